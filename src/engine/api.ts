@@ -318,7 +318,10 @@ export interface Engine {
    * @throws RUN_NOT_FOUND, CONFIG_INVALID (its graph is not known here), CHECKPOINT_CORRUPT
    */
   inspect(runId: string, seq?: number): Promise<RunResult>;
-  /** A run at a checkpoint as one value, by default its newest, with what came of each node. It reads the history up to there. @throws as {@link Engine.inspect} */
+  /**
+   * A run at a checkpoint (default: its newest) as one value, with the result of each node. Reads the whole history up to there. @throws
+   * the errors of {@link Engine.inspect}
+   */
   checkpoint(runId: string, seq?: number): Promise<WholeCheckpoint>;
   /** The open waits of a run, without reading its state. @throws RUN_NOT_FOUND */
   waits(runId: string): Promise<readonly OpenQuestion[]>;

@@ -1,4 +1,4 @@
-/** The engine: admits, resumes, answers, forks and previews runs over a store (see api.ts for the contract). */
+/** The engine: starts, resumes, answers, forks and previews runs over a store (the contract is in api.ts). */
 import { CairnError } from '../errors.ts';
 import type { Graph } from '../graph/graph.ts';
 import type { FileAccess } from '../graph/contracts/context-access.ts';
@@ -45,7 +45,7 @@ import { inspectRow, restingHandle } from './runs/resting-run.ts';
 import { readWholeCheckpoint } from './runs/whole-checkpoint.ts';
 import { Wakes } from './runs/wakes.ts';
 
-/** Makes an engine. Nothing happens until it is called; it keeps no state but the runs it advances now. */
+/** Makes an engine. It does nothing until it is called, and its only state is the runs that it advances. */
 export function createEngine(options: EngineOptions): Engine {
   return new CairnEngine(options);
 }
@@ -54,9 +54,9 @@ class CairnEngine implements Engine {
   readonly #env: EngineEnvironment;
   readonly #options: EngineOptions;
   readonly #runs: ActiveRuns;
-  /** Graphs that were told, by id. */
+  /** Registered graphs by id. */
   readonly #known = new Map<string, Graph>();
-  /** Undefined: paused runs are left to others. */
+  /** Undefined if paused runs are left to others. */
   readonly #wakes: Wakes | undefined;
 
   constructor(options: EngineOptions) {
@@ -158,20 +158,20 @@ class CairnEngine implements Engine {
     if (resting !== undefined) return resting;
     const claimedAt = momentOf(this.#env.clock);
     const { claim, run: claimed } = await claimForResume(this.#env, run);
-    // It may have ended between the look at it and the claim: then it is given back as it is.
+    // The run may have ended between reading its row and claiming it. Then the claim is released and the run returned as it is.
     if (!hasEnded(claimed, options)) return this.#runs.advance(claimed, claim, claimedAt, graph, options, false);
     await this.#env.store.releaseClaim(claim).catch(() => {});
     return this.#takeRest(claimed, graph, options) as RunHandle;
   }
 
-  /** A run that has ended is returned as it is. @throws RUN_CANCELLED */
+  /** The handle of a run that has ended; undefined if it has not. @throws RUN_CANCELLED */
   #takeRest(run: RunRow, graph: Graph, options: ResumeOptions): RunHandle | undefined {
     if (!hasEnded(run, options)) return undefined;
     if (run.status === 'cancelled') throw new CairnError('RUN_CANCELLED', { runId: run.runId });
     return restingHandle(this.#env, run, graph, false);
   }
 
-  /** A paused run goes on here, if nobody advances it elsewhere and its graph is known. */
+  /** Resumes a paused run, if no other worker has it and its graph is known. */
   async #goOn(runId: string): Promise<void> {
     const run = await requireRun(this.#env, runId);
     if (run.status === 'paused') await this.resume(runId, { retryFailed: false });
@@ -207,7 +207,7 @@ class CairnEngine implements Engine {
     this.#posted(runId);
   }
 
-  /** A message is there: who advances the run here reads it now; a paused one may go on. */
+  /** Called when a message was posted: the run's runner, if it is here, reads it now; a paused run may go on. */
   #posted(runId: string, stays = false): void {
     this.#runs.find(runId)?.runner.poke();
     if (!stays) this.#wakes?.posted(runId);
@@ -222,7 +222,7 @@ class CairnEngine implements Engine {
 
   async fork(from: CheckpointRef, options: ForkOptions = {}): Promise<CheckpointRef> {
     const run = await requireRun(this.#env, from.runId);
-    // A fork needs no graph: where it cannot be found, its resume says so.
+    // A fork needs no graph. If it is not found, the fork's resume reports that.
     const findGraph = (): Promise<Graph | undefined> => findGraphOf(this.#options, run).catch(() => undefined);
     return forkRun(this.#env, run, from.seq, options, findGraph);
   }

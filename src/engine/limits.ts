@@ -1,37 +1,37 @@
-/** Every limit of the engine, by name, with its default (E8). Hitting one is RUN_LIMIT or VALUE_TOO_LARGE. */
+/** Every limit of the engine, by name, with its default (E8). Exceeding one is RUN_LIMIT or VALUE_TOO_LARGE. */
 import { CairnError } from '../errors.ts';
 
-/** Limits of one engine. Units last in the names. */
+/** The limits of an engine. Units come last in the names. */
 export interface Limits {
-  /** Values over this many encoded bytes go to the blob store. */
+  /** Encoded values with more bytes than this are stored as blobs. */
   readonly inlineBytes: number;
-  /** The most one value may take, encoded. */
+  /** The most bytes of one encoded value. */
   readonly valueBytes: number;
-  /** Depth of nesting of one value. */
+  /** The deepest nesting of a value. */
   readonly valueDepth: number;
-  /** Open waits of one run. */
+  /** The most open waits of a run. */
   readonly openWaits: number;
-  /** Depth of child runs. */
+  /** The deepest nesting of child runs. */
   readonly childDepth: number;
-  /** Recorded steps of one activation. */
+  /** The most recorded steps of an activation. */
   readonly steps: number;
-  /** Commits that may be pending while pure and read work runs ahead (E4). */
+  /** The most commits that may be pending while `pure` and `read` work runs ahead of them (E4). */
   readonly pendingCommits: number;
-  /** Bytes that may be pending. */
+  /** The most bytes that may be pending. */
   readonly pendingBytes: number;
-  /** Bytes of a run id, a node id, a step name. */
+  /** The most bytes of a run id, a node id or a step name. */
   readonly idBytes: number;
-  /** Deadline of a `write` or `external` attempt whose node names no timeout (O2). */
+  /** Deadline of a `write` or `external` attempt whose node has no timeout (O2). */
   readonly effectMs: number;
-  /** Grace between a cooperative and a forced cancel. */
+  /** Time between asking work to stop and ending it by force. */
   readonly cancelGraceMs: number;
-  /** Due times nearer than this are held by the process; a run with only later ones is paused. */
+  /** A process waits for due times that are nearer than this. If all are later, the run is paused. */
   readonly holdTimersMs: number;
-  /** How often an owner looks for messages from other processes. */
+  /** How often the owner of a run checks for messages from other processes. */
   readonly messagePollMs: number;
 }
 
-/** The limits that hold where none is given: docs/spec/engine.md, E8. */
+/** The default limits: docs/spec/engine.md, E8. */
 export const defaultLimits: Limits = {
   inlineBytes: 256 * 1024,
   valueBytes: 64 * 1024 * 1024,
@@ -48,7 +48,7 @@ export const defaultLimits: Limits = {
   messagePollMs: 500,
 };
 
-/** All limits: those given, and the defaults of the others. @throws CONFIG_INVALID one that does not exist, or is no number (G9) */
+/** The given limits, with defaults for the others. @throws CONFIG_INVALID an unknown limit, or a value that is not a number (G9) */
 export function limitsOf(given: Partial<Limits> = {}): Limits {
   for (const [name, value] of Object.entries(given)) {
     const reason = !Object.hasOwn(defaultLimits, name)

@@ -1,11 +1,11 @@
-/** An outcome read back from the tree, made ready to be settled again. */
+/** Prepares an outcome that was kept in the tree to be settled again. */
 import { admitValue, type Admitted } from '../../state/values/codec.ts';
 import type { KeptOutcome } from '../../state/tree.ts';
 import type { Activation } from '../run/frame-run.ts';
 import type { AdmittedOutcome, AdmittedUpdates } from './admit-outcome.ts';
 import type { RunCore } from '../run/run-core.ts';
 
-/** Values that were taken in once are only encoded again. */
+/** Its values were validated when they were kept, so they only have to be encoded. */
 export function admitKept(core: RunCore, activation: Activation, kept: KeptOutcome): AdmittedOutcome {
   const admit = (value: unknown, path: readonly string[]): Admitted => admitValue(value, path, core.env.limits);
   const updates: AdmittedUpdates = {};

@@ -1,4 +1,4 @@
-/** Takes an outcome in: checked, copied, frozen and encoded once (C2). */
+/** Validates a node's outcome: it is checked, copied, frozen and encoded once (C2). */
 import { CairnError } from '../../errors.ts';
 import {
   Outcome,
@@ -17,17 +17,17 @@ import type { RunCore } from '../run/run-core.ts';
 /** Updates by partition and key. */
 export type AdmittedUpdates = Record<string, Record<string, Admitted>>;
 
-/** An outcome as the engine holds it from here on. */
+/** An outcome in the form that the engine uses from here on. */
 export interface AdmittedOutcome {
-  /** Absent: undefined, which is not stored. */
+  /** Absent if the output is undefined, which is not stored. */
   readonly output?: Admitted;
-  /** Its output is that of its steps. */
+  /** Set if the output is that of the node's steps. */
   readonly outputOfSteps?: StepOrder;
   readonly updates?: AdmittedUpdates;
   readonly goto?: readonly string[];
 }
 
-/** @throws VALUE_UNSTORABLE, VALUE_TOO_LARGE, CHECKPOINT_TOO_LARGE, STATE_INVALID, STATE_UNKNOWN_CHANNEL */
+/** Validates what a node returned. @throws VALUE_UNSTORABLE, VALUE_TOO_LARGE, CHECKPOINT_TOO_LARGE, STATE_INVALID, STATE_UNKNOWN_CHANNEL */
 export function admitOutcome(core: RunCore, activation: Activation, returned: unknown): AdmittedOutcome {
   const outcome = takeIn(core, activation, returned);
   checkWritten(core, activation, () => partsOf(activation, outcome));
@@ -83,7 +83,7 @@ function admitUpdates(core: RunCore, parts: OutcomeParts, graph: Graph): Admitte
 
 type ObjectSchema = StandardSchema & { readonly shape?: Readonly<Record<string, StandardSchema>> };
 
-/** An update must fit its channel's schema, where the partition's schema tells the schemas of its keys. */
+/** Checks an update against its channel's schema, if the partition's schema has schemas for its keys. */
 function checkUpdate(graph: Graph, partition: Partition, key: string, value: unknown): void {
   const schemas: Readonly<Partial<Record<Partition, ObjectSchema>>> = graph.schemas;
   const shape = schemas[partition]?.shape;
@@ -97,7 +97,7 @@ function checkUpdate(graph: Graph, partition: Partition, key: string, value: unk
     throw new CairnError('STATE_INVALID', { path: [partition, key, ...fault.path], reason: fault.message });
 }
 
-/** What an update must fit depends on what its reducer makes of it: an item of a list, a part of an object, the whole. */
+/** The fault of an update. What it must fit depends on the reducer: an item of a list, a part of an object, or the whole value. */
 function updateFault(
   schema: ObjectSchema,
   value: unknown,
@@ -118,12 +118,12 @@ function updateFault(
   return undefined;
 }
 
-/** Below an object that is merged, what is no object itself must fit as a whole. */
+/** Below a merged object, a value that is not an object must fit as a whole. */
 function leafFault(schema: ObjectSchema, value: unknown): ReturnType<typeof schemaIssue> {
   return schema.shape === undefined ? schemaIssue(schema, value) : undefined;
 }
 
-/** The first way in which a value misses a schema. Schemas that answer later are for input only. */
+/** The first fault of a value. Asynchronous schemas are supported for the input only. */
 export function schemaIssue(
   schema: StandardSchema,
   value: unknown,

@@ -1,14 +1,14 @@
-/** Whether an answer fits its question, and which value it stands for: choices, and a JSON Schema (W3, docs/spec/waits.md). */
+/** Checks an answer against its question (choices and JSON Schema), and finds the value that it stands for (W3, docs/spec/waits.md). */
 import { CairnError } from '../../errors.ts';
 import { encodeValue } from '../../state/values/codec.ts';
 import { same, schemaFault, type Schema } from '../../schema/json-schema.ts';
 import type { WaitRecord } from '../../state/tree.ts';
 import { choicesOf, type Choice } from './choices.ts';
 
-/** What of a wait an answer is held against. */
+/** The part of a wait that answers are checked against. */
 type Asked = Pick<WaitRecord, 'choices' | 'matching' | 'schema'>;
 
-/** The value an answer stands for: what is recorded. @throws ANSWER_INVALID with the reason; the wait stays open */
+/** The value to record for an answer. @throws ANSWER_INVALID with the reason; the wait stays open */
 export function checkAnswer(wait: Asked, answer: unknown): unknown {
   const { matching = 'exact', schema } = wait;
   const choices = choicesOf(wait);
@@ -19,7 +19,7 @@ export function checkAnswer(wait: Asked, answer: unknown): unknown {
   return value;
 }
 
-/** A default answer as it would be recorded if it were given; one that fits no choice is what its author made it. */
+/** The default answer as it would be recorded if somebody gave it. One that fits no choice is used as it is. */
 export function defaultAnswerOf(wait: Asked & Pick<WaitRecord, 'defaultAnswer'>): unknown {
   const { matching, defaultAnswer } = wait;
   const choices = choicesOf(wait);
@@ -43,7 +43,10 @@ function equalChoice(choices: readonly Choice[], answer: unknown): Choice | unde
   return choices.find(({ value }) => same(value, answer));
 }
 
-/** A number counts from 1, and is never searched for in labels; of the labels that a text contains, the first counts. */
+/**
+ * Finds the choice meant. A number counts choices from 1 and is not searched for in labels. Of the labels contained in a text, the first
+ * choice's wins.
+ */
 function lenientChoice(choices: readonly Choice[], answer: unknown): Choice | undefined {
   const number = numberIn(answer);
   if (number !== undefined) return choices[number - 1] ?? equalChoice(choices, answer);
@@ -53,7 +56,7 @@ function lenientChoice(choices: readonly Choice[], answer: unknown): Choice | un
   return choices.find(({ label }) => label !== '' && text.includes(label.toLowerCase()));
 }
 
-/** The integer that an answer is, as a number or as a text. */
+/** The integer in an answer, given as a number or as text. */
 function numberIn(answer: unknown): number | undefined {
   if (typeof answer === 'number') return Number.isInteger(answer) ? answer : undefined;
   return typeof answer === 'string' && /^\s*[+-]?\d+\s*$/.test(answer) ? Number(answer) : undefined;

@@ -1,8 +1,8 @@
-/** A budget that a caller gives. */
+/** Checks a budget given by a caller. */
 import { CairnError } from '../../errors.ts';
 import { amountsFault, type Amounts } from '../../graph/amounts.ts';
 
-/** Returns a copy that is nobody else's. @throws USAGE_INVALID these are no amounts */
+/** Returns a private copy. @throws USAGE_INVALID the amounts are invalid */
 export function checkBudget(budget: Amounts): Amounts {
   const fault = amountsFault(budget);
   if (fault !== undefined) throw new CairnError('USAGE_INVALID', { reason: `the budget cannot be used: ${fault}` });

@@ -1,4 +1,4 @@
-/** What an id or a name given from outside may be: a text that is not empty, not too long, and well-formed. */
+/** Checks ids and names from outside: text that is not empty, not too long, and well-formed. */
 import { CairnError } from '../../errors.ts';
 
 const encoder = new TextEncoder();

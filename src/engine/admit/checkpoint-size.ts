@@ -1,4 +1,4 @@
-/** How much one outcome may add to a run: more fails before anything of it is written (`policies.checkpointBytes`). */
+/** Limits how much one outcome may add to a run. A larger one fails before anything of it is written (`policies.checkpointBytes`). */
 import { CairnError } from '../../errors.ts';
 import type { Graph } from '../../graph/graph.ts';
 import { encodeValue } from '../../state/values/codec.ts';
@@ -7,7 +7,7 @@ import type { FrameTree } from '../../state/tree.ts';
 import type { Activation } from '../run/frame-run.ts';
 import type { RunCore } from '../run/run-core.ts';
 
-/** A value that would be written, and its encoding. */
+/** A value to be written, and its JSON text. */
 export interface SizedPart {
   readonly path: readonly string[];
   readonly value: unknown;
@@ -21,7 +21,9 @@ interface Place {
 
 const listedPlaces = 5;
 
-/** The limit is that of the frame's own graph, or of the run it is part of, whichever is less. @throws CHECKPOINT_TOO_LARGE */
+/**
+ * Checks an outcome. The limit is that of the frame's own graph or of a graph around it, whichever is lower. @throws CHECKPOINT_TOO_LARGE
+ */
 export function checkWritten(
   core: RunCore,
   activation: Activation,
@@ -35,7 +37,7 @@ export function checkWritten(
   checkSize(Math.min(own ?? Infinity, whole ?? Infinity), node.join('/'), parts());
 }
 
-/** Checks what the input and the defaults of a new run take. @throws CHECKPOINT_TOO_LARGE */
+/** Checks the size of a new run's input and defaults. @throws CHECKPOINT_TOO_LARGE */
 export function checkAdmission(graph: Graph, { input, channels }: FrameTree): void {
   const limitBytes = graph.policies.checkpointBytes;
   if (limitBytes === undefined) return;
@@ -47,10 +49,10 @@ export function checkAdmission(graph: Graph, { input, channels }: FrameTree): vo
   );
 }
 
-/** @param node - who would write it @throws CHECKPOINT_TOO_LARGE naming the largest places */
+/** @param node - the node that would write. @throws CHECKPOINT_TOO_LARGE names the largest places */
 function checkSize(limitBytes: number, node: string, parts: readonly SizedPart[]): void {
   const units = parts.reduce((sum, { json }) => sum + json.length, 0);
-  // A UTF-16 unit takes at most three bytes.
+  // One UTF-16 unit takes at most three bytes, so fewer units are certainly small enough.
   if (units * 3 <= limitBytes) return;
   const bytes = parts.reduce((sum, { json }) => sum + Buffer.byteLength(json), 0);
   if (bytes <= limitBytes) return;
@@ -60,7 +62,9 @@ function checkSize(limitBytes: number, node: string, parts: readonly SizedPart[]
   throw new CairnError('CHECKPOINT_TOO_LARGE', { node, bytes, limitBytes, largest });
 }
 
-/** What is large is told apart only where some part of it makes much of it: a long list of small items is one place. */
+/**
+ * The places to name for a large value. It is divided only if one part accounts for much of it; a long list of small items is one place.
+ */
 function placesOf(path: readonly string[], value: unknown, bytes: number): readonly Place[] {
   const isContainer = Array.isArray(value) || isPlainObject(value);
   const inner = isContainer

@@ -1,15 +1,15 @@
-/** What a question offers: the values of its choices, and the texts they go by (W3). */
+/** The choices that a question offers: their values and labels (W3). */
 import { encodeValue } from '../../state/values/codec.ts';
 import type { WaitRecord } from '../../state/tree.ts';
 
-/** An answer that a question offers. */
+/** One choice. */
 export interface Choice {
   readonly value: unknown;
-  /** Its own, else the value: a text as it is, anything else as JSON. */
+  /** Its own label; without one, the value: a text as it is, anything else as JSON. */
   readonly label: string;
 }
 
-/** What a question offers, in its order; undefined: it has no choices. */
+/** The choices of a question in order; undefined if it has none. */
 export function choicesOf({ choices }: Pick<WaitRecord, 'choices'>): readonly Choice[] | undefined {
   return choices?.map((choice) => {
     const hasValue = typeof choice === 'object' && choice !== null && 'value' in choice;

@@ -1,8 +1,11 @@
-/** Errors as values of the tree: name, message, code, data, cause; never a stack, and never a reason to lose an outcome. */
+/**
+ * Stores errors as values: with name, message, code, data and cause, never with a stack. An error that cannot be stored completely does not
+ * make its outcome be lost.
+ */
 import { admitValue, type Admitted } from '../../state/values/codec.ts';
 import type { RunCore } from '../run/run-core.ts';
 
-/** Whatever was thrown, as an error. */
+/** Whatever was thrown, as an Error. */
 export function asError(thrown: unknown): Error {
   if (thrown instanceof Error) return thrown;
   return new Error(typeof thrown === 'string' ? thrown : `thrown: ${textOf(thrown)}`);
@@ -16,7 +19,7 @@ function textOf(value: unknown): string {
   }
 }
 
-/** Whatever was thrown, ready to be stored and redacted; what cannot be stored of it is left out. */
+/** Whatever was thrown, validated and redacted for storing. Parts that cannot be stored are left out. */
 export function admitError(core: RunCore, error: unknown, path: readonly string[]): Admitted {
   const thrown = asError(error);
   try {
@@ -28,7 +31,7 @@ export function admitError(core: RunCore, error: unknown, path: readonly string[
   }
 }
 
-/** Code and message of a failure, for the change of a checkpoint. */
+/** Code and message of a failure, for a checkpoint's change. */
 export function errorSummary(
   { secrets }: RunCore,
   error: unknown,

@@ -1,17 +1,17 @@
-/** Which wait is meant by a name: the one rule of every door that takes answers (W3, H2). */
+/** Finds the wait that a name means. Everything that takes answers uses these rules (W3, H2). */
 import { CairnError } from '../../errors.ts';
 import { isAnswerable } from '../../history/stored/open-waits.ts';
 import type { WaitRecord } from '../../state/tree.ts';
 
-/** What a wait is known by. */
+/** What waits can be found by. */
 export interface KnownWait extends Pick<WaitRecord, 'kind' | 'node' | 'name'> {
   readonly waitId: string;
 }
 
-/** A shorter beginning of an id is none: all ids begin with `w_`, and a node may be called `w`. */
+/** Shorter beginnings of ids are ignored: all ids begin with `w_`, and a node may be called `w`. */
 const shortestPrefix = 5;
 
-/** The name a person calls a wait by: its node, from the root of the run. */
+/** The name of a wait for people: its node's path from the root of the run. */
 export function nodeNameOf({ node }: Pick<WaitRecord, 'node'>): string {
   return node.join('/');
 }
@@ -25,8 +25,8 @@ const ways: readonly ((wait: KnownWait, name: string) => boolean)[] = [
 ];
 
 /**
- * Those of the answerable waits that go by a name: by its id; else by its node, the id alone or the path `a/b`; else by both,
- * `node/name`; else by its own name; else by the beginning of its id. The first of these ways that finds any counts.
+ * The answerable waits that a name fits. The name is tried in this order, and the first way that finds any is used: as an id; as a node
+ * (its id, or its path `a/b`); as both (`node/name`); as the wait's own name; as the beginning of an id.
  */
 export function waitsNamed<Wait extends KnownWait>(waits: readonly Wait[], name: string): readonly Wait[] {
   const answerable = waits.filter(isAnswerable);
@@ -38,9 +38,9 @@ export function waitsNamed<Wait extends KnownWait>(waits: readonly Wait[], name:
 }
 
 /**
- * The one wait that is meant among those of a run; without a name, the only one that can be answered. Undefined: none goes by
- * the name, which may still be the id of one that is closed.
- * @throws WAIT_NOT_FOUND no name was given and nothing can be answered; USAGE_INVALID several fit
+ * The one wait that is meant. Without a name, the only one that can be answered. Undefined if none fits the name, which may still be the id
+ * of a closed wait.
+ * @throws WAIT_NOT_FOUND no name was given and nothing can be answered; USAGE_INVALID several waits fit
  */
 export function findWait<Wait extends KnownWait>(
   waits: readonly Wait[],
@@ -54,7 +54,7 @@ export function findWait<Wait extends KnownWait>(
   return found[0];
 }
 
-/** @throws USAGE_INVALID always: an answer that may be meant for several waits is given to none */
+/** Always throws: an answer that may be meant for several waits is given to none. @throws USAGE_INVALID */
 export function refuseSeveral(found: readonly KnownWait[], runId: string, name: string | undefined): never {
   const listed = found.map((wait) => `${nodeNameOf(wait)} (${wait.waitId})`).join(', ');
   throw new CairnError('USAGE_INVALID', {

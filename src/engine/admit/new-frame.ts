@@ -1,4 +1,4 @@
-/** A frame before its first node: validated input, defaults of the state's schemas (C1). */
+/** Makes a frame before its first node runs: with the validated input and the defaults of the state's schemas (C1). */
 import { CairnError } from '../../errors.ts';
 import type { Graph, StandardResult, StandardSchema } from '../../graph/graph.ts';
 import { partitions } from '../../graph/contracts/node-contract.ts';
@@ -6,7 +6,7 @@ import type { Intake } from '../../state/values/admit.ts';
 import { admitValue, type CodecLimits } from '../../state/values/codec.ts';
 import type { FrameTree } from '../../state/tree.ts';
 
-/** @throws INPUT_INVALID the input misses its schema; VALUE_UNSTORABLE */
+/** @throws INPUT_INVALID the input does not fit its schema; VALUE_UNSTORABLE */
 export function newFrame(
   graph: Graph,
   input: unknown,
@@ -21,10 +21,8 @@ export function newFrame(
 }
 
 /**
- * A fork's patch of the input fits the schema as the input before it did. What the schema has made into something else is not
- * checked again: it was never meant to read its own output.
- *
- * @throws INPUT_INVALID
+ * Checks a fork's patch of the input. It must fit the schema if the input before it did. If the schema has transformed that, the patch is
+ * not checked, because a schema need not accept its own output.
  */
 export async function checkPatchedInput({ schemas }: Graph, before: unknown, after: unknown): Promise<void> {
   const schema = schemas.input?.['~standard'];
@@ -50,7 +48,7 @@ function frameOf(graph: Graph, input: unknown, limits: CodecLimits, intake: Inta
 
 type ObjectSchema = StandardSchema & { readonly shape?: Readonly<Record<string, StandardSchema>> };
 
-/** The defaults a partition's schema names; keys without a default stay absent until a node writes them. */
+/** The defaults in a partition's schema. Keys without a default stay absent until a node writes them. */
 function defaultsOf(
   schema: StandardSchema | undefined,
   partition: string,

@@ -1,4 +1,4 @@
-/** Large values go to the blob store, put before the commit that names them (C5). */
+/** Moves large values to the blob store, before the commit that refers to them (C5). */
 import type { RunKey } from '../../ports/store.ts';
 import { BlobRef, encodeValue, fileHashesIn, type Admitted } from '../../state/values/codec.ts';
 import type { AdmittedOutcome, AdmittedUpdates } from './admit-outcome.ts';
@@ -8,7 +8,7 @@ const encoder = new TextEncoder();
 
 type Environment = Pick<EngineEnvironment, 'blobs' | 'limits'>;
 
-/** What stands for a value where it is written: itself, or a reference if it is large. */
+/** The form in which a value is written: itself, or a reference to a blob if it is large. */
 export async function storedForm(
   env: Environment,
   run: RunKey,
@@ -23,7 +23,7 @@ async function putJson({ blobs }: Environment, run: RunKey, json: string): Promi
   return new BlobRef(await blobs.put(run, bytes), bytes.byteLength, fileHashesIn(json));
 }
 
-/** Each value of an object in its stored form. */
+/** The stored form of each value in an object. */
 export async function storedForms(
   env: Environment,
   run: RunKey,
@@ -33,21 +33,21 @@ export async function storedForms(
   return Object.fromEntries(await Promise.all(forms));
 }
 
-/** The like for a run that is advanced here. */
+/** Like {@link storedForm}, for a run that is being advanced. */
 export async function offloadForm(core: RunCore, value: unknown): Promise<unknown> {
   const form = await storedForm(core.env, core.run, value);
   if (form !== value) core.draft.hasBlobs = true;
   return form;
 }
 
-/** Puts a large value into the blob store and returns it with the reference as its encoding. */
+/** If a value is large, puts it into the blob store and returns it with the reference as its JSON text. */
 export async function offloadValue(core: RunCore, value: Admitted): Promise<Admitted> {
   if (value.json.length <= core.env.limits.inlineBytes) return value;
   core.draft.hasBlobs = true;
   return { value: value.value, json: (await putJson(core.env, core.run, value.json)).json, hasTags: true };
 }
 
-/** Whether some value of the outcome must go to the blob store before it can be committed. */
+/** Whether a value of the outcome is so large that it must be in the blob store before the commit. */
 export function hasLargeValues(outcome: AdmittedOutcome, inlineBytes: number): boolean {
   if (outcome.output !== undefined && outcome.output.json.length > inlineBytes) return true;
   if (outcome.updates === undefined) return false;
@@ -56,7 +56,7 @@ export function hasLargeValues(outcome: AdmittedOutcome, inlineBytes: number): b
   );
 }
 
-/** The same outcome with its large values in the blob store. */
+/** The outcome with its large values in the blob store. */
 export async function offloadOutcome(core: RunCore, outcome: AdmittedOutcome): Promise<AdmittedOutcome> {
   const updates: AdmittedUpdates = {};
   for (const [partition, given] of Object.entries(outcome.updates ?? {})) {

@@ -1,12 +1,14 @@
-/** What a text means as the answer to a question: the one rule of every door at which people and models type (W3.5). */
+/** Interprets a text as the answer to a question. Everything that takes answers as text uses these rules (W3.5). */
 import { schemaFault, type Schema } from '../../schema/json-schema.ts';
 import type { WaitRecord } from '../../state/tree.ts';
 import { choicesOf } from './choices.ts';
 
 /**
- * A text that is a choice, by its value or its label, is that choice. Where the schema names types, a text is itself if texts are
- * among them, else what it means as JSON. Where it names none, or there is no schema, it is what it means as JSON if that fits and
- * would be written alike: `42` is a number, and `1.0` and `+49 30` are texts.
+ * Interprets a text.
+ * - If it is the value or label of a choice, that choice is meant.
+ * - If the schema names types, it is a text if texts are allowed, else what it means as JSON.
+ * - Otherwise it is what it means as JSON, if that fits and would be written in the same way: `42` is a number, `1.0` and `+49 30` are
+ *   texts.
  */
 export function readAnswer(wait: Pick<WaitRecord, 'choices' | 'schema'>, text: string): unknown {
   const chosen = chosenBy(wait, text) ?? chosenBy(wait, text.trim());

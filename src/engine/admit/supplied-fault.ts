@@ -1,9 +1,9 @@
-/** Whether an outcome that a fork sets is one that its node gives (H2.1). */
+/** Checks whether an outcome set in a fork is one that its node could give (H2.1). */
 import { CairnError } from '../../errors.ts';
 import type { GraphNode } from '../../graph/graph.ts';
 import type { StateView } from '../../graph/contracts/node-contract.ts';
 
-/** @returns OUTCOME_INVALID with the reason; with a cause: it could not be told in this state. Undefined: it fits */
+/** @returns OUTCOME_INVALID with the reason, and with a cause if this state does not tell; undefined if it fits */
 export function suppliedFault(
   { id, implementation }: Pick<GraphNode, 'id' | 'implementation'>,
   output: unknown,

@@ -1,4 +1,4 @@
-/** `ctx.append` and `ctx.list`: lists that a composed node makes longer call by call, each item stored once (X4). */
+/** `ctx.append` and `ctx.list`: lists of a composed node that grow call by call, each item stored once (X4). */
 import { CairnError } from '../../errors.ts';
 import { admitValue, maskedText, type Admitted } from '../../state/values/codec.ts';
 import { deepFreeze } from '../../state/values/freeze.ts';
@@ -13,7 +13,7 @@ import { guardCall, never } from '../run/guard-call.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { endCall } from '../waits/leave.ts';
 
-/** The place of a call: the n-th of its list. */
+/** Identifies a call: the n-th of its list. */
 interface AppendCall {
   readonly list: string;
   readonly n: number;
@@ -55,7 +55,7 @@ function admitItems(core: RunCore, activation: Activation, list: string, given: 
   return items;
 }
 
-/** Records a call when those before it are; one that is recorded already changes nothing. */
+/** Records a call after those before it. If it is recorded already, nothing changes. */
 async function recordInTurn(
   core: RunCore,
   activation: Activation,
@@ -85,7 +85,7 @@ async function recordInTurn(
   cursor.recorded = n;
 }
 
-/** What was recorded before the run knew a secret of it counts as what it would be now. */
+/** Whether a call was recorded with these items. Items recorded before the run knew a secret are compared as they would be masked now. */
 function isSameAsRecorded({ env, secrets }: RunCore, recorded: readonly unknown[], items: Admitted): boolean {
   if (isSameCall(recorded, items)) return true;
   if (secrets.mask === undefined) return false;
@@ -96,7 +96,9 @@ function refuse({ path }: Activation, reason: string): never {
   throw new CairnError('NODE_CALL_REFUSED', { call: 'append', node: path.join('/'), reason });
 }
 
-/** What the calls made so far have added to a list: no later ones, so that a function that is repeated sees what it saw. */
+/**
+ * The items added by the calls made so far in this attempt. Later recorded calls are left out, so that a repeated function sees the same.
+ */
 export function listOf(activation: Activation, list: string): readonly unknown[] {
   return deepFreeze(callsOf(activation, list).slice(0, cursorOf(activation, list).recorded).flat());
 }

@@ -1,4 +1,4 @@
-/** What a parent does to its child runs: recorded with what it does, in one checkpoint, so that it happens once (W6). */
+/** What a parent does to its child runs. Each call is recorded in one checkpoint with its effect, so it happens once (W6). */
 import { admitValue, encodeValue, type Admitted } from '../../state/values/codec.ts';
 import type { StepRecord, WaitRecord } from '../../state/tree.ts';
 import { offloadForm } from '../admit/offload.ts';
@@ -16,7 +16,10 @@ import { sentByParent } from '../waits/wait.ts';
 
 const nothing: Admitted = { value: undefined, json: 'null', hasTags: false };
 
-/** Does something under a key of the parent, unless that is recorded. @param prepare - takes in what the call was given; what it returns is done together with the record */
+/**
+ * Does something once, under a key of the parent. @param prepare - validates what the call was given; the function it returns is run
+ * together with recording the call
+ */
 export async function callOnce(
   core: RunCore,
   activation: Activation,
@@ -41,7 +44,10 @@ export async function callOnce(
   }
 }
 
-/** Takes a signal in, and returns what hands it to the child run: to its oldest wait of that name, else it is kept for it. @throws VALUE_UNSTORABLE, VALUE_TOO_LARGE */
+/**
+ * Validates a signal and returns a function that delivers it to the child run: to its oldest wait of that name, else it is kept. @throws
+ * VALUE_UNSTORABLE, VALUE_TOO_LARGE
+ */
 export async function sendSignal(
   core: RunCore,
   activation: Activation,

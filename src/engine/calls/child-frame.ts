@@ -1,4 +1,4 @@
-/** The frame of a child run: made in its parent's record, or taken up from it (W6). */
+/** The frame of a child run: created in its parent's record, or taken up from there (W6). */
 import { CairnError } from '../../errors.ts';
 import type { Graph } from '../../graph/graph.ts';
 import { encodeValue } from '../../state/values/codec.ts';
@@ -17,17 +17,17 @@ import { startPlanned } from '../settle/cancel.ts';
 import { settleStart } from '../settle/settle-start.ts';
 import { dropWaitsOf } from '../waits/open-wait.ts';
 
-/** What a child run is called for with. */
+/** The graph and input of a child run. */
 export interface ChildCall {
   readonly graph: Graph;
   readonly input: unknown;
-  /** The node it begins at; undefined: its graph's start. */
+  /** The node to begin at; undefined for the graph's start. */
   readonly entry: string | undefined;
 }
 
 /**
- * Opens the child run of a key and starts what may start in it.
- * @returns undefined: the attempt that called is over
+ * Opens the child run with this key and starts what can start in it.
+ * @returns undefined if the calling attempt is over
  * @throws INPUT_INVALID, VALUE_UNSTORABLE, NODE_CALL_REFUSED
  */
 export async function openChild(
@@ -68,8 +68,8 @@ async function newTree(core: RunCore, { graph, input, entry }: ChildCall): Promi
 }
 
 /**
- * What is recorded of a child run, if it was begun as the call says now, with that input and at that node. One that was not is never taken
- * up in silence: in a fork the child runs anew, in a resume the call is refused.
+ * The record of a child run, if it was started with the same input and at the same node as the call says now. A different one is never
+ * taken up silently: in a fork the child runs again, in a resume the call is refused.
  */
 function recordedChild(
   core: RunCore,
@@ -81,7 +81,7 @@ function recordedChild(
   const { children } = ensureSteps(activation);
   const known = children !== undefined && Object.hasOwn(children, key) ? children[key] : undefined;
   if (known === undefined) return undefined;
-  // One that a save kept is taken up by its name alone: the function goes on from what it saved.
+  // A child run kept by a save is identified by its name alone, because the function goes on from what it saved.
   const hasOtherInput = known.born === undefined && known.given !== undefined && known.given !== given;
   if (!hasOtherInput && known.entry === entry) return known;
   if (core.run.parent !== undefined) return forgetChild(core, activation, key);
@@ -92,7 +92,7 @@ function recordedChild(
   return refuse(activation, reason);
 }
 
-/** Takes a child run out of the record, with what was asked in it and what was done to it. */
+/** Removes a child run from the record, with its questions and the calls made to it. */
 function forgetChild(core: RunCore, activation: Activation, key: string): undefined {
   const { frameRun, node, path } = activation;
   dropWaitsOf(core, [...path, key]);
@@ -111,21 +111,21 @@ function checkEntry(activation: Activation, { graph, entry }: ChildCall): void {
   if (fault !== undefined) refuse(activation, fault);
 }
 
-/** Why a graph cannot be begun at a node; undefined: it can. */
+/** Why a child run cannot begin at this node; undefined if it can. */
 function entryFault(graph: Graph, entry: string): string | undefined {
   if ((graph.nodeIndex.get(entry) ?? 0) > 1) return undefined;
   const known = graph.nodes.filter(({ index }) => index > 1).map(({ id }) => id);
   return `graph ${graph.id} has no node '${entry}' to begin at; it has ${known.join(', ')}`;
 }
 
-/** It failed before this process took the run up, and its parent was not told yet. */
+/** Marks a child run as failed that failed before this process took the run up; its parent was not told yet. */
 function failedBefore(frameRun: FrameRun, nodeId: string): FrameRun {
   frameRun.hasFailed = true;
   frameRun.failure = frameRun.frame.tree.nodes[nodeId]?.error;
   return frameRun;
 }
 
-/** @param written - its tree as it is written, a large input by reference (C5) */
+/** @param written - the frame's tree in stored form, with a large input as a reference (C5) */
 function admitChild(core: RunCore, activation: Activation, frameRun: FrameRun, key: string, written: FrameTree): void {
   const record = ensureSteps(activation);
   const { frame } = activation.frameRun;

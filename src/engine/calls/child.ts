@@ -1,4 +1,4 @@
-/** `ctx.start` and `ctx.run`: child runs, and the handles by which their parent speaks to them (W6). */
+/** `ctx.start` and `ctx.run`: child runs, and the handles through which their parent uses them (W6). */
 import { CairnError } from '../../errors.ts';
 import type { ChildHandle, ChildResult, StateView } from '../../graph/contracts/node-contract.ts';
 import { asError } from '../admit/encode-error.ts';
@@ -15,15 +15,17 @@ import { callOnce, sendSignal } from './child-calls.ts';
 import { openChild, type ChildCall } from './child-frame.ts';
 import { runStepOf } from './steps.ts';
 
-/** How a child run is called for. */
+/** Options of a child run. */
 export interface ChildOptions {
   readonly name: string;
   readonly onWaiting: (() => void) | undefined;
-  /** Whether its end is told in the order in which calls ended (X4.13). */
+  /** Whether its end is reported in the order in which calls ended (X4.13). */
   readonly isOrdered: boolean;
 }
 
-/** Begins a child run, or takes up the one recorded under this name. @throws RUN_LIMIT, INPUT_INVALID, VALUE_UNSTORABLE, NODE_CALL_REFUSED */
+/**
+ * Starts a child run, or takes up the one recorded under this name. @throws RUN_LIMIT, INPUT_INVALID, VALUE_UNSTORABLE, NODE_CALL_REFUSED
+ */
 export async function startChild(
   core: RunCore,
   activation: Activation,
@@ -46,7 +48,7 @@ function isRunning(activation: Activation, generation: number): boolean {
   return activation.generation === generation && activation.phase === 'running';
 }
 
-/** Opening a child may take a moment, in which the parent is at work. */
+/** Opens the child. That may take a moment, during which the parent counts as working. */
 async function takeUp(
   core: RunCore,
   activation: Activation,
@@ -77,7 +79,7 @@ function watchChild(core: RunCore, activation: Activation, key: string, frameRun
     live.hasEnded = true;
     if (!isRunning(activation, generation)) return;
     numberEnd(activation, frameRun);
-    // At once, not a microtask later: until its function goes on, the parent is what the run is at work on.
+    // Must happen now, not a microtask later: until its function continues, the parent counts as working.
     activation.childrenInFlight -= 1;
     activation.childrenAwaited -= live.awaited;
     activation.stepsInFlight += live.awaited;
@@ -87,7 +89,7 @@ function watchChild(core: RunCore, activation: Activation, key: string, frameRun
   return live;
 }
 
-/** A child has ended when its plan is done, or when it failed and nothing of it is being worked on. */
+/** Calls back when a child has ended: its plan is done, or it failed and nothing in it is still being worked on. */
 function whenEnded(frameRun: FrameRun, onEnded: () => void): void {
   const check = (): void => {
     if (!frameRun.plan.isDone && !hasStopped(frameRun)) return;
@@ -102,7 +104,7 @@ function hasStopped(frameRun: FrameRun): boolean {
   return frameRun.hasFailed && [...frameRun.activations.values()].every((activation) => activation.phase === 'left');
 }
 
-/** Among calls that overlap it is kept which ended when (X4.13); a child that ended before this attempt has its number. */
+/** Numbers the end of a child among overlapping calls (X4.13). A child that ended before this attempt has its number. */
 function numberEnd(activation: Activation, { frame }: FrameRun): void {
   const record = activation.frameRun.openRecordOf(activation.node);
   if (record === undefined || frame.tree.order !== undefined) return;
@@ -110,7 +112,7 @@ function numberEnd(activation: Activation, { frame }: FrameRun): void {
   if (activation.isOverlapping || order > 1) frame.setField('order', [], order, String(order));
 }
 
-/** A child run of one attempt. */
+/** The handle of a child run, for one attempt. */
 export class ChildRun implements ChildHandle {
   readonly name: string;
   readonly #core: RunCore;
@@ -134,7 +136,7 @@ export class ChildRun implements ChildHandle {
     this.#isOrdered = isOrdered;
   }
 
-  /** Its end comes to the function once, however often it is asked for. */
+  /** The end is reported to the function once, however often the result is requested. */
   result(): Promise<ChildResult> {
     return (this.#result ??= this.#awaitEnd());
   }

@@ -1,4 +1,4 @@
-/** What a node's function is handed: the NodeContext of one attempt. */
+/** The NodeContext of one attempt, which is passed to the node's function. */
 import type { Amounts } from '../../graph/amounts.ts';
 import type {
   ChildHandle,
@@ -35,7 +35,7 @@ import { runStep } from './steps.ts';
 import { save } from './save.ts';
 import { ask, receive, sleepUntil } from './wait-calls.ts';
 
-/** Belongs to one attempt: calls made after it are refused. */
+/** A context belongs to one attempt. Calls made after its end are refused. */
 export class Context implements NodeContext {
   readonly #core: RunCore;
   readonly #activation: Activation;
@@ -92,7 +92,7 @@ export class Context implements NodeContext {
     return deepFreeze(this.#activation.frameRun.openRecordOf(this.#activation.node)?.saved);
   }
 
-  /** Calls of an attempt that is over are refused, whichever attempt runs now (X4). */
+  /** Refuses calls of an attempt that is over, even if another attempt is running (X4). */
   #guard(call: string): void {
     guardCall(this.#activation, this.#generation, call);
   }
@@ -103,7 +103,7 @@ export class Context implements NodeContext {
   }
   async ask<const Asked extends Question>(question: Asked): Promise<AnswerTo<Asked>> {
     this.#guard('ask');
-    // It was held against the question when it was taken in.
+    // The answer was checked against the question when it was accepted.
     return (await ask(this.#core, this.#activation, question, this.#onWaiting)) as AnswerTo<Asked>;
   }
   async sleepUntil(time: number | Date, name = 'sleep'): Promise<void> {
@@ -157,7 +157,7 @@ export class Context implements NodeContext {
     const { generation, phase } = this.#activation;
     const { ledger } = this.#core;
     const charge = ledger.chargeOf(this.#activation);
-    // The attempt that says it may be over; a step that is over says so itself.
+    // The attempt that reports the cost may be over. A step that is over reports that itself.
     if (charge.step === undefined && (generation !== this.#generation || phase !== 'running')) charge.isOver = true;
     spend(this.#core, charge, amounts);
   }

@@ -1,4 +1,4 @@
-/** `ctx.emit` of a recorded event: taken in, and kept until it can enter the history with what the node records next. */
+/** `ctx.emit` of a recorded event. It is validated and kept until it can be recorded together with the node's next call. */
 import { CairnError } from '../../errors.ts';
 import { admitValue } from '../../state/values/codec.ts';
 import { checkId } from '../admit/check-id.ts';
@@ -12,7 +12,7 @@ export function emitRecorded(core: RunCore, activation: Activation, name: string
   const { limits } = core.env;
   checkId('event name', name, limits.idBytes);
   const path = [...activation.path, name];
-  // Changes are read without looking into the state, so an event stands in its change as it is.
+  // Changes are read without the state, so an event is stored in its change completely.
   const admitted = admitValue(event, path, { ...limits, valueBytes: limits.inlineBytes }, core.secrets.intake);
   if (admitted.hasTags)
     throw new CairnError('VALUE_UNSTORABLE', {

@@ -1,11 +1,11 @@
-/** Files of a tenant: bytes in the blob store, references as values. */
+/** Files of a tenant: the bytes are in the blob store, and references stand for them. */
 import { FileRef } from '../../graph/file-ref.ts';
 import type { FileAccess } from '../../graph/contracts/context-access.ts';
 import type { BlobOwner } from '../../ports/blobs.ts';
 import type { RunSecrets } from '../run/run-secrets.ts';
 import type { EngineEnvironment } from '../run/run-core.ts';
 
-/** @param secrets - what a node puts holds none of them */
+/** @param secrets - masked in what a node stores */
 export function accessFiles(
   { blobs }: Pick<EngineEnvironment, 'blobs'>,
   owner: BlobOwner,

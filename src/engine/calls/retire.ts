@@ -1,4 +1,4 @@
-/** `ctx.retire`: earlier calls of a composed node leave the live state, and its function goes on from what it says (X4). */
+/** `ctx.retire`: removes earlier calls of a composed node from the live state; its function goes on from what it passes (X4). */
 import { CairnError } from '../../errors.ts';
 import { admitValue, encodeValue } from '../../state/values/codec.ts';
 import { deepFreeze } from '../../state/values/freeze.ts';
@@ -16,8 +16,8 @@ import { guardCall } from '../run/guard-call.ts';
 import type { RunCore } from '../run/run-core.ts';
 
 /**
- * Crash-equivalent as a save is: what was retired and where the function goes on from become one checkpoint. Before it is durable the
- * function is repeated with all its calls; after it, from there, and its later calls have the keys they have without a crash.
+ * Retires calls. What is retired and where the function goes on become one checkpoint. If the process dies before that is durable, the
+ * function is repeated with all its calls; after it, from there. In both cases later calls get the same keys.
  *
  * @throws NODE_CALL_REFUSED, VALUE_UNSTORABLE, VALUE_TOO_LARGE, CHECKPOINT_TOO_LARGE
  */
@@ -48,9 +48,9 @@ export async function retire(
 }
 
 /**
- * Takes the calls made so far out of the record, those of other names than `keep`.
+ * Removes the calls made so far from the record, except those named in `keep`.
  *
- * @returns how many calls of each name are retired now
+ * @returns the number of retired calls of each name
  */
 function retireCalls(core: RunCore, activation: Activation, keep: readonly string[]): Readonly<Record<string, number>> {
   const { ordinals = new Map<string, number>() } = activation;
@@ -75,7 +75,7 @@ function retireCalls(core: RunCore, activation: Activation, keep: readonly strin
   return Object.fromEntries(counts);
 }
 
-/** Takes keys out of a table of the record; if that is all of it, in one op. */
+/** Removes keys from a table of the record; all of them with one op. */
 function dropFrom(
   core: RunCore,
   { frameRun, node, path }: Activation,
@@ -89,7 +89,7 @@ function dropFrom(
   else for (const key of dropped) core.draft.delete([...place, key]);
 }
 
-/** What the last retirement said. Who has read it knows which calls are not made again. */
+/** What the last retirement passed. A function that has read it knows which calls not to repeat. */
 export function readRetired(activation: Activation, generation: number): unknown {
   if (activation.generation === generation) activation.knowsRetired = true;
   return deepFreeze(activation.frameRun.openRecordOf(activation.node)?.retired?.from);

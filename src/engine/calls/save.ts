@@ -1,4 +1,4 @@
-/** `ctx.save`: commits what a composed node keeps, and retires what is recorded of its calls (X4.6). */
+/** `ctx.save`: saves a composed node's inner state and retires its recorded calls (X4.6). */
 import { CairnError } from '../../errors.ts';
 import { admitValue, encodeValue } from '../../state/values/codec.ts';
 import type { NodeRecord } from '../../state/tree.ts';
@@ -12,12 +12,12 @@ import { guardCall } from '../run/guard-call.ts';
 import type { RunCore } from '../run/run-core.ts';
 
 /**
- * Child runs whose end the function was not told of are kept, under their names; all else that is recorded is retired.
+ * Saves the state. Child runs whose end the function was not told stay under their names; everything else recorded is retired.
  * @throws NODE_CALL_REFUSED, VALUE_UNSTORABLE, CHECKPOINT_TOO_LARGE
  */
 export async function save(core: RunCore, activation: Activation, state: unknown): Promise<void> {
   const { generation } = activation;
-  // What ends from here on, the function did not know of when it said what to keep.
+  // Decided now: a child that ends later was still running for the function when it saved.
   const kept = [...(activation.children?.values() ?? [])].filter(({ isTaken }) => !isTaken).map(({ key }) => key);
   const path = [...activation.path, 'saved'];
   const admitted = admitValue(state, path, core.env.limits, core.secrets.intake);
@@ -46,7 +46,7 @@ export async function save(core: RunCore, activation: Activation, state: unknown
   await core.loop.durable();
 }
 
-/** What a kept child run has recorded stays where it is. */
+/** Keeps the records inside of child runs that are kept. */
 function retireChildren(
   { frameRun: { frame }, node: { id } }: Activation,
   { saves = 0, children = {} }: NodeRecord,

@@ -1,4 +1,4 @@
-/** Secrets as a node's code gets them; the run keeps the names of those that it asked for, and never a value. */
+/** Gives secrets to a node's code. The run remembers the names of the secrets that were used, never a value. */
 import { CairnError } from '../../errors.ts';
 import type { SecretReader } from '../../graph/contracts/context-access.ts';
 import type { Secrets } from '../../ports/secrets.ts';
@@ -19,7 +19,10 @@ export function accessSecrets(core: RunCore): SecretReader {
   };
 }
 
-/** Whatever a source fails of may quote the value or its own credentials: only the kind of failure is told. @throws SECRET_MISSING, SECRET_UNAVAILABLE */
+/**
+ * Reads a secret. An error of the source may quote the value or its own credentials, so only the kind of failure is reported. @throws
+ * SECRET_MISSING, SECRET_UNAVAILABLE
+ */
 async function readSecret(secrets: Secrets | undefined, name: string): Promise<string> {
   let value: string | undefined;
   try {
@@ -31,7 +34,7 @@ async function readSecret(secrets: Secrets | undefined, name: string): Promise<s
   return value;
 }
 
-/** Kept with the next checkpoint, before the secret is read: one that is missing is asked for at the next resume, too. */
+/** Records the name before the secret is read, so that a missing secret is looked up again at the next resume. */
 function noteName(core: RunCore, name: string): void {
   const known = core.root.secrets ?? [];
   if (known.includes(name)) return;
@@ -39,7 +42,10 @@ function noteName(core: RunCore, name: string): void {
   core.draft.set(['secrets'], names);
 }
 
-/** Values of every secret that a run has asked for so far: a resume fails before it begins anything, or masks what the run masked. @throws SECRET_MISSING, SECRET_UNAVAILABLE */
+/**
+ * Reads every secret that the run has used so far. So a resume fails before it starts anything if one is missing, and masks what the run
+ * masked before. @throws SECRET_MISSING, SECRET_UNAVAILABLE
+ */
 export async function requireSecrets(
   secrets: Secrets | undefined,
   names: readonly string[] = [],

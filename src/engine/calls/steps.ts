@@ -1,4 +1,6 @@
-/** `ctx.step`: the recorded finer units of a composed node (X4). What is recorded is returned; else the function runs as an effort of its own. */
+/**
+ * `ctx.step`: recorded steps of a composed node (X4). A recorded result is returned; otherwise the function runs as an effort of its own.
+ */
 import { CairnError } from '../../errors.ts';
 import type { StepContext, StepOptions } from '../../graph/contracts/node-contract.ts';
 import { stepFault } from '../../graph/validate/validate-calls.ts';
@@ -33,7 +35,10 @@ import { retryWait } from '../waits/wait.ts';
 
 type StepFunction<T> = (step: StepContext) => Promise<T> | T;
 
-/** @throws NODE_CALL_REFUSED, ID_INVALID, RUN_LIMIT, VALUE_UNSTORABLE, EFFECT_IN_DOUBT, NODE_TIMED_OUT, and whatever the function throws */
+/**
+ * Runs a step. @throws NODE_CALL_REFUSED, ID_INVALID, RUN_LIMIT, VALUE_UNSTORABLE, EFFECT_IN_DOUBT, NODE_TIMED_OUT, and whatever the
+ * function throws
+ */
 export async function runStep<T>(
   core: RunCore,
   activation: Activation,
@@ -46,7 +51,7 @@ export async function runStep<T>(
   return runStepOf(core, activation, nextStepKey(core, activation, name), options, fn, onWaiting);
 }
 
-/** Runs the step of a key, or returns what is recorded of it. */
+/** Runs the step with this key, or returns its recorded result. */
 export async function runStepOf<T>(
   core: RunCore,
   activation: Activation,
@@ -80,8 +85,8 @@ export async function runStepOf<T>(
 }
 
 /**
- * What is recorded of a step, if it was made for the input that the call gives now. One that was not is never returned in silence: in a
- * fork the step runs anew, in a resume the call is refused.
+ * The record of a step, if it was made with the same input. A record with another input is never used silently: in a fork the step runs
+ * again, in a resume the call is refused.
  */
 function recordOfInput(
   core: RunCore,
@@ -101,7 +106,7 @@ function recordOfInput(
   return undefined;
 }
 
-/** One call of `ctx.step` of which no end is recorded. */
+/** A call of `ctx.step` whose end is not recorded. */
 class StepCall<T> {
   readonly #core: RunCore;
   readonly #activation: Activation;
@@ -119,7 +124,7 @@ class StepCall<T> {
     this.#generation = activation.generation;
   }
 
-  /** Whether the attempt that called still runs: what an attempt that is over called for changes nothing any more. */
+  /** Whether the calling attempt still runs. Calls of an attempt that is over change nothing. */
   readonly #isCurrent = (): boolean =>
     this.#activation.generation === this.#generation && this.#activation.phase === 'running';
 
@@ -138,13 +143,13 @@ class StepCall<T> {
       const judged = await judgeStep(this.#core, effort, this.#isCurrent);
       if (judged !== undefined) return judged.output as T;
     }
-    // Read now: while it was judged, somebody may have answered that it is to be tried at once.
+    // Read only now, because while the step was judged a person may have answered that it is to be retried at once.
     const { attempt = 1, retryAt = 0 } = effort.fields() ?? {};
     await this.#untilDue(attempt, retryAt);
     return this.#attempts(effort, attempt);
   }
 
-  /** @throws NODE_CALL_REFUSED an option that a step does not have, or a value that it cannot be */
+  /** @throws NODE_CALL_REFUSED an unknown option, or an invalid value */
   #checkOptions(): void {
     const reason = stepFault(this.#options);
     const node = this.#activation.path.join('/');
@@ -156,7 +161,7 @@ class StepCall<T> {
     return hashOfGiven(this.#core, this.#activation, this.#key, this.#options.input);
   }
 
-  /** In a fork: what its ancestors recorded of the step. */
+  /** In a fork: takes over what its ancestors recorded of the step. */
   async #takeOver(effort: StepEffort): Promise<{ readonly output: unknown } | undefined> {
     const { replay } = this.#core;
     const offer = replay?.offer(effort, effort.fields()?.intent === undefined ? 'any' : 'announced');
@@ -178,7 +183,7 @@ class StepCall<T> {
         return (await this.#finish(effort, attempt, result, charge)) as T;
       } catch (error) {
         if (!this.#isCurrent()) return never<T>();
-        // Cancelled, the function may end by itself; a failure elsewhere leaves what runs to its end (E7, G8).
+        // When the run is cancelled, the function may end by itself. A failure elsewhere lets running work finish (E7, G8).
         if (core.standing.isCancelling) throw error;
         if (!core.standing.mayFinish) return never<T>();
         const after = await afterFailure(core, effort, error, attempt);
@@ -197,7 +202,7 @@ class StepCall<T> {
     }
   }
 
-  /** The attempt as it may begin: it fits its budgets. @throws BUDGET_EXCEEDED */
+  /** Starts the cost account of an attempt that fits its budgets. @throws BUDGET_EXCEEDED */
   async #underBudget(effort: StepEffort, attempt: number): Promise<Charge> {
     const core = this.#core;
     const activation = this.#activation;
@@ -229,7 +234,7 @@ class StepCall<T> {
     return finishStep(this.#core, this.#activation, this.#key, done, admitted);
   }
 
-  /** Resolves when the next attempt is due. If that is not soon the function is left, so that the run may pause (E6). */
+  /** Waits until the next attempt is due. If that is not soon, the function stops here, so that the run can pause (E6). */
   async #untilDue(attempt: number, retryAt: number): Promise<void> {
     const core = this.#core;
     const delayMs = retryAt - core.env.clock.now();
@@ -240,7 +245,7 @@ class StepCall<T> {
     await this.#leave();
   }
 
-  /** Left at a wait, it goes on from there if the function still runs when that is closed. */
+  /** Stops at a wait. If the function is still running when the wait is closed, it continues here. */
   async #leave(): Promise<void> {
     await leaveAtWait(this.#core, this.#activation, this.#key);
     if (isEffect({ effect: this.#options.effect ?? 'pure' })) this.#activation.beginEffect(this.#key);

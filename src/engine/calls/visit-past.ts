@@ -1,4 +1,4 @@
-/** `ctx.past`: what is on record of a visit, for functions that check that they repeat themselves. */
+/** `ctx.past`: what is recorded of a visit, for functions that check that they repeat themselves. */
 import type { PastStep, VisitPast } from '../../graph/contracts/context-access.ts';
 import { nameOfStepKey } from '../record/step-keys.ts';
 import type { Activation } from '../run/frame-run.ts';

@@ -1,4 +1,4 @@
-/** Questions, timers and signals of a composed node (X4, W). */
+/** `ctx.ask`, `ctx.sleepUntil` and `ctx.receive`: questions, timers and signals of a composed node (X4, W). */
 import { CairnError } from '../../errors.ts';
 import type { Question } from '../../graph/contracts/node-contract.ts';
 import { questionFault } from '../../graph/validate/validate-calls.ts';
@@ -30,7 +30,7 @@ interface WaitCall {
   readonly onWaiting: (() => void) | undefined;
 }
 
-/** Returns what ended the wait if that is recorded, else opens it and leaves the function. */
+/** Returns what ended the wait if that is recorded. Otherwise opens the wait, and the function stops here. */
 async function waitFor(core: RunCore, activation: Activation, call: WaitCall): Promise<unknown> {
   const key = nextStepKey(core, activation, call.name);
   activation.notePart(key, call.onWaiting);
@@ -40,7 +40,7 @@ async function waitFor(core: RunCore, activation: Activation, call: WaitCall): P
   const { generation } = activation;
   activation.beginCall();
   try {
-    // A signal that comes while this looks for one finds no open wait, and is kept: it is looked for again.
+    // A signal that arrives during this search finds no open wait and is kept, so the search is repeated.
     const isKept = (): boolean =>
       recorded === undefined &&
       call.kind === 'signal' &&
@@ -66,7 +66,7 @@ async function waitFor(core: RunCore, activation: Activation, call: WaitCall): P
   return deepFreeze(closed.output);
 }
 
-/** Records what ends a wait before it is opened, if anything does; one that was taken by another call meanwhile is passed over. */
+/** If something has ended the wait already, records that before the wait is opened. A signal taken by another call meanwhile is skipped. */
 async function finishKnown(
   core: RunCore,
   activation: Activation,
@@ -87,13 +87,16 @@ async function finishKnown(
 interface KnownEnd {
   readonly admitted: Admitted;
   readonly by: string;
-  /** The ancestor's record it is taken from, if it is. */
+  /** The ancestor's record that it was taken from, if any. */
   readonly from?: TakenRecord;
-  /** Records that it is taken; false: another call was first. */
+  /** Records that it was taken. Returns false if another call was first. */
   readonly take: () => boolean;
 }
 
-/** What ends a wait before it is opened: a signal that came early, or what an ancestor of a fork recorded. It is taken together with what records it. */
+/**
+ * Finds what ends a wait before it is opened: an early signal, or a result recorded by a fork's ancestor. It is taken in the same
+ * checkpoint that records it.
+ */
 async function findKnown(
   core: RunCore,
   activation: Activation,
@@ -106,7 +109,7 @@ async function findKnown(
   const due: Due = { activation, stepKey: key, effect: 'human', givenHash: undefined, keyIn: () => '' };
   const offer = core.replay?.offer(due, 'any');
   const replayed = offer && (await core.replay?.readStep(due, offer));
-  // What the parent of a child run sent is sent again in a fork: its calls are repeated too.
+  // Signals sent by a child run's parent are not taken over: in a fork the parent's calls are repeated too.
   if (replayed === undefined || replayed.step.by === sentByParent) return undefined;
   const take = (): boolean => {
     core.replay?.noteStep(activation, undefined, replayed);
@@ -133,7 +136,10 @@ function openCall(
   setStep(core, activation.path, key, { kind: call.kind, status: 'open', wait: waitId, hash, ...due });
 }
 
-/** `ctx.ask`. @throws NODE_CALL_REFUSED, VALUE_UNSTORABLE, RUN_LIMIT, NODE_TIMED_OUT (its deadline passed without a default answer) */
+/**
+ * Implements `ctx.ask`. @throws NODE_CALL_REFUSED, VALUE_UNSTORABLE, RUN_LIMIT, NODE_TIMED_OUT (its deadline passed and there is no default
+ * answer)
+ */
 export function ask(
   core: RunCore,
   activation: Activation,
@@ -164,14 +170,14 @@ function deadlineFault({ deadlineAt }: Question): string | undefined {
   return deadlineAt === undefined || Number.isFinite(deadlineAt) ? undefined : 'its deadline is no time';
 }
 
-/** What could never be answered, or never be due, is refused before it is asked. */
+/** Refuses a question that could never be answered, or would never be due. */
 function checkQuestion(activation: Activation, question: Question): void {
   const reason = questionFault(question) ?? deadlineFault(question) ?? schemaDefect(question.schema);
   if (reason !== undefined)
     throw new CairnError('NODE_CALL_REFUSED', { call: 'ask', node: activation.path.join('/'), reason });
 }
 
-/** `ctx.sleepUntil`. @throws NODE_CALL_REFUSED, RUN_LIMIT */
+/** Implements `ctx.sleepUntil`. @throws NODE_CALL_REFUSED, RUN_LIMIT */
 export async function sleepUntil(
   core: RunCore,
   activation: Activation,
@@ -195,7 +201,7 @@ export async function sleepUntil(
   });
 }
 
-/** `ctx.receive`. @throws NODE_CALL_REFUSED, RUN_LIMIT */
+/** Implements `ctx.receive`. @throws NODE_CALL_REFUSED, RUN_LIMIT */
 export async function receive(
   core: RunCore,
   activation: Activation,

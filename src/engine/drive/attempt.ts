@@ -1,4 +1,4 @@
-/** One attempt: starts the node's function, takes its end, and decides about another attempt (E6, X3). */
+/** Makes one attempt: starts the node's function, handles its end, and decides about another attempt (E6, X3). */
 import { CairnError } from '../../errors.ts';
 import type { Activation } from '../run/frame-run.ts';
 import { admitOutcome, type AdmittedOutcome } from '../admit/admit-outcome.ts';
@@ -19,12 +19,12 @@ import { settleOutcome } from '../settle/settle-outcome.ts';
 import { clearFailedSteps } from '../record/step-record.ts';
 import { holdTimer } from '../run/timers.ts';
 
-/** Calls the node's function. A plain return settles at once; a promise settles later and asks for a turn. */
+/** Calls the node's function. A plain return value settles at once; a promise settles later and requests a turn. */
 export function launch(core: RunCore, activation: Activation): void {
   const { node } = activation;
   if (activation.isOver) return;
   if (activation.isCancelled) return settleCancelled(core, activation);
-  // An effect whose intent is durable is as good as running: a failure elsewhere does not stop it (G8).
+  // An effect whose intent is durable counts as running, so a failure elsewhere does not stop it (G8).
   if (core.standing.isStopping && !(isEffect(node) && core.standing.mayFinish)) return giveUp(core, activation);
   if (isEffect(node) && core.standing.isLeaseOver(core.env.clock)) {
     core.agenda.forget(activation);
@@ -61,7 +61,7 @@ export function launch(core: RunCore, activation: Activation): void {
   );
 }
 
-/** Nothing starts any more. */
+/** Gives up an activation because nothing may start any more. */
 function giveUp(core: RunCore, activation: Activation): void {
   activation.withdraw?.();
   core.agenda.forget(activation);
@@ -72,7 +72,7 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
 }
 
-/** Armed only for what is not over when the function returns: no timer fires before. */
+/** Starts the timeout. Called after the function has returned a promise, because no timer fires before. */
 function armTimeout(core: RunCore, activation: Activation): void {
   const { generation, deadlineMs } = activation;
   activation.cancelTimer = armDeadline(core, new NodeEffort(activation), deadlineMs, (error) => {
@@ -83,7 +83,7 @@ function armTimeout(core: RunCore, activation: Activation): void {
 }
 
 function attemptReturned(core: RunCore, activation: Activation, returned: unknown): void {
-  // A function may return before an effect it began has ended; settling now would forget that effect in silence (P2).
+  // A function may return before an effect that it started has ended. Settling now would silently forget that effect (P2).
   if (holdAttempt(core, activation, () => attemptReturned(core, activation, returned))) return;
   activation.cancelTimer?.();
   if (activation.isCancelled) return settleCancelled(core, activation);
@@ -92,12 +92,12 @@ function attemptReturned(core: RunCore, activation: Activation, returned: unknow
     void settleOutcome(core, activation, admitOutcome(core, activation, returned));
     core.loop.requestTurn();
   } catch (error) {
-    // What cannot be stored is no result: for an effect that is the same as an unknown one (X3).
+    // A result that cannot be stored is no result. For an effect that means that its result is unknown (X3).
     attemptFailed(core, activation, error);
   }
 }
 
-/** The attempt ended badly. Effects that it began are told to stop, and have the grace of a cancel to end and be recorded. */
+/** Handles a failed attempt. Effects that it started are told to stop, and get the grace period of a cancel to end and be recorded. */
 export function attemptFailed(core: RunCore, activation: Activation, thrown: unknown): void {
   const error = activation.failure === undefined ? thrown : activation.failure.error;
   activation.cancelTimer?.();
@@ -112,7 +112,7 @@ export function attemptFailed(core: RunCore, activation: Activation, thrown: unk
   });
 }
 
-/** Retried if its policy and its effect class allow, else failed for good. */
+/** Retries the attempt if policy and effect class allow it; otherwise it has failed for good. */
 function endFailed(core: RunCore, activation: Activation, error: unknown, isGraceOver: boolean): void {
   const isGoingOn = core.standing.mayFinish;
   const again = (): void => endFailed(core, activation, error, false);
@@ -139,7 +139,7 @@ function endDecided(core: RunCore, activation: Activation, error: unknown, after
   try {
     outcome = admitOutcome(core, activation, after.output);
   } catch {
-    // What cannot be stored is no answer: the failure stands.
+    // An answer that cannot be stored is ignored: the failure stands.
     return settleFailed(core, activation, error);
   }
   void settleOutcome(core, activation, outcome, { by: 'reconcile' });

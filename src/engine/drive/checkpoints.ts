@@ -1,18 +1,18 @@
-/** When a run makes a checkpoint, how durable it must be, and what waits for that (C10, E3, E4). */
+/** Decides when a run makes a checkpoint, how durable it must be, and what waits for that (C10, E3, E4). */
 import type { Durability } from '../../ports/store.ts';
 import type { LoadCost } from '../../history/load/snapshot-policy.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { SnapshotWriter } from './snapshot-writer.ts';
 
-/** Parts of steps that gather in one checkpoint at most. */
+/** The most step records in one checkpoint. */
 const partsPerCheckpoint = 128;
 
-/** One per advancing run. */
+/** One for each run being advanced. */
 export class Checkpoints {
   readonly #core: RunCore;
   readonly #snapshots: SnapshotWriter;
   #isFlushScheduled = false;
-  /** Whoever waits until all that is noted now is durable. */
+  /** Resolved when everything noted up to now is durable. */
   #durable: PromiseWithResolvers<void> | undefined;
 
   constructor(core: RunCore, cost: LoadCost) {
@@ -47,8 +47,8 @@ export class Checkpoints {
   }
 
   /**
-   * Makes the checkpoint that is asked for, if one is. Effects that were announced start when it is durable.
-   * @param isSeal - somebody sees what gathered so far: it is a checkpoint of its own, whatever it holds
+   * Makes a checkpoint if one was requested. Announced effects start when it is durable.
+   * @param isSeal - somebody has to see the state as it is now, so it gets a checkpoint of its own, whatever it contains
    */
   make(isSeal = false): void {
     const { agenda, committer, draft, rootFrame, root } = this.#core;
@@ -77,7 +77,7 @@ export class Checkpoints {
     const { agenda, committer, loop } = this.#core;
     agenda.gatedCount += starters.length;
     void committer.settled().then(() => {
-      // What was announced and did not become durable must not begin.
+      // An announcement that did not become durable must not lead to a start.
       if (committer.broken !== undefined) return;
       agenda.gatedCount -= starters.length;
       agenda.launches.push(...starters);
@@ -86,7 +86,7 @@ export class Checkpoints {
     });
   }
 
-  /** Makes the last checkpoint of a run that ends or pauses here; resolves when all are durable. */
+  /** Makes the last checkpoint of a run that ends or pauses here. Resolves when all checkpoints are durable. */
   async makeLast(isPause: boolean): Promise<void> {
     const { committer, draft } = this.#core;
     if (draft.isPending) committer.commit('power');

@@ -1,23 +1,23 @@
-/** Keeps the claim of a run alive, from the moment it is claimed: to open a run may take longer than a lease (O2). */
+/** Keeps a run's claim alive from the moment it was claimed, because opening a run may take longer than a lease (O2). */
 import { CairnError } from '../../errors.ts';
 import type { Claim } from '../../ports/store.ts';
 import type { EngineEnvironment } from '../run/run-core.ts';
 import { momentOf, type Moment } from '../run/standing.ts';
 
-/** Who advances the run, once it is open. */
+/** Callbacks of whoever advances the run, once it is open. */
 export interface ClaimHolder {
   readonly onRenewed: (askedAt: Moment) => void;
-  /** Messages wait for the run. */
+  /** Called when messages are waiting for the run. */
   readonly onMessages: () => Promise<void>;
-  /** Somebody else has the run now. */
+  /** Called when another worker has taken the run. */
   readonly onLost: (error: CairnError) => void;
 }
 
-/** Renews the lease at a third of it; a renewal that is refused ends the work here. */
+/** Renews the lease when a third of it has passed. A refused renewal ends the work here. */
 export class ClaimKeeper {
   readonly #env: EngineEnvironment;
   readonly #claim: Claim;
-  /** When the claim, or its last renewal, was asked for: the store's lease began no earlier. */
+  /** When the claim or its last renewal was requested. The store's lease began no earlier than that. */
   leasedAt: Moment;
   #holder: ClaimHolder | undefined;
   #lost: CairnError | undefined;
@@ -31,7 +31,7 @@ export class ClaimKeeper {
     this.#start();
   }
 
-  /** Tells the holder from now on, and at once if the claim was lost while the run was opened. */
+  /** Sets the callbacks. If the claim was lost while the run was opened, `onLost` is called at once. */
   attach(holder: ClaimHolder): void {
     this.#holder = holder;
     holder.onRenewed(this.leasedAt);
@@ -59,7 +59,7 @@ export class ClaimKeeper {
     } catch (error) {
       if (this.#isStopped) return;
       if (CairnError.is(error, 'CLAIM_FENCED')) return this.#lose(error);
-      // The store may be back before the lease runs out; effects check the lease themselves.
+      // The store may come back before the lease runs out. Effects check the lease themselves.
     }
     if (!this.#isStopped) this.#start();
   }

@@ -1,4 +1,4 @@
-/** Takes answers, signals and cancel requests into a run; the next commit says that they are taken (O1). */
+/** Takes answers, signals and cancel requests into a run. The next commit records that they were taken (O1). */
 import { CairnError } from '../../errors.ts';
 import { readSound } from '../../history/stored/messages.ts';
 import { decodeJson, encodeValue } from '../../state/values/codec.ts';
@@ -11,18 +11,18 @@ import type { MessageBody } from '../waits/wait.ts';
 
 const decoder = new TextDecoder();
 
-/** The body of an answer or a signal. */
+/** Decodes the body of an answer or a signal. */
 export function messageBody(body: Uint8Array): MessageBody {
   return decodeJson(decoder.decode(body)) as MessageBody;
 }
 
-/** Reads messages and lets each do its work in the run, once. */
+/** Reads messages and applies each to the run, once. */
 export class MessageIntake {
   readonly #core: RunCore;
   readonly #onCancel: () => void;
-  /** Messages taken or kept here already: a read may return them until the commit that takes them has landed. */
+  /** Ids of messages that were taken or are being taken. The store returns them until the commit that takes them is written. */
   readonly #seen = new Set<number>();
-  /** Messages are taken in order of arrival, one read after the other. */
+  /** Messages are taken in order of arrival, one read after another. */
   #reading: Promise<void> = Promise.resolve();
   #cancel: (() => void) | undefined;
   #isStopped = false;
@@ -32,14 +32,14 @@ export class MessageIntake {
     this.#onCancel = onCancel;
   }
 
-  /** Looks regularly, where other processes may post. */
+  /** Polls for messages, which other processes may post. */
   start(): void {
     const { env } = this.#core;
     if (!env.store.capabilities.isShared || this.#isStopped) return;
     this.#cancel = env.clock.setTimer(env.limits.messagePollMs, () => {
       this.read().then(
         () => this.start(),
-        // A store that is away is asked again; a message that nobody can read any more would be passed over in silence.
+        // If the store is away, try again. A message that can never be read must not be skipped silently.
         (error: unknown) => (CairnError.is(error, 'STORE_CORRUPT') ? this.#core.loop.fail(error) : this.start()),
       );
     });
@@ -50,7 +50,7 @@ export class MessageIntake {
     this.#cancel?.();
   }
 
-  /** Takes what is there, after whoever is reading already. */
+  /** Takes the messages that are there, after a read in progress. */
   read(): Promise<void> {
     const reading = this.#reading.then(() => this.#readAll());
     this.#reading = reading.catch(() => {});
@@ -76,11 +76,14 @@ export class MessageIntake {
     this.#onCancel();
   }
 
-  /** A large value goes to the blob store first: until then the message is not taken, and the run does not rest. */
+  /**
+   * Takes a message. If its value is large, it is first put into the blob store; until then the message is not taken and the run does not
+   * rest.
+   */
   async #takeBody(row: MessageRow, posted: MessageBody): Promise<void> {
     const core = this.#core;
     const { mask } = core.secrets;
-    // Whoever posted it did not know the secrets of the run.
+    // Whoever posted the message did not know the run's secrets.
     const body = mask === undefined ? posted : { ...posted, value: mask.all(posted.value) };
     const { inlineBytes } = core.env.limits;
     if (row.body.byteLength <= inlineBytes) return this.#take(row, body, body.value);
@@ -89,7 +92,7 @@ export class MessageIntake {
       const form = await offloadForm(core, body.value);
       if (!this.#isStopped) this.#take(row, body, form);
     } catch (error) {
-      // It is taken by a later read, here or elsewhere.
+      // A later read takes the message, here or in another process.
       this.#seen.delete(row.id);
       throw error;
     } finally {
@@ -98,7 +101,7 @@ export class MessageIntake {
     }
   }
 
-  /** @param form - of the value, as it is written */
+  /** @param form - the stored form of the value */
   #take(row: MessageRow, body: MessageBody, form: unknown): void {
     const core = this.#core;
     const outputJson = encodeValue(form);

@@ -1,4 +1,4 @@
-/** Sends a due activation on its way: decides how it starts, and does that (E3, X). */
+/** Starts a due activation: decides how it starts, and does that (E3, X). */
 import { suppliedFault } from '../admit/supplied-fault.ts';
 import { CairnError } from '../../errors.ts';
 import type { GraphNode } from '../../graph/graph.ts';
@@ -19,12 +19,12 @@ import type { RunCore } from '../run/run-core.ts';
 import { advancePlan, settleFailed } from '../settle/settle.ts';
 import { settleOutcome } from '../settle/settle-outcome.ts';
 
-/** Makes an activation of what the plan says may start, and sends it on its way. */
+/** Creates the activation for something that may start according to the plan, and starts it. */
 export function prepareStart(core: RunCore, queued: QueuedStart): void {
   const { frameRun, start } = queued;
   const node = frameRun.graph.nodes[start.node] as GraphNode;
   const record = frameRun.openRecordOf(node);
-  // A failed attempt that is retried by a resume counts on, under a new budget (G8).
+  // A failed attempt retried by a resume keeps counting, with a new retry budget (G8).
   const isRetried = record?.status === 'failed' && record.kept === undefined;
   const attempt = record?.attempt ?? 1;
   const activation = new Activation({
@@ -44,7 +44,7 @@ export function prepareStart(core: RunCore, queued: QueuedStart): void {
   core.agenda.setBusy(activation, true);
   if (isRetried) reopenFailed(core, activation);
   if (record?.view === undefined || record.view >= core.resumedSeq) return startDecided(core, activation, record);
-  // It saw an older state than the present one: it must see that one again (E9).
+  // The activation saw an older state, and must see that state again (E9).
   core.agenda.openingCount += 1;
   openPinnedView(core, activation, record.view).then(
     () => {
@@ -68,7 +68,7 @@ function startDecided(core: RunCore, activation: Activation, record: NodeRecord 
   carryOut(core, activation, record, decision);
 }
 
-/** Most activations have left nothing, and are in no fork: what they need not be asked is not asked. */
+/** Decides how the activation starts. Most have recorded nothing and are not in a fork, so that case is handled without the checks. */
 function decide(core: RunCore, activation: Activation, record: NodeRecord | undefined): StartDecision<Offer> {
   const { node, visit } = activation;
   const { supplied } = core.root;
@@ -90,7 +90,7 @@ function decide(core: RunCore, activation: Activation, record: NodeRecord | unde
   );
 }
 
-/** Whether a visit is about to begin, or failed before it did: steps, an announcement or an outcome say that it was within its limit once. */
+/** Whether a visit has done nothing yet. Steps, an intent or an outcome show that it was within its limit of visits before. */
 function hasDoneNothing(record: NodeRecord | undefined): boolean {
   if (record === undefined) return true;
   const { status, steps, intent, kept } = record;
@@ -131,7 +131,7 @@ function carryOut(
   }
 }
 
-/** An outcome that the fork was given stands in for whatever the activation would do, or has begun. */
+/** Settles an activation with an outcome set in the fork, whatever the activation would do or has begun. */
 function settleSupplied(core: RunCore, activation: Activation): void {
   const key = pathKeyOf(activation.path);
   const supplied = core.root.supplied?.[key] as { readonly output?: unknown };
@@ -141,7 +141,7 @@ function settleSupplied(core: RunCore, activation: Activation): void {
   void settleOutcome(core, activation, admitKept(core, activation, supplied), source);
 }
 
-/** A node that its own condition turns away is skipped, and the skip is recorded, since the state moves on. */
+/** Skips a node whose own condition is false. The skip is recorded, because the state will change. */
 function skip(core: RunCore, activation: Activation): void {
   recordSkip(activation);
   core.draft.note({ kind: 'settle', node: activation.path, status: 'skipped' });
@@ -150,10 +150,10 @@ function skip(core: RunCore, activation: Activation): void {
   advancePlan(core, activation, [], true);
 }
 
-/** What a completed visit leaves for others to see. */
+/** Fields in which a completed visit leaves results for others. */
 const shownFields: readonly string[] = ['output', 'outputOfSteps', 'steps', 'as'];
 
-/** What the last completed visit left stays where it is, large or not (C5): a skip changes only where the node stands. */
+/** Records a skip. The results of the last completed visit stay, whether inline or in a blob (C5); only the node's status changes. */
 function recordSkip({ frameRun, node, visit }: Activation): void {
   const { frame, plan } = frameRun;
   const { fired, epoch, held } = plan.settledFields(node.index, []);

@@ -1,4 +1,4 @@
-/** Moves one claimed run forward until it ends, pauses, or can go no further here (E1). */
+/** Advances one claimed run until it ends, pauses, or cannot go on in this process (E1). */
 import { CairnError } from '../../errors.ts';
 import type { Amounts } from '../../graph/amounts.ts';
 import type { SpanParts, TraceSpan } from '../../graph/contracts/trace-contract.ts';
@@ -30,28 +30,28 @@ import type { ClaimKeeper } from './claim-keeper.ts';
 import { MessageIntake } from './message-intake.ts';
 import { prepareStart } from './prepare.ts';
 
-/** Launches between two rests of the loop: a chain that never waits must not starve everything else. */
+/** The most launches before the loop rests. Otherwise a chain of nodes that never waits would block everything else. */
 const launchesPerTurn = 512;
 
-/** A claimed and loaded run. */
+/** A run that is claimed and loaded. */
 export interface RunnerOptions {
   readonly env: EngineEnvironment;
   readonly run: RunRow;
   readonly claim: Claim;
-  /** Keeps the claim since it was made. */
+  /** Has kept the claim alive since the run was claimed. */
   readonly keeper: ClaimKeeper;
   readonly graph: Graph;
   readonly loaded: LoadedState;
   readonly draft: Draft;
   readonly feed: RunFeed;
-  /** Values of the secrets that the run has resolved before, by name. */
+  /** Values of the secrets that the run used before, by name. */
   readonly secrets: ReadonlyMap<string, string>;
 }
 
 /** The loop of one run (E1.2): turns, launches, checkpoints, and the end. */
 export class Runner implements Loop {
   readonly core: RunCore;
-  /** Resolves when the run has ended or is paused, and given back; rejects when it cannot be advanced here. */
+  /** Resolves when the run has ended or paused and its claim was released; rejects when it cannot be advanced here. */
   readonly ended: Promise<void>;
   readonly #feed: RunFeed;
   readonly #checkpoints: Checkpoints;
@@ -63,7 +63,7 @@ export class Runner implements Loop {
   #isTurnScheduled = false;
   #isResting = false;
   #isOver = false;
-  /** Until then messages may be taken in, but nothing is planned: the plan has not said what is open. */
+  /** Until this is set, messages may be taken but nothing is planned, because the plan has not listed the open activations yet. */
   #isStarted = false;
 
   constructor(options: RunnerOptions) {
@@ -82,7 +82,7 @@ export class Runner implements Loop {
     this.ended = this.#end.promise;
     this.ended.catch(() => {});
     this.#feed = feed;
-    // By name, as everywhere in the engine: see test/memory/finished-runs.test.ts.
+    // A named function, as everywhere in the engine: see test/memory/finished-runs.test.ts.
     const running = (): readonly LiveEvent[] => runningNow(core);
     feed.running = running;
     this.#checkpoints = new Checkpoints(core, loaded.cost);
@@ -90,7 +90,7 @@ export class Runner implements Loop {
     this.#intake = new MessageIntake(core, () => this.cancel());
   }
 
-  /** Begins: takes messages that wait, fires what is due, starts what the plan says. */
+  /** Starts the loop: takes waiting messages, fires due timers, starts what the plan lists. */
   async start(): Promise<void> {
     const { core } = this;
     if (this.#isOver) return;
@@ -114,17 +114,17 @@ export class Runner implements Loop {
     this.requestTurn();
   }
 
-  /** Whether it moves no further: the run has ended or is paused, or could not be advanced. */
+  /** Whether the run is not advanced any more: it has ended or paused, or could not be advanced. */
   get isOver(): boolean {
     return this.#isOver;
   }
 
-  /** Looks for messages now: somebody in this process posted one. */
+  /** Checks for messages now, because somebody in this process posted one. */
   poke(): void {
     this.#intake.read().catch((error: unknown) => this.fail(error));
   }
 
-  /** Somebody who resumes it gives it another budget. @throws USAGE_INVALID */
+  /** Sets a new budget on behalf of somebody who resumes the run. @throws USAGE_INVALID */
   setBudget(budget: Amounts | undefined, by: string | undefined): void {
     if (budget === undefined) return;
     setRunBudget(this.core.draft, checkBudget(budget), by);
@@ -132,7 +132,7 @@ export class Runner implements Loop {
     this.requestTurn();
   }
 
-  /** E7: cooperative first, forced after a grace period. */
+  /** Cancels the run: work is asked to stop first, and ended by force after a grace period (E7). */
   cancel(): void {
     const { core } = this;
     if (core.standing.isCancelling || this.#isOver) return;
@@ -145,7 +145,7 @@ export class Runner implements Loop {
     this.requestTurn();
   }
 
-  /** Stops here: what runs is aborted, intents not started are withdrawn, the claim is given back. */
+  /** Stops advancing the run: running work is aborted, unstarted intents are withdrawn, and the claim is released. */
   async close(): Promise<void> {
     const { core } = this;
     if (this.#isOver) return this.ended.catch(() => {});
@@ -156,7 +156,7 @@ export class Runner implements Loop {
       await core.committer.settled();
       if (this.#isOver) return this.ended.catch(() => {});
       if (core.agenda.gatedCount + core.agenda.launches.length === 0 && !core.draft.mustCommit) break;
-      // Some of it goes on only in a later turn of the event loop: a loop that rests, a step that waits for its intent.
+      // Some work continues only in a later turn of the event loop: a resting loop, a step that waits for its intent.
       await new Promise<void>((resolve) => core.env.clock.defer(resolve));
     }
     this.#isOver = true;
@@ -173,7 +173,7 @@ export class Runner implements Loop {
     for (const cancel of core.agenda.timers) cancel();
   }
 
-  // What the parts of the run ask of it: see Loop.
+  // The methods of {@link Loop}, which the other parts of the run call.
 
   requestTurn(): void {
     this.#needsTurn = true;
@@ -273,7 +273,7 @@ export class Runner implements Loop {
     }
   }
 
-  /** Lets commits land and other runs move before going on. */
+  /** Lets commits finish and other runs advance before going on. */
   #rest(): void {
     this.#isResting = true;
     const goOn = (): void => {
@@ -306,7 +306,7 @@ export class Runner implements Loop {
   #takeCancelled(activation: Activation): void {
     if (activation.isOver) return;
     if (activation.phase !== 'running') return settleCancelled(this.core, activation);
-    // It may still end by itself; after the grace period it is settled without it.
+    // It may still end by itself. After the grace period it is settled as cancelled.
     const { generation } = activation;
     holdTimer(this.core, this.core.env.limits.cancelGraceMs, () => {
       if (activation.generation !== generation || activation.phase !== 'running') return;
@@ -330,13 +330,13 @@ export class Runner implements Loop {
   #endWith(status: RunStatus): void {
     const { core } = this;
     const { draft, root } = core;
-    // Nothing of a cancelled run is done again: what was under way has cost what it has.
+    // Nothing of a cancelled run is repeated, so the cost of unfinished work is recorded now.
     if (status === 'cancelled') bookAll(core);
     if (root.status !== status) {
       draft.setStatus(status);
       draft.note(status === 'paused' ? { kind: 'pause' } : { kind: 'end', status });
     }
-    // A question about a budget that nothing needs any more is none.
+    // Nothing needs the answer to an open question about a budget any more.
     if (status === 'completed') for (const waitId of Object.keys(root.waits)) draft.closeWait(waitId);
     if (status === 'failed' || status === 'cancelled')
       for (const waitId of Object.keys(root.waits)) draft.closeWaitRow(waitId);
@@ -344,12 +344,12 @@ export class Runner implements Loop {
     this.#stopTimers();
     this.#checkpoints
       .makeLast(status === 'paused')
-      // Its last commit is durable: a claim that cannot be given back runs out.
+      // The last commit is durable. If releasing the claim fails, it expires.
       .then(() => core.env.store.releaseClaim(core.claim).catch(() => {}))
       .then(this.#end.resolve, this.#end.reject);
   }
 
-  /** The last commits of a run may break when nothing is left to do but to wait for them: then it has not ended. */
+  /** Handles a commit that fails after everything else is done: then the run has not ended. */
   #breakOff(error: unknown): void {
     this.#isOver = false;
     this.fail(error);

@@ -1,11 +1,11 @@
-/** Writes a run's snapshots, off the commit's path (C4). Without one, loading costs more, and nothing is lost. */
+/** Writes a run's snapshots outside of its commits (C4). Without a snapshot loading takes longer, but nothing is lost. */
 import { measureValue } from '../../history/stored/measure-value.ts';
 import { SnapshotPolicy, type LoadCost } from '../../history/load/snapshot-policy.ts';
 import { writeSnapshotText, writeStoredSnapshot } from '../../history/load/write-snapshot.ts';
 import { encodeValue } from '../../state/values/codec.ts';
 import type { RunCore } from '../run/run-core.ts';
 
-/** Decides by the policy when a snapshot is due, and writes it. */
+/** Writes a snapshot when the policy says so. */
 export class SnapshotWriter {
   readonly #core: RunCore;
   readonly #policy: SnapshotPolicy;
@@ -19,7 +19,10 @@ export class SnapshotWriter {
     this.#policy.onCommit(sizeBytes);
   }
 
-  /** If one is due: the tree is encoded now, while it is what the last checkpoint says, and written once that has landed. */
+  /**
+   * Call after a commit. If a snapshot is due, the tree is encoded now, while it equals the last checkpoint, and is written once that
+   * checkpoint is durable.
+   */
   afterCommit(): void {
     if (!this.#policy.isDue) return;
     const core = this.#core;
@@ -34,14 +37,17 @@ export class SnapshotWriter {
       .catch(() => {});
   }
 
-  /** When a run pauses, if that makes its head cheaper to read. */
+  /** Call when the run pauses. Writes a snapshot if that makes the head cheaper to read. */
   async atPause(): Promise<void> {
     const stateBytes = measureValue(this.#core.root);
     if (!this.#policy.isWorthAtPause(stateBytes)) return;
     await this.#prepare(stateBytes)().catch(() => {});
   }
 
-  /** Values kept as blobs are not in the tree's text; where there may be some, the snapshot is made from what is stored (C5). */
+  /**
+   * Prepares a snapshot. The tree's JSON text does not show which values are blobs, so if there may be some, the snapshot is made from what
+   * is stored (C5).
+   */
   #prepare(stateBytes: number): () => Promise<unknown> {
     const { env, run, root, committer, draft } = this.#core;
     const { seq, checksum } = committer;

@@ -1,4 +1,4 @@
-/** What becomes of an effort whose attempt failed: another attempt, its result after all, or the failure (E6, X3). */
+/** Decides what follows a failed attempt: another attempt, a result after all, or the failure (E6, X3). */
 import { errorSummary } from '../admit/encode-error.ts';
 import type { Effort } from '../record/effort.ts';
 import { effortKeyOf } from '../record/intent.ts';
@@ -6,18 +6,18 @@ import { appliedOf, isEffect, keptIntent } from '../run/effect.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { factsOf, retryDelayMs } from './retry.ts';
 
-/** What becomes of a failed attempt. */
+/** What follows a failed attempt. */
 export type AfterFailure =
   | { readonly kind: 'retry'; readonly delayMs: number }
-  /** The world says that it happened. */
+  /** `reconcile` found that the effect happened. */
   | { readonly kind: 'happened'; readonly output: unknown }
   | { readonly kind: 'fail' };
 
 /**
- * Decides by the effort's policy and class. An effect that may have happened is tried again if a repetition does no harm, if it ended and
- * says itself that it failed, or if the world says that it did not happen; what cannot be found out leaves the failure as it is.
+ * Decides by the effort's retry policy and effect class. An effect that may have happened is retried only if repeating it does no harm, if
+ * it ended and reported failure itself, or if `reconcile` says that it did not happen. If none of this is known, the failure stands.
  *
- * @param attempt - the attempt that failed, counted from 1 within its budget
+ * @param attempt - number of the failed attempt, counted from 1 within its retry budget
  */
 export function afterFailure(
   core: RunCore,
@@ -26,7 +26,7 @@ export function afterFailure(
   attempt: number,
 ): AfterFailure | Promise<AfterFailure> {
   const facts = factsOf(error);
-  // More is not there because time has passed.
+  // Waiting does not increase a budget.
   if (facts.code === 'BUDGET_EXCEEDED') return { kind: 'fail' };
   const delayMs = retryDelayMs(effort.retry, attempt, facts, () => core.env.ids.random());
   if (delayMs === undefined) return { kind: 'fail' };
@@ -46,7 +46,10 @@ async function askTheWorld(core: RunCore, effort: Effort, delayMs: number): Prom
   }
 }
 
-/** Writes that an effort is tried again, and when: its count and its delay survive a crash. What may have happened keeps its key (X3). */
+/**
+ * Records that an effort is retried, and when, so that the count and the delay survive a crash. An effect that may have happened keeps its
+ * key (X3).
+ */
 export function planRetry(
   core: RunCore,
   effort: Effort,
@@ -57,7 +60,7 @@ export function planRetry(
   const mayHaveHappened = isEffect(effort) && applied !== 'no' && (effort.isIdempotent || applied === 'ended');
   const kept = keptIntent(effort.fields()?.intent, effort.keyIn(core.keySeed), mayHaveHappened);
   effort.write({ attempt, retryAt, ...kept, ...(applied === 'ended' && mayHaveHappened && { applied }) });
-  // Where a function of the author's decided, the record says so: its code is part of the graph's.
+  // Record whether the author's function decided, because its code is covered by `codeHash`.
   const by = effort.retry?.when === undefined ? {} : { by: 'when' };
   core.draft.note({ kind: 'retry', ...effort.place, attempt, error: errorSummary(core, error), ...by });
 }

@@ -1,4 +1,4 @@
-/** How an activation that may run comes to run: at once, after a delay, or when its intent is durable (E3, E4). */
+/** Starts an activation: at once, after a delay, or when its intent is durable (E3, E4). */
 import { budgetExceeded } from '../record/budget.ts';
 import { NodeEffort } from '../record/effort.ts';
 import { announce, withdraw } from '../record/intent.ts';
@@ -15,7 +15,7 @@ import { budgetMet } from './budget-met.ts';
 import { isRetryOpen, openWait } from '../waits/open-wait.ts';
 import { retryWait } from '../waits/wait.ts';
 
-/** Puts an activation off until its next attempt is due: here if that is soon, else as a wait, so that the run may pause (E6). */
+/** Delays an activation until its next attempt is due: with a timer if that is soon, else as a wait, so that the run can pause (E6). */
 export function beginLater(core: RunCore, activation: Activation, at: number): void {
   activation.phase = 'retrying';
   core.agenda.setBusy(activation, false);
@@ -29,7 +29,7 @@ export function beginLater(core: RunCore, activation: Activation, at: number): v
   activation.cancelTimer = holdTimer(core, delayMs, () => beginRetry(core, activation));
 }
 
-/** Makes the next attempt of an activation that was put off. */
+/** Starts the next attempt of a delayed activation. */
 export function beginRetry(core: RunCore, activation: Activation): void {
   if (core.standing.isStopping || activation.phase !== 'retrying') return;
   core.agenda.setBusy(activation, true);
@@ -38,7 +38,10 @@ export function beginRetry(core: RunCore, activation: Activation): void {
   core.loop.requestTurn();
 }
 
-/** A new attempt without steps or intents sees the present state; one that left some sees what it saw (E9). */
+/**
+ * Opens the view for a new attempt. If earlier attempts recorded steps or intents, it is the state that they saw; otherwise the current
+ * state (E9).
+ */
 function reopenView(core: RunCore, activation: Activation): void {
   const record = activation.frameRun.openRecordOf(activation.node);
   if (record?.view !== undefined) return;
@@ -48,11 +51,13 @@ function reopenView(core: RunCore, activation: Activation): void {
   noteView(core, activation);
 }
 
-/** Holds an attempt against the budgets that it is under. A function that has recorded steps is repeated: they meet the budget, and it does not (Q4). */
+/**
+ * Checks an attempt against its budgets. A function with recorded steps is always repeated: its steps are checked, not the function (Q4).
+ */
 function mayBegin(core: RunCore, activation: Activation): boolean {
   const { ledger } = core;
   const { node, frameRun } = activation;
-  // What a function said before that runs again from its top it says again.
+  // A function that runs again from its top reports its cost again.
   const before = ledger.ownOf(activation);
   if (before !== undefined) ledger.close(before);
   if (frameRun.openRecordOf(node)?.steps !== undefined) return true;
@@ -75,7 +80,10 @@ function mayBegin(core: RunCore, activation: Activation): boolean {
   return false;
 }
 
-/** Effects are announced first; questions wait for durability; all else starts right after the checkpoint is made. */
+/**
+ * Starts an attempt. Effects are announced first, questions wait until they are durable, and everything else starts right after the
+ * checkpoint is made.
+ */
 export function begin(core: RunCore, activation: Activation): void {
   const { agenda, draft } = core;
   const { node } = activation;

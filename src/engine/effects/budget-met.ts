@@ -1,4 +1,4 @@
-/** Whether an attempt fits the budgets that it is under: its visit's, its run's, and those of whatever they are part of (Q4). */
+/** Checks an attempt against its budgets: that of its visit, of its run, and of everything they are part of (Q4). */
 import { addAmounts, amountOf, type Amounts } from '../../graph/amounts.ts';
 import type { OnBudget } from '../../graph/graph.ts';
 import { decideBudget } from '../plan/decide-budget.ts';
@@ -7,9 +7,9 @@ import type { Activation } from '../run/frame-run.ts';
 import type { Charge } from '../run/ledger.ts';
 import type { RunCore } from '../run/run-core.ts';
 
-/** A budget, and what is recorded as spent of it. */
+/** A budget, and how much of it was spent according to the records. */
 interface Budget {
-  /** The path of the node whose visit it is for, or of the child run; empty: the run itself. */
+  /** Path of the node or child run that the budget is for; empty for the run itself. */
   readonly of: readonly string[];
   readonly limits: Amounts;
   readonly spent: Amounts | undefined;
@@ -17,7 +17,10 @@ interface Budget {
   readonly covers: (charge: Charge) => boolean;
 }
 
-/** The first budget that keeps an attempt from beginning, from the inside out; one that it only has to wait for comes last. */
+/**
+ * The first budget that prevents an attempt from starting, from the innermost outwards. A budget that the attempt only has to wait for
+ * comes last.
+ */
 export function budgetMet(core: RunCore, attempt: Charge): MetBudget | undefined {
   const bound = attempt.atMost;
   if (bound === 'nothing') return undefined;
@@ -37,7 +40,7 @@ export function budgetMet(core: RunCore, attempt: Charge): MetBudget | undefined
   return waiting;
 }
 
-/** The visit's, its run's, and so on up. Most runs have none. */
+/** The budgets of the visit, its run, and so on outwards. Most runs have none. */
 function* budgetsOf(activation: Activation): Generator<Budget> {
   for (let at: Activation | undefined = activation; at !== undefined; at = at.frameRun.starter) {
     const top = at;
@@ -70,7 +73,7 @@ function isIn({ activation }: Charge, fits: (part: Activation) => boolean): bool
   return false;
 }
 
-/** What a visit has reserved is there for its steps. */
+/** How much of a budget is in use. What a visit has reserved is available to its own steps. */
 function usedOf(
   core: RunCore,
   { spent, covers }: Budget,

@@ -1,15 +1,15 @@
-/** The deadline of an attempt: when it passes, the attempt is told to stop and fails (E6, O2). */
+/** Deadlines of attempts: when one passes, the attempt is told to stop and fails (E6, O2). */
 import { CairnError } from '../../errors.ts';
 import type { Effort } from '../record/effort.ts';
 import { isEffect } from '../run/effect.ts';
 import type { RunCore } from '../run/run-core.ts';
 
 /**
- * Calls back with NODE_TIMED_OUT when an attempt has had its time, by the monotonic clock: a clock that is put forward ends no attempt.
- * An attempt without a timeout of its own has none, unless it is an effect: another owner waits no longer than the limit.
+ * Calls back with NODE_TIMED_OUT when the attempt's time is over by the monotonic clock, so setting the wall clock does not end attempts.
+ * An attempt without a timeout has no deadline, unless it is an effect: other owners wait only for a limited time.
  *
- * @param announcedUntilMs - monotonic ms at which the attempt ends, as it was announced; what came between counts. Undefined: it was not
- * @returns cancels; undefined: the attempt has no deadline
+ * @param announcedUntilMs - when the attempt ends (monotonic ms), if it was announced; time since then counts
+ * @returns a function that cancels the deadline; undefined if the attempt has none
  */
 export function armDeadline(
   { env }: RunCore,

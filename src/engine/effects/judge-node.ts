@@ -1,4 +1,4 @@
-/** A node's visit in doubt: what its verdict does (X3). */
+/** Carries out the verdict about a node's visit in doubt (X3). */
 import { CairnError } from '../../errors.ts';
 import { encodeValue } from '../../state/values/codec.ts';
 import type { Intent, NodeRecord } from '../../state/tree.ts';
@@ -14,7 +14,7 @@ import { openWait } from '../waits/open-wait.ts';
 import { doubtWait } from '../waits/wait.ts';
 import { judge, type Verdict } from './judge.ts';
 
-/** Judges an activation that left an intent behind. */
+/** Judges an activation that has an intent without a result. */
 export function judgeNode(core: RunCore, activation: Activation): void {
   judge(core, new NodeEffort(activation), activation.node.onInDoubt)
     .then((verdict) => applyVerdict(core, activation, verdict))
@@ -24,12 +24,12 @@ export function judgeNode(core: RunCore, activation: Activation): void {
     .finally(() => core.loop.requestTurn());
 }
 
-/** Whether nothing needs to start for it: then a failure elsewhere does not keep it from being recorded (G8). */
+/** Whether the verdict is a result, for which nothing needs to start. Then it is recorded even after a failure elsewhere (G8). */
 function isResult({ kind }: Verdict): boolean {
   return kind === 'happened' || kind === 'fail';
 }
 
-/** Does what a verdict says. */
+/** Carries out a verdict. */
 export function applyVerdict(core: RunCore, activation: Activation, verdict: Verdict): void {
   if (activation.phase !== 'prepared') return;
   const { standing, agenda, loop } = core;
@@ -40,7 +40,7 @@ export function applyVerdict(core: RunCore, activation: Activation, verdict: Ver
   if (standing.isStopping && !(standing.mayFinish && isResult(verdict))) return agenda.forget(activation);
   if (verdict.kind === 'happened') return settleHappened(core, activation, verdict.returned, verdict.by);
   if (verdict.kind === 'run') {
-    // An attempt that failed and is tried again waits its delay out, after a crash too (E6).
+    // A retried attempt waits until it is due, also after a crash (E6).
     const { retryAt = 0 } = activation.frameRun.openRecordOf(activation.node) ?? {};
     return retryAt <= core.env.clock.now() ? loop.begin(activation) : loop.beginLater(activation, retryAt);
   }
@@ -48,12 +48,15 @@ export function applyVerdict(core: RunCore, activation: Activation, verdict: Ver
     const error = new CairnError('EFFECT_IN_DOUBT', { node: activation.path.join('/'), decided: 'fail' });
     return settleFailed(core, activation, error);
   }
-  // Answered since it was judged.
+  // The question was answered while the activation was judged.
   if (new NodeEffort(activation).fields()?.decision !== undefined) return loop.judge(activation);
   askWhetherItHappened(core, activation);
 }
 
-/** Updates are the node's own: they pass its schemas and reducers. A person whose answer does not fit is asked again. */
+/**
+ * Settles an effect that happened. Its updates are validated by the node's schemas and reducers. If a person's answer does not fit, the
+ * question is asked again.
+ */
 function settleHappened(core: RunCore, activation: Activation, returned: unknown, by: string): void {
   let outcome: AdmittedOutcome;
   try {
@@ -72,7 +75,7 @@ function askWhetherItHappened(core: RunCore, activation: Activation, because?: s
   const { node, path, frameRun } = activation;
   const known = frameRun.openRecordOf(node);
   const record: NodeRecord = { ...known, ...openRecord(activation), status: 'waiting' };
-  // Asked already, before a crash or in the original: then nothing changes.
+  // The question was asked before a crash, or in the original of a fork, so the record stays as it is.
   if (known?.status !== 'waiting') frameRun.frame.setNode(node.id, record, encodeValue(record));
   openWait(
     core,

@@ -1,4 +1,4 @@
-/** A step in doubt: what its verdict does (X3). */
+/** Carries out the verdict about a step in doubt (X3). */
 import { CairnError } from '../../errors.ts';
 import type { Intent, StepRecord } from '../../state/tree.ts';
 import { offloadValue } from '../admit/offload.ts';
@@ -15,11 +15,11 @@ import { doubtWait } from '../waits/wait.ts';
 import { judge } from './judge.ts';
 
 /**
- * Judges a step that began and has no result.
+ * Judges a step that was started and has no result.
  *
- * @param isCurrent - whether the attempt that called for the step still runs
- * @returns its output; undefined: it runs again
- * @throws EFFECT_IN_DOUBT a person, or the node's `onInDoubt`, let it fail
+ * @param isCurrent - returns whether the calling attempt still runs
+ * @returns the step's output; undefined if the step is to run again
+ * @throws EFFECT_IN_DOUBT a person, or the node's `onInDoubt`, decided that it fails
  */
 export async function judgeStep(
   core: RunCore,
@@ -34,7 +34,7 @@ export async function judgeStep(
   if (verdict.kind === 'happened') return recordKnownEnd(core, effort, isCurrent, verdict.returned, verdict.by);
   if (verdict.kind === 'fail') throw new CairnError('EFFECT_IN_DOUBT', { node: effort.name, decided: 'fail' });
   const recorded = recordedStep(activation, key) as StepRecord;
-  // Answered since it was judged.
+  // The question was answered while the step was judged.
   if (recorded.decision !== undefined) return judgeStep(core, effort, isCurrent);
   const { effect = effort.effect, intent, wait } = recorded;
   const question = doubtWait({ node: activation.path, step: key, effect, intent: intent as Intent });
@@ -46,7 +46,7 @@ export async function judgeStep(
   return judgeStep(core, effort, isCurrent);
 }
 
-/** What ended in the original since is taken once; what may have happened there is judged again. */
+/** Takes over an end that the fork's original has recorded meanwhile, once. If the effect may have happened there, it is judged again. */
 async function judgeByOriginal(
   core: RunCore,
   effort: StepEffort,
@@ -57,7 +57,10 @@ async function judgeByOriginal(
   return (await takeStep(core, effort, isCurrent, end.taken)) ?? judgeStep(core, effort, isCurrent);
 }
 
-/** Writes what a fork takes over of a step. @returns its output; undefined: it may have happened in the original, and is to be judged */
+/**
+ * Records what a fork takes over of a step. @returns its output; undefined if the effect may have happened in the original and must be
+ * judged
+ */
 export async function takeStep(
   core: RunCore,
   effort: StepEffort,
@@ -73,7 +76,10 @@ export async function takeStep(
   return undefined;
 }
 
-/** Records what a step is known to have given, without running it. `taken`: from which record of an ancestor, and what must be in one checkpoint with that. */
+/**
+ * Records the known result of a step without running it. `taken`: the ancestor's record it comes from, and what must be recorded in the
+ * same checkpoint.
+ */
 export async function recordKnownEnd(
   core: RunCore,
   effort: StepEffort,

@@ -1,4 +1,7 @@
-/** Efforts in doubt: begun, and no result on record. Taken from a fork's original, decided by a person, reconciled, tried again, or asked about (X3). */
+/**
+ * Judges efforts in doubt, which were started and have no recorded result. The verdict comes from a fork's original, from a person, from
+ * `reconcile`, or is to retry or to ask (X3).
+ */
 import type { Intent } from '../../state/tree.ts';
 import { decideDoubt, type DoubtDecision, type DoubtView } from '../plan/decide-doubt.ts';
 import type { Effort } from '../record/effort.ts';
@@ -8,17 +11,17 @@ import type { RunCore } from '../run/run-core.ts';
 import { holdTimer } from '../run/timers.ts';
 import { doubtDecision } from '../waits/wait.ts';
 
-/** What becomes of an effort in doubt. */
+/** The verdict about an effort in doubt. */
 export type Verdict =
-  /** `returned`: its output, or an outcome with updates too. */
+  /** `returned`: its output, or an outcome with updates. */
   | { readonly kind: 'happened'; readonly returned: unknown; readonly by: string }
-  /** The original of a fork has recorded its end by now, or may still: it is seen to elsewhere. */
+  /** The original of a fork has recorded its end meanwhile, or may still record it. This is handled elsewhere. */
   | { readonly kind: 'original'; readonly end: OriginalEnd }
   | { readonly kind: 'run' }
   | { readonly kind: 'fail' }
   | { readonly kind: 'ask' };
 
-/** Judges an effort once its first owner can no longer be inside it (O2). */
+/** Judges an effort once its first owner can no longer be running it (O2). */
 export async function judge(core: RunCore, effort: Effort, onInDoubt: 'ask' | 'fail'): Promise<Verdict> {
   const intent = effort.fields()?.intent as Intent;
   const before = await core.replay?.originalEnd(effort, intent);
@@ -30,7 +33,7 @@ export async function judge(core: RunCore, effort: Effort, onInDoubt: 'ask' | 'f
   const known = verdictOf(effort, decideDoubt(doubtViewOf(effort, onInDoubt)));
   if (known !== 'reconcile') return known;
   const found = await effort.reconcile?.({ idempotencyKey: intent.key });
-  // Meanwhile a person may have decided, who goes first.
+  // A person may have decided meanwhile. That takes precedence.
   const view = doubtViewOf(effort, onInDoubt);
   if (view.decision === undefined && found?.happened === true)
     return { kind: 'happened', returned: found.output, by: 'reconcile' };
@@ -45,7 +48,7 @@ function verdictOf(effort: Effort, decision: DoubtDecision): Verdict | 'reconcil
     : { kind: decision };
 }
 
-/** What is known of an effort in doubt before the world is asked. */
+/** What is known about an effort in doubt before `reconcile` is called. */
 export function doubtViewOf(effort: Effort, onInDoubt: 'ask' | 'fail'): DoubtView {
   const { decision, applied, retryAt } = effort.fields() ?? {};
   return {
@@ -59,12 +62,15 @@ export function doubtViewOf(effort: Effort, onInDoubt: 'ask' | 'fail'): DoubtVie
   };
 }
 
-/** What it gave, by the person who said that it happened. */
+/** The result of the effect according to the person who said that it happened. */
 export function saidByPerson(effort: Effort): unknown {
   return doubtDecision(effort.fields()?.decision).returned;
 }
 
-/** Until the attempt's deadline its first owner may still be in the effect, unless it is known to be gone. Says whether it had to wait. */
+/**
+ * Waits until the first owner cannot be running the effect any more: until the attempt's deadline, unless the owner is known to be gone.
+ * @returns whether it had to wait
+ */
 async function ownerGone(core: RunCore, activation: Activation, intent: Intent): Promise<boolean> {
   const { clock, ids, effectsInFlight, limits } = core.env;
   const isOwn = intent.by === ids.workerId;
@@ -80,7 +86,7 @@ async function ownerGone(core: RunCore, activation: Activation, intent: Intent):
       activation.heldBy = { owner: intent.by, until: intent.deadlineAt };
       core.loop.publishLive('waiting', activation, activation.heldBy);
     }
-    // One that runs here, left behind by an attempt that is over, may end long before its deadline.
+    // The effect may still run in this process, in an attempt that is over, and may end long before its deadline.
     const delayMs = isOwn ? Math.min(remainingMs, limits.messagePollMs) : remainingMs;
     await new Promise<void>((resolve) => {
       holdTimer(core, delayMs, resolve);

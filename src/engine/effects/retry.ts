@@ -1,11 +1,11 @@
-/** When a failed attempt is tried again, and after how long (E6). */
+/** Decides whether a failed attempt is retried, and after which delay (E6). */
 import type { RetryPolicy } from '../../graph/contracts/node-contract.ts';
 
 const defaultDelayMs = 1_000;
 const defaultFactor = 2;
 const defaultDelayMsMax = 60_000;
 
-/** What is known of a failure, for the policy. */
+/** What a retry policy knows about a failure. */
 export interface FailureFacts {
   readonly error: unknown;
   readonly code: string;
@@ -13,9 +13,9 @@ export interface FailureFacts {
 }
 
 /**
- * Delay before the next attempt, in ms; undefined when the policy allows none.
+ * Delay before the next attempt in ms; undefined if the policy allows none.
  *
- * @param attempt - the attempt that failed, counted from 1 within its budget
+ * @param attempt - number of the failed attempt, counted from 1 within its retry budget
  * @param random - uniform in [0, 1)
  */
 export function retryDelayMs(
@@ -35,7 +35,7 @@ export function retryDelayMs(
   return Math.max(Math.round(jittered), failure.retryAfterMs ?? 0);
 }
 
-/** A policy that cannot say yes says no: nothing is done twice by mistake. */
+/** Asks the policy's function. If the function fails, the answer is no, so that nothing is repeated by mistake. */
 function isWanted({ when }: RetryPolicy, { error, code }: FailureFacts, attempt: number): boolean {
   if (when === undefined) return true;
   try {
@@ -46,7 +46,7 @@ function isWanted({ when }: RetryPolicy, { error, code }: FailureFacts, attempt:
   }
 }
 
-/** What a retry policy reads of whatever was thrown. */
+/** Reads these facts from whatever was thrown. */
 export function factsOf(error: unknown): FailureFacts {
   const { code, name, retryAfterMs } = (typeof error === 'object' && error !== null ? error : {}) as Record<
     string,

@@ -1,4 +1,7 @@
-/** One attempt of a step: announced if it is an effect, begun when that is durable, and told to stop at its deadline (E3, E6). */
+/**
+ * Makes one attempt of a step. An effect is announced first and starts when that is durable. At its deadline the attempt is told to stop
+ * (E3, E6).
+ */
 import { CairnError } from '../../errors.ts';
 import type { Amounts } from '../../graph/amounts.ts';
 import type { StepContext } from '../../graph/contracts/node-contract.ts';
@@ -14,10 +17,11 @@ import type { RunCore } from '../run/run-core.ts';
 import { armDeadline } from './deadline.ts';
 
 /**
- * Announces an effect, and returns when that is durable, with everything before it. Never returns if it must not begin any more.
+ * Announces an effect. Returns when that is durable, together with everything before it. Never returns if the effect must not start any
+ * more.
  *
- * @returns monotonic ms of the attempt's deadline
- * @throws NODE_CALL_REFUSED the function that called for it is over
+ * @returns the attempt's deadline in monotonic ms
+ * @throws NODE_CALL_REFUSED the function that made the call is over
  */
 export async function announceAttempt(core: RunCore, effort: StepEffort, attempt: number): Promise<number> {
   const { activation } = effort;
@@ -43,10 +47,10 @@ export async function announceAttempt(core: RunCore, effort: StepEffort, attempt
   return never();
 }
 
-/** How one attempt of a step is made. */
+/** The details of one attempt of a step. */
 export interface StepAttempt {
   readonly attempt: number;
-  /** Monotonic ms at which it ends, as it was announced. */
+  /** The announced deadline in monotonic ms. */
   readonly deadlineMs: number | undefined;
   readonly charge: Charge;
 }

@@ -1,21 +1,21 @@
-/** Whether an attempt may begin under a budget. Pure: the engine does it, and a preview prints it (Q4). */
+/** Decides whether an attempt may start under a budget. It is pure: the engine acts on the decision, and a preview shows it (Q4). */
 
-/** One unit of one budget, as an attempt meets it. */
+/** One unit of one budget, as seen by an attempt. */
 export interface BudgetView {
   readonly budget: number;
-  /** What is recorded, and what attempts under way have said that they cost so far. */
+  /** What was spent, including what running attempts have reported so far. */
   readonly spent: number;
-  /** What attempts under way may still spend. */
+  /** What running attempts may still spend. */
   readonly reserved: number;
-  /** The most that this attempt spends. Undefined: it has not said. */
+  /** The most that this attempt spends; undefined if it has not declared that. */
   readonly atMost: number | undefined;
 }
 
-/** `wait`: it fits if those under way spend no more than they have. `over`: the budget's policy decides. */
+/** `wait`: it would fit if the running attempts spend no more. `over`: the budget's policy decides. */
 export type BudgetDecision = 'begin' | 'wait' | 'over';
 
 export function decideBudget({ budget, spent, reserved, atMost }: BudgetView): BudgetDecision {
-  // Without a bound of its own an attempt is let in while anything is left.
+  // An attempt without a limit of its own may start while anything is left.
   if (atMost === undefined) return spent < budget ? 'begin' : 'over';
   if (spent + reserved + atMost <= budget) return 'begin';
   return reserved > 0 && spent + atMost <= budget ? 'wait' : 'over';

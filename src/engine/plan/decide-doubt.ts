@@ -1,20 +1,23 @@
-/** What becomes of an effect that began and has no result. Pure: the judge does it, and a preview prints it (X3). */
+/**
+ * Decides what to do about an effect that was started and has no result. It is pure: the judge acts on the decision, and a preview shows it
+ * (X3).
+ */
 
-/** What is known of it, once its first owner can no longer be inside it. */
+/** What is known about the effect, once its first owner can no longer be running it. */
 export interface DoubtView {
-  /** What a person decided, if one was asked. */
+  /** A person's decision, if one was asked. */
   readonly decision: 'happened' | 'run again' | 'fail' | undefined;
-  /** `no`: the attempt certainly had no effect. `ended`: it ended by itself and said that it failed. */
+  /** `no`: the attempt certainly had no effect. `ended`: it ended by itself and reported failure. */
   readonly applied: 'no' | 'ended' | undefined;
-  /** Its author's policy has planned another attempt. */
+  /** Whether the retry policy has planned another attempt. */
   readonly isRetryPlanned: boolean;
-  /** The world can be asked whether it happened, and has not said yet. */
+  /** Whether `reconcile` exists and was not called yet. */
   readonly canReconcile: boolean;
-  /** What the world said. */
+  /** The result of `reconcile`. */
   readonly found: 'happened' | 'did not happen' | 'unknown' | undefined;
-  /** A repetition under the same key has no second effect. */
+  /** Whether repeating it with the same key has no second effect. */
   readonly isIdempotent: boolean;
-  /** What becomes of it if nothing else decides. */
+  /** What to do if nothing else decides. */
   readonly onInDoubt: 'ask' | 'fail';
 }
 

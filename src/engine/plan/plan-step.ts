@@ -7,32 +7,32 @@ export interface PlanStart {
   readonly node: number;
   /** Counted from 1; activations skipped by their `when` count too. */
   readonly visit: number;
-  /** What a `first` join took: [source id, edge key] of the edges that started it. Write it to the record. */
+  /** For a `first` join: the edges that started it, as [source id, edge key]. To be written to the record. */
   readonly took: readonly (readonly [string, string])[] | undefined;
 }
 
-/** What follows from a settle: start these, write those. */
+/** What follows from a settle: activations to start, and records to write. */
 export interface PlanStep {
   readonly start: readonly PlanStart[];
-  /** Loop records that changed: write them to `FrameTree.loops`; undefined: delete it. */
+  /** Loop records that changed, to be written to `FrameTree.loops`; undefined means delete. */
   readonly loops: readonly { readonly id: string; readonly record: LoopRecord | undefined }[];
-  /** The frame's epoch, if it changed. */
+  /** The frame's new epoch, if it changed. */
   readonly epoch: number | undefined;
   /**
-   * Open activations that a `first` join with `cancelRest` no longer needs: settle each as cancelled, firing nothing. Read it
-   * after `start`: one that was due only now is in both, and gets its record without being run.
+   * Open activations that a `first` join with `cancelRest` no longer needs. Settle each as cancelled, firing nothing. Read this after
+   * `start`: an activation that became due only now is in both lists, and gets its record without being run.
    */
   readonly cancel: readonly number[];
 }
 
-/** The plan's part of the record of a visit that settles. */
+/** The plan's fields in the record of a visit that settles. */
 export interface SettledFields {
   readonly fired: readonly string[];
   readonly epoch: number;
   readonly held: readonly (readonly [string, number])[] | undefined;
 }
 
-/** Where a node stands in the current round. */
+/** The state of a node in the current round. */
 export type PlanState = 'idle' | 'open' | 'settled' | 'skipped';
 
 /** The plan of one frame. Nodes are named by their position in the graph. */

@@ -1,15 +1,15 @@
-/** The rounds of a frame's loops (G4): what each still waits for, when it opened, and which records say so. */
+/** Tracks the rounds of a frame's loops: what each still waits for, when it was opened, and the records about that (G4). */
 import type { Graph, GraphEdge, GraphNode, Loop } from '../../graph/graph.ts';
 import type { FrameTree, LoopRecord } from '../../state/tree.ts';
 
 /**
- * Counts, for each loop, what its round still waits for: its own nodes, the loops directly inside it, and the edges into it from
- * outside. The frame's epoch grows by one with each round, so a stamp tells whether something happened in the current round.
+ * For each loop, counts what its round still waits for: its own nodes, the loops directly inside of it, and the edges into it from outside.
+ * The frame's epoch grows by one with each round, so an epoch tells whether something happened in the current round.
  */
 export class PlanRounds {
   readonly #graph: Graph;
   readonly #waiting: Int32Array;
-  /** The epoch at which the round opened: the loop's own, or that of the loop around it if it is in its first. */
+  /** The epoch at which the loop's round was opened. In its first round that is the epoch of the loop around it. */
   readonly #since: Int32Array;
   readonly #round: Int32Array;
   readonly #depth: Int32Array;
@@ -26,12 +26,12 @@ export class PlanRounds {
     this.#since = new Int32Array(length);
     this.#round = new Int32Array(length);
     this.#depth = new Int32Array(length);
-    // Outer loops come first, so a loop finds what is true of the one around it.
+    // Outer loops come first, so a loop finds the values of the one around it.
     for (const loop of graph.loops) {
       const outer = this.#outerSince(loop);
       const stored =
         frame.loops !== undefined && Object.hasOwn(frame.loops, loop.id) ? frame.loops[loop.id] : undefined;
-      // A record from before the outer round opened is of a round that is over.
+      // A record from before the outer round belongs to a round that is over.
       const record = stored !== undefined && stored.since > outer ? stored : undefined;
       this.#since[loop.index] = record?.since ?? outer;
       this.#round[loop.index] = record?.round ?? 1;
@@ -42,7 +42,7 @@ export class PlanRounds {
     for (const node of graph.nodes) this.#expectNode(node);
   }
 
-  /** Rounds opened in this frame so far. */
+  /** Number of rounds opened in this frame so far. */
   get epoch(): number {
     return this.#epoch;
   }
@@ -59,7 +59,7 @@ export class PlanRounds {
     return this.#round[loop] ?? 1;
   }
 
-  /** Whether something stamped with this epoch at a node happened in the current round of its loops. */
+  /** Whether something that happened at a node at this epoch belongs to the current round of its loops. */
   isCurrent(node: GraphNode, epoch: number): boolean {
     const loop = node.loops.at(-1);
     return loop === undefined || epoch >= this.since(loop);
@@ -71,7 +71,7 @@ export class PlanRounds {
     return this.#graph.nodes[a]?.loops.findLast((loop, depth) => others[depth] === loop);
   }
 
-  /** How each head of a loop that is past its first round began the current one. */
+  /** For each loop past its first round: its heads, and whether the current round started them. */
   *restoredHeads(): Iterable<{ readonly head: number; readonly isStarted: boolean }> {
     for (const { loop, heads } of this.#restored) {
       for (const head of loop.heads) yield { head, isStarted: heads.has(this.#graph.nodes[head]?.id ?? '') };
@@ -79,8 +79,8 @@ export class PlanRounds {
   }
 
   /**
-   * Whether a firing at this epoch still counts: of a back edge, as a token of the loop's current round; of an edge that leaves a
-   * loop, in any round since the loop was entered.
+   * Whether a firing at this epoch is still in use. For a back edge: it counts for the loop's current round. For an edge that leaves a
+   * loop: it counts in every round since the loop was entered.
    */
   isInUse(edge: GraphEdge, at: number): boolean {
     if (at < 0) return false;
@@ -89,21 +89,21 @@ export class PlanRounds {
   }
 
   /**
-   * Whether a record must keep that an edge fired at this epoch, beside the edges its last visit fired: the node may be visited
-   * again before the firing is used. A back edge of the innermost loop is used by the very round that visits the node again.
+   * Whether a record must keep a firing in addition to the edges of its last visit, because the node may be visited again before the firing
+   * is used. A back edge of the innermost loop is used by the round that visits the node again, so it need not be kept.
    */
   mustHold(edge: GraphEdge, at: number): boolean {
     if (!this.isInUse(edge, at)) return false;
     return edge.backOf === undefined || this.#graph.nodes[edge.from]?.loops.at(-1) !== edge.backOf;
   }
 
-  /** Whether an edge is settled anew in each round of the loop: it stays inside and does not lead back. */
+  /** Whether an edge settles again in each round of the loop: it stays inside and is not a back edge. */
   isInner(edge: GraphEdge, loop: Loop): boolean {
     if (edge.backOf !== undefined) return false;
     return edge.exitOf === undefined || (this.#depth[edge.exitOf] as number) > (this.#depth[loop.index] as number);
   }
 
-  /** An edge into a loop is unsettled: the loop's round waits for it. */
+  /** Notes an unsettled edge into a loop, for which the loop's round waits. */
   expectEntry(edge: GraphEdge): void {
     const loop = this.#entered(edge);
     if (loop !== undefined) this.#waiting[loop] = (this.#waiting[loop] as number) + 1;
@@ -114,24 +114,24 @@ export class PlanRounds {
     if (loop !== undefined) this.#count(loop);
   }
 
-  /** A node is settled or skipped. */
+  /** Notes that a node was settled or skipped. */
   countNode(node: number): void {
     const loop = this.#graph.nodes[node]?.loops.at(-1);
     if (loop !== undefined) this.#count(loop);
   }
 
-  /** A loop whose round has ended, if there is one that was not handed out. */
+  /** A loop whose round has ended and was not returned before; undefined if there is none. */
   takeEnded(): number | undefined {
     return this.#ended.pop();
   }
 
-  /** The loop is done: it counts as settled in the loop around it. */
+  /** Marks a loop as done. It then counts as settled in the loop around it. */
   finish(index: number): void {
     const { parent } = this.loop(index);
     if (parent !== undefined) this.#count(parent);
   }
 
-  /** Opens the next round of a loop, started at these heads; the loops inside it begin anew. */
+  /** Opens the next round of a loop, started at these heads. Loops inside of it begin again. */
   open(index: number, heads: readonly number[]): void {
     const loop = this.loop(index);
     this.#epoch += 1;

@@ -1,13 +1,13 @@
-/** Which edges a settled activation fires (G3, G5, G6, G8). */
+/** Decides which edges a settled activation fires (G3, G5, G6, G8). */
 import { CairnError } from '../../errors.ts';
 import type { Choice, ConditionScope, Graph, GraphEdge, GraphNode } from '../../graph/graph.ts';
 
-/** What a routing decision is made from. */
+/** The input of a routing decision. */
 export interface RouteRequest {
   readonly graph: Graph;
   readonly node: GraphNode;
   readonly goto: readonly string[] | undefined;
-  /** Asked for only if a condition or a choice must be read. */
+  /** Called only if a condition or a choice has to be evaluated. */
   readonly scope: () => ConditionScope;
   readonly status: 'completed' | 'failed';
   /** The visit was beyond the node's `maxVisits`, and failed for it. */
@@ -17,11 +17,11 @@ export interface RouteRequest {
 /** A routing decision. */
 export interface Route {
   readonly fired: readonly GraphEdge[];
-  /** Whether an edge other than an `always` edge fired: a failure that fires one is handled. */
+  /** Whether an edge other than an `always` edge fired. A failure that fires one is handled. */
   readonly isHandled: boolean;
 }
 
-/** @throws CONDITION_FAILED, ROUTE_UNKNOWN */
+/** Decides. @throws CONDITION_FAILED, ROUTE_UNKNOWN */
 export function routeEdges(request: RouteRequest): Route {
   const { graph, node } = request;
   const { isOverBound = false } = request;
@@ -29,10 +29,10 @@ export function routeEdges(request: RouteRequest): Route {
     return { fired: node.outgoing, isHandled: node.outgoing.length > 0 };
   }
   const always = node.outgoing.filter((edge) => edge.always);
-  // The failure of a visit beyond `maxVisits` leads nowhere back, or it would bound no loop (G4).
+  // A failure beyond `maxVisits` must not follow a back edge, or the limit would not end the loop (G4).
   const candidates = node.outgoing.filter((edge) => !edge.always && !(isOverBound && edge.leadsBack));
   const isFirst = graph.policies.routing === 'first';
-  // What an outcome names is where it leads if it stands; a failure has edges of its own (G8).
+  // `goto` applies only to a completed outcome; a failure has edges of its own (G8).
   const { goto } = request;
   const isNamed = goto !== undefined && request.status === 'completed';
   const chosen = isNamed ? namedEdges(node, candidates, goto, isFirst) : firingEdges(request, candidates, isFirst);
@@ -41,7 +41,7 @@ export function routeEdges(request: RouteRequest): Route {
 
 const plainNodes = new WeakMap<GraphNode, boolean>();
 
-/** Whether a completed visit always fires every edge: most nodes have one edge and no choice. */
+/** Whether a completed visit always fires every edge. Most nodes have one edge and no choice. */
 function isPlain(graph: Graph, node: GraphNode): boolean {
   let plain = plainNodes.get(node);
   if (plain === undefined) {
@@ -63,7 +63,7 @@ function namedEdges(
     if (!node.outgoing.some((edge) => edge.label === target || edge.key === target)) throw unknownRoute(node, target);
   const isOf = (target: string, edge: GraphEdge): boolean => edge.label === target || edge.key === target;
   if (!isFirst) return candidates.filter((edge) => targets.some((target) => isOf(target, edge)));
-  // The names stand in the order of preference.
+  // The labels are in order of preference.
   return targets.flatMap((target) => candidates.find((edge) => isOf(target, edge)) ?? []).slice(0, 1);
 }
 

@@ -1,4 +1,7 @@
-/** Accounts: what an attempt has cost is added, with the record of its end, to its step's, its visit's and its run's, and to those around it. */
+/**
+ * Accounts: the cost of an attempt is recorded together with its end, and added to the accounts of its step, its visit, its run, and
+ * everything around these.
+ */
 import { CairnError } from '../../errors.ts';
 import { addAmounts, amountsFault, hasAmounts, lessAmounts, unitsFault, type Amounts } from '../../graph/amounts.ts';
 import type { Account } from '../../state/tree.ts';
@@ -7,7 +10,7 @@ import type { Charge, Payer } from '../run/ledger.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { recordPathOf } from './tree-path.ts';
 
-/** What an attempt says that it has cost. @throws NODE_CALL_REFUSED it is over, or these are no amounts */
+/** Adds a cost that an attempt reports. @throws NODE_CALL_REFUSED the attempt is over, or the amounts are invalid */
 export function spend(core: RunCore, charge: Charge, amounts: Amounts): void {
   const told = addAmounts(core.root.frame.spent, charge.spent);
   const isOver = charge.isOver || charge.activation.isOver;
@@ -18,7 +21,7 @@ export function spend(core: RunCore, charge: Charge, amounts: Amounts): void {
   core.ledger.open(charge);
 }
 
-/** Records what an attempt has cost: call it together with what records its end. */
+/** Records the cost of an attempt. Call it together with recording the attempt's end. */
 export function book(core: RunCore, charge: Charge | undefined): void {
   if (charge === undefined) return;
   core.ledger.close(charge);
@@ -29,17 +32,17 @@ export function book(core: RunCore, charge: Charge | undefined): void {
   addToVisit(core, activation, 'spent', spent);
 }
 
-/** Records what is under way in an activation and below it: whatever of it has not ended is over with it. */
+/** Records the cost of everything in progress in an activation and below it, because all of it ends with the activation. */
 export function bookAll(core: RunCore, activation?: Activation): void {
   for (const charge of core.ledger.charges(activation)) book(core, charge);
 }
 
-/** What an effort cost where it was recorded, there and where that was taken over from. */
+/** What an effort cost where it was recorded, including what that record itself took over. */
 export function costOf({ spent, spared }: Account): Amounts {
   return addAmounts(spent, spared);
 }
 
-/** Counts as spared what a record cost that a fork takes over, but for what the fork's own state has of it. */
+/** Counts the cost of a record that a fork takes over as `spared`, without what the fork's own state contains of it already. */
 export function bookSpared(core: RunCore, activation: Activation, step: Payer | undefined, taken: Account): void {
   const had = step === undefined ? activation.account : step.account;
   const spared = lessAmounts(costOf(taken), had && costOf(had));
@@ -48,13 +51,13 @@ export function bookSpared(core: RunCore, activation: Activation, step: Payer | 
   addToVisit(core, activation, 'spared', spared);
 }
 
-/** Adds to the accounts of a visit and of the run it is in, and, of a child run, to those around it. */
+/** Adds to the accounts of a visit and its run and, for a child run, of everything around it. */
 function addToVisit(core: RunCore, activation: Activation, what: 'spent' | 'spared', amounts: Amounts): void {
   for (let at: Activation | undefined = activation; at !== undefined; at = at.frameRun.starter) {
     const { frameRun, node } = at;
     const ofVisit = addAmounts(at.account?.[what], amounts);
     at.account = { ...at.account, [what]: ofVisit };
-    // One that has no record yet gets it there with the record.
+    // A visit without a record gets its account together with the record.
     if (frameRun.openRecordOf(node) !== undefined) core.draft.set([...recordPathOf(at.path), what], ofVisit);
     const ofRun = addAmounts(frameRun.frame.tree[what], amounts);
     frameRun.frame.setField(what, [], ofRun, JSON.stringify(ofRun));

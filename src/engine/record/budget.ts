@@ -1,4 +1,4 @@
-/** Budgets as they are told of, raised, and answered for (Q4, Q5). */
+/** Describes budgets in words, raises them, and applies answers about them (Q4, Q5). */
 import { CairnError } from '../../errors.ts';
 import { addAmounts, type Amounts } from '../../graph/amounts.ts';
 import type { OnBudget } from '../../graph/graph.ts';
@@ -7,38 +7,38 @@ import type { TreeWriter } from '../../state/tree-writer.ts';
 import type { Draft } from '../run/draft.ts';
 import { recordPathOf, treePathOf } from './tree-path.ts';
 
-/** A budget that an attempt meets. */
+/** A budget that keeps an attempt from starting. */
 export interface MetBudget {
   readonly decision: 'wait' | 'over';
   readonly of: readonly string[];
   readonly unit: string;
   readonly budget: number;
   readonly spent: number;
-  /** The most that the attempt spends, if it has said. */
+  /** The most that the attempt spends, if it declared that. */
   readonly atMost: number | undefined;
   readonly onBudget: OnBudget;
 }
 
-/** In words for messages: `the run`, `node a/b`, `the child run a/b/child`. */
+/** The owner of a budget in words for messages: `the run`, `node a/b`, `the child run a/b/child`. */
 export function budgetName(of: readonly string[]): string {
   if (of.length === 0) return 'the run';
-  // Node paths alternate node ids and names of child runs.
+  // Paths alternate between node ids and names of child runs.
   return `${of.length % 2 === 1 ? 'node' : 'the child run'} ${of.join('/')}`;
 }
 
-/** What fails because a budget is spent. @param node - the node or step that does not begin */
+/** The error for something that fails because a budget is spent. @param node - the node or step that does not start */
 export function budgetExceeded(met: Omit<MetBudget, 'decision' | 'onBudget'>, node: string): CairnError {
   const { of, unit, spent, budget, atMost } = met;
   const needs = atMost === undefined ? {} : { needs: atMost };
   return new CairnError('BUDGET_EXCEEDED', { node, of: budgetName(of), unit, spent, budget, ...needs });
 }
 
-/** Keys from the run's root tree to the account that a budget is of. */
+/** Keys from the run's root tree to the account that the budget belongs to. */
 function accountPathOf(of: readonly string[]): readonly string[] {
   return of.length % 2 === 1 ? recordPathOf(of) : treePathOf([...of, '']);
 }
 
-/** Raises a budget, or sets it anew; whoever meets it next is asked about again. */
+/** Raises or sets a budget. If it is exceeded again, a new question is asked. */
 export function setBudget(writer: TreeWriter, of: readonly string[], limits: Amounts): void {
   const at = accountPathOf(of);
   const { budget } = readAccount(writer, at);
@@ -52,7 +52,7 @@ function readAccount(writer: TreeWriter, path: readonly string[]): Account {
   return value as Account;
 }
 
-/** Takes a person's answer to the question about a budget: so much more, stop the run, or let fail what meets it. */
+/** Applies a person's answer about a budget: raise it, stop the run, or let fail what exceeds it. */
 export function takeBudgetAnswer(writer: TreeWriter, wait: WaitRecord, answer: unknown): void {
   const { of, unit, limit, spent } = wait.budget as NonNullable<WaitRecord['budget']>;
   if (typeof answer === 'number') return setBudget(writer, of, addAmounts({ [unit]: limit }, { [unit]: answer }));
@@ -62,7 +62,7 @@ export function takeBudgetAnswer(writer: TreeWriter, wait: WaitRecord, answer: u
   writer.set(['failures', node], budgetExceeded(met, node));
 }
 
-/** Sets the run's own budget as whoever resumes it says; the question about it is answered by that. */
+/** Sets the run's own budget as given by a resume, and closes the question about it. */
 export function setRunBudget(draft: Draft, limits: Amounts, by: string | undefined): void {
   setBudget(draft, [], limits);
   for (const [waitId, { budget }] of Object.entries(draft.root.waits))
@@ -71,7 +71,7 @@ export function setRunBudget(draft: Draft, limits: Amounts, by: string | undefin
   draft.mustCommit = true;
 }
 
-/** A failed run that goes on is asked again about the budgets for which a person let it fail. */
+/** Forgets a person's decision to let things fail, when a failed run goes on, so that the question is asked again. */
 export function askAgain(draft: Draft, { of, frame }: { of: readonly string[]; frame: FrameTree }): void {
   draft.delete([...accountPathOf(of), 'onBudget']);
   for (const [id, record] of Object.entries(frame.nodes)) {

@@ -1,7 +1,7 @@
-/** Which effects a visit's record shows as begun and without a result: its steps', and those of its child runs (X3). */
+/** Finds effects in a visit's record that were started and have no result: those of its steps and of its child runs (X3). */
 import type { FrameTree, Intent, NodeRecord } from '../../state/tree.ts';
 
-/** An effect that began and has no result. */
+/** An effect that was started and has no result. */
 export interface DoubtedEffect {
   readonly node: readonly string[];
   readonly step?: string;
@@ -9,7 +9,7 @@ export interface DoubtedEffect {
   readonly intent: Intent;
 }
 
-/** What is open among the steps and child runs of a visit, and nobody has judged yet. */
+/** The open effects among the steps and child runs of a visit that nobody has judged yet. */
 export function* openEffectsOf(record: NodeRecord, path: readonly string[]): Generator<DoubtedEffect> {
   for (const [step, { status, intent, decision, effect = 'write' }] of Object.entries(record.steps ?? {})) {
     if (status === 'started' && intent !== undefined && decision === undefined)
@@ -23,7 +23,7 @@ function* openInFrame({ nodes }: FrameTree, path: readonly string[]): Generator<
     if (record.fired !== undefined) continue;
     const { status, intent, decision } = record;
     const node = [...path, id];
-    // One that failed has a result: whoever started the child run was told of it.
+    // A failed node has a result: whoever started the child run was told about it.
     if (status !== 'failed' && intent !== undefined && decision === undefined) yield { node, effect: 'write', intent };
     yield* openEffectsOf(record, node);
   }

@@ -1,6 +1,6 @@
 /**
- * An effort: what is tried, and may have to be tried again. A node's visit is one, and so is each of its steps. Both have the same life:
- * announced, begun, withdrawn, tried again, in doubt, judged; this file says where they differ, which is how they are written (X, E6).
+ * An effort is something that is tried, and may have to be tried again: a node's visit, or one of its steps. Both have the same life:
+ * announced, started, withdrawn, retried, in doubt, judged. They differ in how they are recorded, which is what this file defines (X, E6).
  */
 import type { Reconciliation, RetryPolicy, StepOptions } from '../../graph/contracts/node-contract.ts';
 import type { ChangePart } from '../../history/stored/change.ts';
@@ -14,42 +14,42 @@ import { effectKey, recordedStep } from './step-keys.ts';
 import { deleteStep, ensureSteps, setStep } from './step-record.ts';
 import { visitOf } from './visit-part.ts';
 
-/** What the tree says of an effort that has begun and not ended. */
+/** What the tree holds about an effort that has started and not ended. */
 export interface EffortFields {
-  /** Absent: 1. */
+  /** Number of the attempt. Absent: 1. */
   readonly attempt?: number;
   readonly intent?: Intent;
-  /** `no`: the failed attempt certainly had no effect. `ended`: it ended by itself and said that it failed. */
+  /** `no`: the failed attempt certainly had no effect. `ended`: it ended by itself and reported failure. */
   readonly applied?: 'no' | 'ended';
-  /** What a person decided about it in doubt. */
+  /** A person's decision, when the effort was in doubt. */
   readonly decision?: unknown;
-  /** Epoch ms before which the next attempt does not start. */
+  /** When the next attempt may start, in epoch ms. */
   readonly retryAt?: number;
 }
 
-/** One effort, whether or not it has begun. */
+/** One effort, whether or not it has started. */
 export interface Effort extends Due {
-  /** Where it is, for the parts of a change. */
+  /** Its place, for parts of a change. */
   readonly place: Pick<ChangePart, 'node' | 'step' | 'visit' | 'outer' | 'saves'>;
-  /** Where it is, for messages. */
+  /** Its place, for messages. */
   readonly name: string;
   readonly isIdempotent: boolean;
   readonly retry: RetryPolicy | undefined;
-  /** Its own, in ms. */
+  /** Its own timeout in ms. */
   readonly timeoutMs: number | undefined;
-  /** What it does, in words, for a person who is asked about it. */
+  /** What it does, in words for a person who is asked about it. */
   readonly about: string | undefined;
-  /** Asks the world whether the effect under a key happened. */
+  /** Finds out whether the effect with a key happened. */
   readonly reconcile: StepOptions['reconcile'] | undefined;
-  /** What is written of it now, if anything. */
+  /** What is recorded of it at the moment, if anything. */
   fields(): EffortFields | undefined;
-  /** Writes it as begun, with these fields in place of those it has. */
+  /** Records it as started, with these fields in place of the present ones. */
   write(fields: EffortFields): void;
-  /** As it was before it was announced. Undefined: nothing had been written of it. */
+  /** Restores the record from before it was announced. Undefined: there was none. */
   restore(before: EffortFields | undefined): void;
 }
 
-/** The fields of an effort among those of a record. */
+/** The fields of an effort that are present in a record. */
 function fieldsOf(record: NodeRecord | StepRecord | undefined): EffortFields | undefined {
   if (record === undefined) return undefined;
   const { attempt, intent, applied, decision, retryAt } = record;
@@ -112,15 +112,16 @@ export class NodeEffort implements Effort {
     const { id } = activation.node;
     const previous = this.#record;
     if (previous?.steps !== undefined) {
-      // Its steps stay where they are.
+      // The steps stay unchanged; only these fields are written.
       for (const [name, value] of Object.entries(fields)) frame.setNodeField(id, name, value, JSON.stringify(value));
       return;
     }
-    // A next attempt that certainly did nothing yet sees the present state; one that may have done something, what it saw (E9).
+    // If the next attempt's predecessor certainly had no effect, it sees the current state; otherwise the state that the predecessor saw
+    // (E9).
     const isAnew = fields.retryAt !== undefined && (fields.intent === undefined || fields.applied === 'no');
     const view = previous?.view ?? activation.viewSeq;
     const record: NodeRecord = { ...openRecord(activation), ...(isAnew ? {} : { view }), ...fields };
-    // All of it is plain, but for what a person decided.
+    // All fields are plain JSON, except a person's decision.
     const json = fields.decision === undefined ? JSON.stringify(record) : encodeValue(record);
     frame.setNode(id, record, json);
   }
@@ -128,7 +129,7 @@ export class NodeEffort implements Effort {
   restore(before: EffortFields | undefined): void {
     const restored: NodeRecord = { ...(this.#record as NodeRecord) };
     for (const name of ['intent', 'applied', 'decision'] as const) delete restored[name];
-    // The visit goes on with the attempt that it has come to.
+    // The visit keeps the number of its current attempt.
     const { attempt: _, ...doubt } = before ?? {};
     Object.assign(restored, doubt);
     this.activation.frameRun.frame.setNode(this.activation.node.id, restored, encodeValue(restored));
@@ -139,15 +140,15 @@ export class NodeEffort implements Effort {
   }
 }
 
-/** One call of `ctx.step` as an effort, as all its attempts share it. */
+/** One call of `ctx.step` as an effort; all its attempts share it. */
 export class StepEffort implements Effort {
   readonly activation: Activation;
   readonly stepKey: string;
   readonly effect: string;
-  /** Of its input. */
+  /** Hash of the step's input. */
   readonly hash: string;
   readonly options: StepOptions;
-  /** What the step has cost, all attempts together. */
+  /** The cost of all the step's attempts together. */
   account: Account | undefined;
   readonly #core: RunCore;
 

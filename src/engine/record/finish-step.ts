@@ -1,4 +1,4 @@
-/** Records the end of a call of a composed node: its output, taken in, and the part of the change that tells of it (X4). */
+/** Records the end of a call of a composed node: its validated output, and the part of the change that reports it (X4). */
 import { CairnError } from '../../errors.ts';
 import { admitValue, type Admitted } from '../../state/values/codec.ts';
 import type { NodeRecord, StepRecord } from '../../state/tree.ts';
@@ -13,15 +13,15 @@ import { orderIfOverlapping } from './end-order.ts';
 import { ensureSteps, setStep } from './step-record.ts';
 import { visitOf } from './visit-part.ts';
 
-/** How many steps a table has, where they were counted once. */
+/** Number of steps in a table, cached after it was counted once. */
 const counts = new WeakMap<object, number>();
 
-/** The steps of a table are counted anew: some were retired. */
+/** Drops the cached number, because steps were retired. */
 export function recountSteps({ steps }: NodeRecord): void {
   if (steps !== undefined) counts.delete(steps);
 }
 
-/** @throws RUN_LIMIT the visit has as many steps as it may */
+/** @throws RUN_LIMIT the visit has as many steps as allowed */
 export function checkStepCount(core: RunCore, record: NodeRecord): void {
   const steps = record.steps ?? {};
   const count = counts.get(steps) ?? Object.keys(steps).length;
@@ -30,7 +30,7 @@ export function checkStepCount(core: RunCore, record: NodeRecord): void {
     throw new CairnError('RUN_LIMIT', { limit: 'steps', value: core.env.limits.steps });
 }
 
-/** A step's output, taken in. @throws VALUE_UNSTORABLE, VALUE_TOO_LARGE, CHECKPOINT_TOO_LARGE */
+/** Validates a step's output. @throws VALUE_UNSTORABLE, VALUE_TOO_LARGE, CHECKPOINT_TOO_LARGE */
 export function admitStep(core: RunCore, activation: Activation, key: string, value: unknown): Admitted {
   const path = ['outputs', activation.node.id, key];
   const admitted = admitValue(value, path, core.env.limits, core.secrets.intake);
@@ -38,7 +38,7 @@ export function admitStep(core: RunCore, activation: Activation, key: string, va
   return admitted;
 }
 
-/** Records the end of a step and returns its output as it was stored. `from`: an ancestor's record, where it was taken over. */
+/** Records the end of a step and returns its stored output. `from`: the ancestor's record that it was taken over from. */
 export function finishStep(
   core: RunCore,
   activation: Activation,
@@ -57,13 +57,13 @@ export function finishStep(
     value === undefined ? ended : { ...ended, output: value },
     value === undefined ? undefined : admitted.json,
   );
-  // What follows from a finished effect waits until it is durable (E3).
+  // What follows from a finished effect waits until the result is durable (E3).
   if (isEffect({ effect: step.effect ?? 'pure' })) core.draft.holdsEffect = true;
   noteStep(core, activation, key, step, from);
   return value;
 }
 
-/** Adds a step to the next checkpoint's change, and asks for one. What ended a wait before it was opened says by whom. */
+/** Adds a step to the next checkpoint's change, and requests one. If the wait was ended before it was opened, the part says by whom. */
 export function noteStep(
   core: RunCore,
   activation: Activation,

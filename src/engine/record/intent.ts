@@ -1,20 +1,20 @@
-/** The intent of an effect: durable before the effect begins, and taken back if it does not begin (E3, E4). */
+/** The intent of an effect: durable before the effect starts, and withdrawn if the effect does not start (E3, E4). */
 import type { RunCore } from '../run/run-core.ts';
 import type { Effort, EffortFields } from './effort.ts';
 
-/** Characters of what is told of an effect. */
+/** The most characters of an effect's description. */
 const aboutLengthMax = 500;
 
-/** An announcement that has been written. */
+/** An announcement that was written. */
 export interface Announced {
   readonly effort: Effort;
-  /** What was written of the effort before: an earlier attempt of it may have happened. */
+  /** What was recorded of the effort before. An earlier attempt of it may have happened. */
   readonly before: EffortFields | undefined;
-  /** Monotonic ms at which the attempt ends at the latest: until then another owner waits (O2). */
+  /** The latest end of the attempt in monotonic ms. Other owners wait until then (O2). */
   readonly deadlineMs: number;
 }
 
-/** The key an effort was begun under, in a fork its original's; else its own (X1). */
+/** The key that the effort was started with, which in a fork is the original's; otherwise its own (X1). */
 export function effortKeyOf(core: RunCore, effort: Effort): string {
   return effort.fields()?.intent?.key ?? effort.keyIn(core.keySeed);
 }
@@ -23,7 +23,7 @@ function toldOf({ secrets }: RunCore, about: string): string {
   return (secrets.mask?.text(about) ?? about).slice(0, aboutLengthMax).toWellFormed();
 }
 
-/** Writes that an effect is about to begin, under the key it began under before, if it did. It begins when that is durable. */
+/** Records that an effect is about to start. If it was started before, it keeps its key. It starts when this is durable. */
 export function announce(core: RunCore, effort: Effort, attempt: number): Announced {
   const { clock, ids, limits } = core.env;
   const before = effort.fields();
@@ -39,7 +39,7 @@ export function announce(core: RunCore, effort: Effort, attempt: number): Announ
   return { effort, before, deadlineMs: clock.monotonic() + timeoutMs };
 }
 
-/** Takes an announcement back: its effect does not begin. An earlier attempt that may have happened is in doubt as it was before (X3). */
+/** Withdraws an announcement, because its effect does not start. If an earlier attempt may have happened, it is in doubt again (X3). */
 export function withdraw(core: RunCore, { effort, before }: Announced): void {
   if (effort.fields()?.intent === undefined || core.committer.broken !== undefined) return;
   effort.restore(before);

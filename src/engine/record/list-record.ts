@@ -1,4 +1,4 @@
-/** The lists of a composed node as they stand in its record: what each call of `ctx.append` added (X4). */
+/** The recorded lists of a composed node: what each call of `ctx.append` added (X4). */
 import { encodeValue, type Admitted } from '../../state/values/codec.ts';
 import type { Activation, ListCursor } from '../run/frame-run.ts';
 import { never } from '../run/guard-call.ts';
@@ -9,17 +9,17 @@ import { recordPathOf } from './tree-path.ts';
 
 type Calls = readonly (readonly unknown[])[];
 
-/** What the calls of a list added, in their order. */
+/** The items that the calls of a list added, in call order. */
 export function callsOf({ frameRun, node }: Activation, list: string): Calls {
   return ownOf(frameRun.openRecordOf(node)?.lists, list) ?? [];
 }
 
-/** How many calls of a list came before the last save. */
+/** The number of calls of a list before the last save. */
 export function callsBeforeSave({ frameRun, node }: Activation, list: string): number {
   return ownOf(frameRun.openRecordOf(node)?.listsFrom, list) ?? 0;
 }
 
-/** Where the function stands in a list: after a save it goes on behind the calls made before that. */
+/** The function's position in a list. After a save it begins behind the calls made before. */
 export function cursorOf(activation: Activation, list: string): ListCursor {
   activation.listCursors ??= new Map();
   let cursor = activation.listCursors.get(list);
@@ -31,7 +31,7 @@ export function cursorOf(activation: Activation, list: string): ListCursor {
   return cursor;
 }
 
-/** Writes what one more call added: an op of its own items, whatever the list holds already. */
+/** Records one more call. The op contains only the call's own items, however long the list is. */
 export function addCall({ draft }: RunCore, activation: Activation, list: string, { value, json }: Admitted): void {
   const { lists } = ensureSteps(activation);
   const path = [...recordPathOf(activation.path), 'lists'];
@@ -40,7 +40,7 @@ export function addCall({ draft }: RunCore, activation: Activation, list: string
   else draft.append([...path, list], [value], `[${json}]`);
 }
 
-/** Takes back the calls of a list after the first `kept`. What is large stays where it is. */
+/** Removes the calls of a list after the first `kept`. Large items stay in the blob store. */
 export async function dropCalls(core: RunCore, activation: Activation, list: string, kept: number): Promise<void> {
   const { generation } = activation;
   const left = callsOf(activation, list).slice(0, kept);
@@ -49,7 +49,7 @@ export async function dropCalls(core: RunCore, activation: Activation, list: str
   core.draft.set([...recordPathOf(activation.path), 'lists', list], left, encodeValue(forms));
 }
 
-/** Makes what the lists hold a part of where the function goes on from. */
+/** Makes the present content of the lists part of the state from which the function goes on. */
 export function keepLists(core: RunCore, activation: Activation): void {
   const names = Object.keys(activation.frameRun.openRecordOf(activation.node)?.lists ?? {});
   if (names.length === 0) return;
@@ -57,7 +57,7 @@ export function keepLists(core: RunCore, activation: Activation): void {
   core.draft.set([...recordPathOf(activation.path), 'listsFrom'], Object.fromEntries(from));
 }
 
-/** Takes back the calls that the function did not make again. */
+/** Removes the recorded calls that the function did not repeat. */
 export async function dropUnmade(core: RunCore, activation: Activation): Promise<void> {
   const lists = activation.frameRun.openRecordOf(activation.node)?.lists ?? {};
   for (const [list, calls] of Object.entries(lists)) {
@@ -66,7 +66,7 @@ export async function dropUnmade(core: RunCore, activation: Activation): Promise
   }
 }
 
-/** Whether a call is recorded with the items that it is given now. */
+/** Whether a call was recorded with the same items. */
 export function isSameCall(recorded: readonly unknown[], given: Admitted): boolean {
   return encodeValue(recorded) === given.json;
 }

@@ -2,11 +2,11 @@
 import type { Account, NodeRecord } from '../../state/tree.ts';
 import type { Activation } from '../run/frame-run.ts';
 
-/** Its fields that are the same whatever the visit left behind. */
+/** The fields that do not depend on what the visit has recorded. */
 export function openRecord(activation: Activation): NodeRecord {
   const { frameRun, node } = activation;
   const epoch = frameRun.frame.tree.epoch ?? 0;
-  // What earlier visits fired out of a loop, or back, is still to be used: this record stands in their place (G4).
+  // Firings of earlier visits that leave a loop or lead back are still to be used, so this record has to keep them (G4).
   const held = frameRun.plan.heldBy(node.index);
   const { budget, onBudget } = frameRun.openRecordOf(node) ?? {};
   return {
@@ -23,7 +23,7 @@ export function openRecord(activation: Activation): NodeRecord {
   };
 }
 
-/** What a record says of costs. */
+/** The costs in a record. */
 export function accountOf(record: Account | undefined): Pick<Account, 'spent' | 'spared'> | undefined {
   if (record?.spent === undefined && record?.spared === undefined) return undefined;
   const { spent, spared } = record;

@@ -1,4 +1,4 @@
-/** The state an activation saw when it started, read back for one that runs again later (E9). */
+/** Opens again the state that an activation saw when it started, for one that is run again later (E9). */
 import { loadState, readHistory } from '../../history/load/load.ts';
 import { compileChannels } from '../../state/channels/channel-table.ts';
 import { DeltaBuilder } from '../../state/delta.ts';
@@ -8,10 +8,13 @@ import type { Activation, FrameRun } from '../run/frame-run.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { mayChangeState } from './shown-state.ts';
 
-/** So many rows are cheaper to look through than a state is to load. */
+/** Up to this many rows, searching them is cheaper than loading a state. */
 const rowsMax = 64;
 
-/** Gives the activation a view of the state at `seq`: the one it has, if nothing that a view shows has changed since; else one of that state, loaded. */
+/**
+ * Gives the activation a view of the state at `seq`. The view that it has is kept if nothing shown by it has changed since; otherwise that
+ * state is loaded.
+ */
 export async function openPinnedView(core: RunCore, activation: Activation, seq: number): Promise<void> {
   const { frameRun } = activation;
   if (isFresh(core, activation) && (await isUnchanged(core, activation, seq))) {
@@ -29,7 +32,7 @@ export async function openPinnedView(core: RunCore, activation: Activation, seq:
   activation.viewSeq = seq;
 }
 
-/** A view of a frame in a state that was loaded. */
+/** A view of a frame in a loaded state. */
 export function viewOf(root: RunTree, { graph, treePath }: FrameRun): OpenView {
   const outputNames = new Map(
     graph.nodes.filter((node) => node.outputAs !== undefined).map((node) => [node.outputAs as string, node.id]),
@@ -38,13 +41,13 @@ export function viewOf(root: RunTree, { graph, treePath }: FrameRun): OpenView {
   return new Frame(frameTreeAt(root, treePath), treePath, new DeltaBuilder(), channels, outputNames).openView();
 }
 
-/** Whether the activation's view, which was just opened, shows the state that this process loaded. */
+/** Whether the activation's newly opened view still shows the state that this process loaded. */
 function isFresh(core: RunCore, { frameRun }: Activation): boolean {
   const pending = JSON.parse(core.draft.delta.peek()) as readonly unknown[];
   return core.committer.seq === core.resumedSeq && !mayChangeState(pending, frameRun.treePath);
 }
 
-/** Whether the state loaded shows what the state at `seq` does. */
+/** Whether the loaded state shows the same as the state at `seq`. */
 async function isUnchanged(core: RunCore, { frameRun }: Activation, seq: number): Promise<boolean> {
   const { env, run, resumedSeq } = core;
   if (resumedSeq - seq > rowsMax) return false;

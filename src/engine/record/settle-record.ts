@@ -1,4 +1,4 @@
-/** The record of an activation that has settled, or failed and stays open for a retry (C1, G8). */
+/** Writes the record of an activation that has settled, or that failed and stays open for a retry (C1, G8). */
 import type { GraphEdge } from '../../graph/graph.ts';
 import type { Admitted } from '../../state/values/codec.ts';
 import { jsonUnderKey } from '../../state/values/encode.ts';
@@ -8,27 +8,27 @@ import type { AdmittedOutcome } from '../admit/admit-outcome.ts';
 import { appliedOf, isEffect } from '../run/effect.ts';
 import { openEffectsOf } from './effects-on-record.ts';
 
-/** How an outcome came to be, when it is not the return of an attempt. */
+/** Where an outcome came from, if it is not the result of an attempt. */
 export interface SettleSource {
   readonly by?: string;
   readonly from?: { readonly runId: string; readonly seq: number };
-  /** The input as the recorded activation had it, for an outcome taken over. */
+  /** For an outcome that was taken over: the input of the recorded activation. */
   readonly input?: ActivationInput;
-  /** Writes what must be in one checkpoint with the outcome: that it has been taken. */
+  /** Writes what must be in the same checkpoint as the outcome, such as the note that it was taken over. */
   readonly note?: () => void;
 }
 
-/** What equal input means for a fork (X2). */
+/** Determines whether two activations had equal input, for forks (X2). */
 export interface ActivationInput {
   readonly hash: string;
-  /** Channels read, when the node does not declare them. */
+  /** Channels that were read, if the node does not declare its reads. */
   readonly reads: readonly string[] | undefined;
 }
 
 /** How an activation ended. */
 export interface Ending {
   readonly status: NodeStatus;
-  /** Undefined: the failure was not handled, and the visit stays open for a retry. */
+  /** The edges fired. Undefined if the failure was not handled, so that the visit stays open for a retry. */
   readonly fired: readonly GraphEdge[] | undefined;
   readonly error?: unknown;
   readonly outcome: AdmittedOutcome;
@@ -49,12 +49,12 @@ export function givenJson(outcome: AdmittedOutcome): string | undefined {
     .join(',')}}`;
 }
 
-/** One that was cancelled over an effect that nobody waits for keeps it, to be seen. */
+/** Whether a cancelled visit has an effect that nobody waits for. Its record keeps the effect, so that people can see it. */
 function isInDoubt({ path }: Activation, record: NodeRecord | undefined): boolean {
   return record !== undefined && openEffectsOf(record, path).next().done !== true;
 }
 
-/** Writes what stays of a visit. */
+/** Writes what remains of a visit. */
 export function writeRecord(activation: Activation, ending: Ending, error: Admitted | undefined): void {
   const { frameRun, node } = activation;
   const { outcome } = ending;
@@ -88,7 +88,7 @@ export function writeRecord(activation: Activation, ending: Ending, error: Admit
   const { outputOfSteps } = outcome;
   if (outputOfSteps !== undefined && ending.status === 'completed')
     field('outputOfSteps', outputOfSteps, JSON.stringify(outputOfSteps));
-  // One that was cancelled before it was begun certainly did not happen (X3).
+  // A visit that was cancelled before it was started certainly had no effect (X3).
   if (ending.status === 'cancelled' && isEffect(node) && previous?.intent === undefined) field('applied', 'no', '"no"');
   if (node.outputAs !== undefined && ending.status === 'completed')
     field('as', node.outputAs, JSON.stringify(node.outputAs));
@@ -96,7 +96,7 @@ export function writeRecord(activation: Activation, ending: Ending, error: Admit
   else frameRun.frame.setNode(node.id, record, `${json}}`);
 }
 
-/** What a retry of an unhandled failure needs: the outcome if there was one, and whether the effect may have happened (X3). */
+/** The fields that a retry of an unhandled failure needs: the outcome if there was one, and whether the effect may have happened (X3). */
 function keepForRetry(
   activation: Activation,
   ending: Ending,
@@ -133,7 +133,7 @@ function keepForRetry(
   field('kept', kept, `{${members.join(',')}}`);
 }
 
-/** Fields that a visit leaves behind, unless what it ends with has them too. */
+/** Fields that are removed when a visit ends, unless its end sets them. */
 const passingFields = [
   'view',
   'intent',
@@ -148,10 +148,10 @@ const passingFields = [
   'onBudget',
 ] as const;
 
-/** Fields that only a visit that goes on needs. */
+/** Fields that only a visit in progress needs. */
 const innerFields = ['retired', 'lists', 'listsFrom', 'events', 'eventsFrom'] as const;
 
-/** Changes an existing record field by field: its steps stay where they are, stored once. `texts`: the fields' encodings, in their order. */
+/** Changes an existing record field by field, so that its steps are not written again. `texts`: the JSON texts of the fields, in order. */
 function updateRecord(activation: Activation, record: NodeRecord, texts: readonly string[]): void {
   const { frameRun, node } = activation;
   const { frame } = frameRun;

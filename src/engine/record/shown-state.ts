@@ -1,14 +1,17 @@
-/** Whether ops change what a view of a frame shows: its input, its channels, its nodes' outputs and failures, and what its run has spent (E9). */
+/**
+ * Decides whether ops change what a view of a frame shows: its input, its channels, outputs and failures of its nodes, and the run's cost
+ * (E9).
+ */
 import type { NodeRecord } from '../../state/tree.ts';
 
-/** Fields of a node's record that say what its output or failure is. */
+/** Fields of a node's record that determine its output or failure. */
 const shownFields: readonly string[] = ['status', 'output', 'outputOfSteps', 'error'];
 
 /**
- * Never false where a view would differ, and true for some ops that change nothing: a record of a later visit, for one, as the
- * output of the visit before may have been there to see.
- * @param ops - of a checkpoint, values in their stored form
- * @param treePath - keys from the run's root tree to the frame's
+ * Whether ops may change what a view shows. It is never false if they do, but may be true if they do not: for example for the record of a
+ * later visit, since the view may have shown the earlier visit's output.
+ * @param ops - ops of a checkpoint, with values in stored form
+ * @param treePath - keys from the run's root tree to the frame
  */
 export function mayChangeState(ops: readonly unknown[], treePath: readonly string[]): boolean {
   return (ops as readonly (readonly [string, readonly string[], unknown])[]).some(([kind, path, value]) => {
@@ -22,7 +25,10 @@ export function mayChangeState(ops: readonly unknown[], treePath: readonly strin
   });
 }
 
-/** Whether a record that is set as a whole shows an output or a failure, or may have replaced one that does: then it is of a later visit or attempt. */
+/**
+ * Whether a record that is set as a whole shows an output or failure, or belongs to a later visit or attempt and may have replaced one that
+ * did.
+ */
 function isLaterOrShown(record: NodeRecord | undefined): boolean {
   if (record === undefined || 'output' in record || record.outputOfSteps !== undefined) return true;
   return record.status === 'failed' || record.visits !== undefined || record.attempt !== undefined;

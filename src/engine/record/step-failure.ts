@@ -1,4 +1,4 @@
-/** The failure of a step as its function meets it: the same whether the step failed just now or is on record (P1). */
+/** The error of a failed step as its function sees it: the same whether the step failed just now or earlier (P1). */
 import { CairnError, errorTable, type ErrorCode } from '../../errors.ts';
 import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 import type { StepRecord } from '../../state/tree.ts';
@@ -6,8 +6,8 @@ import type { StepRecord } from '../../state/tree.ts';
 type StoredError = Error & { readonly code?: unknown; readonly data?: unknown };
 
 /**
- * What is thrown for a step that failed: made of its record, never what was thrown in the first place, since a repeated function would not
- * get that. Ours are of our classes again; of others, name, message, code, data and cause are left.
+ * The error to throw for a failed step. It is made from the record and is not the original error, because a repeated function would not get
+ * that. Our own errors get their classes again; of others, name, message, code, data and cause remain.
  * @param stack - where it was thrown, if that was just now
  */
 export function failureOf({ error, applied }: Pick<StepRecord, 'error' | 'applied'>, stack?: string): unknown {

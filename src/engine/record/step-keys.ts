@@ -1,10 +1,10 @@
-/** The keys of a composed node's calls: by name and call order in its record, and as idempotency keys for the outside (X1, X4). */
+/** Keys of a composed node's calls: by name and call order in its record, and as idempotency keys for the outside (X1, X4). */
 import type { StepRecord } from '../../state/tree.ts';
 import { checkId } from '../admit/check-id.ts';
 import type { Activation } from '../run/frame-run.ts';
 import type { RunCore } from '../run/run-core.ts';
 
-/** The key of the n-th call of a name, by call order. */
+/** The key of the next call with this name, by call order. */
 export function nextStepKey(core: RunCore, activation: Activation, name: string): string {
   if (name !== '') checkId('step name', name, core.env.limits.idBytes);
   return nthKey(activation, name);
@@ -20,25 +20,25 @@ function nthKey(activation: Activation, name: string): string {
 }
 
 export function callKey(name: string, ordinal: number): string {
-  // A NUL of the author's own is doubled, so that no name looks like the n-th call of another.
+  // A NUL in the author's name is doubled, so that no name looks like the n-th call of another.
   const own = name.includes('\0') ? name.replaceAll('\0', '\0\0') : name;
   return ordinal === 1 ? own : `${own}\0${ordinal}`;
 }
 
-/** How many calls of a name were retired: a function that is repeated goes on behind them. */
+/** Number of retired calls with this name. A repeated function continues counting after them. */
 export function retiredCalls({ frameRun, node }: Activation, name: string): number {
   const calls = frameRun.openRecordOf(node)?.retired?.calls;
   return calls !== undefined && Object.hasOwn(calls, name) ? (calls[name] as number) : 0;
 }
 
-/** Which call of a name a key is of, counted from 1; undefined: of none. */
+/** The number of the call that a key belongs to, counted from 1; undefined if the key is not of this name. */
 function ordinalOf(key: string, own: string): number | undefined {
   if (key === own) return 1;
   const rest = key.startsWith(`${own}\0`) ? key.slice(own.length + 1) : '';
   return /^\d+$/.test(rest) ? Number(rest) : undefined;
 }
 
-/** The key of the next child run of a name: those that a save has kept come first, in the order in which they began. */
+/** The key of the next child run with this name. Child runs kept by a save come first, in the order in which they began. */
 export function nextChildKey(core: RunCore, activation: Activation, name: string): string {
   const { children = {} } = activation.frameRun.openRecordOf(activation.node) ?? {};
   const own = callKey(name, 1);
@@ -57,38 +57,39 @@ export function nextChildKey(core: RunCore, activation: Activation, name: string
   }
 }
 
-/** The key of the next of some kind of call to a child run. */
+/** The key of the next call of some kind to a child run. */
 export function nextCallKey(activation: Activation, child: string, call: string): string {
   return nthKey(activation, `${child}\0${call}`);
 }
 
-/** Whether a key is that of a call to a child run. */
+/** Whether a key is that of a call to this child run. */
 export function isCallTo(child: string, key: string): boolean {
   return key.startsWith(callKey(`${child}\0`, 1));
 }
 
-/** The name under which a call was made, of its key. */
+/** The name in a key. */
 export function nameOfStepKey(key: string): string {
   return key.replace(/(?<=(?:^|[^\0])(?:\0\0)*)\0\d+$/u, '').replaceAll('\0\0', '\0');
 }
 
-/** What is recorded of a call of this visit. */
+/** The record of a call in this visit; undefined if there is none. */
 export function recordedStep(activation: Activation, key: string): StepRecord | undefined {
   const steps = activation.frameRun.openRecordOf(activation.node)?.steps;
   return steps !== undefined && Object.hasOwn(steps, key) ? steps[key] : undefined;
 }
 
 /**
- * A call's key among those of all saves: names recur after ctx.save, their effects, questions and children must not (X1, W1).
+ * A call's key that is unique across saves. After `ctx.save` names are used again, but effects, questions and children must differ (X1,
+ * W1).
  *
- * @param born - of a child run that a save kept: the number of saves before it began
+ * @param born - for a child run kept by a save: the number of saves before it began
  */
 export function keyAcrossSaves(activation: Activation, key: string, born?: number): string {
   const saves = born ?? activation.frameRun.openRecordOf(activation.node)?.saves ?? 0;
   return saves === 0 ? key : `${key}\0save${saves}`;
 }
 
-/** The idempotency key of a step of this activation, under the seed of the run it is part of or of one it was forked from. */
+/** The idempotency key of a step, with the key seed of its run or of an ancestor. */
 export function effectKey(activation: Activation, key: string, keySeed: string): string {
   return activation.keyFor(keySeed, keyAcrossSaves(activation, key));
 }

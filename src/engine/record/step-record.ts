@@ -1,4 +1,4 @@
-/** Step records in the tree: where they are, how they are written, what a retry keeps of them (X4). */
+/** Step records in the tree: where they are, how they are written, and what a retry keeps of them (X4). */
 import { encodeValue } from '../../state/values/codec.ts';
 import { nodeRecord, type FrameTree, type NodeRecord, type RunTree, type StepRecord } from '../../state/tree.ts';
 import type { Activation } from '../run/frame-run.ts';
@@ -7,12 +7,12 @@ import { openRecord } from './open-record.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { recordPathOf, treePathOf } from './tree-path.ts';
 
-/** The record of the node a path names, in the run's own tree, live frame or not. */
+/** The record of a node given by its path, in the run's own tree. */
 export function recordAt({ root }: RunCore, nodePath: readonly string[]): NodeRecord | undefined {
   return recordIn(root, nodePath);
 }
 
-/** The record of the node a path names, in any tree. */
+/** The record of a node given by its path, in any tree. */
 export function recordIn(root: RunTree, nodePath: readonly string[]): NodeRecord | undefined {
   let value: unknown = root;
   for (const key of treePathOf(nodePath)) {
@@ -22,7 +22,7 @@ export function recordIn(root: RunTree, nodePath: readonly string[]): NodeRecord
   return nodeRecord(value as FrameTree, { id: nodePath.at(-1) as string });
 }
 
-/** Makes sure the visit has a record with a table of steps; it pins the state the activation sees (E9). */
+/** Makes sure that the visit's record exists and has a table of steps. This fixes the state that the activation sees (E9). */
 export function ensureSteps(activation: Activation): NodeRecord {
   const { frameRun, node } = activation;
   const known = frameRun.openRecordOf(node);
@@ -38,7 +38,7 @@ export function ensureSteps(activation: Activation): NodeRecord {
   return record;
 }
 
-/** Writes one step of the node a path names; `outputJson` is the encoding of `step.output` if that is present already. */
+/** Writes one step of a node given by its path. `outputJson` is the JSON text of `step.output`, if known already. */
 export function setStep(
   core: RunCore,
   nodePath: readonly string[],
@@ -55,15 +55,18 @@ function stepJson(step: StepRecord, outputJson: string): string {
   return `${JSON.stringify(rest).slice(0, -1)},"output":${outputJson}}`;
 }
 
-/** Takes one step back. */
+/** Deletes a step. */
 export function deleteStep(core: RunCore, { path }: Activation, key: string): void {
   core.draft.delete([...recordPathOf(path), 'steps', key]);
 }
 
-/** A failed visit that a resume tries again is under way, with its new attempt and budget: no crash or pause begins another (G8, E6). */
+/**
+ * Marks a failed visit as in progress when a resume retries it, with its new attempt and retry budget, so that no crash or pause starts
+ * another one (G8, E6).
+ */
 export function reopenFailed(core: RunCore, activation: Activation): void {
   const { frameRun, node } = activation;
-  // Without steps it is written anew when it leaves something behind.
+  // A record without steps is written when the visit records something.
   if (frameRun.openRecordOf(node)?.steps === undefined) return;
   const { frame } = frameRun;
   const fields = { status: 'started', attempt: activation.attempt, budgetFrom: activation.budgetFrom };
@@ -73,7 +76,7 @@ export function reopenFailed(core: RunCore, activation: Activation): void {
   clearFailedSteps(core, activation);
 }
 
-/** Before another attempt: failed steps and child runs go on, except effects that may have happened, which are in doubt (X3). */
+/** Prepares another attempt: failed steps and child runs may run again. Effects that may have happened stay, in doubt (X3). */
 export function clearFailedSteps(core: RunCore, activation: Activation): void {
   const record = activation.frameRun.openRecordOf(activation.node);
   for (const [key, child] of Object.entries(record?.children ?? {})) {

@@ -1,6 +1,7 @@
 /**
- * Recorded events on their way into the history (E11). What a function tells waits for its next recorded call, or for the end of its
- * attempt, and enters with that in one checkpoint: an attempt that dies before leaves nothing of it, and is not there to tell it twice.
+ * Recorded events on their way into the history (E11). An event waits for the function's next recorded call, or for the end of the attempt,
+ * and is written in the same checkpoint. If the attempt dies before, nothing of the event remains, so a repeated function does not emit it
+ * twice.
  */
 import { encodeValue } from '../../state/values/codec.ts';
 import type { Activation, ToldEvent } from '../run/frame-run.ts';
@@ -9,7 +10,7 @@ import { ensureSteps } from './step-record.ts';
 import { recordPathOf } from './tree-path.ts';
 import { visitOf } from './visit-part.ts';
 
-/** Keeps an event until it can enter; one that entered before the function was repeated is passed over. */
+/** Keeps an event until it can be written. An event that was written before the function was repeated is skipped. */
 export function tellEvent(activation: Activation, event: ToldEvent): void {
   const { frameRun, node } = activation;
   const record = frameRun.openRecordOf(node);
@@ -20,7 +21,7 @@ export function tellEvent(activation: Activation, event: ToldEvent): void {
   if (count > entered) (activation.events ??= []).push(event);
 }
 
-/** Enters what was told, together with a call that is recorded: a function that is repeated does not tell it again. */
+/** Writes the waiting events together with a recorded call. A repeated function does not emit them again. */
 export function enterEvents(core: RunCore, activation: Activation): void {
   const { events } = activation;
   if (events === undefined) return;
@@ -30,7 +31,7 @@ export function enterEvents(core: RunCore, activation: Activation): void {
   noteEvents(core, activation);
 }
 
-/** Enters what was told, together with the end of its attempt: another attempt tells its own. */
+/** Writes the waiting events together with the end of their attempt. Another attempt emits its own. */
 export function noteEvents(core: RunCore, activation: Activation): void {
   const { events = [], attempt } = activation;
   activation.events = undefined;
@@ -45,7 +46,7 @@ export function noteEvents(core: RunCore, activation: Activation): void {
     });
 }
 
-/** Makes what was told a part of where the function goes on from after a save. */
+/** Makes the emitted events part of the state from which the function goes on after a save. */
 export function keepEvents(core: RunCore, activation: Activation): void {
   enterEvents(core, activation);
   if (activation.eventCounts === undefined) return;

@@ -1,10 +1,13 @@
-/** Which visit a part of a change is of: its node's, and those of the nodes above it; of a step, also after how many saves (X1, X2). */
+/**
+ * Identifies the visit that a part of a change belongs to: the node's visit, those of the nodes around it and, for a step, the number of
+ * saves (X1, X2).
+ */
 import type { ChangePart } from '../../history/stored/change.ts';
 import type { RunTree } from '../../state/tree.ts';
 import type { Activation } from '../run/frame-run.ts';
 import { recordIn } from './step-record.ts';
 
-/** What is left out is a first visit, below first visits, before any save. */
+/** Absent fields mean the first visit, first visits around it, and no saves. */
 export type VisitPart = Pick<ChangePart, 'visit' | 'outer' | 'saves'>;
 
 function visitPart(visits: readonly number[], saves: number): VisitPart {
@@ -22,9 +25,9 @@ export function visitOf({ frameRun, node, visit }: Activation): VisitPart {
   return visitPart([...frameRun.outerVisits, visit], frameRun.openRecordOf(node)?.saves ?? 0);
 }
 
-/** The visit that a node's record in a tree is of. */
+/** The visit in a node's record in a tree. */
 export function visitAt(root: RunTree, nodePath: readonly string[]): VisitPart {
-  // Node ids and the names of child runs take turns.
+  // Paths alternate between node ids and names of child runs.
   const places = nodePath.map((_, index) => nodePath.slice(0, index + 1)).filter((_, index) => index % 2 === 0);
   const records = places.map((place) => recordIn(root, place));
   return visitPart(
@@ -33,13 +36,13 @@ export function visitAt(root: RunTree, nodePath: readonly string[]): VisitPart {
   );
 }
 
-/** Names a visit of a node, or a step of it, in a table: what is recorded of one visit is no matter of another. */
+/** A key for a visit of a node, or for a step of it, in tables. Records of different visits must not be mixed. */
 export function placeOf(path: readonly string[], { visit = 1, outer, saves = 0 }: VisitPart, step?: string): string {
   const node = JSON.stringify(outer === undefined ? [path, visit] : [path, visit, outer]);
   return step === undefined ? node : `${node} ${saves} ${step}`;
 }
 
-/** The place of an activation, or of a step that it takes next. */
+/** The key of an activation, or of its next step. */
 export function placeIn(activation: Activation, step?: string): string {
   return placeOf(activation.path, visitOf(activation), step);
 }

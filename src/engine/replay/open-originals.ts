@@ -1,4 +1,6 @@
-/** Effects that an original had begun after the fork point, and of whose end it says nothing: in doubt in the fork too (X2.4, X3). */
+/**
+ * Effects that an original started after the fork point and whose end it has not recorded. They are in doubt in the fork too (X2.4, X3).
+ */
 import { partitions } from '../../graph/contracts/node-contract.ts';
 import { decodeCheckpoint } from '../../history/stored/checkpoint.ts';
 import { keySeedOf } from '../../history/stored/key-seed.ts';
@@ -12,7 +14,7 @@ import type { RunCore } from '../run/run-core.ts';
 import { inputHashOf } from '../settle/settle.ts';
 import { recordIn } from '../record/step-record.ts';
 
-/** All that a view shows. */
+/** Everything that a view shows. */
 const wholeView: readonly string[] = ['input', ...partitions, 'outputs', 'failures'];
 
 /** The ancestor in which an effect was announced under its key. */
@@ -21,7 +23,7 @@ export function originOf({ ancestors }: RecordedOutcomes, due: Due, intent: Inte
 }
 
 /**
- * The record of an effect as it stands in the original, if it is open there and its input is the same.
+ * The original's record of an effect, if the effect is open there and had the same input.
  *
  * @param isPatched - see {@link isChanged}
  */
@@ -46,8 +48,8 @@ export async function openIn(
 }
 
 /**
- * An attempt without an end has not told what it read. Where the node does not declare that, its input is all that it might see; it is
- * compared only in a fork that changed something, as what had settled beside it is a matter of time.
+ * Whether an attempt without an end had other input. It has not recorded what it read. If the node does not declare its reads, everything
+ * visible counts as input; that is compared only in a fork that changed something, because what settled in parallel is a matter of timing.
  */
 async function hasOtherInput(
   core: RunCore,
@@ -64,9 +66,9 @@ async function hasOtherInput(
 }
 
 /**
- * Whether a fork between the original and this run, or this run itself, changed anything.
+ * Whether this run, or a fork between the original and this run, changed anything.
  *
- * @param isPatched - whether a fork that is only previewed does. Undefined: this run's own first checkpoint tells.
+ * @param isPatched - whether a previewed fork does. Undefined: the run's own first checkpoint tells
  */
 async function isChanged(
   core: RunCore,

@@ -1,17 +1,17 @@
-/** What the ops of a checkpoint tell of the outcomes in it (X2). */
+/** What the ops of a checkpoint tell about the outcomes in it (X2). */
 import { setOwn } from '../../state/values/plain.ts';
 import type { KeptOutcome, NodeRecord } from '../../state/tree.ts';
 
 export type Op = readonly [kind: string, path: readonly string[], value?: unknown];
 
-/** What was set at a place as a whole, in order. */
+/** The values that were set at a place as a whole, in order. */
 export function setsOf(ops: readonly Op[], at: readonly string[]): readonly unknown[] {
   return ops
     .filter(([kind, path]) => kind === 's' && path.length === at.length && startsWith(path, at))
     .map(([, , value]) => value);
 }
 
-/** Whether a record is of the end of a visit. */
+/** Whether a record is that of a visit's end. */
 export function isSettled({ status, visits = 1 }: NodeRecord, visit: number): boolean {
   return status !== 'started' && status !== 'waiting' && visits === visit;
 }
@@ -20,7 +20,7 @@ function startsWith(path: readonly string[], prefix: readonly string[]): boolean
   return prefix.every((key, index) => path[index] === key);
 }
 
-/** The updates that a delta of plain sets and appends tells. */
+/** The updates contained in a delta of plain sets and appends. */
 export function updatesOf(ops: readonly Op[], frame: readonly string[]): KeptOutcome['updates'] {
   const updates: Record<string, Record<string, unknown>> = {};
   const prefix = [...frame, 'channels'];

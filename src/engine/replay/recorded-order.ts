@@ -1,16 +1,16 @@
-/** In which order a fork takes outcomes over: as they were recorded, also those of one checkpoint (X2.2). */
+/** Decides in which order a fork takes outcomes over: in recorded order, also within one checkpoint (X2.2). */
 import type { Activation } from '../run/frame-run.ts';
 import type { Recorded } from '../run/recorded-past.ts';
 import type { RunCore } from '../run/run-core.ts';
 import type { RecordedOutcomes } from './recorded-outcomes.ts';
 
-/** An activation, and the record that it takes. */
+/** An activation, and the record that it takes over. */
 export interface PendingTake {
   readonly activation: Activation;
   readonly recorded: Recorded;
 }
 
-/** The activations that have something to take. */
+/** The activations that have something to take over. */
 export class RecordedOrder {
   readonly #core: RunCore;
   readonly #outcomes: RecordedOutcomes;
@@ -33,14 +33,14 @@ export class RecordedOrder {
     return this.#pending.splice(0);
   }
 
-  /** The earliest recorded of those that wait for no one recorded before them. */
+  /** The earliest recorded one that does not have to wait for another. */
   next(): PendingTake | undefined {
     this.#pending.sort((a, b) => a.recorded.seq - b.recorded.seq || a.recorded.index - b.recorded.index);
     const index = this.#pending.findIndex((pending) => !this.#isPreceded(pending));
     return index < 0 ? undefined : this.#pending.splice(index, 1)[0];
   }
 
-  /** Whether an activation recorded before the candidate runs now; those it is part of do not count, since they wait for it. */
+  /** Whether an activation recorded earlier is running now. Activations that contain this one do not count, since they wait for it. */
   #isPreceded({ activation, recorded }: PendingTake): boolean {
     for (const frameRun of this.#core.frames()) {
       for (const other of frameRun.activations.values()) {

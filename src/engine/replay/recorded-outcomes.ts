@@ -1,4 +1,4 @@
-/** What the ancestors of a fork recorded after its fork point, by place, in recorded order (X2). */
+/** What a fork's ancestors recorded after its fork point, by place and in recorded order (X2). */
 import { CairnError } from '../../errors.ts';
 import type { HistoryEntry } from '../../history/load/lineage.ts';
 import { decodeCheckpoint } from '../../history/stored/checkpoint.ts';
@@ -20,24 +20,24 @@ export type ReadOutcome = KeptOutcome & { readonly record: NodeRecord };
 /** Updates as nodes gave them, by {@link outcomeKeyOf}. */
 type Given = Readonly<Record<string, KeptOutcome['updates']>>;
 
-/** Changes after which an effect that was announced is not open. */
+/** Kinds of changes after which an announced effect is no longer open. */
 const endings: ReadonlySet<string> = new Set(['settle', 'replay', 'step', 'withdraw']);
 
-/** An index over the changes of all ancestors; outcomes themselves are read when they are asked for. */
+/** An index of the changes of all ancestors. Outcomes themselves are read on demand. */
 export class RecordedOutcomes {
   readonly #env: EngineEnvironment;
-  /** Ends of visits and of steps. */
+  /** Ends of visits and steps. */
   readonly #ended = new Map<string, Recorded[]>();
-  /** Effects that were announced after the fork point, and of whose end nothing is recorded, by place. */
+  /** Effects announced after the fork point whose end is not recorded, by place. */
   readonly #announced = new Map<string, Recorded>();
   readonly #paths = new Set<string>();
   readonly #states = new Map<string, Promise<RunTree>>();
-  /** How far each ancestor was read, by run id. */
+  /** The head up to which each ancestor was read, by run id. */
   readonly #heads = new Map<string, number>();
-  /** The run each fork point belongs to, nearest first. */
+  /** The runs that the fork points belong to, nearest first. */
   readonly ancestors: readonly RunRow[];
 
-  /** The nearest ancestor part of whose records cannot be read: what it did there is not known. */
+  /** The nearest ancestor whose records cannot all be read. What it did is not known. */
   unread: RunRow | undefined;
 
   private constructor(env: EngineEnvironment, ancestors: readonly RunRow[]) {
@@ -56,7 +56,7 @@ export class RecordedOutcomes {
     return outcomes;
   }
 
-  /** Reads what an ancestor has recorded since it was read last; says whether somebody works on it now. */
+  /** Reads what an ancestor has recorded since it was read last. Returns whether a worker has it now. */
   async refresh(ancestor: RunRow): Promise<{ readonly isClaimed: boolean }> {
     const found = await this.#env.store.readRun(ancestor);
     const known = this.#heads.get(ancestor.runId) ?? ancestor.head;
@@ -94,7 +94,7 @@ export class RecordedOutcomes {
     else if (endings.has(kind)) this.#announced.delete(place);
   }
 
-  /** The nearest ancestor that has a record of a place is the one that counts. */
+  /** Adds records of a place. Only those of the nearest ancestor that has any count. */
   #add(place: string, list: readonly Recorded[]): void {
     const known = this.#ended.get(place);
     const rank = (recorded: Recorded | undefined): number =>
@@ -104,7 +104,7 @@ export class RecordedOutcomes {
     else if (now < before) this.#ended.set(place, [...list]);
   }
 
-  /** The history of an ancestor after a seq, as far as it is whole. */
+  /** An ancestor's history after a seq, as far as it is undamaged. */
   async *#readable(ancestor: RunRow, after: number, head: number): AsyncGenerator<HistoryEntry> {
     try {
       yield* readHistory(this.#env.store, { ...ancestor, head }, { from: after + 1, to: head });
@@ -120,23 +120,23 @@ export class RecordedOutcomes {
     return this.#paths.has(pathKeyOf(path));
   }
 
-  /** What is recorded of the end of a visit in the run's own graph. */
+  /** The recorded ends of a visit in the run's own graph. */
   ofVisit(path: readonly string[], visit: number): readonly Recorded[] {
     return this.#ended.get(placeOf(path, { visit })) ?? [];
   }
 
-  /** What is recorded of the end of a visit, or of a step of it. */
+  /** The recorded ends of a visit, or of a step of it. */
   of(activation: Activation, step?: string): readonly Recorded[] {
     return this.#ended.get(placeIn(activation, step)) ?? [];
   }
 
-  /** All that is recorded of steps of a visit, before its saves and after them. */
+  /** All recorded ends of a visit's steps, before and after its saves. */
   stepsOf(activation: Activation): readonly Recorded[] {
     const prefix = `${placeIn(activation)} `;
     return [...this.#ended].flatMap(([place, list]) => (place.startsWith(prefix) ? list : []));
   }
 
-  /** Where an effect was announced whose end is not recorded. */
+  /** The announcement of an effect whose end is not recorded. */
   announced(activation: Activation, step?: string): Recorded | undefined {
     return this.#announced.get(placeIn(activation, step));
   }
@@ -150,14 +150,14 @@ export class RecordedOutcomes {
     return state;
   }
 
-  /** The outcome as the node gave it: output, updates, routing hints; undefined if the record does not hold one whole. */
+  /** Reads an outcome as the node gave it: output, updates and routing. Undefined if the record is not complete. */
   async readOutcome(recorded: Recorded): Promise<ReadOutcome | undefined> {
     const { ops, given } = await this.#read(recorded);
     const path = recorded.part.node as readonly string[];
     const visit = recorded.part.visit ?? 1;
     const record = setsOf(ops, recordPathOf(path)).findLast((value) => isSettled(value as NodeRecord, visit)) as
       NodeRecord | undefined;
-    // Kept with its steps, it was written field by field: its steps are taken over, one by one.
+    // An outcome kept together with its steps was written field by field; its steps are taken over one by one instead.
     if (record === undefined) return undefined;
     const updates = given === undefined ? updatesOf(ops, treePathOf(path)) : given[outcomeKeyOf(path, visit)];
     return {

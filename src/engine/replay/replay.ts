@@ -26,7 +26,7 @@ import { RecordedOrder, type PendingTake } from './recorded-order.ts';
 import { RecordedOutcomes, type ReadOutcome } from './recorded-outcomes.ts';
 import { endKeyOf, intentKeyOf, isTaken, takenRecordOf } from './taken-records.ts';
 
-/** What a fork may take over, and what it has taken. */
+/** What a fork may take over, and what it has taken over. */
 export class ReplaySource implements RecordedPast {
   readonly #core: RunCore;
   readonly #outcomes: RecordedOutcomes;
@@ -43,8 +43,9 @@ export class ReplaySource implements RecordedPast {
   }
 
   /**
+   * Loads the index.
    * @param fork - the run whose ancestors are read: the core's own, or one that is only previewed
-   * @param isPatched - whether a fork that is only previewed changes anything. Undefined: its own first checkpoint tells.
+   * @param isPatched - whether a previewed fork changes anything. Undefined: its own first checkpoint tells
    */
   static async load(core: RunCore, fork: RunRow, isPatched?: boolean): Promise<ReplaySource> {
     return new ReplaySource(core, await RecordedOutcomes.load(core.env, fork), isPatched);
@@ -79,7 +80,7 @@ export class ReplaySource implements RecordedPast {
     return recorded === undefined ? (what === 'any' ? this.#unread(due) : undefined) : { recorded };
   }
 
-  /** The first record not taken yet whose input is equal: one of success, if there is any; of an effect, also of a failure. */
+  /** The first record with equal input that was not taken over yet: one of success if there is any; for an effect, also one of failure. */
   #ended(due: Pick<Due, 'activation' | 'stepKey' | 'effect' | 'givenHash'>): Recorded | undefined {
     const { activation, stepKey } = due;
     const last = this.#core.root.replayed?.[endKeyOf(due)];
@@ -89,7 +90,7 @@ export class ReplaySource implements RecordedPast {
     return left.find(({ part }) => isSuccess(part)) ?? (isEffect(due) ? left[0] : undefined);
   }
 
-  /** Where the original announced an effect, and nothing of its end. */
+  /** The original's announcement of an effect whose end is not recorded. */
   #announced(due: Due): Recorded | undefined {
     if (!isEffect(due)) return undefined;
     const announced = this.#outcomes.announced(due.activation, due.stepKey);
@@ -97,15 +98,16 @@ export class ReplaySource implements RecordedPast {
     return announced === undefined || isTaken(announced, taken) ? undefined : announced;
   }
 
-  /** Where the original's records are damaged, an effect of it may have happened: it is asked about, not run in silence (X3). */
+  /** If the original's records are damaged, an effect may have happened there. A person is asked; it is not run silently (X3). */
   #unread(due: Due): Offer | undefined {
     const { unread } = this.#outcomes;
     return unread === undefined || !isEffect(due) ? undefined : { unread };
   }
 
   /**
-   * A step that was given no input has its activation's: all that the recorded activation read by its end. Of one that has not ended it is
-   * not known what it read, which a pure step may well have done: it is run again, and what is not pure is compared by what is known.
+   * Whether a record had equal input. A step without input of its own has its activation's: everything that the recorded activation read by
+   * its end. If that has not ended, it is not known what it read: a pure step is then run again, and any other is compared by what is
+   * known.
    */
   #hasEqualInput(due: Pick<Due, 'activation' | 'stepKey' | 'effect' | 'givenHash'>, recorded: Recorded): boolean {
     const { activation, stepKey, effect, givenHash } = due;
@@ -151,12 +153,12 @@ export class ReplaySource implements RecordedPast {
     if (standing.isStopping) return agenda.forget(activation);
     if (ended !== undefined) return this.#settle(activation, recorded, ended);
     if (open !== undefined) {
-      // It is the same attempt that goes on.
+      // The same attempt continues.
       activation.attempt = open.attempt ?? 1;
       this.#note(activation, undefined, open, intentKeyOf({ activation, stepKey: undefined }), takenRecordOf(recorded));
       return this.#doubt(activation, recorded.run, open as NodeRecord);
     }
-    // Not open there, or begun with another input: it goes on as it would have.
+    // It is not open there, or was started with other input, so it proceeds as usual.
     const hasBegun = activation.frameRun.openRecordOf(activation.node)?.intent !== undefined;
     if (isAnnounced && hasBegun) loop.judge(activation);
     else loop.begin(activation);
@@ -176,7 +178,7 @@ export class ReplaySource implements RecordedPast {
     await settleOutcome(this.#core, activation, admitKept(this.#core, activation, outcome), source);
   }
 
-  /** An effect that failed, was cancelled or is open in the original may have happened there: in doubt under the original's key, never run again unasked (X3). */
+  /** Marks an effect as in doubt that may have happened in the original. It keeps that one's key and is never repeated unasked (X3). */
   #doubt(activation: Activation, original: RunRow, there: NodeRecord): void {
     const { applied } = there;
     const record: NodeRecord = {
@@ -254,7 +256,10 @@ export class ReplaySource implements RecordedPast {
     return { kind: 'refused' };
   }
 
-  /** It completed since; or it failed, and that is not taken yet: its effect may have happened, whatever was decided before the fork point. */
+  /**
+   * The end that the original has recorded since: a completion, or a failure that was not taken over yet. After a failure the effect may
+   * have happened, whatever was decided before the fork point.
+   */
   #endSince(due: Due): Recorded | undefined {
     const records = this.#outcomes.of(due.activation, due.stepKey);
     const last = this.#core.root.replayed?.[endKeyOf(due)];
@@ -270,7 +275,7 @@ export class ReplaySource implements RecordedPast {
     }
   }
 
-  /** What an ancestor recorded cannot be read now: that is no failure of the node that asks. The run is left, and goes on later. */
+  /** Reads an ancestor's record. If that fails, it is not a failure of the node: the run stops here and can go on later. */
   async #orFail<Value>(read: () => Promise<Value>): Promise<Value> {
     try {
       return await read();
@@ -285,14 +290,16 @@ function isSuccess({ status }: Recorded['part']): boolean {
   return status === undefined || status === 'completed';
 }
 
-/** The intent under which an effect of the original is in doubt here: its own, if it is open there; one that has ended waits for no deadline. */
+/**
+ * The intent under which an original's effect is in doubt here: its own if it is open there. An effect that has ended needs no deadline.
+ */
 function intentFrom(due: Due, original: RunRow, { status, intent, attempt = 1 }: NodeRecord | StepRecord): Intent {
   const isOpen = status === 'started' || status === 'waiting';
   if (isOpen && intent !== undefined) return intent;
   return { key: intent?.key ?? due.keyIn(keySeedOf(original)), attempt, deadlineAt: 0 };
 }
 
-/** The activation's input hash, over the channels that the recorded activation read. */
+/** The activation's input hash over the channels that the recorded activation read. */
 function hashWith(activation: Activation, reads: readonly string[] | undefined): string {
   const { node, view } = activation;
   const channels = node.reads ?? reads;

@@ -1,13 +1,17 @@
-/** Which records a fork has taken: each is taken once, and those before it no more, after a crash too (X2). */
+/**
+ * Records which ancestors' records a fork has taken over. Each is taken over once, and earlier ones not any more, also after a crash (X2).
+ */
 import { pathKeyOf, stepKeyOf } from '../record/tree-path.ts';
 import type { Due, Recorded, TakenRecord } from '../run/recorded-past.ts';
 
-/** Under which key of `replayed` the end of something is noted. */
+/** Key in `replayed` for the end of something. */
 export function endKeyOf({ activation: { path }, stepKey }: Pick<Due, 'activation' | 'stepKey'>): string {
   return stepKey === undefined ? pathKeyOf(path) : stepKeyOf(path, stepKey);
 }
 
-/** Under which key an announcement is noted: by itself, as it may share its checkpoint with the outcome of the visit before. */
+/**
+ * Key in `replayed` for an announcement. It has its own key because it may be in the same checkpoint as the outcome of the visit before.
+ */
 export function intentKeyOf(due: Pick<Due, 'activation' | 'stepKey'>): string {
   return `intent ${endKeyOf(due)}`;
 }

@@ -1,41 +1,41 @@
-/** What is to be done for a run: its queues, and the counts that say whether something is under way. Others fill it; only the loop empties it. */
+/** The work to be done for a run: its queues, and counts of work in progress. Others add to it; only the loop removes from it. */
 import type { PlanStart } from '../plan/plan-step.ts';
 import type { Activation, FrameRun } from './frame-run.ts';
 
-/** An activation that may start, in order of decision. */
+/** An activation that may start. These are queued in the order in which they were decided. */
 export interface QueuedStart {
   readonly frameRun: FrameRun;
   readonly start: PlanStart;
 }
 
-/** One per advancing run. */
+/** One for each run being advanced. */
 export class Agenda {
   readonly queue: QueuedStart[] = [];
-  /** Activations whose function starts now. */
+  /** Activations whose function is started next. */
   readonly launches: Activation[] = [];
   /** Activations that start when the next checkpoint is durable. */
   readonly gates: Activation[] = [];
-  /** Of those, how many wait for a checkpoint already made. */
+  /** How many of these wait for a checkpoint that was made already. */
   gatedCount = 0;
   /** Activations asked to stop because their result is no longer needed. */
   readonly cancelled: Activation[] = [];
-  /** Left activations whose wait was closed: they run again. */
+  /** Activations whose wait was closed, to be run again. */
   readonly wakeUps: Activation[] = [];
-  /** Attempts whose function has returned while effects that it started still run: looked at again each turn. */
+  /** Attempts whose function has returned while effects it started are running. They are checked again in each turn. */
   readonly holds: Map<Activation, () => void> = new Map();
   /** Frames of child runs that have not ended. */
   readonly childFrames: Set<FrameRun> = new Set();
-  /** Who waits here for which wait, by wait id. */
+  /** The activation waiting for each wait, by wait id. */
   readonly waiters: Map<string, Activation> = new Map();
-  /** Waits whose due time has a timer here. */
+  /** Ids of waits whose due time has a timer in this process. */
   readonly armedWaits: Set<string> = new Set();
-  /** Cancels each timer that is held here. */
+  /** Functions that cancel the timers of this process. */
   readonly timers: Set<() => void> = new Set();
-  /** Pending retries and timers for which the run does not pause. */
+  /** Number of pending retries and timers that keep the run from pausing. */
   heldCount = 0;
-  /** Activations whose earlier view is being read back: they are decided about when it is there (E9). */
+  /** Number of activations whose earlier view is being loaded. They are decided about afterwards (E9). */
   openingCount = 0;
-  /** Attempts being worked on. */
+  /** Number of attempts in progress. */
   busyCount = 0;
 
   setBusy(activation: Activation, isBusy: boolean): void {
@@ -44,7 +44,7 @@ export class Agenda {
     this.busyCount += isBusy ? 1 : -1;
   }
 
-  /** An activation is over here: it has settled, or will not settle in this process. */
+  /** Removes an activation that has settled, or will not settle in this process. */
   forget(activation: Activation): void {
     activation.phase = 'settled';
     activation.cancelTimer?.();
@@ -53,7 +53,7 @@ export class Agenda {
     activation.frameRun.activations.delete(activation.node.index);
   }
 
-  /** Whether something has yet to be started, woken or stopped. */
+  /** Whether something has to be started, woken or stopped. */
   get isDue(): boolean {
     const { launches, gates, gatedCount, wakeUps, cancelled } = this;
     return launches.length + gates.length + gatedCount + wakeUps.length + cancelled.length > 0;

@@ -1,22 +1,25 @@
-/** Gives calls of one function back one after the other, in the order in which they ended: a race ends alike whenever it is repeated (X4.13). */
+/**
+ * Returns the results of a function's overlapping calls in the order in which the calls ended, so that a race ends the same way at every
+ * repetition (X4.13).
+ */
 import type { Clock } from '../../ports/clock.ts';
 
-/** One per attempt whose calls overlap. */
+/** One for each attempt with overlapping calls. */
 export class CallOrder {
-  /** Ends on record that were not given back yet, the earliest last. */
+  /** Numbers of recorded ends that were not returned yet, the earliest last. */
   readonly #due: number[];
   /** Calls that have ended and wait for their turn. */
   readonly #ready = new Map<number, () => void>();
   readonly #clock: Clock;
   #isGoingOn = false;
 
-  /** @param recorded - the ends on record when it is made, ascending */
+  /** @param recorded - the recorded ends at the time of creation, ascending */
   constructor(recorded: readonly number[], clock: Clock) {
     this.#due = recorded.toReversed();
     this.#clock = clock;
   }
 
-  /** Resolves when it is the turn of the call that ended as this one. */
+  /** Resolves when it is the turn of the call with this number. */
   turnOf(order: number): Promise<void> {
     return new Promise((resolve) => {
       this.#ready.set(order, resolve);
@@ -24,7 +27,7 @@ export class CallOrder {
     });
   }
 
-  /** @param isPatient - whether one that ended earlier is waited for: the function may be about to call for it */
+  /** @param isPatient - whether to wait for a call that ended earlier, which the function may be about to make */
   #giveNext(isPatient: boolean): void {
     const next = this.#due.at(-1) ?? Infinity;
     const first = this.#ready.has(next) ? next : Math.min(...this.#ready.keys());
@@ -36,7 +39,7 @@ export class CallOrder {
     this.#goOn(true);
   }
 
-  /** First the function goes on as far as it comes: it may make further calls. */
+  /** Lets the function run on first, because it may make further calls. */
   #goOn(isPatient: boolean): void {
     this.#isGoingOn = true;
     this.#clock.defer(() => {

@@ -1,4 +1,4 @@
-/** Turns what happened into checkpoints, pipelines their commits, and knows what is durable (E3, E4). */
+/** Makes checkpoints, sends their commits to the store in a pipeline, and knows what is durable (E3, E4). */
 import { CairnError } from '../../errors.ts';
 import type { Change } from '../../history/stored/change.ts';
 import { encodeCheckpoint, keptForm } from '../../history/stored/checkpoint.ts';
@@ -10,7 +10,7 @@ import { pendingOf } from './pending.ts';
 
 const retryDelaysMs = [20, 100, 400, 1_500, 5_000];
 
-/** A checkpoint that has become durable. */
+/** A checkpoint that became durable. */
 export interface Landed {
   readonly seq: number;
   readonly at: number;
@@ -20,13 +20,13 @@ export interface Landed {
 interface InFlight {
   readonly commit: Commit;
   readonly changeJson: string;
-  /** About the size of the body's text. */
+  /** Approximate size of the body's text. */
   readonly sizeBytes: number;
-  /** Made only if somebody waits for this commit: most are made in passing. */
+  /** Created only if somebody waits for this commit. */
   settled: PromiseWithResolvers<void> | undefined;
 }
 
-/** Where commits go, and who is told of them. */
+/** Where commits go, and who is informed. */
 export interface CommitterOptions {
   readonly store: Store;
   readonly claim: Claim;
@@ -37,11 +37,13 @@ export interface CommitterOptions {
   readonly clock: Clock;
   readonly limits: Limits;
   readonly onLanded: (landed: Landed, deltaBytes: number) => void;
-  /** The run can go no further here: claim lost, store gone or full. */
+  /** Called when the run cannot go on here: the claim is lost, or the store is gone or full. */
   readonly onBroken: (error: unknown) => void;
 }
 
-/** One per advancing run. What gathers in its draft becomes a checkpoint with `commit`; commits become durable in seq order. */
+/**
+ * One for each run being advanced. `commit` makes a checkpoint of what its draft holds. Commits become durable in the order of their seqs.
+ */
 export class Committer {
   seq: number;
   checksum: Uint8Array;
@@ -58,19 +60,19 @@ export class Committer {
     this.checksum = options.checksum;
   }
 
-  /** Whether pure and read work must stop running ahead (E4). */
+  /** Whether `pure` and `read` work must stop running ahead of the commits (E4). */
   get isFull(): boolean {
     const { pendingCommits, pendingBytes } = this.#options.limits;
     return this.#inFlight.length >= pendingCommits || this.#inFlightBytes >= pendingBytes;
   }
 
-  /** Calls back when commits have landed after the committer was full; at once if it is not. */
+  /** Calls back when the committer is not full any more; at once if it is not full. */
   onDrained(callback: () => void): void {
     if (this.isFull) this.#drainers.push(callback);
     else callback();
   }
 
-  /** Resolves when all commits made so far have landed, or none will any more. */
+  /** Resolves when all commits made so far are written, or none will be any more. */
   settled(): Promise<void> {
     const last = this.#inFlight.at(-1);
     if (last === undefined) return Promise.resolve();
@@ -78,7 +80,7 @@ export class Committer {
     return last.settled.promise;
   }
 
-  /** Makes the next checkpoint of all that gathered; see {@link settled} for when it is as durable as asked. */
+  /** Makes the next checkpoint from everything in the draft. {@link settled} tells when it is durable. */
   commit(durability: Durability): void {
     if (this.broken !== undefined) return;
     const { draft, clock, runKey, claim, store } = this.#options;
@@ -95,7 +97,7 @@ export class Committer {
       given,
       pending,
     );
-    // Packing saves disk, of which a store in memory takes none.
+    // Compression saves disk space, which a store in memory does not use.
     const body = store.capabilities.durability === 'none' ? text : keptForm(seq, changeJson, text);
     const sizeBytes = changeJson.length + ops.length + (given?.length ?? 0);
     this.seq = seq;
@@ -113,7 +115,7 @@ export class Committer {
     this.#options.store.commit(flight.commit).then(({ isHeld }) => this.#landed(flight, isHeld), this.#failed);
   }
 
-  /** Acknowledgements may overtake each other; durability is in seq order, so the first in line decides. */
+  /** Acknowledgements may arrive out of order, but commits become durable in order, so the oldest one decides. */
   #landed(flight: InFlight, isHeld: boolean): void {
     if (this.broken !== undefined) return;
     while (this.#inFlight.length > 0) {
@@ -125,7 +127,7 @@ export class Committer {
       this.#options.onLanded({ seq, at, changeJson: first.changeJson }, first.sizeBytes);
       first.settled?.resolve();
     }
-    // It landed, and somebody else has the run by now: nothing may begin because of it (P4).
+    // The commit was written, but another worker has the run by now, so nothing may start because of it (P4).
     if (!isHeld) return this.#break(new CairnError('CLAIM_LOST', { runId: flight.commit.claim.runId }));
     if (this.#drainers.length > 0 && !this.isFull) for (const callback of this.#drainers.splice(0)) callback();
   }
@@ -137,7 +139,7 @@ export class Committer {
     this.#retry(0, error);
   };
 
-  /** Sends what is not acknowledged again, in order, one at a time: a store recognises what had landed (S3). */
+  /** Sends unacknowledged commits again, in order and one at a time. The store recognises those that were written (S3). */
   #retry(attempt: number, error: unknown): void {
     const delayMs = retryDelaysMs[attempt];
     if (delayMs === undefined) return this.#break(error);
@@ -171,7 +173,7 @@ function mayLand(error: unknown): boolean {
   return CairnError.is(error) && ['STORE_UNAVAILABLE', 'STORE_BUSY', 'COMMIT_CONFLICT'].includes(error.code);
 }
 
-/** Parses a landed change for those who listen. */
+/** Parses the change of a durable checkpoint, for listeners. */
 export function changeOf(landed: Landed): Change {
   return JSON.parse(landed.changeJson) as Change;
 }

@@ -1,4 +1,4 @@
-/** What the next checkpoint of a run will hold, while it gathers: ops, the parts of its change, and what changes in the store's indexes. */
+/** Collects the next checkpoint of a run: ops, the parts of its change, and changes of the store's indexes. */
 import type { ChangePart } from '../../history/stored/change.ts';
 import { waitRowOf } from '../../history/stored/open-waits.ts';
 import type { Commit, RunKey, StoredStatus, WaitRow } from '../../ports/store.ts';
@@ -6,31 +6,31 @@ import type { RunTree, WaitRecord } from '../../state/tree.ts';
 import { TreeWriter } from '../../state/tree-writer.ts';
 import type { Activation } from './frame-run.ts';
 
-/** What a commit says beside its checkpoint. */
+/** What a commit contains in addition to its checkpoint. */
 type IndexChanges = {
   -readonly [Name in 'status' | 'graphHash' | 'openWaits' | 'closeWaits' | 'takeMessages']?: Commit[Name];
 };
 
-/** All that gathered, ready to be encoded. */
+/** Everything collected, ready to be encoded. */
 export interface TakenDraft {
   readonly changeJson: string;
   readonly ops: string;
-  /** Updates as nodes gave them, as JSON, where the ops alone would not tell them (X2). */
+  /** Updates as nodes gave them, as JSON, where they cannot be derived from the ops (X2). */
   readonly given: string | undefined;
   readonly index: Readonly<IndexChanges> | undefined;
 }
 
-/** One per advancing run. Whoever changes the run notes here why, in the same turn. */
+/** One for each run being advanced. Code that changes the run notes the reason here in the same turn. */
 export class Draft extends TreeWriter {
-  /** The next turn must make a checkpoint, whatever the policy. */
+  /** Whether the next turn must make a checkpoint, whatever the policy. */
   mustCommit = false;
-  /** What follows must wait until the next checkpoint is durable: it holds an effect's outcome (E3). */
+  /** Whether what follows must wait until the next checkpoint is durable, because it holds an effect's outcome (E3). */
   holdsEffect = false;
-  /** The next checkpoint must be safe against a power cut. */
+  /** Whether the next checkpoint must survive a power cut. */
   wantsPower = false;
-  /** Some value of the tree is kept as a blob, or may be. */
+  /** Whether some value of the tree is, or may be, stored as a blob. */
   hasBlobs = false;
-  /** Activations whose view is not part of a checkpoint yet (E9). */
+  /** Activations whose seen state is not in a checkpoint yet (E9). */
   readonly unsealed: Set<Activation> = new Set();
   readonly #run: RunKey;
   #parts: string[] = [];
@@ -52,12 +52,12 @@ export class Draft extends TreeWriter {
     this.#parts.push(JSON.stringify(part));
   }
 
-  /** Adds the part of a settled visit, which is written most often: as text: the JSON of a part. */
+  /** Adds the part of a settled visit, given as JSON text because it is the most frequent part. */
   noteText(text: string): void {
     this.#parts.push(text);
   }
 
-  /** Counts an outcome, and keeps its updates as given, in case the ops alone would not tell them (X2). */
+  /** Counts an outcome, and keeps its original updates in case they cannot be derived from the ops (X2). */
   noteOutcome(pathKey: string, givenJson: string | undefined, isTransformed: boolean): void {
     this.#settles += 1;
     if (givenJson !== undefined) this.#givens.push([pathKey, givenJson]);
@@ -76,13 +76,13 @@ export class Draft extends TreeWriter {
     this.closeWaitRow(waitId);
   }
 
-  /** Shows a wait of the tree in the index again: its run goes on. */
+  /** Adds a wait of the tree to the index again, because its run goes on. */
   openWaitRow(waitId: string, wait: WaitRecord): void {
     this.#indexChanges();
     this.#openWaits.push(waitRowOf(this.#run, waitId, wait));
   }
 
-  /** Takes a wait out of the index; the tree keeps it, since its run may be resumed. */
+  /** Removes a wait from the index. The tree keeps it, because the run may be resumed. */
   closeWaitRow(waitId: string): void {
     this.#indexChanges();
     const opened = this.#openWaits.findIndex((row) => row.waitId === waitId);
@@ -95,7 +95,7 @@ export class Draft extends TreeWriter {
     this.#takeMessages.push(id);
   }
 
-  /** Sets where the run stands, in the tree and in the index. */
+  /** Sets the run's status in the tree and in the index. */
   setStatus(status: StoredStatus & RunTree['status']): void {
     this.set(['status'], status);
     this.#indexChanges().status = status;
@@ -105,7 +105,7 @@ export class Draft extends TreeWriter {
     this.#indexChanges().graphHash = hash;
   }
 
-  /** Whether there is anything that the next checkpoint would hold. */
+  /** Whether the next checkpoint would contain anything. */
   get isPending(): boolean {
     return this.#parts.length > 0 || !this.delta.isEmpty || this.#takeMessages.length > 0;
   }
@@ -114,7 +114,7 @@ export class Draft extends TreeWriter {
     return this.#parts.length;
   }
 
-  /** Takes all that gathered; what comes next belongs to the checkpoint after. */
+  /** Takes everything collected. What comes later belongs to the next checkpoint. */
   take(): TakenDraft {
     const changeJson = `[${this.#parts.join(',')}]`;
     this.#parts = [];

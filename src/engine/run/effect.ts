@@ -1,20 +1,23 @@
-/** What sets `write` and `external` apart from the other effect classes. */
+/** What distinguishes the effect classes `write` and `external` from the others. */
 import type { Intent, NodeRecord } from '../../state/tree.ts';
 
-/** A node whose effect the world can see: it starts only when its intent is durable. */
+/** Whether a node has an effect on the outside. It starts only when its intent is durable. */
 export function isEffect(node: { readonly effect: string }): boolean {
   return node.effect === 'write' || node.effect === 'external';
 }
 
-/** What a failure says of its effect: `no`, it certainly did not happen; `ended`, it came to an end and failed; undefined: nothing is known. */
+/**
+ * What a failure says about its effect. `no`: it certainly did not happen. `ended`: it ended by itself and failed. Undefined: nothing is
+ * known.
+ */
 export function appliedOf(error: unknown): 'no' | 'ended' | undefined {
   const applied = (error as { applied?: unknown } | undefined)?.applied;
   return applied === 'no' || applied === 'ended' ? applied : undefined;
 }
 
 /**
- * What a next attempt keeps of an intent: all of it if the failed one may have happened; else the key it was begun under, if that is the
- * key of an original (X1.2).
+ * What the next attempt keeps of an intent. If the failed attempt may have happened: all of it. Otherwise only a key that comes from a
+ * fork's original (X1.2).
  */
 export function keptIntent(
   intent: Intent | undefined,

@@ -1,9 +1,9 @@
-/** Effects that run in this process: while one does, nobody here takes it for one whose owner is gone (O2). */
+/** Effects that are running in this process. While one runs, nobody here treats it as abandoned (O2). */
 
-/** How many attempts are at work under a key: one that is over may still be at work beside the next. */
+/** Number of running attempts by key. An attempt that is over may still be running beside the next one. */
 export type EffectsInFlight = Map<string, number>;
 
-/** Notes that an effect runs, and returns what to call when it has ended. */
+/** Notes that an effect runs. Returns a function to call when it has ended. */
 export function enterEffect(inFlight: EffectsInFlight, key: string): () => void {
   inFlight.set(key, (inFlight.get(key) ?? 0) + 1);
   return () => {

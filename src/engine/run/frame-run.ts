@@ -15,7 +15,7 @@ import type { CallOrder } from './call-order.ts';
 interface GraphTables {
   readonly channels: ChannelTable;
   readonly outputNames: ReadonlyMap<string, string>;
-  /** Whether some reducer lies inside a channel, so that two paths of writes may be parts of each other. */
+  /** Whether some reducer applies inside of a channel, so that one written path may be part of another. */
   readonly hasNestedReducers: boolean;
 }
 
@@ -42,16 +42,16 @@ export interface FrameRunOptions {
   /** Keys from the run's root tree to this frame's tree. */
   readonly treePath: readonly string[];
   readonly delta: DeltaBuilder;
-  /** Node ids (and child names) from the run's root to this frame. */
+  /** Node ids and names of child runs from the run's root to this frame. */
   readonly nodePath: readonly string[];
-  /** Like nodePath, with visits: what idempotency keys and wait ids are made from (X1). */
+  /** Like nodePath, with visits. Idempotency keys and wait ids are made from it (X1). */
   readonly keyParts: readonly string[];
   readonly depth: number;
-  /** The activation that started it; the run's own has none. */
+  /** The activation that started this frame; undefined for the run's own. */
   readonly starter?: Activation;
 }
 
-/** Its tree, its plan, and the activations that live in it. */
+/** A frame with its tree, its plan, and its live activations. */
 export class FrameRun {
   readonly graph: Graph;
   readonly frame: Frame;
@@ -62,14 +62,14 @@ export class FrameRun {
   readonly depth: number;
   readonly hasNestedReducers: boolean;
   readonly starter: Activation | undefined;
-  /** Prepared, running, left or waiting to be retried, by node index. */
+  /** Live activations by node index: prepared, running, left, or waiting to be retried. */
   readonly activations: Map<number, Activation> = new Map();
-  /** The first failure that nothing handled. */
+  /** The first unhandled failure. */
   failure: unknown;
   hasFailed = false;
-  /** Tells the parent's `ctx.run` that this frame has ended. */
+  /** Called when this frame has ended; used by the parent's `ctx.run`. */
   onEnd: (() => void) | undefined;
-  /** Tells the part of the parent that started it that it does nothing but wait. */
+  /** Called when this frame only waits; used by the part of the parent that started it. */
   onWaiting: (() => void) | undefined;
   readonly #partPrefixes: (string | undefined)[] = [];
 
@@ -86,12 +86,12 @@ export class FrameRun {
     this.plan = createPlan(options.graph, options.tree);
   }
 
-  /** The frame whose node started it. */
+  /** The frame of the node that started this frame. */
   get parent(): FrameRun | undefined {
     return this.starter?.frameRun;
   }
 
-  /** Its parent cancelled it: whatever may start in it is cancelled at once. */
+  /** Whether the parent cancelled this frame. Whatever may start in it is then cancelled at once. */
   get isCancelled(): boolean {
     return this.frame.tree.cancelled !== undefined;
   }
@@ -100,7 +100,7 @@ export class FrameRun {
     return nodeRecord(this.frame.tree, node);
   }
 
-  /** The record of a visit that has not settled, if the node has one. */
+  /** The record of the node's visit that has not settled, if there is one. */
   openRecordOf(node: GraphNode): NodeRecord | undefined {
     const record = this.recordOf(node);
     return record === undefined || record.fired !== undefined ? undefined : record;
@@ -121,133 +121,133 @@ export class FrameRun {
     return outer.some((visit) => visit > 1) ? `,"outer":${JSON.stringify(outer)}` : '';
   }
 
-  /** The constant head of a node's `settle` part: made once, since it is written at every visit. */
+  /** The constant beginning of a node's `settle` part, cached because it is written at every visit. */
   settlePrefix(node: GraphNode): string {
     return (this.#partPrefixes[node.index] ??=
       `{"kind":"settle","node":${JSON.stringify(this.pathOf(node))}${node.effect === 'pure' ? '' : `,"effect":"${node.effect}"`}${this.#outerPart}`);
   }
 }
 
-/** The frame of a run's own graph. Without a delta, what is done to it is recorded nowhere. */
+/** The frame of a run's own graph. Without a delta, changes are not recorded. */
 export function rootFrameRun(graph: Graph, tree: FrameTree, delta: DeltaBuilder = new DeltaBuilder()): FrameRun {
   return new FrameRun({ graph, tree, treePath: ['frame'], delta, nodePath: [], keyParts: [], depth: 0 });
 }
 
-/** Where an activation stands: about to start, at work, left at a wait, waiting for its next attempt, over. */
+/** The phase of an activation: about to start, running, stopped at a wait, waiting for its next attempt, over. */
 export type ActivationPhase = 'prepared' | 'running' | 'left' | 'retrying' | 'settled';
 
-/** An event to be recorded. */
+/** An event that is to be recorded. */
 export interface ToldEvent {
   readonly name: string;
-  /** Frozen plain JSON data. */
+  /** Frozen plain JSON. */
   readonly detail: unknown;
 }
 
-/** Where a function stands in one of its lists. */
+/** A function's position in one of its lists. */
 export interface ListCursor {
-  /** Calls made, those before the last save included. */
+  /** Number of calls made, including those before the last save. */
   called: number;
-  /** Those of them that are recorded. */
+  /** How many of these are recorded. */
   recorded: number;
-  /** The end of the last call: calls are recorded in their order, however long the items of one take to be stored. */
+  /** Resolves when the last call is recorded. Calls are recorded in order, however long storing their items takes. */
   last: Promise<void>;
 }
 
 const noSteps: ReadonlySet<string> = new Set();
 
-/** A key begins with a letter, since a command would read a leading `-` as an option. */
+/** Keys begin with a letter, because a command would read a leading `-` as an option. */
 const keyOf = (parts: readonly string[]): string => `k${hashParts(parts)}`;
 
-/** An effect that another process began and may still be in. */
+/** An effect that another process started and may still be running. */
 export interface OwnerHold {
-  /** The worker that may still be in the effect. */
+  /** The worker that may still be running it. */
   readonly owner: string | undefined;
-  /** Epoch ms after which it certainly is not. */
+  /** When it certainly is not any more, in epoch ms. */
   readonly until: number;
 }
 
-/** A child run that the present attempt of its parent started, or took up from the record. */
+/** A child run that the parent's current attempt started or took up from the record. */
 export interface LiveChild {
   readonly key: string;
   readonly frameRun: FrameRun;
-  /** Resolves when it has ended. */
+  /** Resolves when the child run has ended. */
   readonly ended: Promise<void>;
   hasEnded: boolean;
-  /** How many wait for its end. */
+  /** Number of calls waiting for its end. */
   awaited: number;
-  /** The function was told of its end: the next save retires it. */
+  /** Whether the function was told its end, so that the next save retires it. */
   isTaken: boolean;
 }
 
-/** One visit of a run to a node, from the moment it leaves the queue until it settles. */
+/** One visit of a run to a node, from leaving the queue until it settles. */
 export class Activation {
   readonly frameRun: FrameRun;
   readonly node: GraphNode;
   readonly visit: number;
   readonly took: readonly (readonly [string, string])[] | undefined;
   attempt: number;
-  /** Attempts made before the present retry budget (G8). */
+  /** Number of attempts before the current retry budget (G8). */
   budgetFrom: number;
   phase: ActivationPhase = 'prepared';
   view: OpenView;
-  /** The seq whose state it sees (E9). */
+  /** Seq of the checkpoint whose state it sees (E9). */
   viewSeq: number;
   isResumed: boolean;
-  /** What the visit has cost, as it is recorded. */
+  /** The recorded cost of the visit. */
   account: Account | undefined;
   startedAt = 0;
-  /** Grows with each start of the node's function; calls of an older one are refused. */
+  /** Grows with each start of the node's function. Calls of an older one are refused. */
   generation = 0;
-  /** Calls that are at work, or have ended and are about to be given back. */
+  /** Number of calls in progress, or ended and about to return. */
   stepsInFlight = 0;
-  /** Calls that were given back, and from which the function may not have gone on yet. */
+  /** Number of calls that have returned but from which the function may not have continued yet. */
   givenBack = 0;
-  /** More than one call has been open since one was made beside no other: in which order they end is kept (X4.13). */
+  /** Whether calls have overlapped since the last one that was made alone. Their order of ending is recorded then (X4.13). */
   isOverlapping = false;
-  /** Its function is over: it calls nothing more, and settles when the effects that it called for have ended. */
+  /** Whether its function has ended. It makes no more calls, and settles when the effects it called have ended. */
   isEnding = false;
-  /** Nothing more of it is wanted: effects that were called for and have not begun do not begin. */
+  /** Whether nothing more is wanted of it. Effects that were called but have not started do not start. */
   isStopped = false;
-  /** What its attempt fails with, however its function ends: the function said so. */
+  /** Set by `ctx.fail`: the error that its attempt fails with, however the function ends. */
   failure: { readonly error: unknown } | undefined;
-  /** Takes its announcement back, while its effect has not begun. */
+  /** Withdraws its announcement, as long as its effect has not started. */
   withdraw: (() => void) | undefined;
-  /** Monotonic ms at which its attempt ends at the latest, once its effect was announced. */
+  /** Latest end of its attempt in monotonic ms, once its effect was announced. */
   deadlineMs: number | undefined;
-  /** Child runs of this attempt that have not ended. */
+  /** Number of child runs of this attempt that have not ended. */
   childrenInFlight = 0;
-  /** How many of them the function waits for. */
+  /** How many of them the function is waiting for. */
   childrenAwaited = 0;
   /** Child runs of this attempt, by key. */
   children: Map<string, LiveChild> | undefined;
-  /** Keys of the child runs, kept by the last save, that its function has called for since. */
+  /** Keys of child runs that the last save kept and the function has called since. */
   attached: Set<string> | undefined;
-  /** Waits opened by the present generation and not yet closed. */
+  /** Number of waits opened by this generation and not closed yet. */
   openWaits = 0;
-  /** How calls left at a wait go on when it is closed while the function still runs, by key. */
+  /** Functions that continue calls stopped at a wait, by key, for a function that is still running. */
   parked: Map<string, () => void> | undefined;
-  /** Gives overlapping calls back in the order in which they ended. */
+  /** Returns results of overlapping calls in the order in which they ended. */
   order: CallOrder | undefined;
-  /** Calls of each step name so far, in this generation. */
+  /** Number of calls by step name in this generation. */
   ordinals: Map<string, number> | undefined;
-  /** Keys of its calls so far, in this generation and since its last save, in order. */
+  /** Keys of calls in this generation since the last save, in order. */
   calls: string[] | undefined;
-  /** Its function retired calls in this generation, or has read where it goes on from. */
+  /** Whether its function has retired calls in this generation, or has read where it goes on. */
   knowsRetired = false;
-  /** Where each list stands, in this generation. */
+  /** Position in each list, in this generation. */
   listCursors: Map<string, ListCursor> | undefined;
-  /** How many recorded events of each name it has told, in this generation, those before its last save included. */
+  /** Number of recorded events emitted in this generation, by name, including those before the last save. */
   eventCounts: Map<string, number> | undefined;
-  /** Those that no checkpoint will hold yet. They are lost with the attempt. */
+  /** Events that are not in a checkpoint yet. They are lost if the attempt dies. */
   events: ToldEvent[] | undefined;
-  /** Its result is no longer needed. */
+  /** Whether its result is no longer needed. */
   isCancelled = false;
-  /** Whether it counts as work being done. */
+  /** Whether it counts as work in progress. */
   isBusy = false;
-  /** Its effect, begun by another process that may still be in it, is waited for: told to those who watch. */
+  /** Set while it waits for an effect that another process may still be running; shown to listeners. */
   heldBy: OwnerHold | undefined;
   cancelTimer: (() => void) | undefined;
-  /** The key last made, and the seed it was made from: a fork asks for its ancestors' too. */
+  /** The last key made, with its seed. A fork also makes keys with the seeds of its ancestors. */
   #key: readonly [keySeed: string, key: string] | undefined;
   #path: readonly string[] | undefined;
   #effectSteps: Set<string> | undefined;
@@ -277,12 +277,12 @@ export class Activation {
     this.isResumed = options.isResumed;
   }
 
-  /** Node ids and child names from the run's root. */
+  /** Node ids and names of child runs from the run's root to this node. */
   get path(): readonly string[] {
     return (this.#path ??= this.frameRun.pathOf(this.node));
   }
 
-  /** Settled, or dropped: whatever still comes of it comes too late. */
+  /** Whether it has settled or was dropped. Whatever still comes from it is too late. */
   get isOver(): boolean {
     return this.phase === 'settled';
   }
@@ -299,17 +299,17 @@ export class Activation {
     return isSame ? true : called;
   }
 
-  /** Keys of the steps of effects that are called and have not ended. */
+  /** Keys of effect steps that were called and have not ended. */
   get effectSteps(): ReadonlySet<string> {
     return this.#effectSteps ?? noSteps;
   }
 
-  /** Whom to tell when the call of this key is left at a wait. */
+  /** Notes whom to tell when the call with this key stops at a wait. */
   notePart(key: string, onWaiting: (() => void) | undefined): void {
     if (onWaiting !== undefined) (this.#parts ??= new Map()).set(key, onWaiting);
   }
 
-  /** Whether the call of this key was made for one of several parts of the work, which go on each by itself. */
+  /** Whether the call with this key belongs to one of several independent parts of the work. */
   isPart(key: string): boolean {
     return this.#parts?.has(key) === true;
   }
@@ -328,19 +328,19 @@ export class Activation {
     this.#effectSteps?.delete(key);
   }
 
-  /** Parts that name this activation in idempotency keys and wait ids. */
+  /** The parts that identify this activation in idempotency keys and wait ids. */
   get keyParts(): readonly string[] {
     return [...this.frameRun.keyParts, this.node.id, String(this.visit)];
   }
 
-  /** Its idempotency key, or a step's: the same for every attempt (X1). `keySeed`: see history/stored/key-seed.ts. */
+  /** The idempotency key of it, or of a step; the same for every attempt (X1). `keySeed`: see history/stored/key-seed.ts. */
   keyFor(keySeed: string, stepKey?: string): string {
     if (stepKey !== undefined) return keyOf([keySeed, ...this.keyParts, stepKey]);
     if (this.#key?.[0] !== keySeed) this.#key = [keySeed, keyOf([keySeed, ...this.keyParts])];
     return this.#key[1];
   }
 
-  /** Made when first asked for: most nodes never look at it. */
+  /** Created on first use, because most nodes never use it. */
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
@@ -354,7 +354,7 @@ export class Activation {
     this.#controller?.abort(reason);
   }
 
-  /** A call of its function is at work. */
+  /** Notes that a call of its function is in progress. */
   beginCall(): void {
     this.isOverlapping = this.stepsInFlight + this.openWaits + this.childrenInFlight > 0;
     this.stepsInFlight += 1;
@@ -369,7 +369,7 @@ export class Activation {
     this.attached = undefined;
   }
 
-  /** A fresh start of the node's function: its own signal, its own calls. */
+  /** Prepares a new start of the node's function, with its own signal and calls. */
   renew(): void {
     this.generation += 1;
     this.#controller = undefined;

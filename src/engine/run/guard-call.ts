@@ -1,13 +1,13 @@
-/** Which calls of a node's function are still heard: those of the attempt that runs now (X4). */
+/** Decides which calls of a node's function are accepted: those of the attempt that is running now (X4). */
 import { CairnError } from '../../errors.ts';
 import { isEffect } from './effect.ts';
 import type { Activation } from './frame-run.ts';
 import { isInsideStepOf } from './ledger.ts';
 
-/** A promise for what will never come in this attempt: the function is left where it stands. */
+/** A promise that never resolves in this attempt, so the function stops where it is. */
 export const never = <T>(): Promise<T> => new Promise<T>(() => {});
 
-/** @throws NODE_CALL_REFUSED the attempt is over, the call comes from inside a step, or the node's class cannot be composed */
+/** @throws NODE_CALL_REFUSED the attempt is over, the call is made inside a step, or the node's class does not allow calls */
 export function guardCall(activation: Activation, generation: number, call: string): void {
   const refuse = (reason: string): never => {
     throw new CairnError('NODE_CALL_REFUSED', { call, node: activation.path.join('/'), reason });

@@ -1,23 +1,23 @@
-/** What attempts under way have cost so far: it is in memory until the end of the attempt is recorded, and is recorded with it. */
+/** The costs of attempts in progress. They are kept in memory, and recorded together with the end of the attempt. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Amounts, AtMost } from '../../graph/amounts.ts';
 import type { Account } from '../../state/tree.ts';
 import type { Activation } from './frame-run.ts';
 
-/** Whose own account an attempt's spending goes to, beside those of its visit and its run: a step's. */
+/** An account that gets an attempt's cost in addition to those of its visit and its run: the account of a step. */
 export interface Payer {
   account: Account | undefined;
 }
 
-/** One attempt of a visit or of a step, as it spends. */
+/** The costs of one attempt of a visit or step. */
 export class Charge {
   readonly activation: Activation;
-  /** Undefined: the attempt is the visit's own. */
+  /** Undefined if the attempt is the visit's own. */
   readonly step: Payer | undefined;
-  /** The most that it spends: reserved while it is under way. */
+  /** The most that it spends, which is reserved while it runs. */
   readonly atMost: AtMost | undefined;
   spent: Amounts | undefined;
-  /** Its end is recorded, or never will be: it cannot spend any more. */
+  /** Whether its end is recorded or never will be, so that it can spend nothing more. */
   isOver = false;
 
   constructor(activation: Activation, step?: Payer, atMost?: AtMost) {
@@ -27,7 +27,7 @@ export class Charge {
   }
 }
 
-/** One per advancing run: the attempts that have spent something, or may spend no more than so much, in the order in which they began to. */
+/** One for each run being advanced: the attempts that have spent something or have a limit, in the order in which they began to. */
 export class Ledger {
   readonly #open = new Set<Charge>();
   readonly #waiting: (() => void)[] = [];
@@ -42,30 +42,30 @@ export class Ledger {
     if (this.#open.delete(charge)) this.#isChanged = true;
   }
 
-  /** What a budget keeps from beginning is looked at again when one has been raised, or an attempt has ended. */
+  /** Calls back when a budget was raised or an attempt has ended, for work that a budget keeps from starting. */
   whenChanged(look: () => void): void {
     this.#waiting.push(look);
   }
 
-  /** A budget has changed. */
+  /** Notes that a budget has changed. */
   change(): void {
     this.#isChanged = true;
   }
 
-  /** Looks again, once a turn, if there is reason to. */
+  /** Makes these callbacks, once for each turn, if something has changed. */
   lookAgain(): void {
     if (!this.#isChanged) return;
     this.#isChanged = false;
     for (const look of this.#waiting.splice(0)) look();
   }
 
-  /** Of all, or of an activation and of the child runs below it. */
+  /** All costs in progress, or those of an activation and of child runs below it. */
   charges(below?: Activation): readonly Charge[] {
     if (this.#open.size === 0) return [];
     return [...this.#open].filter(({ activation }) => below === undefined || isBelow(activation, below));
   }
 
-  /** Whom a call of an activation's function spends for: the step it is made in, or the visit's own attempt. */
+  /** The account for a call of an activation's function: that of the step it is made in, or the visit's own. */
   chargeOf(activation: Activation): Charge {
     const inside = current.getStore();
     return inside?.activation === activation ? inside : (this.ownOf(activation) ?? new Charge(activation));
@@ -86,12 +86,15 @@ function isBelow(activation: Activation, top: Activation): boolean {
 
 const current = new AsyncLocalStorage<Charge>();
 
-/** Calls a step's function, so that what it calls, now or later, is known to come from there. */
+/** Calls a step's function so that calls made by it, now or later, are recognised as coming from this step. */
 export function callInsideStep<T>(charge: Charge, call: () => T): T {
   return current.run(charge, call);
 }
 
-/** Whether a call is made from inside a step's function: what it would wait for could never be resumed, since a step is recorded as a whole. */
+/**
+ * Whether a call is made inside of a step's function. Such a call must not wait, because a step is recorded as a whole and cannot be
+ * resumed in the middle.
+ */
 export function isInsideStepOf(activation: Activation): boolean {
   return current.getStore()?.activation === activation;
 }

@@ -1,9 +1,9 @@
-/** Live events: what runs, is tried again or waits, between durable events. */
+/** Live events, sent between durable ones: what is running, retried or waiting. */
 import type { Activation } from './frame-run.ts';
 import type { LiveEvent } from '../api.ts';
 import type { RunCore } from './run-core.ts';
 
-/** A live event of an activation, after the newest checkpoint made. */
+/** Makes a live event of an activation. It follows the newest checkpoint. */
 export function liveEventOf(
   core: RunCore,
   type: LiveEvent['type'],
@@ -13,7 +13,7 @@ export function liveEventOf(
   return { type, runId: core.runId, after: core.committer.seq, node: activation.path, detail };
 }
 
-/** What runs now, for a watcher who came after it began. */
+/** What is running now, for a listener who came later. */
 export function runningNow(core: RunCore): readonly LiveEvent[] {
   return core
     .frames()

@@ -1,33 +1,33 @@
-/** What the parts of an advancing run ask of the loop that drives it. */
+/** What the parts of a run that is being advanced ask of its loop. */
 import type { SpanParts, TraceSpan } from '../../graph/contracts/trace-contract.ts';
 import type { LiveEvent } from '../api.ts';
 import type { Activation } from './frame-run.ts';
 
 /** The loop of one run. */
 export interface Loop {
-  /** Asks for a turn: something changed that the loop must look at. */
+  /** Requests a turn, because something changed that the loop must check. */
   requestTurn(): void;
-  /** Begins an activation that may run now. */
+  /** Starts an activation that may run now. */
   begin(activation: Activation): void;
-  /** Begins it when its next attempt is due, epoch ms. */
+  /** Starts an activation when its next attempt is due, in epoch ms. */
   beginLater(activation: Activation, at: number): void;
-  /** Finds out what became of an activation that began and may have happened. */
+  /** Finds out whether an activation that was started has happened. */
   judge(activation: Activation): void;
-  /** Asks for a checkpoint at the end of this turn of the event loop. */
+  /** Requests a checkpoint at the end of this turn of the event loop. */
   requestFlush(): void;
-  /** Makes a checkpoint of what is pending, now. */
+  /** Makes a checkpoint of everything pending, now. */
   seal(): void;
-  /** Resolves when everything noted so far is durable against a power cut, if the store offers that. */
+  /** Resolves when everything noted so far is durable, also against a power cut if the store supports that. */
   durable(): Promise<void>;
   /** Resolves when work may run ahead of the commits again (E4). */
   drained(): Promise<void>;
-  /** Takes the messages that are there. */
+  /** Takes the waiting messages. */
   readMessages(): Promise<void>;
-  /** The run cannot be advanced here any further. */
+  /** Stops advancing the run here because of an error. */
   fail(error: unknown): void;
-  /** Whether anybody hears live events. */
+  /** Whether anybody listens to live events. */
   readonly isWatched: boolean;
   publishLive(type: LiveEvent['type'], activation: Activation, detail: unknown): void;
-  /** Begins a span within an activation's attempt, if anybody is told of spans. */
+  /** Starts a span below an activation's attempt; undefined without telemetry. */
   trace(activation: Activation, name: string, parts: SpanParts): TraceSpan | undefined;
 }

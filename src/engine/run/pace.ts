@@ -1,15 +1,15 @@
-/** Turns of the event loop: steps that end at once give way now and then, so that a long row of them does not hold up the process. */
+/** Makes long chains of steps that end at once give way to the rest of the process from time to time. */
 import type { Clock } from '../../ports/clock.ts';
 
-/** So long such steps may follow each other. */
+/** How long, in ms, such steps may follow each other. */
 const longestTurnMs = 20;
-/** Fewer than these hold nobody up. */
+/** Fewer steps than this never pause. */
 const stepsMin = 64;
 
 /** The pace of one run. */
 export class Pace {
   readonly #clock: Clock;
-  /** When it last gave way, by the monotonic clock, and how many steps have begun since. */
+  /** When it last paused, in monotonic ms; and (`#steps`) the number of steps since. */
   #since: number;
   #steps = 0;
   #pause: Promise<void> | undefined;
@@ -19,7 +19,7 @@ export class Pace {
     this.#since = clock.monotonic();
   }
 
-  /** Called before each step. @returns what to wait for before it begins; undefined: there is time left */
+  /** Called before each step. @returns a promise to await before it starts; undefined if no pause is needed */
   pause(): Promise<void> | undefined {
     this.#steps += 1;
     if (this.#pause !== undefined || this.#steps <= stepsMin) return this.#pause;

@@ -1,7 +1,7 @@
-/** How much of a run's state a fork must look at: if nothing, it costs only its patch (H2). */
+/** How much of a run's state a fork must consider. If it is nothing, a fork costs only as much as its patch (H2). */
 import type { RunTree } from '../../state/tree.ts';
 
-/** Open waits, and whether there are failures, patches or supplied outcomes that are not used yet. */
+/** Counts open waits, and whether there are failures, patches, or supplied outcomes that were not used yet. */
 export function pendingOf(root: RunTree): number {
   let count = 0;
   for (const _ in root.waits) count += 1;

@@ -1,4 +1,4 @@
-/** What a fork takes over of its ancestors' records, as the parts of an advancing run ask for it (X2). */
+/** The interface through which a run's parts take over what a fork's ancestors recorded (X2). */
 import type { Amounts } from '../../graph/amounts.ts';
 import type { ChangePart } from '../../history/stored/change.ts';
 import type { RunRow } from '../../ports/store.ts';
@@ -6,18 +6,18 @@ import type { Intent, RunTree, StepRecord } from '../../state/tree.ts';
 import type { Activation } from './frame-run.ts';
 import type { Payer } from './ledger.ts';
 
-/** The last record taken of a node, or of the steps of a name. */
+/** The last record taken over of a node, or of steps with one name. */
 export type TakenRecord = NonNullable<RunTree['replayed']>[string];
 
-/** What may have a record in an ancestor: a node's visit, a step of it, or a question. */
+/** Something that may have a record in an ancestor: a node's visit, a step of it, or a question. */
 export interface Due {
   readonly activation: Activation;
-  /** Undefined: it is the node's own. */
+  /** Undefined if it is the node's own visit. */
   readonly stepKey: string | undefined;
   readonly effect: string;
-  /** Hash of the input that a step was given; undefined: its input is its activation's. */
+  /** Hash of the step's own input; undefined if its input is that of its activation. */
   readonly givenHash: string | undefined;
-  /** Its idempotency key, under the seed of the run it is part of or of one it was forked from (X1). */
+  /** Its idempotency key, with the key seed of its run or of an ancestor (X1). */
   keyIn(keySeed: string): string;
 }
 
@@ -25,55 +25,61 @@ export interface Due {
 export interface Recorded {
   readonly run: RunRow;
   readonly seq: number;
-  /** Which of the records of its node, or of steps of its name, in that checkpoint, counted from 0. */
+  /** Which of the records of its node, or of steps with its name, in that checkpoint, counted from 0. */
   readonly nth: number;
-  /** Which of all parts of that checkpoint's change it is: what settled in one turn shares a checkpoint, and settled in this order. */
+  /** Index among all parts of that checkpoint's change. What settled in one turn shares a checkpoint, and settled in this order. */
   readonly index: number;
   readonly part: ChangePart;
 }
 
-/** What an ancestor has for something that is due: the record of its end, or of its announcement; or records that cannot be read. */
+/** What an ancestor has for something due: a record of its end or announcement, or records that cannot be read. */
 export type Offer = { readonly recorded: Recorded } | { readonly unread: RunRow };
 
 /** What a fork takes over for a step. */
 export interface TakenStep {
-  /** Under which key of `replayed` it is noted. */
+  /** Key in `replayed` under which it is noted. */
   readonly place: string;
   readonly from: TakenRecord;
-  /** As it ended there; or `started`, under the original's intent: it may have happened there, and is in doubt here (X3). */
+  /** The step as it ended there. Or `started` with the original's intent: it may have happened there, and is in doubt here (X3). */
   readonly step: StepRecord;
 }
 
-/** What the original of a fork says by now of an effect that was open at the fork point. */
+/** What a fork's original has recorded meanwhile about an effect that was open at the fork point. */
 export type OriginalEnd =
   | { readonly kind: 'node'; readonly offer: Offer }
   | { readonly kind: 'step'; readonly taken: TakenStep }
-  /** It is worked on, and may still record it: the fork goes no further here. */
+  /** A worker has the original and may still record the end, so the fork stops here. */
   | { readonly kind: 'refused' };
 
-/** The ancestors' records of one run. A run that is no fork has none. */
+/** The ancestors' records of one run. A run that is not a fork has none. */
 export interface RecordedPast {
-  /** Whether takeovers are under way. */
+  /** Whether something is being taken over. */
   readonly isBusy: boolean;
-  /** Whether some ancestor recorded this place at all. */
+  /** Whether any ancestor recorded this place. */
   hasRecord(path: readonly string[]): boolean;
   /** What a visit cost where it was last recorded. */
   costOf(path: readonly string[], visit: number): Amounts | undefined;
-  /** Whether an answer is recorded that a question of this visit would take without asking. */
+  /** Whether an answer is recorded that a question of this visit would get without being asked. */
   hasAnswer(activation: Activation): boolean;
   /**
-   * What is recorded for something of equal input, if its class lets a fork take it over. `announced`: it was open at the fork point;
-   * only whether it was begun again in the original counts, since what was decided about it before is used up there.
+   * The record of something with equal input, if its class lets a fork take it over. `announced`: it was open at the fork point. Then only
+   * whether the original started it again counts, because earlier decisions about it are used up there.
    */
   offer(due: Due, what: 'any' | 'announced'): Offer | undefined;
-  /** Takes what was offered for a node's visit, in recorded order, in a turn of its own. */
+  /** Takes over an offer for a node's visit, in recorded order, in a later turn. */
   take(activation: Activation, offer: Offer): void;
-  /** Takes over the earliest recorded of those that wait for no one recorded before them. */
+  /** Takes over the earliest recorded one that does not have to wait for another. */
   pump(): void;
-  /** Reads what was offered for a step; undefined: it cannot be taken over after all. */
+  /** Reads an offer for a step; undefined if it cannot be taken over after all. */
   readStep(due: Due, offer: Offer): Promise<TakenStep | undefined>;
-  /** Notes that a step was taken over, so that it is taken once, after a crash too, and what it cost there: call it together with what records the step. */
+  /**
+   * Notes that a step was taken over, and what it cost there, so that it is taken over only once, also after a crash. Call it together with
+   * recording the step.
+   */
   noteStep(activation: Activation, payer: Payer | undefined, taken: TakenStep): void;
-  /** What the original has recorded by now of an effect that was open at the fork point; undefined: nothing, and nobody works on it. */
+  /**
+   * What the original has recorded meanwhile about an effect that was open at the fork point; undefined if there is nothing and no worker
+   * has it.
+   */
   originalEnd(due: Due, intent: Intent): Promise<OriginalEnd | undefined>;
 }

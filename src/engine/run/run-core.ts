@@ -1,4 +1,4 @@
-/** One run that is advanced here: what it is, and who holds which part of its work. */
+/** The central object of a run that is being advanced: its data, and its parts. */
 import type { Graph } from '../../graph/graph.ts';
 import { keySeedOf } from '../../history/stored/key-seed.ts';
 import type { LoadedState } from '../../history/load/load.ts';
@@ -24,14 +24,14 @@ import { Pace } from './pace.ts';
 import { RunSecrets } from './run-secrets.ts';
 import { Standing, type Moment } from './standing.ts';
 
-/** The outside, as one value. */
+/** The engine's ports and settings, as one value. */
 export interface EngineEnvironment {
   readonly store: Store;
   readonly blobs: BlobStore;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly secrets: Secrets | undefined;
-  /** What every value goes through that is taken in; undefined: nothing is kept out of the store. */
+  /** What is applied to every value taken in; undefined if nothing is kept out of the store. */
   readonly intake: Intake | undefined;
   readonly models: Models | undefined;
   readonly telemetry: Telemetry | undefined;
@@ -39,29 +39,29 @@ export interface EngineEnvironment {
   readonly limits: Limits;
   readonly tenant: string;
   readonly leaseMs: number;
-  /** Keys of effects that run in this process now, whoever advances their runs. */
+  /** Keys of effects that are running in this process, for whatever run. */
   readonly effectsInFlight: EffectsInFlight;
 }
 
-/** A run that is taken up. */
+/** What a run core is made of. */
 export interface RunCoreOptions {
   readonly env: EngineEnvironment;
   readonly run: RunRow;
   readonly claim: Claim;
   readonly graph: Graph;
   readonly loaded: LoadedState;
-  /** Over the loaded state; what taking the run up changes is in it already. */
+  /** Over the loaded state, including what the resume itself has changed. */
   readonly draft: Draft;
   readonly loop: Loop;
-  /** Values of the secrets that the run has resolved before, by name. */
+  /** Values of the secrets that the run used before, by name. */
   readonly secrets: ReadonlyMap<string, string>;
-  /** When the claim was asked for. */
+  /** When the claim was requested. */
   readonly claimedAt: Moment;
   readonly onLanded: (landed: Landed, deltaBytes: number) => void;
   readonly onBroken: (error: unknown) => void;
 }
 
-/** One per run that is advanced here. It decides nothing: its parts do. */
+/** One for each run being advanced. It makes no decisions; its parts do. */
 export class RunCore {
   readonly env: EngineEnvironment;
   readonly run: RunRow;
@@ -74,15 +74,15 @@ export class RunCore {
   readonly committer: Committer;
   readonly standing: Standing;
   readonly rootFrame: FrameRun;
-  /** The head this process loaded: views at or after it are the present state. */
+  /** The head that this process loaded. Views at or after it show the current state. */
   readonly resumedSeq: number;
-  /** States that activations saw before that, as they were read back, by seq. */
+  /** Older states that activations saw, as they were loaded, by seq. */
   readonly pinnedRoots: Map<number, Promise<RunTree>> = new Map();
-  /** What idempotency keys derive from (X1). */
+  /** Seed of the run's idempotency keys (X1). */
   readonly keySeed: string;
-  /** The secrets that it has resolved, which are masked in all that it takes in. */
+  /** The secrets that the run has used. They are masked in everything it takes in. */
   readonly secrets: RunSecrets;
-  /** What a fork may take over of its ancestors. Set once, before the loop starts; a run that is no fork has none. */
+  /** What a fork may take over of its ancestors. Set once, before the loop starts; undefined if the run is not a fork. */
   replay: RecordedPast | undefined;
 
   constructor(options: RunCoreOptions) {
@@ -117,7 +117,7 @@ export class RunCore {
     return this.run.runId;
   }
 
-  /** The run's whole state. To change it, see {@link draft} and the frames. */
+  /** The run's whole state. Change it only through {@link draft} and the frames. */
   get root(): RunTree {
     return this.draft.root;
   }

@@ -1,9 +1,12 @@
-/** How a run stands when nothing is left to do here (G10, W4). */
+/** Decides how a run stands when there is nothing left to do here (G10, W4). */
 import { CairnError } from '../../errors.ts';
 import type { RunStatus } from '../../state/tree.ts';
 import type { RunCore } from './run-core.ts';
 
-/** The status it ends or pauses with; undefined while something is left to do. @throws INTERNAL nothing is left, and it has not ended */
+/**
+ * The status with which the run ends or pauses; undefined while something is left to do. @throws INTERNAL nothing is left, but the run has
+ * not ended
+ */
 export function endingOf(core: RunCore): RunStatus | undefined {
   const isFailing = core.root.failures !== undefined;
   if (core.rootFrame.plan.isDone && !isFailing) return 'completed';

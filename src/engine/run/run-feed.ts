@@ -1,4 +1,4 @@
-/** What a run's watchers hear: durable events once and in order, live events between. */
+/** The events that a run's listeners get: durable ones once and in order, with live ones in between. */
 import { checkpointId } from '../../history/stored/checkpoint.ts';
 import type { RunRow } from '../../ports/store.ts';
 import type { SpanParts, TraceSpan } from '../../graph/contracts/trace-contract.ts';
@@ -8,20 +8,20 @@ import type { RunSecrets } from './run-secrets.ts';
 
 type Listener = (event: RunEvent | LiveEvent | undefined, error?: unknown) => void;
 
-/** Who is told of the spans that the code of nodes begins. */
+/** Receives the spans that nodes' code starts. */
 export interface RunTracer {
-  /** Undefined: the node has no attempt that is told of. */
+  /** Starts a span; undefined if the node has no traced attempt. */
   trace(node: readonly string[], name: string, parts: SpanParts, secrets: RunSecrets): TraceSpan | undefined;
 }
 
-/** One per run that is advanced here; closed when that ends. */
+/** One for each run being advanced. It is closed when that ends. */
 export class RunFeed {
   readonly runId: string;
   isClosed = false;
-  /** Of the engine's telemetry. Undefined: there is none. */
+  /** The engine's telemetry; undefined if there is none. */
   tracer: RunTracer | undefined;
   error: unknown;
-  /** Set by the runner: what runs now, told to each new listener, since it began before they came. */
+  /** Set by the runner. Returns what is running now, which is reported to each new listener. */
   running: () => readonly LiveEvent[] = () => [];
   readonly #runKey: string;
   readonly #listeners = new Set<Listener>();
@@ -59,7 +59,7 @@ export class RunFeed {
     for (const listener of this.#listeners) listener(undefined, error);
   }
 
-  /** Calls back for each event; `undefined` says that no more will come here. Returns the way to stop. */
+  /** Calls back for each event; `undefined` means that no more will come. @returns a function that stops listening */
   listen(listener: Listener): () => void {
     for (const event of this.running()) listener(event);
     this.#listeners.add(listener);

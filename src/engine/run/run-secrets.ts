@@ -1,20 +1,20 @@
-/** The secrets that a run has resolved: what it takes in afterwards holds none of them, whichever node it comes from (N6.4). */
+/** The secrets that a run has used. Values that the run takes in later are masked, whichever node they come from (N6.4). */
 import { TextMask } from '../../state/secrecy/text-mask.ts';
 import type { Intake } from '../../state/values/admit.ts';
 
-/** Shorter ones are masked by the node that receives them alone: a secret `1` must not destroy every number of a run. */
+/** Shorter secrets are masked only by the node that uses them: a secret `1` must not destroy every number in a run. */
 const runWideLength = 8;
 
 export class RunSecrets {
-  /** What every value of the run goes through that is taken in; another one with each secret that becomes known. */
+  /** What is applied to every value that the run takes in. Replaced when another secret becomes known. */
   intake: Intake | undefined;
-  /** Undefined: there is nothing to mask, and nothing is looked at. */
+  /** Undefined if there is nothing to mask. */
   mask: TextMask | undefined;
   readonly #base: Intake | undefined;
-  /** Names by value: a name may have had several. */
+  /** Names by value, since one name may have had several values. */
   readonly #names = new Map<string, string>();
 
-  /** @param resolved - before this process took the run up, by name */
+  /** @param resolved - secrets used before this process took the run up, by name */
   constructor(base: Intake | undefined, resolved: ReadonlyMap<string, string>) {
     this.#base = base;
     this.intake = base;
@@ -22,12 +22,12 @@ export class RunSecrets {
     this.#renew();
   }
 
-  /** A secret was resolved. */
+  /** Adds a secret that was used. */
   learn(name: string, value: string): void {
     if (!this.#names.has(value) && this.#note(name, value)) this.#renew();
   }
 
-  /** Those that are masked run-wide. */
+  /** The secrets that are masked in the whole run. */
   known(): readonly (readonly [name: string, value: string])[] {
     return [...this.#names].map(([value, name]) => [name, value]);
   }

@@ -1,7 +1,7 @@
-/** Whether a run goes on here, and if not, why it stops. */
+/** Whether a run goes on here and, if not, why it stops. */
 import type { Clock } from '../../ports/clock.ts';
 
-/** A moment by both clocks, ms. */
+/** A moment by both clocks, in ms. */
 export interface Moment {
   readonly monotonicMs: number;
   readonly wallMs: number;
@@ -11,35 +11,36 @@ export function momentOf(clock: Clock): Moment {
   return { monotonicMs: clock.monotonic(), wallMs: clock.now() };
 }
 
-/** In order of weight: a later one outweighs those before it, and none is taken back. */
+/** Sorted by priority: a later one replaces earlier ones, and none is undone. */
 const phases = ['going', 'failing', 'closing', 'cancelling', 'broken'] as const;
 
 /**
- * `going`: new activations start. `failing`: a failure that nothing handled; what runs may end (G8). `closing`: this process gives the
- * run back as it is. `cancelling`: somebody asked for it (E7). `broken`: the run cannot be advanced here: its claim or its store is lost.
+ * `going`: new activations start. `failing`: there was an unhandled failure; running work may finish (G8). `closing`: this process releases
+ * the run as it is. `cancelling`: the run was cancelled (E7). `broken`: the run cannot be advanced here, because its claim or its store is
+ * lost.
  */
 export type Phase = (typeof phases)[number];
 
-/** One per advancing run. */
+/** One for each run being advanced. */
 export class Standing {
   #phase: Phase = 'going';
   readonly #leaseMs: number;
   #leasedAt: Moment;
 
-  /** @param leasedAt - when the claim was asked for: the store's lease began no earlier */
+  /** @param leasedAt - when the claim was requested; the store's lease began no earlier */
   constructor(leaseMs: number, leasedAt: Moment) {
     this.#leaseMs = leaseMs;
     this.#leasedAt = leasedAt;
   }
 
-  /** @param askedAt - when the renewal was asked for */
+  /** @param askedAt - when the renewal was requested */
   renewLease(askedAt: Moment): void {
     this.#leasedAt = askedAt;
   }
 
   /**
-   * Whether the lease may have run out (O2). The clock that has gone further counts: the monotonic one stands still while a machine
-   * sleeps, and the other may be put back.
+   * Whether the lease may have run out (O2). The clock that has advanced further counts, because the monotonic clock stands still while a
+   * machine sleeps, and the wall clock may be set back.
    */
   isLeaseOver(clock: Clock): boolean {
     const { monotonicMs, wallMs } = this.#leasedAt;
@@ -50,17 +51,17 @@ export class Standing {
     return this.#phase;
   }
 
-  /** Stops the run for a reason, unless it stops for a weightier one. */
+  /** Stops the run for a reason, unless it stops for one of higher priority. */
   stop(phase: Exclude<Phase, 'going'>): void {
     if (phases.indexOf(phase) > phases.indexOf(this.#phase)) this.#phase = phase;
   }
 
-  /** No new activation starts any more. */
+  /** Whether no new activation may start. */
   get isStopping(): boolean {
     return this.#phase !== 'going';
   }
 
-  /** Whether what runs may end and be recorded, and what is announced may begin: a failure elsewhere does not keep it (G8). */
+  /** Whether running work may end and be recorded, and announced effects may start: a failure elsewhere does not prevent it (G8). */
   get mayFinish(): boolean {
     return this.#phase === 'going' || this.#phase === 'failing';
   }

@@ -1,12 +1,12 @@
-/** Timers in this process while a run is advanced; what must survive is a row with a due time (W5). */
+/** Timers in this process while a run is being advanced. A timer that must survive is a row with a due time (W5). */
 import type { RunCore } from './run-core.ts';
 
-/** Counts as pending work: a run with a held timer is not paused. Returns the cancel function. */
+/** Starts a timer that counts as pending work, so the run does not pause. Returns a function that cancels it. */
 export function holdTimer(core: RunCore, delayMs: number, callback: () => void): () => void {
   return startTimer(core, delayMs, 1, callback);
 }
 
-/** Counts as nothing: the run may pause before, and whoever goes on with it finds what is due. */
+/** Starts a timer that does not count as work: the run may pause first, and whoever resumes it finds what is due. */
 export function watchTimer(core: RunCore, delayMs: number, callback: () => void): () => void {
   return startTimer(core, delayMs, 0, callback);
 }
@@ -27,7 +27,7 @@ function startTimer(core: RunCore, delayMs: number, weight: 0 | 1, callback: () 
     } catch (error) {
       return core.loop.fail(error);
     }
-    // Whatever the callback found to do: with one timer less the run may be paused.
+    // With one timer less, the run may be able to pause.
     core.loop.requestTurn();
   });
   const cancelAll = (): void => {

@@ -1,4 +1,4 @@
-/** The runs that an engine advances now, and those that it is opening: whoever asks for one meanwhile gets the same (E2.5). */
+/** The runs that an engine is advancing or opening. Everybody who asks for one gets the same (E2.5). */
 import { CairnError } from '../../errors.ts';
 import type { Graph } from '../../graph/graph.ts';
 import type { LoadedState } from '../../history/load/load.ts';
@@ -15,14 +15,14 @@ import { resultOf } from './run-result.ts';
 import { parentTrace } from './trace-origin.ts';
 import { traceRun } from './trace-run.ts';
 
-/** A run that is advanced here. */
+/** A run being advanced here. */
 export interface ActiveRun {
   runner: Runner;
   readonly feed: RunFeed;
   readonly graph: Graph;
-  /** Whether the run goes on here after its runner has ended: with another, by then. */
+  /** Whether the run goes on after its runner has ended; then it has another runner. */
   goesOn: Promise<boolean>;
-  /** Resolves when it has come to rest. */
+  /** Resolves when the run has ended or paused. */
   rested: Promise<void>;
 }
 
@@ -31,11 +31,11 @@ export class ActiveRuns {
   readonly #onRested: (runId: string, root: RunTree) => void;
   readonly #active = new Map<string, ActiveRun>();
   readonly #opening = new Map<string, Promise<RunHandle>>();
-  /** Looks for runs whose reply is under way: which of them this engine has claimed is not known until it comes. */
+  /** Calls of `claimNext` in progress. Until they return, it is not known which runs this engine has claimed. */
   readonly #looks = new Set<Promise<unknown>>();
   #isClosed = false;
 
-  /** @param onRested - told of each run that has come to rest here, and how it stands */
+  /** @param onRested - called for each run that has ended or paused here, with its state */
   constructor(env: EngineEnvironment, onRested: (runId: string, root: RunTree) => void) {
     this.#env = env;
     this.#onRested = onRested;
@@ -46,7 +46,7 @@ export class ActiveRuns {
     if (this.#isClosed) throw new CairnError('STORE_CLOSED', { store: 'engine' });
   }
 
-  /** Ids of the runs that are advanced or being opened. */
+  /** Ids of the runs being advanced or opened. */
   get ids(): readonly string[] {
     return [...this.#active.keys(), ...this.#opening.keys()];
   }
@@ -55,20 +55,23 @@ export class ActiveRuns {
     return this.#active.get(runId);
   }
 
-  /** The run as it is being opened now. */
+  /** The run, if it is being opened now. */
   opening(runId: string): Promise<RunHandle> | undefined {
     return this.#opening.get(runId);
   }
 
-  /** Waits for a look that claims runs before it says whether one is advanced here. */
+  /** Waits for a call that claims runs, so that {@link advancing} can take its result into account. */
   whileLooking<Found>(look: Promise<Found>): Promise<Found> {
     this.#looks.add(look);
     return look.finally(() => this.#looks.delete(look));
   }
 
-  /** The run as it is advanced here now; one that is just coming to rest is waited for, since its runner takes nothing more. */
+  /**
+   * The run, if it is being advanced here now. If it is about to end or pause, this waits until it has, because its runner takes nothing
+   * more.
+   */
   async advancing(runId: string): Promise<ActiveRun | undefined> {
-    // Who claimed a run that such a look has just claimed would take it from its own engine.
+    // Otherwise somebody could try to claim a run that this very engine has just claimed.
     while (this.#looks.size > 0) await Promise.allSettled(this.#looks);
     for (;;) {
       const active = this.#active.get(runId);
@@ -77,14 +80,14 @@ export class ActiveRuns {
     }
   }
 
-  /** Lets a run be opened, and whoever asks for it meanwhile wait for the same. */
+  /** Opens a run. Others who ask for it meanwhile wait for the same opening. */
   open(runId: string, open: () => Promise<RunHandle>): Promise<RunHandle> {
     const opening = open().finally(() => this.#opening.delete(runId));
     this.#opening.set(runId, opening);
     return opening;
   }
 
-  /** Moves a claimed run forward until it comes to rest. @param loaded - its state, where the caller has it */
+  /** Advances a claimed run until it ends or pauses. @param loaded - its state, if the caller has it */
   async advance(
     run: RunRow,
     claim: Claim,
@@ -101,7 +104,7 @@ export class ActiveRuns {
       traceRun(telemetry, feed, run, graph, await parentTrace(this.#env, run, options.traceparent));
     const active: ActiveRun = { runner, feed, graph, goesOn: Promise.resolve(true), rested: Promise.resolve() };
     this.#active.set(run.runId, active);
-    // Whoever advances a run is there until it ends or pauses: a delay before an attempt is no end of the process.
+    // The process stays alive until the run ends or pauses; a delay before an attempt must not end it.
     const leave = this.#env.clock.stay?.();
     active.rested = this.#follow(active).finally(() => {
       leave?.();
@@ -111,7 +114,7 @@ export class ActiveRuns {
     return this.handle(run.runId, active, created);
   }
 
-  /** Makes the runner of a claimed run; if that cannot be, the claim is given back. */
+  /** Makes the runner for a claimed run. If that fails, the claim is released. */
   async #prepare(request: Omit<RunnerRequest, 'env'>, loaded: LoadedState | undefined): Promise<Runner> {
     try {
       const runner = await prepareRunner({
@@ -128,7 +131,10 @@ export class ActiveRuns {
     }
   }
 
-  /** Resolves when the run has come to rest. It begins in a later turn: who is handed it now, and listens, hears all of it. */
+  /**
+   * Resolves when the run has ended or paused. It starts in a later turn, so that whoever gets the handle now can listen from the
+   * beginning.
+   */
   async #follow(active: ActiveRun): Promise<void> {
     await new Promise<void>((resolve) => this.#env.clock.defer(resolve));
     do {
@@ -141,7 +147,10 @@ export class ActiveRuns {
     active.feed.close();
   }
 
-  /** A message that came while a run was being given back found nobody to take it: whoever posted it saw the claim (W4). */
+  /**
+   * Takes a run up again if a message came while its claim was being released. Whoever posted it saw a claim, and expects its holder to
+   * take the message (W4).
+   */
   async #takeUpAgain(active: ActiveRun): Promise<boolean> {
     const { run: before, root } = active.runner.core;
     if (root.status !== 'paused' || this.#isClosed) return false;
@@ -152,7 +161,7 @@ export class ActiveRuns {
       const claimedAt = momentOf(this.#env.clock);
       const { claim, run } = await claimForResume(this.#env, found);
       const options = { retryFailed: false };
-      // Somebody may have ended it between the look at it and the claim.
+      // The run may have ended between reading its row and claiming it.
       if (hasEnded(run, options)) {
         await this.#env.store.releaseClaim(claim).catch(() => {});
         return false;
@@ -160,12 +169,12 @@ export class ActiveRuns {
       active.runner = await this.#prepare({ run, claim, claimedAt, graph, feed, options }, undefined);
       return true;
     } catch {
-      // It is at rest, and its messages are there: whoever resumes it takes them.
+      // The run has paused and its messages are stored, so whoever resumes it takes them.
       return false;
     }
   }
 
-  /** The handle of a run that is advanced here. */
+  /** The handle of a run being advanced here. */
   handle(runId: string, active: ActiveRun, created: boolean): RunHandle {
     const { feed, graph } = active;
     return {
@@ -186,7 +195,7 @@ export class ActiveRuns {
       await active.runner.close();
       await active.rested.catch(() => {});
     });
-    // Those that are being opened find it closed, and give their claims back.
+    // Runs being opened notice that the engine is closed, and release their claims.
     const opening = [...this.#opening.values()].map((handle) => handle.catch(() => {}));
     await Promise.all([...closing, ...opening]);
   }

@@ -1,4 +1,4 @@
-/** Admits a run: the run and its first checkpoint, durable before its id is returned (E2). */
+/** Admits a run: the run and its first checkpoint are durable before its id is returned (E2). */
 import { CairnError } from '../../errors.ts';
 import type { Graph } from '../../graph/graph.ts';
 import { encodeCheckpoint, rootChecksum, runKeyOf } from '../../history/stored/checkpoint.ts';
@@ -27,17 +27,17 @@ import { settleStart } from '../settle/settle-start.ts';
 const encoder = new TextEncoder();
 interface StoredGraph {
   readonly meta: Promise<StoredMeta>;
-  /** Monotonic ms. */
+  /** When it was stored, in monotonic ms. */
   readonly putAtMs: number;
 }
 
-/** What each engine has kept: another one may have another blob store. */
+/** The graphs that each engine has stored, since engines may have different blob stores. */
 const storedGraphs = new WeakMap<EngineEnvironment, WeakMap<Graph, StoredGraph>>();
 
-/** How long a graph counts as stored: well under the day for which the collector spares what was put. */
+/** How long a graph counts as stored. Well below the one day for which clean-ups spare new blobs. */
 const storedForMs = 3_600_000;
 
-/** Structure and text of a graph are put once an hour per engine and graph, by content. */
+/** Stores a graph's structure and text as blobs, at most once an hour for each engine and graph. */
 function storeGraph(env: EngineEnvironment, run: RunKey, graph: Graph): Promise<StoredMeta> {
   const kept = storedGraphs.get(env) ?? new WeakMap<Graph, StoredGraph>();
   storedGraphs.set(env, kept);
@@ -57,13 +57,15 @@ async function putGraph({ blobs }: EngineEnvironment, run: RunKey, graph: Graph)
   return { graphHash: graph.hash, structure, text };
 }
 
-/** What was admitted, and its state: a run that is advanced at once need not read back what was just written. */
+/** The admitted run and its state, so that a run advanced at once need not be loaded. */
 export interface AdmittedRun extends AdmissionReply {
-  /** Of the run as it was given; only to be used if it was `created`. */
+  /** The state of the run as requested. Valid only if `created` is true. */
   readonly loaded: LoadedState;
 }
 
-/** @throws INPUT_INVALID, ID_INVALID, RUN_EXISTS (another graph or input under this id), VALUE_UNSTORABLE, CHECKPOINT_TOO_LARGE */
+/**
+ * @throws INPUT_INVALID, ID_INVALID, RUN_EXISTS (the run with this id has another graph or input), VALUE_UNSTORABLE, CHECKPOINT_TOO_LARGE
+ */
 export async function admitRun(
   env: EngineEnvironment,
   graph: Graph,
@@ -74,7 +76,7 @@ export async function admitRun(
   const runId = options.runId ?? ids.createRunId(clock.now());
   checkId('run id', runId, limits.idBytes);
   const tree = await newFrame(graph, input, limits, env.intake);
-  // What a rule keeps out of the store stands there as masked already; then the input as it was given is looked at.
+  // Redaction rules have put masks into the tree already, so the original input is searched for masks.
   refuseMasked(env.intake === undefined ? tree.input : copyValue(input, ['input'], limits), 'the input');
   await takeFiles(env, tree.input, 'the input');
   if (options.budget !== undefined) tree.budget = checkBudget(options.budget);
@@ -91,7 +93,7 @@ export async function admitRun(
     change,
     await rootDelta(env, { tenant, runId }, root),
   );
-  // An address in this process's own memory is of no use to a later one, but a file it was read from is.
+  // A URL in this process's memory would be useless to a later process, but the path of a file is not.
   const keySeed = await makeKeySeed(env.store, tenant, runId);
   const meta: StoredMeta = { ...options.meta, ...(await storeGraph(env, { tenant, runId }, graph)), keySeed };
   const reply = await env.store.admitRun({
@@ -114,7 +116,7 @@ export async function admitRun(
   return { ...reply, loaded: { root, seq: 0, checksum: first.checksum, cost } };
 }
 
-/** The delta of the first checkpoint: the whole tree, a large input by reference (C5). */
+/** The delta of the first checkpoint: the whole tree, with a large input as a reference to a blob (C5). */
 async function rootDelta(env: EngineEnvironment, run: RunKey, root: RunTree): Promise<string> {
   const { frame, ...rest } = root;
   const state = new TreeWriter({} as RunTree);
@@ -123,7 +125,7 @@ async function rootDelta(env: EngineEnvironment, run: RunKey, root: RunTree): Pr
   return state.delta.take();
 }
 
-/** Starting twice with one id is the same run, if it is the same graph and input. */
+/** Checks that an existing run with this id has the same graph and input, so that it is the same run. */
 async function checkSame(env: EngineEnvironment, reply: AdmissionReply, graph: Graph, tree: FrameTree): Promise<void> {
   const { run } = reply;
   if (run.graphHash !== graph.hash || run.graphId !== graph.id) {

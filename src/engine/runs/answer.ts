@@ -1,4 +1,4 @@
-/** Posting an answer: checked against its question, durable before it is acknowledged (W2, W3, O1). */
+/** Posts answers. Each is checked against its question, and durable before it is acknowledged (W2, W3, O1). */
 import { CairnError } from '../../errors.ts';
 import { postSealed } from '../../history/stored/messages.ts';
 import { readWait } from '../../history/stored/open-waits.ts';
@@ -15,23 +15,24 @@ import type { EngineEnvironment } from '../run/run-core.ts';
 
 const encoder = new TextEncoder();
 
-/** A wait, and what answers it. */
+/** A wait and the answer to it. */
 type GivenAnswer = readonly [waitId: string, value: unknown];
 
-/** An answer that fits its question, as it is posted. */
+/** An answer that fits its question, ready to be posted. */
 interface FittingAnswer {
   readonly waitId: string;
-  /** The choice that was meant. */
+  /** The value of the choice that was meant. */
   readonly meant: unknown;
   readonly body: Uint8Array;
-  /** Whether the question stands in the index of open waits. */
+  /** Whether the question is in the index of open waits. */
   readonly isOpen: boolean;
 }
 
 /**
- * All of them or none: nothing is posted before each is known to fit a question that has no other answer. Only an answer of somebody
- * else that comes in between stops the rest.
- * @returns the values recorded, in order: the choices that were meant. @throws RUN_NOT_FOUND, WAIT_NOT_FOUND, WAIT_CLOSED, ANSWER_INVALID, STORE_CORRUPT a question is damaged
+ * Posts all answers or none: first, each must fit a question that has no other answer. Only somebody else's answer in between can stop the
+ * rest.
+ * @returns the values recorded, in order, which for choices are those that were meant
+ * @throws RUN_NOT_FOUND, WAIT_NOT_FOUND, WAIT_CLOSED, ANSWER_INVALID, STORE_CORRUPT a question is damaged
  */
 export async function postAnswers(
   env: EngineEnvironment,
@@ -55,7 +56,7 @@ export async function postAnswers(
   if (faults.length > 0)
     throw new CairnError('ANSWER_INVALID', { reason: `${faults.join('; ')}; none of the ${answers.length} was taken` });
   if (fitting.length > 1) await refuseTaken(env, runId, fitting);
-  // What is closed already is the likelier to be refused: it goes first, while nothing has been given.
+  // Answers to closed questions are more likely to be refused, so they are posted first, when nothing has been given yet.
   for (const answer of fitting.toSorted((a, b) => Number(a.isOpen) - Number(b.isOpen))) await post(env, runId, answer);
   return fitting.map(({ meant }) => meant);
 }
@@ -78,7 +79,7 @@ async function fitAnswer(
   return { waitId, meant, body: encoder.encode(encodeValue({ value: meant, by })), isOpen: open !== undefined };
 }
 
-/** @throws WAIT_CLOSED one of the questions has another answer, which the run has not taken yet */
+/** @throws WAIT_CLOSED a question has another answer that the run has not taken yet */
 async function refuseTaken(
   { store, tenant }: EngineEnvironment,
   runId: string,
@@ -107,7 +108,7 @@ function closedBy(runId: string, waitId: string, body: Uint8Array): CairnError {
   return new CairnError('WAIT_CLOSED', { runId, waitId, by, answer: value });
 }
 
-/** Every open wait of a run, from the index. */
+/** All open waits of a run, read from the index. */
 export async function listOpenWaits(env: EngineEnvironment, runId: string): Promise<readonly OpenQuestion[]> {
   const questions: OpenQuestion[] = [];
   for await (const row of openWaits(env, runId)) questions.push(readWait(row));

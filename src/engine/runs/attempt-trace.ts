@@ -1,11 +1,11 @@
-/** The spans of one attempt: its own, and those that its code begins within it. What is open when the attempt ends, ends with it. */
+/** The spans of one attempt: its own, and those that its code starts. Spans still open when the attempt ends are ended with it. */
 import type { SpanAttributes, SpanParts, TraceSpan } from '../../graph/contracts/trace-contract.ts';
 import type { Attributes, Span, Telemetry } from '../../ports/telemetry.ts';
 import { shown } from '../../state/secrecy/shown.ts';
 import type { TextMask } from '../../state/secrecy/text-mask.ts';
 import type { RunSecrets } from '../run/run-secrets.ts';
 
-/** A telemetry that fails is a telemetry that says nothing. */
+/** Calls a telemetry and ignores its errors. */
 export function quietly<T>(act: () => T): T | undefined {
   try {
     return act();
@@ -20,7 +20,7 @@ export class AttemptTrace {
   readonly #about: Attributes;
   readonly #open = new Set<CodeSpan>();
 
-  /** @param about - said of every span of the attempt */
+  /** @param about - attributes of every span of the attempt */
   constructor(telemetry: Telemetry, about: Attributes, parent: Span | string | undefined) {
     this.#telemetry = telemetry;
     this.#about = about;
@@ -43,7 +43,7 @@ export class AttemptTrace {
     return begun;
   }
 
-  /** False: it has ended. */
+  /** Closes a span. Returns false if it has ended already. */
   close(span: CodeSpan): boolean {
     return this.#open.delete(span);
   }

@@ -1,4 +1,4 @@
-/** Cancelling a run that nobody is working on (E7). */
+/** Cancels a run that no worker has (E7). */
 import { CairnError } from '../../errors.ts';
 import { loadState } from '../../history/load/load.ts';
 import { postSealed, readSound } from '../../history/stored/messages.ts';
@@ -11,7 +11,7 @@ import type { EngineEnvironment } from '../run/run-core.ts';
 
 const encoder = new TextEncoder();
 
-/** Asks whoever advances the run to cancel it. @throws RUN_NOT_FOUND, RUN_FINISHED */
+/** Posts a cancel request, for whoever advances the run. @throws RUN_NOT_FOUND, RUN_FINISHED */
 export async function postCancel(env: EngineEnvironment, runId: string): Promise<RunRow> {
   const run = await requireRun(env, runId);
   const { tenant, status } = run;
@@ -21,7 +21,10 @@ export async function postCancel(env: EngineEnvironment, runId: string): Promise
   return run;
 }
 
-/** Claims the run, ends it, and gives it back. If a live worker owns it, that one takes the request. @throws RUN_FINISHED it has completed */
+/**
+ * Claims the run, ends it and releases it. If a live worker has it, that worker takes the request. @throws RUN_FINISHED the run has
+ * completed
+ */
 export async function cancelUnowned(env: EngineEnvironment, run: RunRow): Promise<void> {
   let claimed: Awaited<ReturnType<typeof claimForResume>>;
   try {
@@ -33,7 +36,7 @@ export async function cancelUnowned(env: EngineEnvironment, run: RunRow): Promis
   const { store } = env;
   try {
     const { status } = claimed.run;
-    // It may have ended between the look at it and the claim.
+    // The run may have ended between reading its row and claiming it.
     if (status === 'cancelled') return;
     if (status === 'completed') throw new CairnError('RUN_FINISHED', { runId: run.runId, status });
     await endCancelled(env, claimed);
@@ -42,7 +45,7 @@ export async function cancelUnowned(env: EngineEnvironment, run: RunRow): Promis
   }
 }
 
-/** Ends a claimed run, in one checkpoint. */
+/** Ends a claimed run in one checkpoint. */
 async function endCancelled(
   { store, blobs, clock, limits }: EngineEnvironment,
   { run, claim }: Awaited<ReturnType<typeof claimForResume>>,

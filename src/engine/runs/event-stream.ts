@@ -1,4 +1,4 @@
-/** The events of a run after a seq: once, in order, from any process. */
+/** Streams the events of a run after a seq, each once and in order, from any process. */
 import { CairnError } from '../../errors.ts';
 import type { Graph } from '../../graph/graph.ts';
 import { checkpointId } from '../../history/stored/checkpoint.ts';
@@ -12,11 +12,14 @@ import { restingFrame, resultOf } from './run-result.ts';
 interface StreamOptions {
   /** Seq of the last event seen; default: none. */
   readonly after?: number;
-  /** Whether live events are wanted. Default true. */
+  /** Whether to include live events. Default true. */
   readonly live?: boolean;
 }
 
-/** With a feed (the run is advanced here): until it pauses or ends. Without: what is stored, and what comes while somebody advances it. */
+/**
+ * Streams events. With a feed (the run is advanced here): until the run pauses or ends. Without: what is stored, and what is added while
+ * somebody advances the run.
+ */
 export async function* streamEvents(
   env: EngineEnvironment,
   runId: string,
@@ -56,7 +59,7 @@ async function requireRun(env: EngineEnvironment, runId: string): Promise<RunRow
   return run;
 }
 
-/** What is stored after a seq; one that was pruned is answered with the state at the oldest kept checkpoint. */
+/** The stored events after a seq. If checkpoints there were pruned, first the state at the oldest one kept. */
 async function* storedEvents(
   env: EngineEnvironment,
   runId: string,
@@ -99,7 +102,7 @@ async function* polledEvents(
 
 type QueuedEvent = RunEvent | LiveEvent;
 
-/** A listener as an async iterable. */
+/** Turns a listener's callbacks into an async iterable. */
 class EventQueue {
   readonly #events: QueuedEvent[] = [];
   #isClosed = false;

@@ -1,4 +1,7 @@
-/** Which wait each name of a fork's answers means, and where the fork must begin to answer it: a wait that was answered is answered otherwise just before it was (H2). */
+/**
+ * Finds the waits that the names in a fork's answers mean, and the checkpoint at which the fork must begin: just before the original answer
+ * was given (H2).
+ */
 import { CairnError } from '../../errors.ts';
 import { loadState, readHistory } from '../../history/load/load.ts';
 import type { ChangePart } from '../../history/stored/change.ts';
@@ -13,18 +16,18 @@ export interface MeantWait {
   readonly waitId: string;
   /** The checkpoint at which it is open: the one that is forked, or the one just before it was answered. */
   readonly openAt: number;
-  /** The history has what was answered from another run, where it was asked: its question is open there, at that checkpoint. */
+  /** Set if the history took the answer over from another run: the run and checkpoint at which the question is open. */
   readonly original?: { readonly run: RunRow; readonly seq: number };
-  /** The node whose whole outcome was taken from there; undefined: it was the answer alone. */
+  /** The node whose whole outcome was taken over from there; undefined if only the answer was. */
   readonly takenNode?: readonly string[];
 }
 
-/** One that was answered, and the part of the change that tells of it: of a node that asks in each round, the last round counts. */
+/** An answered wait, and the part of the change that reports it. If a node asks in each round, the last round counts. */
 interface AnsweredWait extends KnownWait, MeantWait {
   readonly part: ChangePart;
 }
 
-/** By name. @throws WAIT_NOT_FOUND none goes by a name; USAGE_INVALID several do */
+/** The waits by name. @throws WAIT_NOT_FOUND a name fits none; USAGE_INVALID a name fits several */
 export async function findAnswered(
   env: EngineEnvironment,
   run: RunRow,
@@ -53,7 +56,7 @@ function ofLastVisit(found: readonly AnsweredWait[]): readonly AnsweredWait[] {
     : found.filter(({ node, part }) => placeOf(node, part) === placeOf(last.node, last.part));
 }
 
-/** Those that were answered up to a checkpoint, in the order of their last answers. */
+/** The waits answered up to a checkpoint, in the order of their last answers. */
 async function readAnswered(env: EngineEnvironment, run: RunRow, seq: number): Promise<readonly AnsweredWait[]> {
   const records = new Map<string, Pick<WaitRecord, 'kind' | 'name'>>();
   const answered = new Map<string, AnsweredWait>();
@@ -63,7 +66,7 @@ async function readAnswered(env: EngineEnvironment, run: RunRow, seq: number): P
   };
   for await (const { run: owner, checkpoint } of readHistory(env.store, run, { from: 0, to: seq })) {
     if (checkpoint.seq === owner.prunedBelow && checkpoint.seq > 0) {
-      // What was opened before it is in the state there alone.
+      // Earlier waits are only in the state of this checkpoint.
       const { root } = await loadState(env.store, env.blobs, run, checkpoint.seq);
       for (const [waitId, wait] of Object.entries(root.waits)) records.set(waitId, wait);
     }
@@ -79,7 +82,9 @@ async function readAnswered(env: EngineEnvironment, run: RunRow, seq: number): P
   return [...answered.values()];
 }
 
-/** The questions behind what a fork has taken from its original: an answer, or the outcome of a node and of the child runs in it. */
+/**
+ * The questions behind something that a fork took over from its original: an answer, or the outcome of a node with the child runs in it.
+ */
 async function takenOver(env: EngineEnvironment, tenant: string, part: ChangePart): Promise<readonly AnsweredWait[]> {
   const { kind, node, step, from, effect } = part;
   const isAnswer = kind === 'step' && effect === 'human' && step !== undefined;
@@ -103,13 +108,13 @@ function visitsOf(node: readonly string[], { visit = 1, outer }: ChangePart): re
   return [...(outer ?? Array.from({ length: (node.length - 1) / 2 }, () => 1)), visit];
 }
 
-/** Whether a wait is of that visit of a node, or of a child run in it. */
+/** Whether a wait belongs to this visit of a node, or to a child run in it. */
 function isWithin({ node, part }: AnsweredWait, path: readonly string[], visits: readonly number[]): boolean {
   const own = visitsOf(node, part);
   return path.every((id, index) => node[index] === id) && visits.every((visit, index) => own[index] === visit);
 }
 
-/** The waits that a delta opens, as far as their names go. */
+/** The waits that a delta opens, for their names. */
 function waitsSetBy(ops: readonly unknown[]): readonly (readonly [waitId: string, wait: WaitRecord])[] {
   return (ops as readonly (readonly [op: string, path: readonly string[], value: unknown])[]).flatMap(
     ([op, path, value]) => {

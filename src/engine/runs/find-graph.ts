@@ -1,4 +1,4 @@
-/** The graph of a run, for those who have only its id: found by its name, or compiled again from the text that is kept with it (H3). */
+/** Finds the graph of a run given by id: by its name, or by compiling the text recorded with it (H3). */
 import { CairnError } from '../../errors.ts';
 import type { Graph } from '../../graph/graph.ts';
 import { loadState } from '../../history/load/load.ts';
@@ -10,7 +10,7 @@ import type { EngineOptions } from '../api.ts';
 
 export { metaOf } from '../../history/stored/stored-meta.ts';
 
-/** @throws CONFIG_INVALID nobody here knows the graph; what reading its text throws: BLOB_NOT_FOUND, BLOB_CORRUPT, CHECKPOINT_CORRUPT */
+/** @throws CONFIG_INVALID the graph is not known here; errors of reading its text: BLOB_NOT_FOUND, BLOB_CORRUPT, CHECKPOINT_CORRUPT */
 export async function findGraphOf(
   options: Pick<EngineOptions, 'findGraph' | 'store' | 'blobs'>,
   run: RunRow,
@@ -24,7 +24,9 @@ export async function findGraphOf(
   return graph;
 }
 
-/** The text of the graph that the run was last advanced under: its row has that of its admission, its state that of a later one. */
+/**
+ * The source text of the graph that the run was last advanced under. The run's row has the text from its start; its state has a later one.
+ */
 export async function readGraphText(
   { store, blobs }: Pick<EngineOptions, 'store' | 'blobs'>,
   run: RunRow,

@@ -1,4 +1,4 @@
-/** What a fork changes in the state that it begins with: patched values, supplied outcomes, answers (H2). */
+/** Applies a fork's changes to its initial state: patched values, supplied outcomes, answers (H2). */
 import type { RunKey } from '../../ports/store.ts';
 import { CairnError } from '../../errors.ts';
 import { partitions } from '../../graph/contracts/node-contract.ts';
@@ -18,15 +18,15 @@ import { recordIn } from '../record/step-record.ts';
 import { pathKeyOf, recordPathOf } from '../record/tree-path.ts';
 import type { EngineEnvironment } from '../run/run-core.ts';
 
-/** Who answers, and how texts are meant. */
+/** Who answers, and how texts are interpreted. */
 type AnswerForm = Pick<ForkOptions, 'by' | 'readsTexts'>;
 
-/** Whether a patch replaces one whole channel, so that nothing of the state needs to be known. */
+/** Whether a patch replaces a whole channel, so that the present state need not be known. */
 export function isWholeChannel({ path }: Patch): boolean {
   return path.length === 2 && partitions.some((name) => name === path[0]);
 }
 
-/** @throws VALUE_UNSTORABLE, FILE_NOT_FOUND */
+/** Validates a patch's value. @throws VALUE_UNSTORABLE, FILE_NOT_FOUND */
 export async function admitPatch(env: EngineEnvironment, { path, value: given }: Patch): Promise<unknown> {
   const redact = env.intake?.keepsOut;
   const patched = admitGiven(env, given, path, `the patch of ${path.join('.')}`).value;
@@ -36,7 +36,7 @@ export async function admitPatch(env: EngineEnvironment, { path, value: given }:
   return value;
 }
 
-/** @throws STATE_UNKNOWN_CHANNEL the path leads through what has no keys */
+/** @throws STATE_UNKNOWN_CHANNEL the path leads through a value that has no keys */
 function placed(whole: unknown, path: readonly string[], value: unknown, patch: Patch): unknown {
   try {
     return setPath(whole, path, value);
@@ -49,7 +49,7 @@ function placed(whole: unknown, path: readonly string[], value: unknown, patch: 
   }
 }
 
-/** Changes the state that a fork begins with; large values go to the blob store (C5). */
+/** Changes the state that a fork begins with. Large values are put into the blob store (C5). */
 export class ForkPatches {
   readonly #env: EngineEnvironment;
   readonly #fork: RunKey;
@@ -65,7 +65,7 @@ export class ForkPatches {
     this.#state.set(path, value, encodeValue(await storedForm(this.#env, this.#fork, value)));
   }
 
-  /** Takes a patch in and returns the channel it changed, if it did. @throws STATE_UNKNOWN_CHANNEL */
+  /** Applies a patch and returns the channel that it changed, if any. @throws STATE_UNKNOWN_CHANNEL */
   async apply(patch: Patch): Promise<string | undefined> {
     const [partition, key, ...rest] = patch.path;
     const value = await admitPatch(this.#env, patch);
@@ -81,7 +81,7 @@ export class ForkPatches {
       await this.#setLarge(['frame', 'input'], input);
       return key === undefined ? 'input' : `input.${key}`;
     }
-    // What every object inherits (`__proto__`, `constructor`) is no partition.
+    // Names that every object inherits (`__proto__`, `constructor`) are not partitions.
     const channels = partitions.some((name) => name === partition) ? frame.channels[partition ?? ''] : undefined;
     if (partition === undefined || channels === undefined || key === undefined)
       throw new CairnError('STATE_UNKNOWN_CHANNEL', {
@@ -95,11 +95,11 @@ export class ForkPatches {
   }
 
   /**
-   * Asks again what was answered in the original, in the node that stands here where it stood there.
+   * Opens a question again that was answered in the original.
    *
-   * @param asked - the state of the original in which the wait is open
-   * @param takenNode - the node whose outcome was taken from there as a whole: it is due here, with all that it had recorded there, and
-   *   sees the state that the fork begins with. Undefined: the answer alone was taken, by a function that ran here
+   * @param asked - the original's state in which the wait is open
+   * @param takenNode - the node whose whole outcome was taken over from there. It becomes due here with everything it had recorded there,
+   * and sees the state that the fork begins with. Undefined: only the answer was taken over, by a function that ran here
    */
   async openAgain(
     asked: RunTree,
@@ -113,7 +113,7 @@ export class ForkPatches {
     if (takenNode !== undefined) {
       const record = recordIn(asked, takenNode);
       if (record === undefined || !hasFrame(root, takenNode)) return;
-      // Its child runs are not there before the fork's first checkpoint.
+      // Before the fork's first checkpoint its child runs do not exist.
       await this.#setLarge(recordPathOf(takenNode), { ...seenAt(record, view + 1), view });
       for (const [openId, open] of Object.entries(asked.waits))
         if (takenNode.every((part, index) => open.node[index] === part)) this.#state.set(['waits', openId], open);
@@ -130,7 +130,7 @@ export class ForkPatches {
     this.#state.set(['waits', waitId], wait);
   }
 
-  /** Closes an open wait with the answer given. @throws WAIT_NOT_FOUND it is not open here, ANSWER_INVALID */
+  /** Closes an open wait with the given answer. @throws WAIT_NOT_FOUND it is not open here, ANSWER_INVALID */
   async answer(
     runId: string,
     waitId: string,
@@ -155,12 +155,12 @@ export class ForkPatches {
   }
 }
 
-/** Whether a state has the run, or the child run, that a node is in. */
+/** Whether a state contains the run, or child run, that a node is in. */
 function hasFrame(root: RunTree, node: readonly string[]): boolean {
   return node.length === 1 || recordIn(root, node.slice(0, -2))?.children?.[node.at(-2) as string] !== undefined;
 }
 
-/** A record whose visit, and those of its child runs, see the state at a seq. */
+/** A record changed so that its visit, and those of its child runs, see the state at a seq. */
 function seenAt(record: NodeRecord, view: number): NodeRecord {
   const { children } = record;
   if (children === undefined) return { ...record, view };
@@ -175,7 +175,7 @@ function mapped<Value>(table: Readonly<Record<string, Value>>, change: (value: V
   return Object.fromEntries(Object.entries(table).map(([key, value]) => [key, change(value)]));
 }
 
-/** A visit that has begun as one did elsewhere, with one of its steps. */
+/** The record of a visit that has begun like another one, with one of that one's steps. */
 function begunAs({ visits, epoch, held, took, steps }: NodeRecord, key: string, view: number): NodeRecord {
   const fields = { visits, epoch, held, took };
   const known = Object.entries(fields).filter(([, value]) => value !== undefined);

@@ -1,4 +1,7 @@
-/** Forks: a new run that continues from a checkpoint of another; O(patch), the original is untouched (H2). */
+/**
+ * Forks a run: makes a new run that continues from a checkpoint of another. The cost depends on the patch only, and the original is not
+ * touched (H2).
+ */
 import { CairnError } from '../../errors.ts';
 import { checkpointId, decodeCheckpoint, encodeCheckpoint, runKeyOf } from '../../history/stored/checkpoint.ts';
 import { loadState, readHistory, readOwner, type LoadedState } from '../../history/load/load.ts';
@@ -26,21 +29,24 @@ import type { EngineEnvironment } from '../run/run-core.ts';
 
 /** A fork before it is admitted. */
 export interface DraftFork<State extends TreeWriter> {
-  /** The checkpoint it continues from: the one asked for, or the one just before a patched outcome or answer. */
+  /** The checkpoint that it continues from: the requested one, or the one just before a patched outcome or answer. */
   readonly from: number;
   readonly loaded: LoadedState;
   /** Its state, and the ops that make it. */
   readonly state: State;
-  /** What the graph it goes on under has that the one before had not, and the other way round. */
+  /** The differences between its graph and the original's. */
   readonly differences: readonly unknown[];
 }
 
 const encoder = new TextEncoder();
 
-/** Finds the graph of the run that is forked; undefined: it is not known here. */
+/** Finds the graph of the run to fork; undefined if it is not known here. */
 export type FindGraph = () => Promise<Graph | undefined>;
 
-/** @throws CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED, WAIT_NOT_FOUND, ANSWER_INVALID, INPUT_INVALID, STATE_UNKNOWN_CHANNEL, RUN_EXISTS, RUN_GRAPH_CHANGED it cannot go on under the graph given */
+/**
+ * Makes a fork. @throws CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED, WAIT_NOT_FOUND, ANSWER_INVALID, INPUT_INVALID, STATE_UNKNOWN_CHANNEL,
+ * RUN_EXISTS, RUN_GRAPH_CHANGED it cannot go on under the given graph
+ */
 export async function forkRun(
   env: EngineEnvironment,
   run: RunRow,
@@ -88,7 +94,7 @@ export async function forkRun(
   return { runId, seq: from + 1 };
 }
 
-/** What is written of a new fork. */
+/** What is written for a new fork. */
 interface NewFork {
   readonly from: number;
   readonly checksum: Uint8Array;
@@ -129,7 +135,7 @@ async function fullFork(
   };
 }
 
-/** Where the checkpoint says that nothing is pending, and whole channels are patched, nothing of the state needs to be read. */
+/** Forks without loading the state. Possible if the checkpoint says that nothing is pending, and only whole channels are patched. */
 async function quickFork(
   env: EngineEnvironment,
   run: RunRow,
@@ -139,14 +145,14 @@ async function quickFork(
 ): Promise<NewFork | undefined> {
   const patches = options.set ?? [];
   const isPlain = patches.every(isWholeChannel) && options.answers === undefined && options.graph === undefined;
-  // A run that has gone on under another graph may be forked where it was still under the one before.
+  // A run that has changed its graph may be forked at a checkpoint under the earlier one.
   if (!isPlain || metaOf(run).graphHash !== run.graphHash || !isSeqOf(run, seq)) return undefined;
   const owner = await readOwner(env.store, run, seq);
   const [row] = await env.store.readCheckpoints(owner, { from: seq, to: seq });
   if (row === undefined) return undefined;
   const { pending, link } = decodeCheckpoint({ runKey: owner.key, seq }, undefined, row);
   if (pending !== 0) return undefined;
-  // Whole channels are replaced, so a state without any stands in for the one that is not read.
+  // Whole channels are replaced, so an empty state can stand for the one that is not loaded.
   const channels = Object.fromEntries(partitions.map((name) => [name, {}]));
   const state = new TreeWriter({ frame: { channels } } as RunTree);
   state.set(['status'], 'paused');
@@ -171,7 +177,7 @@ async function quickFork(
   };
 }
 
-/** The state a fork begins with, and the delta that makes it. Writes nothing but the blobs of large values, for the fork. */
+/** Makes the state that a fork begins with, and its delta. Writes nothing but blobs of large values. */
 export async function draftFork<State extends TreeWriter>(
   env: EngineEnvironment,
   run: RunRow,
@@ -217,7 +223,10 @@ function isOfOutput({ path }: Patch): boolean {
   return path[0] === 'outputs';
 }
 
-/** An outcome that is set must be one that its node gives; what this state does not tell yet is asked when it is taken. @throws OUTCOME_INVALID */
+/**
+ * Checks that an outcome being set is one that its node could give. What this state does not tell is checked when the outcome is used.
+ * @throws OUTCOME_INVALID
+ */
 function checkOutputs(root: RunTree, set: readonly Patch[], graph: Graph | undefined): void {
   const state = viewState(root).state as StateView;
   for (const { path } of set.filter(isOfOutput)) {
@@ -229,7 +238,7 @@ function checkOutputs(root: RunTree, set: readonly Patch[], graph: Graph | undef
   }
 }
 
-/** An outcome that is set for no node would never be read. @throws STATE_UNKNOWN_CHANNEL */
+/** Checks that outcomes are set for existing nodes; others would never be used. @throws STATE_UNKNOWN_CHANNEL */
 async function checkNodes(env: EngineEnvironment, run: RunRow, root: RunTree, set: readonly Patch[]): Promise<void> {
   const structure = await keptStructure(env, run, root);
   if (structure === undefined) return;
@@ -240,7 +249,7 @@ async function checkNodes(env: EngineEnvironment, run: RunRow, root: RunTree, se
   }
 }
 
-/** Puts the forked state under the graph given, and says what differs. Where its code is other code, pure outcomes are not reused (X2). */
+/** Changes the fork's graph, and returns the differences. If the code differs, pure outcomes are not reused (X2). */
 async function changeGraph(
   env: EngineEnvironment,
   run: RunRow,
@@ -260,7 +269,7 @@ function isSeqOf(run: RunRow, seq: number): boolean {
   return Number.isInteger(seq) && seq >= 0 && seq <= run.head;
 }
 
-/** Patching an outcome or an answer forks just before it. */
+/** The fork point. To patch an outcome or an answer, the fork begins just before it. */
 async function forkPoint(
   env: EngineEnvironment,
   run: RunRow,
@@ -276,7 +285,7 @@ async function forkPoint(
   return { from, meant };
 }
 
-/** Where each of the nodes was last settled, up to a checkpoint. */
+/** For each of the nodes, where it was last settled up to a checkpoint. */
 async function lastSettled(
   env: EngineEnvironment,
   run: RunRow,

@@ -1,4 +1,4 @@
-/** Going on under another graph, in a resume or a fork: compared against the run's live positions (H3). */
+/** Changes the graph of a run in a resume or a fork, after comparing it with how far the run has come (H3). */
 import { CairnError } from '../../errors.ts';
 import { compareStructures, type GraphDifference, type LivePositions } from '../../graph/compile/compare-graphs.ts';
 import type { Graph, GraphStructure } from '../../graph/graph.ts';
@@ -14,10 +14,10 @@ import { storedForms } from '../admit/offload.ts';
 import type { EngineEnvironment } from '../run/run-core.ts';
 
 /**
- * Puts a state under another graph, if it can go on there: hashes, the definition, migrated channels.
+ * Changes a state's graph, if the run can go on under it: hashes, definition, migrated channels.
  *
- * @returns what differs, human readable; undefined: nothing
- * @throws RUN_GRAPH_CHANGED it cannot, or not without a migration
+ * @returns the differences in words; undefined if there are none
+ * @throws RUN_GRAPH_CHANGED it cannot go on, or not without a migration
  */
 export async function applyGraphChange(
   env: EngineEnvironment,
@@ -58,17 +58,20 @@ export async function applyGraphChange(
   return differences;
 }
 
-/** Whether the text of some function differs from the one that a state was last advanced under: what is recorded of pure work stands no more (X2). */
+/**
+ * Whether the source of some function differs from that of the state's last graph. If so, recorded outcomes of pure work are not reused
+ * (X2).
+ */
 export function hasOtherCode({ codeHash }: RunTree, graph: Graph): boolean {
   return codeHash !== undefined && codeHash !== graph.codeHash;
 }
 
-/** What a later resume finds in place of what the run was admitted under. */
+/** The definition stored for later resumes, in place of the one from the run's start. */
 function definitionOf({ structure, text }: Graph): GraphDefinitionRecord {
   return { structure: JSON.stringify(structure), ...(text === undefined ? {} : { text }) };
 }
 
-/** @throws VALUE_UNSTORABLE, STATE_UNKNOWN_CHANNEL a partition that is none */
+/** @throws VALUE_UNSTORABLE, STATE_UNKNOWN_CHANNEL a key is not a partition */
 function admitMigrated(env: EngineEnvironment, given: Readonly<Record<string, unknown>>): FrameTree['channels'] {
   const migrated: FrameTree['channels'] = {};
   for (const [name, values] of Object.entries(given)) {
@@ -79,7 +82,7 @@ function admitMigrated(env: EngineEnvironment, given: Readonly<Record<string, un
   return migrated;
 }
 
-/** Differences that a message names; all of them are in the error's data. */
+/** The most differences named in a message; the error's data has all. */
 const namedMax = 3;
 
 function changedError(run: RunRow, differences: readonly GraphDifference[], reason: string): CairnError {
@@ -99,7 +102,7 @@ async function storedStructure(env: EngineEnvironment, run: RunRow, root: RunTre
   return structure;
 }
 
-/** The structure of the graph that a state is under; undefined: it is not kept. */
+/** The structure of a state's graph; undefined if it was not recorded. */
 export async function keptStructure(
   env: EngineEnvironment,
   run: RunRow,
@@ -111,7 +114,7 @@ export async function keptStructure(
   return JSON.parse(await readBlobText(env.blobs, env.tenant, structure)) as GraphStructure;
 }
 
-/** Where a frame of the run stands. */
+/** How far a frame of the run has come. */
 function livePositions(frame: FrameTree, codeHash: string | undefined): LivePositions {
   return {
     nodes: Object.entries(frame.nodes).map(([id, record]) => ({

@@ -1,4 +1,4 @@
-/** What a resume writes into the state before anything is planned from it; a preview does the same to a copy (G8, H3, X5). */
+/** The changes that a resume makes to the state before anything is planned. A preview makes the same changes to a copy (G8, H3, X5). */
 import type { Graph } from '../../graph/graph.ts';
 import type { RunRow } from '../../ports/store.ts';
 import type { FrameTree } from '../../state/tree.ts';
@@ -12,8 +12,7 @@ import { takeRoutesAgain } from './reroute.ts';
 import type { Origin } from './trace-origin.ts';
 
 /**
- * Puts the state under the graph it goes on under, takes routing decisions again that a fork's patch touches, and takes the failures
- * of a failed run back.
+ * Changes the state's graph, repeats routing decisions affected by a fork's patch, and takes back the failures of a failed run.
  *
  * @throws RUN_GRAPH_CHANGED it cannot go on under the graph, or not without a migration
  */
@@ -33,14 +32,14 @@ export async function openState(
     draft.note({ kind: 'resume', ...origin, graphHash: graph.hash, detail: differences });
     draft.mustCommit = true;
   }
-  // Kept in the state: whoever takes the fork up after a crash or a pause finds the code unchanged.
+  // Kept in the state, because after a crash or a pause the code is compared with the new code and looks unchanged.
   if (isOtherCode && run.parent !== undefined) draft.set(['rerunPure'], true);
   if (draft.root.status === 'failed') retryFailed(draft, options, origin);
   else if (differences === undefined && origin.traceparent !== undefined) draft.note({ kind: 'resume', ...origin });
   if (options.budget !== undefined) setRunBudget(draft, checkBudget(options.budget), options.by);
 }
 
-/** A failed run goes on: its failures are taken back, and the activations that failed it are open again (G8, G10). */
+/** Reopens a failed run: its failures are removed, and the activations that failed become open again (G8, G10). */
 function retryFailed(draft: Draft, options: ResumeOptions, origin: Origin): void {
   draft.delete(['failures']);
   draft.note({ kind: 'resume', ...origin, ...(options.by === undefined ? {} : { by: options.by }) });
@@ -50,7 +49,7 @@ function retryFailed(draft: Draft, options: ResumeOptions, origin: Origin): void
   if (options.retry === true) planEnded(draft, ['frame'], draft.root.frame);
 }
 
-/** What ended and failed is due at once, as if its author had planned another attempt (X3). */
+/** Makes effects that ended and failed due at once, as if their retry policy had planned another attempt (X3). */
 function planEnded(draft: Draft, path: readonly string[], { nodes }: FrameTree): void {
   for (const [id, record] of Object.entries(nodes)) {
     if (record.fired !== undefined) continue;

@@ -1,4 +1,4 @@
-/** The rows of a preview: what a part of a change, or the graph, says of a visit (X5). */
+/** Makes rows of a preview from parts of a change and from the graph (X5). */
 import { hasAmounts } from '../../graph/amounts.ts';
 import type { Graph, GraphNode } from '../../graph/graph.ts';
 import type { ChangePart } from '../../history/stored/change.ts';
@@ -6,13 +6,13 @@ import type { Account, NodeRecord } from '../../state/tree.ts';
 import type { Prediction, PreviewRow } from '../api.ts';
 import { costOf } from '../record/account.ts';
 
-/** What a record says that it cost, there and where it was taken over from. */
+/** The cost in a record, including what the record took over. */
 export function costShown(account: Account | undefined): Pick<PreviewRow, 'cost'> | undefined {
   const cost = account === undefined ? undefined : costOf(account);
   return hasAmounts(cost) ? { cost } : undefined;
 }
 
-/** What a part says of a visit that settles and has not run; undefined: it is no such part. */
+/** The row for a part about a visit that settles without running; undefined for other parts. */
 export function rowOfPart(part: ChangePart): PreviewRow | undefined {
   const { kind, node = [], visit = 1, effect = 'pure', from, by, status, error } = part;
   const row = (prediction: Prediction, because: string): PreviewRow => ({
@@ -32,15 +32,15 @@ export function rowOfPart(part: ChangePart): PreviewRow | undefined {
   return row('restored', by === 'fork' ? 'set by the fork' : `decided by ${by}`);
 }
 
-/** Whether a question of the visit is open; undefined: it has asked nothing yet, as far as its record goes. */
+/** Whether the visit has an open question; undefined if, as far as its record tells, it has asked nothing yet. */
 export function isAsked(record: NodeRecord | undefined): boolean | undefined {
   const questions = Object.values(record?.steps ?? {}).filter(({ kind }) => kind === 'ask');
-  // What was asked before a save is in the saved state.
+  // Questions asked before a save may be part of the saved state.
   if (questions.length === 0 && record?.saves === undefined) return undefined;
   return questions.some(({ status }) => status !== 'done');
 }
 
-/** The nodes that edges lead to from any of some nodes, and from which. */
+/** The nodes that can be reached from some nodes, and from which of these. */
 export function nodesBehind(graph: Graph, origins: Iterable<number>): ReadonlyMap<GraphNode, readonly string[]> {
   const deciding = new Map<GraphNode, string[]>();
   for (const origin of origins) {

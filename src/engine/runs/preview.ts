@@ -1,4 +1,4 @@
-/** Says what a resume or a fork would do: its starts are decided by the same code, over a loop that runs and writes nothing (X5). */
+/** Predicts what a resume or a fork would do. The same code decides the starts, over a loop that runs and writes nothing (X5). */
 import { hasAmounts } from '../../graph/amounts.ts';
 import type { Graph, GraphNode } from '../../graph/graph.ts';
 import type { Change } from '../../history/stored/change.ts';
@@ -39,7 +39,7 @@ export async function previewRun(
 ): Promise<readonly PreviewRow[]> {
   const isFork =
     options.asFork === true || options.set !== undefined || options.answers !== undefined || seq < run.head;
-  // What is large stays where it is: a preview writes nothing.
+  // Large values are not moved to the blob store, because a preview writes nothing.
   const env = { ...outer, limits: { ...outer.limits, inlineBytes: Number.POSITIVE_INFINITY } };
   const openDraft = (root: RunTree): Draft => new Draft(run, root);
   if (!isFork) {
@@ -55,7 +55,8 @@ export async function previewRun(
 }
 
 /**
- * @param opened - its state, and what a fork that is not made has changed in it
+ * Previews a resume.
+ * @param opened - its state, with the changes of a fork that is not made
  * @param isPatched - whether such a fork changes anything
  */
 async function previewResume(
@@ -73,12 +74,12 @@ async function previewResume(
   return isLeft ? preview.restored() : preview.predict();
 }
 
-/** A loop that begins nothing: it writes down what would begin, and settles what needs no running. */
+/** A loop that starts nothing. It notes what would start, and settles what needs no running. */
 class Preview implements Loop {
   readonly core: RunCore;
   readonly isWatched = false;
   readonly #rows: PreviewRow[] = [];
-  /** Nodes whose outcome only running them can tell, by index, with the visit. */
+  /** Nodes whose outcome is known only by running them: their visits by node index. */
   readonly #untold = new Map<number, number>();
   #judging = 0;
   #wake: (() => void) | undefined;
@@ -127,7 +128,10 @@ class Preview implements Loop {
     return agenda.queue.length > 0 && agenda.busyCount < rootFrame.graph.policies.concurrency;
   }
 
-  /** The first if there is room; else the first that goes on with what it has begun and sees what it saw, whenever it comes to it. */
+  /**
+   * The next start: the first if there is room; otherwise the first that continues earlier work with the state it saw, which does not
+   * depend on when it starts.
+   */
   #nextStart(): QueuedStart | undefined {
     const { queue } = this.core.agenda;
     if (this.#hasRoom) return queue.shift();
@@ -156,7 +160,7 @@ class Preview implements Loop {
     this.#untell(activation, isAsking ? 'asks' : hasRun ? 'runs again' : 'runs');
   }
 
-  /** A preview tells what would be, not when; but what has room meanwhile begins. */
+  /** A preview does not tell when something starts. But what gets room meanwhile starts. */
   beginLater(activation: Activation): void {
     this.core.agenda.setBusy(activation, false);
     this.begin(activation);
@@ -172,7 +176,7 @@ class Preview implements Loop {
       });
   }
 
-  /** The verdict, as far as it can be known without waiting for an owner and without asking the world. */
+  /** Predicts the verdict as far as possible without waiting for an owner or calling `reconcile`. */
   async #foresee(activation: Activation): Promise<void> {
     const effort = new NodeEffort(activation);
     const intent = effort.fields()?.intent;
@@ -211,7 +215,7 @@ class Preview implements Loop {
   publishLive(): void {}
   trace(): undefined {}
 
-  /** What had settled. */
+  /** Rows for what had settled already. */
   restored(): readonly PreviewRow[] {
     const { rootFrame } = this.core;
     for (const node of rootFrame.graph.nodes) {
@@ -228,7 +232,7 @@ class Preview implements Loop {
     return this.#rows;
   }
 
-  /** What was settled without running: the parts of the change that would be written tell. */
+  /** Adds rows for what was settled without running, taken from the change that would be written. */
   #recorded(): void {
     for (const part of JSON.parse(this.core.draft.take().changeJson) as Change) {
       const row = rowOfPart(part);
@@ -236,11 +240,11 @@ class Preview implements Loop {
     }
   }
 
-  /** An activation of which only running it can tell what comes of it. */
+  /** Adds a row for an activation whose outcome is known only by running it. */
   #untell(activation: Activation, prediction: Prediction, because?: string): void {
     this.#add(activation, prediction, because);
     this.#untold.set(activation.node.index, activation.visit);
-    // Nobody waits for it here; it keeps its place among those that run side by side.
+    // Nobody waits for it in a preview, but it keeps its place among parallel work.
     activation.phase = 'left';
   }
 
@@ -255,7 +259,7 @@ class Preview implements Loop {
     return hasAmounts(cost) ? { cost } : {};
   }
 
-  /** What has no room beside those that run starts later, and sees what they leave. */
+  /** Adds rows for what has no room yet. It starts later and sees the results of what runs before. */
   #unstarted(): void {
     const { agenda, rootFrame } = this.core;
     const because = [...this.#untold.keys()].map((index) => rootFrame.graph.nodes[index]?.id ?? '').join(' or ');
@@ -274,7 +278,7 @@ class Preview implements Loop {
     }
   }
 
-  /** Whatever an untold outcome leads to, round a loop too, is unknown until that node has run. */
+  /** Adds rows for everything that an unknown outcome may lead to, also round a loop. */
   #unknown(): void {
     const { graph, plan } = this.core.rootFrame;
     for (const [{ id, index, effect }, origins] of nodesBehind(graph, this.#untold.keys())) {

@@ -1,19 +1,19 @@
-/** How far a run is: nodes settled, and the wave it works on. */
+/** Computes a run's progress: how many nodes have settled, and which wave is being worked on. */
 import { START, END, type Graph } from '../../graph/graph.ts';
 import { wavesOf } from '../../graph/shape/waves.ts';
 import type { RunTree } from '../../state/tree.ts';
 import type { RunProgress } from '../api.ts';
 
-/** The node of a graph made from a text that computes what the text declares as outputs. */
+/** Id of the node that computes declared outputs, in graphs made from text. */
 export const outputsNode = 'outputs';
 
-/** What the author wrote: the nodes that stand for the start, the end and the declared outputs are none of it. */
+/** The nodes that the author wrote, without those that stand for start, end and declared outputs. */
 function authoredNodes(graph: Graph): Graph['nodes'] {
   const hidden = new Set(graph.text === undefined ? [START, END] : [START, END, outputsNode]);
   return graph.nodes.filter(({ id }) => !hidden.has(id));
 }
 
-/** @param passedBy - ids of nodes that are skipped */
+/** @param passedBy - ids of skipped nodes */
 export function progressOf(
   { status, frame: { nodes } }: RunTree,
   graph: Graph,

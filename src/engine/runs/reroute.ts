@@ -1,10 +1,10 @@
-/** Routing decisions that a fork's patch touches are taken again, if none of their targets has started (H2). */
+/** Repeats routing decisions affected by a fork's patch, if none of their targets has started (H2). */
 import type { Graph, GraphEdge, GraphNode } from '../../graph/graph.ts';
 import type { TreeWriter } from '../../state/tree-writer.ts';
 import { type FrameRun, rootFrameRun } from '../run/frame-run.ts';
 import { routeEdges } from '../plan/route.ts';
 
-/** Takes decisions again under the patched state, before anything is planned from it, and writes them to the next checkpoint. */
+/** Repeats decisions with the patched state, before anything is planned from it, and writes them to the next checkpoint. */
 export function takeRoutesAgain(state: TreeWriter, graph: Graph): void {
   const { patched, frame } = state.root;
   if (patched === undefined) return;
@@ -20,7 +20,7 @@ export function takeRoutesAgain(state: TreeWriter, graph: Graph): void {
     if (held === undefined) state.delete([...path, 'held']);
     else state.set([...path, 'held'], held);
   }
-  // What failed is tried anew, under what was patched (E9).
+  // A failed node is retried with the patched state (E9).
   for (const [nodeId, { status, fired }] of Object.entries(frame.nodes))
     if (status === 'failed' && fired === undefined) state.delete(['frame', 'nodes', nodeId, 'view']);
 }
@@ -34,7 +34,7 @@ function isOpenToChange(frameRun: FrameRun, node: GraphNode): boolean {
   return frameRun.plan.isUndecided(node.index, hasBegun);
 }
 
-/** Undefined: the decision read nothing that was patched, or comes out the same. */
+/** The new decision; undefined if it read nothing that was patched, or is the same. */
 function decideAgain(
   frameRun: FrameRun,
   node: GraphNode,

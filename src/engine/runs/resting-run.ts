@@ -1,4 +1,4 @@
-/** A run that nobody advances here: how it stands, read from its history. */
+/** Reads how a run stands that is not advanced here, from its history. */
 import type { Graph } from '../../graph/graph.ts';
 import { loadState } from '../../history/load/load.ts';
 import type { RunRow } from '../../ports/store.ts';

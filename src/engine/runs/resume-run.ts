@@ -1,4 +1,4 @@
-/** Takes a run up again: claim, state, graph check, and what a failed run retries (G8, H3, O1). */
+/** Resumes a run: claims it, loads its state, checks its graph, and prepares retries of a failed run (G8, H3, O1). */
 import type { Graph } from '../../graph/graph.ts';
 import { refusalOf } from '../../history/place/hold.ts';
 import { loadState, type LoadedState } from '../../history/load/load.ts';
@@ -16,7 +16,7 @@ import type { RunFeed } from '../run/run-feed.ts';
 import { ClaimKeeper } from '../drive/claim-keeper.ts';
 import { Runner } from '../drive/runner.ts';
 
-/** @throws CLAIM_TAKEN somebody else is working on it; RUN_HELD nobody is to go on with it yet */
+/** Claims the run. @throws CLAIM_TAKEN another worker has it; RUN_HELD it is held until a person releases it */
 export async function claimForResume(
   env: EngineEnvironment,
   run: RunRow,
@@ -36,7 +36,7 @@ export async function claimForResume(
   throw refusalOf(run.runId, reply.owner, reply.remainingMs);
 }
 
-/** A claimed run, and how it is to go on. */
+/** A claimed run, and how to go on with it. */
 export interface RunnerRequest {
   readonly env: EngineEnvironment;
   readonly run: RunRow;
@@ -45,11 +45,11 @@ export interface RunnerRequest {
   readonly graph: Graph;
   readonly feed: RunFeed;
   readonly options: ResumeOptions;
-  /** The run's state, where the caller has it. */
+  /** The run's state, if the caller has it. */
   readonly loaded?: LoadedState;
 }
 
-/** Loads a claimed run and makes the runner that will advance it. */
+/** Loads a claimed run and makes the runner that advances it. */
 export async function prepareRunner(request: RunnerRequest): Promise<Runner> {
   const keeper = new ClaimKeeper(request.env, request.claim, request.claimedAt);
   try {
@@ -62,7 +62,7 @@ export async function prepareRunner(request: RunnerRequest): Promise<Runner> {
 
 async function openRunner(request: RunnerRequest, keeper: ClaimKeeper): Promise<Runner> {
   const { env, run, claim, graph, feed, options } = request;
-  // Whose state is at hand was started just now, and says in its start where it came from.
+  // If the state is given, the run was started just now, and its start records where it came from.
   const origin = request.loaded === undefined ? originOf(env, options.traceparent) : {};
   const loaded = request.loaded ?? (await loadState(env.store, env.blobs, run));
   const secrets = await requireSecrets(env.secrets, loaded.root.secrets);
@@ -73,7 +73,7 @@ async function openRunner(request: RunnerRequest, keeper: ClaimKeeper): Promise<
   return runner;
 }
 
-/** Whether a resume has nothing to do. */
+/** Whether there is nothing for a resume to do. */
 export function hasEnded({ status }: Pick<RunTree, 'status'>, { retryFailed = true }: ResumeOptions): boolean {
   return status === 'completed' || status === 'cancelled' || (status === 'failed' && !retryFailed);
 }

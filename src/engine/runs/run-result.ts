@@ -1,4 +1,4 @@
-/** Where a run stands, as its starter sees it. */
+/** Where a run stands, in the form returned to callers. */
 import { CairnError, errorTable, type ErrorCode, type ErrorData } from '../../errors.ts';
 import type { Amounts } from '../../graph/amounts.ts';
 import type { Graph } from '../../graph/graph.ts';
@@ -7,17 +7,17 @@ import type { RunTree } from '../../state/tree.ts';
 import type { OpenQuestion, RunResult } from '../api.ts';
 import { type FrameRun, rootFrameRun } from '../run/frame-run.ts';
 
-/** The root frame of a tree that nobody advances. */
+/** The root frame of a tree that is not being advanced. */
 export function restingFrame(root: RunTree, graph: Graph): FrameRun {
   return rootFrameRun(graph, root.frame);
 }
 
 const nothing: Amounts = Object.freeze({});
 
-/** The frames of results whose state has not been asked for yet. */
+/** For each result, the frame from which its state is made on first access. */
 const frames = new WeakMap<object, FrameRun>();
 
-/** One getter for all results: with a getter of its own V8 would keep each result's whole run until the next full collection. */
+/** One getter shared by all results. With getters of their own, V8 would keep each result's whole run until the next full collection. */
 const stateWhenAsked: PropertyDescriptor = {
   enumerable: true,
   configurable: true,
@@ -28,7 +28,7 @@ const stateWhenAsked: PropertyDescriptor = {
   },
 };
 
-/** The result of a run whose tree is at rest. The state is read from the tree when asked for, and frozen. */
+/** The result of a run that has ended or paused. Its state is read on first access, and frozen. */
 export function resultOf(runId: string, seq: number, root: RunTree, frameRun: FrameRun): RunResult {
   const graphId = frameRun.graph.id;
   const error = root.status === 'failed' ? failureOf(root) : undefined;
@@ -52,7 +52,7 @@ function failedNodes(root: RunTree): readonly string[] {
   return Object.keys(nodes).filter((id) => nodes[id]?.status === 'failed');
 }
 
-/** The first failure that nothing handled; what a node threw is wrapped once. */
+/** The first unhandled failure. What a node threw is wrapped once. */
 function failureOf(root: RunTree): CairnError {
   const [node, cause] = Object.entries(root.failures ?? {})[0] ?? ['?', new Error('unknown')];
   const { code, message, data } = cause as Error & { code?: unknown; data?: unknown };
@@ -68,7 +68,7 @@ function failureOf(root: RunTree): CairnError {
   );
 }
 
-/** What the innermost cause that Cairn knows says to do; stored errors keep their values only. */
+/** What to do according to the innermost error of Cairn among the causes. Stored errors keep only their values. */
 function wayOutOf(cause: unknown): { readonly wayOut?: string } {
   if (!(cause instanceof Error)) return {};
   const inner = wayOutOf(cause.cause);

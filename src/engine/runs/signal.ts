@@ -1,4 +1,4 @@
-/** Posting a signal: durable before it is acknowledged, kept if nothing waits for it yet (W5, O1). */
+/** Posts a signal. It is durable before it is acknowledged, and kept if nothing waits for it yet (W5, O1). */
 import { CairnError } from '../../errors.ts';
 import { postSealed } from '../../history/stored/messages.ts';
 import { encodeValue } from '../../state/values/codec.ts';
@@ -10,7 +10,7 @@ import { requireRun } from './require-run.ts';
 
 const encoder = new TextEncoder();
 
-/** @throws RUN_NOT_FOUND, RUN_FINISHED it has completed or was cancelled, ID_INVALID, VALUE_UNSTORABLE, FILE_NOT_FOUND */
+/** @throws RUN_NOT_FOUND, RUN_FINISHED the run has completed or was cancelled, ID_INVALID, VALUE_UNSTORABLE, FILE_NOT_FOUND */
 export async function postSignal(
   env: EngineEnvironment,
   runId: string,
@@ -22,7 +22,7 @@ export async function postSignal(
   checkId('signal name', name, limits.idBytes);
   checkId('signal id', id, limits.idBytes);
   const { status } = await requireRun(env, runId);
-  // A failed run may be resumed, and finds its signals then.
+  // A failed run may be resumed and then finds its signals.
   if (status === 'completed' || status === 'cancelled') throw new CairnError('RUN_FINISHED', { runId, status });
   const admitted = admitGiven(env, value, ['signal'], 'the signal');
   await takeFiles(env, admitted.value, 'the signal');

@@ -1,4 +1,4 @@
-/** What the `start` and `resume` parts of a change say of where they come from: the library's version, and the trace they belong to. */
+/** What `start` and `resume` record about their origin: the library's version, and the trace they belong to. */
 import { CairnError } from '../../errors.ts';
 import { decodeOrNothing } from '../../history/stored/chain.ts';
 import type { RunRow } from '../../ports/store.ts';
@@ -11,7 +11,7 @@ export interface Origin {
 
 const form = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/u;
 
-/** @param given - W3C trace context; default: that of the caller, as far as the telemetry knows it. @throws CONFIG_INVALID it is none */
+/** @param given - W3C trace context; default: the caller's according to the telemetry. @throws CONFIG_INVALID it is malformed */
 export function originOf({ version, telemetry }: EngineEnvironment, given: string | undefined): Origin {
   if (given !== undefined && !form.test(given))
     throw new CairnError('CONFIG_INVALID', {
@@ -31,7 +31,10 @@ function callersTrace(telemetry: EngineEnvironment['telemetry']): string | undef
   }
 }
 
-/** The trace that a span of a run belongs to: the caller's, else the one under which it was started. Undefined: none, or its start is gone. */
+/**
+ * The trace that a span of a run belongs to: the caller's, else the one under which the run was started. Undefined if there is none, or the
+ * start was pruned.
+ */
 export async function parentTrace(
   env: EngineEnvironment,
   run: RunRow,

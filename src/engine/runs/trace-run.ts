@@ -1,4 +1,4 @@
-/** Tells a telemetry what becomes of a run while it is advanced here, from the same events that everybody can listen to. */
+/** Reports to telemetry what happens to a run while it is advanced here, using the same events as other listeners. */
 import type { Graph } from '../../graph/graph.ts';
 import type { RunRow } from '../../ports/store.ts';
 import type { SpanParts, TraceSpan } from '../../graph/contracts/trace-contract.ts';
@@ -8,7 +8,7 @@ import type { RunFeed, RunTracer } from '../run/run-feed.ts';
 import type { RunSecrets } from '../run/run-secrets.ts';
 import { AttemptTrace, quietly } from './attempt-trace.ts';
 
-/** @param parent - the W3C traceparent that the run's span belongs to */
+/** @param parent - W3C traceparent of the span that contains the run's span */
 export function traceRun(
   telemetry: Telemetry,
   feed: RunFeed,
@@ -29,7 +29,7 @@ class RunTrace implements RunTracer {
   readonly #telemetry: Telemetry;
   readonly #about: Attributes;
   readonly #run: Span | undefined;
-  /** Attempts that are open, by node path. */
+  /** Open attempts by node path. */
   readonly #attempts = new Map<string, AttemptTrace>();
 
   constructor(telemetry: Telemetry, about: Attributes, parent: string | undefined) {
@@ -43,7 +43,7 @@ class RunTrace implements RunTracer {
     quietly(() => this.#telemetry.count(name, 1, about));
   }
 
-  /** An attempt lasts until it has settled or is put off to be tried again; one that waits, until the run rests. */
+  /** Applies an event. An attempt lasts until it settles or is delayed for a retry. One that waits lasts until the run ends or pauses. */
   take({ type, node, detail }: LiveEvent): void {
     const path = node.join('/');
     if (type === 'started') {
@@ -70,7 +70,7 @@ class RunTrace implements RunTracer {
     return attempt?.begin(name, parts, secrets, attempt.span);
   }
 
-  /** The attempt whose child run the node belongs to; of the run itself, the run. */
+  /** The span around a node: that of the attempt whose child run it is in, or the run's own. */
   #spanAround(node: readonly string[]): Span | undefined {
     for (let length = node.length - 1; length > 0; length -= 1) {
       const around = this.#attempts.get(node.slice(0, length).join('/'));

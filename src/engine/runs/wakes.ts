@@ -1,13 +1,13 @@
-/** Lets paused runs go on in the process that holds their engine, when what they waited for has come (W5). */
+/** Resumes paused runs in the process that has their engine, when what they waited for has come (W5). */
 import type { Clock } from '../../ports/clock.ts';
 import type { RunTree } from '../../state/tree.ts';
 
-/** A timer counts the time that a process runs, a due time is by the wall clock: after a machine has slept they differ. */
+/** The longest timer, in ms. Timers count running time, but due times are wall-clock times; after a machine has slept they differ. */
 const longestTimerMs = 60_000;
-/** Runs whose due times are kept in memory. Those beyond are left to workers and to whoever resumes them. */
+/** The most runs whose due times are kept in memory. Others are left to workers and to whoever resumes them. */
 const runsMax = 10_000;
 
-/** The due times of runs that paused here, and one timer for the soonest. */
+/** The due times of runs that paused here, with one timer for the soonest. */
 export class Wakes {
   readonly #clock: Clock;
   readonly #goOn: (runId: string) => Promise<unknown>;
@@ -15,13 +15,13 @@ export class Wakes {
   #cancel: (() => void) | undefined;
   #isClosed = false;
 
-  /** @param goOn - takes a run up if it can go on. What it throws is told to whoever resumes the run. */
+  /** @param goOn - resumes a run if it can go on. Its errors are left for whoever resumes the run later */
   constructor(clock: Clock, goOn: (runId: string) => Promise<unknown>) {
     this.#clock = clock;
     this.#goOn = goOn;
   }
 
-  /** Of a run that has come to rest here: it is woken when the first of its due times comes. */
+  /** Call when a run has ended or paused here. It is resumed at the first of its due times. */
   rested(runId: string, { status, waits }: Pick<RunTree, 'status' | 'waits'>): void {
     const dueTimes = Object.values(waits).flatMap(({ dueAt }) => dueAt ?? []);
     if (status !== 'paused' || dueTimes.length === 0 || this.#dueTimes.size >= runsMax) this.#dueTimes.delete(runId);
@@ -29,7 +29,10 @@ export class Wakes {
     this.#arm();
   }
 
-  /** Something came for a run that nobody advances here. Whoever posted it may resume the run himself first. */
+  /**
+   * Call when a message came for a run that nobody advances here. It is resumed a little later, because whoever posted the message may
+   * resume it first.
+   */
   posted(runId: string): void {
     this.#clock.defer(() => this.#wake(runId));
   }

@@ -1,4 +1,7 @@
-/** A run at a checkpoint as one value: its state, what came of its nodes, and where it goes on. Every dialect has the same (C9). */
+/**
+ * Describes a run at a checkpoint as one value: its state, the results of its nodes, and where it goes on. It is the same for every dialect
+ * (C9).
+ */
 import { END, START, type Graph } from '../../graph/graph.ts';
 import { readHistory, readOwner } from '../../history/load/lineage.ts';
 import { loadState } from '../../history/load/load.ts';
@@ -13,13 +16,13 @@ import type { EngineEnvironment } from '../run/run-core.ts';
 import { progressOf } from './progress-of.ts';
 import { restingFrame } from './run-result.ts';
 
-/** Edges that are parallel are told apart by a number behind the target's id. */
+/** The target in an edge's key. Keys of parallel edges have a number after the target's id. */
 const targetOf = (fired: string): string => fired.replace(/#\d+$/u, '');
 
-/** The start and the end of a graph are nobody's nodes. */
+/** Whether a node was written by the author; START and END were not. */
 const isAuthored = ([id]: readonly [string, unknown]): boolean => id !== START && id !== END;
 
-/** @param graph - tells what was passed by; undefined: only what said so itself is known */
+/** @param graph - needed to know which nodes were skipped by routing; undefined: only recorded skips are known */
 export function positionsOf(root: RunTree, graph: Graph | undefined): Positions {
   const { nodes } = root.frame;
   const authored = Object.entries(nodes).filter(isAuthored);
@@ -39,7 +42,7 @@ export function positionsOf(root: RunTree, graph: Graph | undefined): Positions 
   };
 }
 
-/** What came of a node. @param id - of one that completed */
+/** The result of a node. @param id - id of a node that completed */
 export function resultOfNode(
   graph: Graph | undefined,
   id: string,
@@ -50,20 +53,23 @@ export function resultOfNode(
   return { effectClass, output, durationMs: durationMs ?? 0 };
 }
 
-/** The node that a checkpoint was made for: what settled stands before what begins because of it. Undefined: it tells of the run as a whole. */
+/**
+ * The node that a checkpoint was made for. What settled counts before what starts because of it. Undefined if it is about the run as a
+ * whole.
+ */
 export function nodeOf(change: Change): string | undefined {
   const named = change.filter(({ node }) => node !== undefined);
   return (named.findLast(({ kind }) => kind === 'settle') ?? named.at(-1))?.node?.[0];
 }
 
-/** How long visits took that a checkpoint settled, ms by id of a node of the run's own graph. */
+/** The durations of visits that a checkpoint settled, in ms, by id of a node in the run's own graph. */
 export function durationsOf(change: Change): readonly (readonly [id: string, durationMs: number])[] {
   return change.flatMap(({ kind, node, durationMs }) =>
     kind === 'settle' && node?.length === 1 ? [[node[0] ?? '', durationMs ?? 0] as const] : [],
   );
 }
 
-/** Reads the whole history up to there, for the times that nodes took. @throws what {@link loadState} throws */
+/** Describes a run. It reads the whole history up to there, for the durations. @throws what {@link loadState} throws */
 export async function readWholeCheckpoint(
   { store, blobs }: EngineEnvironment,
   run: RunRow,

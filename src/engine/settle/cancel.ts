@@ -1,4 +1,4 @@
-/** Cancelling one activation whose result is no longer needed (G3 `cancelRest`, E7). */
+/** Cancels an activation whose result is no longer needed (G3 `cancelRest`, E7). */
 import { CairnError } from '../../errors.ts';
 import type { GraphNode } from '../../graph/graph.ts';
 import { Activation, type FrameRun } from '../run/frame-run.ts';
@@ -22,12 +22,12 @@ export function startPlanned(core: RunCore, frameRun: FrameRun, { start, loops, 
     cancelActivation(core, frameRun, index);
 }
 
-/** Aborts an activation that may run or runs; it settles as cancelled, firing nothing, when its attempt has ended. */
+/** Aborts an activation. It settles as cancelled, firing nothing, when its attempt has ended. */
 export function cancelActivation(core: RunCore, frameRun: FrameRun, index: number): void {
   const activation = frameRun.activations.get(index) ?? takeUnprepared(core, frameRun, index);
   if (activation === undefined || activation.isCancelled) return;
   activation.isCancelled = true;
-  // Effects that it called for and that have not begun do not begin.
+  // Effects that it has called but that have not started will not start.
   activation.isStopped = true;
   activation.abort(new CairnError('NODE_CANCELLED', { node: activation.node.id }));
   stopChildren(core, activation);
@@ -35,7 +35,10 @@ export function cancelActivation(core: RunCore, frameRun: FrameRun, index: numbe
   core.loop.requestTurn();
 }
 
-/** One that is open and has not been prepared: it only gets its record. A plan built anew names such ones too, out of any queue. */
+/**
+ * Takes an open activation out of the queue that was not prepared yet; it only gets its record. A rebuilt plan may list such activations
+ * without their being in any queue.
+ */
 function takeUnprepared(core: RunCore, frameRun: FrameRun, index: number): Activation | undefined {
   const at = core.agenda.queue.findIndex((queued) => queued.frameRun === frameRun && queued.start.node === index);
   const [queued] = at < 0 ? [] : core.agenda.queue.splice(at, 1);

@@ -1,4 +1,7 @@
-/** Effects below an activation that have begun and have no result: before it settles they end, or somebody judges them (P2, X3). */
+/**
+ * Handles effects below an activation that have started and have no result. Before the activation settles, they end, or somebody judges
+ * them (P2, X3).
+ */
 import { CairnError } from '../../errors.ts';
 import type { Activation, FrameRun } from '../run/frame-run.ts';
 import { isEffect } from '../run/effect.ts';
@@ -8,8 +11,8 @@ import { openDoubt } from '../waits/open-wait.ts';
 import type { RunCore } from '../run/run-core.ts';
 
 /**
- * The function of an attempt is over, and calls nothing more. While an effect that it called for has not ended, that is waited for, and
- * `again` is called in a later turn. Its child runs stop. Says whether it must wait.
+ * Ends the function of an attempt: it makes no more calls, and its child runs stop. While an effect that it started is running, the attempt
+ * is held, and `again` is called in a later turn. @returns whether it is held
  */
 export function holdAttempt(core: RunCore, activation: Activation, again: () => void): boolean {
   activation.isEnding = true;
@@ -18,14 +21,14 @@ export function holdAttempt(core: RunCore, activation: Activation, again: () => 
   return true;
 }
 
-/** Looks again at what is held: once a turn, since that is when effects have ended. */
+/** Checks held attempts again, once in each turn, since effects end between turns. */
 export function takeHolds(core: RunCore): void {
   const holds = [...core.agenda.holds];
   core.agenda.holds.clear();
   for (const [activation, again] of holds) if (activation.phase === 'running') again();
 }
 
-/** Stops the child runs of an activation whose function goes on: it is told that they have failed, once the effects in them have ended. */
+/** Stops the child runs of an activation whose function goes on. It is told that they failed once the effects in them have ended. */
 export function stopChildren(core: RunCore, activation: Activation): void {
   stopFrames(core, activation);
   const failure = new CairnError('NODE_CANCELLED', { node: activation.path.join('/') });
@@ -36,12 +39,12 @@ export function stopChildren(core: RunCore, activation: Activation): void {
   }
 }
 
-/** Stops what runs below an activation, but for effects: they are told to stop, and end by themselves. Says whether there are any. */
+/** Stops everything below an activation except effects, which are asked to stop and end by themselves. @returns whether there are any */
 function stopBelow(core: RunCore, activation: Activation): boolean {
   return stopFrames(core, activation) || activation.effectSteps.size > 0;
 }
 
-/** Says whether an effect in a child run has not ended. */
+/** @returns whether an effect in a child run has not ended */
 function stopFrames(core: RunCore, activation: Activation): boolean {
   let isHeld = false;
   if (activation.childrenInFlight === 0) return isHeld;
@@ -78,11 +81,11 @@ function holdsEffect(core: RunCore, activation: Activation): boolean {
 }
 
 /**
- * An activation that would settle while an effect below it is in doubt is left at the question whether that happened, and runs again
- * when it is answered; the answer stands for what is not called again. Says whether it is left.
+ * If an effect below an activation is in doubt, asks whether it happened before the activation settles. The activation is run again when
+ * the question is answered. The answer is used if the function does not make the call again. @returns whether it asked
  */
 export function askOpenEffects(core: RunCore, activation: Activation): boolean {
-  // Most activations have called nothing, and left nothing behind.
+  // A shortcut for the usual case: the activation made no calls and has recorded nothing.
   if (activation.ordinals === undefined && activation.generation === 1 && !activation.isResumed) return false;
   const { node, frameRun, path } = activation;
   const record = frameRun.openRecordOf(node);

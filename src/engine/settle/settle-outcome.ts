@@ -1,4 +1,4 @@
-/** Settles an activation with an outcome whose large values are put into the blob store first (C5). */
+/** Settles an activation with an outcome, after its large values were put into the blob store (C5). */
 import type { Activation } from '../run/frame-run.ts';
 import type { AdmittedOutcome } from '../admit/admit-outcome.ts';
 import { hasLargeValues, offloadOutcome } from '../admit/offload.ts';
@@ -6,7 +6,7 @@ import type { RunCore } from '../run/run-core.ts';
 import { settleCompleted } from './settle.ts';
 import type { SettleSource } from '../record/settle-record.ts';
 
-/** At once, unless there is something to put; then it resolves when that has been done. */
+/** Settles at once if there are no large values; otherwise returns a promise. */
 export function settleOutcome(
   core: RunCore,
   activation: Activation,

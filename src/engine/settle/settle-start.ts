@@ -1,10 +1,13 @@
-/** START settles when a frame is admitted: its edges are read from the input and the state's defaults. One that begins elsewhere fires none. */
+/**
+ * Settles START when a frame is created: its edges are decided by the input and the state's defaults. In a frame that begins elsewhere,
+ * START fires nothing.
+ */
 import type { GraphEdge, GraphNode } from '../../graph/graph.ts';
 import type { NodeRecord } from '../../state/tree.ts';
 import type { FrameRun } from '../run/frame-run.ts';
 import { routeEdges } from '../plan/route.ts';
 
-/** @throws CONDITION_FAILED, ROUTE_UNKNOWN a condition on an edge out of START failed */
+/** @throws CONDITION_FAILED, ROUTE_UNKNOWN a condition on an edge from START failed */
 export function settleStart(frameRun: FrameRun): void {
   const { frame, graph, plan } = frameRun;
   const node = graph.nodes[0] as GraphNode;

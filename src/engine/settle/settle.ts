@@ -28,10 +28,10 @@ import {
   type SettleSource,
 } from '../record/settle-record.ts';
 
-/** Where a policy makes no checkpoint, the delta joins the next one (C10), but not without end. */
+/** If the policy makes no checkpoint, the delta joins the next one (C10), up to this size in bytes. */
 const deltaBytesMax = 1024 * 1024;
 
-/** Hash of an activation's input: its definition and the channels it read, as it saw them. */
+/** Hash of an activation's input: its definition, and the channels that it read with the values it saw. */
 export function inputHashOf(activation: Activation): ActivationInput {
   const { node, view } = activation;
   const versions = view.versions(node.reads);
@@ -40,7 +40,7 @@ export function inputHashOf(activation: Activation): ActivationInput {
   return { hash, reads: node.reads === undefined ? versions.map(([channel]) => channel) : undefined };
 }
 
-/** An attempt ended well. */
+/** Settles an attempt that ended well. */
 export function settleCompleted(
   core: RunCore,
   activation: Activation,
@@ -48,7 +48,7 @@ export function settleCompleted(
   source: SettleSource = {},
 ): void {
   const { frame } = activation.frameRun;
-  // What a fork was given stands in for all that had begun.
+  // An outcome given to a fork replaces everything that was started.
   if (source.by !== 'fork' && askOpenEffects(core, activation)) return;
   if (core.draft.unsealed.size > 0) sealViews(core, activation);
   if (outcome.updates !== undefined) {
@@ -76,7 +76,10 @@ export function settleCompleted(
   finish(core, activation, { status: 'completed', fired, outcome, source });
 }
 
-/** An attempt failed for good: an edge takes it, or `onFailure` decides (G8). `kept`: the outcome whose reducer or condition failed; a retry goes on from it (G6). */
+/**
+ * Settles an attempt that has failed for good. An edge handles the failure, or `onFailure` decides (G8). `kept`: the outcome whose reducer
+ * or condition failed, with which a retry continues (G6).
+ */
 export function settleFailed(
   core: RunCore,
   activation: Activation,
@@ -106,7 +109,7 @@ export function settleFailed(
   });
 }
 
-/** A conflict fails the run whatever `onFailure` says (E5). */
+/** Whether the error makes the run fail whatever `onFailure` says, as a write conflict does (E5). */
 function isFatal(error: unknown): boolean {
   return CairnError.is(error, 'STATE_WRITE_CONFLICT');
 }
@@ -158,7 +161,7 @@ function findConflict(activation: Activation, outcome: AdmittedOutcome): Conflic
   return undefined;
 }
 
-/** Whether two channel paths name the same place, or one a part of the other. */
+/** Whether two channel paths are the same place, or one is inside of the other. */
 function overlaps(a: string, b: string): boolean {
   return a === b || a.startsWith(`${b}.`) || b.startsWith(`${a}.`);
 }
@@ -228,13 +231,13 @@ export function advancePlan(
   if (frameRun.plan.isDone || frameRun.hasFailed) frameRun.onEnd?.();
 }
 
-/** A failure that nothing handled: the frame starts nothing more and ends when its running siblings have. */
+/** Handles an unhandled failure: the frame starts nothing more, and ends when its running activations have ended. */
 function failFrame(core: RunCore, activation: Activation, error: Admitted): void {
   const { frameRun } = activation;
   if (!frameRun.hasFailed) frameRun.failure = error.value;
   frameRun.hasFailed = true;
   if (frameRun !== core.rootFrame) {
-    // A resume that comes before the parent was told tells it, and does not try again (W6).
+    // A resume that comes before the parent was told reports the failure, and does not retry it (W6).
     frameRun.frame.setField('failure', [], activation.node.id, JSON.stringify(activation.node.id));
     return frameRun.onEnd?.();
   }
@@ -242,7 +245,7 @@ function failFrame(core: RunCore, activation: Activation, error: Admitted): void
   core.standing.stop('failing');
 }
 
-/** An attempt whose result is no longer needed: it settles and fires nothing (G3 `cancelRest`). */
+/** Settles an attempt whose result is no longer needed. It fires nothing (G3 `cancelRest`). */
 export function settleCancelled(core: RunCore, activation: Activation): void {
   const error = new CairnError('NODE_CANCELLED', { node: activation.path.join('/') });
   activation.withdraw?.();
@@ -274,7 +277,7 @@ function settlePart(
     json += `,"${name}":${JSON.stringify(amounts)}`;
   if (reads !== undefined && reads.length > 0) json += `,"reads":${JSON.stringify(reads)}`;
   const durationMs = Math.max(0, core.env.clock.now() - activation.startedAt);
-  // What goes without saying is left out of what is written most often: that a pure node took no time.
+  // In the most frequent record the usual case is left out: that a pure node took no time.
   const isTold = activation.startedAt > 0 && (durationMs > 0 || node.effect !== 'pure');
   if (isTold) json += `,"durationMs":${durationMs}`;
   if (by !== undefined) json += `,"by":${JSON.stringify(by)}`;

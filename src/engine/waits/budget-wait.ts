@@ -1,4 +1,4 @@
-/** The question about a budget that is spent: whether there is more, and how much (Q5). */
+/** Asks the question about a spent budget: whether to raise it, and by how much (Q5). */
 import type { WaitRecord } from '../../state/tree.ts';
 import { budgetName, type MetBudget } from '../record/budget.ts';
 import { openRecord } from '../record/open-record.ts';
@@ -7,7 +7,7 @@ import type { RunCore } from '../run/run-core.ts';
 import { showWait } from './open-wait.ts';
 import { waitIdOf } from './wait.ts';
 
-/** Asks, unless it is asked already. Whoever meets the budget meanwhile waits for the same answer. */
+/** Asks the question, unless it is open already. Everything that meets the budget meanwhile waits for the same answer. */
 export function askForBudget(core: RunCore, activation: Activation, stepKey: string | undefined, met: MetBudget): void {
   const { of, unit } = met;
   const place = of.join('\0');
@@ -16,12 +16,12 @@ export function askForBudget(core: RunCore, activation: Activation, stepKey: str
   );
   if (open !== undefined) return showWait(core, activation, ...open);
   keepVisit(activation, of);
-  // The same budget may be spent again: each time is a question of its own.
+  // The same budget may be spent again, so each question gets an id of its own.
   const waitId = waitIdOf(core.runId, [...of, unit], `budget:${core.nextSeq}`);
   showWait(core, activation, waitId, questionOf(activation, stepKey, met));
 }
 
-/** What a person says about the budget of a visit is written into its record. */
+/** Creates the visit's record, because an answer about a visit's budget is written to it. */
 function keepVisit(activation: Activation, of: readonly string[]): void {
   const { frameRun, node, path } = activation;
   if (of.length !== path.length || frameRun.openRecordOf(node) !== undefined) return;

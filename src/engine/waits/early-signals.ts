@@ -1,18 +1,24 @@
-/** Signals that came before they were asked for: kept in the run's own tree, so forks have them, and no worker is called for them again (W5). */
+/**
+ * Signals that came before they were waited for. They are kept in the run's tree, so forks have them and no worker is woken for them again
+ * (W5).
+ */
 import { encodeValue, type Admitted } from '../../state/values/codec.ts';
 import type { FrameRun } from '../run/frame-run.ts';
 import type { RunCore } from '../run/run-core.ts';
 import type { KeptSignal } from '../../state/tree.ts';
 import type { MessageBody } from './wait.ts';
 
-/** A signal of the run is for any of its frames; one that a parent sent to a child run, for that and the child runs in it. */
+/**
+ * Where kept signals are. A signal of the run may be taken by any of its frames; one sent to a child run, by that and the child runs in it.
+ */
 function signalsOf(core: RunCore, { parent, frame }: FrameRun): Readonly<Record<string, KeptSignal>> {
   return (parent === undefined ? core.root.signals : frame.tree.signals) ?? {};
 }
 
 /**
+ * Keeps a signal.
  * @param to - the run's own frame, or that of the child run it was sent to
- * @param form - of the value, as it is written
+ * @param form - the stored form of its value
  */
 export function keepSignal(core: RunCore, to: FrameRun, id: string, body: MessageBody, form: unknown): void {
   const json = encodeValue({ ...body, value: form });
@@ -21,14 +27,14 @@ export function keepSignal(core: RunCore, to: FrameRun, id: string, body: Messag
   core.draft.mustCommit = true;
 }
 
-/** A signal that was kept, and where. */
+/** A kept signal, and the frame that it is kept in. */
 interface FoundSignal {
   readonly to: FrameRun;
   readonly id: string;
   readonly body: KeptSignal;
 }
 
-/** The oldest of a name: of the nearest frame that has one. */
+/** The oldest kept signal of a name, in the nearest frame that has one. */
 export function earlySignalOf(core: RunCore, frameRun: FrameRun, name: string): FoundSignal | undefined {
   for (let to: FrameRun | undefined = frameRun; to !== undefined; to = to.parent) {
     const found = Object.entries(signalsOf(core, to)).find(([, body]) => body.signal === name);
@@ -37,7 +43,10 @@ export function earlySignalOf(core: RunCore, frameRun: FrameRun, name: string): 
   return undefined;
 }
 
-/** The oldest of a name, if there is one. To admit it may take a moment, in which another call may take it: `take` says whether it is there still. */
+/**
+ * Finds the oldest kept signal of a name. Validating it may take a moment in which another call takes it; `take` returns whether it was
+ * still there.
+ */
 export async function findEarlySignal(
   core: RunCore,
   frameRun: FrameRun,

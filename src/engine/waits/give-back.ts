@@ -1,4 +1,7 @@
-/** Gives what is recorded of a call back to its function, overlapping calls in the order in which they ended (X4.13). */
+/**
+ * Returns a call's recorded result to its function. Results of overlapping calls are returned in the order in which the calls ended
+ * (X4.13).
+ */
 import type { NodeRecord, StepRecord } from '../../state/tree.ts';
 import { deepFreeze } from '../../state/values/freeze.ts';
 import { endOrders } from '../record/end-order.ts';
@@ -9,7 +12,10 @@ import { never } from '../run/guard-call.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { endCall } from './leave.ts';
 
-/** Resolves when it is the turn of a call that has ended; of one that overlapped no other that is at once. Parts of a node's work go on by themselves. */
+/**
+ * Resolves when it is the turn of a call that has ended; at once if it overlapped no other. Parts of a node's work do not wait for each
+ * other.
+ */
 export async function inTurn(core: RunCore, activation: Activation, order: number | undefined): Promise<void> {
   if (order === undefined) return;
   const { generation } = activation;
@@ -23,7 +29,7 @@ function orderOf({ env }: RunCore, { frameRun, node }: Activation): CallOrder {
   return new CallOrder(record === undefined ? [] : endOrders(record), env.clock);
 }
 
-/** The end of a call, as it is recorded. @param isPart - one of several parts of the work called: see `NodeContext.part` */
+/** Returns the recorded end of a call. @param isPart - whether one of several parts of the work made the call: see `NodeContext.part` */
 export async function giveBack(
   core: RunCore,
   activation: Activation,

@@ -1,25 +1,28 @@
-/** Leaving a function at a wait. When the wait is closed it goes on if it still runs, as other calls of it are open; else it runs again from its top (X4, W4). */
+/**
+ * Handles a function that stops at a wait. When the wait is closed, the function continues if it is still running because of other open
+ * calls; otherwise it is run again from its top (X4, W4).
+ */
 import { CairnError } from '../../errors.ts';
 import type { Activation, FrameRun } from '../run/frame-run.ts';
 import type { RunCore } from '../run/run-core.ts';
 
-/** Whether the function only waits for its children, or for waits beside them: then it does no work of its own. */
+/** Updates whether an activation counts as working. It does not if its function only waits for its children or for waits. */
 export function updateBusy(core: RunCore, activation: Activation): void {
   if (activation.phase !== 'running') return;
   const { childrenAwaited, childrenInFlight, openWaits } = activation;
   const onlyWaits = childrenAwaited > 0 || (openWaits > 0 && childrenInFlight > 0);
   core.agenda.setBusy(activation, !onlyWaits || !hasNoWork(activation));
-  // Its place is free for what is queued: its own children first of all.
+  // A place is free now for what is queued, such as its own children.
   if (!activation.isBusy) core.loop.requestTurn();
 }
 
-/** A call is given back to the function, or left at a wait: the function may have nothing to do now but wait itself. */
+/** Call when a call has returned or stopped at a wait. The function may have nothing to do now but wait. */
 export function endCall(core: RunCore, activation: Activation): void {
   activation.stepsInFlight -= 1;
   goesOn(core, activation);
 }
 
-/** Until the function has gone on from what it was given back, it is at work; then it is left, if nothing of it will be resolved in this attempt. */
+/** Lets the function continue with what it was given. Then, if nothing of it can be resolved in this attempt, it is left. */
 export function goesOn(core: RunCore, activation: Activation): void {
   if (activation.openWaits + activation.childrenInFlight === 0) return updateBusy(core, activation);
   const { generation } = activation;
@@ -39,7 +42,7 @@ function hasNoWork({ stepsInFlight, givenBack }: Activation): boolean {
   return stepsInFlight + givenBack === 0;
 }
 
-/** Leaves the function where it stands; whatever closes its wait wakes it. */
+/** Leaves the function where it is. Whatever closes its wait runs it again. */
 export function leave(core: RunCore, activation: Activation): void {
   activation.phase = 'left';
   activation.cancelTimer?.();
@@ -53,13 +56,13 @@ export function leave(core: RunCore, activation: Activation): void {
   core.agenda.setBusy(activation, false);
   if (activation.frameRun.hasFailed) activation.frameRun.onEnd?.();
   tellWaiting(core, activation.frameRun);
-  // It was told to end, and asked something instead: nobody is to wait for that.
+  // The function was asked to end and asked a question instead. Nobody is to wait for that.
   if (activation.isCancelled) core.agenda.cancelled.push(activation);
 }
 
-/** Tells who started a child run that it does nothing but wait now, and so on up. */
+/** Tells whoever started a child run that it only waits now, and so on outwards. */
 export function tellWaiting(core: RunCore, frameRun: FrameRun): void {
-  // Whether something is at work is a search, and mostly nobody asks.
+  // Checking whether something is working is a search, and usually nobody listens.
   if (!isListenedTo(frameRun)) return;
   for (let frame = frameRun; frame.parent !== undefined; frame = frame.parent) {
     if (frame.plan.isDone || frame.hasFailed || isAtWork(core, frame)) return;
@@ -79,7 +82,10 @@ function isAtWork(core: RunCore, frameRun: FrameRun): boolean {
   return false;
 }
 
-/** The call of this key is left at a wait. Resolves when that is closed while the function still runs; else the function runs again from its top. */
+/**
+ * Call when the call with this key stops at a wait. Resolves if the wait is closed while the function is still running; otherwise the
+ * function is run again from its top.
+ */
 export function leaveAtWait(core: RunCore, activation: Activation, key: string): Promise<void> {
   activation.endEffect(key);
   activation.leavePart(key);
@@ -89,7 +95,10 @@ export function leaveAtWait(core: RunCore, activation: Activation, key: string):
   return closed;
 }
 
-/** The wait of a call is closed. If its function still runs, and is left at the call, it goes on from there; one that has yet to come to it finds its end recorded. */
+/**
+ * Call when the wait of a call was closed. If the function is still running and stopped at this call, it continues. If it has not made the
+ * call yet, it will find its result recorded.
+ */
 export function goOnFromWait(core: RunCore, activation: Activation, key: string): void {
   const { phase, parked, isEnding, isCancelled } = activation;
   const resolve = parked?.get(key);
@@ -101,7 +110,9 @@ export function goOnFromWait(core: RunCore, activation: Activation, key: string)
   resolve();
 }
 
-/** What a call was left at may be there now: the function goes on from it if it still runs, else runs again from its top. */
+/**
+ * Call when what a call stopped at may be there now. The function continues if it is still running; otherwise it is run again from its top.
+ */
 export function wakeLeft(core: RunCore, activation: Activation, generation: number, key: string): void {
   if (activation.generation !== generation) return;
   if (activation.phase === 'left') core.agenda.wakeUps.push(activation);

@@ -1,4 +1,4 @@
-/** Opens and closes waits: a row in the tree, a row in the index, and who waits here for it (W2, W5). */
+/** Opens and closes waits. A wait is an entry in the tree, a row in the index, and an activation that waits for it here (W2, W5). */
 import { CairnError } from '../../errors.ts';
 import type { ChangePart } from '../../history/stored/change.ts';
 import { postSealed } from '../../history/stored/messages.ts';
@@ -19,7 +19,7 @@ import type { DoubtedEffect } from '../record/effects-on-record.ts';
 
 const encoder = new TextEncoder();
 
-/** Opens a wait of an activation (or of one of its steps) and returns its id. One that is open already is only waited for. */
+/** Opens a wait of an activation or of one of its steps, and returns its id. If it is open already, the activation only waits for it. */
 export function openWait(
   core: RunCore,
   activation: Activation,
@@ -37,7 +37,7 @@ export function openWait(
   return waitId;
 }
 
-/** Writes a wait that is not open yet, and tells that it is waited for. */
+/** Writes a wait that is not open yet, and reports it as a live event. */
 export function showWait(core: RunCore, activation: Activation, waitId: string, wait: WaitRecord): void {
   if (!Object.hasOwn(core.root.waits, waitId)) {
     if (Object.keys(core.root.waits).length >= core.env.limits.openWaits) {
@@ -48,7 +48,7 @@ export function showWait(core: RunCore, activation: Activation, waitId: string, 
     core.draft.note({ kind: 'wait', node: activation.path, wait: waitId });
     core.draft.mustCommit = true;
     core.draft.holdsEffect = true;
-    // Durable before anyone sees it (W2).
+    // It must be durable before anybody sees it (W2).
     void core.loop.durable().then(() => core.loop.publishLive('waiting', activation, { waitId, wait: opened }));
   } else core.loop.publishLive('waiting', activation, { waitId, wait: core.root.waits[waitId] });
 }
@@ -57,7 +57,7 @@ function placeOf(activation: Activation, stepKey: string | undefined): string {
   return stepKey === undefined ? '' : keyAcrossSaves(activation, stepKey);
 }
 
-/** A question about an effect in doubt that is open already, in a fork under its original's id. */
+/** The open question about the same effect in doubt, if there is one. In a fork it has the original's id. */
 function openDoubtOf(core: RunCore, wait: WaitRecord, stepKey: string | undefined): string | undefined {
   if (wait.kind !== 'doubt') return undefined;
   const place = wait.node.join('\0');
@@ -66,7 +66,7 @@ function openDoubtOf(core: RunCore, wait: WaitRecord, stepKey: string | undefine
   )?.[0];
 }
 
-/** Asks whether an effect below an activation happened, as nobody else will; if that is asked already, only waits for the answer. */
+/** Asks whether an effect below an activation happened. If that was asked already, only waits for the answer. */
 export function openDoubt(core: RunCore, activation: Activation, effect: DoubtedEffect): void {
   const { step, intent } = effect;
   const wait = doubtWait(effect);
@@ -74,7 +74,7 @@ export function openDoubt(core: RunCore, activation: Activation, effect: Doubted
   openWait(core, activation, step, wait, waitId);
 }
 
-/** Whether an activation that is tried again later waits for that already: it was opened before a crash. */
+/** Whether a delayed activation's wait is open already, from before a crash. */
 export function isRetryOpen(core: RunCore, { node, name }: WaitRecord): boolean {
   const place = node.join('\0');
   return Object.values(core.root.waits).some(
@@ -82,7 +82,10 @@ export function isRetryOpen(core: RunCore, { node, name }: WaitRecord): boolean 
   );
 }
 
-/** A due time that is near is held here; a distant one fires here if the run is still at work, and is a row for whoever comes next. */
+/**
+ * Arms a due time: with a timer that keeps the run from pausing if it is near; otherwise with one that fires only if the run is still being
+ * advanced. The row in the index serves whoever comes later.
+ */
 export function armDueTime(core: RunCore, waitId: string): void {
   const dueAt = core.root.waits[waitId]?.dueAt;
   if (dueAt === undefined || core.agenda.armedWaits.has(waitId)) return;
@@ -97,13 +100,13 @@ export function armDueTime(core: RunCore, waitId: string): void {
   });
 }
 
-/** An effect may come to be in doubt again: each time is a question of its own, told apart by the attempt's deadline. */
+/** The distinguishing part of a wait's id. An effect may be in doubt several times, so the attempt's deadline tells the questions apart. */
 function nameInId({ kind, name, metadata }: WaitRecord): string {
   if (kind !== 'doubt') return `${kind}:${name}`;
   return `${kind}:${name}:${String((metadata as { readonly deadlineAt?: number }).deadlineAt)}`;
 }
 
-/** What happens to a wait whose time has come: a timer ends; for a question, time answers, if nobody was first (O1). */
+/** Handles a due wait. A timer ends; a question is answered by its deadline, unless somebody answered first (O1). */
 export function fireDueWait(core: RunCore, waitId: string): void {
   const wait = core.root.waits[waitId] as WaitRecord;
   if (wait.kind === 'timer' || wait.kind === 'retry') return closeWait(core, waitId, { by: 'timer' });
@@ -115,7 +118,7 @@ export function fireDueWait(core: RunCore, waitId: string): void {
   postSealed(store, { tenant, runId: core.runId, kind: 'answer', name: waitId, body, at: clock.now() })
     .then(async ({ status }) => {
       await core.loop.readMessages();
-      // The store had not heard of the wait yet: its commit is on the way, or sent again.
+      // The store does not know the wait yet: its commit is on the way or being sent again.
       if (status === 'closed') fireLater(core, waitId);
     })
     .catch((error: unknown) => core.loop.fail(error))
@@ -131,16 +134,16 @@ function fireLater(core: RunCore, waitId: string): void {
   });
 }
 
-/** A question that time ended without a default answer fails the call that asked it. */
+/** The error for a question that reached its deadline without a default answer. The call that asked fails with it. */
 export function timeoutOf(wait: WaitRecord): CairnError {
   const timeoutMs = (wait.dueAt ?? 0) - (wait.openedAt ?? 0);
   return new CairnError('NODE_TIMED_OUT', { node: wait.node.join('/'), timeoutMs });
 }
 
-/** What ended a wait, and who or what did. */
+/** What ended a wait, and who did. */
 export interface Closing {
   readonly output?: unknown;
-  /** Its encoding, if that is present already. */
+  /** JSON text of the output, if known already. */
   readonly outputJson?: string;
   readonly error?: unknown;
   readonly by: string;
