@@ -20,6 +20,7 @@ import { peakMemory } from './rows/peak-memory.ts';
 import { pureNodes } from './rows/pure-nodes.ts';
 import { residentMemory } from './rows/resident-memory.ts';
 import { resume } from './rows/resume.ts';
+import { trace } from './rows/trace.ts';
 import { writeNodes } from './rows/write-nodes.ts';
 import { yaml } from './rows/yaml.ts';
 
@@ -34,6 +35,7 @@ export const groups: Readonly<Record<string, Group>> = {
   resume,
   freshProcess,
   fork,
+  trace,
   listCommand,
   engineAlone,
   manyRuns,

@@ -51,4 +51,11 @@ export const dotMutants: readonly Mutant[] = [
     new: 'if (count > restartsMax + 1)',
     tests: ['src/dialects/dot/run/restarts.test.ts'],
   },
+  {
+    name: 'a stage that has begun is told as one that the run is still to go to',
+    file: 'src/dialects/dot/view/pipeline-view.ts',
+    old: 'return record !== undefined && record.fired === undefined;',
+    new: 'return record !== undefined && record.fired !== undefined;',
+    tests: ['test/trace/pipeline-view.test.ts'],
+  },
 ];

@@ -38,6 +38,7 @@ import type { RemovedRuns } from './shorten/remove-run.ts';
 import { checkpointId } from './stored/checkpoint.ts';
 import type { Bisection } from './trace/bisect.ts';
 import type { Blame } from './trace/blame.ts';
+import type { CheckpointRecords } from './trace/read-records.ts';
 import type { RunGraph } from './trace/run-graph.ts';
 import type { PostMortem } from './trace/story.ts';
 import type { Finding } from './verify/finding.ts';
@@ -183,6 +184,11 @@ export class History<State = StateAt> {
   async structure(name: CheckpointName): Promise<GraphStructure | undefined> {
     const { readStructure } = await import('./trace/structures.ts');
     return readStructure(this.#place, await this.#find(name));
+  }
+  /** All that a checkpoint holds: values and records of nodes, with those of child runs; for those who show it in a way of their own. */
+  async records(name: CheckpointName): Promise<CheckpointRecords> {
+    const { readRecords } = await import('./trace/read-records.ts');
+    return readRecords(this.#place, await this.#find(name));
   }
   /** Open waits, soonest due first. */
   async *waits({ run, all = false }: WaitsQuery = {}): AsyncGenerator<OpenQuestion, void, undefined> {

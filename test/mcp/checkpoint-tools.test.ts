@@ -278,6 +278,10 @@ test('M1 test_tools_handle_no_executor_gracefully: a server with nothing to run 
     get_workflow_info: { workflow: 'nothing' },
     execute_inline_workflow: { workflow_yaml: 'name: x' },
     diff_checkpoints: { from: 'nothing', to: 'nothing' },
+    blame_value: { ...checkpoint, path: 'input' },
+    bisect_run: { run_id: 'nothing', when: 'true' },
+    graph_runs: { run_id: 'nothing' },
+    post_mortem: checkpoint,
     preview_resume: checkpoint,
     fork_checkpoint: checkpoint,
   };

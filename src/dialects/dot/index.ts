@@ -9,6 +9,13 @@ export {
   type DotTransform,
 } from './read-dot.ts';
 export type { AttributeSyntax, DotSyntax, Syntax } from './text/syntax.ts';
+export {
+  pipelineOf,
+  readPipeline,
+  type PipelineCheckpoint,
+  type PipelineRecords,
+  type PipelineStep,
+} from './view/pipeline-view.ts';
 export type { PipelineResult } from './run/ends.ts';
 export type { StageContext, StageEnding, StageHandler } from './run/stage-parts.ts';
 export type { StageOutcome, StageStatus } from './run/stage-outcome.ts';

@@ -51,6 +51,11 @@ export function blobHash(stored: unknown): string | undefined {
   return hashOfTag('blob', stored);
 }
 
+/** The hash of what a stored value stands for, if that is kept apart: a large value, or a file. */
+export function referenceHash(stored: unknown): string | undefined {
+  return blobHash(stored) ?? fileHash(stored);
+}
+
 /** The hash, if a stored value is a reference to a file. The file's bytes are not part of the state. */
 function fileHash(stored: unknown): string | undefined {
   return hashOfTag('file', stored);

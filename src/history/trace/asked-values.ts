@@ -42,13 +42,12 @@ export class AskedValues {
     return path.length > 3 || (typeof as === 'string' && (names === 'all' || names.has(as)));
   }
 
-  /** The values by variable. They are shared with the state and must not be changed. */
-  async read({ status, frame }: RunTree, hasTags: boolean): Promise<Keyed> {
+  /** The values by variable; a promise only where a blob may have to be read. They are shared with the state and must not be changed. */
+  read({ status, frame }: RunTree, hasTags: boolean): Keyed | Promise<Keyed> {
     const values = this.#valuesOf(frame);
-    const plain = hasTags
-      ? ((await resolveValues(this.#blobs, this.#tenant, structuredClone(values))) as Keyed)
-      : values;
-    return { ...plain, status };
+    values['status'] = status;
+    if (!hasTags) return values;
+    return resolveValues(this.#blobs, this.#tenant, structuredClone(values)) as Promise<Keyed>;
   }
 
   #valuesOf(frame: FrameTree): Record<string, unknown> {

@@ -70,7 +70,10 @@ export async function bisect(
     // If the first checkpoints of a run were pruned, the whole state is loaded at the oldest one kept.
     const isCut = checkpoint.seq === owner.prunedBelow && checkpoint.seq > firstSeqOf(owner);
     if (isCut) ({ state } = await foldStored(store, blobs, owner, checkpoint.seq));
-    else await state.apply(blobs, owner, checkpoint);
+    else {
+      const slow = state.apply(blobs, owner, checkpoint);
+      if (slow !== undefined) await slow;
+    }
     if (!(await search.holdsAt(entry, state, isCut))) continue;
     found = toFound(entry, isCut);
     break;
@@ -103,7 +106,8 @@ class Search {
     // A condition that reads nothing has the same value at every checkpoint.
     if (!isCut && this.asked > 0 && !ops.some((op) => this.#values.areTouchedBy(op))) return false;
     this.asked += 1;
-    const values = await this.#values.read(state.root as unknown as RunTree, state.hasTags);
+    const read = this.#values.read(state.root as unknown as RunTree, state.hasTags);
+    const values = read instanceof Promise ? await read : read;
     try {
       return this.#question.holds(values);
     } catch (error) {

@@ -6,6 +6,7 @@ import { getCheckpointInfo } from './get-checkpoint-info.ts';
 import { diffCheckpoints, forkCheckpoint, previewResume } from './history.ts';
 import { listCheckpoints } from './list-checkpoints.ts';
 import { resumeWorkflow } from './resume-workflow.ts';
+import { bisectRun, blameValue, graphRuns, postMortem } from './trace.ts';
 import { cancelRun, getRun, inbox, listRuns, sendSignal } from './runs.ts';
 import { getWorkflowInfo, listWorkflows, reloadWorkflows, validateWorkflow } from './workflows.ts';
 
@@ -25,6 +26,10 @@ export const toolList: readonly AnyTool[] = [
   sendSignal,
   cancelRun,
   diffCheckpoints,
+  blameValue,
+  bisectRun,
+  graphRuns,
+  postMortem,
   previewResume,
   forkCheckpoint,
   reloadWorkflows,

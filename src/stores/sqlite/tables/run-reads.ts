@@ -76,9 +76,11 @@ export class RunReads {
   listRuns(query: RunQuery): Page<RunRow> {
     const { status, limit = pageSize } = query;
     const now = this.#now();
-    const found = codesOf(status)
-      .flatMap((code) => this.#listStatus(query, code, limit + 1))
-      .sort((a, b) => b.no - a.no);
+    const codes = codesOf(status);
+    const found =
+      query.parentRunId === undefined
+        ? codes.flatMap((code) => this.#listStatus(query, code, limit + 1)).sort((a, b) => b.no - a.no)
+        : this.#listForks(query, codes, limit + 1);
     const page = found.slice(0, limit);
     const last = page.at(-1);
     return {
@@ -92,10 +94,16 @@ export class RunReads {
    * several at once.
    */
   #listStatus(query: RunQuery, code: number, limit: number): StoredRun[] {
-    const place = query.parentRunId === undefined ? 'runs_by_status' : 'runs_by_parent';
     const { conditions, values } = readFilters(query);
     const where = `r.tenant = ? and r.status = ? ${conditions}`;
-    return this.#select(`runs r indexed by ${place}`, where, [query.tenant, code, ...values, limit]);
+    return this.#select('runs r indexed by runs_by_status', where, [query.tenant, code, ...values, limit]);
+  }
+
+  /** The forks of a run stand in order whatever their status is, so one listing has them all. */
+  #listForks(query: RunQuery, codes: readonly number[], limit: number): StoredRun[] {
+    const { conditions, values } = readFilters(query);
+    const where = `r.tenant = ? and r.status in (${codes.join(', ')}) ${conditions}`;
+    return this.#select('runs r indexed by runs_by_parent', where, [query.tenant, ...values, limit]);
   }
 
   #select(from: string, where: string, values: readonly Value[]): StoredRun[] {

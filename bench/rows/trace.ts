@@ -1,0 +1,134 @@
+/** What is asked of a long history as of a repository costs about what reading its rows costs. */
+import { join } from 'node:path';
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { createDefaultEngine } from '../../src/app/default-engine.ts';
+import { openHistory, type History } from '../../src/index.ts';
+import { createStore, hashOf } from '../database.ts';
+import { pausingLoopGraph } from '../graphs.ts';
+import type { Bench, Group, Sample } from '../group.ts';
+import { median } from '../median.ts';
+import { messageOf2Kib } from '../payload.ts';
+import { timeRuns } from '../time-run.ts';
+
+const checkpoints = 10_000;
+const messageCount = 200;
+const forkCount = 100;
+const times = 5;
+const nameOfBlame = 'blame a list whose items were appended in the first 200 of 10,000 checkpoints';
+const nameOfBisect = 'bisect 10,000 checkpoints for what holds nowhere, asked at each';
+const nameOfGraph = 'graph of a run of 10,000 checkpoints with 100 forks';
+const rows = 'a bare loop that reads, hashes and parses the same rows';
+
+export const trace: Group = {
+  rows: [
+    { name: nameOfBlame, against: rows, target: 2 },
+    { name: nameOfBisect, against: rows, target: 2 },
+    { name: nameOfGraph, against: 'a bare loop that asks for the same runs, tags and first rows', target: 2 },
+  ],
+  prepare,
+};
+
+async function prepare(folder: string): Promise<Bench> {
+  const store = createStore(folder, 'normal');
+  const graph = pausingLoopGraph(checkpoints, (index) =>
+    index < messageCount ? { messages: [messageOf2Kib(index)] } : {},
+  );
+  await timeRuns(graph, store, 1, 'paused');
+  const [run] = (await store.listRuns({ tenant: 'default' })).rows;
+  const { runId } = run!;
+  const engine = createDefaultEngine({ store });
+  for (let count = 0; count < forkCount; count += 1) await engine.fork({ runId, seq: 5_000 + count });
+  await engine.close();
+  const history = openHistory(store);
+  const bare = new BareTable(folder);
+  return {
+    repeat: async () => ({
+      [nameOfBlame]: await compare(
+        () => blame(history, runId),
+        () => bare.readAll(),
+      ),
+      [nameOfBisect]: await compare(
+        () => bisect(history, runId),
+        () => bare.readAll(),
+      ),
+      [nameOfGraph]: await compare(
+        () => history.graph(runId),
+        () => bare.readForks(runId),
+      ),
+    }),
+    close: () => {
+      bare.close();
+      return store.close();
+    },
+  };
+}
+
+async function blame(history: History, runId: string): Promise<void> {
+  const { parts } = await history.blame(runId, 'scratch.messages');
+  if (parts.length !== messageCount) throw new Error(`${parts.length} parts`);
+}
+
+async function bisect(history: History, runId: string): Promise<void> {
+  const { found, asked } = await history.bisect(runId, 'scratch.count > 1000000');
+  if (found !== undefined || asked < checkpoints) throw new Error(`asked at ${asked}`);
+}
+
+async function compare(ours: () => Promise<unknown>, floor: () => unknown): Promise<Sample> {
+  const tookMs = { ours: [] as number[], floor: [] as number[] };
+  for (let count = 0; count < times; count += 1) {
+    let startMs = performance.now();
+    await ours();
+    tookMs.ours.push(performance.now() - startMs);
+    startMs = performance.now();
+    floor();
+    tookMs.floor.push(performance.now() - startMs);
+  }
+  return { ours: median(tookMs.ours), floor: median(tookMs.floor), unit: 'ms' };
+}
+
+/** Reads our database without us. */
+class BareTable {
+  readonly #db: DatabaseSync;
+  readonly #forks: StatementSync;
+  readonly #tags: StatementSync;
+  readonly #first: StatementSync;
+
+  constructor(folder: string) {
+    this.#db = new DatabaseSync(join(folder, 'ours.db'), { readOnly: true });
+    this.#forks = this.#db.prepare("select * from runs where tenant = 'default' and parent_run = ? order by no");
+    this.#tags = this.#db.prepare('select * from tags where run = ?');
+    this.#first = this.#db.prepare(
+      'select c.seq, c.checksum, c.body from places p join checkpoints c on c.id = p.id where p.run = ? order by p.seq limit 1',
+    );
+  }
+
+  /** Every row of the run that was there first. */
+  readAll(): number {
+    const rowsOf = this.#db.prepare('select seq, at, checksum, body from checkpoints where run = 1 order by id').all();
+    return (rowsOf as unknown as readonly Row[]).map(parse).length;
+  }
+
+  /** Each fork, its tags and its first row, and whether it has forks itself. */
+  readForks(runId: string): number {
+    const runs = this.#forks.all(runId) as unknown as readonly { readonly no: number; readonly run_id: string }[];
+    for (const { no, run_id: id } of runs) {
+      this.#tags.all(no);
+      parse(this.#first.get(no) as unknown as Row);
+      if (this.#forks.all(id).length > 0) throw new Error('it has forks');
+    }
+    return runs.length;
+  }
+
+  close(): void {
+    this.#db.close();
+  }
+}
+
+interface Row {
+  readonly body: Uint8Array;
+}
+
+function parse({ body }: Row): unknown {
+  if (hashOf(body).length !== 64) throw new Error('no hash');
+  return JSON.parse(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString());
+}

@@ -1,0 +1,245 @@
+/**
+ * A checkpoint of a pipeline as its format describes one: where it stands, the context, what ended how, goal gates, counters, and the edge
+ * that is taken next. Computed from the state, which has all of it.
+ */
+import type { GraphStructure } from '../../../graph/graph.ts';
+import type { FrameTree, NodeRecord } from '../../../state/tree.ts';
+import type { Ways } from '../run/choose-edge.ts';
+import { asText, inheritedKey } from '../run/context-keys.ts';
+import { turnsOf } from '../run/conversation.ts';
+import type { StageOutput, StageStatus } from '../run/stage-outcome.ts';
+
+/** An edge from a stage that ended. */
+export interface PipelineStep {
+  readonly from: string;
+  readonly to: string;
+  /** As the file labels it. */
+  readonly label?: string;
+}
+
+export interface PipelineCheckpoint {
+  readonly runId: string;
+  readonly pipelineName: string;
+  readonly seq: number;
+  /** Epoch ms. */
+  readonly timestamp: number;
+  /** The stage that ended last; absent: none did. */
+  readonly currentNode?: string;
+  /** Every key and value. */
+  readonly context: Readonly<Record<string, unknown>>;
+  /** How that stage ended, with its routing hints. */
+  readonly outcome?: StageOutput;
+  /** Stages in the order in which they ended. */
+  readonly nodeHistory: readonly { readonly nodeId: string; readonly outcome: string }[];
+  readonly goalGateStatus: Readonly<Record<string, StageStatus | 'pending'>>;
+  readonly fidelityState: {
+    /** What the next stage is told of the run, as the stage or the graph says; an edge may say otherwise. */
+    readonly mode: string;
+    /** Conversations that stages go on in. */
+    readonly threads: readonly { readonly name: string; readonly turns: number }[];
+  };
+  /** The edge that was chosen when that stage ended; a resume takes it. */
+  readonly selectedEdge?: PipelineStep;
+  /** Chosen edges whose stage has not begun. */
+  readonly pendingEdges: readonly PipelineStep[];
+  /** Stages that have begun and not ended. */
+  readonly openNodes: readonly string[];
+  /** Attempts after the first, of stages whose visit is not over. */
+  readonly retryCounters: Readonly<Record<string, number>>;
+  /** Jumps made to a retry target, by stage and target. */
+  readonly jumpCounters: Readonly<Record<string, number>>;
+  readonly restartCount: number;
+  readonly visits: Readonly<Record<string, number>>;
+  /** Large values and files that are kept apart from the state, by hash. */
+  readonly artifactReferences: readonly { readonly path: readonly string[]; readonly hash: string }[];
+}
+
+/** What a checkpoint holds, as `history.records` gives it. */
+export interface PipelineRecords {
+  readonly runId: string;
+  readonly seq: number;
+  readonly at: number;
+  readonly frame: FrameTree;
+  readonly structure?: GraphStructure;
+  readonly references: readonly { readonly path: readonly string[]; readonly hash: string }[];
+}
+
+/** @returns undefined: the run is of no pipeline */
+export function pipelineOf(records: PipelineRecords): PipelineCheckpoint | undefined {
+  const { runId, seq, at, structure, references } = records;
+  const body = structure && bodyOf(structure, records.frame);
+  if (structure === undefined || body === undefined) return undefined;
+  const { frame, graph } = body;
+  const view = viewOf(frame);
+  const nodes = new Map(graph.nodes.map((node) => [String(node['id']), node]));
+  const stages = Object.entries(frame.nodes).filter(([id]) => nodes.has(id) && isStage(nodes.get(id)?.['type']));
+  const current = currentOf(frame, graph);
+  const record = current === undefined ? undefined : frame.nodes[current];
+  const selected = current === undefined ? [] : stepsFrom(graph, current, record);
+  const history = (frame.channels['diagnostics']?.['history'] ?? []) as readonly { stage: string; outcome: string }[];
+  const next = selected[0]?.to;
+  const outcome = record?.output as StageOutput | undefined;
+  return {
+    runId,
+    pipelineName: structure.id,
+    seq,
+    timestamp: at,
+    ...(current !== undefined && { currentNode: current }),
+    context: view.context,
+    ...(outcome !== undefined && { outcome }),
+    nodeHistory: [
+      ...history.map(({ stage, outcome: how }) => ({ nodeId: stage, outcome: how })),
+      ...(current !== undefined && nodes.get(current)?.['type'] === 'exit'
+        ? [{ nodeId: current, outcome: outcome?.outcome ?? 'success' }]
+        : []),
+    ],
+    goalGateStatus: gatesIn(graph, frame),
+    fidelityState: { mode: fidelityOf(nodes.get(next ?? current ?? ''), view.context), threads: threadsOf(view) },
+    ...(selected[0] !== undefined && { selectedEdge: selected[0] }),
+    pendingEdges: selected.filter(({ to }) => nodes.has(to) && isStage(nodes.get(to)?.['type']) && !isBegun(frame, to)),
+    openNodes: stages.filter(([, { fired }]) => fired === undefined).map(([id]) => id),
+    retryCounters: Object.fromEntries(
+      stages.flatMap(([id, stage]) => (retriesOf(stage) > 0 ? [[id, retriesOf(stage)] as const] : [])),
+    ),
+    jumpCounters: Object.fromEntries(
+      Object.entries(view.context).flatMap(([key, count]) =>
+        key.startsWith(jumpPrefix) ? [[key.slice(jumpPrefix.length), Number(count)] as const] : [],
+      ),
+    ),
+    restartCount: body.restarts,
+    visits: Object.fromEntries(stages.map(([id, { visits = 1 }]) => [id, visits])),
+    artifactReferences: references,
+  };
+}
+
+const jumpPrefix = 'internal.jumps.';
+const innerTypes: ReadonlySet<unknown> = new Set(['result', 'restart', 'restarts']);
+const isStage = (type: unknown): boolean => !innerTypes.has(type);
+
+interface Body {
+  readonly frame: FrameTree;
+  readonly graph: GraphStructure;
+  readonly restarts: number;
+}
+
+/** The stages' own graph: of a pipeline that restarts, that of its newest run. */
+function bodyOf(structure: GraphStructure, frame: FrameTree): Body | undefined {
+  const outer = structure.nodes.find(({ type }) => type === 'restarts');
+  if (outer === undefined)
+    return structure.nodes.some(({ type }) => type === 'exit') ? { frame, graph: structure, restarts: 0 } : undefined;
+  const graph = outer['subgraph'] as GraphStructure;
+  const runs = Object.values(frame.nodes[String(outer['id'])]?.children ?? {});
+  const newest = runs.at(-1) ?? { input: frame.input, channels: {}, nodes: {} };
+  return { frame: newest, graph, restarts: Math.max(0, runs.length - 1) };
+}
+
+interface View {
+  readonly context: Readonly<Record<string, unknown>>;
+  readonly frame: FrameTree;
+}
+
+/** The context with what a branch or a restart inherited. */
+function viewOf(frame: FrameTree): View {
+  const inherited = (frame.input as Readonly<Record<string, unknown>> | null | undefined)?.[inheritedKey];
+  return { context: { ...(inherited as object | undefined), ...frame.channels['scratch'] }, frame };
+}
+
+/** The exit writes nothing into the context; where it did not lead back it is where the run is. */
+function currentOf({ nodes, channels }: FrameTree, graph: GraphStructure): string | undefined {
+  const exit = graph.nodes.find(({ type }) => type === 'exit')?.['id'] as string | undefined;
+  const ended = exit === undefined ? undefined : nodes[exit];
+  if (exit !== undefined && ended?.fired !== undefined && (ended.output as StageOutput | undefined)?.jump === undefined)
+    return exit;
+  const last = channels['scratch']?.['current_node'];
+  return typeof last === 'string' ? last : undefined;
+}
+
+interface StoredEdge {
+  readonly key: string;
+  readonly from: string;
+  readonly to: string;
+  readonly label?: string;
+  readonly choice?: { readonly text: string };
+}
+
+function stepsFrom(graph: GraphStructure, from: string, record: NodeRecord | undefined): readonly PipelineStep[] {
+  const edges = graph.edges as unknown as readonly StoredEdge[];
+  return (record?.fired ?? []).flatMap((key) => {
+    const edge = edges.find((one) => one.from === from && one.key === key);
+    if (edge === undefined) return [];
+    const caption = captionOf(edge);
+    return [{ from, to: edge.to, ...(caption !== undefined && { label: caption }) }];
+  });
+}
+
+function captionOf({ label, choice }: StoredEdge): string | undefined {
+  if (choice === undefined || !choice.text.startsWith('[{"edges":')) return undefined;
+  const [ways] = JSON.parse(choice.text) as [Ways];
+  const caption = ways.edges.find((way) => way.label === label)?.caption;
+  return caption === '' ? undefined : caption;
+}
+
+/** Of one that has begun the visit is open: the stage before it is the one that ended last. */
+function isBegun({ nodes }: FrameTree, id: string): boolean {
+  const record = nodes[id];
+  return record !== undefined && record.fired === undefined;
+}
+
+function retriesOf({ fired, attempt = 1, steps = {} }: NodeRecord): number {
+  if (fired !== undefined) return 0;
+  return Math.max(attempt - 1, ...Object.values(steps).map((step) => (step.attempt ?? 1) - 1));
+}
+
+function gatesIn(graph: GraphStructure, { nodes }: FrameTree): Readonly<Record<string, StageStatus | 'pending'>> {
+  const told: Record<string, StageStatus | 'pending'> = {};
+  const visit = ({ nodes: inner }: GraphStructure): void => {
+    for (const node of inner) {
+      const { attributes } = (node['config'] ?? {}) as { readonly attributes?: Readonly<Record<string, unknown>> };
+      if (attributes?.['goal_gate'] === 'true' || attributes?.['goal_gate'] === true)
+        told[String(node['id'])] = 'pending';
+      if (node['subgraph'] !== undefined) visit(node['subgraph'] as GraphStructure);
+    }
+  };
+  visit(graph);
+  for (const { output } of Object.values(nodes)) {
+    const gates = (output as StageOutput | undefined)?.gates ?? {};
+    for (const [id, how] of Object.entries(gates)) if (id in told) told[id] = how;
+  }
+  for (const id of Object.keys(told)) {
+    const own = nodes[id];
+    const how = (own?.output as StageOutput | undefined)?.outcome;
+    if (how !== undefined) told[id] = how;
+    else if (own?.status === 'failed') told[id] = 'fail';
+  }
+  return told;
+}
+
+function fidelityOf(node: Readonly<Record<string, unknown>> | undefined, context: View['context']): string {
+  const { attributes } = (node?.['config'] ?? {}) as { readonly attributes?: Readonly<Record<string, unknown>> };
+  return asText(attributes?.['fidelity']) || asText(context['graph.default_fidelity']) || 'compact';
+}
+
+function threadsOf({ frame }: View): PipelineCheckpoint['fidelityState']['threads'] {
+  const state = { input: frame.input, diagnostics: frame.channels['diagnostics'] ?? {} };
+  const turns = turnsOf(state as never);
+  const names = [...new Set(turns.map(({ thread }) => thread))];
+  return names.map((name) => ({ name, turns: turns.filter(({ thread }) => thread === name).length }));
+}
+
+/** Where checkpoints can be read: a `History`. */
+export interface RecordSource<Name> {
+  records(name: Name): Promise<PipelineRecords>;
+}
+
+/**
+ * Reads a checkpoint of a pipeline.
+ * @param history - `engine.history`, or the result of `openHistory`
+ * @returns undefined: the run is of no pipeline
+ * @throws the errors of `history.records`
+ */
+export async function readPipeline<Name>(
+  history: RecordSource<Name>,
+  checkpoint: Name,
+): Promise<PipelineCheckpoint | undefined> {
+  return pipelineOf(await history.records(checkpoint));
+}
