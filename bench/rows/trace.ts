@@ -97,9 +97,7 @@ class BareTable {
     this.#db = new DatabaseSync(join(folder, 'ours.db'), { readOnly: true });
     this.#forks = this.#db.prepare("select * from runs where tenant = 'default' and parent_run = ? order by no");
     this.#tags = this.#db.prepare('select * from tags where run = ?');
-    this.#first = this.#db.prepare(
-      'select c.seq, c.checksum, c.body from places p join checkpoints c on c.id = p.id where p.run = ? order by p.seq limit 1',
-    );
+    this.#first = this.#db.prepare('select seq, checksum, body from checkpoints where id = ?');
   }
 
   /** Every row of the run that was there first. */
@@ -111,9 +109,13 @@ class BareTable {
   /** Each fork, its tags and its first row, and whether it has forks itself. */
   readForks(runId: string): number {
     const runs = this.#forks.all(runId) as unknown as readonly { readonly no: number; readonly run_id: string }[];
-    for (const { no, run_id: id } of runs) {
+    const { newest } = this.#db.prepare('select max(id) as newest from checkpoints').get() as {
+      readonly newest: number;
+    };
+    for (const [index, { no, run_id: id }] of runs.entries()) {
       this.#tags.all(no);
-      parse(this.#first.get(no) as unknown as Row);
+      // The first rows of forks are the newest of the table.
+      parse(this.#first.get(newest - index) as unknown as Row);
       if (this.#forks.all(id).length > 0) throw new Error('it has forks');
     }
     return runs.length;
