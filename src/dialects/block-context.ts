@@ -1,4 +1,4 @@
-/** What the code of a block is handed: the node's context, with the inputs and what a block's place in a workflow adds. */
+/** The context of a block's code: the node's context with the block's inputs and its place in the workflow. */
 import type { Amounts } from '../graph/amounts.ts';
 import type { AnswerTo } from '../graph/contracts/answer-types.ts';
 import type { MemoryConsistency } from '../graph/contracts/memory-consistency.ts';
@@ -19,15 +19,15 @@ import type { BlobAccess, FileAccess, SecretReader, VisitPast } from '../graph/c
 import type { SpanParts, TraceSpan } from '../graph/contracts/trace-contract.ts';
 import type { CallableWorkflow, FileOutput, Inputs, Need, TypedNodeContext } from '../graph/contracts/node-type.ts';
 
-/** What a block's context is made of. */
+/** The parts of a block's context. */
 export interface BlockContextParts {
   readonly ctx: NodeContext;
-  /** The workflow that the block stands in. */
+  /** The workflow that contains the block. */
   readonly workflow: {
     readonly name: string;
-    /** Why something is not granted; undefined: it is. */
+    /** Returns why a need is not granted; undefined if it is granted. */
     readonly withheld: ((need: Need) => string | undefined) | undefined;
-    /** Workflows that blocks may run. */
+    /** Returns a workflow that blocks may run. */
     readonly callable?: (name: string, ctx: NodeContext) => CallableWorkflow;
   };
   readonly inputs: Inputs;
@@ -98,9 +98,9 @@ export class BlockContext implements TypedNodeContext {
   get models(): ModelAccess {
     return this.ctx.models;
   }
-  /** Bound: whoever opens files is handed it alone. */
+  /** A bound function, because it is passed on by itself. */
   readonly isGranted = (need: Need): boolean => this.#workflow.withheld?.(need) === undefined;
-  /** Bound, as above. */
+  /** A bound function, like the one above. */
   readonly workflow = (name: string): CallableWorkflow => {
     const { callable } = this.#workflow;
     if (callable === undefined) throw new CairnError('WORKFLOW_NOT_FOUND', { name });
@@ -130,7 +130,7 @@ export class BlockContext implements TypedNodeContext {
   step<T>(name: string, options: StepOptions, fn: (step: StepContext) => Promise<T> | T): Promise<T> {
     return this.ctx.step(name, options, fn);
   }
-  /** A question of a workflow that another one called says which workflow asks. */
+  /** If the workflow was called by another one, the question says which workflow asks. */
   ask<const Asked extends Question>(question: Asked): Promise<AnswerTo<Asked>> {
     if (this.ctx.nodePath.length < 2) return this.ctx.ask(question);
     const prompt = `[Child workflow '${this.#workflow.name}'] ${question.prompt}`;
@@ -165,7 +165,10 @@ export class BlockContext implements TypedNodeContext {
   }
 }
 
-/** The context of one item of a for_each whose block asks: its questions, steps, lists and recorded events carry the item's key in their names. */
+/**
+ * The context of one item of a for_each whose block asks questions. The names of its questions, steps, lists and recorded events contain
+ * the item's key.
+ */
 export class ItemContext extends BlockContext {
   readonly #key: string;
 
@@ -217,7 +220,7 @@ export class ItemContext extends BlockContext {
   }
 }
 
-/** The context of one item whose work is a recorded step: it has the step's key, attempt and signal. */
+/** The context of one item whose work is a recorded step. It has the step's key, attempt and signal. */
 export class StepItemContext extends ItemContext {
   readonly #step: StepContext;
 

@@ -1,4 +1,4 @@
-/** Why a choice that a dialect compiled into a graph fell as it did: each dialect knows its own by the text that is kept of it. */
+/** Explains a choice that a dialect compiled into a graph. Each dialect recognises its own choices by their recorded text. */
 import type { ChoiceExplainer } from '../graph/graph.ts';
 import { explainWays } from './dot/run/explain-ways.ts';
 

@@ -1,15 +1,15 @@
-/** A workflow read from a text, of whatever dialect: what every door knows of it. */
+/** A workflow read from text, in the form that all interfaces use, whatever its dialect. */
 import type { Graph, Violation } from '../graph/graph.ts';
 import type { JsonSchema, PlannedTool } from '../graph/contracts/node-type.ts';
 
 export interface WorkflowInput {
   readonly name: string;
-  /** `json`: any value; where it is given as text, the value whose JSON the text is. */
+  /** `json` is any value; if the value is given as text, the text is parsed as JSON. */
   readonly type: 'str' | 'num' | 'int' | 'bool' | 'list' | 'dict' | 'json' | 'any';
   readonly description: string | undefined;
   readonly isRequired: boolean;
   readonly default: unknown;
-  /** All that a value must be, `enum` included. */
+  /** JSON Schema of the value, with `enum` included. */
   readonly schema: JsonSchema;
 }
 
@@ -28,21 +28,24 @@ export interface WorkflowBlock {
   readonly condition: string | undefined;
   readonly forEach: string | undefined;
   readonly effect: string;
-  /** How often it is tried in all. */
+  /** The most attempts. */
   readonly attempts: number;
-  /** A repetition has no second effect, so it is tried again where it may have happened; else only where it ended and said that it failed. */
+  /**
+   * Whether a repetition has no second effect. If so, the block is retried even if it may have happened; otherwise only if it ended and
+   * reported failure itself.
+   */
   readonly isIdempotent: boolean;
-  /** It asks a person, or a block of the workflow that it calls does. A language model that is called is not asked: its answer is the block's work. */
+  /** Whether it, or a block of the workflow that it calls, asks a person. Calling a language model does not count as asking. */
   readonly asks: boolean;
-  /** The workflow it runs, where that is written out. */
+  /** Name of the workflow that it runs, if that is written out. */
   readonly workflow: string | undefined;
-  /** What models may call that it lets work, as far as it is known before anything runs. Absent: nothing. */
+  /** The tools that its models may call, as far as known before a run. Absent: none. */
   readonly tools?: readonly PlannedTool[];
-  /** Counted from 0. */
+  /** Number of its wave, counted from 0. */
   readonly wave: number;
 }
 
-/** How checkpoints of a workflow's runs are kept; see docs/guide/cleanup.md. Names are those of the file. */
+/** How checkpoints of the workflow's runs are kept; see docs/guide/cleanup.md. Names are those of the file. */
 export interface CheckpointSettings {
   readonly enabled?: boolean;
   readonly max_per_workflow?: number;
@@ -61,18 +64,18 @@ export interface TextWorkflow {
   readonly inputs: readonly WorkflowInput[];
   readonly outputs: readonly WorkflowOutput[];
   readonly blocks: readonly WorkflowBlock[];
-  /** Ids of blocks that could start together, were each to wait for all before it; for display and progress only. */
+  /** Ids of blocks by wave: blocks that could start together if each wave waited for all earlier ones. For display and progress only. */
   readonly waves: readonly (readonly string[])[];
   readonly checkpoint: CheckpointSettings;
-  /** Names of the secrets it uses. */
+  /** Names of the secrets that it uses. */
   readonly secrets: readonly string[];
   readonly graph: Graph;
   readonly warnings: readonly Violation[];
 }
 
 /**
- * The dialect of the text that is kept with a run: such a text begins with its name, `{"dialect":"yaml"`, whatever follows.
- * Undefined: it says none.
+ * The dialect of a text recorded with a run. Such a text begins with its dialect's name, as in `{"dialect":"yaml"`. Undefined if it does
+ * not.
  */
 export function dialectOf(text: string): string | undefined {
   return /^\{"dialect":"([a-z][a-z0-9-]*)"/u.exec(text)?.[1];

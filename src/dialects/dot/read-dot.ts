@@ -1,4 +1,4 @@
-/** Reads pipelines: from a text, from the text kept with a run, or only to say what is wrong. */
+/** Reads pipelines: to run them, to reopen a run from its kept text, or only to report faults. */
 import { CairnError } from '../../errors.ts';
 import type { Graph, Violation } from '../../graph/graph.ts';
 import type { Need, NodeType } from '../../graph/contracts/node-type.ts';
@@ -26,40 +26,40 @@ import { parseDot } from './text/parse-dot.ts';
 import { printDot } from './text/print-dot.ts';
 import type { DotSyntax } from './text/syntax.ts';
 
-/** What the reader of pipelines is handed beside the text. */
+/** Options for reading a pipeline. */
 export interface DotOptions {
-  /** The block types there are, as `createNodeTypes()` gives them; `Shell` runs the commands of tool stages. Default: none. */
+  /** Known block types, as `createNodeTypes()` returns them. `Shell` runs the commands of tool stages. Default: none. */
   readonly nodeTypes?: readonly NodeType[];
-  /** Handlers by type, beside those of the language or in place of them. */
+  /** Handlers by stage type. They are added to those of the language, or replace them. */
   readonly handlers?: Readonly<Record<string, StageHandler>>;
-  /** Change a file before anything is said of it, in order; each is given what the one before made. A run keeps what they made. */
+  /** Functions that change the file before it is checked. Each gets the result of the one before, and a run keeps the last result. */
   readonly transforms?: readonly DotTransform[];
-  /** Told of each stage that ends, and the way that is taken from it: for simulations and displays. */
+  /** Called for each stage that ends, with the edge that is taken from it. For simulations and displays. */
   readonly watch?: (ending: StageEnding) => void;
   /** Path of the file. Default `inline`. */
   readonly source?: string;
-  /** `file` (default): the operator's own, which may do everything. `inline`: held to `permissions`. */
+  /** `file` (default): the operator's own file, which may do everything. `inline`: limited to `permissions`. */
   readonly origin?: 'file' | 'inline';
-  /** What inline pipelines may reach for. Default: nothing. */
+  /** What inline pipelines may do. Default: nothing. */
   readonly permissions?: Permissions;
 }
 
-/** Makes another file of one, which stays as it is. What it adds may stand at any place (`at`) of the text. */
+/** Returns a changed copy of the file. New parts may have any offset in the text as their place (`at`). */
 export type DotTransform = (file: DotSyntax) => DotSyntax;
 
-/** A pipeline if its text is one, and all that is to be said of it, warnings included. */
+/** The pipeline, if the text is a valid one, and all errors and warnings. */
 export interface CheckedPipeline {
   readonly workflow: TextWorkflow | undefined;
   readonly violations: readonly Violation[];
 }
 
-/** Beyond this a text is refused before it is read. */
+/** Longest text in characters. A longer one is refused unread. */
 const textMax = 5 * 1024 * 1024;
 
 /**
  * Reads a pipeline.
  * @throws GRAPH_PARSE the text is no digraph, with the first place in `line`; GRAPH_INVALID with all violations; PERMISSION_DENIED an
- *   inline pipeline reaches for more than it is granted, and nothing else is wrong with it
+ * inline pipeline needs more than it is granted, and has no other fault
  */
 export function readDot(text: string, options: DotOptions = {}): TextWorkflow {
   const { workflow, violations, isUnreadable } = check(text, options);
@@ -80,7 +80,7 @@ export function readDot(text: string, options: DotOptions = {}): TextWorkflow {
   throw new CairnError('GRAPH_INVALID', { graphId: source, violations });
 }
 
-/** Says what a text is and what is wrong with it; never throws, whatever the text. What it may reach for is not asked. */
+/** Reads a text and reports everything wrong with it. Never throws. Does not check permissions. */
 export function checkDot(text: string, options: DotOptions = {}): CheckedPipeline {
   const { workflow, violations } = check(text, { ...options, origin: 'file' });
   return { workflow, violations };
@@ -96,8 +96,8 @@ export function readKeptDot(
 }
 
 /**
- * A pipeline in its canonical form.
- * @throws GRAPH_PARSE what cannot be read cannot be written
+ * Prints a pipeline in its canonical form.
+ * @throws GRAPH_PARSE the text cannot be read, so it cannot be printed
  */
 export function formatDot(text: string, source = 'inline'): string {
   const faults = new DotFaults(text, source);
@@ -140,7 +140,7 @@ function check(text: string, options: DotOptions): Checked {
   const pipeline = readPipeline(syntax, faults);
   const layout = layOut(pipeline);
   const own = new Map(Object.entries(options.handlers ?? {}));
-  // A file that is cut short in the middle would be reported as one in which everything is missing.
+  // A file that is cut off in the middle is not linted: everything behind the cut would be reported as missing.
   if (!isUnreadable) lintPipeline(createReport(faults, pipeline, layout, new Set(own.keys())));
   const withheld = withheldBy(options);
   const builtIn = builtInHandlers(options.nodeTypes ?? []);
@@ -226,7 +226,7 @@ function inputsOf({ attributes, params }: Pipeline): readonly WorkflowInput[] {
 
 interface Description {
   readonly graph: Graph;
-  /** The graph that has the stages. */
+  /** The graph that contains the stages. */
   readonly body: Graph;
   readonly inputs: readonly WorkflowInput[];
   readonly handlerOf: HandlerOf;
@@ -297,7 +297,7 @@ function parseKept(text: string): Kept {
     if (dialect === 'dot' && typeof kept === 'string')
       return { origin: String(origin), source: String(source), text: kept };
   } catch {
-    // Said below.
+    // The error below says what is wrong.
   }
   throw new CairnError('GRAPH_PARSE', { file: 'the text kept with the run', reason: 'it is no pipeline' });
 }

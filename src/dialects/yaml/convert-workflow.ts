@@ -1,4 +1,4 @@
-/** Writes a workflow of the `{{ }}` form as one of this form: what the reader understands of it, for those who go on editing it. */
+/** Converts a workflow of the `{{ }}` form to a file of this version, for people who go on editing it. */
 import { CairnError } from '../../errors.ts';
 import { translateDocument } from './braces/translate-document.ts';
 import { callTypes } from './file/call-type.ts';
@@ -7,13 +7,13 @@ import type { ReadOptions } from './file/read-options.ts';
 import { writeDocument } from './file/write-document.ts';
 
 export interface ConvertedWorkflow {
-  /** The file; where nothing is of the other form, as it was. */
+  /** The converted file; unchanged if nothing in it is of the other form. */
   readonly text: string;
-  /** How many of its values are written otherwise. */
+  /** Number of values that were changed. */
   readonly changedCount: number;
 }
 
-/** @throws GRAPH_PARSE the text is no YAML mapping; GRAPH_INVALID with all that has no counterpart in this form */
+/** @throws GRAPH_PARSE the text is not a YAML mapping; GRAPH_INVALID lists everything that has no counterpart */
 export function convertWorkflow(
   text: string,
   { nodeTypes, source = 'inline' }: Pick<ReadOptions, 'nodeTypes' | 'source'>,

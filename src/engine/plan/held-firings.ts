@@ -1,6 +1,6 @@
 /**
- * Edges that fired and have to wait: one that leads back waits until the round is over, and one that leaves a loop until the loop is done
- * (G4). A later visit of their source writes its own record, so the record says which firings of earlier visits are still held.
+ * Firings that have to wait: that of a back edge until the round is over, that of an edge leaving a loop until the loop is done (G4). A
+ * later visit of the source replaces its record, so the record lists the firings of earlier visits that are still held.
  */
 import type { Graph, GraphEdge, GraphNode } from '../../graph/graph.ts';
 import type { NodeRecord } from '../../state/tree.ts';
@@ -9,9 +9,9 @@ import type { PlanRounds } from './rounds.ts';
 
 export class HeldFirings {
   readonly #rounds: PlanRounds;
-  /** The first epoch at which an edge fired, of the firings still in use; -1: never. */
+  /** For each edge, the epoch of its first firing that is still in use; -1 if there is none. */
   readonly #firedAt: Int32Array;
-  /** The epoch at which a node settled in the current round; -1: it has not. */
+  /** The epoch at which each node settled in the current round; -1 if it has not. */
   readonly #settledAt: Int32Array;
 
   constructor(graph: Graph, rounds: PlanRounds) {
@@ -30,7 +30,7 @@ export class HeldFirings {
     }
   }
 
-  /** A node settled at this epoch; -1: a round has opened in which it has not. */
+  /** Notes that a node settled at this epoch; -1 if a round was opened in which it has not. */
   settle(node: number, epoch: number): void {
     this.#settledAt[node] = epoch;
   }
@@ -39,19 +39,19 @@ export class HeldFirings {
     if (edge.always || !this.isInUse(edge)) this.#firedAt[edge.index] = this.#rounds.epoch;
   }
 
-  /** Whether a firing of the edge still counts. */
+  /** Whether a firing of the edge is still in use. */
   isInUse(edge: GraphEdge): boolean {
     return this.#rounds.isInUse(edge, this.#firedAt[edge.index] as number);
   }
 
   /**
-   * The firings that the record of a node must keep if its visit fires these edges. What the settled visit fired itself does not count if
-   * that is decided again.
+   * The firings that a node's record must keep if its visit fires these edges. What the settled visit itself fired does not count if that
+   * is decided again.
    */
   heldBy(node: GraphNode, fires: (edge: GraphEdge) => boolean): SettledFields['held'] {
     const held: [string, number][] = [];
     for (const edge of node.outgoing) {
-      // An `always` edge fires in every round, the last one included: nothing of it needs to be kept.
+      // An `always` edge fires in every round, the last included, so nothing of it has to be kept.
       if (edge.always || !mayWait(edge)) continue;
       const before = this.#firedAt[edge.index] as number;
       const isOwn = this.#settledAt[node.index] === before;
@@ -62,7 +62,7 @@ export class HeldFirings {
   }
 }
 
-/** Whether an edge leads back or leaves a loop. Any other settles with its source. */
+/** Whether an edge leads back or leaves a loop. Every other edge settles with its source. */
 export function mayWait({ backOf, exitOf }: GraphEdge): boolean {
   return backOf !== undefined || exitOf !== undefined;
 }

@@ -1,8 +1,8 @@
-/** What each node of a frame waits for in the current round: the edges into it that have not settled (G3). */
+/** Tracks what each node of a frame waits for in the current round: its incoming edges that have not settled (G3). */
 import type { Graph, GraphEdge, GraphNode } from '../../graph/graph.ts';
 import type { FrameTree, NodeRecord } from '../../state/tree.ts';
 
-/** Counts the edges into each node, so that reading a join does not look at all of them. Edges that lead back are not counted. */
+/** Counts the edges into each node, so that evaluating a join does not examine all of them. Back edges are not counted. */
 export class PlanJoins {
   readonly #graph: Graph;
   /** The number of unsettled edges into each node. */
@@ -11,9 +11,9 @@ export class PlanJoins {
   readonly #fired: Int32Array;
   /** Whether each edge fired; undefined while it is unsettled. */
   readonly #settled: (boolean | undefined)[];
-  /** The edges that a `first` join took when its node started. */
+  /** The edges that a `first` join used when its node started. */
   readonly #took = new Map<number, readonly GraphEdge[]>();
-  /** Nodes that lie before the node at which the frame began (W6.8). */
+  /** Nodes that come before the node at which the frame began (W6.8). */
   readonly #isBefore: Uint8Array;
   readonly #hasEntry: boolean;
 
@@ -27,7 +27,7 @@ export class PlanJoins {
     if (this.#hasEntry) this.#isBefore[0] = 1;
   }
 
-  /** The node that the edge leads to waits for it. */
+  /** Makes the edge's target wait for it. */
   expect(edge: GraphEdge): void {
     this.#settled[edge.index] = undefined;
     this.#pending[edge.to] = (this.#pending[edge.to] as number) + 1;
@@ -39,7 +39,7 @@ export class PlanJoins {
     if (isFiring) this.#fired[edge.to] = (this.#fired[edge.to] as number) + 1;
   }
 
-  /** A round opens in which the node has not been. {@link expect} says which edges it waits for. */
+  /** Resets a node for a new round. {@link expect} then adds the edges it waits for. */
   reset(node: number): void {
     this.#fired[node] = 0;
     this.#isBefore[node] = 0;
@@ -54,7 +54,7 @@ export class PlanJoins {
     return this.#settled[edge.index] === true;
   }
 
-  /** Reads the join of a node other than START: it starts, is skipped, or waits for more edges to settle (undefined). */
+  /** Evaluates the join of a node other than START: it starts, is skipped, or waits for more edges (undefined). */
   decide(node: GraphNode): 'start' | 'skip' | undefined {
     const { index, join } = node;
     const fired = this.#fired[index] as number;
@@ -64,13 +64,13 @@ export class PlanJoins {
     }
     if ((this.#pending[index] as number) > 0) return undefined;
     const counted = this.#countedInto(node);
-    // A node to which nothing leads but what lies before the entry lies there too.
+    // A node that can only be reached from before the entry comes before the entry itself.
     if (this.#hasEntry && counted === 0) this.#isBefore[index] = 1;
     else if (join === 'all' ? fired === counted : join === 'some' && fired > 0) return 'start';
     return 'skip';
   }
 
-  /** Whether the frame began behind the node, and no round has led back to it since: it does not run, and no join waits for it. */
+  /** Whether the node comes before the frame's entry and no round has led back to it. It does not run, and no join waits for it. */
   isLeftOut(node: number): boolean {
     return this.#isBefore[node] === 1;
   }
@@ -81,12 +81,12 @@ export class PlanJoins {
     return count;
   }
 
-  /** The edges that started the node's current visit: they fired, and its join took them. */
+  /** The edges that started the node's current visit: they fired, and its join used them. */
   taken(node: GraphNode): readonly GraphEdge[] {
     return this.#took.get(node.index) ?? node.incoming.filter((edge) => this.hasFired(edge));
   }
 
-  /** What the join of the node took, as it is recorded; undefined: it is no `first` join. */
+  /** The edges that the node's `first` join used, in the form of its record; undefined for other joins. */
   tookOf(node: number): NodeRecord['took'] {
     return this.#took.get(node)?.map((edge) => [this.#graph.nodes[edge.from]?.id ?? '', edge.key] as const);
   }

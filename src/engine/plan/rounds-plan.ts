@@ -1,4 +1,4 @@
-/** The plan of any graph: joins wait for their edges, and loops run in rounds (G3, G4). O(edges touched) per settle. */
+/** The plan for any graph: joins wait for their edges, and loops run in rounds (G3, G4). O(edges touched) for each settle. */
 import type { Graph, GraphEdge, GraphNode } from '../../graph/graph.ts';
 import { type FrameTree, nodeRecord } from '../../state/tree.ts';
 import { HeldFirings, mayWait } from './held-firings.ts';
@@ -9,29 +9,29 @@ import type { Plan, PlanState, PlanStep, SettledFields } from './plan-step.ts';
 
 const END_INDEX = 1;
 
-/** Which edges fire: those given, and those that fire however their source settled (G3). */
+/** Returns a test for the edges that fire: those given, and `always` edges. */
 function firing(fired: readonly GraphEdge[]): (edge: GraphEdge) => boolean {
-  // A set only where it pays: most nodes fire one edge.
+  // A set pays off only for many edges; most nodes fire one.
   const chosen = fired.length > 8 ? new Set(fired) : undefined;
   return (edge) => edge.always || (chosen === undefined ? fired.includes(edge) : chosen.has(edge));
 }
 
-/** Dead edges and skips live here only: they are computed, never stored (C1). */
+/** The plan. Dead edges and skips exist only here: they are computed and never stored (C1). */
 export class RoundsPlan implements Plan {
   readonly #graph: Graph;
   readonly #rounds: PlanRounds;
   readonly #joins: PlanJoins;
   readonly #firings: HeldFirings;
-  /** Where a frame begins that does not begin at START. */
+  /** Index of the node at which the frame begins; undefined for START. */
   readonly #entry: number | undefined;
   readonly #state: PlanState[];
   readonly #visits: number[];
   readonly #cancelling = new Set<number>();
   #openCount = 0;
-  /** The epoch that the tree knows. */
+  /** The epoch that the tree records. */
   #knownEpoch: number;
 
-  // What the current step has found so far.
+  // Results of the current step so far.
   #arrived: [GraphEdge, boolean][] = [];
   #nextArrived = 0;
   #started: number[] = [];
@@ -122,11 +122,11 @@ export class RoundsPlan implements Plan {
   isUndecided(node: number, hasBegun: (node: number) => boolean): boolean {
     const isUnstarted = (to: number): boolean => {
       const state = this.stateOf(to);
-      // END may be reached, but nothing starts there.
+      // END may have been reached, but nothing starts there.
       return state === 'settled' ? to === END_INDEX : state !== 'open' || !hasBegun(to);
     };
-    // Whether what follows a loop has started, or what follows a loop around it: it cannot go round again. Of an edge that leads back
-    // the visit counts that it would start: had that round opened, its source would not be settled any more.
+    // Whether something after a loop, or after a loop around it, has started, so that the loop cannot go round again. For a back edge, what
+    // counts is the visit that it would start: if that round had been opened, the edge's source would not be settled any more.
     const isLeft = (loop: number | undefined): boolean =>
       loop !== undefined &&
       (this.#graph.edges.some(({ exitOf, to }) => exitOf === loop && !isUnstarted(to)) ||
@@ -137,7 +137,7 @@ export class RoundsPlan implements Plan {
     );
   }
 
-  /** What lies before the entry fires nothing, whatever fires `always`. */
+  /** What comes before the entry fires nothing, not even `always` edges. */
   #firing(node: number, fired: readonly GraphEdge[]): (edge: GraphEdge) => boolean {
     return this.#joins.isLeftOut(node) ? () => false : firing(fired);
   }
@@ -151,7 +151,7 @@ export class RoundsPlan implements Plan {
     return this.#graph.nodes[index] as GraphNode;
   }
 
-  /** Opens an edge of a round: its target waits for it. Edges that lead back settle nothing. */
+  /** Opens an edge for a round: its target waits for it. Back edges settle nothing. */
   #unsettle(edge: GraphEdge): void {
     if (edge.backOf !== undefined) return;
     this.#joins.expect(edge);
@@ -186,7 +186,7 @@ export class RoundsPlan implements Plan {
     this.#drain();
   }
 
-  /** A node is over for this round; its edges settle, or are held until their loop is done. */
+  /** Ends a node for this round. Its edges settle, or are held until their loop is done. */
   #close(node: number, state: 'settled' | 'skipped', fires: (edge: GraphEdge) => boolean): void {
     this.#state[node] = state;
     this.#firings.settle(node, this.#rounds.epoch);
@@ -203,7 +203,7 @@ export class RoundsPlan implements Plan {
     this.#close(node, 'skipped', (edge) => edge.always && edge.backOf === undefined);
   }
 
-  /** Works off what has arrived until nothing follows. A list, not recursion: a skip may run down a long chain. */
+  /** Processes arrived edges until nothing follows. It uses a list, not recursion, because skips may run down a long chain. */
   #drain(): void {
     for (;;) {
       const arrived = this.#arrived[this.#nextArrived];
@@ -288,7 +288,7 @@ export class RoundsPlan implements Plan {
     }
   }
 
-  /** Gathers what the step has found. */
+  /** Collects the results of the step. */
   #step(): PlanStep {
     const cancel: number[] = [];
     for (const node of this.#cancelled) {

@@ -1,6 +1,6 @@
 /**
- * The plan of a graph that holds one token: each node that settles leads on to one node at most, so the plan is the place where the
- * token is. Nothing is waited for, whatever loops the way makes (G11).
+ * The plan for a graph with a single token: each node that settles leads to at most one node, so the plan is the position of the token.
+ * Nothing waits for anything, whatever loops there are (G11).
  */
 import type { Graph, GraphEdge, GraphNode } from '../../graph/graph.ts';
 import { type FrameTree, type LoopRecord, nodeRecord } from '../../state/tree.ts';
@@ -9,26 +9,26 @@ import type { Plan, PlanState, PlanStep, SettledFields } from './plan-step.ts';
 const END_INDEX = 1;
 
 /**
- * The way of the token is divided into laps: one begins where an edge leads back, so that a node settles once in it at most. A record
- * says in which lap its node settled, as its epoch, and a loop record says at which node the present lap began. That is enough to find
- * the token in a tree: it is where the lap began, or where the edge leads that fired last in the lap.
+ * The path of the token is divided into laps. A lap begins where the token follows a back edge, so a node settles at most once in a lap. A
+ * record stores the lap in which its node settled as its epoch, and a loop record stores the node at which the current lap began. That is
+ * enough to find the token in a tree: it is at the target of the edge that fired last in the lap or, if there is none, where the lap began.
  */
 export class TokenPlan implements Plan {
   readonly #graph: Graph;
   readonly #visits: Int32Array;
-  /** The lap in which a node settled last; -1: in none. */
+  /** The lap in which each node settled last; -1 if in none. */
   readonly #lapOf: Int32Array;
-  /** Nodes that their own condition turned away when they were last come to. */
+  /** Nodes whose own condition was false when the token last reached them. */
   readonly #turnedAway = new Set<number>();
-  /** Where a frame begins that does not begin at START. */
+  /** Index of the node at which the frame begins; undefined for START. */
   readonly #entry: number | undefined;
   #lap: number;
   /** The node that is due, or has started and not settled. */
   #at: number | undefined;
-  /** The node that led there, if that is of the present lap; once there is no token: the one that settled last. */
+  /** The node that led there, if that happened in the current lap. If there is no token any more: the node that settled last. */
   #last: number | undefined;
   #isAtEnd = false;
-  /** A lap that began and is not in the tree yet. */
+  /** A lap that has begun and is not in the tree yet. */
   #begun: { readonly id: string; readonly record: LoopRecord } | undefined;
 
   constructor(graph: Graph, frame: FrameTree) {
@@ -63,10 +63,10 @@ export class TokenPlan implements Plan {
     return this.#visits[node] as number;
   }
 
-  /** A node that the token has come to is not skipped, though it may not come there again. */
+  /** A node that the token has reached is not skipped, even if it may not come there again. */
   skippedNodes(): readonly string[] {
     const reached = new Set(this.#at === undefined ? [] : [this.#at]);
-    // A set visits what is added to it while it is walked.
+    // A set's iteration also visits items that are added meanwhile.
     for (const node of reached) for (const { to } of this.#node(node).outgoing) reached.add(to);
     const isSkipped = ({ index }: GraphNode): boolean =>
       this.#turnedAway.has(index) || (this.#visits[index] === 0 && !reached.has(index));
@@ -101,7 +101,7 @@ export class TokenPlan implements Plan {
     return this.#step();
   }
 
-  /** Whatever the token passed led to where it is. */
+  /** Always true: everything that the token passed led to where it is. */
   isOrdered(): boolean {
     return true;
   }
@@ -110,12 +110,12 @@ export class TokenPlan implements Plan {
     return node === this.#last && (this.#at === undefined || !hasBegun(this.#at));
   }
 
-  /** Whether it is START, and the frame begins elsewhere. */
+  /** Whether the node is START and the frame begins elsewhere. */
   #beginsBehind(node: number): boolean {
     return node === 0 && this.#entry !== undefined;
   }
 
-  /** Finds where the token is: no visit has left anything that has not settled. */
+  /** Finds the token when no visit has recorded anything that has not settled. */
   #find(frame: FrameTree): void {
     if (this.#lapOf[0] === -1) return this.#comeTo(0, false);
     const head = this.#headOf(frame);
@@ -124,7 +124,7 @@ export class TokenPlan implements Plan {
       const edge = this.#lapOf[node.index] === this.#lap ? firedEdge(frame, node) : undefined;
       if (edge !== undefined && this.#lapOf[edge.to] !== this.#lap) return this.#follow(edge);
     }
-    // A decision that was taken again in a fork may lead to where the lap has been, or nowhere.
+    // In a fork, a repeated decision may lead to a node of the same lap, or nowhere.
     const passed = new Set<number>();
     for (let node = head ?? 0; ;) {
       passed.add(node);
@@ -136,7 +136,7 @@ export class TokenPlan implements Plan {
     }
   }
 
-  /** The node at which the present lap began; undefined: at START, or it is in the graph no more. */
+  /** The node at which the current lap began; undefined if that is START, or the graph does not have it any more. */
   #headOf(frame: FrameTree): number | undefined {
     if (this.#lap === 0) return this.#entry;
     const loop = Object.values(frame.loops ?? {}).find(({ since }) => since === this.#lap);
@@ -161,7 +161,7 @@ export class TokenPlan implements Plan {
     this.#turnedAway.delete(node);
     const visit = (this.#visits[node] as number) + 1;
     this.#visits[node] = visit;
-    // In a graph that was changed under the run, another edge may lead to where the lap has been.
+    // If the graph was changed under the run, another edge may lead to a node of the same lap.
     if (!isBack && this.#lapOf[node] !== this.#lap) return;
     this.#lap += 1;
     this.#last = undefined;
@@ -182,7 +182,7 @@ export class TokenPlan implements Plan {
   }
 }
 
-/** The edge that the last visit of a node fired, if it settled and the graph has that edge. */
+/** The edge that a node's last visit fired, if it settled and the graph has that edge. */
 function firedEdge(frame: FrameTree, node: GraphNode): GraphEdge | undefined {
   const key = nodeRecord(frame, node)?.fired?.[0];
   return key === undefined ? undefined : node.outgoing.find((edge) => edge.key === key);

@@ -1,4 +1,7 @@
-/** From a pipeline to a graph: a node a stage, routing `first` with one choice shared by all edges of a stage, jumps as edges. */
+/**
+ * Compiles a pipeline to a graph with one node for each stage. Routing is `first`; all edges of a stage share one choice, and jumps are
+ * edges.
+ */
 import { compileGraph } from '../../../graph/compile/compile-graph.ts';
 import {
   END,
@@ -25,7 +28,7 @@ import { retryOf, tellings } from './stage-policy.ts';
 export interface Compiling {
   readonly pipeline: Pipeline;
   readonly layout: Layout;
-  /** Those of the language and those of the user. */
+  /** Finds a stage's handler, among those of the language and of the user. */
   readonly handlerOf: (stage: Stage) => StageHandler | undefined;
   /** Types whose handlers are the language's own. */
   readonly builtIn: ReadonlySet<string>;
@@ -34,7 +37,7 @@ export interface Compiling {
   readonly placeOf: (at: number) => string;
 }
 
-/** The node whose output is what a run gives. */
+/** The node whose output is the result of the run. */
 const outputsId = 'outputs';
 const jumpsMaxDefault = 10;
 const restartsMaxDefault = 5;
@@ -48,7 +51,7 @@ const reducers = {
 /** A compiled pipeline. */
 export interface CompiledPipeline {
   readonly graph: Graph;
-  /** The graph that has the stages: the graph itself, or the one that it runs again and again. */
+  /** The graph that contains the stages: `graph` itself, or the one that `graph` runs again for each restart. */
   readonly body: Graph;
 }
 
@@ -67,7 +70,7 @@ export function compilePipeline(
   return { graph, body: graph };
 }
 
-/** @param targets - stages at which an edge restarts it */
+/** @param targets - stages at which an edge restarts the pipeline */
 function bodyOf(compiling: Compiling, targets: readonly string[]): GraphDefinition {
   const { pipeline, layout } = compiling;
   const visits = pipeline.attributes.integer('max_node_visits');
@@ -88,7 +91,7 @@ function bodyOf(compiling: Compiling, targets: readonly string[]): GraphDefiniti
     nodes: [...parts.nodes, ...marks, outputsNode(layout.exit?.id ?? '')],
     edges: [
       { from: START, to: layout.start?.id ?? '' },
-      // A body that is restarted is entered there; from the start no run goes this way.
+      // Restarted runs are entered at these edges. A run that begins at the start never takes them.
       ...targets.map((to) => ({ from: START, to, weight: -1 })),
       ...parts.edges,
       ...marks.map(({ id }) => ({ from: id, to: END })),
@@ -99,7 +102,7 @@ function bodyOf(compiling: Compiling, targets: readonly string[]): GraphDefiniti
   };
 }
 
-/** A graph of one node, which runs the pipeline as a child run, and once more for each restart. */
+/** A graph of one node, which runs the pipeline as a child run, and again for each restart. */
 function compileRestarts(
   compiling: Compiling,
   more: Pick<GraphDefinition, 'schemas' | 'text'>,
@@ -147,10 +150,10 @@ class GraphParts {
   readonly #compiling: Compiling;
   readonly #members: ReadonlySet<string>;
   readonly #join: string | undefined;
-  /** Edges that say how much is told, by the stage they lead to. */
+  /** Edges with attributes about how much of the run a prompt is told (fidelity, thread), by the stage they lead to. */
   readonly #tellingEdges: ReadonlyMap<string, readonly PipelineEdge[]>;
 
-  /** @param join - where branches end; undefined: it is the run itself */
+  /** @param join - stage where the branches end. Undefined means that this is the graph of the run itself. */
   constructor(compiling: Compiling, members: ReadonlySet<string>, join: string | undefined) {
     this.#compiling = compiling;
     this.#members = members;
@@ -228,7 +231,7 @@ class GraphParts {
     return handlerOf(stage) ?? conditionalHandler;
   }
 
-  /** One graph of all branches; each is a child run that is entered at its first stage. */
+  /** One graph for all branches. Each branch is a child run that enters it at the branch's first stage. */
   #branchGraph({ parallel, entries, join, stages }: Branches): Graph {
     const { pipeline, layout } = this.#compiling;
     const begin = entries.filter((entry) => entry !== join);
@@ -271,7 +274,7 @@ class GraphParts {
     return { label: 'join', to: join, caption: '', clauses: [], weight: 0, takesFailures };
   }
 
-  /** All edges of a stage share one choice, whose text is all that it decides by. */
+  /** Connects a stage. All its edges share one choice, whose text holds everything that the decision depends on. */
   #connect(parts: StageParts, edges: readonly PipelineEdge[]): void {
     const { stage, ways, jumps } = parts;
     const choice: Choice = {

@@ -1,4 +1,6 @@
-/** What holds for a stage by its own attributes, those of edges and those of the graph: how often it is tried, how much it is told. */
+/**
+ * Policies of a stage, from its own attributes, those of edges and those of the graph: how often it is tried, how much its prompt is told.
+ */
 import type { RetryPolicy } from '../../../graph/contracts/node-contract.ts';
 import type { Pipeline, PipelineEdge, Stage } from '../model/pipeline.ts';
 import type { StageParts, Telling } from '../run/stage-parts.ts';
@@ -20,7 +22,7 @@ const presets: Readonly<Record<string, Preset>> = {
   patient: { attempts: 3, backoff: 'exponential', delayMs: 2_000, factor: 3 },
 };
 
-/** Delays are made up to half longer or shorter. `max_retries` counts attempts after the first; it wins over that of the preset. */
+/** The retry policy. Delays vary by up to half. `max_retries` counts attempts after the first, and wins over the preset's number. */
 export function retryOf({ attributes }: Stage, pipeline: Pipeline): RetryPolicy {
   const named = attributes.text('retry_policy');
   const { attempts, backoff, delayMs, factor } = presets[named] ?? standard;
@@ -38,7 +40,10 @@ export function retryOf({ attributes }: Stage, pipeline: Pipeline): RetryPolicy 
   };
 }
 
-/** What the edge says before what its stage says, and that before the graph; a thread may also be that of the block around the stage. */
+/**
+ * How much a prompt is told. The edge's attributes win over the stage's, and these over the graph's. A thread may also be the enclosing
+ * block's.
+ */
 export function tellings(
   { attributes: graph }: Pipeline,
   { attributes, group }: Stage,

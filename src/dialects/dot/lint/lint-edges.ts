@@ -1,4 +1,4 @@
-/** Rules of edges: conditions that can be read and can hold, labels that tell edges apart, and a way on for every outcome. */
+/** Lint rules for edges: conditions are readable and can hold, labels differ, and every outcome has a way on. */
 import type { Clause } from '../model/condition.ts';
 import { normalLabel } from '../model/labels.ts';
 import type { PipelineEdge } from '../model/pipeline.ts';
@@ -60,7 +60,7 @@ function lintLabels({ warn }: Report, from: string, edges: readonly PipelineEdge
   }
 }
 
-/** Where every edge has a condition, some outcome may fit none: the run would fail there. */
+/** If every edge has a condition, some outcome may match none of them, and the run would fail there. */
 function lintCoverage({ conditionOf, warn, pipeline }: Report, from: string, edges: readonly PipelineEdge[]): void {
   if (edges.some(({ attributes }) => !attributes.has('condition'))) return;
   const conditions = edges.map((edge) => conditionOf(edge).clauses ?? []);

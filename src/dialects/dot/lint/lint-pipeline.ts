@@ -1,4 +1,4 @@
-/** All that is wrong with a pipeline, or odd about it; the rules are those of docs/spec/dot.md. */
+/** Runs all lint rules on a pipeline. The rules are those of docs/spec/dot.md. */
 import type { Report } from './report.ts';
 import { lintEdges } from './lint-edges.ts';
 import { lintShape } from './lint-shape.ts';

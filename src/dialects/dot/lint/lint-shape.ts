@@ -1,9 +1,9 @@
-/** Rules of the whole: one start, one exit, what can be come to, where branches end, and the way back from gates. */
+/** Lint rules for the whole pipeline: one start, one exit, reachable stages, where branches end, and the ways back from goal gates. */
 import { gatesOf, gateTargets, reach, retryTargets } from '../model/layout.ts';
 import type { Stage } from '../model/pipeline.ts';
 import type { Report } from './report.ts';
 
-/** Stages that are gone through for ways back to gates; what lies beyond is taken for granted. */
+/** Most stages visited in the search for ways back to gates. Beyond this a way is assumed to exist. */
 const stepsMax = 1_000_000;
 
 export function lintShape(report: Report): void {
@@ -154,12 +154,14 @@ function lintTargets({ pipeline, layout, warn }: Report): void {
   }
 }
 
-/** Tells whether edges lead from one stage to another; looked for no further than need be, and not beyond `stepsMax` in all. */
+/**
+ * Returns a function that tells whether edges lead from one stage to another. All its searches together visit at most `stepsMax` stages.
+ */
 function leadsIn(outgoing: Report['layout']['outgoing']): (from: string, to: string) => boolean {
   let steps = 0;
   return (from, to) => {
     const found = new Set([from]);
-    // The set grows while it is gone through: the nearest stages come first.
+    // The set grows during the loop, so this is a breadth-first search.
     for (const id of found) {
       if (id === to || steps > stepsMax) return true;
       steps += 1;

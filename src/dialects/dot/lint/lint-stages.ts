@@ -1,13 +1,13 @@
-/** Rules of single stages: types, what they need, and attributes that say nothing where they stand. */
+/** Lint rules for single stages: types, what they need, and attributes that have no effect on them. */
 import { acceleratorOf, normalLabel } from '../model/labels.ts';
 import { typeOfShape, type Stage } from '../model/pipeline.ts';
 import type { Report } from './report.ts';
 
 const builtIn: ReadonlySet<string> = new Set(Object.values(typeOfShape));
-/** Node ids that the compiled graph needs for itself. */
+/** Node ids that the compiled graph uses itself. */
 const reserved: ReadonlySet<string> = new Set(['outputs', '__start__', '__end__']);
 
-/** Attributes that only stages of some types heed. */
+/** Attributes that have an effect only on stages of some types. */
 const heeded: readonly (readonly [readonly string[], readonly string[]])[] = [
   [['prompt'], ['codergen', 'parallel.fan_in']],
   [
@@ -108,13 +108,13 @@ function lintHeeded({ warn }: Report, { id, type, attributes, placeOf, at }: Sta
   for (const [names, types] of heeded) {
     if (types.includes(type)) continue;
     for (const name of names)
-      // A default is meant for those that heed it.
+      // A default is written for the stages on which it has an effect, so it is not reported.
       if (attributes.has(name) && placeOf(name) !== at)
         warn('inert_attribute', placeOf(name), `${name} has no effect on ${id}, a ${type} stage`, 'take it out');
   }
 }
 
-/** What only a stage that runs a command heeds, and what one does not. */
+/** Checks attributes that have an effect only on stages that run a command, or only on those that do not. */
 function lintCommand({ warn }: Report, { id, type, attributes, placeOf, at }: Stage): void {
   const own = type === 'tool' || attributes.text('agent_command') !== '';
   const check = (name: string, isHeeded: boolean, why: string, fix: string): void => {

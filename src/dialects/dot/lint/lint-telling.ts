@@ -1,4 +1,4 @@
-/** Rules of what prompts are told: threads where nothing is told in full, and models for summaries that nothing asks for. */
+/** Lint rules for what prompts are told: threads need the fidelity `full`, and summary models need a summary. */
 import type { Report } from './report.ts';
 
 export function lintTelling({ pipeline, warn }: Report): void {

@@ -1,4 +1,4 @@
-/** What the rules of the lint share: the pipeline, how it hangs together, and where findings go. */
+/** What all lint rules are given: the pipeline, its layout, and where they report findings. */
 import type { Layout } from '../model/layout.ts';
 import { parseCondition, type ParsedCondition } from '../model/condition.ts';
 import type { Pipeline, PipelineEdge } from '../model/pipeline.ts';
@@ -7,9 +7,9 @@ import type { DotFaults } from '../text/faults.ts';
 export interface Report {
   readonly pipeline: Pipeline;
   readonly layout: Layout;
-  /** Types of stages beside those of the language. */
+  /** Stage types that have a handler of the user's. */
   readonly handlers: ReadonlySet<string>;
-  /** Each text is read once, however many edges have it. */
+  /** Parses the condition of an edge. Each different text is parsed once. */
   readonly conditionOf: (edge: PipelineEdge) => ParsedCondition;
   /** @param at - offset in the file */
   readonly error: (rule: string, at: number, message: string, fix: string) => void;

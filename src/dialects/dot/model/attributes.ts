@@ -1,15 +1,15 @@
-/** Every attribute of the language: where it may stand, what its value must be, and what holds where it is not given. */
+/** Every attribute of the language: where it may stand, which values it takes, and its default. */
 
 export type AttributeKind = 'text' | 'integer' | 'boolean' | 'duration';
 export type AttributePlace = 'graph' | 'node' | 'edge';
 
 export interface AttributeRule {
   readonly kind: AttributeKind;
-  /** Values that are meant, where only some are. */
+  /** The allowed values, if not every value of the kind is. */
   readonly oneOf?: readonly string[];
-  /** Why giving it changes nothing here; undefined: it does. */
+  /** Why the attribute has no effect here. Undefined means that it has one. */
   readonly inert?: string;
-  /** The name under which it is known here; it is another spelling of that. */
+  /** The attribute of which this is another spelling. */
   readonly sameAs?: string;
 }
 
@@ -108,7 +108,7 @@ export const attributeRules: Readonly<Record<AttributePlace, Rules>> = {
   edge: edgeRules,
 };
 
-/** What only says how the graph is drawn. */
+/** Attributes that only affect how the graph is drawn. */
 export const drawn: ReadonlySet<string> = new Set(
   `rankdir rank ranksep nodesep splines layout size ratio margin pad bgcolor color fillcolor fontcolor fontname fontsize style
   penwidth pencolor width height fixedsize peripheries arrowhead arrowtail arrowsize dir constraint minlen headlabel taillabel
@@ -119,13 +119,13 @@ export const drawn: ReadonlySet<string> = new Set(
 
 const units: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** Milliseconds of `900s`, `250ms`, `15m`, `2h`, `1d`; a number alone counts seconds. Undefined: it is none of these. */
+/** Parses `900s`, `250ms`, `15m`, `2h` or `1d` to milliseconds. A plain number counts seconds. Undefined means none of these. */
 export function durationMs(value: string): number | undefined {
   const [, count, unit = 's'] = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)?$/.exec(value.trim()) ?? [];
   return count === undefined ? undefined : Number(count) * (units[unit] ?? 1);
 }
 
-/** Why a value is none of its kind; undefined: it is. */
+/** Why a value is not allowed for the attribute. Undefined means that it is. */
 export function valueFault({ kind, oneOf }: AttributeRule, value: string): string | undefined {
   if (oneOf !== undefined) return oneOf.includes(value) ? undefined : `must be one of ${oneOf.join(', ')}`;
   if (kind === 'integer') return /^[+-]?\d{1,15}$/.test(value) ? undefined : 'must be a whole number';

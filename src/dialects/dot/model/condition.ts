@@ -2,7 +2,7 @@
 
 export interface Clause {
   readonly key: string;
-  /** `set`: the key alone; its value must not be empty. */
+  /** `set` stands for a key alone: the clause holds if its value is not empty. */
   readonly operator: '=' | '!=' | 'set';
   readonly value: string;
 }
@@ -16,7 +16,7 @@ const key = /[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z0-9_]+)*/y;
 const operator = /!=|==?/y;
 const literal = /"([^"\\]*(?:\\[^][^"\\]*)*)"|'([^']*)'|([A-Za-z0-9_.:+-]+)/y;
 
-/** Reads a condition. Strings may hold anything, `&&` and `!=` included. An empty condition has no clauses, and holds. */
+/** Parses a condition. Quoted strings may hold anything, `&&` and `!=` included. An empty condition has no clauses, and always holds. */
 export function parseCondition(text: string): ParsedCondition {
   let at = 0;
   const take = (pattern: RegExp): RegExpExecArray | undefined => {
@@ -57,11 +57,11 @@ export function parseCondition(text: string): ParsedCondition {
   }
 }
 
-/** What conditions are read from. */
+/** The values that conditions are evaluated with. */
 export interface ConditionFacts {
   readonly outcome: string;
   readonly preferredLabel: string;
-  /** The text of a context value; `` where there is none. */
+  /** A context value as text, `` if there is none. */
   readonly context: (key: string) => string;
 }
 

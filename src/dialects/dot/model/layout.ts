@@ -1,12 +1,12 @@
-/** How a pipeline hangs together: where it begins and ends, which stages are branches of a parallel one, and where jumps lead. */
+/** The layout of a pipeline: its start and exit, the branches of parallel stages, and the stages that can be reached. */
 import { edgesFrom, type Pipeline, type PipelineEdge, type Stage } from './pipeline.ts';
 
 /** The branches of a parallel stage. */
 export interface Branches {
   readonly parallel: string;
-  /** Where each begins, in the order of the edges; two edges to one stage are one branch. */
+  /** First stage of each branch, in the order of the edges. Two edges to one stage are one branch. */
   readonly entries: readonly string[];
-  /** The stage at which all of them come together; it is not part of them. */
+  /** The stage at which all branches come together. It is not part of them. */
   readonly join: string;
   /** Stages of all branches. */
   readonly stages: ReadonlySet<string>;
@@ -16,26 +16,26 @@ export interface Layout {
   readonly start: Stage | undefined;
   readonly exit: Stage | undefined;
   readonly outgoing: ReadonlyMap<string, readonly PipelineEdge[]>;
-  /** By parallel stage; one whose branches never come together has none. */
+  /** By parallel stage. A parallel stage whose branches never come together has no entry. */
   readonly branches: ReadonlyMap<string, Branches>;
-  /** Stages that the run itself may come to, branches left out. */
+  /** Stages that the run itself may reach, without those of branches. */
   readonly main: ReadonlySet<string>;
-  /** Stages that anything may come to. */
+  /** Stages that can be reached at all. */
   readonly reachable: ReadonlySet<string>;
 }
 
-/** Steps that finding the ends of branches may take; a file of thousands of parallel stages is refused. */
+/** Most steps for finding the ends of branches. A file that needs more, with thousands of parallel stages, is refused. */
 const stepsMax = 3_000_000;
-/** How deep parallel stages are looked into from others. */
+/** How deep parallel stages may nest in the search. */
 const depthMax = 100;
 
-/** Where a stage leads if it fails for good and no edge takes that, in the order in which they are tried. */
+/** Where the run jumps if the stage finally fails and no edge takes the failure, in the order in which they are tried. */
 export function retryTargets({ attributes }: Pick<Stage, 'attributes'>): readonly string[] {
   const targets = [attributes.text('retry_target'), attributes.text('fallback_retry_target')];
   return targets.filter((target) => target !== '');
 }
 
-/** Where an unsatisfied goal gate leads back to: its own targets before those of the graph. */
+/** Where an unsatisfied goal gate leads back to: its own targets, then those of the graph. */
 export function gateTargets(pipeline: Pipeline, gate: Stage): readonly string[] {
   return [...new Set([...retryTargets(gate), ...retryTargets(pipeline)])];
 }
@@ -78,7 +78,7 @@ export function layOut(pipeline: Pipeline): Layout {
   };
 }
 
-/** What can be come to from some stages, these included. */
+/** All stages that can be reached from the given ones, these included. */
 export function reach(begin: readonly string[], next: (id: string) => readonly string[]): ReadonlySet<string> {
   const found = new Set(begin);
   const open = [...begin];
@@ -91,11 +91,11 @@ export function reach(begin: readonly string[], next: (id: string) => readonly s
   return found;
 }
 
-/** Finds where branches end. A parallel stage inside a branch is passed by way of its own join. */
+/** Finds where branches end. A parallel stage inside a branch is passed over: the search goes on at its own join. */
 class Walk {
   readonly #outgoing: Layout['outgoing'];
   readonly #stages: Pipeline['stages'];
-  /** Undefined: being looked for, or there is none. */
+  /** Joins found so far, by parallel stage. Undefined means that the search is under way, or that there is none. */
   readonly #joins = new Map<string, string | undefined>();
   #steps = 0;
   #depth = 0;
@@ -129,11 +129,11 @@ class Walk {
     return join;
   }
 
-  /** The nearest fan-in stage that every branch leads to, or else the nearest stage of any kind. */
+  /** The nearest fan-in stage that every branch reaches, or else the nearest stage of any kind. */
   #meeting(entries: readonly string[]): string | undefined {
     const seen = entries.map((entry) => new Set([entry]));
     const counts = new Map<string, number>();
-    /** Fan-in stages of parallel ones that all branches have come to: those lie behind where the branches meet. */
+    /** Fan-in stages of inner parallel stages that all branches reached. They lie behind the point where the branches meet. */
     const taken = new Set<string | undefined>();
     let nearest: string | undefined;
     let fronts: readonly (readonly string[])[] = entries.map((entry) => [entry]);

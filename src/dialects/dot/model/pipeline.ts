@@ -1,4 +1,4 @@
-/** A pipeline: what a DOT file says once defaults, classes and the stylesheet are worked in. */
+/** The model of a pipeline: what a DOT file means once defaults, classes and the stylesheet are applied. */
 import { durationMs } from './attributes.ts';
 
 /** Attributes by name, as texts. */
@@ -18,7 +18,7 @@ export class Attributes {
   flag(name: string): boolean {
     return this.#values.get(name) === 'true';
   }
-  /** Undefined: it is not given, or no number. */
+  /** Undefined if it is not given, or not a number. */
   integer(name: string): number | undefined {
     const value = Number(this.#values.get(name) ?? Number.NaN);
     return Number.isSafeInteger(value) ? value : undefined;
@@ -32,7 +32,7 @@ export class Attributes {
   }
 }
 
-/** What a stage does: the nine kinds of the language, or the name of a handler of the user's own. */
+/** The type of a stage: one of the nine of the language, or one for which the user has a handler. */
 export type StageType = string;
 
 export const typeOfShape: Readonly<Record<string, StageType>> = {
@@ -47,7 +47,7 @@ export const typeOfShape: Readonly<Record<string, StageType>> = {
   house: 'stack.manager_loop',
 };
 
-/** Stages for models come in kinds, which handlers are found by: the model itself, an agent with tools, a program that is an agent. */
+/** The kind by which a handler is found. Stages for models have several: the model itself, an agent with tools, or an agent program. */
 export function kindOf({ type, attributes }: Pick<Stage, 'type' | 'attributes'>): string {
   if (type !== 'codergen') return type;
   if (attributes.text('agent_command') !== '') return 'codergen.command';
@@ -59,13 +59,13 @@ export interface Stage {
   readonly type: StageType;
   readonly attributes: Attributes;
   readonly classes: readonly string[];
-  /** The class that the innermost block around it gives; undefined: it stands in none with a label. */
+  /** The class from the label of the innermost subgraph around the stage. Undefined if no such subgraph has a label. */
   readonly group: string | undefined;
-  /** Whether the file has a statement for it; else only edges name it. */
+  /** Whether the file has a statement for the stage. Otherwise only edges name it. */
   readonly isDeclared: boolean;
-  /** Offset of where it is first declared, or named where it is not. */
+  /** Offset of its first statement, or of its first mention if it has none. */
   readonly at: number;
-  /** Offsets of the values of its own attributes; of a default there is none. */
+  /** Offset of the value of an attribute that the stage itself gives. Defaults have no offset of their own. */
   readonly placeOf: (attribute: string) => number;
 }
 
@@ -79,10 +79,10 @@ export interface PipelineEdge {
   readonly placeOf: (attribute: string) => number;
 }
 
-/** A value that whoever starts a run may give, used in prompts as `$name`. */
+/** A parameter of the pipeline. Its value is given when a run starts, and prompts use it as `$name`. */
 export interface Param {
   readonly name: string;
-  /** Undefined: it must be given. */
+  /** Undefined means that a value must be given. */
   readonly default: string | undefined;
 }
 

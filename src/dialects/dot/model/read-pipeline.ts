@@ -1,4 +1,6 @@
-/** From a file's statements to a pipeline: subgraphs flattened, defaults filled in, classes derived, the stylesheet applied. */
+/**
+ * Builds the model of a pipeline from a file's statements: flattens subgraphs, fills in defaults, derives classes, applies the stylesheet.
+ */
 import { nearest } from '../../../graph/nearest.ts';
 import type { DotFaults } from '../text/faults.ts';
 import type { AttributeSyntax, DotSyntax, EdgeSyntax, Syntax } from '../text/syntax.ts';
@@ -6,17 +8,17 @@ import { attributeRules, drawn, valueFault, type AttributePlace } from './attrib
 import { Attributes, typeOfShape, type Param, type Pipeline, type PipelineEdge, type Stage } from './pipeline.ts';
 import { parseStylesheet, Styles } from './stylesheet.ts';
 
-/** Different attributes that `node [...]` and `edge [...]` may set: each stage is given all of them. */
+/** Most different attributes that `node [...]` and `edge [...]` may set. Each stage or edge gets a copy of all of them. */
 const defaultsMax = 200;
-/** Characters of the values of all stages and edges together: a long default is a value of each of them. */
+/** Most characters in the values of all stages and edges together. A long default counts once for each of them. */
 const valuesMax = 20_000_000;
 
-/** Characters of one list of classes. */
+/** Most characters in one list of classes. */
 const classMax = 1_000;
 
 interface Given {
   readonly value: string;
-  /** Of the value; undefined: it is a default. */
+  /** Offset of the value. Undefined for a default. */
   readonly at: number | undefined;
 }
 type Values = Map<string, Given>;
@@ -33,11 +35,11 @@ interface Draft {
   readonly values: Values;
   readonly classes: Set<string>;
   group: string | undefined;
-  /** Whether a statement of its own names it, beside edges. */
+  /** Whether a statement of its own names it. Otherwise only edges do. */
   isDeclared: boolean;
 }
 
-/** Reports every value that is none of its kind, every attribute that is not known, and every one that says nothing here. */
+/** Builds the pipeline. Reports values of the wrong kind, unknown attributes, and attributes that have no effect where they stand. */
 export function readPipeline(syntax: DotSyntax, faults: DotFaults): Pipeline {
   return new PipelineReader(faults).read(syntax);
 }
@@ -47,7 +49,7 @@ class PipelineReader {
   readonly #graph: Values = new Map();
   readonly #drafts = new Map<string, Draft>();
   readonly #edges: PipelineEdge[] = [];
-  /** Characters that defaults brought to stages and edges so far. */
+  /** Characters that defaults have added to stages and edges so far. */
   #size = 0;
 
   constructor(faults: DotFaults) {
@@ -75,7 +77,7 @@ class PipelineReader {
     };
   }
 
-  /** Where no stage has the shape of a start or an exit, one that is named like it is taken for it. */
+  /** The stages. If none has the shape of a start or an exit, a stage with such a name is taken for it. */
   #stages(styles: Styles): ReadonlyMap<string, Stage> {
     const stages = new Map([...this.#drafts].map(([id, draft]) => [id, stageOf(draft, styles)]));
     for (const [type, names] of [
@@ -123,7 +125,7 @@ class PipelineReader {
     }
   }
 
-  /** A stage is made where it is first named, with the defaults of that place. */
+  /** A stage is created where it is first named, with the defaults that hold there. */
   #draft(id: string, at: number, { node, classes }: Scope): Draft {
     const known = this.#drafts.get(id);
     const draft = known ?? {
@@ -180,7 +182,7 @@ class PipelineReader {
     }
   }
 
-  /** What cannot be read is not taken: what holds without it is the default. */
+  /** Reports a value that cannot be read. It is ignored, so the default holds. */
   #refuseValue(key: string, value: string, fault: string, at: number): void {
     const isFidelity = key.endsWith('fidelity');
     this.#faults.add(at, {
@@ -191,7 +193,7 @@ class PipelineReader {
     });
   }
 
-  /** `params="task, target=./out"`. */
+  /** Parses the parameters, such as `params="task, target=./out"`. */
   #params(): readonly Param[] {
     const given = this.#graph.get('params');
     if (given === undefined) return [];
@@ -215,7 +217,7 @@ function guess(key: string, place: AttributePlace): string {
   return near === undefined ? 'take it out, or leave it to a handler of your own' : `did you mean ${near}?`;
 }
 
-/** The label of a subgraph gives those within it a class. */
+/** The scope inside a subgraph. Its label is a class of the stages within. */
 function innerScope(outer: Scope, statements: readonly Syntax[]): Scope {
   let label = '';
   for (const statement of statements)
@@ -251,7 +253,7 @@ function stageOf({ id, at, values, classes, group, isDeclared }: Draft, styles: 
   const all = [...classes, ...own].filter((name) => name !== '');
   const shape = values.get('shape')?.value ?? 'box';
   const styled = styles.of({ id, shape, classes: all });
-  // What is written at the stage itself wins over the stylesheet, and that over what `node [...]` set.
+  // The stage's own attributes win over the stylesheet, and the stylesheet over the defaults of `node [...]`.
   const complete = textsOf(values);
   for (const [name, value] of styled) if (values.get(name)?.at === undefined) complete.set(name, value);
   const ofShape = Object.hasOwn(typeOfShape, shape) ? typeOfShape[shape] : undefined;

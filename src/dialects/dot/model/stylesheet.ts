@@ -1,4 +1,4 @@
-/** The model stylesheet: which models stages use, by rules for all of them, for a shape, for a class, or for one stage. */
+/** The model stylesheet: rules that set the models of all stages, of a shape, of a class, or of one stage. */
 
 export interface StyleRule {
   readonly selector: '*' | 'shape' | 'class' | 'id';
@@ -7,7 +7,7 @@ export interface StyleRule {
 }
 
 export interface StyleFault {
-  /** Into the text of the stylesheet. */
+  /** Offset in the text of the stylesheet. */
   readonly offset: number;
   readonly message: string;
 }
@@ -17,14 +17,14 @@ export interface Stylesheet {
   readonly faults: readonly StyleFault[];
 }
 
-/** What a stylesheet may set. */
+/** Attributes that a stylesheet may set. */
 export const styledAttributes: readonly string[] = ['llm_model', 'llm_provider', 'reasoning_effort'];
 
 const gap = /\s*/y;
 const selectorWord = /\*|[.#]?[A-Za-z_][A-Za-z0-9_-]*/y;
 const property = /([a-z_]+)\s*:\s*(?:"([^"]*)"|'([^']*)'|([^\s;{}"']+))/y;
 
-/** Reads a stylesheet; what cannot be read is passed over up to the next rule, and reported. */
+/** Parses a stylesheet. Whatever cannot be read is reported, and skipped up to the next rule. */
 export function parseStylesheet(given: string): Stylesheet {
   const text = withoutComments(given);
   const rules: StyleRule[] = [];
@@ -93,7 +93,7 @@ function selectorOf(word: string): Pick<StyleRule, 'selector' | 'name'> {
   return { selector: 'shape', name: word };
 }
 
-/** Comments become space, so that places stay what they are. */
+/** Replaces comments by spaces, so that all offsets stay the same. */
 function withoutComments(text: string): string {
   const pieces: string[] = [];
   let at = 0;
@@ -108,21 +108,21 @@ function withoutComments(text: string): string {
 
 interface Styled {
   readonly value: string;
-  /** Position of its rule: of equally specific ones the later wins. */
+  /** Position of its rule in the stylesheet. Among equally specific rules the later one wins. */
   readonly order: number;
 }
 
-/** What rules tell stages apart by. */
+/** The properties of a stage that rules select by. */
 interface StyledStage {
   readonly id: string;
   readonly shape: string;
   readonly classes: readonly string[];
 }
 
-/** The rules, ready to be asked for many stages. */
+/** A stylesheet's rules, indexed for looking up many stages. */
 export class Styles {
   readonly #found = new Map<string, Map<string, Styled>>();
-  /** What stages of one shape and the same classes have in common. */
+  /** The values of stages with the same shape and classes, without rules for single ids. */
   readonly #shared = new Map<string, ReadonlyMap<string, string>>();
 
   constructor(rules: readonly StyleRule[]) {
@@ -134,7 +134,7 @@ export class Styles {
     }
   }
 
-  /** What the rules say of a stage: by shape wins over by all, by class over by shape, by id over by class. */
+  /** The attributes that the rules give a stage. Rules for a class win over those for a shape, and rules for an id over both. */
   of({ id, shape, classes }: StyledStage): ReadonlyMap<string, string> {
     const key = `${shape} ${classes.join(' ')}`;
     const shared =

@@ -1,18 +1,18 @@
 /**
- * A graph of any dialect as a DOT text for Graphviz to draw, coloured by what happened where that is known. Nodes have names of our own
- * (`n0`, `n1`), so whatever an author calls a node stands in a quoted label and nowhere else.
+ * Prints a graph of any dialect as DOT text for Graphviz, coloured by what happened if that is known. Nodes are named `n0`, `n1` and so on,
+ * so that the author's node ids appear only in quoted labels.
  */
 import { END, START, type GraphStructure } from '../../../graph/graph.ts';
 import { printDot } from '../text/print-dot.ts';
 import type { AttributeSyntax, Syntax } from '../text/syntax.ts';
 
-/** How a node is coloured. */
+/** How a node ended or stands, which decides its colour. */
 export type PictureTone = 'good' | 'bad' | 'warn' | 'running' | 'skipped' | 'untouched';
 
-/** What happened, by the path of a node, or of an edge's source, joined with `/`; names of child runs are left out of paths. */
+/** What happened in a run, by the path of a node or of an edge's source, joined with `/`. Paths leave out the names of child runs. */
 export interface PictureMarks {
   readonly nodes: ReadonlyMap<string, { readonly tone: PictureTone; readonly note?: string }>;
-  /** How often an edge was taken: by the source's path, a line feed, and the target's id. */
+  /** How often each edge was taken. The key is the source's path, a line feed, and the target's id. */
   readonly taken: ReadonlyMap<string, number>;
 }
 
@@ -26,14 +26,14 @@ const colours: Readonly<Record<PictureTone, readonly [fill: string, line: string
 };
 const plain: readonly [string, string] = ['#f6f8fa', '#57606a'];
 
-/** Child graphs are drawn inside, so deep. */
+/** Most levels of child graphs that are drawn inside their nodes. */
 const depthMax = 3;
 const labelMax = 60;
 const font = 'Helvetica,Arial,sans-serif';
 
 type Data = Readonly<Record<string, unknown>>;
 
-/** @param marks - what happened; undefined: nothing did, it is a definition */
+/** @param marks - what happened in a run. Undefined for a definition, where nothing has happened. */
 export function pictureOf(structure: GraphStructure, marks?: PictureMarks): string {
   const drawing = new Drawing(marks);
   const statements = drawing.graph(structure, [], 0);
@@ -156,7 +156,7 @@ class Drawing {
   }
 }
 
-/** Shapes that only say how a node is drawn, of pipelines; of others by what a node does. */
+/** Shapes that are kept as the pipeline gives them. Other nodes get a shape by what they do. */
 const shapes: ReadonlySet<unknown> = new Set([
   'Mdiamond',
   'Msquare',
@@ -176,7 +176,7 @@ function shapeOf({ config, effect }: Data): Readonly<Record<string, string>> {
   return effect === 'external' || effect === 'write' ? { shape: 'box', style: 'filled,bold' } : {};
 }
 
-/** What would break a line, or the text of the file, is left out. */
+/** Shortens a label, and removes characters that would break a line or the file. */
 function short(text: string): string {
   // oxlint-disable-next-line no-control-regex
   const plainText = text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ').toWellFormed();

@@ -1,4 +1,4 @@
-/** Which stages and edges of a pipeline the runs of a simulation came to. */
+/** Records which stages and edges of a pipeline the runs of a simulation reached. */
 import type { Layout } from '../model/layout.ts';
 import type { Pipeline, PipelineEdge } from '../model/pipeline.ts';
 import type { StageEnding } from '../run/stage-parts.ts';
@@ -8,7 +8,7 @@ export interface UncoveredEdge {
   readonly to: string;
   readonly label: string;
   readonly condition: string;
-  /** `file:line:column`. */
+  /** The place as `file:line:column`. */
   readonly place: string;
 }
 
@@ -17,7 +17,7 @@ export interface Coverage {
   readonly edges: { readonly count: number; readonly missed: readonly UncoveredEdge[] };
 }
 
-/** What the runs so far came to. */
+/** The stages and edges that the runs so far reached. */
 export class Covered {
   readonly #layout: Layout;
   readonly stages: Set<string> = new Set();
@@ -27,13 +27,13 @@ export class Covered {
     this.#layout = layout;
   }
 
-  /** @param endings - of one run */
+  /** @param endings - the stages of one run that ended */
   add(endings: readonly StageEnding[]): void {
     const ended = new Set(endings.map(({ stage }) => stage));
     for (const { stage, edge } of endings) {
       this.stages.add(stage);
       if (edge !== undefined) this.edges.add(edge);
-      // Branches are begun rather than chosen.
+      // The edges to branches are all taken, without a choice. Their first stages tell whether the branches began.
       const branches = this.#layout.branches.get(stage);
       for (const { index, to } of branches === undefined ? [] : (this.#layout.outgoing.get(stage) ?? []))
         if (to === branches?.join || ended.has(to)) this.edges.add(index);

@@ -1,4 +1,4 @@
-/** Makes scenarios that take ways which the ones before did not: each is a run so far, with another end of one of its stages. */
+/** Finds scenarios that take edges which earlier ones did not: each changes the end of one stage in an earlier run. */
 import { parseCondition } from '../model/condition.ts';
 import { normalLabel, sayingOf } from '../model/labels.ts';
 import { retryTargets, type Layout } from '../model/layout.ts';
@@ -8,13 +8,13 @@ import type { StageEnding } from '../run/stage-parts.ts';
 import type { Scenario, ScriptedEnd } from './scenario.ts';
 import { isScripted } from './scripted-stages.ts';
 
-/** One more scenario, and what it is for: tried once. */
+/** A scenario to try once, and its aim. */
 export interface Idea {
   readonly aim: string;
   readonly scenario: Scenario;
 }
 
-/** What a run suggests to try: of each stage that it came to, every way out that it did not take, and a failure. */
+/** Scenarios that a run suggests: for each stage it reached, each edge that it did not take, and a failure. */
 export function ideasFrom(
   pipeline: Pipeline,
   { outgoing }: Layout,
@@ -28,11 +28,11 @@ export function ideasFrom(
     visits.set(id, visit + 1);
     const stage = pipeline.stages.get(id);
     if (stage === undefined || (!isScripted(stage.type) && stage.type !== 'conditional')) continue;
-    // A diamond passes on how the stage before it ended.
+    // A conditional stage passes on the outcome of the stage before it, so that stage is changed instead.
     const actor = stage.type === 'conditional' ? actorBefore(pipeline, endings, id) : id;
     if (actor === undefined) continue;
     const before = (told[actor] ?? []).slice(0, visit);
-    // What comes round again succeeds, or is answered otherwise, so that the run can end.
+    // Later visits of the stage succeed, or get another answer, so that the run can end.
     const add = (aim: string, end: ScriptedEnd, after: readonly ScriptedEnd[] = [success]): void => {
       const lead = [...before, ...Array.from({ length: visit - before.length }, () => success)];
       ideas.push({ aim, scenario: { name: aim, stages: { ...told, [actor]: [...lead, end, ...after] } } });
@@ -63,7 +63,7 @@ function actorBefore({ stages }: Pipeline, endings: readonly StageEnding[], diam
   return before !== undefined && isScripted(stages.get(before.stage)?.type ?? 'start') ? before.stage : undefined;
 }
 
-/** What a stage must say for an edge to be taken, as far as one clause after another tells. */
+/** How the stage must end for the edge to be taken. Looks at one clause after the other, so the result is a guess. */
 function endFor({ to, attributes }: PipelineEdge, type: string): ScriptedEnd {
   const label = attributes.text('label');
   if (type === 'wait.human') return { answer: label === '' ? to : sayingOf(label) };

@@ -1,4 +1,4 @@
-/** A pipeline's stages and edges, for whoever compares runs with them. */
+/** The stages and edges of a pipeline, for comparing runs with them. */
 import { layOut, type Layout } from '../model/layout.ts';
 import type { Pipeline } from '../model/pipeline.ts';
 import { readPipeline } from '../model/read-pipeline.ts';
@@ -11,7 +11,7 @@ export interface Outline {
   readonly placeOf: (at: number) => string;
 }
 
-/** What is wrong with the text is not said here. */
+/** Reads the outline of a text. Its faults are not reported. */
 export function outlineOf(text: string, source: string): Outline {
   const faults = new DotFaults(text, source);
   const pipeline = readPipeline(parseDot(text, faults), faults);

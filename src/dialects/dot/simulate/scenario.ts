@@ -1,29 +1,29 @@
-/** What a simulation is told: how stages end at each of their attempts, and what people answer. */
+/** Scenarios of a simulation: how each attempt of a stage ends, and what people answer. */
 import { CairnError } from '../../../errors.ts';
 import { readReport, stageStatuses, type StageOutcome } from '../run/stage-outcome.ts';
 
-/** How one attempt of a stage ends, or what is answered to one question. */
+/** How one attempt of a stage ends, or the answer to one question. */
 export type ScriptedEnd =
   | { readonly outcome: StageOutcome }
-  /** It throws, as a command that fails does: it is tried again while attempts are left. */
+  /** The attempt throws, as for a command that fails. It is tried again while attempts are left. */
   | { readonly error: string }
-  /** Null: nobody answers in time. */
+  /** Null means that nobody answers in time. */
   | { readonly answer: string | null };
 
-/** One way through a pipeline. */
+/** One scripted run of a pipeline. */
 export interface Scenario {
   readonly name: string;
-  /** Of the run: `goal` and parameters. */
+  /** Input of the run: `goal` and the parameters. */
   readonly input?: Readonly<Record<string, unknown>>;
-  /** By stage, one for each attempt; the last holds for all later ones. A stage that is not named succeeds. */
+  /** Ends by stage, one for each attempt. The last one holds for all later attempts. Stages that are not listed succeed. */
   readonly stages: Readonly<Record<string, readonly ScriptedEnd[]>>;
 }
 
 type Keyed = Readonly<Record<string, unknown>>;
 
 /**
- * Scenarios from data, such as a YAML file: a list of them, one, or a mapping with the list as `scenarios`.
- * @param source - its name in messages
+ * Reads scenarios from data such as a YAML file: one scenario, a list, or a mapping with the list as `scenarios`.
+ * @param source - name of the data in messages
  * @throws USAGE_INVALID with the first thing that cannot be read
  */
 export function readScenarios(data: unknown, source: string): readonly Scenario[] {
@@ -50,7 +50,7 @@ function readScenario(given: unknown, place: string): Scenario {
 function readEnd(given: unknown, place: string): ScriptedEnd {
   if (typeof given === 'string' && (stageStatuses as readonly string[]).includes(given))
     return { outcome: withReason(readReport({ outcome: given }) as StageOutcome) };
-  // YAML reads `Yes` as a text, and `true` or `3` as what they are.
+  // YAML reads `Yes` as a string, `true` as a boolean and `3` as a number. All of them may be answers.
   if (['string', 'number', 'boolean'].includes(typeof given)) return { answer: String(given) };
   if (!isKeyed(given)) throw refused(place, 'expected an outcome, an answer, or a mapping');
   if ('error' in given) return { error: textOf(given['error']) };

@@ -1,27 +1,27 @@
-/** Handlers that end as a scenario says, in place of those that would reach outside. */
+/** Handlers that end as a scenario says. They replace the handlers that would have effects outside. */
 import { NodeFailure } from '../../../graph/contracts/node-contract.ts';
 import { typeOfShape } from '../model/pipeline.ts';
 import type { StageHandler } from '../run/stage-parts.ts';
 import type { StageOutcome } from '../run/stage-outcome.ts';
 import type { Scenario, ScriptedEnd } from './scenario.ts';
 
-/** Types whose stages end as those around them say. */
+/** Types of stages that do no work of their own: they end as the stages around them do. */
 const derived: ReadonlySet<string> = new Set(['start', 'exit', 'conditional', 'parallel', 'parallel.fan_in']);
 
-/** Whether a scenario says how stages of a type end. */
+/** Whether a scenario decides how stages of this type end. */
 export function isScripted(type: string): boolean {
   return !derived.has(type);
 }
 
 export interface ScriptedStages {
   readonly handlers: Readonly<Record<string, StageHandler>>;
-  /** What is answered to a stage's next question. Undefined: the scenario says nothing of it; null: nobody answers in time. */
+  /** The answer to a stage's next question. Undefined means that the scenario has none, null that nobody answers in time. */
   readonly nextAnswer: (stage: string) => string | null | undefined;
-  /** Stages with ends that no attempt came to. */
+  /** Stages for which the scenario has more ends than there were attempts. */
   readonly unused: () => readonly string[];
 }
 
-/** @param types - of handlers of the user's own */
+/** @param types - types for which the user has handlers */
 export function scriptStages({ stages }: Scenario, types: readonly string[]): ScriptedStages {
   const counts = new Map<string, number>();
   const next = (stage: string): ScriptedEnd | undefined => {

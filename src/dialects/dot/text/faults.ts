@@ -1,4 +1,4 @@
-/** Collects what is to be said of a DOT file, each with its line and column: all of it, never only the first. */
+/** Collects all faults of a DOT file, each with its line and column. */
 import type { Violation } from '../../../graph/graph.ts';
 
 /** One fault as a reader reports it. */
@@ -13,25 +13,25 @@ export interface DotFault {
   readonly isShown?: boolean;
 }
 
-/** What is beyond this many is not reported: a file of garbage would give a message for each of its characters. */
+/** Most faults that are reported: a file of garbage would have one for each of its characters. */
 const faultsMax = 1_000;
-/** Characters of a source line that are shown. */
+/** Most characters of a source line in an excerpt. */
 const shownMax = 100;
 
 export class DotFaults {
   readonly #text: string;
   readonly #source: string;
-  /** Offsets at which lines begin; made when the first place is asked for. */
+  /** Offsets at which lines begin. Computed when the first place is asked for. */
   #lines: readonly number[] | undefined;
   readonly #found: { readonly at: number; readonly violation: Violation }[] = [];
 
-  /** @param source - name of the file, for places */
+  /** @param source - name of the file, used in places */
   constructor(text: string, source: string) {
     this.#text = text;
     this.#source = source;
   }
 
-  /** @param at - offset of the character that is at fault */
+  /** @param at - offset of the faulty character */
   add(at: number, { rule, message, fix, severity = 'error', isShown = false }: DotFault): void {
     if (this.#found.length >= faultsMax) return;
     const shown = isShown ? `${message}\n${this.#excerpt(at)}` : message;
@@ -42,18 +42,18 @@ export class DotFaults {
     return this.#found.some(({ violation }) => violation.severity === 'error');
   }
 
-  /** In the order of the file. */
+  /** All violations, in the order of the file. */
   get violations(): readonly Violation[] {
     return this.#found.toSorted((a, b) => a.at - b.at).map(({ violation }) => violation);
   }
 
-  /** `file:line:column`, both counted from 1. */
+  /** The place as `file:line:column`, both counted from 1. */
   placeOf(at: number): string {
     const line = this.#lineOf(at);
     return `${this.#source}:${line + 1}:${at - this.#lineStart(line) + 1}`;
   }
 
-  /** The source line, and a caret below the place. */
+  /** The source line, with a caret below the place. */
   #excerpt(at: number): string {
     const line = this.#lineOf(at);
     const start = Math.max(this.#lineStart(line), at - shownMax / 2);

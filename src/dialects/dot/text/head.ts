@@ -1,11 +1,11 @@
-/** Whether a text is a pipeline, and what it is called: told from its head, without reading all of it. */
+/** Tells from the head of a text whether it is a pipeline, and its name, without reading all of it. */
 
-/** A file by its name. */
+/** Whether a file is a pipeline, by its name. */
 export function isPipelineFile(name: string): boolean {
   return /\.(?:dot|gv)$/i.test(name);
 }
 
-/** The name of the digraph with which a text begins; `` where it has none. Undefined: the text is no pipeline. */
+/** The name of the digraph with which a text begins, `` if it has none. Undefined means that the text is no pipeline. */
 export function pipelineNameOf(text: string): string | undefined {
   const [, quoted, plain] =
     /^(?:strict\s+)?digraph(?:\s+(?:"([^"\\\n]*)"|([\p{L}_][\p{L}\p{N}_]*)))?\s*\{/iu.exec(behindComments(text)) ?? [];

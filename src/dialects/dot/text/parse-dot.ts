@@ -1,4 +1,4 @@
-/** Reads the text of a DOT file: a recursive descent over the subset of docs/spec/dot.md, forgiving where real files are careless. */
+/** The parser of DOT files: recursive descent over the subset in docs/spec/dot.md, lenient about common mistakes in real files. */
 import type { DotFaults } from './faults.ts';
 import { Scanner, type Word } from './scanner.ts';
 import type { AttributeSyntax, DotSyntax, Syntax } from './syntax.ts';
@@ -10,7 +10,7 @@ const plainName = /^[\p{L}_][\p{L}\p{N}_]*$/u;
 const keywords: ReadonlySet<string> = new Set(['strict', 'graph', 'digraph', 'node', 'edge', 'subgraph']);
 const keyName = /^[\p{L}_][\p{L}\p{N}_]*(?:\.[\p{L}_][\p{L}\p{N}_]*)*$/u;
 
-/** Reports what is wrong to `faults`; what can be read beside it is returned. Takes time in proportion to the text, and never throws. */
+/** Parses a file. Reports faults to `faults`, and returns the statements that can be read. Takes linear time and never throws. */
 export function parseDot(text: string, faults: DotFaults): DotSyntax {
   return new DotParser(text, faults).file();
 }
@@ -19,9 +19,9 @@ class DotParser {
   readonly #scanner: Scanner;
   readonly #faults: DotFaults;
   #word: Word;
-  /** Where the last word ended that was read. */
+  /** Offset at which the last word ended. */
   #behind = 0;
-  /** Names of nodes, and of attributes, that were found to be such: most come more than once. */
+  /** Names of nodes and of attributes that were checked. Most occur more than once, and are checked only once. */
   readonly #known = new Set<string>();
   readonly #knownKeys = new Set<string>();
 
@@ -76,7 +76,7 @@ class DotParser {
     return word.text === '' ? 'pipeline' : word.text;
   }
 
-  /** Up to and with the closing brace. */
+  /** Reads statements up to the closing brace, and past it. */
   #statements(depth: number): { readonly statements: readonly Syntax[]; readonly closing: readonly string[] } {
     const statements: Syntax[] = [];
     const begun = this.#word.at;
@@ -99,12 +99,12 @@ class DotParser {
       }
       this.#takeMark(';');
       const comments = this.#scanner.takeComments(this.#behind);
-      // Those of a subgraph were taken where it was opened; what is here stands on the line of its end.
+      // A subgraph's comments were taken where it was opened. Those taken here stand on the line where the statement ends.
       statements.push({ ...statement, comments: [...statement.comments, ...comments] });
     }
   }
 
-  /** Undefined: it could not be read, which is reported. */
+  /** Reads one statement. Undefined means that it could not be read, which is reported. */
   #statement(depth: number): Syntax | undefined {
     const word = this.#word;
     if (word.kind === 'mark' && word.text === '{') {
@@ -188,7 +188,7 @@ class DotParser {
     return { kind: 'edge', ends, attributes, at: first.at, comments: [] };
   }
 
-  /** Whether a word can name a node; reports it if not. */
+  /** Whether a word can name a node at the end of an edge. Reports it otherwise. */
   #isEnd(word: Word): boolean {
     if (word.kind === 'name' && this.#known.has(word.text)) return true;
     if (keywords.has(word.text.toLowerCase())) {
@@ -218,7 +218,7 @@ class DotParser {
     return attributes;
   }
 
-  /** Up to and with the closing bracket. */
+  /** Reads attributes up to the closing bracket, and past it. */
   #attributeBlock(attributes: AttributeSyntax[]): void {
     const begun = this.#word.at;
     let isSeparated = true;
@@ -250,7 +250,7 @@ class DotParser {
     }
   }
 
-  /** To what may end an attribute that could not be read. */
+  /** Skips to a mark at which an unreadable attribute may end. */
   #skipAttribute(): void {
     while (this.#word.kind !== 'end' && !(this.#word.kind === 'mark' && '{}],;'.includes(this.#word.text)))
       this.#advance();
@@ -293,7 +293,7 @@ class DotParser {
     return pieces.join('');
   }
 
-  /** After a statement that could not be read: to the next one. */
+  /** Skips from an unreadable statement to the next one. */
   #recover(begun: Word): void {
     if (this.#word === begun) this.#advance();
     for (;;) {
@@ -306,7 +306,7 @@ class DotParser {
     }
   }
 
-  /** Behind the brace that closes an open block. */
+  /** Skips past the brace that closes the block that is open. */
   #skipBlock(): void {
     for (let open = 1; open > 0 && this.#word.kind !== 'end'; this.#advance()) {
       if (this.#word.kind !== 'mark') continue;
@@ -327,7 +327,7 @@ class DotParser {
   }
 
   #refuse(message: string, fix: string, at = this.#word.at): void {
-    // What the scanner could not read it has reported itself.
+    // The scanner has already reported a word that it could not read.
     if (this.#word.kind === 'broken' && at === this.#word.at) return;
     this.#faults.add(at, { rule: 'DOT1', message, fix, isShown: true });
   }

@@ -1,11 +1,11 @@
-/** Writes a DOT file in its canonical form: one statement a line, attributes separated by commas, comments kept before their statement. */
+/** Prints a DOT file in canonical form: one statement in each line, attributes separated by commas, comments before their statement. */
 import type { AttributeSyntax, DotSyntax, Syntax } from './syntax.ts';
 
 const bare = /^(?:-?\d+(?:ms|[smhd])?|-?\d*\.\d+|true|false|[A-Za-z_][A-Za-z0-9_]*(?:[.:-][A-Za-z0-9_]+)*)$/;
 const plainName = /^[\p{L}_][\p{L}\p{N}_]*$/u;
 const lineMax = 100;
 
-/** Reading what this prints gives the same graph, and printing that again the same text. */
+/** Parsing the result gives the same graph, and printing that gives the same text. */
 export function printDot({ name, comments, statements, closing }: DotSyntax): string {
   const lines = [
     ...comments,
@@ -45,7 +45,7 @@ function block(attributes: readonly AttributeSyntax[], margin: string): string {
   return ` [\n${pairs.map((pair) => `${margin}  ${pair}`).join(',\n')}\n${margin}]`;
 }
 
-/** Line breaks stand in strings as they are: prompts are to be read. */
+/** Quotes a string. Line breaks stay as they are, so that prompts are easy to read. */
 function quoted(text: string): string {
   return `"${text.replaceAll(/["\\]/g, (mark) => `\\${mark}`)}"`;
 }

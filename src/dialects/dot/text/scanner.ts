@@ -1,10 +1,10 @@
-/** From characters to words: strings, names, values and marks, with the comments between them. Each character is looked at once. */
+/** The scanner of DOT files: splits the text into strings, names, values and marks, and collects comments. Looks at each character once. */
 import type { DotFaults } from './faults.ts';
 
-/** A word of a DOT file. `mark` is punctuation; `broken` is what cannot be a word, and has been reported. */
+/** A word of a DOT file. `mark` is punctuation. `broken` is text that can be no word, and has been reported. */
 export interface Word {
   readonly kind: 'name' | 'string' | 'mark' | 'broken' | 'end';
-  /** Of a string what it says, escapes resolved. */
+  /** The text of the word. Strings are without quotes, and their escapes are resolved. */
   readonly text: string;
   readonly at: number;
   readonly end: number;
@@ -13,7 +13,7 @@ export interface Word {
 }
 
 const space = /[\s\uFEFF]*/y;
-/** Names, numbers, durations, and names with dots, colons and dashes in them, which may stand unquoted as values. */
+/** Unquoted values: names, numbers, durations, and names with dots, colons and dashes. */
 const bareWord = /-?[\p{L}\p{N}_.:](?:[\p{L}\p{N}_.:]|-(?!>))*/uy;
 const stringPiece = /[^"\\]*/y;
 const junk = /[^\s\p{L}\p{N}_.:"[\]{};,=+<>/#-]+|[^]/uy;
@@ -31,7 +31,7 @@ export class Scanner {
     this.#faults = faults;
   }
 
-  /** Comments that begin before an offset or stand on its line, with their marks; each is given once. */
+  /** Takes the comments that begin before an offset or stand on its line, with their comment marks. Each is returned once. */
   takeComments(before: number = this.#text.length): readonly string[] {
     const next = this.#comments.findIndex(({ at, isOnNewLine }) => at >= before && isOnNewLine);
     const taken = this.#comments.splice(0, next < 0 ? this.#comments.length : next);
@@ -63,7 +63,7 @@ export class Scanner {
     return word('broken', odd, at + odd.length);
   }
 
-  /** Passes over space and comments. Returns whether there was a line break. */
+  /** Skips space and comments. Returns whether a line break was among them. */
   #skipSpace(): boolean {
     let isOnNewLine = this.#at === 0;
     for (;;) {
@@ -71,7 +71,7 @@ export class Scanner {
       if (gap.includes('\n')) isOnNewLine = true;
       this.#at += gap.length;
       const two = this.#text.slice(this.#at, this.#at + 2);
-      // A line that begins with # is one for the C preprocessor, as Graphviz has it.
+      // A line that begins with # is a comment: Graphviz treats it as preprocessor output.
       if (two === '//' || (two.startsWith('#') && isOnNewLine))
         this.#takeComment(this.#text.indexOf('\n', this.#at), 0, isOnNewLine);
       else if (two === '/*') this.#takeComment(this.#text.indexOf('*/', this.#at + 2), 2, isOnNewLine);
@@ -115,7 +115,7 @@ export class Scanner {
     return { kind: 'string', text: pieces.join(''), at, end: end + 1, isOnNewLine };
   }
 
-  /** Where an HTML value ends, which is reported: behind the mark that closes its first one. */
+  /** Reports an HTML value, and returns where it ends: at the mark that closes its first one. */
   #html(at: number): number {
     const message = 'HTML values are not part of the language';
     this.#faults.add(at, { rule: 'DOT1', message, fix: 'write a string in quotes', isShown: true });

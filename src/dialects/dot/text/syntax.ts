@@ -1,21 +1,21 @@
-/** A DOT file as it is written: statements in their order, with the places and comments that messages and the printer need. */
+/** The syntax tree of a DOT file: statements in order, with the offsets and comments that messages and the printer need. */
 
-/** One `key = value`. */
+/** One attribute, `key = value`. */
 export interface AttributeSyntax {
   readonly key: string;
   readonly value: string;
-  /** Offset of the key, and of the value. */
+  /** Offset of the key. `valueAt` is that of the value. */
   readonly at: number;
   readonly valueAt: number;
 }
 
 interface StatementSyntax {
   readonly at: number;
-  /** Comments before it and inside it, with their marks. */
+  /** Comments before and inside the statement, with their comment marks. */
   readonly comments: readonly string[];
 }
 
-/** `graph [...]`, `node [...]`, `edge [...]`, or `key = value`, which is one of the graph. */
+/** `graph [...]`, `node [...]`, `edge [...]`, or `key = value`, which sets an attribute of the graph. */
 export interface DefaultsSyntax extends StatementSyntax {
   readonly kind: 'defaults';
   readonly of: 'graph' | 'node' | 'edge';
@@ -28,7 +28,7 @@ export interface NodeSyntax extends StatementSyntax {
   readonly attributes: readonly AttributeSyntax[];
 }
 
-/** `a -> b -> c [...]`. */
+/** An edge statement, such as `a -> b -> c [...]`. */
 export interface EdgeSyntax extends StatementSyntax {
   readonly kind: 'edge';
   readonly ends: readonly { readonly id: string; readonly at: number }[];
@@ -40,7 +40,7 @@ export interface SubgraphSyntax extends StatementSyntax {
   readonly id: string | undefined;
   readonly statements: readonly Syntax[];
   readonly comments: readonly string[];
-  /** After the last statement. */
+  /** Comments after the last statement. */
   readonly closing: readonly string[];
 }
 
@@ -48,9 +48,9 @@ export type Syntax = DefaultsSyntax | NodeSyntax | EdgeSyntax | SubgraphSyntax;
 
 export interface DotSyntax {
   readonly name: string;
-  /** Before the graph. */
+  /** Comments before the graph. */
   readonly comments: readonly string[];
   readonly statements: readonly Syntax[];
-  /** After the last statement, and after the graph. */
+  /** Comments after the last statement, and after the graph. */
   readonly closing: readonly string[];
 }

@@ -1,4 +1,4 @@
-/** Filters, functions and methods of the `{{ }}` form, and what stands for them here. */
+/** Filters, functions and methods of the `{{ }}` form, and their counterparts in this version. */
 import { nearest } from '../../../graph/nearest.ts';
 import { TextError } from '../expression/expression-tokens.ts';
 import type { BraceTree } from './brace-tree.ts';
@@ -6,7 +6,7 @@ import { binding, type BraceWriter } from './brace-writer.ts';
 
 type Call = Extract<BraceTree, { readonly kind: 'call' | 'filter' }>;
 
-/** What is handed over: the value before the filter or the method first. */
+/** The arguments of a call. For a filter or method, the first is the value that it is applied to. */
 interface Given {
   readonly call: Call;
   readonly plain: readonly BraceTree[];
@@ -14,7 +14,7 @@ interface Given {
 
 type Form = (writer: BraceWriter, given: Given) => void;
 
-/** Takes so many values besides the first, named ones under these names. */
+/** A form with at most this many arguments after the first. */
 function takes(most: number, write: Form): Form {
   return (writer, { call, plain }) => {
     if (plain.length - 1 > most)
@@ -23,7 +23,7 @@ function takes(most: number, write: Form): Form {
   };
 }
 
-/** A function of the same meaning. */
+/** A function with the same meaning. */
 const named = (name: string, most = 0): Form =>
   takes(most, (writer, { call, plain }) => {
     writer.out.add(`${name}(`, call.start);
@@ -31,7 +31,7 @@ const named = (name: string, most = 0): Form =>
     writer.out.add(')', call.start);
   });
 
-/** A method of the same meaning. */
+/** A method with the same meaning. */
 const method = (name: string): Form =>
   takes(1, (writer, { call, plain: [of, argument] }) => {
     if (of === undefined || argument === undefined)
@@ -45,7 +45,7 @@ const method = (name: string): Form =>
 const emptyText: BraceTree = { kind: 'string', start: 0, value: '' };
 const emptyValue: BraceTree = { kind: 'name', start: 0, name: 'none' };
 
-/** A value, and what stands in for it where it is absent, or with `true` where it is empty. */
+/** A value with a default for when it is absent or, with `true`, empty. */
 const otherwise: Form = takes(2, (writer, { call, plain: [of, other = emptyText, isEmpty] }) => {
   const flag = isEmpty ?? call.given.named.get('boolean');
   writer.out.add('default(', call.start);
@@ -137,7 +137,7 @@ const functions: Readonly<Record<string, Form>> = {
 };
 
 const clock = 'read metadata.started_at, or give the time as an input: another attempt would get another one';
-/** What is left out on purpose, and the way out. */
+/** Functions that are not supported on purpose, and what to do instead. */
 const wayOut: Readonly<Record<string, string>> = {
   render: 'give the text as an input of the block, with its own {{ }}',
   read_file: 'read it with a ReadFiles block, and name its `content`',
@@ -152,12 +152,12 @@ const wayOut: Readonly<Record<string, string>> = {
   selectattr: 'use for_each with a condition, or compute it in a Shell block',
 };
 
-/** Whether a word before a bracket is known, if only to be refused by name. */
+/** Whether a word before a bracket is a known function, even if only to be refused by name. */
 export function isKnownFunction(name: string): boolean {
   return Object.hasOwn(functions, name) || Object.hasOwn(wayOut, name);
 }
 
-/** Writes a filter, a function or a method. @throws TextError it has no counterpart */
+/** Writes a filter, function or method. @throws TextError it has no counterpart */
 export function writeCall(writer: BraceWriter, call: Call): void {
   const isMethod = call.kind === 'call' && call.of !== undefined;
   const forms = call.kind === 'filter' ? filters : isMethod ? methods : functions;

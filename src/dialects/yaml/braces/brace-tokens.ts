@@ -1,7 +1,7 @@
-/** The words of an expression between `{{ }}` or within `{% %}`, up to the sign that closes it. */
+/** Splits an expression between `{{ }}` or inside `{% %}` into tokens, up to the closing sign. */
 import { TextError } from '../expression/expression-tokens.ts';
 
-/** A word; of a string, `text` is what it says, without quotes and escapes. */
+/** A token. The `text` of a string is its value, without quotes and escapes. */
 export interface BraceToken {
   readonly kind: 'name' | 'number' | 'string' | 'operator';
   readonly text: string;
@@ -11,9 +11,9 @@ export interface BraceToken {
 
 export interface BraceWords {
   readonly tokens: readonly BraceToken[];
-  /** After the closing sign. */
+  /** Offset after the closing sign. */
   readonly end: number;
-  /** A dash before the closing sign takes the space after it away. */
+  /** Whether a dash before the closing sign removes the space after it. */
   readonly trimsAfter: boolean;
 }
 
@@ -34,16 +34,16 @@ const escapes: Readonly<Record<string, string>> = {
   '\n': '',
 };
 
-/** What a string says: a backslash before a sign that needs none stays. */
+/** The value of a string. A backslash before a character that needs none is kept. */
 function unescape(written: string): string {
   return written.slice(1, -1).replaceAll(/\\([^])/g, (whole, sign: string) => escapes[sign] ?? whole);
 }
 
-/** Reads words from an offset on. @throws TextError */
+/** Reads tokens from an offset on. @throws TextError */
 export function readBraceWords(text: string, from: number, closer: '}}' | '%}'): BraceWords {
   const tokens: BraceToken[] = [];
   let at = from;
-  /** Brackets that are open: `}}` may close two of them. */
+  /** Number of open brackets: `}}` may close two of them. */
   let depth = 0;
   const take = (pattern: RegExp): string | undefined => {
     pattern.lastIndex = at;

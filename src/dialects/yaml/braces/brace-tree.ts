@@ -1,8 +1,8 @@
-/** An expression of the `{{ }}` form, as a tree: operators, filters, tests, calls and the inline `if`. */
+/** Parses an expression of the `{{ }}` form to a tree of operators, filters, tests, calls and the inline `if`. */
 import { TextError } from '../expression/expression-tokens.ts';
 import type { BraceToken } from './brace-tokens.ts';
 
-/** What is handed to a call or a filter. */
+/** The arguments of a call or a filter. */
 export interface BraceArguments {
   readonly plain: readonly BraceTree[];
   readonly named: ReadonlyMap<string, BraceTree>;
@@ -17,7 +17,7 @@ export type BraceTree = {
   | { readonly kind: 'name'; readonly name: string }
   | { readonly kind: 'field'; readonly of: BraceTree; readonly name: string }
   | { readonly kind: 'item'; readonly of: BraceTree; readonly key: BraceTree }
-  /** A function, or with `of` a method. */
+  /** A function call or, with `of`, a method call. */
   | { readonly kind: 'call'; readonly of: BraceTree | undefined; readonly name: string; readonly given: BraceArguments }
   | { readonly kind: 'filter'; readonly of: BraceTree; readonly name: string; readonly given: BraceArguments }
   | { readonly kind: 'test'; readonly of: BraceTree; readonly name: string; readonly isNot: boolean }
@@ -42,7 +42,7 @@ export type BraceTree = {
 const depthMax = 60;
 const comparisons: readonly string[] = ['==', '!=', '<', '<=', '>', '>='];
 
-/** Operators between two values, from those that bind least. */
+/** Binary operators, those that bind least first. */
 const levels: readonly (readonly string[])[] = [['+', '-'], ['~'], ['*', '/', '//', '%']];
 
 class TreeReader {
@@ -64,7 +64,7 @@ class TreeReader {
     return this.#tokens[this.#at]?.start ?? this.#end;
   }
 
-  /** Takes the next word if it is one of these. */
+  /** Takes the next token if it is one of these. */
   #take(kind: 'name' | 'operator', ...texts: readonly string[]): string | undefined {
     const token = this.#tokens[this.#at];
     if (token?.kind !== kind || !texts.includes(token.text)) return undefined;
@@ -203,7 +203,7 @@ class TreeReader {
     }
   }
 
-  /** After the opening bracket. */
+  /** Parses arguments, after the opening bracket. */
   #arguments(): BraceArguments {
     const plain: BraceTree[] = [];
     const named = new Map<string, BraceTree>();
@@ -258,7 +258,7 @@ class TreeReader {
 
 const nothingGiven: BraceArguments = { plain: [], named: new Map() };
 
-/** Reads the tree of some words. @param end - where they end, for messages @throws TextError */
+/** Parses tokens to a tree. @param end - offset of their end, for messages. @throws TextError */
 export function readBraceTree(tokens: readonly BraceToken[], end: number): BraceTree {
   const reader = new TreeReader(tokens, end);
   const tree = reader.expression();

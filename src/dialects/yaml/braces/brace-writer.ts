@@ -1,8 +1,8 @@
-/** What the writing of an expression and of the calls in it share. */
+/** What the code that writes expressions and the code that writes calls share. */
 import type { BraceTree } from './brace-tree.ts';
 import type { MarkedText } from './marked-text.ts';
 
-/** How tightly the parts of an expression bind, from the loosest. */
+/** Precedences of the parts of an expression, the lowest first. */
 export const binding = {
   choice: 1,
   or: 2,
@@ -17,8 +17,8 @@ export const binding = {
 
 export interface BraceWriter {
   readonly out: MarkedText;
-  /** Writes a tree, in brackets if it binds less than its place wants. Default: it may bind as little as it likes. */
+  /** Writes a tree, in brackets if its precedence is lower than `wanted`. Default: any precedence is accepted. */
   readonly value: (tree: BraceTree, wanted?: number) => void;
-  /** Writes values between commas. */
+  /** Writes trees separated by commas. */
   readonly list: (trees: readonly BraceTree[]) => void;
 }

@@ -1,4 +1,4 @@
-/** What `${` means in a file of the `{{ }}` form: text, or the shell's, unless a namespace follows it. */
+/** Decides what `${` means in a file of the `{{ }}` form: text or shell syntax, unless a namespace follows it. */
 import { assignedNames } from '../command/shell-names.ts';
 import { namespaces } from '../expression/resolve-names.ts';
 import type { TextFault } from '../expression/template.ts';
@@ -8,13 +8,13 @@ import type { FileText } from './file-texts.ts';
 const namespaced = new RegExp(`\\$\\{\\s*(?:${namespaces.join('|')})\\s*[.[]`, 'y');
 const reference = /(?<!\$)\$\{\s*([A-Za-z_]\w*)\s*([}.[])/g;
 
-/** Whether a `${` is a reference all the same: no shell has such a name. */
+/** Whether a `${` is a reference anyway, because no shell variable can have such a name. */
 export function dollarRule(text: string, offset: number): boolean {
   namespaced.lastIndex = offset;
   return namespaced.test(text);
 }
 
-/** Says where `${name}` could be meant as a reference in a file whose references are `{{ }}`. */
+/** Warns where `${name}` might be meant as a reference in a file whose references are `{{ }}`. */
 export function checkDollars(
   { text, kind, inputs }: FileText,
   known: { readonly inputs: readonly string[]; readonly blocks: readonly string[] },

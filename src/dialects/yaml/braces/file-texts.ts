@@ -1,4 +1,4 @@
-/** The texts of a file that may hold references, with their places and what they are for. */
+/** Finds the texts of a file that may contain references, with their places and purposes. */
 import type { NodeType } from '../../../graph/contracts/node-type.ts';
 import type { Path } from '../file/read-document.ts';
 import { isMapping } from '../file/shape.ts';
@@ -10,7 +10,7 @@ export interface FileText {
   readonly path: Path;
   readonly text: string;
   readonly kind: TextKind;
-  /** The inputs of the block that it stands in. */
+  /** The inputs of the block that contains the text. */
   readonly inputs: Data;
 }
 

@@ -1,7 +1,7 @@
-/** A text that is written from another, which remembers where its parts came from. */
+/** A text that is written from another one, and remembers where its parts came from. */
 import { TextError } from '../expression/expression-tokens.ts';
 
-/** So much may be written beside what is copied: some forms say a part twice, and may stand within each other. */
+/** The most characters written in addition to what is copied. Some forms write a part twice, and may be nested. */
 const addedMax = 200_000;
 
 export class MarkedText {
@@ -9,7 +9,7 @@ export class MarkedText {
   #addedCount = 0;
   readonly #marks: { readonly written: number; readonly read: number; readonly isCopy: boolean }[] = [];
 
-  /** Adds what stands for something at an offset of the other text. @throws TextError it gets too long */
+  /** Adds text that replaces what is at an offset of the other text. @throws TextError it gets too long */
   add(text: string, offset: number): void {
     this.#addedCount += text.length;
     if (this.#addedCount > addedMax)
@@ -18,19 +18,19 @@ export class MarkedText {
     this.text += text;
   }
 
-  /** Adds what stands in the other text as it is. */
+  /** Copies text from the other text. */
   copy(text: string, offset: number): void {
     this.#marks.push({ written: this.text.length, read: offset, isCopy: true });
     this.text += text;
   }
 
-  /** Takes back what was added after so many characters. */
+  /** Removes everything after this many characters. */
   cut(length: number): void {
     this.text = this.text.slice(0, length);
     while ((this.#marks.at(-1)?.written ?? -1) >= length) this.#marks.pop();
   }
 
-  /** The offset in the other text of one in this. */
+  /** Converts an offset in this text to one in the other text. */
   offsetOf(offset: number): number {
     const mark = this.#marks.findLast(({ written }) => written <= offset);
     if (mark === undefined) return 0;

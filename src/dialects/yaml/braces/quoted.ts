@@ -1,8 +1,8 @@
-/** Texts as expressions write them. */
+/** Writes texts as string literals of expressions. */
 
 const escapes: Readonly<Record<string, string>> = { '\\': '\\\\', "'": "\\'", '\n': '\\n', '\r': '\\r', '\t': '\\t' };
 
-/** A text without its quotes, where it stands between single ones. */
+/** A text escaped for single quotes, without the quotes. */
 export function escapedText(text: string): string {
   // oxlint-disable-next-line no-control-regex -- they are what is looked for.
   const escaped = text.replaceAll(/[\\'\u0000-\u001f\u007f]/g, (sign) => {
@@ -11,7 +11,7 @@ export function escapedText(text: string): string {
   return escaped.replaceAll('${', () => '$${');
 }
 
-/** A string of the expression language that says a text. */
+/** A text as a string literal. */
 export function quoted(text: string): string {
   return `'${escapedText(text)}'`;
 }

@@ -1,4 +1,4 @@
-/** Splits a text into what is literal, `{{ values }}` and `{% if %}` statements. */
+/** Splits a text into literal parts, `{{ values }}` and `{% if %}` statements. */
 import { reportError } from '../expression/compile-reference.ts';
 import { TextError } from '../expression/expression-tokens.ts';
 import type { TextFault } from '../expression/template.ts';
@@ -16,21 +16,21 @@ export type BracePart =
       readonly end: number;
     };
 
-/** Without a test it is the `else`. */
+/** One branch of an `if`. Without a test it is the `else`. */
 export interface BraceBranch {
   readonly test: BraceTree | undefined;
   readonly parts: readonly BracePart[];
 }
 
-/** A namespace that something is read of, or a folder that is one by itself; `.Names` and the like are of other templates. */
+/** Matches a namespace followed by a field, or the folder `tmp`. Names such as `.Names` belong to other templates. */
 const namespaced = /(?<![.\w'"])(?:(?:inputs|blocks|metadata|secrets|each|memory)\s*[.[]|tmp\b(?!\s*[.(]))/;
 const calls = /^-?\s*([A-Za-z_]\w*)\s*\(/;
-/** A value that is written out; by itself it tells no file of this form from one with templates of others in it. */
+/** Matches a literal value. By itself it does not show whether a file is of this form or contains templates of other tools. */
 const literal = /^-?\s*(?:['"\d([]|-\d|(?:true|false|none)\b)/i;
-/** A word by itself, or with fields. */
+/** Matches a name by itself, or with fields. */
 const word = /^-?\s*[A-Za-z_]\w*(?:\.\w+|\[[^\]]*\])*\s*(?:\||-?$)/;
 
-/** Whether what stands between `{{` and `}}` is an expression of ours: it names something of the workflow. */
+/** Whether the text between `{{` and `}}` is an expression of ours, because it names something of the workflow. */
 function isOurs(inner: string): boolean {
   const [, called = ''] = calls.exec(inner) ?? [];
   return namespaced.test(inner) || isKnownFunction(called);
@@ -38,7 +38,7 @@ function isOurs(inner: string): boolean {
 
 const sign = /\{\{|\}\}/g;
 
-/** What stands behind a `{{`, up to the next sign that opens or closes one. */
+/** The text after a `{{`, up to the next opening or closing sign. */
 function innerAt(text: string, at: number): string {
   sign.lastIndex = at + 2;
   return text.slice(at + 2, sign.exec(text)?.index ?? at + 200);
@@ -54,15 +54,15 @@ const refusedTags: Readonly<Record<string, string>> = {
   set: 'write the expression where the name is read, or compute it in a block',
 };
 
-/** What a text may hold beside what names something of the workflow. */
+/** What else counts as an expression in a text. */
 export interface SplitOptions {
-  /** Names that stand for something by themselves, as those of a template's own. */
+  /** Names with a meaning of their own, such as the variables of a template. */
   readonly names: ReadonlySet<string>;
-  /** Every `{{ }}` is an expression: in a condition, or in a template. */
+  /** Whether every `{{ }}` is an expression, as in conditions and templates. */
   readonly isAll: boolean;
 }
 
-/** Whether a text holds a value or a statement of this form. */
+/** Whether a text contains a value or statement of this form. */
 export function hasBraces(text: string): boolean {
   if (!text.includes('{{') && !text.includes('{%')) return false;
   for (let at = text.indexOf('{{'); at >= 0; at = text.indexOf('{{', at + 2))
@@ -75,7 +75,7 @@ class Splitter {
   readonly #options: SplitOptions;
   readonly #faults: TextFault[];
   #at = 0;
-  /** A sign before took the space after it. */
+  /** Whether the sign before removed the space after it. */
   #trims = false;
   /** Where the last comment ends. */
   readonly #lastComment: number;
@@ -87,7 +87,7 @@ class Splitter {
     this.#faults = faults;
   }
 
-  /** Parts up to a statement that ends or divides another, or the end of the text. @throws TextError */
+  /** Reads parts up to a statement that ends or divides another one, or to the end. @throws TextError */
   parts(depth: number): { readonly parts: readonly BracePart[]; readonly tag: string | undefined } {
     if (depth > 20)
       throw new TextError(this.#at, 'statements nested deeper than 20', 'make two blocks with conditions');
@@ -142,7 +142,7 @@ class Splitter {
     return pattern.exec(this.#text);
   }
 
-  /** Text that is taken as it is. @throws TextError it has no end */
+  /** Text that is taken literally. @throws TextError it has no end */
   #raw(): BracePart {
     const opened = this.#at;
     const start = opened + (this.#match(raw)?.[0].length ?? 0);
@@ -174,7 +174,7 @@ class Splitter {
     this.#faults.push({ offset: at - 1, rule: 'T11', message, fix });
   }
 
-  /** A value; none if it cannot be read, which is said. */
+  /** A value; empty if it cannot be read, which is reported. */
   #value(): readonly BracePart[] {
     const start = this.#at;
     const from = start + (this.#text[start + 2] === '-' ? 3 : 2);
@@ -192,7 +192,7 @@ class Splitter {
     }
   }
 
-  /** The words of the statement here, without its name. */
+  /** The tokens of the statement here, without its name. */
   #statement(): BraceTree | undefined {
     const [whole = ''] = this.#match(tagName) ?? [];
     const { tokens, end, trimsAfter } = readBraceWords(this.#text, this.#at + whole.length, '%}');
@@ -222,7 +222,7 @@ class Splitter {
     return { kind: 'choice', branches, start, end: this.#at };
   }
 
-  /** @throws TextError a statement that is not one of ours stands here */
+  /** @throws TextError there is a statement here that is not supported */
   refuse(tag: string): never {
     const isOrder = ['elif', 'else', 'endif'].includes(tag);
     const message = isOrder ? `{% ${tag} %} without {% if %}` : `there is no {% ${tag} %} here`;
@@ -231,7 +231,7 @@ class Splitter {
   }
 }
 
-/** Splits a text; what is wrong with it is added to the faults. @throws TextError it cannot be read */
+/** Splits a text, and reports its faults. @throws TextError it cannot be read */
 export function splitBraces(text: string, options: SplitOptions, faults: TextFault[]): readonly BracePart[] {
   const splitter = new Splitter(text, options, faults);
   const { parts, tag } = splitter.parts(0);

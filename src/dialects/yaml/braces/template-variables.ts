@@ -1,4 +1,4 @@
-/** What the names in a template stand for: the values of its `variables`, as expressions. */
+/** The variables of a template: the values of the input `variables`, as expressions. */
 import type { TextFault } from '../expression/template.ts';
 import type { Path } from '../file/read-document.ts';
 import { isMapping } from '../file/shape.ts';
@@ -8,7 +8,7 @@ import { quoted } from './quoted.ts';
 
 type Report = (fault: TextFault, at: Path) => void;
 
-/** The expression of each variable, by name; faults of their texts are reported at their places. */
+/** The expression of each variable, by name. Faults in their texts are reported at their places. */
 export function templateVariables(
   inputs: Readonly<Record<string, unknown>>,
   names: TextNames,
@@ -42,7 +42,7 @@ function expressionOf(value: unknown, names: TextNames, at: Path, report: Report
   for (const fault of faults) report(fault, at);
   const [, only] = /^\$\{([^{}]*)\}$/.exec(text) ?? [];
   if (only !== undefined) return `(${only})`;
-  // Text with references in it is a string with references in it; its other signs are escaped.
+  // A text with references becomes a string literal with references; other characters are escaped.
   const pieces = text.split(/(\$\{[^{}]*\})/);
   return `'${pieces.map((piece, index) => (index % 2 === 1 ? piece : quoted(piece).slice(1, -1))).join('')}'`;
 }

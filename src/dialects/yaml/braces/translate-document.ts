@@ -1,4 +1,4 @@
-/** A file of the `{{ }}` form as one of this form (T11), with the places of the file that was written. */
+/** Translates a file of the `{{ }}` form to this version (T11). Places of faults are those of the author's file. */
 import type { Violation } from '../../../graph/graph.ts';
 import type { NodeType } from '../../../graph/contracts/node-type.ts';
 import type { TextFault } from '../expression/template.ts';
@@ -19,7 +19,7 @@ export interface TranslatedDocument {
   readonly faults: readonly Violation[];
 }
 
-/** Translates what is of the other form; a file without any is given back as it is. */
+/** Translates all values of the other form. A file without any is returned unchanged. */
 export function translateDocument(document: YamlDocument, types: ReadonlyMap<string, NodeType>): TranslatedDocument {
   const data = document.data as Data;
   const texts = [...fileTexts(data, types)];
@@ -31,7 +31,7 @@ export function translateDocument(document: YamlDocument, types: ReadonlyMap<str
   const names = namesIn(data, isOfBraces);
   const translations = new Map<string, Translation>();
   const changes: ValueChange[] = [];
-  /** What is left out at last: it is translated too. */
+  /** Values to remove at the end; until then they are translated too. */
   const leftOut: ValueChange[] = [];
   const faults: Violation[] = [];
   for (const one of own) {
@@ -77,7 +77,7 @@ function namesIn(data: Data, isOfBraces: boolean): FileNames {
   };
 }
 
-/** A file of the other form declares no secrets: those that its texts name are meant. */
+/** A file of the other form declares no secrets, so those that its texts name are declared. */
 function secretsOf(data: Data, changes: readonly ValueChange[]): readonly ValueChange[] {
   if (Object.hasOwn(data, 'secrets')) return [];
   const found = new Set<string>();

@@ -1,4 +1,4 @@
-/** Translates one text of the `{{ }}` form into the form of this version (T11). */
+/** Translates one text of the `{{ }}` form to this version (T11). */
 import { reportError } from '../expression/compile-reference.ts';
 import { TextError } from '../expression/expression-tokens.ts';
 import { isError, type TextFault } from '../expression/template.ts';
@@ -9,21 +9,21 @@ import { splitBraces, type BraceBranch, type BracePart } from './split-braces.ts
 import { ExpressionWriter, type BraceNames } from './write-expression.ts';
 
 export interface TextNames extends BraceNames {
-  /** Whether `${` means what it means in this version; else it is text, and in a command the shell's. */
+  /** Whether a `${` has its meaning in this version. If not, it is text or, in a command, shell syntax. */
   readonly isDollarOurs: (text: string, offset: number) => boolean;
 }
 
-/** What a text is for. */
+/** What a text is used for. */
 export type TextKind = 'text' | 'command' | 'condition' | 'template';
 
 export interface Translation {
   readonly text: string;
-  /** The offset in the author's text of one in this. */
+  /** Converts an offset in the translated text to one in the author's. */
   readonly offsetOf: (offset: number) => number;
   readonly faults: readonly TextFault[];
 }
 
-/** Text of a branch that means the same to a shell as a value does: it is one word, or part of one. */
+/** Matches text that means the same to a shell as a value does: one word or part of one. */
 const plainWord = /^[\w./:,@%+=-]*$/;
 
 class Translator {
@@ -50,7 +50,7 @@ class Translator {
     }
   }
 
-  /** One that has no counterpart is said, and the others are still looked at. */
+  /** Translates a reference. One without a counterpart is reported, and the others are still checked. */
   #reference(part: Exclude<BracePart, { readonly kind: 'text' }>): void {
     const before = this.out.text.length;
     try {
@@ -65,14 +65,14 @@ class Translator {
     }
   }
 
-  /** The condition that a text is as a whole. */
+  /** Translates a condition that is one expression. */
   condition(tree: BraceTree): void {
     const isJoined = tree.kind === 'binary' && (tree.operator === 'and' || tree.operator === 'or');
     if (isJoined) this.#writer.test(tree);
     else this.#writer.value(tree);
   }
 
-  /** In a command a value is one word whatever is in it, so quoting it again would add to it. */
+  /** Removes the filter `quote` in commands, where a value is always one word and quoting would change it. */
   #unquoted(tree: BraceTree): BraceTree {
     return this.#kind === 'command' && tree.kind === 'filter' && tree.name === 'quote' ? tree.of : tree;
   }
@@ -88,7 +88,7 @@ class Translator {
     this.out.copy(text.slice(from), start + from);
   }
 
-  /** `test ? 'text' : …` */
+  /** Writes branches as `test ? 'text' : …`. */
   #choice(branches: readonly BraceBranch[]): void {
     for (const { test, parts } of branches) {
       if (test !== undefined) {
@@ -101,7 +101,7 @@ class Translator {
     if (branches.at(-1)?.test !== undefined) this.out.add("''", branches.at(-1)?.test?.start ?? 0);
   }
 
-  /** What stands in a branch, as a string with references in it; a value by itself is one. */
+  /** The content of a branch as a string literal with references. A single value needs no string. */
   #branch(parts: readonly BracePart[], start: number): void {
     const [only, ...others] = parts;
     if (only?.kind === 'value' && others.length === 0) return this.#writer.value(only.tree, 2);
@@ -119,7 +119,7 @@ class Translator {
     this.out.add("'", start);
   }
 
-  /** Text that the author wrote may be syntax, and stands in the script as it is; values are data, and may not. */
+  /** In a command, the author's text in branches may be syntax, so it has to stay in the script; values are data and must not be syntax. */
   #commandChoice({ branches, start, end }: Extract<BracePart, { readonly kind: 'choice' }>): void {
     const parts = flatParts(branches);
     if (parts.every(({ kind }) => kind === 'text')) {
@@ -141,14 +141,14 @@ class Translator {
   }
 }
 
-/** All that stands in branches, nested ones included. */
+/** All parts in branches, nested ones included. */
 function flatParts(branches: readonly BraceBranch[]): readonly BracePart[] {
   return branches.flatMap(({ parts }) =>
     parts.flatMap((part) => (part.kind === 'choice' ? flatParts(part.branches) : [part])),
   );
 }
 
-/** The tree of a condition that is one `{{ }}` as a whole. */
+/** The tree of a condition that consists of one `{{ }}`. */
 function wholeOf(parts: readonly BracePart[]): BraceTree | undefined {
   const written = parts.filter((part) => part.kind !== 'text' || part.text.trim() !== '');
   const [only, ...others] = written;
@@ -158,7 +158,7 @@ function wholeOf(parts: readonly BracePart[]): BraceTree | undefined {
 const ruled = (faults: readonly TextFault[]): readonly TextFault[] =>
   faults.map((fault) => ({ ...fault, rule: 'T11' }));
 
-/** Translates a text. Without `{{` and `{%` it is the same, but for `${`, which then is no reference. */
+/** Translates a text. Without `{{` and `{%` it stays the same, except for `${`, which is then no reference. */
 export function translateText(text: string, kind: TextKind, names: TextNames): Translation {
   const faults: TextFault[] = [];
   const translator = new Translator(text, kind, names, faults);
@@ -179,7 +179,7 @@ export function translateText(text: string, kind: TextKind, names: TextNames): T
     reportError(faults, error);
     translator.out.cut(0);
   }
-  // Of a condition with a fault no part is read, since what is left of it means something else.
+  // A condition with a fault is not translated at all, because what is left of it would mean something else.
   if (kind === 'condition' && faults.some(isError)) return { text: 'true', offsetOf: () => 0, faults: ruled(faults) };
   return { text: translator.out.text, offsetOf: (offset) => translator.out.offsetOf(offset), faults: ruled(faults) };
 }

@@ -1,4 +1,4 @@
-/** Writes an expression of the `{{ }}` form in the words of this one: the same value, checked by the same rules. */
+/** Writes an expression of the `{{ }}` form in this version's syntax. It has the same value and is checked by the same rules. */
 import { nearest } from '../../../graph/nearest.ts';
 import { TextError } from '../expression/expression-tokens.ts';
 import { namespaces } from '../expression/resolve-names.ts';
@@ -8,11 +8,11 @@ import { binding, type BraceWriter } from './brace-writer.ts';
 import type { MarkedText } from './marked-text.ts';
 import { quoted } from './quoted.ts';
 
-/** What the words of an expression may stand for. */
+/** What the names in an expression mean. */
 export interface BraceNames {
   /** The declared type of an input. */
   readonly typeOf: (input: string) => string | undefined;
-  /** Names of a template's own, with the expression that each stands for. */
+  /** The variables of a template, with the expression for each. */
   readonly variables: ReadonlyMap<string, string>;
 }
 
@@ -26,7 +26,7 @@ const literals: ReadonlyMap<string, string> = new Map([
   ['null', 'null'],
 ]);
 const standings: readonly string[] = ['succeeded', 'failed', 'skipped'];
-/** Fields of `metadata` under their other names. */
+/** Fields of `metadata` by their names in the other form. */
 const metadataNames: Readonly<Record<string, string>> = {
   execution_id: 'run_id',
   start_time: 'started_at',
@@ -43,7 +43,7 @@ export class ExpressionWriter implements BraceWriter {
     this.names = names;
   }
 
-  /** Writes a tree, in brackets if it binds less than its place wants. */
+  /** Writes a tree, in brackets if its precedence is lower than `wanted`. */
   value(tree: BraceTree, wanted: number = binding.choice): void {
     const own = bindingOf(tree, (one) => this.isFlag(one));
     if (own < wanted) this.out.add('(', tree.start);
@@ -51,7 +51,7 @@ export class ExpressionWriter implements BraceWriter {
     if (own < wanted) this.out.add(')', tree.start);
   }
 
-  /** The same where true or false is wanted: other values count as true unless they are empty. */
+  /** Writes a tree where a boolean is required: other values count as true unless they are empty. */
   test(tree: BraceTree, wanted: number = binding.choice): void {
     const isJoined = tree.kind === 'binary' && (tree.operator === 'and' || tree.operator === 'or');
     if (isJoined) {
@@ -77,7 +77,7 @@ export class ExpressionWriter implements BraceWriter {
     }
   }
 
-  /** Whether a tree is known to give true or false. */
+  /** Whether a tree is known to be a boolean. */
   isFlag(tree: BraceTree): boolean {
     switch (tree.kind) {
       case 'comparison':
@@ -186,7 +186,7 @@ export class ExpressionWriter implements BraceWriter {
     this.value(of, binding.part);
     if (key.kind === 'string') return this.out.add(`[${JSON.stringify(key.value)}]`, key.start);
     this.out.add('[', start);
-    // Counted from the end.
+    // A negative index counts from the end.
     if (key.kind === 'minus' && key.of.kind === 'number') {
       this.out.add('size(', start);
       this.value(of);
@@ -228,7 +228,7 @@ export class ExpressionWriter implements BraceWriter {
     if (operator === '//') throw new TextError(start, 'there is no // here', 'write int(a / b)');
     if (operator === '~') return this.#joined([...chainOf(left, '~'), right], start);
     const level = operator === '+' || operator === '-' ? binding.sum : binding.product;
-    // Whole numbers that are written out or counted divide to whole numbers here, and not there.
+    // Integers that are written out or counted divide to integers here, but not in the other form.
     const isCounted = operator === '/' && !['field', 'item', 'name'].includes(left.kind);
     if (isCounted) {
       out.add('double(', start);
@@ -239,7 +239,7 @@ export class ExpressionWriter implements BraceWriter {
     this.value(right, level + 1);
   }
 
-  /** The first of several values that is empty, else the last. */
+  /** The first of several values that is empty; if none is, the last. */
   #allOf([first, ...others]: readonly BraceTree[]): void {
     if (first === undefined) return;
     if (others.length === 0) return this.value(first, binding.or);
@@ -250,7 +250,7 @@ export class ExpressionWriter implements BraceWriter {
     this.value(first, binding.or);
   }
 
-  /** `a ~ b`: texts one after the other. */
+  /** `a ~ b`: texts joined. */
   #joined(all: readonly BraceTree[], start: number): void {
     this.out.add("'", start);
     for (const part of all) {
@@ -265,7 +265,7 @@ export class ExpressionWriter implements BraceWriter {
   }
 }
 
-/** What stands between operators of one kind. */
+/** The operands of a chain of one operator. */
 function chainOf(tree: BraceTree, operator: string): readonly BraceTree[] {
   const parts: BraceTree[] = [];
   let left = tree;
@@ -275,7 +275,7 @@ function chainOf(tree: BraceTree, operator: string): readonly BraceTree[] {
 
 const isNamed = (tree: BraceTree, name: string): boolean => tree.kind === 'name' && tree.name === name;
 
-/** How tightly what is written for a tree binds. */
+/** The precedence of what is written for a tree. */
 function bindingOf(tree: BraceTree, isFlag: (tree: BraceTree) => boolean): number {
   switch (tree.kind) {
     case 'choice':

@@ -1,9 +1,9 @@
-/** Programs that take what they are given for a program: a value in it is more than data to them (T9). */
+/** Finds programs that interpret their arguments as code, so that a value in them is more than data (T9). */
 import { baseName, type SimpleCommand, type Word } from './simple-command.ts';
 import type { TextFault } from '../expression/template.ts';
 
 const shells: readonly string[] = ['sh', 'bash', 'dash', 'ksh', 'zsh', 'ash', 'su'];
-/** By program, the option that a program follows; undefined: it is the first argument. */
+/** For each program, the option that is followed by code; undefined if the first argument is code. */
 const interpreters: Readonly<Record<string, RegExp | undefined>> = {
   ...Object.fromEntries(shells.map((shell) => [shell, /^-[a-z]*c$/])),
   python: /^-[a-zA-Z]*c$/,
@@ -19,7 +19,7 @@ const interpreters: Readonly<Record<string, RegExp | undefined>> = {
   mawk: undefined,
   sed: undefined,
 };
-/** Commands all of whose arguments are evaluated, and how many words come before those. */
+/** Commands that evaluate all their arguments, with the number of words before these. */
 const evaluators: Readonly<Record<string, number>> = {
   eval: 1,
   trap: 1,
@@ -31,12 +31,12 @@ const evaluators: Readonly<Record<string, number>> = {
   ssh: 2,
   sqlite3: 2,
 };
-/** How far the options of a program are looked for. */
+/** How many words to search for a program's options. */
 const maxDistance = 40;
-/** Variables whose values a shell expands. */
+/** Matches variables whose values a shell expands. */
 const expanded = /^(?:PS[0-4]|PROMPT_COMMAND|BASH_ENV|ENV)\+?=/;
 
-/** Whether a program runs what it reads. */
+/** Whether a program runs its input. */
 export const isInterpreter = (program: string): boolean =>
   Object.hasOwn(interpreters, program) || program === 'ssh' || program === 'sqlite3';
 
@@ -47,7 +47,7 @@ export function takesScript({ words: [first, ...others] }: SimpleCommand): boole
   return program === 'xargs' || (shells.includes(program) && others.every(({ text }) => text.startsWith('-')));
 }
 
-/** Says that a value is handed to something that evaluates it. */
+/** Warns that a value is passed to something that evaluates it. */
 export function warnOfEvaluation(faults: TextFault[], offset: number, by: string): void {
   faults.push({
     offset,
@@ -58,7 +58,7 @@ export function warnOfEvaluation(faults: TextFault[], offset: number, by: string
   });
 }
 
-/** Where the program of awk and sed is: the first word that is no option, or what follows -e. */
+/** The index of the code in arguments of awk and sed: the first word that is not an option, or the one after -e. */
 function programIndex(words: readonly Word[]): number {
   let index = 0;
   while (index < words.length) {
@@ -70,18 +70,18 @@ function programIndex(words: readonly Word[]): number {
   return index;
 }
 
-/** Warns of references that a program takes for a program. */
+/** Warns of references in words that a program interprets as code. */
 export function checkEvaluation({ assignments, words }: SimpleCommand, faults: TextFault[]): void {
   const warn = (given: readonly Word[], by: string): void => {
     for (const { references } of given) for (const { offset } of references) warnOfEvaluation(faults, offset, by);
   };
   for (const word of [...assignments, ...words]) if (expanded.test(word.text)) warn([word], 'the shell');
-  /** Whether the word is the command: those before it are expansions, which may leave nothing. */
+  /** Whether the word is the command, because all words before it are expansions, which may be empty. */
   let isCommand = true;
   for (const [index, word] of words.entries()) {
     const program = baseName(word);
     if (Object.hasOwn(evaluators, program)) {
-      // A program may be run by another: sudo ssh …; a word that only looks like one costs no more than a warning.
+      // The program may be run by another one, as in `sudo ssh …`. A word that only looks like a program costs no more than a warning.
       if (isCommand || program === 'ssh' || program === 'watch') {
         return warn(words.slice(index + (evaluators[program] ?? 1)), program);
       }

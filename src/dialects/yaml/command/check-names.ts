@@ -1,10 +1,10 @@
-/** Where a shell takes a word for the name of a variable or for arithmetic, it evaluates what is in it, quoted or not (T8). */
+/** Finds places where a shell evaluates a word's content, quoted or not: names of variables, and arithmetic (T8). */
 import type { SimpleCommand, Word, WordReference } from './simple-command.ts';
 import type { TextFault } from '../expression/template.ts';
 
 const declarers: readonly string[] = ['export', 'declare', 'typeset', 'local', 'readonly'];
 const testers: readonly string[] = ['test', '[', '[['];
-/** Options of commands that take names, after which a word is none. */
+/** Options that take a value, for commands whose arguments are names. */
 const optionsWithValue: Readonly<Record<string, RegExp>> = {
   read: /^-\w*[dinNptu]$/,
   mapfile: /^-\w*[dnsu]$/,
@@ -43,13 +43,13 @@ const isBeforeEquals = ({ text }: Word, { at }: WordReference): boolean => {
   return equals < 0 || at <= equals;
 };
 
-/** What a command is as a whole. */
+/** Properties of a command as a whole. */
 interface Traits {
-  /** A variable of the script evaluates what it is given. */
+  /** Whether a variable of the script evaluates what is assigned to it. */
   readonly evaluates: boolean;
-  /** It compares numbers within `[[ … ]]`. */
+  /** Whether it compares numbers within `[[ … ]]`. */
   readonly reckons: boolean;
-  /** The index of the first option after which a declared variable evaluates what it is given. */
+  /** Index of the first option that makes declared variables evaluate what is assigned to them. */
   readonly option: number;
 }
 
@@ -62,7 +62,7 @@ function traitsOf(words: readonly Word[], evaluates: boolean): Traits {
   };
 }
 
-/** Why a reference in a word of a command is refused, if it is. */
+/** Why a reference in a word of a command is refused; undefined if it is not. */
 function refusalOf(
   words: readonly Word[],
   index: number,
@@ -89,7 +89,7 @@ function refusalOf(
 
 /**
  * Reports values that a command would evaluate.
- * @param evaluates - a variable of the script evaluates what it is given
+ * @param evaluates - whether a variable of the script evaluates what is assigned to it
  */
 export function checkNames({ assignments, words }: SimpleCommand, faults: TextFault[], evaluates: boolean): void {
   const report = ({ offset }: WordReference, [message, fix]: Reason): void => {
@@ -114,6 +114,6 @@ export function checkNames({ assignments, words }: SimpleCommand, faults: TextFa
   }
 }
 
-/** A declaration that makes later assignments to its variables evaluate what they are given. */
+/** Matches declarations that make later assignments evaluate their values. */
 export const evaluatingDeclaration: RegExp =
   /\b(?:declare|typeset|local|readonly|export)(?:[ \t]+[-+]\w+)*[ \t]+[-+]\w*[in]/;

@@ -1,4 +1,4 @@
-/** Gathers the words of the commands in a shell script, so that what a command does with the values in them can be told. */
+/** Collects the words of the commands in a shell script, to find out what a command does with the values in them. */
 import { checkEvaluation, isInterpreter, takesScript, warnOfEvaluation } from './check-evaluation.ts';
 import { checkNames } from './check-names.ts';
 import { baseName, type SimpleCommand, type Word, type WordReference } from './simple-command.ts';
@@ -22,7 +22,7 @@ const prefixes: readonly string[] = [
   'busybox',
 ];
 
-/** The assignments before a command, and its words from its name on. */
+/** Separates the assignments before a command from its words. */
 function commandOf(all: readonly Word[]): SimpleCommand {
   const assignments: Word[] = [];
   let hasPrefix = false;
@@ -41,14 +41,14 @@ export class CommandWords {
   #text = '';
   #references: WordReference[] = [];
   #isOpen = false;
-  /** The next word is the target of a redirection. */
+  /** Whether the next word is the target of a redirection. */
   #isTarget = false;
   /** References in commands before a pipe. */
   #piped: number[] = [];
-  /** Every reference in this list of commands. */
+  /** All references in this list of commands. */
   readonly all: number[] = [];
 
-  /** @param evaluates - a variable of the script evaluates what it is given */
+  /** @param evaluates - whether a variable of the script evaluates what is assigned to it */
   constructor(faults: TextFault[], evaluates = false) {
     this.#faults = faults;
     this.#evaluates = evaluates;
@@ -59,22 +59,22 @@ export class CommandWords {
     return !this.#isOpen;
   }
 
-  /** What is written of the word so far. */
+  /** The current word so far. */
   get text(): string {
     return this.#text;
   }
 
-  /** Whether a command begins with this word. */
+  /** Whether this word begins a command. */
   get isFirst(): boolean {
     return this.#words.length === 0;
   }
 
-  /** Whether `case` and its word are what is read of the command: `in` comes next. */
+  /** Whether `case` and its word were read, so that `in` is next. */
   get isCaseHead(): boolean {
     return this.#words.length === 2 && this.#words[0]?.text === 'case';
   }
 
-  /** Whether the command so far runs what it reads. */
+  /** Whether the command so far runs its input. */
   get isInterpreter(): boolean {
     return this.#words.some((word) => isInterpreter(baseName(word)));
   }
@@ -90,12 +90,12 @@ export class CommandWords {
     this.all.push(offset);
   }
 
-  /** Forgets the number right before a redirection. */
+  /** Drops a number directly before a redirection; it is a file descriptor. */
   dropNumber(): void {
     if (this.#isOpen && /^\d+$/.test(this.#text) && this.#references.length === 0) this.#close();
   }
 
-  /** The next word is the target of a redirection, and no word of the command. */
+  /** Notes that the next word is the target of a redirection, not a word of the command. */
   redirect(): void {
     this.#isTarget = true;
   }
@@ -115,7 +115,7 @@ export class CommandWords {
       this.#words.push(word);
   }
 
-  /** Ends a command; `isPiped`: the next one reads its output. */
+  /** Ends a command. `isPiped`: the next command reads its output. */
   endCommand(isPiped = false): void {
     this.endWord();
     this.#isTarget = false;

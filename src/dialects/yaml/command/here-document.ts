@@ -1,25 +1,25 @@
-/** Here-documents of a shell: where they end, and which quoted ones may be written as ones that the shell expands. */
+/** Here-documents of a shell: where they end, and which quoted ones can be written as unquoted ones, which the shell expands. */
 
 export interface Document {
   readonly delimiter: string;
   readonly isQuoted: boolean;
-  /** It is quoted in the author's text, and not in what is written. */
+  /** Whether its delimiter is quoted in the author's text, but not in the written one. */
   readonly isUnquoted: boolean;
   readonly isIndented: boolean;
-  /** What reads it runs it. */
+  /** Whether its reader runs it as a script. */
   readonly isRun: boolean;
 }
 
-/** A line that pipes something into a shell. */
+/** Matches a line that pipes something into a shell. */
 export const intoShell: RegExp = /\|[ \t]*(?:sudo +)?(?:ba|da|k|z|a)?sh\b[^|\n]*\n$/;
 
-/** What the shell does not take literally in a document whose delimiter is not quoted. */
+/** Characters that the shell interprets in a document with an unquoted delimiter. */
 export const expandable = '\\$`';
 
-/** A quoted delimiter that means the same without its quotes. */
+/** Matches a quoted delimiter that means the same without quotes. */
 const plain = /(?:'([\w.-]+)'|"([\w.-]+)"|\\([\w.-]+))(?=[ \t\n;&|()<>]|$)/y;
 
-/** The delimiter at a place as it is written and without its quotes, if it is a plain word in quotes. */
+/** The delimiter at a place, as written and without quotes, if it is a simple word in quotes. */
 export function readPlainDelimiter(
   text: string,
   at: number,
@@ -30,7 +30,7 @@ export function readPlainDelimiter(
   return written === undefined || delimiter === undefined ? undefined : { written, delimiter };
 }
 
-/** Where the line is that ends a document; the end of what is read if there is none. */
+/** Offset of the line that ends a document; the end of the text if there is none. */
 export function documentEnd(
   text: string,
   end: number,

@@ -1,4 +1,4 @@
-/** A string for a shell (T7, T8): the values in it become variables of its environment, and never syntax. */
+/** Parses a text for a shell (T7, T8). The values in it become environment variables, and never shell syntax. */
 import { CairnError } from '../../../errors.ts';
 import { variableNames } from '../../../graph/command-variables.ts';
 import type { CommandText } from '../../../graph/contracts/node-type.ts';
@@ -22,7 +22,7 @@ import {
   type TextFault,
 } from '../expression/template.ts';
 
-/** What the operating system takes for one variable, less its name. */
+/** The most bytes of one variable's value that operating systems accept. */
 const maxValueBytes = 131_000;
 
 const refusals: Partial<Readonly<Record<Place, readonly [message: string, fix: string]>>> = {
@@ -38,7 +38,7 @@ const refusals: Partial<Readonly<Record<Place, readonly [message: string, fix: s
   backslash: ['the backslash takes the $ of a reference', 'remove the backslash, or write \\$${ if the text is meant'],
 };
 
-/** What stands for a value in a script. */
+/** What stands for a value in a script, by the kind of place. */
 const expansions: Partial<Readonly<Record<Place, (name: string) => string>>> = {
   bare: (name) => `"\${${name}}"`,
   double: (name) => `\${${name}}`,
@@ -52,7 +52,7 @@ interface Variable {
   readonly reference: CompiledReference;
 }
 
-/** The tokens within `raw(…)`. */
+/** The tokens inside of `raw(…)`. */
 function rawTokens(tokens: readonly Token[]): readonly Token[] | undefined {
   const [name, group, ...others] = tokens;
   const isRaw = name?.kind === 'word' && name.text === 'raw' && group?.kind === 'group' && group.open === '(';
@@ -67,7 +67,7 @@ class CommandReader {
   readonly #variableName: (count: number) => string;
   #assigned: ReadonlySet<string> | undefined;
   #errorCount = 0;
-  /** Faults that are counted. */
+  /** Number of faults examined so far. */
   #seen = 0;
 
   constructor(text: string, compilation: Compilation) {
@@ -101,12 +101,12 @@ class CommandReader {
     else this.#pieces.push(text);
   }
 
-  /** Variables of the command's own. */
+  /** Names of variables that the command itself sets. */
   #ownNames(): ReadonlySet<string> {
     return (this.#assigned ??= assignedNames(this.#text));
   }
 
-  /** Warnings may be any number. */
+  /** Whether there are too many errors to go on. Warnings are not limited. */
   #hasTooManyErrors(): boolean {
     const { faults } = this.#compilation;
     for (const fault of faults.slice(this.#seen)) if (isError(fault)) this.#errorCount += 1;
@@ -143,7 +143,7 @@ class CommandReader {
     }
   }
 
-  /** What cannot be read as an expression may have been meant for the shell. */
+  /** Adds a hint that something that is not an expression may have been meant for the shell. */
   #nameEscape(): void {
     const { faults } = this.#compilation;
     const last = faults.at(-1);
@@ -178,7 +178,7 @@ class CommandReader {
     }
   }
 
-  /** An input wins over a variable of the same name that the command sets. */
+  /** Warns that an input has the same name as a variable that the command sets; the input wins. */
   #warnOfOwn(offset: number, tokens: readonly Token[]): void {
     const [only, ...others] = tokens;
     if (only?.kind !== 'word' || others.length > 0) return;
@@ -214,7 +214,7 @@ class CommandReader {
   }
 }
 
-/** A value as a variable of the environment. @throws CairnError EXPRESSION_FAILED the system takes no such value */
+/** A value as an environment variable. @throws CairnError EXPRESSION_FAILED it is not possible as one */
 function valueOf(reference: CompiledReference, scope: Scope, text: string): string {
   const value = asText(reference.evaluate(scope), text);
   const refuse = (reason: string): never => {
@@ -229,12 +229,12 @@ function valueOf(reference: CompiledReference, scope: Scope, text: string): stri
   return value;
 }
 
-/** Each fault of a place once: a value may be handed to several programs at once. */
+/** Removes duplicate faults: a value may be passed to several programs. */
 function distinct(faults: readonly TextFault[]): readonly TextFault[] {
   return [...new Map(faults.map((fault) => [`${fault.offset} ${fault.rule}`, fault])).values()];
 }
 
-/** Parses a command. Without `${` it costs no more than a look for one. */
+/** Parses a command. Without `${` it returns at once. */
 export function parseCommand(text: string, names: Names): ParsedTemplate<CommandText> {
   if (!text.includes('${')) return { template: literalTemplate<CommandText>({ script: text, env: {} }), faults: [] };
   const faults: TextFault[] = [];

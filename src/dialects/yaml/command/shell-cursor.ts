@@ -1,4 +1,4 @@
-/** A place in a script that is read and copied. */
+/** A position in a script that is being read and copied. */
 import { TextError } from '../expression/expression-tokens.ts';
 
 const maxDepth = 100;
@@ -6,7 +6,7 @@ const maxDepth = 100;
 export class ShellCursor {
   protected readonly text: string;
   protected at = 0;
-  /** The end of what is read; a here-document ends before the script does. */
+  /** End of the text to read. A here-document ends before the script does. */
   protected end: number;
   readonly #write: (text: string) => void;
   #depth = 0;
@@ -17,7 +17,7 @@ export class ShellCursor {
     this.#write = write;
   }
 
-  /** The character there, or further on; empty at the end. */
+  /** The character here or further on; empty at the end. */
   protected peek(offset = 0): string {
     const index = this.at + offset;
     return index < this.end ? (this.text[index] ?? '') : '';
@@ -27,7 +27,7 @@ export class ShellCursor {
     return this.at + text.length <= this.end && this.text.startsWith(text, this.at);
   }
 
-  /** Copies characters, and returns them. */
+  /** Copies characters and returns them. */
   protected copy(length: number): string {
     const text = this.text.slice(this.at, Math.min(this.at + length, this.end));
     this.#write(text);
@@ -35,13 +35,13 @@ export class ShellCursor {
     return text;
   }
 
-  /** Writes something else for so many characters. */
+  /** Writes other text in place of characters. */
   protected put(text: string, length: number): void {
     this.#write(text);
     this.at += length;
   }
 
-  /** Reads what stands within something. @throws TextError it is nested too deep */
+  /** Reads a nested part. @throws TextError it is nested too deep */
   protected within<Result>(read: () => Result): Result {
     this.#depth += 1;
     if (this.#depth > maxDepth) {

@@ -1,4 +1,4 @@
-/** Whose a `${…}` in a command is: the workflow's or the shell's (T7). */
+/** Decides whether a `${…}` in a command is a reference of the workflow or an expansion of the shell (T7). */
 import { isListed, namespaces } from '../expression/resolve-names.ts';
 import type { Names } from '../expression/template.ts';
 
@@ -11,7 +11,7 @@ const assignments: readonly RegExp[] = [
 const lists =
   /\b(?:read|local|export|declare|typeset|readonly|mapfile|readarray)\b((?:[ \t]+(?:-\w+(?:[ \t]+(?:"[^"\n]*"|'[^'\n]*'))?|[A-Za-z_]\w*(?:=\S*)?))+)/g;
 
-/** Names of variables that a command sets itself, as far as its text shows; quoted scripts within it count too. */
+/** Names of variables that a command sets, as far as its text shows. Quoted scripts inside of it count too. */
 export function assignedNames(script: string): ReadonlySet<string> {
   const names = new Set<string>();
   for (const pattern of assignments) for (const [, name] of script.matchAll(pattern)) names.add(name ?? '');
@@ -27,7 +27,7 @@ export type Owner = 'workflow' | 'shell' | 'nobody';
 const isUpper = (name: string): boolean => /^[A-Z_][A-Z0-9_]*$/.test(name);
 
 const start = /\$\{([A-Za-z_]\w*)/y;
-/** A name with dashes in it and a field after it, as ids of blocks have. */
+/** Matches a name with dashes followed by a field, as for ids of blocks. */
 const dashedPath = /\$\{[A-Za-z_]\w*(?:-\w+)+[.[]/y;
 const dashedName = /[A-Za-z_]\w*(?:-\w+){0,20}/y;
 const numbered = /\$\{\d+(?:\}|[:#%/^,@\-=?+])/y;
@@ -39,7 +39,7 @@ function at(pattern: RegExp, text: string, offset: number): RegExpExecArray | nu
   return pattern.exec(text);
 }
 
-/** Whether the words from an offset on begin with a known input or block. */
+/** Whether the text at an offset begins with a known input or block. */
 function isKnown(text: string, offset: number, name: string, names: Names): boolean {
   const known = (word: string): boolean => isListed(names.inputs, word) || isListed(names.blocks, word);
   if (known(name)) return true;
@@ -53,8 +53,8 @@ function ownerOfSubscript(text: string, offset: number, isShells: boolean): Owne
 }
 
 /**
- * Whose the `${` at an offset is. What begins with a name of ours is ours, whatever follows; what has the shell's own form is
- * the shell's; a bare word that neither knows is `nobody`'s.
+ * Decides whose the `${` at an offset is. If it begins with one of our names, it is ours, whatever follows. If it has a form that only
+ * shells have, it is the shell's. A simple word that neither knows is `nobody`'s.
  */
 export function ownerOf(text: string, offset: number, names: Names, assigned: () => ReadonlySet<string>): Owner {
   const match = at(start, text, offset);

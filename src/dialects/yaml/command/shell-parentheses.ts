@@ -1,8 +1,8 @@
-/** Tells `$((1 + 2))` from `$((a; b); c)`: the shell reads both as far as the end to know. */
+/** Distinguishes `$((1 + 2))` from `$((a; b); c)`, for which a shell has to read up to the end. */
 
 /**
- * Whether what follows two opening parentheses is commands rather than arithmetic: the two that close are not side by side.
- * @param offset - after the opening ones
+ * Whether two opening parentheses begin commands and not arithmetic, which is so if the two that close them are not adjacent.
+ * @param offset - after the opening parentheses
  */
 export function isCommandSubstitution(text: string, offset: number, end: number): boolean {
   let depth = 0;

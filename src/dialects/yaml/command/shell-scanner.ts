@@ -1,6 +1,6 @@
 /**
- * Reads a script as a shell would, as far as quoting goes (T8): which parts are quoted and how, where commands, here-documents,
- * arithmetic and expansions begin and end. It copies the script, and asks at every `${` what is to stand there.
+ * Scans a script like a shell, as far as quoting is concerned (T8): which parts are quoted and how, and where commands, here-documents,
+ * arithmetic and expansions begin and end. It copies the script, and asks at every `${` what to write there.
  */
 import { warnOfEvaluation } from './check-evaluation.ts';
 import { evaluatingDeclaration } from './check-names.ts';
@@ -11,13 +11,13 @@ import { isCommandSubstitution } from './shell-parentheses.ts';
 import { TextError } from '../expression/expression-tokens.ts';
 import type { TextFault } from '../expression/template.ts';
 
-/** Where a `${` stands. */
+/** The kind of place that contains a `${`. */
 export type Place =
   | 'bare'
   | 'double'
   | 'single'
   | 'document'
-  /** A here-document that the shell takes literally; it is written as one that it expands, with all else escaped. */
+  /** A here-document that the shell takes literally. It is written as one that the shell expands, with everything else escaped. */
   | 'quoted document'
   /** Places where no value can be passed as data. */
   | 'literal document'
@@ -28,11 +28,11 @@ export type Place =
   | 'delimiter'
   | 'backslash';
 
-/** The references of a script. */
+/** What to do with the references in a script. */
 export interface References {
-  /** What stands at a `${` instead: undefined leaves it to the shell. */
+  /** Writes the replacement for a `${`; undefined leaves it to the shell. */
   readonly substitute: (offset: number, place: Place) => { readonly end: number } | undefined;
-  /** Whether the `${` at an offset is the workflow's. */
+  /** Whether the `${` at an offset belongs to the workflow. */
   readonly isOurs: (offset: number) => boolean;
 }
 
@@ -41,7 +41,7 @@ const wordEnd = ' \t\n;&|()<>';
 export class ShellScanner extends ShellCursor {
   readonly #references: References;
   readonly #faults: TextFault[];
-  /** Whether a variable of the script evaluates what it is given. */
+  /** Whether a variable of the script evaluates what is assigned to it. */
   readonly #evaluates: boolean;
   #backquoteDepth = 0;
 
@@ -56,11 +56,11 @@ export class ShellScanner extends ShellCursor {
     this.#commands(undefined);
   }
 
-  /** Commands up to the sign that closes them, which is left to read. Returns the offsets of the references in them. */
+  /** Scans commands up to their closing sign, which is not read. Returns the offsets of the references in them. */
   #commands(closer: ')' | '`' | undefined): readonly number[] {
     const words = new CommandWords(this.#faults, this.#evaluates);
     const documents: Document[] = [];
-    /** For each open `case`: whether patterns or commands come next. */
+    /** For each open `case`, whether patterns or commands come next. */
     const cases: ('pattern' | 'commands')[] = [];
     while (this.at < this.end) {
       const sign = this.peek();
@@ -89,7 +89,7 @@ export class ShellScanner extends ShellCursor {
     return words.all;
   }
 
-  /** `(` outside of quotes: arithmetic, a subshell, the items of an array, the mark of a function, or part of a pattern. */
+  /** `(` outside of quotes: arithmetic, a subshell, items of an array, a function, or part of a pattern. */
   #parenthesis(words: CommandWords, cases: readonly ('pattern' | 'commands')[]): void {
     if (this.starts('((') && !isCommandSubstitution(this.text, this.at + 2, this.end)) return this.#arithmetic(2);
     const before = this.text[this.at - 1] ?? '';
@@ -157,7 +157,7 @@ export class ShellScanner extends ShellCursor {
     else words.write(this.copy(1));
   }
 
-  /** A backslash and what it takes. */
+  /** A backslash and the character that it escapes. */
   #escape(): string {
     if (this.text.startsWith('${', this.at + 1)) {
       const offset = this.at + 1;
@@ -170,7 +170,7 @@ export class ShellScanner extends ShellCursor {
     return this.copy(2);
   }
 
-  /** What stands at a `${`, or nothing if it is the shell's. */
+  /** Replaces the reference at a `${`. Returns false if it is the shell's. */
   #reference(words: CommandWords, place: Place): boolean {
     const offset = this.at;
     const replaced = this.#references.substitute(offset, place);
@@ -199,7 +199,7 @@ export class ShellScanner extends ShellCursor {
     this.copy(1);
   }
 
-  /** A character or an expansion where double quotes are, or a here-document. */
+  /** A character or expansion in double quotes or in a here-document. */
   #quotedPart(words: CommandWords, place: Place): void {
     const sign = this.peek();
     if (sign === '\\') words.write(this.#escape());
@@ -230,7 +230,7 @@ export class ShellScanner extends ShellCursor {
     else words.write(this.copy(1));
   }
 
-  /** `$'…'`: a backslash takes the next character in some shells, and none in others. */
+  /** `$'…'`. A backslash escapes the next character in some shells and not in others. */
   #dollarQuotes(words: CommandWords): void {
     this.copy(2);
     words.write('');
@@ -241,7 +241,7 @@ export class ShellScanner extends ShellCursor {
     this.copy(1);
   }
 
-  /** Backquotes: commands like any other, unless backslashes in them are to be taken away first. */
+  /** Backquotes contain ordinary commands, unless there are backslashes in them that would first have to be removed. */
   #backquotes(words: CommandWords): void {
     const close = /[^\\`]*(?:\\[^][^\\`]*)*`/y;
     close.lastIndex = this.at + 1;
@@ -258,7 +258,7 @@ export class ShellScanner extends ShellCursor {
     }
   }
 
-  /** Copies up to a sign and with it, where no reference may stand. */
+  /** Copies up to and including a sign; no reference is allowed there. */
   #until(closer: string, place: Place): void {
     const words = new CommandWords([]);
     while (this.at < this.end && !this.starts(closer)) {
@@ -286,7 +286,7 @@ export class ShellScanner extends ShellCursor {
     this.copy(2);
   }
 
-  /** The shell's own `${…}`. A value may stand only where it is the word that takes the place of a variable. */
+  /** The shell's own `${…}`. A value may only be used as the word that replaces a variable. */
   #expansion(words: CommandWords, place: Place): void {
     const head = /\$\{[#!]?(?:\w+|[#@*?$!-])?(:?[-=+?])?/y;
     head.lastIndex = this.at;
@@ -305,7 +305,7 @@ export class ShellScanner extends ShellCursor {
     this.copy(1);
   }
 
-  /** `<<` and the word that ends the document. */
+  /** `<<` and the delimiter of the document. */
   #document(words: CommandWords): Document {
     const isRun = words.isInterpreter;
     this.copy(2);
@@ -329,8 +329,8 @@ export class ShellScanner extends ShellCursor {
   }
 
   /**
-   * Writes a quoted delimiter without its quotes if references may stand in its document. Not within backquotes: these take backslashes
-   * away before the document is read.
+   * Writes a quoted delimiter without quotes if references may be in its document. Not inside of backquotes, which remove backslashes
+   * before the document is read.
    */
   #plainDelimiter(isIndented: boolean): string | undefined {
     const plain = this.#backquoteDepth > 0 ? undefined : readPlainDelimiter(this.text, this.at);
@@ -346,7 +346,7 @@ export class ShellScanner extends ShellCursor {
     return delimiter;
   }
 
-  /** The bodies of the documents that were announced on the line before. */
+  /** The bodies of the documents announced on the previous line. */
   #documents(documents: readonly Document[]): void {
     if (documents.length === 0) return;
     const line = this.text.slice(this.text.lastIndexOf('\n', this.at - 2) + 1, this.at);
@@ -368,7 +368,7 @@ export class ShellScanner extends ShellCursor {
     }
   }
 
-  /** A character or a reference in a quoted document. */
+  /** A character or reference in a quoted document. */
   #literalPart(words: CommandWords, isUnquoted: boolean): void {
     if (this.starts('$${')) this.at += 1;
     else if (this.starts('${') && this.#reference(words, isUnquoted ? 'quoted document' : 'literal document')) return;

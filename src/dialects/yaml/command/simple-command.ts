@@ -2,13 +2,13 @@
 
 export interface WordReference {
   readonly offset: number;
-  /** How much of the word is written before it. */
+  /** Number of characters of the word that are before it. */
   readonly at: number;
-  /** It stands in a command whose output is part of the word. */
+  /** Whether it is inside of a command whose output is part of the word. */
   readonly isIndirect: boolean;
 }
 
-/** A word without its quotes; references leave nothing in its text. */
+/** A word without quotes. References contribute nothing to its text. */
 export interface Word {
   readonly text: string;
   readonly references: readonly WordReference[];
@@ -16,7 +16,7 @@ export interface Word {
 
 export interface SimpleCommand {
   readonly assignments: readonly Word[];
-  /** Its name, and what it is given. */
+  /** The command's name and arguments. */
   readonly words: readonly Word[];
 }
 

@@ -1,25 +1,28 @@
-/** How the blocks of a workflow depend on each other: every id known and unique, no circles, and who is over before whom. */
+/**
+ * Determines how the blocks of a workflow depend on each other: ids are known and unique, there are no cycles, and which block ends before
+ * which.
+ */
 import { nearest } from '../../../graph/nearest.ts';
 import { waveNumbers } from '../../../graph/shape/waves.ts';
 import type { Faults } from '../file/faults.ts';
 import { reservedIds } from '../file/format.ts';
 import type { BlockFile } from '../file/workflow-file.ts';
 
-/** So many blocks may be in a file. */
+/** The most blocks in a file. */
 const blocksMax = 10_000;
 
 export interface BlockOrder {
-  /** The blocks that can be used, by id, in the order of the file. */
+  /** The usable blocks by id, in the order of the file. */
   readonly blocks: ReadonlyMap<string, BlockFile>;
   /** Wave of each block, counted from 0, in the order of `blocks`. */
   readonly waves: readonly number[];
-  /** Whether a block is over, however it ended, before another starts. */
+  /** Whether a block has ended, in whatever way, before another starts. */
   readonly isBefore: (first: string, second: string) => boolean;
-  /** Whether a block need not run: it, or one that it requires in turn, has a condition or a for_each. */
+  /** Whether a block may be skipped, because it or one that it requires has a condition or a for_each. */
   readonly isSkippable: (id: string) => boolean;
 }
 
-/** Checks ids and dependencies and works the order out. Every fault is reported; edges of a circle are left out. */
+/** Checks ids and dependencies and computes the order. Every fault is reported; edges of a cycle are left out. */
 export function orderBlocks(faults: Faults, files: readonly BlockFile[]): BlockOrder {
   const blocks = collectBlocks(faults, files);
   const ids = [...blocks.keys()];
@@ -77,7 +80,7 @@ function collectBlocks(faults: Faults, files: readonly BlockFile[]): ReadonlyMap
   return blocks;
 }
 
-/** For messages: a file may have very many. */
+/** The first names, for messages, since a file may have very many. */
 function firstNames(indexOf: ReadonlyMap<string, number>): string {
   const names: string[] = [];
   for (const id of indexOf.keys()) if (names.push(id) === 20) break;
@@ -102,9 +105,9 @@ function readDependencies(faults: Faults, block: BlockFile, indexOf: ReadonlyMap
   return [...found];
 }
 
-/** Reports one circle for each set of blocks that wait for each other, with the way round. */
+/** Reports one cycle for each set of blocks that wait for each other, with its path. */
 function reportCircles(faults: Faults, blocks: readonly BlockFile[], sources: readonly (readonly number[])[]): void {
-  // 0: not seen, 1: on the way, 2: done. A list of its own, since a chain of thousands would overflow the machine's stack.
+  // 0: not seen, 1: on the current path, 2: done. An explicit list, because recursion over thousands of blocks would overflow the stack.
   const state = new Uint8Array(blocks.length);
   for (let root = 0; root < blocks.length; root += 1) {
     if (state[root] !== 0) continue;
@@ -135,7 +138,7 @@ function reportCircle(faults: Faults, blocks: readonly BlockFile[], way: readonl
   const circle = way.slice(way.indexOf(closes)).map((node) => blocks[node] as BlockFile);
   const last = circle.at(-1) as BlockFile;
   const first = circle[0] as BlockFile;
-  // The way runs against the edges: each block waits for the one after it.
+  // The path runs against the edges: each block waits for the one after it.
   const shown = [...circle.map(({ id }) => id), first.id].join(' -> ');
   const at = last.dependsOn.find(({ block }) => block === first.id)?.at ?? last.at;
   faults.add(at, {
@@ -145,7 +148,7 @@ function reportCircle(faults: Faults, blocks: readonly BlockFile[], way: readonl
   });
 }
 
-/** For each block a bit for every block that is over before it. */
+/** For each block, a bit for every block that ends before it. */
 function ancestors(sources: readonly (readonly number[])[], waves: readonly number[]): readonly Uint32Array[] {
   const words = (sources.length + 31) >> 5;
   const before = sources.map(() => new Uint32Array(words));

@@ -1,4 +1,4 @@
-/** The text kept with a run: its workflow, and every workflow that it may call (H3). */
+/** The text recorded with a run: its workflow, and every workflow that it may call (H3). */
 import { CairnError } from '../../../errors.ts';
 import type { WorkflowText } from '../file/read-options.ts';
 import { isMapping } from '../file/shape.ts';
@@ -10,11 +10,11 @@ export interface Bundle {
   readonly main: string;
   readonly text: WorkflowText;
   readonly others: ReadonlyMap<string, WorkflowText>;
-  /** Settings that held for what the files left open. */
+  /** The default settings that applied. */
   readonly checkpoint: CheckpointSettings | undefined;
 }
 
-/** Writes a bundle; the same workflows give the same text. */
+/** Writes a bundle. The same workflows give the same text. */
 export function bundleText({ origin, main, text, others, checkpoint }: Bundle): string {
   const sorted = [...others].filter(([name]) => name !== main).toSorted(([a], [b]) => (a < b ? -1 : 1));
   const workflows = Object.fromEntries(
@@ -24,7 +24,7 @@ export function bundleText({ origin, main, text, others, checkpoint }: Bundle): 
   return JSON.stringify({ dialect: 'yaml', origin, main, ...(hasSettings && { checkpoint }), workflows });
 }
 
-/** @throws GRAPH_PARSE the text is no bundle */
+/** Parses a bundle. @throws GRAPH_PARSE the text is not a bundle */
 export function parseBundle(text: string): Bundle {
   const refuse = (reason: string): never => {
     throw new CairnError('GRAPH_PARSE', { file: 'the text kept with the run', reason });

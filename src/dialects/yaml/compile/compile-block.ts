@@ -1,4 +1,4 @@
-/** From a block of a file to the node of a graph. */
+/** Compiles a block of a file to a node of the graph. */
 import type { NodeDefinition } from '../../../graph/graph.ts';
 import type { EffectClass, NodeImplementation } from '../../../graph/contracts/node-contract.ts';
 import type { CallableWorkflow, NodeType, PlannedTool } from '../../../graph/contracts/node-type.ts';
@@ -17,30 +17,30 @@ import type { BlockFile } from '../file/workflow-file.ts';
 /** What a block is compiled with. */
 export interface BlockSurroundings {
   readonly faults: Faults;
-  /** Reads texts that may name `each` if the block runs for each item. */
+  /** Reads texts that may use `each`, if the block runs for each item. */
   readonly reader: TemplateReader;
-  /** Reads what is read before the items are known. */
+  /** Reads texts that are evaluated before the items are known. */
   readonly outerReader: TemplateReader;
   readonly workflow: WorkflowParts;
   readonly call: LinkedWorkflow | undefined;
-  /** The workflows that blocks may choose among, by name. */
+  /** The workflows that blocks may choose from, by name. */
   readonly callable: (name: string) => CallableWorkflow | undefined;
-  /** A workflow that it finds in the run may be one that called this one. */
+  /** Whether a workflow found during the run may be one that called this one. */
   readonly isRecursive: boolean;
   readonly place: string;
 }
 
-/** A node, and what its block is seen to do. */
+/** A node, and properties of its block. */
 export interface CompiledBlock {
   readonly node: NodeDefinition;
   readonly effect: EffectClass;
-  /** A repetition under its key has no second effect. */
+  /** Whether a repetition with the same key has no second effect. */
   readonly isIdempotent: boolean;
-  /** What models may call that it lets work. Asked of a block without faults. */
+  /** The tools that its models may call. Only called for a block without faults. */
   readonly tools: () => readonly PlannedTool[];
 }
 
-/** Reads the texts of a block, checks all that can be known of it, and makes its node. Every fault is reported. */
+/** Reads a block's texts, checks everything that can be checked, and makes its node. Every fault is reported. */
 export function compileBlock(file: BlockFile, type: NodeType, around: BlockSurroundings): CompiledBlock {
   const { faults, reader, workflow } = around;
   const inputs = readInputTemplates(faults, reader, type, file.inputs, [...file.at, 'inputs'], workflow.withheld);
@@ -113,12 +113,12 @@ function effectOf({ file, type, inputs }: BlockParts): EffectClass {
   return isFixed(type, ofType) ? ofType : (file.effect ?? ofType);
 }
 
-/** What it asks, runs, or has as steps says what recovery may do with it. */
+/** Whether the effect class is determined by what the block does: asking, running a workflow, or having steps. */
 function isFixed(type: NodeType, effect: EffectClass): boolean {
   return effect === 'human' || isCall(type) || type.isComposed === true;
 }
 
-/** What is said of an effect must say something (G9). */
+/** Refuses settings about effects that would have no effect (G9). */
 function checkEffect(faults: Faults, { file, type }: BlockParts, effect: EffectClass): void {
   const refuse = (field: string, message: string, fix: string): void =>
     faults.add([...file.at, field], { rule: 'Y5', atKey: true, message, fix });
@@ -198,7 +198,7 @@ function implementationOf(parts: BlockParts, effect: EffectClass, timeoutMs: num
   return isCall(parts.type) ? callImplementation(parts) : blockImplementation(parts);
 }
 
-/** The block as written: hashed, so that a changed text is a changed node. What the node itself says is left out. */
+/** The block as written. It is hashed, so that changing a text changes the node. Settings that the node itself has are left out. */
 function configOf({ file }: BlockParts, effect: EffectClass, timeoutMs: number | undefined): unknown {
   const { inputs, fileOutputs, forEach } = file;
   return {

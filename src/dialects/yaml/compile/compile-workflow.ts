@@ -1,4 +1,4 @@
-/** From the text of one workflow to a checked workflow with its graph. */
+/** Compiles the text of one workflow to a checked workflow with its graph. */
 import type { Redact } from '../../../state/values/admit.ts';
 import { CairnError } from '../../../errors.ts';
 import { compileGraph } from '../../../graph/compile/compile-graph.ts';
@@ -37,36 +37,36 @@ export interface Surroundings {
   readonly types: ReadonlyMap<string, NodeType>;
   readonly checkpoint: CheckpointSettings;
   readonly withheld: Withheld | undefined;
-  /** What is kept out of the store. */
+  /** What must not be stored. */
   readonly redact: Redact | undefined;
-  /** Told what the file says, before anything else is asked. */
+  /** Called with the file's content before anything else. */
   readonly onRead: (file: WorkflowFile) => void;
   /**
-   * The workflow that a block names; reports a fault if it cannot be used. Undefined without a fault: it is being compiled, and is found
-   * in the run.
+   * Returns the workflow that a block names, or reports why it cannot be used. Undefined without a fault means that it is being compiled,
+   * and will be found during the run.
    */
   readonly linkLiteral: (name: string, faults: Faults, call: Call) => TextWorkflow | undefined;
   readonly link: WorkflowParts['link'];
-  /** Told of a block that computes the name of a workflow. */
+  /** Called for a block that computes the name of a workflow. */
   readonly noteComputed: () => void;
-  /** The text that is kept with runs of the workflow; asked for once it is known to be good. */
+  /** Makes the text to record with runs. Called once the workflow is known to be valid. */
   readonly graphText: (workflow: WorkflowFile) => string | undefined;
 }
 
 /** A block that runs a workflow. */
 export interface Call {
   readonly block: BlockFile;
-  /** It need not run, so a workflow may call itself with it. */
+  /** Whether the block may be skipped. Only then may a workflow call itself with it. */
   readonly isSkippable: boolean;
-  /** Which input names the workflow. Default `workflow`. */
+  /** The input that names the workflow. Default `workflow`. */
   readonly input?: string;
 }
 
-/** A workflow if it can be used, and all that is wrong with it. */
+/** The workflow if it is valid, and everything that is wrong with it. */
 export interface Compiled {
   readonly workflow: TextWorkflow | undefined;
   readonly violations: readonly Violation[];
-  /** The text could not be read as YAML at all. */
+  /** Whether the text is not valid YAML at all. */
   readonly isUnreadable?: boolean;
 }
 
@@ -140,7 +140,7 @@ function compileDocument(document: YamlDocument, found: readonly Violation[], ar
   };
 }
 
-/** What of a workflow a block needs that runs it. */
+/** The part of a workflow that a block needs to run it. */
 export function linked({ name, graph, waves, description, inputs }: TextWorkflow): LinkedWorkflow {
   return { name, graph, waveCount: waves.length, description, inputs };
 }
@@ -167,9 +167,9 @@ function inputsOf(faults: Faults, file: WorkflowFile, types: ReadonlyMap<string,
 }
 
 interface Linked {
-  /** By the block that runs it. */
+  /** Workflows by the block that runs them. */
   readonly children: ReadonlyMap<string, TextWorkflow>;
-  /** Those that blocks may choose among, by name. */
+  /** The workflows that blocks may choose from, by name. */
   readonly callable: ReadonlyMap<string, CallableWorkflow>;
 }
 
@@ -178,7 +178,7 @@ function linkChildren(faults: Faults, order: BlockOrder, around: Surroundings): 
   const callable = new Map<string, CallableWorkflow>();
   for (const block of order.blocks.values()) {
     const type = around.types.get(block.type);
-    // Whoever chooses among them need not run any.
+    // A block that chooses a workflow need not run any, so its calls count as skippable.
     for (const called of type?.calls?.(block.inputs) ?? []) {
       const found = around.linkLiteral(called, faults, { block, isSkippable: true, input: 'workflows' });
       if (found !== undefined) callable.set(called, callableOf(linked(found)));
@@ -249,7 +249,7 @@ function buildGraph(
   }
 }
 
-/** Blocks that nothing depends on lead to the outputs: once these are over, all are. */
+/** The edges of the graph. Blocks on which nothing depends lead to the outputs: when these have ended, all have. */
 function edgesOf(document: YamlDocument, { blocks }: BlockOrder): readonly EdgeDefinition[] {
   const edges: EdgeDefinition[] = [];
   const leading = new Set<string>();

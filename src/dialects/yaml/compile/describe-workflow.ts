@@ -1,4 +1,4 @@
-/** What doors know of a workflow: its inputs and outputs, its blocks, their order and what each does to the world. */
+/** Describes a workflow for all interfaces: its inputs and outputs, its blocks, their order and their effects. */
 import type { Graph, Violation } from '../../../graph/graph.ts';
 import { groupByWave } from '../../../graph/shape/waves.ts';
 import type { CheckpointSettings, TextWorkflow, WorkflowBlock, WorkflowInput } from '../../text-workflow.ts';
@@ -12,11 +12,11 @@ interface Parts {
   readonly blocks: ReadonlyMap<string, CompiledBlock>;
   readonly children: ReadonlyMap<string, TextWorkflow>;
   readonly violations: readonly Violation[];
-  /** What holds where the file says nothing. */
+  /** The settings that apply where the file has none. */
   readonly checkpoint: CheckpointSettings;
 }
 
-/** @param file - as it was read; `graph`: what it was compiled to */
+/** @param file - the file as it was read. @param graph - what it was compiled to */
 export function describeWorkflow(file: WorkflowFile, graph: Graph, parts: Parts): TextWorkflow {
   const { order, inputs, blocks, children, violations, checkpoint } = parts;
   const ids = [...order.blocks.keys()];

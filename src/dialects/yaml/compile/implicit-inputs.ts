@@ -1,17 +1,17 @@
-/** Inputs of a workflow that declares none: the unknown names its texts read. */
+/** Finds the inputs of a workflow that declares none: the unknown names that its texts read. */
 import { reservedIds } from '../file/format.ts';
 import { isMapping } from '../file/shape.ts';
 import type { WorkflowFile } from '../file/workflow-file.ts';
 
 const words: readonly string[] = [...reservedIds, 'true', 'false', 'null'];
 
-/** `${name}`, `${name.field}`, `${name[`; not `$${`, and not a shell's `${name:-x}`. */
+/** Matches `${name}`, `${name.field}` and `${name[`, but not `$${` and not a shell's `${name:-x}`. */
 const reference = /(?<!\$)\$\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*[.[}]/g;
 const namespaced = /(?<!\$)\$\{\s*inputs\.([A-Za-z_][A-Za-z0-9_]*)/g;
 
 /**
- * Names that the texts of a workflow without an `inputs` section read and that nothing in it has; in the order of the file.
- * @param isCommand - whether an input of a block is a command, where `${NAME}` may be the shell's
+ * Names that the texts of a workflow without an `inputs` section read, and that nothing in it has, in the order of the file.
+ * @param isCommand - whether an input of a block is a command, in which `${NAME}` may be the shell's
  */
 export function implicitInputs(
   file: WorkflowFile,
@@ -44,7 +44,7 @@ function eachText(value: unknown, visit: (text: string) => void): void {
   else if (isMapping(value)) for (const item of Object.values(value)) eachText(item, visit);
 }
 
-/** Whether a command sets a variable of its own by this name. */
+/** Whether a command sets a variable with this name. */
 function isAssigned(command: string, name: string): boolean {
   return new RegExp(
     `(?:^|[\\s;&|(])(?:${name}=|for\\s+${name}\\s|(?:read|local|export|declare|typeset|readonly)\\s[^;\\n]*\\b${name}\\b)`,

@@ -1,4 +1,4 @@
-/** One reading: a workflow, and all that it calls. Each is compiled once. */
+/** Reads a workflow and all the workflows that it calls. Each is compiled once. */
 import { CairnError } from '../../../errors.ts';
 import { nearest, nearestFirst } from '../../../graph/nearest.ts';
 import type { NodeContext } from '../../../graph/contracts/node-contract.ts';
@@ -17,18 +17,18 @@ import type { Withheld } from '../run/input-templates.ts';
 import type { ReadOptions, WorkflowText } from '../file/read-options.ts';
 import type { TextWorkflow } from '../../text-workflow.ts';
 
-/** How deep workflows may call workflows where the file does not say. */
+/** The default for how deep workflows may call workflows. */
 const depthDefault = 32;
 
 export class WorkflowLinker {
   readonly #options: ReadOptions;
   readonly #types: ReadonlyMap<string, NodeType>;
   readonly #compiled = new Map<string, Compiled>();
-  /** Texts of the workflows that may be called, in the order in which they were asked for. */
+  /** Texts of the workflows that may be called, in the order of first use. */
   readonly #texts = new Map<string, WorkflowText>();
-  /** Names of the workflows being compiled, from the main one. */
+  /** Names of the workflows being compiled, beginning with the main one. */
   readonly #chain: string[] = [];
-  /** For each of them, whether the call that led to it can be skipped. */
+  /** For each of these, whether the call that led to it can be skipped. */
   readonly #skippable: boolean[] = [];
   readonly #main: WorkflowText;
   readonly #redact: Redact | undefined;
@@ -37,18 +37,18 @@ export class WorkflowLinker {
 
   constructor(text: string, options: ReadOptions) {
     this.#options = options;
-    // A block of the user's own stands before the dialect's of its name.
+    // A user's own block replaces the dialect's block with the same name.
     this.#types = new Map([...callTypes, ...options.nodeTypes].map((type) => [type.name, type]));
     this.#redact = compileStoreRules(options.redact?.store);
     this.#main = { text, source: options.source ?? 'inline' };
   }
 
-  /** Compiles the main workflow and those it names. What is computed meanwhile shares one budget: a file may hold many expressions. */
+  /** Compiles the main workflow and those that it names. All evaluation shares one budget, because a file may contain many expressions. */
   compile(): Compiled {
     const { origin = 'file', permissions = {} } = this.#options;
     const withheld: Withheld | undefined = origin === 'file' ? undefined : (need) => refusalOf(need, permissions);
     const compiled = shareBudget(() => this.#compile(this.#main, withheld, true));
-    // Called by its own name it is this text, held to the same grants.
+    // If it is called by its own name, it is this text with the same permissions.
     const [name] = this.#chain;
     if (name !== undefined) this.#compiled.set(name, compiled);
     return compiled;
@@ -126,7 +126,7 @@ export class WorkflowLinker {
     return this.#options.workflows?.names() ?? [];
   }
 
-  /** A workflow by name, compiled; undefined: there is none. */
+  /** Compiles a workflow given by name; undefined if there is none. */
   #child(name: string, isSkippable = false): Compiled | undefined {
     const known = this.#compiled.get(name);
     if (known !== undefined) return known;
@@ -142,7 +142,7 @@ export class WorkflowLinker {
     return compiled;
   }
 
-  /** A workflow that is found in the run, for the node that runs it. */
+  /** Returns a workflow that is found during the run, for the node that runs it. */
   #link(name: string, ctx: NodeContext, isRecursive: boolean): LinkedWorkflow {
     const chain = callers(this.#chain[0] ?? '', ctx);
     if (chain.includes(name) && !isRecursive)
@@ -161,7 +161,7 @@ export class WorkflowLinker {
     return linked(compiled.workflow);
   }
 
-  /** All that is needed to compile the workflow again. */
+  /** Everything needed to compile the workflow again. */
   #bundle(name: string): string {
     const texts = new Map(this.#texts);
     if (this.#callsComputed) {

@@ -1,4 +1,6 @@
-/** What the texts of a workflow may name: its inputs, its blocks and their fields, its secrets; and of which type each is, where that is known. */
+/**
+ * The names that texts of a workflow may use: its inputs, its blocks with their fields, and its secrets, with their types as far as known.
+ */
 import type { JsonSchema, NodeType } from '../../../graph/contracts/node-type.ts';
 import type { TextWorkflow, WorkflowInput } from '../../text-workflow.ts';
 import type { Names } from '../expression/template.ts';
@@ -15,7 +17,7 @@ interface Surroundings {
   readonly types: ReadonlyMap<string, NodeType>;
 }
 
-/** The names of one workflow; what fields a block has is found out when it is first asked. */
+/** The names of one workflow. The fields of a block are found on first use. */
 export function namesOf(file: WorkflowFile, { inputs, order, children, types }: Surroundings): Names {
   const known = new Map<string, readonly string[] | undefined>();
   return {
@@ -31,7 +33,7 @@ export function namesOf(file: WorkflowFile, { inputs, order, children, types }: 
   };
 }
 
-/** The one type of an input, or of a block's field that only its type gives. */
+/** The single type of an input, or of a block's field; undefined if not known or several. */
 function typeOfName(
   name: string,
   field: string | undefined,
@@ -41,7 +43,7 @@ function typeOfName(
     typeof schema?.['type'] === 'string' ? schema['type'] : undefined;
   if (field === undefined) {
     const input = inputs.find((one) => one.name === name);
-    // One that is not required may be null, which the same message would not fit.
+    // An optional input may be null, for which the same message would not fit.
     return single(input?.schema);
   }
   const block = order.blocks.get(name);

@@ -1,13 +1,13 @@
-/** A block as expressions see it: its standing, all of its output, and each field of that (T3). */
+/** A block as expressions see it: its status, its whole output, and each field of the output (T3). */
 import { errorMap, FieldReader } from '../../../graph/expression/expression-values.ts';
 import type { BlockView } from './template.ts';
 
-/** What can be asked of every block, whatever became of it. */
+/** Fields that every block has, whatever happened to it. */
 export const standingFields: readonly string[] = ['succeeded', 'failed', 'skipped', 'status', 'error'];
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** One turn of a block that runs once for each item. */
+/** One iteration of a for_each block. */
 interface Iteration extends Fields {
   readonly key: string;
   readonly status: BlockView['status'];
@@ -16,13 +16,13 @@ interface Iteration extends Fields {
 const isFields = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date);
 
-/** The first that has a field; null is a value. */
+/** The field of the first owner that has it; null counts as a value. */
 function ownField(key: string | number, ...owners: readonly (Fields | undefined)[]): unknown {
   const owner = owners.find((fields) => fields !== undefined && Object.hasOwn(fields, key));
   return owner?.[key];
 }
 
-/** Iterations as expressions see them, made once for each list. */
+/** Iterations as expressions see them, cached for each list. */
 const seenIterations = new WeakMap<
   object,
   { readonly list: readonly FieldReader[]; readonly byKey: Map<unknown, FieldReader> }
@@ -39,7 +39,7 @@ function iterationsOf(output: Fields): ReturnType<typeof seenIterations.get> {
   return made;
 }
 
-/** What a block that completed says of itself where items of it failed and were passed over: the first of them. */
+/** The first failed item of a completed block whose failed items were tolerated. */
 function failedItem(output: Fields | undefined): Iteration | undefined {
   const raw = output === undefined || output['count_failed'] === 0 ? undefined : ownField('iterations', output);
   return Array.isArray(raw) ? (raw as readonly Iteration[]).find(({ status }) => status === 'failed') : undefined;
@@ -61,10 +61,10 @@ const outcomes: Readonly<Record<BlockView['status'], string>> = {
   skipped: 'n/a',
 };
 
-/** Fields of `metadata` that are none of the output. */
+/** Fields of `metadata` that are not part of the output. */
 export const metadataOfBlock: readonly string[] = ['succeeded', 'failed', 'skipped', 'status', 'outcome', 'mode'];
 
-/** What stands under `metadata`: how the block stands, and its output's numbers (`count`, `exit_code`, `model`, …). */
+/** The fields of `metadata`: the block's status, and numbers of its output (`count`, `exit_code`, `model`, …). */
 function metadataReader(standing: Fields, output: Fields | undefined, mode: unknown): FieldReader {
   const status = standing['status'] as BlockView['status'];
   const own = { ...standing, outcome: outcomes[status], ...(mode === undefined ? {} : { mode }) };
@@ -75,7 +75,7 @@ function metadataReader(standing: Fields, output: Fields | undefined, mode: unkn
   );
 }
 
-/** What stands under `outputs`: for a block that ran a workflow, the outputs of that. */
+/** The fields of `outputs`; for a block that ran a workflow, that workflow's outputs. */
 function outputsReader(output: Fields): FieldReader {
   const inner = isFields(output['outputs']) ? output['outputs'] : undefined;
   return new FieldReader(
@@ -109,7 +109,7 @@ function iterationFields(iteration: Iteration): FieldReader {
   return readerOf(standing, output, iteration);
 }
 
-/** What an expression may read of a block. */
+/** The fields of a block that an expression may read. */
 export function blockFields({ status, output, error, mode }: BlockView): FieldReader {
   const given = status === 'completed' ? output : undefined;
   const failed = failedItem(given);

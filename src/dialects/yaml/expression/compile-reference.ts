@@ -1,4 +1,4 @@
-/** One expression of a text: its words, checked against what there is, and its value in a scope (T3, T4, T6). */
+/** Compiles one expression of a text: its tokens, checked against the names that exist, and its value in a scope (T3, T4, T6). */
 import { CairnError } from '../../../errors.ts';
 import { ExpressionError, parseExpression, type ParsedExpression } from '../../../graph/expression/expression.ts';
 import type { ExpressionReference, PathStep } from '../../../graph/expression/expression-references.ts';
@@ -11,27 +11,27 @@ import { rewriteExpression, variablePrefix, type IsName } from './rewrite-expres
 import { isError, type Names, type Scope, type TextFault } from './template.ts';
 
 export interface CompiledReference {
-  /** The same for two that mean the same. */
+  /** Equal for two expressions with the same meaning. */
   readonly key: string;
-  /** What it gives, as far as that is known before: `bool`, `string`, …, `dyn`. */
+  /** The type of its result, as far as known: `bool`, `string`, …, `dyn`. */
   readonly type: string;
-  /** The name of the secret that it is. */
+  /** The name of the secret, if the expression is nothing but a secret. */
   readonly secret: string | undefined;
-  /** What it reads and nothing else, as far as that is known. */
+  /** The reference, if the expression is known to be nothing but one. */
   readonly whole: ExpressionReference | undefined;
-  /** It names nothing, so it gives the same in every scope. */
+  /** Whether it refers to nothing, so that it has the same value in every scope. */
   readonly isConstant: boolean;
   /** @throws CairnError REFERENCE_ABSENT, EXPRESSION_FAILED */
   readonly evaluate: (scope: Scope) => unknown;
 }
 
-/** Adds what is wrong with a text's form. @throws anything else */
+/** Adds a fault for a text that cannot be read. @throws any other error */
 export function reportError(faults: TextFault[], error: unknown): void {
   if (!(error instanceof TextError)) throw error;
   faults.push({ offset: error.offset, rule: 'T4', message: error.message, fix: error.fix });
 }
 
-/** The values of the variables that an expression uses, each read when it is asked for. */
+/** The values of an expression's variables, each read on demand. */
 function valuesOf(references: readonly ExpressionReference[], names: Names, scope: Scope): Record<string, unknown> {
   const inputOf = (name: string | number): unknown =>
     isListed(names.inputs, String(name)) ? (scope.inputs[name] ?? null) : undefined;
@@ -49,7 +49,7 @@ function valuesOf(references: readonly ExpressionReference[], names: Names, scop
   return values;
 }
 
-/** Reads as far along a path as there is something. */
+/** Follows a path as far as there are values. */
 function follow(value: unknown, path: readonly PathStep[]): unknown {
   let at = value;
   for (const { key } of path) {
@@ -65,9 +65,9 @@ function keysOf(value: unknown): readonly string[] {
   return plain instanceof Map ? [...plain.keys()].map(String) : Object.keys(plain);
 }
 
-/** Why a block, or one of its items, has no fields; undefined: it has some. */
+/** Why a block, or one of its items, has no fields; undefined if it has. */
 function absenceOf(owner: FieldReader): string | undefined {
-  // A block whose items failed in part says that it failed, and has its fields.
+  // A block of which only some items failed reports failure, but has fields.
   if (owner.get('outputs') !== undefined) return undefined;
   const status: unknown = owner.get('status');
   if (status === 'failed') return 'failed';
@@ -106,7 +106,7 @@ function absenceError(
   return new CairnError('EXPRESSION_FAILED', { text, reason });
 }
 
-/** What is wrong, with names as the author wrote them. */
+/** The reason, with names as the author wrote them. */
 function reasonOf({ message }: ExpressionError): string {
   return message.replaceAll(new RegExp(`\\b${variablePrefix}(?=\\w)`, 'g'), '');
 }
@@ -134,8 +134,8 @@ function secretOf({ references: [reference, ...others] }: ParsedExpression, leng
 }
 
 /**
- * Compiles an expression from its words; undefined if it has faults.
- * @param text - as written, for messages
+ * Compiles an expression from its tokens; undefined if it has faults.
+ * @param text - the expression as written, for messages
  */
 export function compileReference(
   tokens: readonly Token[],
@@ -179,7 +179,7 @@ function resolveSecret(name: string, offset: number, { names, mentions, faults }
   faults.push({ offset, rule: 'T10', message: `secret ${JSON.stringify(name)} is not declared`, fix });
 }
 
-/** Parses what was rewritten; a fault is one of the author's text. @throws TextError */
+/** Parses the rewritten expression. Faults refer to the author's text. @throws TextError */
 function parseAt(text: string, offsetOf: (offset: number) => number): ParsedExpression {
   try {
     return parseExpression(text);

@@ -1,6 +1,6 @@
-/** Reads the words of an expression, and so finds where it ends (T1): within braces, strings and references inside strings. */
+/** Splits an expression into tokens, and thereby finds its end (T1). It handles braces, strings, and references inside of strings. */
 
-/** Why a text cannot be read, and where in it. */
+/** Why a text cannot be read, and the offset of the fault. */
 export class TextError extends Error {
   readonly offset: number;
   readonly fix: string;
@@ -18,19 +18,19 @@ interface Place {
   readonly end: number;
 }
 
-/** A word of an expression. */
+/** A token of an expression. */
 export type Token = Place &
   (
     | { readonly kind: 'word' | 'number' | 'string' | 'operator'; readonly text: string }
     /** Everything between two brackets. */
     | { readonly kind: 'group'; readonly open: '(' | '[' | '{'; readonly tokens: readonly Token[] }
-    /** `${…}` within an expression. */
+    /** A `${…}` inside of an expression. */
     | { readonly kind: 'reference'; readonly tokens: readonly Token[] }
-    /** A string literal with references in it; its texts as they stand between the quotes. */
+    /** A string literal with references. Its texts are as written between the quotes. */
     | { readonly kind: 'template'; readonly quote: string; readonly parts: readonly (string | readonly Token[])[] }
   );
 
-/** By the bracket that opens. */
+/** The closing bracket by the opening one. */
 export const closers = { '(': ')', '[': ']', '{': '}' } as const;
 const maxDepth = 100;
 const maxWords = 5000;
@@ -48,7 +48,7 @@ const wrongSigns: readonly (readonly [RegExp, string, string])[] = [
   [/=/y, 'a single = is no operator', 'compare with =='],
 ];
 
-/** What people write behind a `|`, as it is written here. */
+/** For filters that people write after `|`, the form to use here. */
 const filterForms: Readonly<Record<string, string>> = {
   default: 'default(x, y)',
   length: 'size(x)',
@@ -67,7 +67,7 @@ const filterForms: Readonly<Record<string, string>> = {
   ),
 };
 
-/** A `|` is no sign of the language; what was meant is told. */
+/** The error for a `|`, which is not an operator here. It tells what was meant. */
 function filterError(text: string, at: number): TextError {
   const [, name = ''] = /^\|\s*([A-Za-z_]\w*)/.exec(text.slice(at, at + 100)) ?? [];
   const form = Object.hasOwn(filterForms, name) ? filterForms[name] : undefined;
@@ -79,7 +79,7 @@ function filterError(text: string, at: number): TextError {
   );
 }
 
-/** Reads one expression; `at` is where the reader stands. */
+/** Reads one expression; `at` is the current offset. */
 class Reader {
   readonly text: string;
   at: number;
@@ -98,7 +98,7 @@ class Reader {
     return match;
   }
 
-  /** Words up to a closing bracket, which is left to read, or to the end of the text. */
+  /** Reads tokens up to a closing bracket, which is not read, or to the end of the text. */
   tokens(closer: string | undefined, opened: number): Token[] {
     this.#depth += 1;
     if (this.#depth > maxDepth) {
@@ -157,7 +157,7 @@ class Reader {
     throw new TextError(start, `${JSON.stringify(sign)} is no part of an expression`, 'put text in quotes');
   }
 
-  /** `${…}` at the place where the reader stands. */
+  /** Reads the `${…}` at the current offset. */
   reference(): { readonly tokens: readonly Token[]; readonly end: number } {
     const opened = this.at;
     this.at += 2;
@@ -207,12 +207,12 @@ class Reader {
   }
 }
 
-/** The words of a text that is an expression as a whole. @throws TextError */
+/** The tokens of a text that is one expression. @throws TextError */
 export function readExpression(text: string): readonly Token[] {
   return new Reader(text, 0).tokens(undefined, 0);
 }
 
-/** The words of the `${…}` at an offset of a text, and where it ends. @throws TextError */
+/** The tokens of the `${…}` at an offset of a text, and where it ends. @throws TextError */
 export function readReference(
   text: string,
   offset: number,

@@ -1,4 +1,4 @@
-/** A condition: an expression as a whole, each `${…}` in it a part of it and never text put in its place (T5). */
+/** Parses a condition. It is one expression, and each `${…}` in it is a part of it, never text to be inserted (T5). */
 import { CairnError } from '../../../errors.ts';
 import type { ExpressionReference } from '../../../graph/expression/expression-references.ts';
 import { compileReference, reportError, type CompiledReference } from './compile-reference.ts';
@@ -13,14 +13,14 @@ import {
   type TextFault,
 } from './template.ts';
 
-/** What a value that is no answer is called in messages. */
+/** Names the type of a value that is not a boolean, for messages. */
 function kindOf(value: unknown): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'a list';
   return typeof value === 'object' ? 'a map' : `a ${typeof value}`;
 }
 
-/** The type of what a condition reads as a whole: an input, or a field of a block. */
+/** The type of what a condition consists of, if it is only an input or a block's field. */
 function typeOfWhole(reference: ExpressionReference, names: Names): string | undefined {
   const first = nameOf(reference);
   const rest = reference.path.map(({ key }) => key);

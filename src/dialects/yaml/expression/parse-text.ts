@@ -22,7 +22,7 @@ import {
 
 type Piece = string | CompiledReference;
 
-/** Text and references in turn, without those that have errors. */
+/** Splits a text into literal text and references. References with errors are left out. */
 function splitText(text: string, compilation: Compilation): readonly Piece[] {
   const pieces: Piece[] = [];
   let plain = '';
@@ -54,7 +54,7 @@ function splitText(text: string, compilation: Compilation): readonly Piece[] {
   return pieces;
 }
 
-/** A value as text, which is paid for. @throws CairnError EXPRESSION_FAILED it is bytes, or too much */
+/** Converts a value to text and pays for it. @throws CairnError EXPRESSION_FAILED it is bytes, or too large */
 export function asText(value: unknown, text: string): string {
   try {
     return withBudget(() => {
@@ -76,7 +76,7 @@ function evaluatePieces(pieces: readonly Piece[], text: string, scope: Scope): u
   return parts.every((part) => typeof part === 'string') ? parts.join('') : new SecretReference(parts);
 }
 
-/** What faultless pieces give. */
+/** The template made of pieces without faults. */
 function templateOf(pieces: readonly Piece[], text: string, named: Named): Template {
   if (pieces.every((piece) => typeof piece === 'string')) return literalTemplate(pieces.join(''));
   const [only] = pieces;
@@ -88,7 +88,7 @@ function templateOf(pieces: readonly Piece[], text: string, named: Named): Templ
   return { named, isLiteral: isConstant, evaluate };
 }
 
-/** Parses a string of a workflow. Without `${` it costs no more than a look for one. */
+/** Parses a text of a workflow. Without `${` it returns at once. */
 export function parseText(text: string, names: Names): ParsedTemplate {
   if (!text.includes('${')) return { template: literalTemplate(text), faults: [] };
   const faults: TextFault[] = [];

@@ -1,4 +1,4 @@
-/** Which inputs, blocks and secrets an expression names, and whether they are there (T3). */
+/** Finds the inputs, blocks and secrets that an expression names, and checks that they exist (T3). */
 import type { ExpressionReference, PathStep } from '../../../graph/expression/expression-references.ts';
 import { nearest } from '../../../graph/nearest.ts';
 import { unstoredPart } from '../../../state/secrecy/store-rules.ts';
@@ -11,7 +11,7 @@ export const metadataFields: readonly string[] = ['workflow_name', 'run_id', 'st
 const eachFields: readonly string[] = ['key', 'value', 'index', 'count'];
 export const namespaces: readonly string[] = ['inputs', 'blocks', 'metadata', 'each', 'secrets'];
 
-/** Collects what texts name. */
+/** Collects the names that texts use. */
 export interface Mentions {
   readonly inputs: Set<string>;
   readonly blocks: Set<string>;
@@ -35,14 +35,16 @@ export const namedBy = ({ inputs, blocks, secrets, usesEach }: Mentions): Named 
 
 const sets = new WeakMap<readonly string[], ReadonlySet<string>>();
 
-/** Whether a list of names holds one; the lists are those of a whole workflow, and are asked for every reference in it. */
+/**
+ * Whether a list contains a name. The lists are those of a whole workflow and are searched for every reference, so they are cached as sets.
+ */
 export function isListed(list: readonly string[], name: string): boolean {
   let set = sets.get(list);
   if (set === undefined) sets.set(list, (set = new Set(list)));
   return set.has(name);
 }
 
-/** What a reference begins with, without the prefix of variables. */
+/** The first name of a reference, without the prefix of variables. */
 export const nameOf = (reference: ExpressionReference): string => reference.name.slice(variablePrefix.length);
 
 /** A path as an author writes it. */
@@ -54,7 +56,7 @@ export function pathText(name: string, path: readonly PathStep[]): string {
   return `${name}${steps.join('')}`;
 }
 
-/** What a text is compiled for; faults and mentions are added to. */
+/** What a text is compiled with. Faults and mentions are added to it. */
 export interface Compilation {
   readonly names: Names;
   readonly mentions: Mentions;
@@ -63,7 +65,7 @@ export interface Compilation {
 
 /** The same for one expression of the text. */
 export interface Resolution extends Compilation {
-  /** The offset in the author's text of one in the expression. */
+  /** Converts an offset in the expression to one in the author's text. */
   readonly offsetOf: (offset: number) => number;
 }
 
@@ -71,7 +73,7 @@ function report(resolution: Resolution, reference: ExpressionReference, message:
   resolution.faults.push({ offset: resolution.offsetOf(reference.start), rule: 'T3', message, fix });
 }
 
-/** `unknown input "x"`, with the nearest name there is. */
+/** Reports `unknown input "x"`, with the nearest known name. */
 function reportUnknown(
   resolution: Resolution,
   reference: ExpressionReference,
@@ -189,7 +191,7 @@ function resolveFlat(resolution: Resolution, reference: ExpressionReference, nam
   }
 }
 
-/** Where what a reference names is stored, as far as that is written out; undefined: it is not stored by a name of its own. */
+/** The stored place that a reference names, as far as it is written out; undefined if it is not stored under a name of its own. */
 function placeOf({ names }: Compilation, reference: ExpressionReference): readonly string[] | undefined {
   const name = nameOf(reference);
   const dynamic = reference.path.findIndex(({ key }) => key === undefined);
@@ -201,7 +203,7 @@ function placeOf({ names }: Compilation, reference: ExpressionReference): readon
   return block === undefined ? undefined : ['outputs', block, ...(fields[0] === 'outputs' ? fields.slice(1) : fields)];
 }
 
-/** What a rule keeps out of the store is gone when a later block would read it. */
+/** Refuses to read what a rule keeps out of the store, since it will not be there when a later block reads it. */
 function refuseUnstored(resolution: Resolution, reference: ExpressionReference): void {
   const { redact } = resolution.names;
   const place = redact === undefined ? undefined : placeOf(resolution, reference);

@@ -1,21 +1,21 @@
-/** Writes an expression in the language's own words (T4): `and`, `or`, `not`, `None`, chains, references and templates are ours. */
+/** Rewrites an expression in CEL's own syntax (T4). `and`, `or`, `not`, `None`, chained comparisons, references and templates are ours. */
 import { functionNames, presenceFunction } from '../../../graph/expression/expression.ts';
 import { textFunction } from '../../../graph/expression/expression-functions.ts';
 import { nearest } from '../../../graph/nearest.ts';
 import { closers, TextError, type Token } from './expression-tokens.ts';
 
-/** Before every variable, so that none is a word of the language: `namespace`, `type`, `list` are good names of inputs. */
+/** Prefix of every variable, so that names of inputs such as `namespace`, `type` and `list` do not clash with words of the language. */
 export const variablePrefix = 'v_';
 
 export interface RewrittenExpression {
   readonly text: string;
-  /** The offset in the author's text of one in this text. */
+  /** Converts an offset in the rewritten text to one in the author's. */
   readonly offsetOf: (offset: number) => number;
 }
 
 type NameKind = 'input' | 'block' | 'secret';
 
-/** Names with a dash in them: they are read as one word where they are known. */
+/** Whether a name with dashes is known. If so, its words are read as one name. */
 export type IsName = (kind: NameKind, name: string) => boolean;
 
 const literals: ReadonlyMap<string, string> = new Map([
@@ -31,11 +31,11 @@ const spaces: ReadonlyMap<string, NameKind> = new Map([
   ['blocks', 'block'],
   ['secrets', 'secret'],
 ]);
-/** Words that the language does not take as the name of a field. */
+/** Words that CEL does not accept as names of fields. */
 const keywords: readonly string[] = ['in', 'true', 'false', 'null'];
 const orderings: readonly string[] = ['<', '<=', '>', '>='];
 const comparisons: readonly string[] = [...orderings, '==', '!='];
-/** Words that a name with dashes is made up of at most. */
+/** The most words in a name with dashes. */
 const maxParts = 40;
 
 const isOperator = (token: Token | undefined, ...texts: readonly string[]): boolean =>
@@ -43,16 +43,16 @@ const isOperator = (token: Token | undefined, ...texts: readonly string[]): bool
 
 interface Comparison {
   readonly operator: string;
-  /** Of the words that make it up. */
+  /** Range of the tokens that make it up. */
   readonly from: number;
   readonly to: number;
 }
 
-/** A name made up of several words. */
+/** A name made of several tokens. */
 interface Dashed {
   readonly name: string;
   readonly kind: NameKind;
-  /** The index after it. */
+  /** Index of the token after it. */
   readonly next: number;
 }
 
@@ -75,13 +75,13 @@ class Writer {
     this.text += text;
   }
 
-  /** Whether a word stands at an index that is no field of something. */
+  /** Whether the token at an index is this word, and not a field of something. */
   #isWord(tokens: readonly Token[], index: number, text: string): boolean {
     const token = tokens[index];
     return token?.kind === 'word' && token.text === text && !isOperator(tokens[index - 1], '.');
   }
 
-  /** Expressions between brackets, with what stands between them. */
+  /** Writes expressions separated by commas, as between brackets. */
   list(tokens: readonly Token[]): void {
     let from = 0;
     for (const [index, token] of tokens.entries()) {
@@ -93,7 +93,7 @@ class Writer {
     this.#either(tokens.slice(from));
   }
 
-  /** Writes what stands on each side of an operator that has a word. */
+  /** Writes the operands of an operator that is a word. */
   #split(tokens: readonly Token[], sign: string, name: string, write: (tokens: readonly Token[]) => void): void {
     let from = 0;
     for (const [index, token] of tokens.entries()) {
@@ -164,7 +164,7 @@ class Writer {
     for (let index = 0; index < tokens.length;) index = this.#next(tokens, index);
   }
 
-  /** Writes the word at an index, and what belongs to it; returns the index after it. */
+  /** Writes the token at an index with what belongs to it. Returns the index after it. */
   #next(tokens: readonly Token[], index: number): number {
     const token = tokens[index];
     if (token === undefined) return index + 1;
@@ -226,7 +226,7 @@ class Writer {
     return index + 1;
   }
 
-  /** The longest known name that the words from an index on make up, without spaces and with dashes. */
+  /** The longest known name with dashes that begins at an index and has no spaces in it. */
   #dashed(tokens: readonly Token[], index: number, kinds: readonly NameKind[]): Dashed | undefined {
     let name = '';
     let found: Dashed | undefined;

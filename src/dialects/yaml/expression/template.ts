@@ -1,19 +1,19 @@
-/** Texts with references in them: what they may name, what is wrong with them, and what they give. */
+/** Texts with references: which names they may use, what is wrong with them, and their values. */
 import { CairnError } from '../../../errors.ts';
 import type { Redact } from '../../../state/values/admit.ts';
 
-/** What a text may name. */
+/** The names that a text may use. */
 export interface Names {
   readonly inputs: readonly string[];
   readonly blocks: readonly string[];
-  /** Output fields of a block; undefined: not known, so any. */
+  /** Output fields of a block; undefined if not known, so any are allowed. */
   readonly fieldsOf: (block: string) => readonly string[] | undefined;
   readonly secrets: readonly string[];
-  /** The one type that a value read by name can be, as JSON Schema calls it; undefined: not known, or several. */
+  /** The single type of a named value, in terms of JSON Schema; undefined if not known or several. */
   readonly typeOf?: (name: string, field: string | undefined) => string | undefined;
-  /** Places that are kept out of the store, so that nothing can be read there. */
+  /** Places that are not stored, so nothing can be read there. */
   readonly redact?: Redact | undefined;
-  /** Whether `each` is there. */
+  /** Whether `each` may be used. */
   readonly hasEach: boolean;
 }
 
@@ -27,23 +27,23 @@ export interface TextFault {
   readonly severity?: 'error' | 'warning';
 }
 
-/** Whether a fault keeps its text from being evaluated. */
+/** Whether a fault prevents evaluation. */
 export const isError = ({ severity }: TextFault): boolean => severity !== 'warning';
 
-/** Errors of one text: what follows is seldom worth reading. */
+/** The most errors reported for one text; further ones are seldom useful. */
 export const maxErrors = 100;
 
-/** How a block stands in a scope. */
+/** The status of a block in a scope. */
 export interface BlockView {
   readonly status: 'completed' | 'failed' | 'skipped';
-  /** Of a completed block; undefined: a person said that its effect happened, and not what it gave. */
+  /** Output of a completed block; undefined if a person said that its effect happened without giving its output. */
   readonly output: Readonly<Record<string, unknown>> | undefined;
   readonly error: Error | undefined;
-  /** How its items run, of a block that runs once for each. */
+  /** For a block that runs once for each item: how its items run. */
   readonly mode?: 'parallel' | 'sequential';
 }
 
-/** What references read when a text is evaluated. */
+/** The values that references read during evaluation. */
 export interface Scope {
   readonly inputs: Readonly<Record<string, unknown>>;
   readonly block: (id: string) => BlockView;
@@ -52,7 +52,7 @@ export interface Scope {
     { readonly key: string; readonly value: unknown; readonly index: number; readonly count: number } | undefined;
 }
 
-/** What was found in a text. */
+/** The names that a text uses. */
 export interface Named {
   readonly inputs: readonly string[];
   readonly blocks: readonly string[];
@@ -60,12 +60,12 @@ export interface Named {
   readonly usesEach: boolean;
 }
 
-/** A value with references in its strings, parsed. */
+/** A parsed value with references in its strings. */
 export interface Template<Value = unknown> {
   readonly named: Named;
-  /** No references in it: `evaluate` gives the same for every scope. */
+  /** Whether it contains no references, so that it has the same value in every scope. */
   readonly isLiteral: boolean;
-  /** @throws CairnError REFERENCE_ABSENT it reads a field of a block that was skipped or failed; EXPRESSION_FAILED */
+  /** Evaluates it. @throws CairnError REFERENCE_ABSENT it reads a field of a block that was skipped or failed; EXPRESSION_FAILED */
   readonly evaluate: (scope: Scope) => Value;
 }
 
@@ -77,12 +77,12 @@ export interface ParsedTemplate<Value = unknown> {
 
 const nothingNamed: Named = { inputs: [], blocks: [], secrets: [], usesEach: false };
 
-/** A template that gives one value whatever the scope. */
+/** A template with a constant value. */
 export function literalTemplate<Value>(value: Value): Template<Value> {
   return { named: nothingNamed, isLiteral: true, evaluate: () => value };
 }
 
-/** What a faulty text gives if it is evaluated all the same. */
+/** A template for a text with faults; evaluating it throws. */
 export function faultyTemplate(text: string, named: Named = nothingNamed): Template<never> {
   const evaluate = (): never => {
     throw new CairnError('EXPRESSION_FAILED', { text, reason: 'it has faults' });

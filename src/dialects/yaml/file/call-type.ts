@@ -1,4 +1,4 @@
-/** The block types that belong to the dialect: they run another workflow. */
+/** The dialect's own block types, which run another workflow. */
 import { CairnError } from '../../../errors.ts';
 import type { NodeType } from '../../../graph/contracts/node-type.ts';
 import { durationMs } from './duration.ts';
@@ -53,7 +53,7 @@ function callType(name: string): NodeType {
 
 export const callTypes: readonly NodeType[] = [callType('Workflow'), callType('ExecuteWorkflow')];
 
-/** Whether blocks of a type run a workflow. A block of the user's own may bear the same name. */
+/** Whether blocks of a type run a workflow. A user's own block may have the same name. */
 export function isCall(type: NodeType | undefined): boolean {
   return type !== undefined && callTypes.includes(type);
 }

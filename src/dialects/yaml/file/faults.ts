@@ -1,18 +1,18 @@
-/** Collects what is wrong with a workflow, each with its place in the file: all of it, never only the first (G7). */
+/** Collects all faults of a workflow, each with its place in the file (G7). */
 import type { Violation } from '../../../graph/graph.ts';
 import type { Path, YamlDocument } from './read-document.ts';
 
 /** A fault as a reader reports it. */
 export interface Fault {
-  /** Rule of docs/spec/yaml.md. */
+  /** Id of the rule in docs/spec/yaml.md. */
   readonly rule: string;
   readonly message: string;
   readonly fix: string;
   /** Default `error`. */
   readonly severity?: 'error' | 'warning';
-  /** Whether the key is at fault rather than its value. */
+  /** Whether the key is at fault and not its value. */
   readonly atKey?: boolean;
-  /** Characters into the text that stands there. */
+  /** Offset of the fault in the text at that place. */
   readonly offset?: number;
 }
 
@@ -24,13 +24,13 @@ export class Faults {
     this.#document = document;
   }
 
-  /** Reports a fault of what stands at a path of the document. */
+  /** Reports a fault at a path of the document. */
   add(path: Path, { rule, message, fix, severity = 'error', atKey = false, offset }: Fault): void {
     const place = this.#document.placeOf(path, { atKey, ...(offset === undefined ? {} : { offset }) });
     this.#violations.push(Object.freeze({ rule, severity, place, message, fix }));
   }
 
-  /** Takes over violations that have their places already. */
+  /** Adds violations that have their places already. */
   take(violations: readonly Violation[]): void {
     this.#violations.push(...violations);
   }
@@ -39,7 +39,7 @@ export class Faults {
     return this.#violations.some(({ severity }) => severity === 'error');
   }
 
-  /** In the order of the file. */
+  /** The violations in the order of the file. */
   get violations(): readonly Violation[] {
     return this.#violations
       .map((violation) => ({ violation, at: positionOf(violation.place) }))

@@ -1,4 +1,4 @@
-/** The format of a workflow file: the one table that checks and the JSON Schema are made from. Its meaning: docs/spec/yaml.md. */
+/** The format of workflow files, as one table from which the checks and the JSON Schema are made. Its meaning: docs/spec/yaml.md. */
 import type { Fields, Shape } from './shape.ts';
 import type { WorkflowInput } from '../../text-workflow.ts';
 
@@ -13,7 +13,7 @@ const whole = (min: number, max?: number): Shape => ({
 });
 const listOf = (of: Shape): Shape => ({ kind: 'list', of });
 
-/** Names of types, with the spellings that other files use. */
+/** Types by name, including other spellings. */
 const typeNames: Readonly<Record<string, WorkflowInput['type']>> = {
   str: 'str',
   string: 'str',
@@ -33,12 +33,12 @@ const typeNames: Readonly<Record<string, WorkflowInput['type']>> = {
   any: 'any',
 };
 
-/** The type that a spelling means. */
+/** The type with this spelling. */
 export function typeNamed(spelling: unknown): WorkflowInput['type'] | undefined {
   return typeof spelling === 'string' && Object.hasOwn(typeNames, spelling) ? typeNames[spelling] : undefined;
 }
 
-/** Ids that texts read as something else. */
+/** Ids that have another meaning in texts. */
 export const reservedIds: readonly string[] = ['inputs', 'blocks', 'metadata', 'each', 'secrets', 'outputs', 'raw'];
 
 const type: Shape = { kind: 'choice', of: Object.keys(typeNames) };
@@ -47,7 +47,7 @@ const identifier = {
   wanted: 'a name of letters, digits and _, which does not begin with a digit',
 };
 const name = { pattern: /^[A-Za-z_][A-Za-z0-9_-]{0,99}$/, wanted: 'a name of letters, digits, _ and -' };
-/** Seconds, or a number with a unit. */
+/** Matches seconds, or a number with a unit. */
 export const durationPattern: RegExp = /^(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?$/;
 const durationWanted = 'a duration: seconds, or a text such as 500ms, 30s, 5m, 2h';
 const duration: Shape = {
@@ -59,7 +59,7 @@ const duration: Shape = {
   wanted: durationWanted,
 };
 
-/** Keywords of JSON Schema that an input may carry beside its type. */
+/** Keywords of JSON Schema that an input may have in addition to its type. */
 export const schemaKeywords = [
   'pattern', 'minLength', 'maxLength', 'format', 'minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf',
   'items', 'prefixItems', 'minItems', 'maxItems', 'uniqueItems', 'properties', 'additionalProperties', 'minProperties',
@@ -150,7 +150,7 @@ const unit = {
   pattern: /^\p{L}[\p{L}\p{N}_-]{0,63}$/u,
   wanted: 'the name of a unit: a letter, then letters, digits, - and _',
 };
-/** Numbers by unit: `{ usd: 5, outputTokens: 100000 }`. */
+/** Amounts by unit: `{ usd: 5, outputTokens: 100000 }`. */
 const amounts: Shape = { kind: 'map', keys: unit, of: { kind: 'number', min: 0, max: Number.MAX_SAFE_INTEGER } };
 const onBudget: Shape = { kind: 'choice', of: ['ask', 'fail'] };
 

@@ -1,4 +1,4 @@
-/** What a run of a workflow may be given: checked as a whole, so that everything missing or wrong is named at once. */
+/** The schema of a workflow's input. It checks the input as a whole, so that all faults are reported at once. */
 import type { StandardResult, StandardSchema } from '../../../graph/graph.ts';
 import { nearest } from '../../../graph/nearest.ts';
 import { schemaFault } from '../../../schema/json-schema.ts';
@@ -9,13 +9,13 @@ import type { WorkflowInput } from '../../text-workflow.ts';
 type Issue = { readonly message: string; readonly path: readonly string[] };
 
 interface InputSchema extends StandardSchema<Readonly<Record<string, unknown>>> {
-  /** What the graph's hash covers. */
+  /** The part covered by the graph's hash. */
   readonly toJSONSchema: () => unknown;
 }
 
 /**
- * The schema of a run's input. Defaults are filled in, also where null is given; an input that is neither required nor given is
- * null. Exact text of a number or of true and false is taken for a declared `int`, `num` or `bool`, since some doors only pass text.
+ * Makes the schema of a run's input. Defaults are filled in, also for null. An optional input that is absent becomes null. For `int`, `num`
+ * and `bool`, the exact text of a value is accepted too, because some interfaces only pass text.
  */
 export function inputSchema(inputs: readonly WorkflowInput[]): InputSchema {
   return {
@@ -24,7 +24,7 @@ export function inputSchema(inputs: readonly WorkflowInput[]): InputSchema {
   };
 }
 
-/** The JSON Schema of the inputs as a whole. */
+/** JSON Schema of all the inputs together. */
 export function jsonSchemaOf(inputs: readonly WorkflowInput[]): Readonly<Record<string, unknown>> {
   const describe = ({ schema, description, default: initial }: WorkflowInput): Readonly<Record<string, unknown>> => ({
     ...schema,

@@ -1,7 +1,7 @@
-/** Where a character of a text stands in the file that the text was written in. */
+/** Finds where a character of a text is in the file. */
 import type { Scalar } from 'yaml';
 
-/** The offset in the source of the `offset`-th character of a scalar's value; exact for what stands on one line and for `|` blocks. */
+/** Offset in the source of the `offset`-th character of a scalar's value. Exact for one-line scalars and `|` blocks. */
 export function offsetInScalar(source: string, node: Scalar.Parsed, offset: number): number {
   const [start, end] = node.range;
   const { type } = node;
@@ -23,13 +23,13 @@ function inQuotes(
   return Math.min(at, end);
 }
 
-/** How long an escape is that stands for one character. */
+/** Length of the escape sequence at this place. */
 function escapeLength(source: string, at: number): number {
   if (source[at] !== '\\') return 1;
   return { x: 4, u: 6, U: 10 }[source[at + 1] ?? ''] ?? 2;
 }
 
-/** Lines of a `|` block are those of the source, less their indentation; lines of a `>` block are joined, so only the line is right. */
+/** In a `|` block, lines are those of the source without indentation. In a `>` block lines are joined, so only the line is right. */
 function inBlock(source: string, node: Scalar.Parsed, offset: number): number {
   const [start, end] = node.range;
   const first = source.indexOf('\n', start) + 1;

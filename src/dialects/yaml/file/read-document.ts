@@ -1,4 +1,4 @@
-/** The text of a YAML file as plain data, with the place of every part of it. The only file that knows the YAML library. */
+/** Parses a YAML file to plain data, with the place of every part. No other file imports the YAML library. */
 import {
   type Alias,
   type Document,
@@ -15,30 +15,30 @@ import {
 import type { Violation } from '../../../graph/graph.ts';
 import { offsetInScalar } from './offset-in-scalar.ts';
 
-/** Keys and positions from the document's root. */
+/** Keys and indices from the document's root. */
 export type Path = readonly (string | number)[];
 
 export interface PlaceOptions {
-  /** The place of the key rather than of its value. */
+  /** Whether the place of the key is wanted, and not that of its value. */
   readonly atKey?: boolean;
-  /** Characters into the text there. */
+  /** Offset in the text at that place. */
   readonly offset?: number;
 }
 
 export interface YamlDocument {
-  /** Plain data: null, booleans, numbers, texts, lists and mappings with text keys. */
+  /** Plain data: null, booleans, numbers, texts, lists, and mappings with text keys. */
   readonly data: unknown;
-  /** `file:line:column`, counted from 1; of the nearest part there is, if the path leads nowhere. */
+  /** The place as `file:line:column`, counted from 1. If the path leads nowhere, that of the nearest existing part. */
   readonly placeOf: (path: Path, options?: PlaceOptions) => string;
-  /** A scalar as it is written: `1.0` is a number, and may be meant as a text. */
+  /** A scalar as written in the source: `1.0` is a number, but may be meant as text. */
   readonly sourceOf: (path: Path) => string | undefined;
 }
 
-/** A file may be this large. */
+/** The most bytes of a file. */
 export const textBytesMax: number = 5 * 1024 * 1024;
-/** So many values may come of a file, aliases written out. */
+/** The most values in a file, with aliases expanded. */
 const valuesMax = 500_000;
-/** Collections may nest this deep. */
+/** The deepest nesting. */
 const depthMax = 100;
 
 interface Reading {
@@ -49,7 +49,7 @@ interface Reading {
   count: number;
 }
 
-/** Reads a text as one YAML 1.2 document that is a mapping. Never throws, whatever the text; without a document there are faults. */
+/** Parses a text as one YAML 1.2 document that is a mapping. It never throws; without a document there are faults. */
 export function readDocument(
   text: string,
   source: string,
@@ -72,7 +72,7 @@ export function readDocument(
       version: '1.2',
       schema: 'core',
       merge: false,
-      // Duplicates are looked for below: the library compares each key with each.
+      // Duplicates are searched for below, because the library compares each key with every other.
       uniqueKeys: false,
       prettyErrors: false,
       logLevel: 'silent',
@@ -145,7 +145,7 @@ function readParsed(
   };
 }
 
-/** Errors of the grammar, and tags that nothing here reads. */
+/** Reports errors of the syntax, and unknown tags. */
 function syntaxFaults(
   document: Document.Parsed,
   text: string,
@@ -155,7 +155,7 @@ function syntaxFaults(
     const line = text.slice(text.lastIndexOf('\n', pos[0] - 1) + 1, pos[1] + 1);
     const hasTab = code === 'TAB_AS_INDENT' || /^\s*\t/.test(line);
     if (hasTab) return fault(placeAt(pos[0]), 'a tab stands in the indentation', 'indent with spaces');
-    // The library reports where its own reading of nested lists came to an end.
+    // The library overflows the stack on deeply nested lists, and reports where that happened.
     if (message.startsWith('Maximum call stack'))
       return fault(placeAt(pos[0]), 'the file is nested too deep to be read', `nest at most ${depthMax} deep`);
     if (code === 'TAG_RESOLVE_FAILED')
@@ -165,7 +165,7 @@ function syntaxFaults(
   });
 }
 
-/** What to say where the indentation is at fault rather than what stands there. */
+/** What to say if the indentation is wrong and not the content. */
 function indentFix(text: string, at: number, code: string): string | undefined {
   const before = text.slice(0, text.lastIndexOf('\n', at - 1) + 1).trimEnd();
   const last = before.slice(before.lastIndexOf('\n') + 1);
@@ -193,7 +193,7 @@ function shown(value: unknown): string {
 }
 
 function addFault({ faults, placeAt }: Reading, node: ParsedNode | null, message: string, fix: string): void {
-  // One fault of a kind at a place: an anchor's content is read again at each alias.
+  // Report each place once: the content of an anchor is read again at each alias.
   const found = fault(placeAt(node?.range[0] ?? 0), message, fix);
   if (faults.length < 100 && !faults.some(({ place }) => place === found.place)) faults.push(found);
 }
@@ -222,7 +222,7 @@ function readNode(reading: Reading, node: ParsedNode | null, depth: number): unk
   return readMap(reading, node, depth);
 }
 
-/** What was set under the name before; what stands in it was read there already, so it sets no anchors again. */
+/** Reads an alias. The anchor's content was read before, so anchors inside of it are not set again. */
 function readAlias(reading: Reading, node: Alias.Parsed, depth: number): unknown {
   const target = reading.anchors.get(node.source);
   if (target === undefined) {
@@ -273,7 +273,7 @@ function readMap(reading: Reading, map: YAMLMap.Parsed, depth: number): unknown 
 
 type Pair = YAMLMap.Parsed['items'][number];
 
-/** By key, made once for each mapping: a file may have a fault for each of very many keys. */
+/** Pairs by key, cached for each mapping, because there may be a fault for each of very many keys. */
 const knownPairs = new WeakMap<YAMLMap.Parsed, ReadonlyMap<unknown, Pair>>();
 
 function pairsOf(map: YAMLMap.Parsed): ReadonlyMap<unknown, Pair> {
@@ -288,7 +288,7 @@ function pairsOf(map: YAMLMap.Parsed): ReadonlyMap<unknown, Pair> {
   return pairs;
 }
 
-/** Walks the parsed nodes along a path; a fault is rare, so places are looked up when one is reported. */
+/** Walks the parsed nodes along a path. Faults are rare, so places are computed only when one is reported. */
 function findOffset(
   document: Document.Parsed,
   text: string,

@@ -1,4 +1,4 @@
-/** From the data of a file to what it says; its format is checked first, and what does not fit is left out. */
+/** Reads the content of a file from its data. The format is checked first; what does not fit is reported and left out. */
 import { amountsFault, type Amounts } from '../../../graph/amounts.ts';
 import type { OnBudget } from '../../../graph/graph.ts';
 import type { EffectClass, RetryPolicy } from '../../../graph/contracts/node-contract.ts';
@@ -20,7 +20,7 @@ import type {
 
 type Data = Readonly<Record<string, unknown>>;
 
-/** Checks the format of a file and reads it. Faults are reported; what is returned is as much as could be read. */
+/** Checks and reads a file. Faults are reported; as much as possible is returned. */
 export function readFile(faults: Faults, document: YamlDocument): WorkflowFile {
   const data = document.data as Data;
   checkShape(faults, workflowShape, data, []);
@@ -74,7 +74,7 @@ function readBudget(data: Data): BudgetFile {
   return { ...(budget !== undefined && { budget }), ...(onBudget !== undefined && { onBudget }) };
 }
 
-/** What is none is a fault of the format, and told there. */
+/** Amounts, if valid; faults are reported by the format check. */
 function amountsOf(value: unknown): Amounts | undefined {
   return amountsFault(value) === undefined ? (value as Amounts) : undefined;
 }
@@ -120,7 +120,7 @@ function readFileOutputs(outputs: Data, at: Path): readonly FileOutputFile[] {
     return [
       {
         name,
-        // A file tells whole numbers from others by itself.
+        // A file itself shows whether a number is an integer.
         type: type === undefined || type === 'any' ? 'str' : type === 'int' ? 'num' : type,
         path: output['path'],
         isRequired: output['required'] !== false,

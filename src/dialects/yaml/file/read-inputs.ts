@@ -1,4 +1,4 @@
-/** The inputs that a workflow declares: their types and defaults. */
+/** Reads the inputs that a workflow declares: their types and defaults. */
 import type { JsonSchema } from '../../../graph/contracts/node-type.ts';
 import { schemaDefect, schemaFault } from '../../../schema/json-schema.ts';
 import type { Faults } from './faults.ts';
@@ -17,7 +17,7 @@ const jsonTypes: Readonly<Record<string, string>> = {
   dict: 'object',
 };
 
-/** The JSON Schema of a type of the format. */
+/** The JSON Schema of a type. */
 export function schemaOfType(type: string): JsonSchema {
   const name = jsonTypes[typeNamed(type) ?? ''];
   return name === undefined ? {} : { type: name };

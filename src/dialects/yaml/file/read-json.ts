@@ -1,6 +1,6 @@
-/** Text where any value of JSON is wanted. */
+/** Reads text as JSON where any value is allowed. */
 
-/** The value whose JSON a text is; a text that is none stands for itself. */
+/** The parsed value; the text itself if it is not JSON. */
 export function readJson(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;

@@ -1,41 +1,43 @@
-/** What the reader of YAML workflows is handed beside the text. */
+/** Options for reading YAML workflows. */
 import type { NodeType } from '../../../graph/contracts/node-type.ts';
 import type { Permissions } from '../../../graph/permissions/permissions.ts';
 import type { CheckpointSettings } from '../../text-workflow.ts';
 
-/** A workflow's text and where it came from. */
+/** A workflow's text and its origin. */
 export interface WorkflowText {
   readonly text: string;
-  /** Path of the file, or `inline`: stands in places of faults. */
+  /** Path of the file, or `inline`; used in places of faults. */
   readonly source: string;
 }
 
-/** Where other workflows are found by name, for blocks that run them. */
+/** Finds other workflows by name, for blocks that run them. */
 export interface WorkflowTexts {
   readonly get: (name: string) => WorkflowText | undefined;
-  /** All names there are: for hints, and for blocks that compute the name. */
+  /** All known names: for hints, and for blocks that compute the name. */
   readonly names: () => readonly string[];
 }
 
 export interface ReadOptions {
-  /** The blocks there are beside `Workflow` and `ExecuteWorkflow`, which belong to the dialect; one of theirs names stands before it. */
+  /**
+   * The available blocks, in addition to the dialect's own `Workflow` and `ExecuteWorkflow`. A block with one of those names replaces it.
+   */
   readonly nodeTypes: readonly NodeType[];
   /** Path of the file. Default `inline`. */
   readonly source?: string;
-  /** Default: there are none. */
+  /** Default: none. */
   readonly workflows?: WorkflowTexts;
   /**
-   * `file` (default): a file that the operator chose, which may do everything. `inline`: a text that came from elsewhere, held to
-   * `permissions`. Workflows found by name are the operator's.
+   * `file` (default): chosen by the operator, with all permissions. `inline`: a text from elsewhere, restricted to `permissions`. Workflows
+   * found by name belong to the operator.
    */
   readonly origin?: 'file' | 'inline';
-  /** What inline workflows may reach for. Default: nothing. */
+  /** Permissions of inline workflows. Default: none. */
   readonly permissions?: Permissions;
-  /** Settings for what the file leaves open. */
+  /** Settings that apply where the file has none. */
   readonly checkpoint?: CheckpointSettings;
-  /** What runs here keep out of the store, as the engine takes it: nothing may read it. */
+  /** What runs here do not store, in the engine's format. Nothing may read it. */
   readonly redact?: { readonly store?: readonly string[] };
 }
 
-/** Options of reading a stored text: all else is in it. */
+/** Options for reading a recorded text, which contains everything else. */
 export type BundleOptions = Pick<ReadOptions, 'nodeTypes' | 'permissions' | 'redact'>;

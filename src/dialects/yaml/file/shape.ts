@@ -1,4 +1,4 @@
-/** Shapes of the parts of a file: one description, from which checks and the JSON Schema are made. */
+/** Shapes of the parts of a file: one description, from which the checks and the JSON Schema are made. */
 import { nearest } from '../../../graph/nearest.ts';
 import type { Faults } from './faults.ts';
 import type { Path } from './read-document.ts';
@@ -22,7 +22,7 @@ export type Shape =
       readonly kind: 'text';
       readonly pattern?: RegExp;
       readonly lengthMax?: number;
-      /** What is wanted, for messages: `a name of letters`. */
+      /** What is expected, for messages: `a name of letters`. */
       readonly wanted?: string;
     }
   | { readonly kind: 'flag' }
@@ -33,15 +33,15 @@ export type Shape =
   | {
       readonly kind: 'fields';
       readonly fields: Fields;
-      /** Fields of other formats, and what to do instead. */
+      /** Fields of other formats, and what to use in their place. */
       readonly rejected?: Readonly<Record<string, string>>;
-      /** Where a field may belong that is none of these. */
+      /** Where a field that is none of these may belong. */
       readonly elsewhere?: string;
     }
-  /** The first that fits the value's kind is meant. */
+  /** The first shape that fits the value's kind is used. */
   | { readonly kind: 'either'; readonly of: readonly Shape[]; readonly wanted: string };
 
-/** Reports every way in which a value misses its shape. */
+/** Reports every way in which a value does not fit its shape. */
 export function checkShape(faults: Faults, shape: Shape, value: unknown, path: Path): void {
   const miss = (message: string, fix: string): void => faults.add(path, { rule: 'Y2', message, fix });
   const wrongKind = (): void => miss(`${nameOf(path)} is ${shown(value)}`, `give ${wantedBy(shape)}`);
@@ -82,7 +82,7 @@ export function checkShape(faults: Faults, shape: Shape, value: unknown, path: P
       return;
     }
     default:
-      // The rest is all in its kind.
+      // Other kinds have no further rules.
       return;
   }
 }
@@ -138,7 +138,7 @@ function checkFields(
   }
 }
 
-/** What to say of a field that is not there. */
+/** The message for an unknown field. */
 function unknownField(
   key: string,
   names: readonly string[],
@@ -151,7 +151,7 @@ function unknownField(
   return { message: `there is no field \`${key}\``, fix: `${fix}: ${names.join(', ')}` };
 }
 
-/** A field by its name or one of its other spellings. */
+/** Reads a field by its name or another spelling. */
 export function readField(fields: Fields, value: Readonly<Record<string, unknown>>, name: string): unknown {
   const key = [name, ...(fields[name]?.aliases ?? [])].find((spelling) => Object.hasOwn(value, spelling));
   return key === undefined ? undefined : value[key];
@@ -211,7 +211,7 @@ function wantedBy(shape: Shape): string {
   }
 }
 
-/** A part of the file as messages name it. */
+/** The name of a part of the file in messages. */
 function nameOf(path: Path): string {
   const last = path.at(-1);
   if (last === undefined) return 'the file';

@@ -1,7 +1,7 @@
-/** A JSON Schema as strict readers want it: each keyword beside the type that it is for, and one type at a time. */
+/** Converts a JSON Schema for strict validators: each keyword next to the type it applies to, and one type at a time. */
 import type { JsonSchema } from '../../../graph/contracts/node-type.ts';
 
-/** Keywords by the type of the values that they are about. */
+/** Keywords by the type of value they apply to. */
 const keywordsOf: Readonly<Record<string, readonly string[]>> = {
   string: ['pattern', 'minLength', 'maxLength', 'format'],
   number: ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'],
@@ -34,7 +34,7 @@ const typeOfKeyword = (keyword: string, types: readonly string[]): string | unde
   return type === 'number' && types.includes('integer') ? 'integer' : type;
 };
 
-/** The same schema, in which nothing is said of values of another type than the one beside it. */
+/** The same schema with keywords only next to their type. */
 export function strictSchema(schema: JsonSchema): JsonSchema {
   const inner: Readonly<Record<string, unknown>> = Object.fromEntries(
     Object.entries(schema).map(([keyword, value]) => [keyword, strictPart(keyword, value)]),
@@ -51,7 +51,7 @@ export function strictSchema(schema: JsonSchema): JsonSchema {
     type: one,
     ...Object.fromEntries(entries.filter(([keyword]) => typeOfKeyword(keyword, types) === one)),
   }));
-  // Another list of options may stand there already.
+  // There may be another list of options already.
   return Object.hasOwn(rest, 'anyOf')
     ? { ...Object.fromEntries(shared), allOf: [{ anyOf: options }] }
     : { ...Object.fromEntries(shared), anyOf: options };

@@ -1,4 +1,4 @@
-/** What a workflow file says, read but not yet checked against anything but its format. */
+/** The content of a workflow file. It has the right format, but nothing else was checked yet. */
 import type { Amounts, AtMost } from '../../../graph/amounts.ts';
 import type { OnBudget } from '../../../graph/graph.ts';
 import type { EffectClass, RetryPolicy } from '../../../graph/contracts/node-contract.ts';
@@ -13,7 +13,7 @@ export interface DependencyFile {
 }
 
 export interface FileOutputFile extends Omit<FileOutput, 'path'> {
-  /** With references. */
+  /** May contain references. */
   readonly path: string;
   readonly at: Path;
 }
@@ -22,11 +22,11 @@ export interface ForEachFile {
   /** An expression, a list or a mapping. */
   readonly over: unknown;
   readonly isSequential: boolean;
-  /** Undefined: the file does not say. */
+  /** Undefined if the file does not say. */
   readonly maxParallel: number | undefined;
 }
 
-/** As a graph and its nodes take it. */
+/** Budgets in the form that graphs and nodes use. */
 export interface BudgetFile {
   readonly budget?: Amounts;
   readonly onBudget?: OnBudget;
@@ -57,7 +57,7 @@ export interface OutputFile {
   readonly value: unknown;
   readonly type: WorkflowInput['type'] | undefined;
   readonly description: string | undefined;
-  /** Of the value. */
+  /** Path of the value. */
   readonly at: Path;
 }
 
@@ -66,7 +66,7 @@ export interface WorkflowFile {
   readonly description: string | undefined;
   readonly version: string;
   readonly tags: readonly string[];
-  /** Undefined: the file has no such section. */
+  /** Undefined if the file has no such section. */
   readonly inputs: readonly WorkflowInput[] | undefined;
   readonly blocks: readonly BlockFile[];
   readonly outputs: readonly OutputFile[];

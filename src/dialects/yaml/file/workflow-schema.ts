@@ -1,11 +1,11 @@
-/** The JSON Schema of workflow files, made from the table of the format and the block types: editors complete and check with it. */
+/** Makes the JSON Schema of workflow files from the table of the format and the block types. Editors use it to complete and check. */
 import type { InputField, JsonSchema, NodeType } from '../../../graph/contracts/node-type.ts';
 import { callTypes } from './call-type.ts';
 import { blockFields, reservedIds, workflowFields } from './format.ts';
 import type { Fields, Shape } from './shape.ts';
 import { strictSchema } from './strict-schema.ts';
 
-/** JSON Schema, draft 2020-12, of a workflow file that may use these block types. */
+/** JSON Schema (draft 2020-12) of workflow files that may use these block types. */
 export function workflowSchema(nodeTypes: readonly NodeType[]): JsonSchema {
   return strictSchema(looseSchema(nodeTypes));
 }
@@ -18,7 +18,7 @@ function looseSchema(nodeTypes: readonly NodeType[]): JsonSchema {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     title: 'Cairn workflow',
     ...fieldsSchema(workflowFields, {
-      // Two blocks of one id that differ are beyond the language of schemas; a block that was copied is not.
+      // JSON Schema cannot express that ids are unique; at least exact copies of a block are found.
       blocks: { type: 'array', minItems: 1, uniqueItems: true, items: { $ref: '#/$defs/block' } },
     }),
     $defs: {
@@ -69,7 +69,7 @@ function typeSchema(type: NodeType): JsonSchema {
 
 const withField = (name: string): JsonSchema => ({ properties: { [name]: {} }, required: [name] });
 
-/** What may be written: a value that fits, or a text with a reference in it; nothing at all where nothing is needed. */
+/** The schema of an input: a value that fits, or a text with a reference; for optional inputs also null. */
 function inputSchema({ schema, description, kind, isRequired, default: initial }: InputField): JsonSchema {
   const options: JsonSchema[] = [{ ...schema }];
   if (kind !== 'literal') options.push({ type: 'string', pattern: '\\$\\{|\\{\\{|\\{%' });
@@ -78,7 +78,7 @@ function inputSchema({ schema, description, kind, isRequired, default: initial }
   return {
     description,
     ...(initial === undefined ? {} : { default: initial }),
-    // References may stand anywhere inside lists and mappings, where no schema can follow them.
+    // References may be anywhere inside of lists and mappings, where the schema cannot follow.
     ...(isNested && kind !== 'literal'
       ? { type: [schema['type'], 'string', ...(isRequired === true ? [] : ['null'])] }
       : options.length === 1
@@ -138,7 +138,7 @@ function shapeSchema(shape: Shape): JsonSchema {
   }
 }
 
-/** The first option that fits the kind is meant: so `any` after a mapping stands for what is no mapping. */
+/** The first fitting option is used, so `any` after a mapping means everything that is not a mapping. */
 function eitherSchema(options: readonly Shape[]): JsonSchema {
   const hasMapping = options.some(({ kind }) => kind === 'fields' || kind === 'map');
   return {

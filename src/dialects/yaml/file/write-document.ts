@@ -1,15 +1,15 @@
-/** Writes a YAML file again with some of its values changed: comments, order and style of the others stay. */
+/** Changes some values in a YAML file; comments, order and style of the rest are kept. */
 import { isAlias, isScalar, parseDocument } from 'yaml';
 import type { Path } from './read-document.ts';
 
-/** A value that is written otherwise. */
+/** A value to change. */
 export interface ValueChange {
   readonly path: Path;
-  /** Undefined: it is left out. */
+  /** The new value; undefined removes it. */
   readonly value: unknown;
 }
 
-/** The text of a file with other values. What stands under an alias is that of its anchor, and changed there. */
+/** The text with changed values. A value under an alias is that of its anchor, and is changed there. */
 export function writeDocument(text: string, changes: readonly ValueChange[]): string {
   const document = parseDocument(text, { version: '1.2', schema: 'core', merge: false, uniqueKeys: false });
   for (const { path, value } of changes) {

@@ -6,7 +6,7 @@ import { isMapping } from '../file/shape.ts';
 import { BlockContext } from '../../block-context.ts';
 import { resolveFileOutputs, scopeOf, scopeOfState, type BlockParts } from './block-parts.ts';
 
-/** Resolves the inputs in each attempt, from the state that the attempt sees, and runs the block's type. */
+/** Resolves the inputs in each attempt, with the state that the attempt sees, and runs the block's type. */
 export function blockImplementation({ type, inputs, fileOutputs, workflow }: BlockParts): NodeImplementation {
   const { reconcile } = type;
   return {
@@ -31,7 +31,7 @@ export function blockImplementation({ type, inputs, fileOutputs, workflow }: Blo
 
 type Mapping = Readonly<Record<string, unknown>>;
 
-/** Whether an output that was set holds the fields that the type declares, and no others; that of a question holds all of them. */
+/** Checks an output set in a fork: it may have only declared fields; that of a question must have all of them. */
 function fieldsFault(type: NodeType, files: BlockParts['fileOutputs'], output: unknown): string | undefined {
   if (!isMapping(output)) return 'it must be a mapping of the block’s fields';
   const fields = Object.entries(type.outputs).filter(([, { aliasOf }]) => aliasOf === undefined);
@@ -52,7 +52,7 @@ function fieldsFault(type: NodeType, files: BlockParts['fileOutputs'], output: u
 
 const noFiles: readonly never[] = Object.freeze([]);
 
-/** The output of a block is a mapping, so that one that gave nothing is told apart from one that did not complete. */
+/** A block's output is always a mapping, so that a block that returned nothing differs from one that did not complete. */
 export function orEmpty(returned: unknown): unknown {
   if (returned === undefined) return {};
   if (typeof returned === 'object' && returned !== null && 'then' in returned)

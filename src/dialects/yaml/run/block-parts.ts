@@ -1,4 +1,4 @@
-/** A block, read and checked: what its node is made from. */
+/** A block that was read and checked: what its node is made from. */
 import type { Graph } from '../../../graph/graph.ts';
 import type { NodeContext, StateView } from '../../../graph/contracts/node-contract.ts';
 import type { WorkflowInput } from '../../text-workflow.ts';
@@ -23,8 +23,8 @@ export interface WorkflowParts {
   readonly name: string;
   readonly shapes: ReadonlyMap<string, BlockShape>;
   /**
-   * Finds a workflow in the run: its name is computed, or it is one of those that led here.
-   * @param isRecursive - it may be one of those
+   * Finds a workflow during the run, because its name is computed or it is one of the callers.
+   * @param isRecursive - whether it may be one of the callers
    * @throws WORKFLOW_NOT_FOUND, WORKFLOW_CIRCULAR, GRAPH_INVALID, RUN_LIMIT
    */
   readonly link: (name: string, ctx: NodeContext, isRecursive: boolean) => LinkedWorkflow;
@@ -43,19 +43,19 @@ export interface BlockParts {
   readonly fileOutputs: readonly FileOutputTemplate[];
   readonly condition: Template<boolean> | undefined;
   readonly over: Template | undefined;
-  /** The workflow it runs, where the name is written out. */
+  /** The workflow that the block runs, where its name is written out. */
   readonly call: LinkedWorkflow | undefined;
-  /** A workflow that it finds in the run may be one that called this one. */
+  /** Whether a workflow that the block finds during the run may be one of its callers. */
   readonly isRecursive: boolean;
   readonly workflow: WorkflowParts;
 }
 
-/** What the texts of a workflow read in a run. */
+/** The scope in which the texts of a workflow are computed during a run. */
 export function scopeOf({ name, shapes }: WorkflowParts, { state, runId, nodePath }: NodeContext): BlockScope {
   return new BlockScope(state, shapes, () => runMetadata(name, runId, nodePath));
 }
 
-/** The same where only the state is known. */
+/** The same scope where only the state is known, and not the run. */
 export function scopeOfState({ name, shapes }: WorkflowParts, state: StateView): BlockScope {
   return new BlockScope(state, shapes, () => workflowMetadata(name));
 }

@@ -1,10 +1,10 @@
-/** What references read while a run goes on: its state, seen as inputs and blocks. */
+/** The scope of references during a run: shows the run's state as inputs and blocks. */
 import type { StateView } from '../../../graph/contracts/node-contract.ts';
 import type { BlockView, Scope } from '../expression/template.ts';
 
 type Output = Readonly<Record<string, unknown>>;
 
-/** Makes of what is stored of a block's output what references see of it. */
+/** Turns the stored output of a block into the output that references see. */
 export type OutputShape = (stored: unknown) => Output;
 
 /** How references see a block. */
@@ -15,20 +15,20 @@ export interface BlockShape {
 
 const skipped: BlockView = Object.freeze({ status: 'skipped', output: undefined, error: undefined });
 
-/** A state is an object, and every object has functions by some names (`constructor`); no stored value is one. */
+/** Reads a stored value. Every object inherits functions by some names (`constructor`): those are not stored values. */
 function valueAt(part: Output, id: string): unknown {
   const value = part[id];
   return typeof value === 'function' ? undefined : value;
 }
 
-/** Reads are those of the state, so they are recorded as the activation's input (E9). */
+/** The scope of a run. It reads through the state view, so every read is recorded as the activation's input (E9). */
 export class BlockScope implements Scope {
   readonly each: Scope['each'];
   readonly #metadata: () => Scope['metadata'];
   readonly #state: StateView;
   readonly #shapes: ReadonlyMap<string, BlockShape>;
 
-  /** @param metadata - asked for when an expression reads it, which few do */
+  /** @param metadata - called when an expression reads the metadata, which few do */
   constructor(
     state: StateView,
     shapes: ReadonlyMap<string, BlockShape>,
@@ -54,7 +54,7 @@ export class BlockScope implements Scope {
     const shape = this.#shapes.get(id);
     const mode = shape?.mode === undefined ? {} : { mode: shape.mode };
     if (stored !== undefined) {
-      // A person who says of an effect that it happened need not know what it gave.
+      // A person who confirms that an effect happened may not know its output: then there is none.
       const output =
         typeof stored === 'object' && stored !== null ? (shape?.output(stored) ?? (stored as Output)) : undefined;
       return { status: 'completed', output, error: undefined, ...mode };
@@ -63,7 +63,7 @@ export class BlockScope implements Scope {
     return error === undefined ? { ...skipped, ...mode } : { status: 'failed', output: undefined, error, ...mode };
   };
 
-  /** The same state with one item of a for_each. */
+  /** The same scope with one item of a for_each. */
   withEach(each: NonNullable<Scope['each']>): BlockScope {
     return new BlockScope(this.#state, this.#shapes, this.#metadata, each);
   }

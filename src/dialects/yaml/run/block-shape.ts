@@ -1,11 +1,11 @@
-/** How references see what is stored of a block: under the names of older files too, and with what only its text says. */
+/** How references see a block's stored output: also under field names of older files, and with fields that only its text tells. */
 import type { NodeType } from '../../../graph/contracts/node-type.ts';
 import { isMapping } from '../file/shape.ts';
 import type { BlockFile } from '../file/workflow-file.ts';
 import { forEachShape } from './for-each-node.ts';
 import type { BlockShape, OutputShape } from './block-scope.ts';
 
-/** The shape of a block; undefined: what is stored is what references see. */
+/** The shape of a block. Undefined means that references see the output as it is stored. */
 export function blockShape({ forEach }: BlockFile, type: NodeType | undefined): BlockShape | undefined {
   const named = namedShape(type);
   if (forEach === undefined) return named && { output: named };

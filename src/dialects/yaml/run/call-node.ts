@@ -1,10 +1,10 @@
-/** The node of a block that runs another workflow, inside the history of this run (W6). */
+/** The node of a block that runs another workflow as a child run, in the history of this run (W6). */
 import { NodeFailure, type NodeContext, type NodeImplementation } from '../../../graph/contracts/node-contract.ts';
 import type { Inputs } from '../../../graph/contracts/node-type.ts';
 import { scopeOf, type BlockParts, type LinkedWorkflow } from './block-parts.ts';
 import { isMapping } from '../file/shape.ts';
 
-/** What a block that runs a workflow gives. */
+/** The output of a block that runs a workflow. */
 export interface CallOutput {
   readonly success: true;
   readonly workflow: string;
@@ -21,7 +21,9 @@ export function callImplementation(parts: BlockParts): NodeImplementation {
   };
 }
 
-/** Runs the workflow that the inputs name. The child run bears the workflow's name; with a key, that of the item in brackets. */
+/**
+ * Runs the workflow that the inputs name. The child run has the workflow's name, followed by the item's key in brackets if there is one.
+ */
 export async function callWorkflow(
   ctx: NodeContext,
   { call, isRecursive, workflow }: BlockParts,
@@ -36,13 +38,13 @@ export async function callWorkflow(
     success: true,
     workflow: linked.name,
     outputs: state.outputs['outputs'],
-    // One of the nodes computes the outputs.
+    // One of the nodes computes the outputs: it is not a block.
     total_blocks: Object.keys(state.outputs).length + Object.keys(state.failures).length - 1,
     execution_waves: linked.waveCount,
   };
 }
 
-/** The workflows on the way from the root to a node: child runs bear their names. */
+/** The workflows from the root down to a node, read from its path: each child run has the name of its workflow. */
 export function callers(root: string, { nodePath }: NodeContext): readonly string[] {
   const names = nodePath.filter((_, index) => index % 2 === 1).map((name) => name.replace(/\[.*$/s, ''));
   return [root, ...names];
@@ -54,7 +56,7 @@ function childInput(given: unknown): unknown {
     const parsed: unknown = JSON.parse(given);
     if (isMapping(parsed)) return parsed;
   } catch {
-    // Said below.
+    // The failure below says what is wrong.
   }
   throw new NodeFailure('`inputs` is a text that is not the JSON of a mapping', {
     code: 'INPUT_INVALID',

@@ -1,4 +1,4 @@
-/** A workflow as the code of a block is handed it that may run several. */
+/** A workflow in the form in which it is given to the code of a block that may run several workflows. */
 import type { EffectClass } from '../../../graph/contracts/node-contract.ts';
 import type { CallableWorkflow } from '../../../graph/contracts/node-type.ts';
 import type { Graph } from '../../../graph/graph.ts';

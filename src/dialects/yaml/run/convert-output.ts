@@ -15,7 +15,9 @@ const flags: ReadonlyMap<string, boolean> = new Map([
   ['0', false],
 ]);
 
-/** A value of the type: text is read as it, `str` is the text of any value. @throws NODE_OUTPUT_INVALID the value cannot be that */
+/**
+ * Converts a value to the type: a text is parsed, and `str` gives the text of any value. @throws NODE_OUTPUT_INVALID it cannot be converted
+ */
 export function convertOutput(name: string, type: WorkflowInput['type'], value: unknown): unknown {
   if (type === 'str') return typeof value === 'string' ? value.trim() : renderText(value);
   const converted = typeof value === 'string' ? readText(type, value.trim()) : value;

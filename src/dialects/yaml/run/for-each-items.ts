@@ -1,4 +1,4 @@
-/** The items of a for_each, with the keys by which they are known. */
+/** The items of a for_each, with the keys that identify them. */
 import { NodeFailure } from '../../../graph/contracts/node-contract.ts';
 import { isMapping, shown } from '../file/shape.ts';
 
@@ -7,10 +7,10 @@ export interface Item {
   readonly value: unknown;
 }
 
-/** So many items may be in one collection. */
+/** Most items of one collection. */
 const itemsMax = 100_000;
 
-/** Items of a list, by position, or of a mapping, by key and in its order. @throws NodeFailure INPUT_INVALID */
+/** Items of a list, keyed by position, or of a mapping, by key and in its order. @throws NodeFailure INPUT_INVALID */
 export function readItems(collection: unknown): readonly Item[] {
   const fault = itemsFault(collection);
   if (fault !== undefined) throw new NodeFailure(fault, { code: 'INPUT_INVALID', applied: 'no' });
@@ -18,7 +18,7 @@ export function readItems(collection: unknown): readonly Item[] {
   return Object.entries(collection as object).map(([key, value]) => ({ key, value: value as unknown }));
 }
 
-/** Why a value cannot be gone through item by item. */
+/** Why a for_each cannot run over this value. Undefined means that it can. */
 export function itemsFault(collection: unknown): string | undefined {
   if (!Array.isArray(collection) && !isMapping(collection))
     return `for_each gives ${shown(collection)}, not a list or a mapping`;

@@ -1,4 +1,6 @@
-/** The node of a block that runs once for each item: each with a record of its own, so a resume runs only what is missing or failed. */
+/**
+ * The node of a block that runs once for each item. Each item has its own record, so a resume runs only those that are missing or failed.
+ */
 import {
   NodeFailure,
   outcome,
@@ -22,7 +24,7 @@ import { evaluateBefore } from './input-templates.ts';
 import { isMapping } from '../file/shape.ts';
 import type { Template } from '../expression/template.ts';
 
-/** What became of one item. */
+/** How one item ended. */
 export interface Iteration {
   readonly key: string;
   readonly status: 'completed' | 'failed' | 'skipped';
@@ -30,7 +32,7 @@ export interface Iteration {
   readonly error?: { readonly code: string; readonly message: string };
 }
 
-/** What the block gives. */
+/** The output of the block. */
 export interface ForEachOutput {
   readonly iterations: readonly Iteration[];
   readonly count: number;
@@ -41,18 +43,18 @@ export interface ForEachOutput {
 /** Fields of {@link ForEachOutput}. */
 export const forEachFields: readonly string[] = ['iterations', 'count', 'count_failed', 'count_skipped'];
 
-/** Where every item completed, only the list of iterations is stored: it is that of the steps. */
+/** If every item completed, the stored output is only the list of iterations, which refers to the outputs of the steps. */
 export const forEachShape: OutputShape = (stored) =>
   Array.isArray(stored)
     ? { ...summarise(stored as readonly Iteration[]) }
     : (stored as Readonly<Record<string, unknown>>);
 
-/** The effect class of the node: it is composed of its items, and what they do is known of each of them. */
+/** The effect class of the node: the effects are those of its items, and each item has its own record of them. */
 export function forEachEffect(effect: EffectClass): EffectClass {
   return effect === 'human' || effect === 'pure' ? effect : 'read';
 }
 
-/** @param effect - of one item */
+/** @param effect - the effect class of one item */
 export function forEachImplementation(
   parts: BlockParts,
   effect: EffectClass,
@@ -72,12 +74,12 @@ export function forEachImplementation(
   };
 }
 
-/** Items at work at once in parallel mode where the file does not say. One that waits for an answer is not at work. */
+/** Most items at work at once in parallel mode if the file does not say. An item that waits for an answer does not count. */
 const maxParallelDefault = 5;
 
 interface Done {
   readonly iteration: Iteration;
-  /** Whether it is the output of a recorded step, as it is. */
+  /** Whether the iteration is exactly the output of a recorded step. */
   readonly isStep: boolean;
 }
 
@@ -129,7 +131,7 @@ function chooseWork(parts: BlockParts, effect: EffectClass, timeoutMs: number | 
       async (step) =>
         completed(key, await orEmpty(type.run(new StepItemContext(partsOf(ctx, scope, inputs), key, step)))),
     );
-    // A person who says that it happened gives what the block gives, or nothing.
+    // A person who confirms that the effect happened gives the output of the block, or null.
     return isIteration(given, key)
       ? { iteration: given, isStep: true }
       : { iteration: given === null ? { key, status: 'completed' } : completed(key, given), isStep: false };
@@ -140,7 +142,7 @@ function isIteration(given: unknown, key: string): given is Iteration {
   return isMapping(given) && given['key'] === key && given['status'] === 'completed';
 }
 
-/** Whether a repetition is harmless: as the file says, else as the type says. */
+/** Whether it is harmless to repeat the block's effect: as the file says, or else as the type says. */
 export function isIdempotent({ file, type, inputs }: BlockParts, effect: EffectClass): boolean {
   if (effect !== 'write' && effect !== 'external') return false;
   const ofType = typeof type.isIdempotent === 'function' ? type.isIdempotent(inputs.literals) : type.isIdempotent;
@@ -154,7 +156,7 @@ interface Items {
   readonly work: Work;
 }
 
-/** Whether all of them are outputs of steps is told with the iterations. */
+/** Runs the items. Also tells whether all iterations are outputs of recorded steps. */
 async function runItems(
   ctx: NodeContext,
   { parts: { file, inputs, condition }, scope, items, work }: Items,
@@ -210,7 +212,7 @@ function itemFailure(failures: ReadonlyMap<string, unknown>): NodeFailure {
   });
 }
 
-/** Inputs as they are hashed: a secret by its name. */
+/** Inputs as they are hashed: each secret is replaced by the text that names it. */
 function withoutSecrets(value: unknown): unknown {
   if (value instanceof SecretReference) return value.text;
   if (Array.isArray(value)) return value.map(withoutSecrets);

@@ -1,4 +1,4 @@
-/** The inputs of a block, held against the fields of its type: written-out ones once, computed ones before each attempt. */
+/** Checks the inputs of a block against the fields of its type: literal ones once, computed ones before each attempt. */
 import { nearest } from '../../../graph/nearest.ts';
 import { NodeFailure } from '../../../graph/contracts/node-contract.ts';
 import type { InputField, Inputs, Need, NodeType } from '../../../graph/contracts/node-type.ts';
@@ -9,15 +9,18 @@ import { shareBudget } from '../../../graph/expression/expression-budget.ts';
 import { noScope, type TemplateReader } from './template-reader.ts';
 import type { Scope, Template } from '../expression/template.ts';
 
-/** Why a need is not met; undefined: it is. */
+/** Says why the policy withholds a need. Undefined means that it grants it. */
 export type Withheld = (need: Need) => string | undefined;
 
 /** The inputs of a block, ready to be computed. */
 export interface InputTemplates {
-  /** What is written out, by the field's own name. */
+  /** The literal inputs, by the field's own name. */
   readonly literals: Inputs;
   readonly secrets: readonly string[];
-  /** All inputs; checked. @throws NodeFailure with code INPUT_INVALID, PERMISSION_DENIED, REFERENCE_ABSENT or EXPRESSION_FAILED; nothing was done */
+  /**
+   * Computes and checks all inputs, before anything has an effect.
+   * @throws NodeFailure with code INPUT_INVALID, PERMISSION_DENIED, REFERENCE_ABSENT or EXPRESSION_FAILED
+   */
   readonly resolve: (scope: Scope) => Inputs;
 }
 
@@ -128,7 +131,7 @@ function readOne(
   else faults.add(place, { rule: 'Y5', message: `${fault} (${type.name})`, fix: `give ${field.description}` });
 }
 
-/** Faults that a type finds in what is written out. It may look at inputs that are not known yet: then it is asked before the attempt. */
+/** Faults that the type finds in the literal inputs. If its check needs an input that is not known yet, it is left to the attempt. */
 function safeCheck(
   type: NodeType,
   literals: Inputs,
@@ -137,7 +140,7 @@ function safeCheck(
   if (type.check === undefined) return [];
   if (computed.length === 0) return type.check(literals);
   const unknown = new Set(computed.map(({ name }) => name));
-  // A rule about several inputs cannot be judged while one of them is open.
+  // A rule about several inputs cannot be judged before all of them are known.
   return type.check(literals).filter(({ input }) => !unknown.has(input) && Object.hasOwn(literals, input));
 }
 
@@ -169,7 +172,7 @@ function createResolve(
   computed: readonly Computed[],
   withheld: Withheld | undefined,
 ): InputTemplates['resolve'] {
-  // What is written out was held against everything when the file was read.
+  // Literal inputs were checked when the file was read.
   if (computed.length === 0) return () => literals;
   return (scope) => {
     const inputs: Record<string, unknown> = { ...literals };
@@ -201,7 +204,7 @@ function resolveOne(
     if (field.isRequired === true) faults.push(`\`${name}\` is empty`);
     return;
   }
-  // A secret is a text that nobody sees, and a command was read as one.
+  // A secret is a text with hidden content, and a command was checked when it was read.
   if (field.kind === 'command' || template.named.secrets.length > 0) {
     inputs[name] = value;
     return;
@@ -212,12 +215,12 @@ function resolveOne(
   else faults.push(fault);
 }
 
-/** Where text is wanted, a number or true is its text. */
+/** A number or boolean is written as text where text is wanted. */
 function asText(value: unknown): unknown {
   return typeof value === 'number' || typeof value === 'boolean' || typeof value === 'bigint' ? String(value) : value;
 }
 
-/** What fails before a block began certainly had no effect (X3). */
+/** Computes a template before the block begins. A failure here certainly had no effect (X3). */
 export function evaluateBefore<T>(template: Template<T>, scope: Scope): T {
   try {
     return template.evaluate(scope);

@@ -1,4 +1,4 @@
-/** The last node of a workflow: computes its outputs once every block is over, however it ended. */
+/** The last node of a workflow: computes its outputs once every block is over, whether or not it succeeded. */
 import { CairnError } from '../../../errors.ts';
 import type { NodeDefinition } from '../../../graph/graph.ts';
 import { shareBudget } from '../../../graph/expression/expression-budget.ts';
@@ -8,7 +8,7 @@ import type { TemplateReader } from './template-reader.ts';
 import type { Scope, Template } from '../expression/template.ts';
 import type { OutputFile } from '../file/workflow-file.ts';
 
-/** Its id; a block may not have it. */
+/** The node's id. No block may have it. */
 export const outputsId = 'outputs';
 
 interface OutputTemplate {
@@ -49,7 +49,7 @@ function computeOutput({ file, template }: OutputTemplate, scope: Scope): unknow
   try {
     value = template.evaluate(scope);
   } catch (error) {
-    // The work is over, and that a block was skipped is no fault of it: what would be said of it is not there.
+    // The blocks are over, and a skipped block is no fault: an output that refers to what it lacks is null.
     if (CairnError.is(error, 'REFERENCE_ABSENT')) return null;
     throw error;
   }

@@ -1,4 +1,4 @@
-/** A folder for the files of one run that nobody needs afterwards: `metadata.tmp`. */
+/** A folder for temporary files of one run: `metadata.tmp`. */
 import { createHash } from 'node:crypto';
 import { lstatSync, mkdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -6,12 +6,12 @@ import { join } from 'node:path';
 import { CairnError } from '../../../errors.ts';
 
 /**
- * The folder of a workflow in a run, made if it is not there, for its owner alone; the same in every attempt and after a resume.
+ * Makes the folder of a workflow in a run, readable by its owner only. It is the same in every attempt and after a resume.
  * @param names - the run's id, and the path of the workflow in it
- * @throws EXPRESSION_FAILED something else is in its place, or it is open to others
+ * @throws EXPRESSION_FAILED something else has this path, or others may open the folder
  */
 export function runFolder(names: readonly string[]): string {
-  // Names may hold signs that no file name can.
+  // Names may hold characters that no file name can.
   const digest = createHash('sha256').update(JSON.stringify(names)).digest('hex').slice(0, 20);
   const path = join(tmpdir(), `cairn-run-${digest}`);
   mkdirSync(path, { recursive: true, mode: 0o700 });

@@ -1,15 +1,15 @@
-/** What texts read as `metadata`. */
+/** The values that texts read as `metadata`. */
 import { runFolder } from './run-folder.ts';
 import type { Scope } from '../expression/template.ts';
 
-/** Of a workflow, where no run is known: in conditions. */
+/** The metadata of a workflow where no run is known, as in conditions. */
 export function workflowMetadata(workflow: string): Scope['metadata'] {
   return Object.freeze({ workflow_name: workflow });
 }
 
 /**
- * Of a run. The time it started is part of an id that the engine made; under another id it is null. The folder is made when it is read.
- * @param path - of the node that reads it, which says which workflow of the run it stands in
+ * The metadata of a run. The start time is read from the run id if the engine made it, and is null otherwise. Reading the folder makes it.
+ * @param path - path of the node that reads the metadata. It tells which workflow of the run the node belongs to.
  */
 export function runMetadata(workflow: string, runId: string, path: readonly string[]): Scope['metadata'] {
   return {

@@ -1,4 +1,4 @@
-/** Reads the texts of one block (or of the outputs): parses them, and holds what they name against what they may name. */
+/** Parses the texts of one block (or of the outputs), and checks that they may refer to what they name. */
 import type { CommandText } from '../../../graph/contracts/node-type.ts';
 import type { Faults } from '../file/faults.ts';
 import { parseCommand } from '../command/parse-command.ts';
@@ -15,11 +15,11 @@ import {
   type TextFault,
 } from '../expression/template.ts';
 
-/** What the texts may name beyond being known at all. */
+/** Which of the known blocks the texts may refer to. */
 export interface Reach {
-  /** Undefined: texts of the workflow itself, which come after all blocks. */
+  /** The block whose texts are read. Undefined for texts of the workflow itself, which are computed after all blocks. */
   readonly block: string | undefined;
-  /** Whether a block is over before these texts are read. */
+  /** Whether a block is over before these texts are computed. */
   readonly isBefore: (block: string) => boolean;
 }
 
@@ -34,7 +34,7 @@ export class TemplateReader {
     this.#reach = reach;
   }
 
-  /** A value with references in its texts; the keys of mappings stay as they are. */
+  /** A value with references in its texts. The keys of mappings stay as they are. */
   value(value: unknown, at: Path, takesSecrets = false): Template {
     if (typeof value === 'string') return this.text(value, at, takesSecrets);
     if (Array.isArray(value)) return this.#list(value, at, takesSecrets);
@@ -67,7 +67,7 @@ export class TemplateReader {
     return template;
   }
 
-  /** What gives the same for every scope is computed once, and a fault in it is one of the file. */
+  /** A template that gives the same in every scope is computed once, here. A fault in it is a fault of the file. */
   #settle(template: Template, at: Path): Template {
     if (!template.isLiteral) return template;
     try {
@@ -125,7 +125,7 @@ export class TemplateReader {
   }
 }
 
-/** Where a name stands in a text by itself, not as a part of another word. */
+/** The offset of a name that stands in a text as a whole word. */
 function offsetOfWord(text: string, name: string): number {
   for (let at = text.indexOf(name); at >= 0; at = text.indexOf(name, at + 1)) {
     if (!/[\w$]/.test(text[at - 1] ?? ' ') && !/\w/.test(text[at + name.length] ?? ' ')) return at;
@@ -133,7 +133,7 @@ function offsetOfWord(text: string, name: string): number {
   return 0;
 }
 
-/** What a template reads that gives the same for every scope. */
+/** The scope for templates that give the same in every scope. */
 export const noScope: Scope = {
   inputs: {},
   block: () => ({ status: 'skipped', output: undefined, error: undefined }),
@@ -141,12 +141,12 @@ export const noScope: Scope = {
   each: undefined,
 };
 
-/** Parts that give the same for every scope were computed already. */
+/** Templates that give the same in every scope were computed already. */
 function settled(template: Template): Template {
   return template.isLiteral ? literalTemplate(template.evaluate(noScope)) : template;
 }
 
-/** What several templates name, together. */
+/** Everything that several templates name. */
 function joinNamed(templates: readonly Template[]): Named {
   const all = (part: (named: Named) => readonly string[]): readonly string[] => [
     ...new Set(templates.flatMap(({ named }) => part(named))),
