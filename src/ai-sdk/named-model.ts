@@ -1,24 +1,33 @@
 /** Makes an SDK model of one of the engine's models, given by name. Its calls go through the model port. */
-import type { AssistantPart, FinishReason, ModelCall, ModelResponse } from '../graph/contracts/model-contract.ts';
+import type {
+  AssistantPart,
+  FinishReason,
+  ModelCall,
+  ModelDelta,
+  ModelResponse,
+} from '../graph/contracts/model-contract.ts';
 import type { NodeContext } from '../graph/contracts/node-contract.ts';
 import { namedCall, unheeded } from './named-call.ts';
 import type { SdkCallOptions, SdkContent, SdkModel, SdkResult, SdkStreamPart } from './sdk-types.ts';
+import { PartQueue } from './part-queue.ts';
 import { answerOf, partsOf } from './recorded-answer.ts';
+import { ToldPieces } from './told-pieces.ts';
 
 const named = new WeakSet<object>();
 
 /** Whether calls of this model go through the model port, which then reports them to telemetry. */
 export const isNamed = (model: object): boolean => named.has(model);
 
-/** Makes such a model. Pieces of an answer are live events of the node; the SDK gets the answer as a whole. */
+/** Makes such a model. Its texts reach the SDK as they come, and the rest of an answer when it is whole. */
 export function namedModel(name: string, ctx: NodeContext): SdkModel {
   const colon = name.indexOf(':');
-  const generate = async (options: SdkCallOptions): Promise<SdkResult> => {
+  const generate = async (options: SdkCallOptions, onDelta?: (delta: ModelDelta) => void): Promise<SdkResult> => {
     const { headers, abortSignal } = options;
     const idempotencyKey = headers?.['Idempotency-Key'];
     const response = await ctx.models.generate(namedCall(name, options) satisfies ModelCall, {
       ...(idempotencyKey !== undefined && { idempotencyKey }),
       ...(abortSignal !== undefined && { signal: abortSignal }),
+      ...(onDelta !== undefined && { onDelta }),
     });
     return resultOf(response, options);
   };
@@ -28,16 +37,34 @@ export function namedModel(name: string, ctx: NodeContext): SdkModel {
     modelId: colon > 0 ? name.slice(colon + 1) : name,
     // URLs are passed on; this process fetches none.
     supportedUrls: { '*/*': [/^.*$/u] },
-    doGenerate: generate,
+    doGenerate: (options) => generate(options),
     async doStream(options) {
-      const result = await generate(options);
-      const defaults = { id: '', modelId: name, at: 0 };
-      const start: SdkStreamPart = { type: 'stream-start', warnings: result.warnings };
-      return { stream: ReadableStream.from([start, ...partsOf(answerOf(result, defaults))]) };
+      const queue = new PartQueue<SdkStreamPart>();
+      const pieces = new ToldPieces(queue);
+      const result = generate(options, (delta) => pieces.tell(delta)).finally(() => queue.end());
+      // It is awaited behind the pieces.
+      result.catch(() => {});
+      return { stream: ReadableStream.from(streamOf(queue, pieces, result, options, name)) };
     },
   };
   named.add(model);
   return model;
+}
+
+async function* streamOf(
+  queue: PartQueue<SdkStreamPart>,
+  pieces: ToldPieces,
+  result: Promise<SdkResult>,
+  options: SdkCallOptions,
+  modelId: string,
+): AsyncGenerator<SdkStreamPart, void> {
+  yield { type: 'stream-start', warnings: unheeded(options) };
+  yield* queue.read();
+  const answer = answerOf(await result, { id: '', modelId, at: 0 });
+  // Only the whole answer tells what the provider warns of.
+  yield { type: 'stream-start', warnings: answer.warnings };
+  yield* pieces.rest(answer);
+  yield* partsOf({ ...answer, content: [] });
 }
 
 function resultOf(response: ModelResponse, options: SdkCallOptions): SdkResult {

@@ -40,7 +40,8 @@ export function* partsOf(answer: RecordedAnswer, from = 0): Generator<SdkStreamP
   yield { type: 'finish', finishReason, usage, ...(providerMetadata !== undefined && { providerMetadata }) };
 }
 
-function* partsOfContent(part: SdkContent, id: string): Generator<SdkStreamPart> {
+/** One part of an answer, as a stream tells it. */
+export function* partsOfContent(part: SdkContent, id: string): Generator<SdkStreamPart> {
   if (part.type !== 'text' && part.type !== 'reasoning') {
     yield part;
     return;

@@ -5,8 +5,10 @@ import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { scriptedSdkModel } from '../../test/agents/scripted-sdk-model.ts';
 import { afterCrash, createBench, edges, graphOf, node, resumeToRest, runToRest } from '../../test/engine-kit.ts';
+import { modelDeltaOf } from '../graph/contracts/model-contract.ts';
 import type { NodeContext } from '../graph/contracts/node-contract.ts';
 import type { Graph } from '../graph/graph.ts';
+import type { Models } from '../ports/model.ts';
 import { createScriptedModels } from '../models/scripted.ts';
 import { durable, type SdkModel } from './index.ts';
 import type { SdkStreamPart } from './sdk-types.ts';
@@ -214,6 +216,60 @@ test.each([
     expect([rest.status, count]).toEqual([status, status === 'completed' ? 2 : 1]);
   },
 );
+
+test('U4 U10 a model by its name reaches the SDK’s stream in pieces as they come, each told once; what follows a call comes when the answer is on record', async () => {
+  const gate = Promise.withResolvers<void>();
+  const models: Models = {
+    generate: async ({ onDelta, messages, model }) => {
+      const answer = { finishReason: 'stop', model, usage: { inputTokens: 1, outputTokens: 1 } } as const;
+      if (messages.length > 1) return { ...answer, content: [{ type: 'text', text: 'Done.' }] };
+      onDelta?.({ type: 'reasoning', text: 'Hm.' });
+      onDelta?.({ type: 'text', text: 'I ' });
+      await gate.promise;
+      onDelta?.({ type: 'text', text: 'look.' });
+      onDelta?.({ type: 'tool-arguments', id: 'c1', tool: 'look', text: '' });
+      onDelta?.({ type: 'tool-arguments', id: 'c1', tool: 'look', text: '{}' });
+      const content = [
+        { type: 'reasoning', text: 'Hm.', provider: { test: { signature: 's' } } },
+        { type: 'text', text: 'I look.' },
+        { type: 'tool-call', id: 'c1', tool: 'look', input: {} },
+      ] as const;
+      return { ...answer, content, finishReason: 'tool-calls' };
+    },
+  };
+  const told: string[] = [];
+  const signatures: unknown[] = [];
+  const graph = single(async (ctx) => {
+    const d = durable(ctx, { name: 'support' });
+    const look = tool({ description: 'Looks.', inputSchema: z.object({}), execute: () => 'a cairn' });
+    const streamed = streamText({
+      model: d.model('test:small'),
+      prompt: 'Go.',
+      tools: d.tools({ look }),
+      stopWhen: isStepCount(3),
+      ...d.settings,
+    });
+    for await (const part of streamed.fullStream) {
+      if (part.type === 'text-delta' || part.type === 'reasoning-delta') told.push(part.text);
+      if (part.type === 'tool-call') told.push('call');
+      if (part.type === 'reasoning-end') signatures.push(part.providerMetadata);
+      // The model goes on only when the SDK has its first words.
+      if (told.length === 2) gate.resolve();
+    }
+    return told.splice(0);
+  });
+  const bench = createBench({ models });
+  const handle = await bench.engine.start(graph, {}, { runId: 'r' });
+  const live: unknown[] = [];
+  for await (const event of handle.events()) {
+    const delta = modelDeltaOf(event);
+    if (delta !== undefined) live.push(delta.text);
+  }
+  const { state } = await handle.result();
+  expect(state.outputs['a']).toEqual(['Hm.', 'I ', 'look.', 'call', 'Done.']);
+  expect(live).toEqual(['Hm.', 'I ', 'look.', '', '{}', 'Done.']);
+  expect(signatures).toEqual([{ test: { signature: 's' } }]);
+});
 
 test('U10 models of an older interface, and models by name in a stream, work as they are', async () => {
   const older = new MockLanguageModelV3({

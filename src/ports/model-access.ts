@@ -3,7 +3,7 @@
  * the attempt's (Q7). All secrets that the run knows are masked in what a model is sent, whatever brought them there (N6.4).
  */
 import type { Amounts } from '../graph/amounts.ts';
-import type { ModelAccess, ModelDeltaEvent, ModelResponse } from '../graph/contracts/model-contract.ts';
+import type { ModelAccess, ModelDelta, ModelDeltaEvent, ModelResponse } from '../graph/contracts/model-contract.ts';
 import type { SecretReader } from '../graph/contracts/context-access.ts';
 import { NodeFailure, type NodeContext } from '../graph/contracts/node-contract.ts';
 import { TextMask } from '../state/secrecy/text-mask.ts';
@@ -21,7 +21,10 @@ export function accessModels(
 ): ModelAccess {
   const stored = new MessageFiles();
   return {
-    async generate(call, { idempotencyKey = attempt.idempotencyKey, signal = attempt.signal, span = attempt } = {}) {
+    async generate(call, options = {}) {
+      const { idempotencyKey = attempt.idempotencyKey, signal = attempt.signal, span = attempt } = options;
+      const tell = (delta: ModelDelta): void =>
+        attempt.emit({ type: 'model-delta', call: idempotencyKey, delta } satisfies ModelDeltaEvent);
       if (models === undefined)
         throw new NodeFailure('no models are configured', { code: 'MODEL_UNKNOWN', applied: 'no' });
       const chat = beginChat(span, call, () => call.messages);
@@ -31,8 +34,7 @@ export function accessModels(
           messages: await stored.withBytes(withoutSecrets(call.messages, attempt.secrets), attempt.files),
           idempotencyKey,
           signal,
-          onDelta: (delta) =>
-            attempt.emit({ type: 'model-delta', call: idempotencyKey, delta } satisfies ModelDeltaEvent),
+          onDelta: options.onDelta ?? tell,
         });
         attempt.spend(costsOf(response));
         endChat(chat, response);

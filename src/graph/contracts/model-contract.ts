@@ -177,6 +177,7 @@ export interface ModelAccess {
    * Makes one call. Pieces of the answer are sent as live events of the node ({@link ModelDeltaEvent}).
    * @param options.idempotencyKey - default: the activation's key. If one activation makes several calls, pass a step's key for each.
    * @param options.signal - default: the attempt's signal
+   * @param options.onDelta - called with each piece of the answer, in place of live events of the node
    * @param options.span - the parent of the call's span in telemetry (E10.5). Default: the attempt's span
    * @throws NodeFailure MODEL_UNAVAILABLE (may be retried), MODEL_REFUSED and MODEL_UNKNOWN (`applied: 'no'`)
    */
@@ -185,6 +186,7 @@ export interface ModelAccess {
     options?: {
       readonly idempotencyKey?: string;
       readonly signal?: AbortSignal;
+      readonly onDelta?: (delta: ModelDelta) => void;
       readonly span?: Pick<TraceSpan, 'trace'> | undefined;
     },
   ): Promise<ModelResponse>;
