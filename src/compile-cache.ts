@@ -1,9 +1,11 @@
 /**
- * Keeps compiled code on disk between starts of a program, by Node's own compile cache: `node --import cairn-workflows/compile-cache app.ts`.
+ * Keeps compiled code on disk between starts of a program, with Node's compile cache:
+ * `node --import cairn-workflows/compile-cache app.ts`.
  *
- * Opt-in, since it is a setting of the whole process and writes to a folder: `NODE_COMPILE_CACHE` names it, else Node takes one for
- * temporary files. What is imported statically beside this module is compiled before it runs, so it is imported first of all, by
- * `--import` or before an `await import()` of the program.
+ * Opt-in, because it is a setting of the whole process and writes to a folder: the one in `NODE_COMPILE_CACHE`, or else one of Node's in
+ * the
+ * folder for temporary files. Import it before everything else, by `--import` or before an `await import()` of the program: static imports
+ * beside it are compiled before it runs.
  */
 import { enableCompileCache } from 'node:module';
 

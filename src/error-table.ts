@@ -1,20 +1,20 @@
-/** The one table of error codes. Codes are API: they change only in a major version; messages are not. */
+/** The table of all error codes. Codes are API and change only in a major version; messages may change at any time. */
 
-/** What a caller may do about an error: `no`, it will fail again; `later`, the same call may succeed later. */
+/** Whether trying again can help. `no`: the same call will fail again. `later`: the same call may succeed later. */
 export type Retry = 'no' | 'later';
 
 /**
- * One row. In the prose `{name}` is a value of the error's data. `{before |name}` is left out where the value is absent, and
- * `{before |name|otherwise}` says something else then.
+ * One row of the table. In its texts `{name}` is replaced by that value of the error's data. `{before |name}` is left out if the value is
+ * absent, and `{before |name|otherwise}` then gives `otherwise`.
  */
 export interface ErrorRow {
-  /** HTTP status of problem+json. */
+  /** HTTP status of the problem+json response. */
   readonly http: number;
   /** Exit code of the command line. */
   readonly exit: number;
   readonly retry: Retry;
   readonly message: string;
-  /** What to do next, one or two sentences. */
+  /** What to do next, in one or two sentences. */
   readonly hint: string;
 }
 

@@ -1,19 +1,19 @@
-/** The one error class of Cairn: values go in, prose comes from the table. */
+/** The error class of Cairn. An error is made from a code and values; its texts come from the error table. */
 import { errorTable, type ErrorCode, type Retry } from './error-table.ts';
 
 export { errorTable, type ErrorCode, type Retry } from './error-table.ts';
 
-/** The values an error was made from. */
+/** The values that an error's texts are filled with. */
 export type ErrorData = Readonly<Record<string, unknown>>;
 
 const brandKey = 'cairn.error';
 
-/** The error of every door. */
+/** The error that every public function of Cairn throws. */
 export class CairnError extends Error {
   readonly code: ErrorCode;
   readonly data: ErrorData;
   readonly retry: Retry;
-  /** What to do next, one or two sentences. */
+  /** What to do next, in one or two sentences. */
   readonly hint: string;
 
   constructor(code: ErrorCode, data: ErrorData = {}, options: { readonly cause?: unknown } = {}) {
@@ -27,13 +27,13 @@ export class CairnError extends Error {
     Object.defineProperty(this, Symbol.for(brandKey), { value: true });
   }
 
-  /** Whether a value is a Cairn error, of one of the given codes if any is named; works across copies of the library. */
+  /** Whether a value is a Cairn error, and has one of the codes if any are given. Also recognises errors of another copy of the library. */
   static is(value: unknown, ...codes: readonly ErrorCode[]): value is CairnError {
     if (typeof value !== 'object' || value === null || !(Symbol.for(brandKey) in value)) return false;
     return codes.length === 0 || codes.includes((value as CairnError).code);
   }
 
-  /** Any thrown value as an error of the table; what is not one is a defect of Cairn. */
+  /** Converts any thrown value to a Cairn error. A value that is none becomes an INTERNAL error, a defect of Cairn. */
   static from(thrown: unknown): CairnError {
     if (CairnError.is(thrown)) return thrown;
     const reason = thrown instanceof Error ? thrown.message : String(thrown);
@@ -45,7 +45,7 @@ export class CairnError extends Error {
   }
 }
 
-/** Fills the table's prose; see {@link ErrorRow} for its form. */
+/** Fills the values into a text of the table, whose form is described at {@link ErrorRow}. */
 function render(prose: string, data: ErrorData): string {
   return prose.replaceAll(
     /\{(?:([^{}|]*)\|)?(\w+)(?:\|([^{}]*))?\}/g,

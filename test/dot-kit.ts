@@ -1,14 +1,14 @@
-/** What tests of pipelines share: stages that end as a script says, and runs of texts to where they rest. */
+/** Helpers for tests of pipelines: scripted stages, and running a pipeline's text until it ends or waits. */
 import type { Engine, EngineOptions, RunResult } from '../src/engine/api.ts';
 import { checkDot, readDot, type DotOptions, type StageHandler, type StageOutcome } from '../src/dialects/dot/index.ts';
 import type { TextWorkflow } from '../src/dialects/text-workflow.ts';
 import { shellBlock } from '../src/nodes/blocks/shell.ts';
 import { afterCrash, createBench, resumeToRest, runToRest, type Bench } from './engine-kit.ts';
 
-/** How a stage ends at each of its visits; the last holds for all later ones. A text is its status. */
+/** How a stage ends at each of its visits. The last entry holds for all later visits. A string is the status of the outcome. */
 export type Script = Readonly<Record<string, readonly (string | StageOutcome | Error)[]>>;
 
-/** What the scripted stages did: their ids in the order in which they were begun. */
+/** The scripted stages, and the ids of those that began, in order. */
 export interface Scripted {
   readonly handler: StageHandler;
   readonly begun: string[];
@@ -51,7 +51,7 @@ export interface DotRun {
   readonly input?: unknown;
   readonly handlers?: Readonly<Record<string, StageHandler>>;
   readonly engine?: Partial<EngineOptions>;
-  /** Whether models are asked rather than the script. */
+  /** Whether stages call models instead of following the script. */
   readonly asksModels?: boolean;
 }
 
@@ -70,16 +70,13 @@ export async function runDot(
   return { ...seen(result), result, workflow, engine: bench.engine, bench, begun: stages.begun };
 }
 
-/** Where a process dies: inside a visit of a stage, the first one unless it says otherwise. */
+/** Where the process dies: during a visit of this stage, by default the first. */
 export interface DeathIn {
   readonly stage: string;
   readonly visit?: number;
 }
 
-/**
- * Runs a pipeline until a visit of a stage, kills the process there, and lets another one bring the run to its rest. The stages end as the
- * script says, across both.
- */
+/** Runs a pipeline until a visit of a stage, kills the process there, and lets another process finish the run. The script covers both. */
 export async function runDotCut(text: string, { stage, visit = 1 }: DeathIn, script: Script = {}): Promise<RanDot> {
   const stages = scripted(script);
   let visits = 0;
@@ -104,7 +101,7 @@ export async function runDotCut(text: string, { stage, visit = 1 }: DeathIn, scr
   return { ...seen(result), result, workflow, engine, bench, begun: stages.begun };
 }
 
-/** What a run's state says. */
+/** The history, context and output in a run's state. */
 export function seen({ state }: Pick<RunResult, 'state'>): Pick<RanDot, 'history' | 'context' | 'output'> {
   const told = (state.diagnostics['history'] ?? []) as readonly { readonly stage: string; readonly outcome: string }[];
   return {
@@ -114,19 +111,19 @@ export function seen({ state }: Pick<RunResult, 'state'>): Pick<RanDot, 'history
   };
 }
 
-/** A digraph with a start and an exit, both declared. */
+/** A digraph with the given body, and with a start and an exit. */
 export function digraph(body: string, attributes = ''): string {
   return `digraph p {\n${attributes}\nstart [shape=Mdiamond]\nexit [shape=Msquare]\n${body}\n}\n`;
 }
 
-/** What is said of a text: `severity rule place`. */
+/** The findings of the lint for a text, each as `severity rule place`. */
 export function lintOf(text: string, more: Partial<DotOptions> = {}): readonly string[] {
   return checkDot(text, dotOptions(more)).violations.map(
     ({ rule, severity, place }) => `${severity} ${rule} ${place.replace('p.dot:', '')}`,
   );
 }
 
-/** Stages for a model, each with a prompt. */
+/** Declares stages for a model, each with a prompt. */
 export function box(...ids: readonly string[]): string {
   return ids.map((id) => `${id} [prompt="do ${id}"]`).join('\n');
 }

@@ -1,4 +1,4 @@
-/** Engines whose process is killed at a moment of one's choice, for tests of what the next process makes of it. */
+/** Engines whose process dies at a chosen moment, for tests of how the next process continues. */
 import type { Engine } from '../src/engine/api.ts';
 import { createEngine } from '../src/engine/engine.ts';
 import type { Graph } from '../src/graph/graph.ts';
@@ -7,7 +7,7 @@ import { storeMethods, type StoreMethod } from '../src/testing/faulty-store.ts';
 import { createBench, type Bench } from './engine-kit.ts';
 import { within } from './support/awaited.ts';
 
-/** An engine that neither reaches its store nor hears of it any more, once `isDead` says so of a call. */
+/** An engine that loses its store, in both directions, from the first store call for which `isDead` returns true. */
 function mortalEngine(bench: Bench, isDead: (method: StoreMethod) => boolean): Engine {
   const call =
     (method: StoreMethod) =>
@@ -22,7 +22,7 @@ function mortalEngine(bench: Bench, isDead: (method: StoreMethod) => boolean): E
   return createEngine({ ...bench.options, store });
 }
 
-/** One that dies at its next commit after this many have landed. */
+/** An engine that dies at the commit after the given number of commits. */
 export function dyingEngine(bench: Bench, commits: number, onDeath: () => void = () => {}): Engine {
   let left = commits;
   return mortalEngine(bench, (method) => {
@@ -31,18 +31,18 @@ export function dyingEngine(bench: Bench, commits: number, onDeath: () => void =
   });
 }
 
-/** One that dies when it is told to. */
+/** An engine that dies when `kill` is called. */
 export function killableEngine(bench: Bench): { readonly engine: Engine; readonly kill: () => void } {
   let isDead = false;
   return { engine: mortalEngine(bench, () => isDead), kill: () => (isDead = true) };
 }
 
-/** Lets whatever can still happen happen. */
+/** Waits until everything that can happen without outside help has happened. */
 export async function settleDown(): Promise<void> {
   for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 }
 
-/** A run `r` whose process was killed in its effect, which never ends; called again, the effect says how often it was called. */
+/** A run `r` whose process was killed during its effect, which never ends. Called again, the effect returns how often it was called. */
 export async function killedInEffect(
   make: (effect: () => unknown) => Graph,
   bench: Bench = createBench(),

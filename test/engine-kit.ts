@@ -1,4 +1,4 @@
-/** What engine tests share: an engine over memory stores, small graphs, a clock that needs no waiting. */
+/** Helpers for engine tests: an engine over memory stores, small graphs, and a virtual clock. */
 import { createMemoryBlobs } from '../src/blobs/memory-blobs.ts';
 import type { Engine, EngineOptions, RunHandle, RunResult } from '../src/engine/api.ts';
 import { createEngine } from '../src/engine/engine.ts';
@@ -39,13 +39,13 @@ export interface Bench {
 export function createBench(more: Partial<EngineOptions> = {}): Bench {
   const clock = createVirtualClock({ isAutomatic: true });
   const store = more.store ?? createMemoryStore({ now: clock.now });
-  // Virtual time runs ahead of effects that take real time: they have no deadline within reach unless a test sets one.
+  // Virtual time runs faster than effects that take real time, so effects get no deadline they could reach unless a test sets one.
   const limits = { effectMs: 1e12, ...more.limits };
   const options: EngineOptions = { store, blobs: createMemoryBlobs(), clock, ids: testIds(), ...more, limits };
   return { engine: createEngine(options), store, options, clock };
 }
 
-/** Another process on the same store, which knows that the first one is dead. */
+/** The engine of another process on the same store, which knows that the first process is dead. */
 export function afterCrash(bench: Bench): Engine {
   return createEngine({ ...bench.options, ids: testIds('worker-2', ['worker-1']) });
 }
@@ -59,7 +59,7 @@ export function node(
   return { id, type: 'function', effect, implementation: { run }, ...more };
 }
 
-/** Edges from text: `> a`, `a > b`, `b >` for START and END. */
+/** Edges from texts such as `> a`, `a > b` and `b >`, where a missing end stands for START or END. */
 export function edges(...pairs: readonly string[]): EdgeDefinition[] {
   return pairs.map((pair) => {
     const [from, to] = pair.split('>').map((id) => id.trim());
@@ -85,7 +85,7 @@ export async function resumeToRest(engine: Engine, runId: string, graph: Graph):
   return restOf(engine, graph, await engine.resume(runId, { graph }));
 }
 
-/** Where a run comes to rest; one that does not fails the test by saying what it was doing. */
+/** The result of a run once it rests. A run that never rests fails the test with a message about what it was doing. */
 function restOf(engine: Engine, graph: Graph, handle: RunHandle): Promise<RunResult> {
   const tell = async (): Promise<string> => {
     const { status, seq, waits, state } = await engine.inspect(handle.runId);
@@ -99,7 +99,7 @@ export async function rowOf({ store }: Bench, runId: string): Promise<RunRow> {
   return (await store.readRun({ tenant: 'default', runId })) as RunRow;
 }
 
-/** Every change of a run's history, oldest first: `settle a`, `intent b`… */
+/** Every change in a run's history, oldest first: `settle a`, `intent b`… */
 export async function changesOf(engine: Engine, runId: string): Promise<readonly string[]> {
   const lines: string[] = [];
   for await (const event of engine.events(runId)) {
@@ -113,7 +113,7 @@ export async function changesOf(engine: Engine, runId: string): Promise<readonly
   return lines;
 }
 
-/** How a run's history says that a node of its own graph ended, each time it did. */
+/** How a node of the run's own graph ended, each time it did, as the history tells. */
 export async function endingsOf(engine: Engine, runId: string, nodeId: string): Promise<readonly string[]> {
   const found: string[] = [];
   for await (const event of engine.events(runId)) {

@@ -1,4 +1,4 @@
-/** What tests of whole YAML workflows share: an engine over a store, the built-in blocks, and runs taken to where they stop. */
+/** Helpers for tests of whole YAML workflows: an engine over a store with the built-in blocks, and runs that go on until they stop. */
 import { systemClock } from '../src/app/process/system-clock.ts';
 import { readBundle, type TextWorkflow } from '../src/dialects/yaml/index.ts';
 import type { Engine, EngineOptions, OpenQuestion, RunResult } from '../src/engine/api.ts';
@@ -10,10 +10,10 @@ import { read, type Others } from './yaml-kit.ts';
 export interface YamlBench extends Bench {
   readonly read: (text: string, others?: Others) => TextWorkflow;
   readonly start: (text: string, inputs?: object, options?: StartOptions) => Promise<RunResult>;
-  /** Answers the question of a block, or the only one there is, and goes on. */
+  /** Answers the question of the given block, or the only open one, and lets the run go on. */
   readonly answer: (runId: string, value: unknown, block?: string) => Promise<RunResult>;
   readonly resume: (runId: string) => Promise<RunResult>;
-  /** The same store in another process, which knows that this one is dead. */
+  /** The same store in another process, which knows that this process is dead. */
   readonly afterDeath: () => YamlBench;
 }
 
@@ -22,14 +22,14 @@ export interface StartOptions {
   readonly others?: Others;
 }
 
-/** @param own - blocks beside the built-in ones */
+/** @param own - blocks in addition to the built-in ones */
 export function yamlBench(own: readonly NodeType[] = [], more: Partial<EngineOptions> = {}): YamlBench {
   const nodeTypes = [...createNodeTypes({}), ...own];
   const findGraph: EngineOptions['findGraph'] = async (_id, _hash, _meta, readText) => {
     const text = await readText();
     return text === undefined ? undefined : readBundle(text, { nodeTypes }).graph;
   };
-  // Blocks start real processes, so time is real.
+  // Blocks start real processes, so the clock is real too.
   return overBench(createBench({ findGraph, clock: systemClock, ...more }), nodeTypes);
 }
 
@@ -60,12 +60,12 @@ export async function findQuestion(engine: Engine, runId: string, block?: string
   return wait;
 }
 
-/** The outputs of a workflow's run. */
+/** The outputs of the workflow in a run's result. */
 export function outputsOf(result: RunResult): unknown {
   return result.state.outputs['outputs'];
 }
 
-/** Prompts of the open questions, in order of their blocks. */
+/** Prompts of the open questions, in the order of their blocks. */
 export function promptsOf(result: RunResult): readonly (string | undefined)[] {
   return result.waits.map(({ prompt }) => prompt);
 }

@@ -1,4 +1,4 @@
-/** What tests of YAML workflows share: a few small blocks, and runs of texts to their end. */
+/** Helpers for tests of YAML workflows: a few small blocks, and running a workflow's text until it ends. */
 import type { Engine, RunResult } from '../src/engine/api.ts';
 import { NodeFailure } from '../src/graph/contracts/node-contract.ts';
 import type { NodeType } from '../src/graph/contracts/node-type.ts';
@@ -13,7 +13,7 @@ import { createBench, resumeToRest, runToRest } from './engine-kit.ts';
 
 const any = { schema: {}, description: 'anything' };
 
-/** Gives back its input, or fails. */
+/** A block that returns its input, or fails. */
 export const note: NodeType = {
   name: 'Note',
   description: 'Gives a value back.',
@@ -37,7 +37,7 @@ export const note: NodeType = {
   },
 };
 
-/** Asks, and gives the answer. */
+/** A block that asks a person and returns the answer. */
 export const ask: NodeType = {
   name: 'Ask',
   description: 'Asks a person.',
@@ -47,12 +47,12 @@ export const ask: NodeType = {
   run: async (ctx) => ({ answer: await ctx.ask({ prompt: String(ctx.inputs['prompt']) }) }),
 };
 
-/** What the effects of {@link effectType} did. */
+/** Records what the effects of {@link effectType} did. */
 export interface Journal {
   readonly done: { readonly key: string; readonly value: unknown; readonly attempt: number }[];
 }
 
-/** An effect that the journal counts. */
+/** A block type with an effect, which the journal records. */
 export function effectType(journal: Journal): NodeType {
   return {
     name: 'Effect',
@@ -77,11 +77,11 @@ export function effectType(journal: Journal): NodeType {
 export const journal: Journal = { done: [] };
 export const types: readonly NodeType[] = [note, ask, effectType(journal)];
 
-/** Workflows that others may name. */
+/** Texts of workflows that other workflows may name. */
 export type Others = Readonly<Record<string, string>>;
 export type More = Partial<ReadOptions> & { readonly others?: Others };
 
-/** The same as the dialect finds them. */
+/** The same texts in the form in which the dialect looks them up. */
 export function textsOf(others: Others): WorkflowTexts {
   return {
     get: (name) => (others[name] === undefined ? undefined : { text: others[name], source: `${name}.yaml` }),
@@ -89,7 +89,7 @@ export function textsOf(others: Others): WorkflowTexts {
   };
 }
 
-/** Options with workflows by name. */
+/** Read options with workflows by name. */
 export function optionsOf({ others = {}, ...more }: More = {}): ReadOptions {
   return { nodeTypes: types, source: 'f.yaml', workflows: textsOf(others), ...more };
 }
@@ -106,7 +106,7 @@ export function faultsOf(text: string, more: More = {}): readonly string[] {
   );
 }
 
-/** What became of a run of a workflow. */
+/** A run of a workflow. */
 export interface Ran {
   readonly result: RunResult;
   readonly workflow: TextWorkflow;
@@ -121,7 +121,7 @@ export async function runText(text: string, input: unknown = {}, more: More = {}
   return ranOf(await runToRest(engine, workflow.graph, input), workflow, engine);
 }
 
-/** Answers open questions by prompt, and goes on. */
+/** Answers the open questions by their prompts, and lets the run go on. */
 export async function answerAll(
   { result, workflow, engine }: Ran,
   answerOf: (prompt: string) => unknown,

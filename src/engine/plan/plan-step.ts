@@ -1,4 +1,4 @@
-/** What is asked of a plan, and what it says: what may start, and what is to be recorded (E1, G3, G4). */
+/** The interface of a frame's plan, which decides what may start and what is recorded for it (E1, G3, G4). */
 import type { GraphEdge } from '../../graph/graph.ts';
 import type { LoopRecord } from '../../state/tree.ts';
 
@@ -11,7 +11,7 @@ export interface PlanStart {
   readonly took: readonly (readonly [string, string])[] | undefined;
 }
 
-/** What follows from a settle: activations to start, and records to write. */
+/** The consequences of a settle: activations to start, and records to write. */
 export interface PlanStep {
   readonly start: readonly PlanStart[];
   /** Loop records that changed, to be written to `FrameTree.loops`; undefined means delete. */
@@ -19,8 +19,9 @@ export interface PlanStep {
   /** The frame's new epoch, if it changed. */
   readonly epoch: number | undefined;
   /**
-   * Open activations that a `first` join with `cancelRest` no longer needs. Settle each as cancelled, firing nothing. Read this after
-   * `start`: an activation that became due only now is in both lists, and gets its record without being run.
+   * Open activations that a `first` join with `cancelRest` no longer needs. Settle each as cancelled, without firing edges. Handle this
+   * list
+   * after `start`: an activation that became due just now is in both lists, and gets its record without being run.
    */
   readonly cancel: readonly number[];
 }
@@ -35,24 +36,24 @@ export interface SettledFields {
 /** The state of a node in the current round. */
 export type PlanState = 'idle' | 'open' | 'settled' | 'skipped';
 
-/** The plan of one frame. Nodes are named by their position in the graph. */
+/** The plan of one frame. Nodes are given by their index in the graph. */
 export interface Plan {
   /** Whether nothing is started and unsettled, and nothing can start. */
   readonly isDone: boolean;
-  /** Where a node is in the current round of its loops. */
+  /** The state of a node in the current round of its loops. */
   stateOf(node: number): PlanState;
   /** The number of the last visit that was started. */
   visitOf(node: number): number;
-  /** Ids of the nodes that are skipped: as far as the plan can see they are not come to, or their own condition turned them away. */
+  /** Ids of the skipped nodes: those that the plan knows will not be reached, and those whose `when` was false. */
   skippedNodes(): readonly string[];
-  /** All activations that may run and are not settled, new ones and those found open. For an empty frame: START alone. */
+  /** All activations that may run and are not settled, both new ones and those found open. For an empty frame only START. */
   initial(): PlanStep;
   /** The fields to put in the record of a visit that settles and fires these edges. `always` edges are added. */
   settledFields(node: number, fired: readonly GraphEdge[]): SettledFields;
-  /** What every record of the node must keep while a visit is open: firings of earlier visits that are not used yet. */
+  /** Firings of earlier visits that are not used yet. Every record of the node must keep them while a visit is open. */
   heldBy(node: number): SettledFields['held'];
   /**
-   * Settles a visit, firing exactly these edges and the `always` ones, and returns what may start because of it.
+   * Settles a visit that fires exactly these edges and the `always` ones. Returns what may start as a result.
    * Call {@link settledFields} before. `skipped`: the node's `when` was false.
    */
   settle(node: number, fired: readonly GraphEdge[], options?: { readonly skipped?: boolean }): PlanStep;

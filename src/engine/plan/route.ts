@@ -10,7 +10,7 @@ export interface RouteRequest {
   /** Called only if a condition or a choice has to be evaluated. */
   readonly scope: () => ConditionScope;
   readonly status: 'completed' | 'failed';
-  /** The visit was beyond the node's `maxVisits`, and failed for it. */
+  /** Whether the visit failed because it was beyond the node's `maxVisits`. */
   readonly isOverBound?: boolean;
 }
 

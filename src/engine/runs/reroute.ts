@@ -4,7 +4,7 @@ import type { TreeWriter } from '../../state/tree-writer.ts';
 import { type FrameRun, rootFrameRun } from '../run/frame-run.ts';
 import { routeEdges } from '../plan/route.ts';
 
-/** Repeats decisions with the patched state, before anything is planned from it, and writes them to the next checkpoint. */
+/** Decides again with the patched state, before any plan is made from it, and writes the new decisions to the next checkpoint. */
 export function takeRoutesAgain(state: TreeWriter, graph: Graph): void {
   const { patched, frame } = state.root;
   if (patched === undefined) return;
@@ -34,7 +34,7 @@ function isOpenToChange(frameRun: FrameRun, node: GraphNode): boolean {
   return frameRun.plan.isUndecided(node.index, hasBegun);
 }
 
-/** The new decision; undefined if it read nothing that was patched, or is the same. */
+/** The new decision. Undefined if the decision read nothing that was patched, or stays the same. */
 function decideAgain(
   frameRun: FrameRun,
   node: GraphNode,

@@ -7,8 +7,8 @@ import type { PlanStep } from '../plan/plan-step.ts';
 import type { RunCore } from '../run/run-core.ts';
 
 /**
- * Does what a plan says: records rounds that opened, queues what may start, and cancels what is needed no more; in a child run that was
- * cancelled, all of it.
+ * Carries out a plan's step: records new rounds, queues what may start, and cancels what is no longer needed. In a cancelled child run,
+ * everything that would start is cancelled.
  */
 export function startPlanned(core: RunCore, frameRun: FrameRun, { start, loops, epoch, cancel }: PlanStep): void {
   const { frame } = frameRun;
@@ -22,12 +22,12 @@ export function startPlanned(core: RunCore, frameRun: FrameRun, { start, loops, 
     cancelActivation(core, frameRun, index);
 }
 
-/** Aborts an activation. It settles as cancelled, firing nothing, when its attempt has ended. */
+/** Aborts an activation. When its attempt has ended it settles as cancelled, without firing edges. */
 export function cancelActivation(core: RunCore, frameRun: FrameRun, index: number): void {
   const activation = frameRun.activations.get(index) ?? takeUnprepared(core, frameRun, index);
   if (activation === undefined || activation.isCancelled) return;
   activation.isCancelled = true;
-  // Effects that it has called but that have not started will not start.
+  // Effects that were called but have not started yet will not start.
   activation.isStopped = true;
   activation.abort(new CairnError('NODE_CANCELLED', { node: activation.node.id }));
   stopChildren(core, activation);
@@ -36,8 +36,8 @@ export function cancelActivation(core: RunCore, frameRun: FrameRun, index: numbe
 }
 
 /**
- * Takes an open activation out of the queue that was not prepared yet; it only gets its record. A rebuilt plan may list such activations
- * without their being in any queue.
+ * Takes an open activation that was not prepared yet out of the queue, so that it only gets its record. A rebuilt plan may list such
+ * activations although they are in no queue.
  */
 function takeUnprepared(core: RunCore, frameRun: FrameRun, index: number): Activation | undefined {
   const at = core.agenda.queue.findIndex((queued) => queued.frameRun === frameRun && queued.start.node === index);

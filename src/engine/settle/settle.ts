@@ -218,7 +218,7 @@ function finish(core: RunCore, activation: Activation, ending: Ending): void {
   core.loop.requestTurn();
 }
 
-/** Lets the plan say what may start because this activation settled. */
+/** Settles the activation in the plan, and starts what may start as a result. */
 export function advancePlan(
   core: RunCore,
   activation: Activation,

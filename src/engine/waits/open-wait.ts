@@ -140,16 +140,20 @@ export function timeoutOf(wait: WaitRecord): CairnError {
   return new CairnError('NODE_TIMED_OUT', { node: wait.node.join('/'), timeoutMs });
 }
 
-/** What ended a wait, and who did. */
+/** The result of a wait, and who gave it. */
 export interface Closing {
   readonly output?: unknown;
-  /** JSON text of the output, if known already. */
+  /** The output as JSON text, if it is known already. */
   readonly outputJson?: string;
   readonly error?: unknown;
   readonly by: string;
 }
 
-/** Closes a wait with what ended it. A function that was left at it runs again from its top and finds it recorded; one that still runs goes on. */
+/**
+ * Records the result of a wait and closes it. If the function stopped at the wait, it runs again from its top and finds the result. If it
+ * is
+ * still running, it goes on.
+ */
 export function closeWait(core: RunCore, waitId: string, closing: Closing): void {
   const wait = core.root.waits[waitId] as WaitRecord;
   if (wait.budget !== undefined) return closeBudgetWait(core, waitId, wait, closing);
@@ -182,7 +186,7 @@ export function closeWait(core: RunCore, waitId: string, closing: Closing): void
   wake(core, waitId, wait);
 }
 
-/** A budget is raised, or not: whatever met it looks again. */
+/** Closes the wait for a budget, which was raised or not. Everything that stopped at the budget checks it again. */
 function closeBudgetWait(core: RunCore, waitId: string, wait: WaitRecord, closing: Closing): void {
   core.draft.closeWait(waitId);
   takeBudgetAnswer(core.draft, wait, closing.output);
@@ -193,7 +197,7 @@ function closeBudgetWait(core: RunCore, waitId: string, wait: WaitRecord, closin
   core.ledger.change();
 }
 
-/** The next attempt is due: its checkpoint, or the next, says that nothing is waited for any more. */
+/** Ends the wait for the next attempt. This or a later checkpoint records that the wait is over. */
 function endDelay(core: RunCore, wait: WaitRecord, record: NodeRecord): void {
   const step = wait.step === undefined ? undefined : record.steps?.[wait.step];
   if (wait.step !== undefined && step !== undefined) {
@@ -221,7 +225,7 @@ function answerPart(
   };
 }
 
-/** A person's decision about an effect in doubt is kept until the effect is judged again. */
+/** Keeps a person's decision about an effect in doubt until the effect is judged again. */
 function recordDecision(core: RunCore, wait: WaitRecord, record: NodeRecord, closing: Closing): void {
   const { output: decision, outputJson = encodeValue(decision) } = closing;
   const path = recordPathOf(wait.node);
@@ -238,13 +242,13 @@ function wake(core: RunCore, waitId: string, { kind, step }: WaitRecord): void {
   const activation = core.agenda.waiters.get(waitId);
   core.agenda.waiters.delete(waitId);
   if (activation === undefined) return;
-  // One that waits for its next attempt finds then what was answered meanwhile.
+  // An activation that waits for its next attempt need not be woken: that attempt will find the answer.
   if (activation.phase === 'left' || (activation.phase === 'retrying' && kind === 'retry'))
     core.agenda.wakeUps.push(activation);
   else if (step !== undefined) goOnFromWait(core, activation, step);
 }
 
-/** When an activation or a child run is over, what it and its child runs still waited for is no longer open. */
+/** Closes the waits of an activation or child run that is over, and those of its child runs. */
 export function dropWaitsOf(core: RunCore, path: readonly string[]): void {
   const { waits } = core.root;
   for (const waitId in waits) {

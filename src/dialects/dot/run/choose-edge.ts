@@ -1,44 +1,44 @@
-/** Which way a pipeline goes from a stage: a pure decision from how the stage ended and the context. */
+/** Chooses the edge by which a pipeline leaves a stage. A pure decision from how the stage ended and the context. */
 import { holds, type Clause, type ConditionFacts } from '../model/condition.ts';
 import { normalLabel } from '../model/labels.ts';
 import { asText } from './context-keys.ts';
 import type { StageOutput } from './stage-outcome.ts';
 
-/** One way out of a stage. */
+/** One edge out of a stage, with what the choice needs to know of it. */
 export interface Way {
-  /** Names the edge of the graph. */
+  /** Name of the edge in the compiled graph. */
   readonly label: string;
   readonly to: string;
-  /** What the edge is labelled in the file. */
+  /** Label of the edge in the file. */
   readonly caption: string;
   readonly clauses: readonly Clause[];
   readonly weight: number;
-  /** Its target decides about failures itself: a diamond, or the fan-in of a parallel stage. */
+  /** Whether the target decides about failures itself: a diamond, or the fan-in of a parallel stage. */
   readonly takesFailures: boolean;
 }
 
-/** The label of the way that an edge of the file is. */
+/** The label in the compiled graph for an edge of the file. */
 export function wayLabel(index: number): string {
   return `edge ${index}`;
 }
 
-/** The edge of the file that a way is; undefined: it is the join of branches. */
+/** The index in the file of the edge with this label. Undefined for the join of branches, which is no edge of the file. */
 export function edgeIndexOf(label: string): number | undefined {
   const [, index] = /^edge (\d+)$/.exec(label) ?? [];
   return index === undefined ? undefined : Number(index);
 }
 
-/** All ways out of a stage, in the order of the file. */
+/** All edges out of a stage, in the order of the file. */
 export interface Ways {
   readonly edges: readonly Way[];
-  /** Whether a person chose: then conditions only say what was offered. */
+  /** Whether a person chose. Conditions then only decided which choices were offered. */
   readonly isChosen: boolean;
 }
 
-/** How a stage ended, as far as it says which way to go. */
+/** The parts of a stage's end that affect which edge is taken. */
 export type Ending = Pick<StageOutput, 'outcome' | 'preferred_label' | 'suggested_next_ids'>;
 
-/** The way to take; undefined: none fits. @param value - reads the context as it is after the stage */
+/** The edge to take. Undefined means that none fits. @param value - reads the context as it is after the stage */
 export function chooseEdge(ways: Ways, ending: Ending, value: (key: string) => unknown): Way | undefined {
   const facts: ConditionFacts = {
     outcome: ending.outcome,
@@ -53,8 +53,9 @@ export function chooseEdge(ways: Ways, ending: Ending, value: (key: string) => u
 }
 
 /**
- * A failure takes an edge without a condition only if that is meant for it: the stage asked for it, the edge is the else of conditions on
- * the outcome, or the stage that it leads to decides about failures.
+ * The edge for a failed stage. An edge without a condition is taken only if it is meant for failures: the stage asked for it, it is the
+ * else
+ * of conditions on the outcome, or its target decides about failures.
  */
 function forFailure({ edges }: Ways, open: readonly Way[], ending: Ending): Way | undefined {
   const asked = bestOf(open, ending, true);
@@ -63,7 +64,7 @@ function forFailure({ edges }: Ways, open: readonly Way[], ending: Ending): Way 
   return bestOf(isElse ? open : open.filter(({ takesFailures }) => takesFailures), ending, false);
 }
 
-/** By preferred label, suggested stages, weight, name of the target byte by byte, order in the file. */
+/** The best edge: by preferred label, suggested stages, weight, bytes of the target's name, and order in the file. */
 function bestOf(ways: readonly Way[], ending: Ending, mustBeAsked: boolean): Way | undefined {
   const { preferred_label: label, suggested_next_ids: ids = [] } = ending;
   if (label !== undefined && label !== '') {

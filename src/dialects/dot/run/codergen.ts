@@ -1,4 +1,6 @@
-/** A stage for a language model: the prompt, what the run says so far, and what the answer reports of itself. */
+/**
+ * A stage for a language model: builds its prompt from the run so far and the stage's own, and reads the report at the end of the answer.
+ */
 import { textOf, type ModelMessage } from '../../../graph/contracts/model-contract.ts';
 import type { Stage } from '../model/pipeline.ts';
 import { expand } from './context-keys.ts';
@@ -8,7 +10,7 @@ import { summaryOf } from './summary.ts';
 import type { Asking, StageContext, StageHandler } from './stage-parts.ts';
 import { readReport, reportIn, stageStatuses, type StageOutcome } from './stage-outcome.ts';
 
-/** Of an answer, kept in the context; the whole of it is in the stage's output. */
+/** Characters of an answer that are kept in the context. The whole answer is in the stage's output. */
 const shownMax = 200;
 
 export const codergenHandler: StageHandler = {
@@ -25,7 +27,7 @@ export const codergenHandler: StageHandler = {
   },
 };
 
-/** `provider:name`, or a name that the configuration maps. */
+/** `provider:name`, or a name that the configuration maps to a model. */
 export function modelNameOf({ attributes }: Stage): string {
   const model = attributes.text('llm_model');
   const provider = attributes.text('llm_provider');
@@ -52,7 +54,7 @@ export async function askModel(
   return textOf(response.content);
 }
 
-/** The whole prompt: what the run says so far, as much of it as the fidelity says, what the stage is for, and what it must report. */
+/** The whole prompt: the run so far (as much as the fidelity says), the stage's own prompt, and the instructions for the report. */
 export async function askingOf(stage: StageContext): Promise<Asking> {
   const { ctx, parts, attributes } = stage;
   const edge = ctx.state.scratch['internal.edge'];
@@ -68,7 +70,7 @@ export async function askingOf(stage: StageContext): Promise<Asking> {
   };
 }
 
-/** Whether what follows hangs on what the stage says of itself. */
+/** Whether the run's way depends on what the stage reports, so that the prompt must ask for a report. */
 function mustReport({ parts, attributes }: StageContext): boolean {
   return (
     attributes.flag('goal_gate') ||
@@ -95,11 +97,11 @@ function reportRequest({ parts, attributes }: StageContext): string {
   return lines.join('\n');
 }
 
-/** How a stage ended by the report at the end of its answer. */
+/** How the stage ended, by the report at the end of the model's answer. */
 export function outcomeOf({ attributes }: StageContext, answer: string): StageOutcome {
   const given = reportIn(answer);
   if (given === undefined) {
-    // An answer that says nothing of how it went passes no gate.
+    // An answer without a report does not pass a goal gate.
     if (!attributes.flag('goal_gate')) return { status: 'success' };
     return { status: 'fail', failureReason: 'the goal gate gave no verdict: no outcome ends its answer' };
   }
@@ -107,7 +109,7 @@ export function outcomeOf({ attributes }: StageContext, answer: string): StageOu
   return 'fault' in report ? { status: 'fail', failureReason: `its report cannot be taken: ${report.fault}` } : report;
 }
 
-/** What the context keeps of an answer. */
+/** The beginning of an answer, which the context keeps. */
 export function shownHead(answer: string): string {
   return answer.slice(0, shownMax);
 }

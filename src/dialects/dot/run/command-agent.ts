@@ -1,4 +1,7 @@
-/** A stage for a coding agent that is a program of its own: the prompt is its input, and it reports by its status file or its last words. */
+/**
+ * A stage for a coding agent that is a separate program. It reads the prompt from its input, and reports by its status file or its last
+ * words.
+ */
 import type { NodeType } from '../../../graph/contracts/node-type.ts';
 import { textOf, type ModelMessage } from '../../../graph/contracts/model-contract.ts';
 import { askingOf, modelNameOf, outcomeOf, shownHead } from './codergen.ts';
@@ -6,7 +9,7 @@ import { exitFailure, reportedOutcome, runStageCommand } from './command.ts';
 import type { Asking, StageContext, StageHandler } from './stage-parts.ts';
 import type { StageOutcome } from './stage-outcome.ts';
 
-/** @param shell - what runs commands: the block type `Shell` */
+/** @param shell - the block type `Shell`, which runs commands */
 export function commandAgentHandler(shell: NodeType): StageHandler {
   return {
     effect: 'external',
@@ -30,12 +33,12 @@ async function runAgent(stage: StageContext, shell: NodeType): Promise<StageOutc
   const outcome = written ?? outcomeOf(stage, stdout);
   const contextUpdates = { ...outcome.contextUpdates, last_response: shownHead(stdout) };
   const result: StageOutcome = { ...outcome, contextUpdates, response: stdout };
-  // What it says of itself where it did not come to its end is no reason.
+  // A failed program's last words are not used as the reason of the failure; its status file is.
   if (exitCode !== 0) throw exitFailure(end, written === undefined ? { contextUpdates, response: stdout } : result);
   return result;
 }
 
-/** An earlier turn, for a program that keeps no conversation. */
+/** An earlier turn of the conversation as text, for a program that keeps none itself. */
 function spoken(message: ModelMessage): string {
   return message.role === 'tool' ? '' : `[${message.role}]\n${textOf(message.content)}`;
 }

@@ -1,4 +1,4 @@
-/** A command of a stage, run to its end: values reach it by its environment and its input, and it reports by its status file. */
+/** Runs the command of a stage. Values reach it by its environment and its input, and it reports by its status file. */
 import type { NodeType } from '../../../graph/contracts/node-type.ts';
 import { NodeFailure, type StepContext } from '../../../graph/contracts/node-contract.ts';
 import { StepItemContext } from '../../block-context.ts';
@@ -7,15 +7,15 @@ import type { StageOutcome } from './stage-outcome.ts';
 import type { StageContext } from './stage-parts.ts';
 import { openStatusFile, type Reported } from './status-file.ts';
 
-/** What is run, and what it is given. */
+/** The command and its inputs. */
 export interface StageCommand {
   readonly script: string;
-  /** Its standard input; also in the file that `CAIRN_PROMPT_FILE` names. */
+  /** The standard input. Also written to the file that `CAIRN_PROMPT_FILE` names. */
   readonly prompt?: string;
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** How it ended. */
+/** How the command ended. */
 export interface CommandEnd {
   readonly exitCode: number;
   readonly stdout: string;
@@ -23,10 +23,10 @@ export interface CommandEnd {
   readonly reported: Reported;
 }
 
-/** Of a failed command's stderr, in the reason of the failure. */
+/** Characters of a failed command's stderr that the reason of the failure shows. */
 const reasonMax = 500;
 
-/** @param shell - what runs commands: the block type `Shell` */
+/** @param shell - the block type `Shell`, which runs commands */
 export async function runStageCommand(
   stage: StageContext,
   shell: NodeType,
@@ -59,7 +59,7 @@ export async function runStageCommand(
   }
 }
 
-/** The failure of a command that exited with another code than 0; what it reported goes with it. */
+/** The failure for a command whose exit code is not 0. It carries what the command reported. */
 export function exitFailure({ exitCode, stderr }: CommandEnd, result: Partial<StageOutcome>): NodeFailure {
   const said = stderr.trim().slice(-reasonMax);
   const failureReason = result.failureReason ?? `the command exited with ${exitCode}${said === '' ? '' : `: ${said}`}`;
@@ -67,7 +67,7 @@ export function exitFailure({ exitCode, stderr }: CommandEnd, result: Partial<St
   return new NodeFailure(failureReason, { code: 'EXIT_CODE', applied: 'ended', data: { result: outcome } });
 }
 
-/** How a stage ended by what its command reported; undefined: it reported nothing, and need not. */
+/** How the stage ended, by the command's report. Undefined if there is none, and none is required. */
 export function reportedOutcome({ attributes }: StageContext, reported: Reported): StageOutcome | undefined {
   if (reported !== undefined && !('fault' in reported)) return reported;
   const isAsked = attributes.text('status_file') !== '' && !attributes.flag('auto_status');

@@ -1,46 +1,46 @@
-/** Threads: stages under `full` go on in one conversation, whose turns are kept in the run's state as they were said. */
+/** Threads: stages with the fidelity `full` continue one conversation. Its turns are kept in the run's state, word for word. */
 import type { ModelMessage } from '../../../graph/contracts/model-contract.ts';
 import type { StateView } from '../../../graph/contracts/node-contract.ts';
 
-/** What one stage asked in a thread, and what was answered. */
+/** One prompt of a stage in a thread, and the answer. */
 export interface Turn {
   readonly thread: string;
   readonly stage: string;
-  /** As it was sent. */
+  /** The prompt as it was sent. */
   readonly prompt: string;
   readonly answer: string;
-  /** Stages that had ended in the run before it. */
+  /** Number of stages of the run that had ended before this turn. */
   readonly after: number;
 }
 
-/** In the input of a branch: the turns that were there where the branch began. */
+/** Key in the input of a branch: the turns up to the point where the branch began. */
 export const inheritedTurnsKey = '~conversation';
 
-/** Characters of what is sent of a conversation; of a longer one the oldest turns are left out. */
+/** Most characters of a conversation that are sent. The oldest turns of a longer one are left out. */
 const charactersMax = 400_000;
 
-/** All turns of a run, oldest first; those from outside a branch before its own. */
+/** All turns of a run, oldest first. Those that a branch inherited come before its own. */
 export function turnsOf({ diagnostics, input }: StateView): readonly Turn[] {
   const inherited = (input as Readonly<Record<string, unknown>> | undefined)?.[inheritedTurnsKey] ?? [];
   const own = diagnostics['conversation'] ?? [];
   return [...(inherited as readonly Turn[]), ...(own as readonly Turn[])];
 }
 
-/** What a branch inherits: of the stages that ended before it began, the branch has no count. */
+/** The turns that a branch inherits. Their `after` is -1, since the branch does not count the stages that ended before it began. */
 export function inheritedTurns(state: StateView): Readonly<Record<string, unknown>> {
   const turns = turnsOf(state);
   return turns.length === 0 ? {} : { [inheritedTurnsKey]: turns.map((turn) => ({ ...turn, after: -1 })) };
 }
 
-/** A thread so far, as far as it is sent. */
+/** The part of a thread that is sent with the next prompt. */
 export interface Thread {
   readonly name: string;
   readonly messages: readonly ModelMessage[];
-  /** Its newest turn. */
+  /** The newest turn of the thread. */
   readonly last: Turn | undefined;
 }
 
-/** @param named - the thread that the file names; undefined: the one in which the newest turn was, else one of the stage's own */
+/** @param named - thread that the file names. Undefined means that of the newest turn, or a new one named after the stage. */
 export function openThread(state: StateView, named: string | undefined, stage: string): Thread {
   const turns = turnsOf(state);
   const name = named ?? turns.at(-1)?.thread ?? stage;

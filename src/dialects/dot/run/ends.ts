@@ -1,4 +1,4 @@
-/** Stages that do no work of their own: start, diamonds, and the exit, which holds the goal gates against how they ended. */
+/** Stages that do no work of their own: the start, diamonds, and the exit, which checks that the goal gates were satisfied. */
 import {
   NodeFailure,
   outcome,
@@ -17,7 +17,7 @@ export function startHandler(pipeline: Pipeline): StageHandler {
   return { run: ({ ctx }) => ({ status: 'success', contextUpdates: beginningOf(pipeline, ctx.input) }) };
 }
 
-/** The context with which a run begins, from its input. */
+/** The context at the beginning of a run, from its input. */
 export function beginningOf({ attributes, params }: Pipeline, input: unknown): Readonly<Record<string, unknown>> {
   const given = (input ?? {}) as Readonly<Record<string, unknown>>;
   const own = attributes.entries().map(([name, value]) => [`graph.${name}`, value] as const);
@@ -26,7 +26,7 @@ export function beginningOf({ attributes, params }: Pipeline, input: unknown): R
   return Object.fromEntries([...own, ...values, ['graph.goal', goal]]);
 }
 
-/** A diamond passes on the outcome that it was given, so that its edges can ask for it. */
+/** A diamond passes on the outcome of the stage before it, so that the diamond's edges can test it. */
 export const conditionalHandler: StageHandler = {
   run: ({ value }): StageOutcome => {
     const label = asText(value('preferred_label'));
@@ -39,20 +39,20 @@ export const conditionalHandler: StageHandler = {
   },
 };
 
-/** How a run ended, as its result says it. */
+/** The result of a run. */
 export interface PipelineResult {
-  /** `partial_success`: it came to the exit, but something failed on the way, or a goal gate was never visited. */
+  /** `partial_success`: the run reached the exit, but something failed on the way, or a goal gate was never visited. */
   readonly status: 'success' | 'partial_success';
-  /** Every goal gate, and how it ended; `not visited`: the way led around it. */
+  /** How each goal gate ended. `not visited` means that the run took a way around it. */
   readonly gates: Readonly<Record<string, StageStatus | 'not visited'>>;
-  /** Stages that failed and what was done about it, in order. */
+  /** The stages that failed, in order, and where the run went on from each. */
   readonly failures: readonly unknown[];
   readonly last_response?: unknown;
-  /** How often the pipeline was restarted by an edge, if it was. */
+  /** How often an edge restarted the pipeline, if one did. */
   readonly restarts?: number;
 }
 
-/** What the exit gives: the result, or the stage that an unsatisfied gate leads back to. */
+/** The output of the exit: the result, or the stage to which an unsatisfied gate sends the run back. */
 interface ExitOutput {
   readonly outcome: StageStatus;
   readonly jump?: string;
@@ -63,7 +63,7 @@ export interface ExitParts {
   readonly id: string;
   readonly pipeline: Pipeline;
   readonly gates: readonly Stage[];
-  /** Parallel stages, whose outputs tell of the gates in their branches. */
+  /** Parallel stages. Their outputs say how the gates in their branches ended. */
   readonly parallels: readonly string[];
   readonly jumpsMax: number;
   readonly watch: ((ending: StageEnding) => void) | undefined;
@@ -115,7 +115,7 @@ export function exitImplementation(parts: ExitParts): NodeImplementation {
   };
 }
 
-/** The last outcome of each gate, in the run itself and in branches; one that was never visited is absent. */
+/** The last outcome of each gate, in the run itself and in branches. Gates that were never visited are absent. */
 function gateStatuses(state: StateView, { gates, parallels }: ExitParts): Readonly<Record<string, StageStatus>> {
   const found: Record<string, StageStatus> = {};
   for (const parallel of parallels) Object.assign(found, (state.outputs[parallel] as StageOutput | undefined)?.gates);

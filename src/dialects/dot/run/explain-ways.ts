@@ -1,4 +1,4 @@
-/** Why a pipeline went from a stage where it did: every way out of the stage, with its condition computed again. */
+/** Explains why a pipeline took the edge it took from a stage: evaluates the condition of every edge again. */
 import type { ConditionScope, ExplainedWay } from '../../../graph/graph.ts';
 import { holds, type Clause, type ConditionFacts } from '../model/condition.ts';
 import { normalLabel } from '../model/labels.ts';
@@ -10,14 +10,14 @@ import type { StageOutput } from './stage-outcome.ts';
 /** The label of the exit's edge to the end. */
 const endLabel = 'end';
 
-/** What the text of a stage's choice says: its ways, the stages it may jump to, and how often. */
+/** The content of a choice's text: the stage's edges, the stages to which it may jump, and how often. */
 interface StoredChoice {
   readonly ways: Ways;
   readonly jumps: readonly string[];
   readonly jumpsMax: number;
 }
 
-/** @param text - of the choice that the edges of a stage share. Undefined: it is no choice of a pipeline */
+/** @param text - text of the choice that a stage's edges share. The result is undefined if it is no choice of a pipeline. */
 export function explainWays(
   text: string,
   { outcome: { output }, state }: ConditionScope,
@@ -59,7 +59,7 @@ export function explainWays(
   return [...told, ...jumped];
 }
 
-/** The exit holds the goal gates against how they ended. */
+/** Explains where the exit leads, which depends on how the goal gates ended. */
 function explainExit(output: unknown): readonly ExplainedWay[] {
   const { jump } = (output ?? {}) as Pick<StageOutput, 'jump'>;
   if (jump === undefined) return [{ label: endLabel, because: 'every goal gate that was visited succeeded' }];

@@ -1,4 +1,4 @@
-/** A stage that brings branches together: the best of their results, found by rank, or by a model that is asked. */
+/** A stage that joins branches: it picks the best of their results by rank, or asks a model to pick. */
 import { expand } from './context-keys.ts';
 import { askModel, codergenHandler } from './codergen.ts';
 import type { BranchResult } from './parallel.ts';
@@ -49,7 +49,7 @@ function scoreOf({ context }: BranchResult): number {
   return Number(context['score'] ?? 0) || 0;
 }
 
-/** The best is the candidate that the answer names last; an answer that names none leaves it to the ranks. */
+/** Asks the model. The best is the candidate that the answer names last. If it names none, the ranks decide. */
 async function askForBest(
   stage: StageContext,
   results: readonly BranchResult[],

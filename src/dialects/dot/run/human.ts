@@ -1,4 +1,4 @@
-/** A stage that asks a person which way to go: each edge is a choice, by its label, its key, or the stage that it leads to. */
+/** A stage that asks a person which edge to take. An edge can be chosen by its label, its key, or the stage it leads to. */
 import type { NodeContext } from '../../../graph/contracts/node-contract.ts';
 import { acceleratorOf, normalLabel, sayingOf } from '../model/labels.ts';
 import { holds } from '../model/condition.ts';
@@ -8,7 +8,7 @@ import type { StageContext, StageHandler } from './stage-parts.ts';
 import type { StageOutcome } from './stage-outcome.ts';
 
 interface Choice {
-  /** As the file says it, marks included. */
+  /** The label as it stands in the file, with its mark. */
   readonly label: string;
   readonly key: string;
   readonly to: string;
@@ -56,7 +56,7 @@ interface Asked {
   readonly timeoutMs: number | undefined;
 }
 
-/** Undefined: nobody answered in time. */
+/** Asks for an answer. Undefined means that nobody answered in time. */
 async function ask(
   ctx: NodeContext,
   prompt: string,
@@ -83,7 +83,7 @@ async function ask(
   }
 }
 
-/** All that means a choice: what it says, its label, its key, its target. What stands for two of them stands for the first. */
+/** Every text that selects a choice: its wording, its label, its key or its target. A text that fits two choices selects the first. */
 function formsOf(choices: readonly Choice[]): ReadonlyMap<string, Choice> {
   const forms = new Map<string, Choice>();
   const of: readonly ((choice: Choice) => readonly string[])[] = [

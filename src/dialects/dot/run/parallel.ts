@@ -1,4 +1,4 @@
-/** A stage that runs branches side by side, each with a context of its own, and says how they ended. */
+/** A stage that runs branches in parallel, each with its own context, and reports how they ended. */
 import type { Graph } from '../../../graph/graph.ts';
 import type { ChildHandle, ChildResult, NodeContext, StateView } from '../../../graph/contracts/node-contract.ts';
 import { runParts } from '../../../graph/run-parts.ts';
@@ -8,13 +8,13 @@ import { inheritedTurns } from './conversation.ts';
 import type { StageContext, StageHandler } from './stage-parts.ts';
 import { isSuccess, type StageFailure, type StageOutcome, type StageStatus } from './stage-outcome.ts';
 
-/** What is known of a branch afterwards, in `parallel.results`. */
+/** The result of a branch, kept in `parallel.results`. */
 export interface BranchResult {
-  /** The stage that it begins at. */
+  /** The first stage of the branch. */
   readonly id: string;
   readonly outcome: StageStatus;
   readonly failure_reason?: string;
-  /** What its stages wrote into their context. */
+  /** The context values that the branch's stages wrote. */
   readonly context: Readonly<Record<string, unknown>>;
   readonly gates: Readonly<Record<string, StageStatus>>;
   readonly failures: readonly StageFailure[];
@@ -22,7 +22,7 @@ export interface BranchResult {
 
 const atOnceDefault = 4;
 
-/** @param graph - of all branches, each entered at its first stage */
+/** @param graph - graph of all branches, each of which enters it at its own first stage */
 export function parallelHandler(graph: Graph, { entries, join }: Branches, gates: readonly string[]): StageHandler {
   return { run: (stage) => runBranches(stage, { graph, entries, join, gates }) };
 }
@@ -55,7 +55,7 @@ async function runBranches(stage: StageContext, work: Work): Promise<StageOutcom
     if (isDecided()) return false;
     const result = entry === work.join ? passed(entry) : await runBranch(part, work, entry, input, begun);
     begun.delete(entry);
-    // What ends once others have decided counts for nothing, whether it was cancelled or came to its end meanwhile.
+    // A branch that ends after the others have decided does not count, whether it was cancelled or completed.
     if (isDecided()) return false;
     counted.set(entry, result);
     if (!isDecided()) return true;
@@ -66,7 +66,7 @@ async function runBranches(stage: StageContext, work: Work): Promise<StageOutcom
   return judge(results, { needed, count: work.entries.length, policy: attributes.text('error_policy') });
 }
 
-/** How many must succeed; undefined: all are waited for. */
+/** How many branches must succeed. Undefined means that all are waited for. */
 function neededOf(policy: string, count: number): number | undefined {
   if (policy === 'first_success') return 1;
   if (policy === 'quorum') return Math.floor(count / 2) + 1;
@@ -117,7 +117,7 @@ function resultOf(id: string, { status, state, error }: ChildResult, gates: read
   };
 }
 
-/** The reason that a stage gave, below what the engine says of it. */
+/** The innermost cause of an error, which is the stage's own reason rather than the engine's wrapping. */
 export function rootMessage(error: Error | undefined): string {
   let last = error;
   for (let depth = 0; depth < 10 && last?.cause instanceof Error; depth += 1) last = last.cause;
@@ -134,7 +134,7 @@ function gatesIn(state: StateView, gates: readonly string[]): Readonly<Record<st
   );
 }
 
-/** What later stages see of a branch. */
+/** The part of a branch's result that later stages see. */
 function shownResult({ id, outcome, failure_reason: reason, context }: BranchResult): Partial<BranchResult> {
   return { id, outcome, ...(reason !== undefined && { failure_reason: reason }), context };
 }

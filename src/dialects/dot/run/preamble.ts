@@ -1,15 +1,15 @@
-/** What the prompt of a stage is told of the run so far: by fidelity, more or less of it. */
+/** Describes the run so far for the prompt of a stage, in the detail that its fidelity asks for. */
 import type { StateView } from '../../../graph/contracts/node-contract.ts';
 import { asText, contextOf, contextValue } from './context-keys.ts';
 import type { Turn } from './conversation.ts';
 import type { StageOutput } from './stage-outcome.ts';
 
 interface Amount {
-  /** Characters of the whole; four of them count as a token. */
+  /** Characters of the whole description. Four characters count as one token. */
   readonly total: number;
-  /** Stages of the history that are told, the newest. */
+  /** How many stages of the history are described, from the newest back. */
   readonly stages: number;
-  /** Characters of one context value, and of the newest answer. */
+  /** Characters of one context value. `answer` is the limit of the newest answer. */
   readonly value: number;
   readonly answer: number;
 }
@@ -21,14 +21,14 @@ const amounts: Readonly<Record<string, Amount>> = {
   compact,
   'summary:medium': { total: 6_000, stages: 20, value: 500, answer: 3_000 },
   'summary:high': { total: 12_000, stages: 100, value: 1_000, answer: 8_000 },
-  /** For a model that sums it up. */
+  /** For a model that writes a summary. */
   whole: { total: 200_000, stages: 1_000, value: 20_000, answer: 50_000 },
 };
 
-/** Values that say nothing beside what else is told. */
+/** Context values that repeat what the description says anyway. */
 const untold = /^(?:graph\.|internal\.|current_node$|last_response$|last_stage$|outcome$|preferred_label$)/;
 
-/** `` where there is nothing to tell. A conversation that begins is told as much as `summary:high`. */
+/** The description, `` if there is nothing to say. A conversation that begins gets that of `summary:high`. */
 export function preambleOf(state: StateView, fidelity: string): string {
   const amount = amounts[fidelity === 'full' ? 'summary:high' : fidelity] ?? compact;
   return joined(amount, [
@@ -39,10 +39,10 @@ export function preambleOf(state: StateView, fidelity: string): string {
   ]);
 }
 
-/** What a thread that goes on is told: what other stages did since its last turn. */
+/** What other stages did since the thread's last turn. Sent when the thread goes on. */
 export function newsOf(state: StateView, { stage, after }: Turn): string {
   const amount = amounts['summary:high'] ?? compact;
-  // The stage of that turn itself stands first behind it.
+  // The first one in the history behind the turn is the stage of the turn itself.
   const since = historyOf(state).slice(after + 1);
   if (since.length === 0) return '';
   return joined(amount, [
@@ -60,13 +60,13 @@ function answerSection(state: StateView, length: number): string {
   return section(`Answer of ${asText(contextValue(state, 'last_stage'))}`, answerOf(state, length));
 }
 
-/** A stage that ended, and how. */
+/** A stage that ended, and its outcome. */
 interface Ended {
   readonly stage: string;
   readonly outcome: string;
 }
 
-/** Stages in the order in which they ended. */
+/** Stages, in the order in which they ended. */
 export function historyOf({ diagnostics }: StateView): readonly Ended[] {
   return (diagnostics['history'] ?? []) as readonly Ended[];
 }

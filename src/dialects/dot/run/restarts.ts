@@ -1,4 +1,4 @@
-/** A pipeline with edges that restart it: each time is a child run of its own, with a fresh context and fresh counters. */
+/** A pipeline with edges that restart it. Each restart is a new child run, with a fresh context and fresh counters. */
 import type { Graph } from '../../../graph/graph.ts';
 import {
   NodeFailure,
@@ -10,25 +10,25 @@ import { inheritedKey } from './context-keys.ts';
 import type { PipelineResult } from './ends.ts';
 import { rootMessage } from './parallel.ts';
 
-/** The node of a body that says that it restarts at a stage. */
+/** Id of the node that ends a body's run in order to restart the pipeline at a stage. */
 export function restartId(target: string): string {
   return `restart ${target}`;
 }
 
-/** What stands in the input of each run of the body beside what the run was given. */
+/** Computes the context that is added to the input of each run of the body. */
 type Beginning = (input: unknown) => Readonly<Record<string, unknown>>;
 
 export interface RestartParts {
   readonly body: Graph;
-  /** Stages at which it may be restarted. */
+  /** Stages at which the pipeline may be restarted. */
   readonly targets: readonly string[];
   /** How often it may be restarted at each of them. */
   readonly restartsMax: number;
-  /** The context with which each run begins. */
+  /** Computes the context with which each run of the body begins. */
   readonly beginning: Beginning;
 }
 
-/** Runs the body until a run of it comes to the exit; gives what that gives. */
+/** Runs the body again until it reaches the exit, and returns the output of that run. */
 export function restartsImplementation(parts: RestartParts): NodeImplementation {
   return { run: (ctx) => runBodies(ctx, parts), codeText: 'restarts' };
 }
@@ -62,7 +62,7 @@ async function runBodies(ctx: NodeContext, { body, targets, restartsMax, beginni
   }
 }
 
-/** What failed before a restart was on the way, too. */
+/** Adds the number of restarts, and the failures of the runs before them, to the result. */
 function withRestarts({ outputs }: StateView, restarts: number, failures: readonly unknown[]): unknown {
   const result = outputs['outputs'] as PipelineResult;
   if (restarts === 0) return result;

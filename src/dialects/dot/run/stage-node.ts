@@ -1,4 +1,4 @@
-/** The node of a stage: runs its handler under the stage's retry policy, writes the context, and says which way to go. */
+/** The node of a stage: runs its handler under the stage's retry policy, writes the context, and chooses the edge. */
 import { CairnError } from '../../../errors.ts';
 import {
   NodeFailure,
@@ -21,12 +21,12 @@ import {
   type StageOutput,
 } from './stage-outcome.ts';
 
-/** The outcome of a failed step, in the data of its failure. */
+/** Key in the data of a failed step, under which the stage's outcome is kept. */
 const resultKey = 'result';
 const verdictCode = 'STAGE_FAILED';
 const retryCode = 'STAGE_RETRY';
 
-/** Failures that another attempt would only meet again. */
+/** Error codes that are not tried again, because another attempt would fail in the same way. */
 const final: ReadonlySet<string> = new Set([
   verdictCode,
   'MODEL_REFUSED',
@@ -36,7 +36,7 @@ const final: ReadonlySet<string> = new Set([
 ]);
 
 export interface StageNodeOptions {
-  /** Whether what it writes into the context may have the engine's names. */
+  /** Whether the handler is the language's own, and so may write context values that are reserved for the engine. */
   readonly isBuiltIn: boolean;
 }
 
@@ -92,7 +92,7 @@ async function perform(ctx: NodeContext, handler: StageHandler, parts: StagePart
   return { ...result, ...(turn !== undefined && { turn }) };
 }
 
-/** What the stage added to its thread; nothing, where nobody answered. */
+/** The turn that the stage adds to its thread. Undefined if it has no thread, or got no answer. */
 function turnOf(
   { state }: NodeContext,
   stage: string,
@@ -104,7 +104,7 @@ function turnOf(
   return { thread, stage, prompt, answer: response, after: historyOf(state).length };
 }
 
-/** A failure with an outcome of the stage's own; whatever it did has come to its end. */
+/** The failure for an outcome that the stage itself reported. Its effects have come to an end. */
 export function failed(result: StageOutcome, code: string): NodeFailure {
   return new NodeFailure(result.failureReason ?? `the stage said ${result.status}`, {
     code,
@@ -113,7 +113,7 @@ export function failed(result: StageOutcome, code: string): NodeFailure {
   });
 }
 
-/** Whatever a handler throws is an outcome of its stage, unless the run itself ends. */
+/** Turns whatever a handler throws into an outcome of its stage, unless the run itself ends. */
 async function guarded(
   ctx: NodeContext,
   run: () => Promise<StageOutcome> | StageOutcome,
@@ -142,16 +142,16 @@ function refuseReserved(result: StageEnd): StageEnd {
   return { status: 'fail', failureReason: `it may not write ${taken} into the context: that belongs to the engine` };
 }
 
-/** What a settled stage leaves behind. A failure that nothing takes fails its node, and so the run, with the stage's reason. */
+/** Writes what a stage leaves behind. A failure that no edge or jump takes fails the node, and so the run, with the stage's reason. */
 function settle(ctx: NodeContext, parts: StageParts, result: StageEnd): unknown {
   const { stage } = parts;
   const scratch: Record<string, unknown> = { ...result.contextUpdates, current_node: stage.id };
   const isPassing = stage.type === 'conditional';
-  // A stage that was skipped says nothing of its own.
+  // A skipped stage has no outcome to record.
   if (!isPassing && result.status !== 'skipped') {
     scratch['outcome'] = result.status;
     scratch['last_stage'] = stage.id;
-    // A label that an earlier stage preferred says nothing of this one.
+    // Clear the label that an earlier stage preferred: it does not apply to this one.
     if (result.preferredLabel !== undefined || contextValue(ctx.state, 'preferred_label') !== undefined)
       scratch['preferred_label'] = result.preferredLabel ?? '';
     scratch['internal.failure_reason'] = result.status === 'fail' ? (result.failureReason ?? '') : '';
@@ -204,7 +204,7 @@ export function endingOf(result: StageOutcome): StageOutput {
   };
 }
 
-/** The label of the graph's edge for a jump. */
+/** The label of the compiled graph's edge for a jump. */
 export function jumpLabel(target: string): string {
   return `jump ${target}`;
 }
@@ -217,12 +217,12 @@ export function jumpsMade(state: StateView, stage: string, target: string): numb
   return Number(contextValue(state, jumpKey(stage, target)) ?? 0);
 }
 
-/** The first of its retry targets to which it may jump once more. */
+/** The first retry target to which the stage has jumps left. */
 function nextJump(state: StateView, { stage, jumps, jumpsMax }: StageParts): string | undefined {
   return jumps.find((target) => jumpsMade(state, stage.id, target) < jumpsMax);
 }
 
-/** Where a stage leads, from its output and the state after it: the graph's edges of one stage share this decision. */
+/** The edge to take from a stage, by its output and the state after it. All its edges in the compiled graph share this decision. */
 export function routeOf(parts: StageParts, output: unknown, state: StateView): string {
   const ending = output as StageOutput;
   if (ending.jump !== undefined) return jumpLabel(ending.jump);

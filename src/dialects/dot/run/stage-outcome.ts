@@ -1,43 +1,43 @@
-/** How a stage ended: what handlers return, what is recorded of it, and what a stage may say of itself. */
+/** The outcome of a stage: what handlers return, what is recorded, and what a stage may report of itself. */
 import { isReserved } from './context-keys.ts';
 import type { Turn } from './conversation.ts';
 
 export const stageStatuses = ['success', 'partial_success', 'retry', 'fail', 'skipped'] as const;
 export type StageStatus = (typeof stageStatuses)[number];
 
-/** What a handler returns. */
+/** The result of a handler. */
 export interface StageOutcome {
   readonly status: StageStatus;
-  /** Label of the edge that is to be taken. */
+  /** Label of the edge to take. */
   readonly preferredLabel?: string;
-  /** Stages to go to, the one it would like best first. */
+  /** Ids of stages to go to, the preferred one first. */
   readonly suggestedNextIds?: readonly string[];
-  /** Values for the context. */
+  /** Values to write into the context. */
   readonly contextUpdates?: Readonly<Record<string, unknown>>;
   readonly notes?: string;
-  /** Of `fail` and `retry`. */
+  /** Reason for `fail` or `retry`. */
   readonly failureReason?: string;
   /** The whole answer of a model. */
   readonly response?: string;
-  /** Of a parallel stage: how the goal gates in its branches ended. */
+  /** For a parallel stage: how the goal gates in its branches ended. */
   readonly gates?: Readonly<Record<string, StageStatus>>;
-  /** Of a parallel stage: what failed in its branches. */
+  /** For a parallel stage: the failures in its branches. */
   readonly failures?: readonly StageFailure[];
 }
 
-/** How a stage ended, with what its node knows of it. */
+/** The outcome of a stage, with what only its node knows. */
 export interface StageEnd extends StageOutcome {
   readonly turn?: Turn;
 }
 
-/** A stage that failed, and where the run went on from there; null: nowhere. */
+/** A stage that failed, and the stage at which the run went on. Null means that it did not. */
 export interface StageFailure {
   readonly stage: string;
   readonly reason: string;
   readonly led_to: string | null;
 }
 
-/** What is recorded of a stage as its node's output: its outcome without the updates, which the context holds. */
+/** The output recorded for a stage's node: its outcome without the context updates, which the context holds. */
 export interface StageOutput {
   readonly outcome: StageStatus;
   readonly preferred_label?: string;
@@ -45,12 +45,12 @@ export interface StageOutput {
   readonly notes?: string;
   readonly failure_reason?: string;
   readonly response?: string;
-  /** The retry target that it jumps to, since no edge takes its failure. */
+  /** The retry target to which the run jumps, because no edge takes the failure. */
   readonly jump?: string;
   readonly gates?: Readonly<Record<string, StageStatus>>;
 }
 
-/** What a handler returned, if it is an outcome; else a failure that says what it is. */
+/** Returns what a handler returned if it is an outcome. Otherwise returns a failure that says what is wrong with it. */
 export function checkedOutcome(returned: unknown): StageOutcome {
   const given = returned as StageOutcome | null;
   if (typeof given !== 'object' || given === null)
@@ -71,7 +71,7 @@ export function isSuccess(status: unknown): boolean {
   return status === 'success' || status === 'partial_success';
 }
 
-/** What a stage reported of itself as data, such as the JSON at the end of an answer; or why that is no report. */
+/** Reads a stage's report, such as the JSON at the end of an answer. The fault says why it is none. */
 export function readReport(report: Readonly<Record<string, unknown>>): StageOutcome | { readonly fault: string } {
   const { outcome: status, notes, suggested_next_ids: ids, context_updates: updates, failure_reason: reason } = report;
   const label = report['preferred_label'] ?? report['preferred_next_label'];
@@ -94,10 +94,10 @@ export function readReport(report: Readonly<Record<string, unknown>>): StageOutc
   };
 }
 
-/** How many ends of an answer are tried. */
+/** Most places near the end of an answer at which a report is looked for. */
 const triesMax = 20;
 
-/** The report with which an answer ends: JSON with an `outcome`, alone or in a fenced block. Undefined: it has none. */
+/** The report at the end of an answer: JSON with an `outcome`, plain or in a fenced block. Undefined if there is none. */
 export function reportIn(answer: string): Readonly<Record<string, unknown>> | undefined {
   const text = answer.trimEnd().replace(/\s*```$/, '');
   let begin = text.length;

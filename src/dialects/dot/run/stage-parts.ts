@@ -1,4 +1,4 @@
-/** What handlers know: the stage they work for, and the run they work in. */
+/** What handlers are given: the stage and the run they work for. */
 import type { NodeContext, RetryPolicy, StepContext } from '../../../graph/contracts/node-contract.ts';
 import type { ModelMessage } from '../../../graph/contracts/model-contract.ts';
 import type { Need } from '../../../graph/contracts/node-type.ts';
@@ -10,80 +10,80 @@ import type { StageOutcome, StageStatus } from './stage-outcome.ts';
 export interface StageEnding {
   readonly stage: string;
   readonly outcome: StageStatus;
-  /** Of a failure. */
+  /** Reason of a failure. */
   readonly reason?: string;
-  /** Position among the edges of the file; undefined: none was taken. */
+  /** Index of the edge in the file. Undefined if no edge was taken. */
   readonly edge: number | undefined;
-  /** The stage that it led to, by an edge, a jump, or as the join of branches; undefined: nowhere. */
+  /** The stage where the run went on, by an edge, a jump, or as the join of branches. Undefined if it did not go on. */
   readonly to: string | undefined;
 }
 
 /** How much of the run a prompt is told. */
 export interface Telling {
   readonly fidelity: string;
-  /** Under `full`: the conversation it goes on in; undefined: the file names none. */
+  /** With the fidelity `full`: the conversation to continue. Undefined if the file names none. */
   readonly thread: string | undefined;
-  /** The model that tells a summary; undefined: it is told by rule. */
+  /** The model that writes the summary. Undefined means that rules make it, without a model. */
   readonly summaryModel: string | undefined;
 }
 
-/** What a model is asked, made before the step in which it is. */
+/** What a model is asked. Built before the step in which the model is called. */
 export interface Asking {
   /** Earlier turns of the thread. */
   readonly earlier: readonly ModelMessage[];
   readonly prompt: string;
-  /** The thread that it goes on in; undefined: it begins and ends with this prompt. */
+  /** The thread to continue. Undefined for a prompt that stands alone. */
   readonly thread: string | undefined;
 }
 
-/** A stage, ready to be run. */
+/** A stage with everything its node needs to run it. */
 export interface StageParts {
   readonly stage: Stage;
   readonly pipelineName: string;
-  /** Names that prompts may hold as `$name`. */
+  /** Parameters that prompts may use as `$name`. */
   readonly params: readonly string[];
   readonly ways: Ways;
-  /** Where it jumps if it fails and no edge takes that. */
+  /** Stages to jump to if the stage fails and no edge takes the failure, in the order in which they are tried. */
   readonly jumps: readonly string[];
-  /** How often it may jump to each of them. */
+  /** How often the stage may jump to each of them. */
   readonly jumpsMax: number;
   readonly retry: RetryPolicy;
   readonly timeoutMs: number | undefined;
-  /** How much of the run its prompt is told, by the edge that led to it. */
+  /** How much of the run the prompt is told, which also depends on the edge that led to the stage. */
   readonly tellingOf: (edge: string | undefined) => Telling;
-  /** Told of each stage that ended; in a run that goes on after a crash, of some of them again. */
+  /** Called for each stage that ended. After a crash, the run that goes on may call it for some of them again. */
   readonly watch: ((ending: StageEnding) => void) | undefined;
-  /** Why something it reaches for is not granted; undefined: it is. */
+  /** Says why a need is not granted. Undefined means that it is. */
   readonly withheld: ((need: Need) => string | undefined) | undefined;
 }
 
-/** What a handler works with. */
+/** The argument of a handler. */
 export interface StageContext {
-  /** Its `step`, `ask` and `run` are recorded; only handlers without `effect` may call them. */
+  /** Context of the node. Only handlers without `effect` may call its `step`, `ask` and `run`, which record what they do. */
   readonly ctx: NodeContext;
   readonly parts: StageParts;
   readonly attributes: Stage['attributes'];
-  /** A value of the context. */
+  /** Reads a value of the pipeline's context. */
   readonly value: (key: string) => unknown;
-  /** Of a handler with `effect`: the step that it is run in. */
+  /** For a handler with `effect`: the step in which it runs. */
   readonly step?: StepContext;
-  /** What `asks` of the handler gave. */
+  /** The result of the handler's `asks`. */
   readonly asking?: Asking;
 }
 
-/** The code behind a type of stage. */
+/** The implementation of a stage type. */
 export interface StageHandler {
   /**
-   * With it the handler is run as one recorded step of that class, and tried again as its stage says. Without it the handler is run
-   * directly, and records what it does itself.
+   * Effect class. A handler with one runs as one recorded step of that class, and is tried again as its stage says. A handler without one
+   * runs directly, and records what it does itself.
    */
   readonly effect?: 'read' | 'write' | 'external';
-  /** A repetition under the same key has no second effect. Default false. */
+  /** Whether repeating the effect with the same key is harmless. Default false. */
   readonly isIdempotent?: (stage: Stage) => boolean;
-  /** What it reaches for. */
+  /** The permissions that the stage needs. */
   readonly needs?: (stage: Stage) => readonly Need[];
-  /** Of stages that ask a model: what is asked. It is called before the step, and may have steps of its own. */
+  /** For stages that ask a model: builds what is asked. Called before the step, and may run steps of its own. */
   readonly asks?: (stage: StageContext) => Promise<Asking> | Asking;
-  /** @throws anything: the stage has failed, and is tried again if attempts are left */
+  /** @throws anything, which means that the stage has failed. It is tried again if attempts are left. */
   readonly run: (stage: StageContext) => Promise<StageOutcome> | StageOutcome;
 }

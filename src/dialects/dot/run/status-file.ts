@@ -1,6 +1,6 @@
 /**
- * The file in which a command reports how its stage ended. It is checked, and told apart from older ones: what stands in a file of the
- * command's own folder may have been written by whoever ran before.
+ * The file in which a command reports how its stage ended. The file is checked, and an old one is told apart: a file in the command's own
+ * folder may have been written by an earlier run.
  */
 import { constants } from 'node:fs';
 import { lstat, mkdtemp, open, rm, writeFile } from 'node:fs/promises';
@@ -8,24 +8,25 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { readReport, type StageOutcome } from './stage-outcome.ts';
 
-/** What a command reported; a fault: why that is no report. Undefined: nothing. */
+/** The report of a command, or why it is not valid. Undefined means that there is none. */
 export type Reported = StageOutcome | { readonly fault: string } | undefined;
 
-/** One attempt's files, beside the folders that stages work in. */
+/** The files of one attempt. They are kept apart from the folders in which stages work. */
 export interface StatusFile {
   readonly path: string;
-  /** Where the prompt stands; undefined: there is none. */
+  /** Path of a file with the prompt. Undefined if there is no prompt. */
   readonly promptPath: string | undefined;
   read(): Promise<Reported>;
-  /** Takes away what is ours. */
+  /** Removes the files that we made. */
   close(): Promise<void>;
 }
 
 const bytesMax = 1024 * 1024;
 
 /**
- * Opens the file of one attempt: in a folder made for it alone, or the one that the pipeline names.
- * @param named - relative to where the process was started @param key - of the attempt: a report that names another is not its own
+ * Opens the status file of one attempt, in a new folder or at the path that the pipeline names.
+ * @param named - path relative to the folder where the process was started
+ * @param key - key of the attempt. A report with another key belongs to another attempt.
  */
 export async function openStatusFile({
   named,
@@ -54,7 +55,7 @@ export async function openStatusFile({
   };
 }
 
-/** Which writing of a file stands there; undefined: none. */
+/** Identifies one version of the file. Undefined if there is no file. */
 async function identityOf(path: string): Promise<string | undefined> {
   const found = await lstat(path, { bigint: true }).catch((error: unknown) => {
     if (['ENOENT', 'ENOTDIR'].includes(String((error as { code?: unknown }).code))) return undefined;
@@ -79,7 +80,7 @@ async function readAt(path: string, key: string): Promise<Reported> {
   return readReport(report);
 }
 
-/** What lies there may be a link or a pipe: neither is followed, and none is waited for. */
+/** Reads the file. It may be a link or a pipe, so links are not followed and reads do not wait. */
 async function readText(path: string): Promise<string | { readonly fault: string }> {
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
   try {

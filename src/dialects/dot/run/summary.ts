@@ -1,16 +1,16 @@
-/** What a prompt is told of the run so far: by rule, or where the pipeline names a model for it, as that model sums it up. */
+/** Describes the run so far for a prompt: by rule, or as a summary by the model that the pipeline names. */
 import { textOf } from '../../../graph/contracts/model-contract.ts';
 import { preambleOf } from './preamble.ts';
 import type { StageContext, Telling } from './stage-parts.ts';
 
-/** Tokens of a summary. */
+/** Length of a summary in tokens. */
 const tokens: Readonly<Record<string, number>> = {
   'summary:low': 600,
   'summary:medium': 1_500,
   'summary:high': 3_000,
 };
 
-/** A summary that a model makes is a step: bought once, and the same after a crash. */
+/** A summary by a model is a recorded step: it is paid for once, and is the same after a crash. */
 export async function summaryOf(stage: StageContext, { fidelity, summaryModel }: Telling): Promise<string> {
   const count = tokens[fidelity];
   if (summaryModel === undefined || count === undefined) return preambleOf(stage.ctx.state, fidelity);

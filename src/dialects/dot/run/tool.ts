@@ -1,10 +1,10 @@
-/** A stage that runs a command. Values reach it through variables of its environment, never as a part of its text. */
+/** A stage that runs a command. Values reach it by environment variables, never as a part of its text. */
 import type { NodeType } from '../../../graph/contracts/node-type.ts';
 import { exitFailure, reportedOutcome, runStageCommand } from './command.ts';
 import type { StageContext, StageHandler } from './stage-parts.ts';
 import type { StageOutcome } from './stage-outcome.ts';
 
-/** @param shell - what runs commands: the block type `Shell` */
+/** @param shell - the block type `Shell`, which runs commands */
 export function toolHandler(shell: NodeType): StageHandler {
   return {
     effect: 'external',
