@@ -37,7 +37,7 @@ function usage(reason: string, hint?: string): CairnError {
   return new CairnError('USAGE_INVALID', { reason, ...(hint !== undefined && { hint }) });
 }
 
-/** Splits `name=value`; a `\` before a `=` belongs to the name. Undefined: it is none. */
+/** Splits `name=value`. A `\` before a `=` makes that `=` a part of the name. Undefined if the text has another form. */
 export function readAssignment(text: string): readonly [string, string] | undefined {
   const match = /^((?:\\.|[^=\\])+)=(.*)$/s.exec(text);
   return match === null ? undefined : [(match[1] ?? '').replaceAll('\\=', '='), match[2] ?? ''];

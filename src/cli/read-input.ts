@@ -36,13 +36,13 @@ function withValueAt(target: unknown, [key = '', ...rest]: readonly string[], va
   return Object.fromEntries(copy);
 }
 
-/** What `--input` and `--input-file` say. */
+/** The input that `--input` or `--input-file` gives. */
 interface GivenInput {
   readonly input?: Readonly<Record<string, unknown>>;
   readonly inputFile?: string;
 }
 
-/** @returns undefined: neither was given. @throws USAGE_INVALID, INPUT_INVALID */
+/** @returns undefined if neither was given. @throws USAGE_INVALID, INPUT_INVALID */
 export function readInput({ input, inputFile }: GivenInput): unknown {
   const start = inputFile === undefined ? undefined : readInputFile(inputFile);
   if (input === undefined) return start;

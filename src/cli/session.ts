@@ -8,9 +8,9 @@ export interface Session {
   readonly screen: Screen;
   readonly isJson: boolean;
   readonly cwd: string;
-  /** As given; undefined: the default. */
+  /** The option as given. Undefined means the default. */
   readonly storeUrl: string | undefined;
-  /** A configuration that was named; undefined: that of the folder. */
+  /** The configuration file that was named. Undefined means that of the folder. */
   readonly configFile: string | undefined;
   /** Each argument as it was typed, by field; one text for each time it was given. */
   readonly texts: Readonly<Record<string, readonly string[]>>;

@@ -34,21 +34,21 @@ export interface Choice {
   readonly choose: (scope: ConditionScope) => string | readonly string[];
 }
 
-/** What a dialect says of one edge of a choice that it compiled. */
+/** A dialect's explanation of one edge whose choice it compiled. */
 export interface ExplainedWay {
-  /** Of the edge. */
+  /** Label of the edge. */
   readonly label: string;
-  /** What people know it by; absent: by its target. */
+  /** Name of the edge for people. Absent if that is its target. */
   readonly caption?: string;
-  /** As it was written. */
+  /** The condition as it was written. */
   readonly condition?: string;
-  /** What the condition gives. Absent: there is none. */
+  /** The result of the condition. Absent if there is none. */
   readonly holds?: boolean;
   /** Why the edge was taken or not, in words. */
   readonly because: string;
 }
 
-/** Explains a choice by the text that is kept of it; undefined: it is a function of a program. */
+/** Explains a choice from the text that was kept of it. Returns undefined if the choice is a function of a program. */
 export type ChoiceExplainer = (text: string, scope: ConditionScope) => readonly ExplainedWay[] | undefined;
 
 export interface EdgeDefinition {

@@ -180,7 +180,7 @@ export class History<State = StateAt> {
     const { postMortem } = await import('./trace/post-mortem.ts');
     return postMortem(this.#place, await this.#find(name));
   }
-  /** The graph that a run is under at a checkpoint, as data; undefined: it is not kept. */
+  /** The graph of a run at a checkpoint, as data. Undefined if it was not kept. */
   async structure(name: CheckpointName): Promise<GraphStructure | undefined> {
     const { readStructure } = await import('./trace/structures.ts');
     return readStructure(this.#place, await this.#find(name));

@@ -71,7 +71,7 @@ class NodeMemory implements SessionMemory {
     const read = (): Promise<readonly MemoryEntry[]> => this.#memories.read(this.#owner, query);
     if (this.#consistency === 'live') return read();
     const input = { owner: this.#owner, query };
-    // Of class `pure`, not `read`: a fork reads again what is of class `read`, and would find the words of the run that it was forked from.
+    // The class is `pure`, not `read`: a fork repeats reads, and would find the words of the run from which it was forked.
     return this.#ctx.step(`${this.#name} recall`, { effect: 'pure', input }, read);
   }
 

@@ -1,4 +1,4 @@
-/** What things cost, as people read it. */
+/** Prints costs for people. */
 
 /** By unit. */
 type Amounts = Readonly<Record<string, number>>;
@@ -15,7 +15,7 @@ export function formatAmounts(amounts: Amounts = {}): string {
   return parts.length === 0 ? '-' : parts.join(', ');
 }
 
-/** `1200 tokens, saved 300 tokens`; undefined: it cost nothing. */
+/** Such as `1200 tokens; saved 300 tokens`. Undefined if nothing was spent or saved. */
 export function formatCosts({ spent = {}, saved = {} }: Costs): string | undefined {
   const isFree = (amounts: Amounts): boolean => Object.keys(amounts).length === 0;
   if (isFree(saved)) return isFree(spent) ? undefined : formatAmounts(spent);

@@ -20,7 +20,7 @@ function describeInput({ isRequired, default: value, description, schema }: Inpu
   return parts.filter((part) => part !== '').join('; ');
 }
 
-/** How often a block is tried, and after which failures; undefined: once. */
+/** How often a block is tried, and after which failures. Undefined means once. */
 function describeAttempts({ attempts, effect, isIdempotent }: Block): string | undefined {
   if (attempts === 1) return undefined;
   const isUnsafe = (effect === 'write' || effect === 'external') && !isIdempotent;

@@ -12,7 +12,7 @@ type Step = Recorded['steps'][number];
 
 /** Longer texts are cut: `cairn state` prints all of one. */
 const linesMax = 8;
-/** Of a list or an object so many parts are told. */
+/** Elements of a list, or fields of an object, that are shown. */
 const partsMax = 12;
 const indent = '  ';
 

@@ -18,7 +18,7 @@ export interface StoryScreen {
   readonly paint: Paint;
 }
 
-/** Of one visit so many changes are told; `--json` has all. */
+/** Changes of one visit that are shown. `--json` shows all. */
 const changesMax = 6;
 const margin = 6;
 

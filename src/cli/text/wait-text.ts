@@ -46,7 +46,7 @@ export function answerCommandOf(session: Session, wait: OpenQuestion, name: stri
   return session.commandLine('answer', wait.runId, name, exampleOf(wait));
 }
 
-/** What an answer must be; undefined: anything. */
+/** Describes which answers are valid. Undefined means any. */
 function describeSchema(schema: Readonly<Record<string, unknown>>): string | undefined {
   const { type, pattern, ...rest } = schema;
   const isText = type === 'string' || (Array.isArray(type) && type.includes('string'));

@@ -55,7 +55,9 @@ export interface DecodedCheckpoint {
   readonly link: Uint8Array;
 }
 
-/** What of a checkpoint's row is computed: its body as text, and its checksum of 32 bytes. {@link keptForm} says how the body is kept. */
+/**
+ * The computed parts of a checkpoint's row: its body as text, and its checksum of 32 bytes. {@link keptForm} says how the body is stored.
+ */
 export type EncodedCheckpoint = Pick<CheckpointRow, 'body' | 'checksum'>;
 
 /** The parent of the checkpoint with seq 0: 32 zero bytes. */

@@ -1,30 +1,30 @@
-/** Why an edge was taken, or not: conditions are computed again from the state as it was when the node ended. */
+/** Explains why edges were taken or not: evaluates their conditions again, with the state at the moment when the node ended. */
 import { compileExpression } from '../../graph/expression/expression.ts';
 import type { ChoiceExplainer, Condition, ConditionScope, ExplainedWay, GraphStructure } from '../../graph/graph.ts';
 import { CairnError } from '../../errors.ts';
 
-/** One edge that leaves a node. */
+/** One edge that leaves a node, and whether it was taken. */
 export interface ExplainedEdge {
   readonly to: string;
-  /** The name a choice knows it by, where that is not the target's. */
+  /** Name of the edge for choices, if it is not the target's. */
   readonly label?: string;
   /** The expression, or the name of the function. */
   readonly condition?: string;
   /** Whether it was taken. */
   readonly fired: boolean;
-  /** What its condition gives, computed again. Absent: it has none, or a function of the program decides. */
+  /** The result of evaluating its condition again. Absent if it has no condition, or if a function of the program decides. */
   readonly holds?: boolean;
-  /** In words. */
+  /** Why the edge was taken or not, in words. */
   readonly because: string;
 }
 
-/** A node's end, as far as edges ask for it. */
+/** The parts of a visit's end that edges depend on. */
 export interface EndedVisit {
   readonly id: string;
   readonly status: string;
-  /** Keys of the edges it fired; undefined: nothing took its failure. */
+  /** Keys of the edges that fired. Undefined if nothing handled the node's failure. */
   readonly fired: readonly string[] | undefined;
-  /** Targets that the outcome named. */
+  /** Targets that the node's outcome named. */
   readonly goto: readonly string[] | undefined;
 }
 
@@ -44,14 +44,14 @@ export function edgesOf(structure: GraphStructure, id: string): readonly StoredE
   return (structure.edges as unknown as readonly StoredEdge[]).filter(({ from }) => from === id);
 }
 
-/** The texts of conditions and choices that leave a node; none: nothing has to be computed again. */
+/** Texts of the conditions and choices on a node's edges. If there are none, nothing has to be evaluated again. */
 export function decidingTexts(structure: GraphStructure, id: string): readonly string[] {
   return edgesOf(structure, id).flatMap(({ condition, choice }) =>
     [condition?.text, choice?.text].filter((text) => text !== undefined),
   );
 }
 
-/** @param scope - undefined: nothing has to be computed again */
+/** @param scope - values for the conditions. Undefined if nothing has to be evaluated again. */
 export function explainEdges(
   structure: GraphStructure,
   visit: EndedVisit,
@@ -87,7 +87,7 @@ export function explainEdges(
 
 interface Asked {
   readonly fired: boolean;
-  /** Another edge was taken, and one is enough. */
+  /** Whether another edge was taken, and only one may be. */
   readonly isDecided: boolean;
   readonly isFirst: boolean;
   readonly isOnly: boolean;
@@ -95,7 +95,7 @@ interface Asked {
   readonly explainChoice: ChoiceExplainer | undefined;
 }
 
-/** `isKnown`: a dialect tells of it, which also says what it is called. */
+/** `isKnown`: the dialect explains the edge, and also names it. */
 type Told = Omit<ExplainedWay, 'label'> & { readonly isKnown?: true };
 
 function explainOne(edge: StoredEdge, visit: EndedVisit, asked: Asked): Told {
@@ -130,7 +130,7 @@ function explainOne(edge: StoredEdge, visit: EndedVisit, asked: Asked): Told {
 const compiled = new Map<string, Condition | undefined>();
 const compiledMax = 1_000;
 
-/** An expression; undefined: the text names a function. */
+/** Compiles a text as an expression. Undefined if it is the name of a function. */
 function expressionOf(text: string): Condition | undefined {
   if (!compiled.has(text)) {
     if (compiled.size >= compiledMax) compiled.clear();
@@ -156,7 +156,7 @@ function compute(text: string, scope: ConditionScope, fired: boolean): Told {
     const holds = expression.evaluate(scope);
     return { holds, because: holds ? 'its condition holds' : 'its condition does not hold' };
   } catch (error) {
-    // A function may have a name that is an expression, too.
+    // The name of a function may also be readable as an expression.
     return fired ? byFunction : { because: `its condition cannot be computed: ${(error as Error).message}` };
   }
 }

@@ -1,4 +1,4 @@
-/** Gathers what the checkpoints of a history tell of each visit, from its first intent to how it ended and where it led. */
+/** Collects everything that checkpoints record about each visit, from its first intent to its end and the edges taken. */
 import type { ChoiceExplainer } from '../../graph/graph.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { Op } from '../../state/delta.ts';
@@ -13,7 +13,7 @@ import type { ToldAt, ToldEntry, ToldQuestion, ToldRetry, ToldStep, ValueChange 
 import { placeOf, toEvent, toRetry, toStep } from './story-parts.ts';
 import { recordAt, VisitEnds, type Ended } from './visit-ends.ts';
 
-/** What is gathered of a visit until it ends. */
+/** What is known of a visit that has not ended. */
 interface Gathered {
   readonly path: readonly string[];
   readonly since: ToldAt;
@@ -31,7 +31,7 @@ export class StoryTeller {
   readonly #blobs: BlobStore;
   readonly #ends: VisitEnds;
   readonly #open = new Map<string, Gathered>();
-  /** Waits that are open, by id: where each is told. */
+  /** Open waits by id, with the visit and entry that describe them. */
   readonly #asked = new Map<
     string,
     { readonly of: Gathered; readonly index: number; readonly step: string | undefined }
@@ -42,7 +42,7 @@ export class StoryTeller {
     this.#ends = new VisitEnds(blobs, explainChoice);
   }
 
-  /** Takes a checkpoint in and applies it to the state. */
+  /** Reads one checkpoint, and applies it to the state. */
   async take(entry: HistoryEntry, state: StoredState): Promise<void> {
     const { run, checkpoint } = entry;
     const ops = checkpoint.ops as readonly Op[];
@@ -56,13 +56,13 @@ export class StoryTeller {
     for (const [index, op] of ops.entries()) {
       const node = authors[index];
       if (node !== undefined && checkpoint.fold === undefined) {
-        // The value before is that of the state just before the op.
+        // The old value is that of the state just before the op.
         if (isChannel(op)) await applyTo(index);
         await this.#noteValue(entry, node, op, state);
         this.#noteRecord(entry, node, op);
       }
       const ended = endedNode(op);
-      // Of one that keeps its steps the fields are written one by one, its edges among the last.
+      // A record with steps is written field by field. Its edges are among the last of the fields.
       if (ended === undefined || checkpoint.fold !== undefined) continue;
       await applyTo(endOfRecord(ops, index));
       ends.set(ended.join('\0'), await this.#ends.read(entry, ended, state));
@@ -71,7 +71,7 @@ export class StoryTeller {
     for (const part of checkpoint.change) await this.#takePart(entry, part, ops, ends, state);
   }
 
-  /** Visits that have not ended, as they stand. */
+  /** Adds the visits that have not ended. */
   tellOpen({ frame }: RunTree): void {
     for (const { path, since, visit, retries, steps, questions, changes } of this.#open.values()) {
       const record = recordAt(frame, path);
@@ -116,7 +116,7 @@ export class StoryTeller {
     return gathered;
   }
 
-  /** A visit that has begun has a record. */
+  /** Notes that a visit began, which creates its record. */
   #noteRecord(entry: HistoryEntry, node: readonly string[], [kind, path, value]: Op): void {
     const { rest } = placeInTree(path);
     if (kind === 's' && rest?.length === 2 && rest[0] === 'nodes')
@@ -180,7 +180,7 @@ export class StoryTeller {
   ): void {
     const gathered = this.#gather(entry, node, part.visit);
     const { retries, steps, questions, changes } = gathered;
-    // A failure that nothing takes is an end, too: a resume of the run begins the visit anew.
+    // A failure that nothing handles ends the visit too: a resume of the run begins a new one.
     this.#open.delete(node.join('\0'));
     const { error, durationMs, spent, spared, by } = part;
     this.entries.push({
@@ -212,7 +212,7 @@ function isChannel([, path]: Op): boolean {
   return placeInTree(path).rest?.[0] === 'channels';
 }
 
-/** Where the ops of a record end that is written field by field. */
+/** Index at which the ops end that write one record field by field. */
 function endOfRecord(ops: readonly Op[], start: number): number {
   const [, first] = ops[start] as Op;
   const last = first.at(-1) === 'status' ? first.slice(0, -1) : first;

@@ -1,25 +1,25 @@
-/** What a post-mortem tells: a run's history as data, in the order in which it happened. */
+/** The types of a post-mortem: the history of a run as data, in the order in which things happened. */
 import type { Amounts } from '../../graph/amounts.ts';
 import type { NodeStatus, WaitRecord } from '../../state/tree.ts';
 import type { ChangeKind } from '../stored/change.ts';
 import type { ExplainedEdge } from './explain-edges.ts';
 
-/** Where and when something is on record. */
+/** The checkpoint that recorded something, and its time. */
 export interface ToldAt {
-  /** An ancestor's, before the run was forked. */
+  /** The run, or the ancestor from which it was forked. */
   readonly runId: string;
   readonly seq: number;
   /** Epoch ms. */
   readonly at: number;
 }
 
-/** A value that a visit wrote. A side that is absent: it was not there, it is gone, or it is large and kept apart. */
+/** A value that a visit changed. `before` or `after` is absent if there was no value then, or if it is large and stored apart. */
 export interface ValueChange {
-  /** From the partition on, within the visit's run. */
+  /** Path of the value within the visit's run, beginning with the partition. */
   readonly path: readonly string[];
   readonly before?: unknown;
   readonly after?: unknown;
-  /** `after` are items that were added to a list, or a text that was added to a text. */
+  /** Whether `after` holds only what was added: items at the end of a list, or text at the end of a text. */
   readonly isAppended?: true;
 }
 
@@ -28,17 +28,17 @@ export interface ToldError {
   readonly message: string;
 }
 
-/** An attempt that failed and was tried again. */
+/** An attempt that failed and was followed by another. */
 export interface ToldRetry extends ToldAt {
   readonly attempt: number;
-  /** Of a step; absent: of the node. */
+  /** The step that was tried again. Absent for the node itself. */
   readonly step?: string;
   readonly error?: ToldError;
-  /** Who decided that it is tried again, if not the policy alone. */
+  /** Who decided on another attempt. Absent if the policy did. */
   readonly by?: string;
 }
 
-/** A step that ended, as it is on record. */
+/** A step that ended, as it was recorded. */
 export interface ToldStep extends ToldAt {
   readonly step: string;
   readonly status: string;
@@ -48,35 +48,35 @@ export interface ToldStep extends ToldAt {
   readonly spent?: Amounts;
 }
 
-/** A question, and who answered; also waits for times and signals. */
+/** A question and its answer. Also a wait for a time or a signal. */
 export interface ToldQuestion extends ToldAt {
   readonly kind: WaitRecord['kind'];
   readonly name: string;
   readonly prompt?: string;
-  /** Where it was closed. Absent: it is open. */
+  /** The checkpoint that closed it. Absent while it is open. */
   readonly closedAt?: ToldAt;
   readonly by?: string;
   readonly answer?: unknown;
 }
 
-/** A visit of a node: how it ended, what it cost, what it changed, and where it led. */
+/** A visit of a node: how it ended, what it cost, what it changed, and where the run went on. */
 export interface ToldVisit extends ToldAt {
   readonly kind: 'visit';
   /** Node ids from the root, with the names of child runs between them. */
   readonly path: readonly string[];
   readonly visit: number;
-  /** As the graph names it; absent: the graph is not known. */
+  /** Type of the node in the graph. Absent if the graph is not known. */
   readonly type?: string;
   readonly status: NodeStatus;
-  /** Absent: it has not ended. */
+  /** Absent if the visit has not ended. */
   readonly attempts?: number;
   readonly durationMs?: number;
   readonly spent?: Amounts;
   readonly saved?: Amounts;
   readonly error?: ToldError;
-  /** What it gave. */
+  /** The output of the node. */
   readonly value?: unknown;
-  /** Of a node that was skipped: its condition. */
+  /** For a skipped node: its condition. */
   readonly when?: string;
   readonly retries: readonly ToldRetry[];
   readonly steps: readonly ToldStep[];
@@ -84,9 +84,9 @@ export interface ToldVisit extends ToldAt {
   readonly changes: readonly ValueChange[];
   /** Every edge that leaves the node, and why it was taken or not. */
   readonly edges: readonly ExplainedEdge[];
-  /** Who settled it from outside. */
+  /** Who settled the visit from outside. */
   readonly by?: string;
-  /** Where the outcome was recorded that a fork took over. */
+  /** The original record of an outcome that a fork took over. */
   readonly takenFrom?: { readonly runId: string; readonly seq: number };
 }
 
@@ -97,7 +97,9 @@ export interface ToldEvent extends ToldAt {
   readonly status?: string;
   readonly from?: { readonly runId: string; readonly seq: number };
   readonly detail?: unknown;
-  /** Of a `fold`, and of the oldest checkpoint that is kept: what was pruned into it; without `after`: all before. */
+  /**
+   * For a `fold`, and for the oldest checkpoint kept: the checkpoints that were pruned into it. Without `after` these are all earlier ones.
+   */
   readonly pruned?: { readonly after?: number; readonly upTo: number };
 }
 
@@ -108,18 +110,18 @@ export interface PostMortem {
   readonly runId: string;
   readonly graphId: string;
   readonly status: string;
-  /** The checkpoint up to which is told. */
+  /** The last checkpoint that the post-mortem covers. */
   readonly seq: number;
-  /** Epoch ms, of the first and the last checkpoint. */
+  /** Epoch ms of the first checkpoint. `endedAt` is that of the last. */
   readonly startedAt: number;
   readonly endedAt: number;
   readonly forkedFrom?: { readonly runId: string; readonly seq: number };
   readonly spent?: Amounts;
   readonly saved?: Amounts;
-  /** In order. Visits that have not ended come last. */
+  /** The entries in order. Visits that have not ended come last. */
   readonly entries: readonly ToldEntry[];
-  /** What failed the run, by node path joined with `/`. */
+  /** The errors that made the run fail, by node path joined with `/`. */
   readonly failures: Readonly<Record<string, ToldError>>;
-  /** What its text declares as outputs, if it came to them: of a pipeline, its status, goal gates and failures. */
+  /** The outputs that the workflow's text declares, if the run reached them. For a pipeline: its status, goal gates and failures. */
   readonly result?: unknown;
 }

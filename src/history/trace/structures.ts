@@ -1,4 +1,4 @@
-/** The graph that a state is under, as data: what was kept when the run was admitted, or when it went on under another. */
+/** Reads a run's graph as data: the one kept when the run was admitted, or the one with which it later went on. */
 import type { GraphStructure } from '../../graph/graph.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { RunRow } from '../../ports/store.ts';
@@ -9,7 +9,7 @@ import type { ResolvedReference } from '../read/references.ts';
 import { readBlobText, resolveValues } from '../stored/resolve-values.ts';
 import { metaOf } from '../stored/stored-meta.ts';
 
-/** Reads each definition once. */
+/** Reads graph definitions, each once. */
 export class Structures {
   readonly #blobs: BlobStore;
   readonly #byRun = new Map<string, GraphStructure | undefined>();
@@ -19,7 +19,9 @@ export class Structures {
     this.#blobs = blobs;
   }
 
-  /** @param definition - what the state holds of a graph that came later, in its stored form. Undefined: it is not kept */
+  /**
+   * @param definition - stored form of the graph with which the run went on later, if any. The result is undefined if no graph was kept.
+   */
   async of(run: RunRow, definition: unknown): Promise<GraphStructure | undefined> {
     if (definition !== undefined) {
       if (this.#changed?.record !== definition) {
@@ -40,7 +42,7 @@ export class Structures {
 
 type StoredNode = Readonly<Record<string, unknown>>;
 
-/** The graph of a child run, as far as its parent's definition has it. @param frame - node ids and names of child runs in turns */
+/** The graph of a child run, if the definition of its parent contains it. @param frame - node ids, alternating with names of child runs */
 export function structureWithin(
   structure: GraphStructure | undefined,
   frame: readonly string[],
@@ -55,7 +57,7 @@ export function nodeIn(structure: GraphStructure | undefined, id: string): Store
   return structure?.nodes.find((node) => node['id'] === id);
 }
 
-/** The graph that a run is under at a checkpoint; undefined: it is not kept. @throws what loading a checkpoint throws */
+/** The graph of a run at a checkpoint. Undefined if it was not kept. @throws what loading a checkpoint throws */
 export async function readStructure(
   { store, blobs }: Pick<StatePlace, 'store' | 'blobs'>,
   { run, seq }: ResolvedReference,

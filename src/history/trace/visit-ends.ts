@@ -1,4 +1,4 @@
-/** How a visit ended and where it led, read off the state in the very moment: the checkpoint may hold more. */
+/** Reads how a visit ended and which edges it took, at the very moment of its end: the whole checkpoint may hold later changes. */
 import type { ChoiceExplainer, ConditionScope, GraphStructure } from '../../graph/graph.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { FrameTree, NodeRecord, RunTree } from '../../state/tree.ts';
@@ -10,7 +10,7 @@ import { frameAt } from './blamed-places.ts';
 import { decidingTexts, explainEdges, type ExplainedEdge } from './explain-edges.ts';
 import { nodeIn, Structures, structureWithin } from './structures.ts';
 
-/** What is read off a visit's record in the moment in which it ended. */
+/** The record of a visit and its edges, at the moment when it ended. */
 export interface Ended {
   readonly record: NodeRecord;
   readonly edges: readonly ExplainedEdge[];
@@ -29,7 +29,7 @@ export class VisitEnds {
     this.#explainChoice = explainChoice;
   }
 
-  /** @param state - as it is in the moment in which the visit ends */
+  /** @param state - the state at the moment when the visit ends */
   async read({ run }: HistoryEntry, node: readonly string[], state: StoredState): Promise<Ended> {
     const root = state.root as unknown as RunTree;
     const frame = node.slice(0, -1);
@@ -49,7 +49,10 @@ export class VisitEnds {
     };
   }
 
-  /** What conditions were given; undefined: none leaves the node. Only parts of the state that they name are put together. */
+  /**
+   * The values that conditions see. Undefined if none has to be evaluated. Only those parts of the state are loaded that the conditions
+   * name.
+   */
   async #scopeOf(
     tenant: string,
     root: RunTree,
@@ -94,12 +97,12 @@ export function recordAt(frame: FrameTree, path: readonly string[]): NodeRecord 
   return at?.nodes[path.at(-1) as string];
 }
 
-/** What is inside a visit is told of by its own entries. */
+/** The record without its steps and child runs, which have entries of their own. */
 function withoutInside({ children: _children, steps: _steps, ...record }: NodeRecord): NodeRecord {
   return record;
 }
 
-/** Where no graph is known, the edges that were taken are. */
+/** Without the graph only the edges that were taken are known. */
 function bareEdges({ fired = [] }: NodeRecord): readonly ExplainedEdge[] {
   return fired.map((key) => ({ to: key, fired: true, because: 'it is on record' }));
 }

@@ -46,7 +46,7 @@ export const draw: Operation<DrawInput, DrawOutput, DrawContext> = {
   },
 };
 
-/** Undefined: there is no such run. */
+/** Undefined means that there is no such run. */
 async function dotOfRun(context: DrawContext, target: string): Promise<string | undefined> {
   try {
     const { dot } = await postMortem.run(context, { checkpoint: target, picture: true });

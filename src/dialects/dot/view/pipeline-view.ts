@@ -1,6 +1,7 @@
 /**
- * A checkpoint of a pipeline as its format describes one: where it stands, the context, what ended how, goal gates, counters, and the edge
- * that is taken next. Computed from the state, which has all of it.
+ * A checkpoint of a pipeline in the form that the pipeline format describes: current stage, context, outcomes, goal gates, counters, and
+ * the
+ * edge taken next. All of it is computed from the run's state.
  */
 import type { GraphStructure } from '../../../graph/graph.ts';
 import type { FrameTree, NodeRecord } from '../../../state/tree.ts';
@@ -13,7 +14,7 @@ import type { StageOutput, StageStatus } from '../run/stage-outcome.ts';
 export interface PipelineStep {
   readonly from: string;
   readonly to: string;
-  /** As the file labels it. */
+  /** Label of the edge in the file. */
   readonly label?: string;
 }
 
@@ -23,38 +24,38 @@ export interface PipelineCheckpoint {
   readonly seq: number;
   /** Epoch ms. */
   readonly timestamp: number;
-  /** The stage that ended last; absent: none did. */
+  /** The stage that ended last. Absent if none has. */
   readonly currentNode?: string;
-  /** Every key and value. */
+  /** Every key and value of the context. */
   readonly context: Readonly<Record<string, unknown>>;
-  /** How that stage ended, with its routing hints. */
+  /** Outcome of the current stage, with its routing hints. */
   readonly outcome?: StageOutput;
   /** Stages in the order in which they ended. */
   readonly nodeHistory: readonly { readonly nodeId: string; readonly outcome: string }[];
   readonly goalGateStatus: Readonly<Record<string, StageStatus | 'pending'>>;
   readonly fidelityState: {
-    /** What the next stage is told of the run, as the stage or the graph says; an edge may say otherwise. */
+    /** How much the next stage's prompt is told of the run, by the stage or the graph. Its edge may set another value. */
     readonly mode: string;
-    /** Conversations that stages go on in. */
+    /** Conversations that stages continue. */
     readonly threads: readonly { readonly name: string; readonly turns: number }[];
   };
-  /** The edge that was chosen when that stage ended; a resume takes it. */
+  /** The edge that was chosen when the current stage ended. A resume takes it. */
   readonly selectedEdge?: PipelineStep;
-  /** Chosen edges whose stage has not begun. */
+  /** Edges that were chosen but whose stage has not begun. */
   readonly pendingEdges: readonly PipelineStep[];
   /** Stages that have begun and not ended. */
   readonly openNodes: readonly string[];
-  /** Attempts after the first, of stages whose visit is not over. */
+  /** Number of retries in visits that are not over, by stage. */
   readonly retryCounters: Readonly<Record<string, number>>;
-  /** Jumps made to a retry target, by stage and target. */
+  /** Number of jumps to retry targets, by stage and target. */
   readonly jumpCounters: Readonly<Record<string, number>>;
   readonly restartCount: number;
   readonly visits: Readonly<Record<string, number>>;
-  /** Large values and files that are kept apart from the state, by hash. */
+  /** Large values and files that are stored apart from the state, by hash. */
   readonly artifactReferences: readonly { readonly path: readonly string[]; readonly hash: string }[];
 }
 
-/** What a checkpoint holds, as `history.records` gives it. */
+/** The records of a checkpoint, as `history.records` returns them. */
 export interface PipelineRecords {
   readonly runId: string;
   readonly seq: number;
@@ -64,7 +65,7 @@ export interface PipelineRecords {
   readonly references: readonly { readonly path: readonly string[]; readonly hash: string }[];
 }
 
-/** @returns undefined: the run is of no pipeline */
+/** @returns undefined if the run is not of a pipeline */
 export function pipelineOf(records: PipelineRecords): PipelineCheckpoint | undefined {
   const { runId, seq, at, structure, references } = records;
   const body = structure && bodyOf(structure, records.frame);
@@ -122,7 +123,7 @@ interface Body {
   readonly restarts: number;
 }
 
-/** The stages' own graph: of a pipeline that restarts, that of its newest run. */
+/** The graph that contains the stages. For a pipeline that restarts, that of its newest run. */
 function bodyOf(structure: GraphStructure, frame: FrameTree): Body | undefined {
   const outer = structure.nodes.find(({ type }) => type === 'restarts');
   if (outer === undefined)
@@ -138,13 +139,15 @@ interface View {
   readonly frame: FrameTree;
 }
 
-/** The context with what a branch or a restart inherited. */
+/** The context, with the values that a branch or a restart inherited. */
 function viewOf(frame: FrameTree): View {
   const inherited = (frame.input as Readonly<Record<string, unknown>> | null | undefined)?.[inheritedKey];
   return { context: { ...(inherited as object | undefined), ...frame.channels['scratch'] }, frame };
 }
 
-/** The exit writes nothing into the context; where it did not lead back it is where the run is. */
+/**
+ * The stage that ended last. The exit writes nothing into the context, so it is checked first: if it did not lead back, the run is there.
+ */
 function currentOf({ nodes, channels }: FrameTree, graph: GraphStructure): string | undefined {
   const exit = graph.nodes.find(({ type }) => type === 'exit')?.['id'] as string | undefined;
   const ended = exit === undefined ? undefined : nodes[exit];
@@ -179,7 +182,7 @@ function captionOf({ label, choice }: StoredEdge): string | undefined {
   return caption === '' ? undefined : caption;
 }
 
-/** Of one that has begun the visit is open: the stage before it is the one that ended last. */
+/** Whether a stage has begun and not ended: its visit is open then. */
 function isBegun({ nodes }: FrameTree, id: string): boolean {
   const record = nodes[id];
   return record !== undefined && record.fired === undefined;
@@ -226,7 +229,7 @@ function threadsOf({ frame }: View): PipelineCheckpoint['fidelityState']['thread
   return names.map((name) => ({ name, turns: turns.filter(({ thread }) => thread === name).length }));
 }
 
-/** Where checkpoints can be read: a `History`. */
+/** A source of checkpoints, such as a `History`. */
 export interface RecordSource<Name> {
   records(name: Name): Promise<PipelineRecords>;
 }
@@ -234,7 +237,7 @@ export interface RecordSource<Name> {
 /**
  * Reads a checkpoint of a pipeline.
  * @param history - `engine.history`, or the result of `openHistory`
- * @returns undefined: the run is of no pipeline
+ * @returns undefined if the run is not of a pipeline
  * @throws the errors of `history.records`
  */
 export async function readPipeline<Name>(
