@@ -1,9 +1,11 @@
 /** An agent with 200 loops, each with a message of 2 KiB and a result of 2 KiB, as our loop runs it and as that of the AI SDK does. */
 import { createHash } from 'node:crypto';
 import { agent, tool } from '../src/agents/index.ts';
+import { createDefaultEngine } from '../src/app/default-engine.ts';
 import { compileGraph } from '../src/graph/compile/compile-graph.ts';
 import { END, START, type Graph } from '../src/graph/graph.ts';
 import type { Models } from '../src/ports/model.ts';
+import type { Store } from '../src/ports/store.ts';
 
 export const loops = 200;
 
@@ -79,4 +81,15 @@ export function agentGraph({ given }: AgentScript): Graph {
       { from: 'agent', to: END },
     ],
   });
+}
+
+/** Milliseconds that our loop takes for the whole of it. */
+export async function timeAgent(graph: Graph, store: Store, models: Models): Promise<number> {
+  const engine = createDefaultEngine({ store, models });
+  const startMs = performance.now();
+  const result = await (await engine.start(graph, {})).result();
+  const took = performance.now() - startMs;
+  if (result.status !== 'completed') throw result.error ?? new Error(`the run is ${result.status}`);
+  await engine.close();
+  return took;
 }

@@ -2,6 +2,7 @@
 import type { Group } from './group.ts';
 import { aiSdkLoop } from './rows/ai-sdk-loop.ts';
 import { agentLoop } from './rows/agent-loop.ts';
+import { agentPeers } from './rows/agent-peers.ts';
 import { agentResume } from './rows/agent-resume.ts';
 import { appendedText } from './rows/appended-text.ts';
 import { compile } from './rows/compile.ts';
@@ -48,4 +49,5 @@ export const groups: Readonly<Record<string, Group>> = {
   aiSdkLoop,
   agentLoop,
   agentResume,
+  agentPeers,
 };

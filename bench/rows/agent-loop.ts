@@ -1,12 +1,8 @@
 /** The agent loop: that its length slows it down no more, what it takes on disk, and what it takes beside the AI SDK's own. */
 import { generateText, jsonSchema, stepCountIs, tool } from 'ai';
 import type { LanguageModel } from 'ai';
-import { createDefaultEngine } from '../../src/app/default-engine.ts';
-import type { Graph } from '../../src/index.ts';
-import type { Models } from '../../src/ports/model.ts';
-import type { Store } from '../../src/ports/store.ts';
 import { createMemoryStore } from '../../src/stores/memory/index.ts';
-import { agentGraph, callOf, loops, makeScript, playScript, type AgentScript } from '../agent-script.ts';
+import { agentGraph, callOf, loops, makeScript, playScript, timeAgent, type AgentScript } from '../agent-script.ts';
 import { createStore, databaseBytes } from '../database.ts';
 import type { Group } from '../group.ts';
 
@@ -53,16 +49,6 @@ export const agentLoop: Group = {
     };
   },
 };
-
-async function timeAgent(graph: Graph, store: Store, models: Models): Promise<number> {
-  const engine = createDefaultEngine({ store, models });
-  const startMs = performance.now();
-  const result = await (await engine.start(graph, {})).result();
-  const took = performance.now() - startMs;
-  if (result.status !== 'completed') throw result.error ?? new Error(`the run is ${result.status}`);
-  await engine.close();
-  return took;
-}
 
 /** The loop of the AI SDK over a model that plays the same script. */
 async function timeSdk(script: AgentScript): Promise<number> {
