@@ -3,6 +3,7 @@ import type { ModelMessage, ModelResponse, ToolCallPart } from '../graph/contrac
 import type { TraceSpan } from '../graph/contracts/trace-contract.ts';
 import { NodeFailure, type NodeContext } from '../graph/contracts/node-contract.ts';
 import { CairnError } from '../errors.ts';
+import type { Amounts } from '../graph/amounts.ts';
 import { boundsOf } from './call-bounds.ts';
 import { readFinal, type FinalForm } from './final-answer.ts';
 import { Conversation } from './history/conversation.ts';
@@ -165,7 +166,7 @@ class AgentLoop {
     const { messages, left } = conversation.take();
     if (left > 0) this.#ctx.emit({ type: 'history-truncated', loop: this.number, left });
     const note = left > 0 ? { ...this.#note, left } : this.#note;
-    const atMost = boundsOf(this.#ctx.models, this.#settings, conversation.tokens(), steps);
+    const atMost = (): Amounts => boundsOf(this.#ctx.models, this.#settings, conversation.tokens(), steps);
     const response = await this.#models.call(this.#settings, messages, { note, atMost });
     conversation.report(response.usage.inputTokens);
     return response;

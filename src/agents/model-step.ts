@@ -30,7 +30,7 @@ export interface CallNotes {
   /** Data recorded with the answer. */
   readonly note?: unknown;
   /** The most that the call may spend, by unit. */
-  readonly atMost?: Amounts;
+  readonly atMost?: () => Amounts;
 }
 
 const defaultRetry: RetryPolicy = { attempts: 3, on: ['MODEL_UNAVAILABLE'], jitter: 0.2 };
@@ -72,6 +72,8 @@ export class ModelSteps {
     const ctx = this.#ctx;
     const { retry = defaultRetry, timeoutMs, idempotent = false, fallbacks = [] } = this.#options;
     const { name, key, marks, isRecorded } = this.#record.enter(settings, messages);
+    // An answer on record spends nothing: what it might have spent is not worth counting.
+    const isGiven = isRecorded && !this.isCaughtUp;
     const options = {
       effect: 'external',
       // A call that offers the provider's own tools may act on the world.
@@ -79,7 +81,7 @@ export class ModelSteps {
       input: key,
       retry,
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
-      ...(atMost === undefined ? {} : { atMost }),
+      ...(atMost === undefined || isGiven ? {} : { atMost: atMost() }),
     } as const;
     const recorded = await ctx.step(
       name,
