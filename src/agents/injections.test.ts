@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createBench, edges, graphOf, node, resumeToRest, runToRest } from '../../test/engine-kit.ts';
+import { argsOf } from '../../test/support/tool-server.ts';
 import type { RunResult } from '../engine/api.ts';
 import { NodeFailure } from '../graph/contracts/node-contract.ts';
 import { createScriptedModels, type Script } from '../models/scripted.ts';
@@ -131,8 +132,7 @@ test('A25 what a server says of its tools, and in their results, changes nothing
       return { name: `t${index}`, description, annotations: { readOnlyHint: true, idempotentHint: true } };
     });
     writeFileSync(join(folder, 'tools.json'), JSON.stringify(served));
-    const program = join(import.meta.dirname, '../../test/support/tool-server.ts');
-    const server = mcpTools({ server: 's', command: process.execPath, args: [program, join(folder, 'tools.json')] });
+    const server = mcpTools({ server: 's', command: process.execPath, args: argsOf(join(folder, 'tools.json')) });
     // Each call is a process: a few of them say enough.
     const called = texts.slice(0, 4);
     const models = createScriptedModels([

@@ -3,6 +3,7 @@
  * beside it that ends in `.log`. As a program it serves standard input and output: `node tool-server.ts FILE`.
  */
 import { appendFileSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import * as sdk from '@modelcontextprotocol/server';
 import { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/stdio';
 import { z } from 'zod';
@@ -19,6 +20,14 @@ export interface ServedTool {
 export const logOf = (file: string): string => `${file}.log`;
 /** Where the program says `open` when it starts and `closed` when it ends. */
 export const livesOf = (file: string): string => `${file}.lives`;
+
+/** How Node is started as the program. It is started for each connection, so its compiled code is kept: that is half of what a start takes. */
+export const argsOf = (file: string): readonly string[] => [
+  '--import',
+  join(import.meta.dirname, '../../src/compile-cache.ts'),
+  import.meta.filename,
+  file,
+];
 
 const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==';
 

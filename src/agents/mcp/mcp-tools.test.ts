@@ -13,7 +13,7 @@ import {
   runToRest,
   type Bench,
 } from '../../../test/engine-kit.ts';
-import { createToolServer, livesOf, logOf, type ServedTool } from '../../../test/support/tool-server.ts';
+import { argsOf, createToolServer, livesOf, logOf, type ServedTool } from '../../../test/support/tool-server.ts';
 import type { Graph } from '../../graph/graph.ts';
 import { serveHttp } from '../../mcp/serve/serve-http.ts';
 import { createScriptedModels, type Script, type ScriptedAnswer, type ScriptedModels } from '../../models/scripted.ts';
@@ -22,7 +22,6 @@ import { agent, type AgentConfig } from '../agent.ts';
 import { tool } from '../agent-tool.ts';
 import { mcpTools, type McpConfig } from './mcp-tools.ts';
 
-const program = join(import.meta.dirname, '../../../test/support/tool-server.ts');
 const folders: string[] = [];
 
 afterEach(() => {
@@ -52,7 +51,7 @@ function serve(...tools: readonly ServedTool[]): Served {
     file,
     offer,
     calls: () => (existsSync(logOf(file)) ? readFileSync(logOf(file), 'utf8').trim().split('\n') : []),
-    command: { server: 'files', command: process.execPath, args: [program, file] },
+    command: { server: 'files', command: process.execPath, args: argsOf(file) },
   };
 }
 
