@@ -5,6 +5,7 @@ import { createMemoryStore } from '../../src/stores/memory/index.ts';
 import { agentGraph, callOf, loops, makeScript, playScript, timeAgent, type AgentScript } from '../agent-script.ts';
 import { createStore, databaseBytes } from '../database.ts';
 import type { Group } from '../group.ts';
+import { median } from '../median.ts';
 
 const part = 50;
 const nameOfLast = 'agent loop, 200 loops with messages of 2 KiB, per loop over the last 50';
@@ -33,7 +34,8 @@ export const agentLoop: Group = {
           playScript(script, (index) => (times[index] = performance.now())),
         );
         await store.close();
-        const perLoop = (from: number): number => (times[from + part]! - times[from]!) / part;
+        const perLoop = (from: number): number =>
+          median(Array.from({ length: part }, (_, index) => times[from + index + 1]! - times[from + index]!));
         const own = await timeAgent(
           graph,
           createMemoryStore(),
