@@ -28,6 +28,7 @@ test.each([
     '"failures":[{"led_to":"passed","reason":"there are no dates","stage":"review"},{"led_to":"draft","reason":"the goal gate review ended with fail: there are no dates","stage":"review"}]',
   ],
   ['panel', 'decided', '"notes":"2 of 3 branches succeeded"'],
+  ['mend', 'for (const number of numbers) total += number;', '"gates":{"check":"success","review":"success"}'],
   ['release', 'Version 1.1.0 HEAD -> main, tag: v1.1.0\\nA module that adds', '"gates":{"check":"success"}'],
   ['letter', 'A letter to the neighbours', '"stage":"revise","thread":"writer"'],
 ])(
@@ -39,8 +40,8 @@ test.each([
     process.env['CRASH_CASE'] = name;
     process.env['NODE_COMPILE_CACHE'] = join(top, 'compiled');
     const choose = (points: readonly CrashPoint[]): readonly CrashPoint[] =>
-      // The release runs git in each process: its other points are killed on virtual time.
-      points.filter(({ kind, number }) => name !== 'release' || kind === 'call' || number % 2 === 0);
+      // These run many commands in each process: their other points are killed on virtual time.
+      points.filter(({ kind, number }) => !['release', 'mend'].includes(name) || kind === 'call' || number % 2 === 0);
     const report = await crashProcesses({ script: join(import.meta.dirname, 'crash-script.ts'), folder, choose });
     const { summary } = JSON.parse(readFileSync(join(folder, 'quiet', 'result.json'), 'utf8')) as CrashResult;
     expect(summary.status).toBe('completed');

@@ -18,7 +18,7 @@ export function makeRepository(folder: string, isMended: boolean): void {
   cpSync(join(import.meta.dirname, 'project'), folder, { recursive: true });
   if (isMended) writeFileSync(join(folder, 'sum.js'), mendedSum);
   git(folder, 'init', '--quiet', '--initial-branch=main');
-  git(folder, 'add', 'sum.js', 'check.js', 'package.json');
+  git(folder, 'add', 'sum.js', 'check.js', 'coder.js', 'package.json');
   git(folder, 'commit', '--quiet', '--message=A module that adds');
 }
 

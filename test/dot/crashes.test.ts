@@ -128,7 +128,7 @@ const examples = join(import.meta.dirname, '../../examples/pipelines');
 
 test.each(readdirSync(examples).filter((name) => name.endsWith('.dot')))(
   'P1 P2 the example %s, killed at every point on virtual time, ends as if it never was',
-  { timeout: 120_000 },
+  { timeout: 300_000 },
   async (name) => {
     const source = join(examples, name);
     const crashCase: CrashCase = {
