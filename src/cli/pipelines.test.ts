@@ -44,3 +44,28 @@ test('DOT23 a dry run of something else, scenarios that cannot be read and input
     expect(code).toBeGreaterThan(0);
   }
 });
+
+test('G12 lint takes graphs in TypeScript and YAML: findings with rule, severity, place and fix, and exit codes', () => {
+  const kit = JSON.stringify(join(import.meta.dirname, '../index.ts'));
+  write(
+    'round.ts',
+    `import { AgentGraph, END, START } from ${kit};\nexport const graph = new AgentGraph({}, { id: 'round' }).addNode('a', () => 1, { maxVisits: 2 }).addEdge(START, 'a').addEdge('a', END).compile();\n`,
+  );
+  const { code, out } = folder.cairn('lint', 'round.ts');
+  expect([code, out]).toEqual([0, expect.stringContaining('maxVisits of a has no effect') as string]);
+  expect(folder.json('lint', 'round.ts')).toMatchObject({
+    isValid: true,
+    violations: [{ rule: 'inert_option', severity: 'warning', place: 'node a', fix: 'take it out' }],
+  });
+  write(
+    'wrong.ts',
+    `import { AgentGraph, END, START } from ${kit};\nexport const graph = new AgentGraph({}, { id: 'w' }).addNode('a', () => 1).addEdge(START, 'b').addEdge('a', END).compile();\n`,
+  );
+  const wrong = folder.cairn('lint', 'wrong.ts');
+  expect(wrong.code).toBeGreaterThan(0);
+  expect(wrong.out + wrong.err).toContain('b');
+  write('w2.yaml', 'name: w\nblocks:\n  - id: a\n    type: Shell\n    inputs: { command: "true" }\n');
+  expect(folder.cairn('lint', 'w2.yaml').code).toBe(0);
+  write('w3.yaml', 'name: w\nblocks:\n  - id: a\n    type: Shel\n');
+  expect(folder.cairn('lint', 'w3.yaml').code).toBeGreaterThan(0);
+});

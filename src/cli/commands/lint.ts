@@ -14,23 +14,37 @@ interface FileArguments {
   readonly file: string;
 }
 
+interface LintArguments extends FileArguments {
+  readonly export?: string;
+}
+
 const fields: FieldsOf<FileArguments> = {
   file: { type: 'text', description: 'a pipeline in DOT, or a workflow in YAML', isRequired: true, isPositional: true },
 };
 
-export const lintCommand: Command<FileArguments> = {
+/** Files that are programs: their graphs are loaded, and not read. */
+const module = /\.[cm]?[jt]s$/i;
+
+export const lintCommand: Command<LintArguments> = {
   name: lintWorkflow.name,
   summary: lintWorkflow.summary,
-  fields,
-  details: 'All findings are told at once. Warnings alone leave the exit code at 0.',
+  fields: {
+    file: { ...fields.file, description: 'a pipeline in DOT, a workflow in YAML, or a module that exports a graph' },
+    export: lintWorkflow.input.export,
+  },
+  details:
+    'All findings are told at once. Warnings alone leave the exit code at 0. A module is loaded, and nothing in it is run.',
   examples: [
     { line: 'cairn lint release.dot', does: 'before it is run' },
+    { line: 'cairn lint release.ts', does: 'a graph in TypeScript' },
     { line: 'cairn lint release.dot --json', does: 'for a program: rule, severity, place, message, fix' },
   ],
-  execute(session, { file }) {
+  execute(session, { file, export: exportName }) {
     return withApp({ ...session, storeUrl: 'memory:' }, async (app) => {
-      const text = readTextFile(session.cwd, file);
-      const { isValid, violations } = await perform(lintWorkflow, app, { text, source: file });
+      const given = module.test(file)
+        ? { ...(exportName !== undefined && { export: exportName }) }
+        : { text: readTextFile(session.cwd, file) };
+      const { isValid, violations } = await perform(lintWorkflow, app, { source: file, ...given });
       const { print, note, paint } = session.screen;
       if (session.isJson) session.printJson({ isValid, violations });
       else if (violations.length === 0) note('Nothing to say.');

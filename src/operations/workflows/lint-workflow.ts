@@ -1,11 +1,23 @@
 /** The operations `lint` and `fmt`: report everything about a workflow's text, and print a pipeline in canonical format. Nothing is run. */
+import { dialectOf } from '../../dialects/text-workflow.ts';
+import { CairnError } from '../../errors.ts';
 import type { Violation } from '../../graph/graph.ts';
+import { lintGraph } from '../../graph/lint/lint-graph.ts';
 import type { FieldsOf, Operation, WorkContext } from '../declare/operation.ts';
 import { definition, flag, listOf, objectOf, violation } from '../declare/output-shapes.ts';
 
 export interface LintWorkflowInput {
+  /** Of a pipeline or a YAML workflow. Default: `source` is a module that exports a graph. */
+  readonly text?: string;
+  /** The module, or what the text is called in places of faults. */
+  readonly source: string;
+  /** Of a module that has several graphs. */
+  readonly export?: string;
+}
+
+export interface FormatWorkflowInput {
   readonly text: string;
-  /** Name of the text in places of faults. */
+  /** Stands in places of faults. */
   readonly source: string;
 }
 
@@ -15,7 +27,7 @@ export interface LintWorkflowOutput {
   readonly violations: readonly Violation[];
 }
 
-const fields: FieldsOf<LintWorkflowInput> = {
+const fields: FieldsOf<FormatWorkflowInput> = {
   text: { type: 'text', description: 'the workflow', isRequired: true },
   source: { type: 'text', description: 'its name in messages', isRequired: true },
 };
@@ -23,17 +35,45 @@ const fields: FieldsOf<LintWorkflowInput> = {
 export const lintWorkflow: Operation<LintWorkflowInput, LintWorkflowOutput, WorkContext> = {
   name: 'lint',
   summary: 'say all that is wrong with a workflow, or odd about it',
-  input: fields,
+  input: {
+    source: fields.source,
+    text: { type: 'text', description: 'the workflow; default: source is a module that exports a graph' },
+    export: { type: 'text', description: 'the name of the export, if the module has several graphs' },
+  },
   output: 'its faults, each with severity, place and fix',
   outputSchema: objectOf({ isValid: flag, violations: listOf(violation) }),
   isReadOnly: true,
-  async run(context, { text, source }) {
-    const { violations } = (await context.openWorkflows()).check(text, source);
+  /** @throws GRAPH_PARSE the module cannot be loaded, or exports no graph */
+  async run(context, { text, source, export: exportName }) {
+    const violations =
+      text === undefined ? await lintModule(context, source, exportName) : await lintText(context, text, source);
     return { isValid: violations.every(({ severity }) => severity !== 'error'), violations };
   },
 };
 
-export const formatWorkflow: Operation<LintWorkflowInput, { readonly text: string }, WorkContext> = {
+async function lintText(context: WorkContext, text: string, source: string): Promise<readonly Violation[]> {
+  const { workflow, violations } = (await context.openWorkflows()).check(text, source);
+  // A pipeline has rules of its own, which say all of it in its own words.
+  if (workflow === undefined || dialectOf(workflow.graph.text ?? '') === 'dot') return violations;
+  return [...violations, ...lintGraph(workflow.graph)];
+}
+
+async function lintModule(
+  { loadGraph }: WorkContext,
+  source: string,
+  exportName: string | undefined,
+): Promise<readonly Violation[]> {
+  try {
+    const { graph } = await loadGraph(source, exportName);
+    return [...graph.warnings, ...lintGraph(graph)];
+  } catch (error) {
+    const violations = CairnError.is(error, 'GRAPH_INVALID') ? error.data['violations'] : undefined;
+    if (!Array.isArray(violations)) throw error;
+    return violations as readonly Violation[];
+  }
+}
+
+export const formatWorkflow: Operation<FormatWorkflowInput, { readonly text: string }, WorkContext> = {
   name: 'fmt',
   summary: 'write a pipeline in its canonical form',
   input: fields,
