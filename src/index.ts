@@ -76,6 +76,7 @@ export type { RemovedCheckpoint } from './history/shorten/remove-checkpoint.ts';
 export type { RemovedRuns } from './history/shorten/remove-run.ts';
 export type { Bisection, FoundCheckpoint } from './history/trace/bisect.ts';
 export type { Blame, BlamedPart } from './history/trace/blame.ts';
+export { exportFiles, type RunFolder, type RunFolderOptions } from './app/run-folder/write-folder.ts';
 export { drawGraph, drawPage } from './app/draw/pictures.ts';
 export type { ExplainedEdge } from './history/trace/explain-edges.ts';
 export type { PostMortem, ToldEntry, ToldEvent, ToldVisit } from './history/trace/story.ts';

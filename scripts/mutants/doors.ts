@@ -114,4 +114,11 @@ export const doorsMutants: readonly Mutant[] = [
     new: 'const told = story;',
     tests: ['src/app/draw/draw.test.ts'],
   },
+  {
+    name: 'a folder of a run may stand where stages write, if a link leads there',
+    file: 'src/app/run-folder/run-folder.ts',
+    old: 'join(realpathSync(parent), basename(path))',
+    new: 'path',
+    tests: ['src/app/run-folder/run-folder.test.ts'],
+  },
 ];

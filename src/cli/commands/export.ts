@@ -1,22 +1,28 @@
 /** `cairn export` */
 import { perform } from '../../operations/declare/perform.ts';
 import { closeSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { CairnError } from '../../errors.ts';
 import { exportRun, type ExportRunInput } from '../../operations/store/move-runs.ts';
 import type { FieldsOf } from '../../operations/declare/operation.ts';
 import type { Command } from '../command.ts';
+import { exportFiles, type ExportFilesInput, type FilesContext } from '../../operations/store/export-files.ts';
+import { withHistory } from '../../app/place/with-history.ts';
+import type { Session } from '../session.ts';
 import { withApp } from '../live/follow.ts';
 import { printable } from '../text/printable.ts';
 import { openWriter, writeAll } from '../write-out.ts';
 
 interface ExportArguments extends ExportRunInput {
-  readonly file: string;
+  readonly file?: string;
+  readonly files?: string;
 }
 
 const { checkpoint, move, masked } = exportRun.input;
 const fields: FieldsOf<ExportArguments> = {
   checkpoint,
-  file: { type: 'text', description: 'where to; - is standard output', isRequired: true, isPositional: true },
+  file: { type: 'text', description: 'where to; - is standard output', isPositional: true },
+  files: { type: 'text', description: 'a new folder, in place of FILE: the run as files, to be read' },
   move,
   masked,
 };
@@ -67,6 +73,23 @@ function isOtherThanFile(file: string): boolean {
   return statSync(file, { throwIfNoEntry: false })?.isFile() === false;
 }
 
+/** The run as files, for reading. */
+function exportFolder(session: Session, input: ExportFilesInput): Promise<number> {
+  return withHistory(session, async (context) => {
+    const { writeRunFolder } = await import('../../app/run-folder/run-folder.ts');
+    const writeFolder: FilesContext['writeFolder'] = (place, found, folder) =>
+      writeRunFolder(place, found, resolve(session.cwd, folder), { workspaces: [session.cwd] });
+    const output = await perform(exportFiles, { ...context, writeFolder }, input);
+    if (session.isJson) session.printJson(output);
+    else {
+      const { folder, checkpoints, visits } = output;
+      session.screen.print(`wrote ${checkpoints} checkpoints and ${visits} visits to ${printable(folder)}`);
+      session.screen.note(session.screen.paint('dim', maskedNote));
+    }
+    return 0;
+  });
+}
+
 export const exportCommand: Command<ExportArguments> = {
   name: exportRun.name,
   summary: exportRun.summary,
@@ -74,10 +97,17 @@ export const exportCommand: Command<ExportArguments> = {
   details:
     'The text holds the checkpoints, tags, open waits and blobs of the run, its ancestors included; each line is checked when it is imported. Nothing in it is masked, and a file is for its owner alone; with --masked it is for reading.',
   examples: [
+    { line: 'cairn export 0198c2f4 --files ../runs/0198c2f4', does: 'a folder with prompts, answers and checkpoints' },
     { line: 'cairn export 0198c2f4 run.jsonl', does: 'a copy to keep' },
     { line: 'cairn export 0198c2f4 - --move | ssh other cairn import - --move', does: 'let it go on elsewhere' },
   ],
-  execute(session, { file, ...input }) {
+  execute(session, { file, files, ...input }) {
+    if (files !== undefined) return exportFolder(session, { checkpoint: input.checkpoint, files });
+    if (file === undefined)
+      throw new CairnError('USAGE_INVALID', {
+        reason: 'FILE is missing',
+        hint: 'Name a file, - for standard output, or a folder with --files.',
+      });
     return withApp(session, async (app) => {
       const act = (write: (text: string) => void): ReturnType<typeof exportRun.run> =>
         perform(exportRun, { ...app, write: (text) => Promise.resolve(write(text)) }, input);

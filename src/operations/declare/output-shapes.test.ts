@@ -124,6 +124,8 @@ test('D23 C2.1 every operation gives what its schema says, and shows nothing tha
     runs: [{ runId: 'a' }, { runId: 'f' }, { changed: { set: [{ value: '[redacted]' }] }, isCurrent: true }],
   });
   await run('postMortem', { checkpoint: 'a' });
+  const writeFolder = () => Promise.resolve({ folder: 'f', checkpoints: 1, visits: 1, artifacts: 0 });
+  await run('exportFiles', { checkpoint: 'a', files: 'f' }, { writeFolder });
   await run('postMortem', { checkpoint: 'g', picture: true });
   const drawDot = (dot: string): Promise<string> => Promise.resolve(dot);
   expect(await run('draw', { target: 'ask' }, { drawDot })).toMatchObject({ isRun: false });
