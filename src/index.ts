@@ -51,6 +51,18 @@ export type { SimulatedRun } from './app/simulate/run-scenario.ts';
 export { schedule, type ScheduledGraph } from './app/schedules/schedule.ts';
 export type { ScheduleOptions } from './app/schedules/keep-schedule.ts';
 export { createWorker, type Worker, type WorkerOptions } from './app/worker.ts';
+export { interview, type InterviewOptions } from './app/interview/interview.ts';
+export {
+  autoApprove,
+  callbackInterviewer,
+  consoleInterviewer,
+  queueInterviewer,
+  recordingInterviewer,
+  type AskedQuestion,
+  type ConsoleOptions,
+  type Interviewer,
+  type RecordedAnswer,
+} from './app/interview/interviewers.ts';
 export { backUp, restore } from './app/backup/on-demand.ts';
 export type { BackupOptions, BackupReport } from './app/backup/back-up.ts';
 export type { RestoreOptions, RestoreReport } from './app/backup/restore.ts';

@@ -17,6 +17,8 @@ export { mcpTools, type McpCommandConfig, type McpConfig, type McpTools, type Mc
 export type { ModeName } from './modes/mode.ts';
 export { askPerson } from './people/ask-person.ts';
 export type { Opening, Prompt } from './prompt.ts';
+export { stageAgent } from './stage/stage-agent.ts';
+export type { StageAgent, StageAgentRequest, StageTool, ToolHooks } from '../graph/contracts/stage-agent.ts';
 export { agentStateOf, readAgentState, type AgentState, type AgentVisit } from './view/agent-state.ts';
 export type { AgentCall, AgentLoopState } from './view/agent-loop-state.ts';
 export type { ToolEntry } from './tool-box.ts';

@@ -11,6 +11,7 @@ import type {
   NodeContext,
   EmitOptions,
   Question,
+  ReceiveOptions,
   StateView,
   StepContext,
   StepOptions,
@@ -139,8 +140,8 @@ export class BlockContext implements TypedNodeContext {
   sleepUntil(time: number | Date, name?: string): Promise<void> {
     return this.ctx.sleepUntil(time, name);
   }
-  receive(signal: string): Promise<unknown> {
-    return this.ctx.receive(signal);
+  receive(signal: string, options?: ReceiveOptions): Promise<unknown> {
+    return this.ctx.receive(signal, options);
   }
   save(state: unknown): Promise<void> {
     return this.ctx.save(state);

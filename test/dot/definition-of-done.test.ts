@@ -165,17 +165,24 @@ test('6.1.20 what branches write stays in them; only their results are seen behi
   ]);
 });
 
-test('11.7.6 a value too large for a checkpoint is an artifact in the blob store, and is read back whole', async () => {
+test('11.7.6 a value too large for the context is an artifact, kept with the run, and is read back whole', async () => {
   // It cannot be packed small.
   const large = Array.from({ length: 40_000 }, (_, n) => ((n * 2_654_435_761) % 4_294_967_296).toString(36)).join('');
   const blobs = createMemoryBlobs();
-  const { context, engine, result } = await runDot(digraph(`start -> a -> b -> exit\n${box('a', 'b')}`), {
+  let read: unknown;
+  const reads: StageHandler = {
+    effect: 'read',
+    run: async ({ context }) => ((read = await context.whole('large')), { status: 'success' }),
+  };
+  const text = digraph(`start -> a -> b -> exit\n${box('a')}\nb [type=reads]`);
+  const { context } = await runDot(text, {
     script: { a: [{ status: 'success', contextUpdates: { large } }] },
+    handlers: { reads },
     engine: { blobs },
   });
-  expect(context['large']).toBe(large);
+  expect(read).toBe(large);
+  expect(JSON.stringify(context['large']).length).toBeLessThan(5_000);
   expect((await blobs.sweep('default')).rows).not.toEqual([]);
-  expect((await engine.inspect(result.runId)).state.scratch['large']).toBe(large);
 });
 
 test.each([

@@ -1,13 +1,17 @@
 /** The dialects of workflow files, with the blocks of this process. Loaded when the first workflow is read. */
+import { readFileSync, statSync } from 'node:fs';
 import type * as dotModule from '../../dialects/dot/index.ts';
 import type * as dialectModule from '../../dialects/yaml/index.ts';
 import type { ReadOptions } from '../../dialects/yaml/file/read-options.ts';
 import type { NodeType } from '../../graph/contracts/node-type.ts';
+import type { StageAgent } from '../../graph/contracts/stage-agent.ts';
 import { parsePermissions } from '../../graph/permissions/parse-permissions.ts';
 import type { FoundConfig } from '../config/read-config.ts';
 import { readersOf, type TextReader } from './text-reader.ts';
 
 type Dialect = typeof dialectModule;
+
+const pipelineBytesMax = 20 * 1024 * 1024;
 
 /** The YAML dialect, and what it is called with. */
 export interface FileDialects extends TextReader, Pick<Dialect, 'convertWorkflow' | 'readBundle' | 'workflowSchema'> {
@@ -21,12 +25,13 @@ export interface FileDialects extends TextReader, Pick<Dialect, 'convertWorkflow
 
 /** Loads the dialects. @throws CONFIG_INVALID a permission cannot be parsed */
 export async function loadFileDialects(config: FoundConfig, allow: readonly string[]): Promise<FileDialects> {
-  const [dialect, dot, { createNodeTypes }, { agentBlock }, { judgeBlock }] = await Promise.all([
+  const [dialect, pipelines, { createNodeTypes }, { agentBlock }, { judgeBlock }, { stageAgent }] = await Promise.all([
     import('../../dialects/yaml/index.ts'),
     import('../../dialects/dot/index.ts'),
     import('../../nodes/blocks/index.ts'),
     import('../../agents/block/agent-block.ts'),
     import('../../agents/block/judge-block.ts'),
+    import('../../agents/stage/stage-agent.ts'),
   ]);
   const { checkpoint, redact, nodeTypes: own = [] } = config;
   const ownNames = new Set(own.map(({ name }) => name));
@@ -34,6 +39,7 @@ export async function loadFileDialects(config: FoundConfig, allow: readonly stri
   const builtIn = [...createNodeTypes(), judgeBlock];
   const working = [...builtIn.filter(({ name }) => !ownNames.has(name)), ...own];
   const nodeTypes = ownNames.has('Agent') ? working : [...working, agentBlock(working)];
+  const dot = pipelinesWith(pipelines, stageAgent());
   const { permissions, inline } = parsePermissions(allow);
   return {
     ...dialect,
@@ -48,4 +54,24 @@ export async function loadFileDialects(config: FoundConfig, allow: readonly stri
     },
     allowsInline: inline,
   };
+}
+
+/** The dialect of pipelines with what works in their stages. */
+function pipelinesWith(dialect: typeof dotModule, agent: StageAgent): typeof dotModule {
+  return {
+    ...dialect,
+    readDot: (text, options) => dialect.readDot(text, { readFile, ...options, agent }),
+    checkDot: (text, options) => dialect.checkDot(text, { readFile, ...options, agent }),
+    readKeptDot: (text, options) => dialect.readKeptDot(text, { ...options, agent }),
+  };
+}
+
+/** A pipeline that another one runs. What is larger than any pipeline, or none that can be read, is not there. */
+function readFile(path: string): string | undefined {
+  try {
+    const found = statSync(path);
+    return found.isFile() && found.size <= pipelineBytesMax ? readFileSync(path, 'utf8') : undefined;
+  } catch {
+    return undefined;
+  }
 }

@@ -2,6 +2,7 @@
 import { CairnError } from '../../errors.ts';
 import type { Graph, Violation } from '../../graph/graph.ts';
 import type { Need, NodeType } from '../../graph/contracts/node-type.ts';
+import type { StageAgent } from '../../graph/contracts/stage-agent.ts';
 import type { Permissions } from '../../graph/permissions/permissions.ts';
 import { refusalOf } from '../../graph/permissions/refusal-of.ts';
 import { wavesOf } from '../../graph/shape/waves.ts';
@@ -9,12 +10,16 @@ import type { TextWorkflow, WorkflowBlock, WorkflowInput } from '../text-workflo
 import { inputSchema } from '../yaml/file/input-schema.ts';
 import { compilePipeline } from './compile/compile-pipeline.ts';
 import { retryOf } from './compile/stage-policy.ts';
+import { keptText, parseKept } from './kept-text.ts';
+import { linkChildren } from './link-children.ts';
+import { outermost, type Around } from './model/around.ts';
 import { lintPipeline } from './lint/lint-pipeline.ts';
 import { createReport } from './lint/report.ts';
 import { layOut, type Layout } from './model/layout.ts';
-import { kindOf, typeOfShape, type Pipeline, type Stage } from './model/pipeline.ts';
+import { childType, folderOf, kindOf, typeOfShape, type Pipeline, type Stage } from './model/pipeline.ts';
 import { readPipeline } from './model/read-pipeline.ts';
 import { codergenHandler } from './run/codergen.ts';
+import { agentHandler } from './run/agent.ts';
 import { commandAgentHandler } from './run/command-agent.ts';
 import { conditionalHandler } from './run/ends.ts';
 import { fanInHandler } from './run/fan-in.ts';
@@ -32,10 +37,14 @@ export interface DotOptions {
   readonly nodeTypes?: readonly NodeType[];
   /** Handlers by stage type. They are added to those of the language, or replace them. */
   readonly handlers?: Readonly<Record<string, StageHandler>>;
-  /** Functions that change the file before it is checked. Each gets the result of the one before, and a run keeps the last result. */
+  /** Works in stages that have `tools`: `stageAgent()` of `cairn-workflows/agents`. Default: such stages fail. */
+  readonly agent?: StageAgent;
+  /** Change a file before anything is said of it, in order; each is given what the one before made. A run keeps what they made. */
   readonly transforms?: readonly DotTransform[];
   /** Called for each stage that ends, with the edge that is taken from it. For simulations and displays. */
   readonly watch?: (ending: StageEnding) => void;
+  /** Reads the pipelines that stages run, by their paths; undefined: there is none. Default: none can be read. */
+  readonly readFile?: (path: string) => string | undefined;
   /** Path of the file. Default `inline`. */
   readonly source?: string;
   /** `file` (default): the operator's own file, which may do everything. `inline`: limited to `permissions`. */
@@ -89,10 +98,11 @@ export function checkDot(text: string, options: DotOptions = {}): CheckedPipelin
 /** Reads the pipeline that a run was started with, from the text that was kept with it. @throws GRAPH_PARSE, and as {@link readDot} */
 export function readKeptDot(
   text: string,
-  options: Omit<DotOptions, 'source' | 'origin' | 'transforms'> = {},
+  options: Omit<DotOptions, 'source' | 'origin' | 'transforms' | 'readFile'> = {},
 ): TextWorkflow {
-  const { origin, source, text: kept } = parseKept(text);
-  return readDot(kept, { ...options, origin: origin === 'inline' ? 'inline' : 'file', source });
+  const { origin, source, text: kept, files } = parseKept(text);
+  const readFile = (path: string): string | undefined => files.get(path);
+  return readDot(kept, { ...options, origin: origin === 'inline' ? 'inline' : 'file', source, readFile });
 }
 
 /**
@@ -114,24 +124,24 @@ export function formatDot(text: string, source = 'inline'): string {
 
 interface Checked extends CheckedPipeline {
   readonly isUnreadable: boolean;
+  /** What is kept of it with a run, and of those that it runs, by path. */
+  readonly kept?: string;
+  readonly files?: ReadonlyMap<string, string>;
 }
 
 const permissionRule = 'Y6';
 
-function check(text: string, options: DotOptions): Checked {
+function check(text: string, options: DotOptions, around: Around = outermost(options.source ?? 'inline')): Checked {
   const { source = 'inline' } = options;
   const faults = new DotFaults(text, source);
-  const done = (isUnreadable: boolean, workflow?: TextWorkflow): Checked => ({
-    workflow,
+  const done = (isUnreadable: boolean): Checked => ({
+    workflow: undefined,
     violations: faults.violations,
     isUnreadable,
   });
   if (text.length > textMax) {
-    faults.add(0, {
-      rule: 'DOT1',
-      message: `the file has ${text.length} characters, over the limit of ${textMax}`,
-      fix: 'split it',
-    });
+    const message = `the file has ${text.length} characters, over the limit of ${textMax}`;
+    faults.add(0, { rule: 'DOT1', message, fix: 'split it' });
     return done(true);
   }
   const { transforms = [] } = options;
@@ -143,11 +153,23 @@ function check(text: string, options: DotOptions): Checked {
   // A file that is cut off in the middle is not linted: everything behind the cut would be reported as missing.
   if (!isUnreadable) lintPipeline(createReport(faults, pipeline, layout, new Set(own.keys())));
   const withheld = withheldBy(options);
-  const builtIn = builtInHandlers(options.nodeTypes ?? []);
+  const builtIn = builtInHandlers(options);
   const handlerOf = (stage: Stage): StageHandler | undefined => own.get(stage.type) ?? builtIn.get(kindOf(stage));
-  if (withheld !== undefined) refuseNeeds(faults, pipeline, handlerOf, withheld);
+  const needsOf = (stage: Stage) => handlerOf(stage)?.needs?.(stage, folderOf(stage, around.folder));
+  if (withheld !== undefined) refuseNeeds(faults, pipeline, needsOf, withheld);
+  const read = options.readFile ?? (() => undefined);
+  const children = linkChildren(own.has(childType) || isUnreadable ? new Map() : pipeline.stages, {
+    pipeline,
+    faults,
+    withheld,
+    source,
+    around,
+    read,
+    check: (childText, childAround, path) => check(childText, { ...options, source: path }, childAround),
+  });
   if (faults.hasErrors) return done(isUnreadable);
   const inputs = inputsOf(pipeline);
+  const kept = transforms.length === 0 ? text : printDot(syntax);
   try {
     const { graph, body } = compilePipeline(
       {
@@ -157,18 +179,17 @@ function check(text: string, options: DotOptions): Checked {
         builtIn: new Set(Object.values(typeOfShape).filter((type) => !own.has(type))),
         withheld,
         watch: options.watch,
+        children: children.byStage,
+        around,
         placeOf: (at) => faults.placeOf(at),
       },
       {
         schemas: { input: inputSchema(inputs) },
-        text: keptText({
-          origin: options.origin ?? 'file',
-          source,
-          text: transforms.length === 0 ? text : printDot(syntax),
-        }),
+        text: keptText({ origin: options.origin ?? 'file', source, text: kept, files: children.files }),
       },
     );
-    return done(false, describe(pipeline, layout, { graph, body, inputs, handlerOf, warnings: faults.violations }));
+    const workflow = describe(pipeline, layout, { graph, body, inputs, handlerOf, warnings: faults.violations });
+    return { ...done(false), workflow, kept, files: children.files };
   } catch (error) {
     if (!CairnError.is(error, 'GRAPH_INVALID')) throw error;
     const violations = [...faults.violations, ...(error.data['violations'] as readonly Violation[])];
@@ -176,12 +197,16 @@ function check(text: string, options: DotOptions): Checked {
   }
 }
 
-function builtInHandlers(nodeTypes: readonly NodeType[]): ReadonlyMap<string, StageHandler> {
+function builtInHandlers({ nodeTypes = [], agent }: DotOptions): ReadonlyMap<string, StageHandler> {
   const shell = nodeTypes.find(({ name }) => name === 'Shell');
   const noShell: StageHandler = {
     run: () => ({ status: 'fail', failureReason: 'there is no block type Shell, which would run the command' }),
   };
+  const noAgent: StageHandler = {
+    run: () => ({ status: 'fail', failureReason: 'there is no agent here, which would use the tools' }),
+  };
   return new Map<string, StageHandler>([
+    ['codergen.agent', agent === undefined ? noAgent : agentHandler(agent)],
     ['codergen', codergenHandler],
     ['wait.human', humanHandler],
     ['conditional', conditionalHandler],
@@ -198,7 +223,12 @@ function withheldBy({ origin = 'file', permissions = {} }: DotOptions): Withheld
   return origin === 'file' ? undefined : (need) => refusalOf(need, permissions);
 }
 
-function refuseNeeds(faults: DotFaults, pipeline: Pipeline, handlerOf: HandlerOf, withheld: Withheld): void {
+function refuseNeeds(
+  faults: DotFaults,
+  pipeline: Pipeline,
+  needsOf: (stage: Stage) => readonly Need[] | undefined,
+  withheld: Withheld,
+): void {
   const refuse = (need: Need, at: number, what: string): void => {
     const refusal = withheld(need);
     const fix = 'grant it, or take it out';
@@ -206,7 +236,9 @@ function refuseNeeds(faults: DotFaults, pipeline: Pipeline, handlerOf: HandlerOf
       faults.add(at, { rule: permissionRule, message: `${what} is not allowed: ${refusal}`, fix });
   };
   for (const stage of pipeline.stages.values())
-    for (const need of handlerOf(stage)?.needs?.(stage) ?? []) refuse(need, stage.at, stage.id);
+    for (const need of needsOf(stage) ?? []) refuse(need, stage.at, stage.id);
+  for (const hook of ['tool_hooks.pre', 'tool_hooks.post'])
+    if (pipeline.attributes.text(hook) !== '') refuse({ kind: 'shell' }, pipeline.placeOf(hook), hook);
   const name = pipeline.attributes.text('summary_model');
   if (name !== '') refuse({ kind: 'model', name }, pipeline.placeOf('summary_model'), 'summary_model');
 }
@@ -279,25 +311,4 @@ function describe(
     graph,
     warnings,
   };
-}
-
-interface Kept {
-  readonly origin: string;
-  readonly source: string;
-  readonly text: string;
-}
-
-function keptText({ origin, source, text }: Kept): string {
-  return JSON.stringify({ dialect: 'dot', origin, source, text });
-}
-
-function parseKept(text: string): Kept {
-  try {
-    const { dialect, origin, source, text: kept } = JSON.parse(text) as Record<string, unknown>;
-    if (dialect === 'dot' && typeof kept === 'string')
-      return { origin: String(origin), source: String(source), text: kept };
-  } catch {
-    // The error below says what is wrong.
-  }
-  throw new CairnError('GRAPH_PARSE', { file: 'the text kept with the run', reason: 'it is no pipeline' });
 }

@@ -8,6 +8,7 @@ import type {
   NodeContext,
   PartOptions,
   Question,
+  ReceiveOptions,
   StateView,
   StepContext,
   StepOptions,
@@ -110,9 +111,9 @@ export class Context implements NodeContext {
     this.#guard('sleepUntil');
     return sleepUntil(this.#core, this.#activation, time, name, this.#onWaiting);
   }
-  async receive(signal: string): Promise<unknown> {
+  async receive(signal: string, { waits = true }: ReceiveOptions = {}): Promise<unknown> {
     this.#guard('receive');
-    return receive(this.#core, this.#activation, signal, this.#onWaiting);
+    return receive(this.#core, this.#activation, signal, { onWaiting: this.#onWaiting, waits });
   }
   async save(state: unknown): Promise<void> {
     this.#guard('save');

@@ -23,11 +23,15 @@ import { nextStepKey, recordedStep } from '../record/step-keys.ts';
 import { enterEvents } from '../record/told-events.ts';
 import { ensureSteps, setStep } from '../record/step-record.ts';
 
+const nothing: Admitted = { value: undefined, json: 'null', hasTags: false };
+
 interface WaitCall {
   readonly kind: StepKind;
   readonly name: string;
   readonly wait: WaitRecord;
   readonly onWaiting: (() => void) | undefined;
+  /** Of a signal: false where only one that has come is taken. Default true. */
+  readonly waits?: boolean;
 }
 
 /** Returns what ended the wait if that is recorded. Otherwise opens the wait, and the function stops here. */
@@ -53,6 +57,7 @@ async function waitFor(core: RunCore, activation: Activation, call: WaitCall): P
       }
       if (activation.generation !== generation || activation.phase !== 'running') return never();
     } while (isKept());
+    if (call.waits === false && recorded === undefined) return noneCame(core, activation, key, call);
     openCall(core, activation, key, call, recorded);
   } catch (error) {
     if (activation.generation === generation) endCall(core, activation);
@@ -64,6 +69,13 @@ async function waitFor(core: RunCore, activation: Activation, call: WaitCall): P
   endCall(core, activation);
   if (closed.status === 'failed') throw closed.error;
   return deepFreeze(closed.output);
+}
+
+/** It is on record that no signal had come: a repeated function finds none, too. */
+function noneCame(core: RunCore, activation: Activation, key: string, { kind }: WaitCall): undefined {
+  finishStep(core, activation, key, { kind, status: 'done' }, nothing);
+  endCall(core, activation);
+  return undefined;
 }
 
 /** If something has ended the wait already, records that before the wait is opened. A signal taken by another call meanwhile is skipped. */
@@ -206,13 +218,9 @@ export async function receive(
   core: RunCore,
   activation: Activation,
   signal: string,
-  onWaiting: (() => void) | undefined,
+  how: Pick<WaitCall, 'onWaiting' | 'waits'>,
 ): Promise<unknown> {
   guardCall(activation, activation.generation, 'receive');
-  return waitFor(core, activation, {
-    kind: 'signal',
-    name: signal,
-    wait: { kind: 'signal', node: activation.path, name: signal },
-    onWaiting,
-  });
+  const wait = { kind: 'signal', node: activation.path, name: signal } as const;
+  return waitFor(core, activation, { kind: 'signal', name: signal, wait, ...how });
 }

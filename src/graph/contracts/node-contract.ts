@@ -280,7 +280,7 @@ export interface NodeContext {
   /** @param time - epoch ms, or a Date */
   sleepUntil(time: number | Date, name?: string): Promise<void>;
   /** Waits for a signal of this name. A signal that came earlier is taken. */
-  receive(signal: string): Promise<unknown>;
+  receive(signal: string, options?: ReceiveOptions): Promise<unknown>;
   /**
    * Saves the node's inner state and retires everything recorded so far, except child runs whose result was not taken yet; those stay
    * available under their names.
@@ -357,6 +357,12 @@ export interface NodeContext {
   readonly past: VisitPast;
   /** The engine's clock, epoch ms. */
   now(): number;
+}
+
+/** How a signal is received. */
+export interface ReceiveOptions {
+  /** False: only one that has come already is taken, and it is recorded that there was none, which gives undefined. Default true. */
+  readonly waits?: boolean;
 }
 
 /** How a part of a node's work runs beside the others. */

@@ -13,16 +13,19 @@ import {
   type NodeDefinition,
 } from '../../../graph/graph.ts';
 import type { Need } from '../../../graph/contracts/node-type.ts';
+import type { TextWorkflow } from '../../text-workflow.ts';
 import { gatesOf, gateTargets, reach, retryTargets, type Branches, type Layout } from '../model/layout.ts';
 import { parseCondition } from '../model/condition.ts';
-import type { Pipeline, PipelineEdge, Stage } from '../model/pipeline.ts';
+import { folderOf, type Pipeline, type PipelineEdge, type Stage } from '../model/pipeline.ts';
 import { beginningOf, conditionalHandler, exitImplementation, startHandler, type PipelineResult } from '../run/ends.ts';
 import { wayLabel, type Way, type Ways } from '../run/choose-edge.ts';
+import { childHandler } from '../run/child.ts';
 import { parallelHandler } from '../run/parallel.ts';
 import { restartId, restartsImplementation } from '../run/restarts.ts';
 import { jumpLabel, routeOf, stageImplementation } from '../run/stage-node.ts';
 import type { StageHandler, StageParts } from '../run/stage-parts.ts';
-import { retryOf, tellings } from './stage-policy.ts';
+import type { Around } from '../model/around.ts';
+import { budgetedUnits, budgetPolicies, retryOf, tellings } from './stage-policy.ts';
 
 /** What a pipeline is compiled with. */
 export interface Compiling {
@@ -34,6 +37,9 @@ export interface Compiling {
   readonly builtIn: ReadonlySet<string>;
   readonly withheld: ((need: Need) => string | undefined) | undefined;
   readonly watch: StageParts['watch'];
+  /** The pipelines that stages run, by stage. */
+  readonly children: ReadonlyMap<string, TextWorkflow>;
+  readonly around: Pick<Around, 'folder' | 'isSteered' | 'budgeted'>;
   readonly placeOf: (at: number) => string;
 }
 
@@ -98,7 +104,12 @@ function bodyOf(compiling: Compiling, targets: readonly string[]): GraphDefiniti
       { from: outputsId, to: END },
     ],
     reducers,
-    policies: { routing: 'first', ...(visits !== undefined && { maxVisits: visits }) },
+    policies: {
+      routing: 'first',
+      ...(visits !== undefined && { maxVisits: visits }),
+      // Of a pipeline that restarts, the budget is that of all its runs together.
+      ...(targets.length === 0 && budgetPolicies(pipeline)),
+    },
   };
 }
 
@@ -120,6 +131,7 @@ function compileRestarts(
   const graph = compileGraph({
     ...more,
     id: pipeline.name,
+    policies: budgetPolicies(pipeline),
     nodes: [
       { id: outputsId, type: 'restarts', effect: 'read', config: { restartsMax }, subgraph: body, implementation },
     ],
@@ -165,7 +177,7 @@ class GraphParts {
   }
 
   add(stage: Stage): void {
-    const { pipeline, layout } = this.#compiling;
+    const { pipeline, layout, around } = this.#compiling;
     if (stage.id === layout.exit?.id) this.#addExit(stage);
     else {
       const branches = layout.branches.get(stage.id);
@@ -173,11 +185,12 @@ class GraphParts {
       const jumps = retryTargets(stage).filter((target) => this.#members.has(target));
       const ways: Ways = {
         edges: branches === undefined ? edges.map((edge) => this.#way(edge)) : [this.#joinWay(branches)],
-        isChosen: stage.type === 'wait.human',
+        isChosen: stage.type === 'wait.human' && ['', 'multiple_choice'].includes(stage.attributes.text('human.type')),
       };
       const parts: StageParts = {
         stage,
         pipelineName: pipeline.name,
+        graph: pipeline.attributes,
         params: ['goal', ...pipeline.params.map(({ name }) => name)],
         ways,
         jumps,
@@ -187,6 +200,9 @@ class GraphParts {
         tellingOf: tellings(pipeline, stage, this.#tellingEdges.get(stage.id) ?? []),
         withheld: this.#compiling.withheld,
         watch: this.#compiling.watch,
+        folder: folderOf(stage, around.folder),
+        isSteered: around.isSteered,
+        budgeted: new Set([...around.budgeted, ...budgetedUnits(pipeline, stage)]),
       };
       this.nodes.push(this.#node(stage, parts, branches));
       this.#connect(parts, branches === undefined ? edges : []);
@@ -199,7 +215,7 @@ class GraphParts {
 
   #node(stage: Stage, parts: StageParts, branches: Branches | undefined): NodeDefinition {
     const { handlerOf, builtIn, placeOf } = this.#compiling;
-    const graph = branches === undefined ? undefined : this.#branchGraph(branches);
+    const graph = branches === undefined ? this.#compiling.children.get(stage.id)?.graph : this.#branchGraph(branches);
     const handler = this.#handlerOf(stage, graph, branches);
     const visits = stage.attributes.integer('max_visits');
     return {
@@ -213,6 +229,7 @@ class GraphParts {
       }),
       place: placeOf(stage.at),
       ...(graph !== undefined && { subgraph: graph }),
+      ...budgetPolicies(stage),
       ...(visits !== undefined && { maxVisits: visits }),
     };
   }
@@ -228,6 +245,8 @@ class GraphParts {
           .filter((id) => branches.stages.has(id)),
       );
     if (stage.type === 'start') return startHandler(pipeline);
+    const child = this.#compiling.children.get(stage.id);
+    if (child !== undefined) return childHandler(child);
     return handlerOf(stage) ?? conditionalHandler;
   }
 

@@ -1,7 +1,8 @@
-/**
- * Policies of a stage, from its own attributes, those of edges and those of the graph: how often it is tried, how much its prompt is told.
- */
+/** What holds for a stage by its own attributes, those of edges and those of the graph: how often it is tried, how much it is told. */
+import type { Amounts } from '../../../graph/amounts.ts';
+import type { OnBudget } from '../../../graph/graph.ts';
 import type { RetryPolicy } from '../../../graph/contracts/node-contract.ts';
+import { parseBudget } from '../model/amounts.ts';
 import type { Pipeline, PipelineEdge, Stage } from '../model/pipeline.ts';
 import type { StageParts, Telling } from '../run/stage-parts.ts';
 import { wayLabel } from '../run/choose-edge.ts';
@@ -40,10 +41,23 @@ export function retryOf({ attributes }: Stage, pipeline: Pipeline): RetryPolicy 
   };
 }
 
-/**
- * How much a prompt is told. The edge's attributes win over the stage's, and these over the graph's. A thread may also be the enclosing
- * block's.
- */
+/** What a run, or each visit of a stage, may spend, as the engine takes it. */
+export function budgetPolicies({ attributes }: Pick<Stage, 'attributes'>): {
+  readonly budget?: Amounts;
+  readonly onBudget?: OnBudget;
+} {
+  const budget = attributes.has('budget') ? parseBudget(attributes.text('budget')) : undefined;
+  if (budget === undefined) return {};
+  return { budget, onBudget: attributes.text('on_budget') === 'fail' ? 'fail' : 'ask' };
+}
+
+/** Units that nobody spends unless a budget names them. */
+export function budgetedUnits(pipeline: Pipeline, stage: Stage): ReadonlySet<string> {
+  const named = [pipeline, stage].flatMap((each) => Object.keys(budgetPolicies(each).budget ?? {}));
+  return new Set(named.filter((unit) => unit === 'tokens' || unit === 'seconds'));
+}
+
+/** What the edge says before what its stage says, and that before the graph; a thread may also be that of the block around the stage. */
 export function tellings(
   { attributes: graph }: Pipeline,
   { attributes, group }: Stage,
@@ -56,6 +70,7 @@ export function tellings(
       fidelity: own('fidelity') || graph.text('default_fidelity') || 'compact',
       thread: own('thread_id') || graph.text('default_thread') || group,
       summaryModel,
+      resumeFidelity: graph.text('resume_fidelity') || undefined,
     };
   };
   const named = new Map(edges.map((edge) => [wayLabel(edge.index), telling(edge)]));

@@ -1,6 +1,8 @@
-/** Lint rules for single stages: types, what they need, and attributes that have no effect on them. */
+/** Rules of single stages: types, what they need, and attributes that say nothing where they stand. */
+import { parseCondition } from '../model/condition.ts';
 import { acceleratorOf, normalLabel } from '../model/labels.ts';
-import { typeOfShape, type Stage } from '../model/pipeline.ts';
+import { stageTools } from '../../../graph/contracts/stage-agent.ts';
+import { childType, kindOf, typeOfShape, type Stage } from '../model/pipeline.ts';
 import type { Report } from './report.ts';
 
 const builtIn: ReadonlySet<string> = new Set(Object.values(typeOfShape));
@@ -9,26 +11,38 @@ const reserved: ReadonlySet<string> = new Set(['outputs', '__start__', '__end__'
 
 /** Attributes that have an effect only on stages of some types. */
 const heeded: readonly (readonly [readonly string[], readonly string[]])[] = [
-  [['prompt'], ['codergen', 'parallel.fan_in']],
+  [['prompt'], ['codergen', 'parallel.fan_in', childType]],
+  [
+    [
+      'manager.poll_interval',
+      'manager.max_cycles',
+      'manager.stop_condition',
+      'manager.actions',
+      'stack.child_dotfile',
+      'stack.child_workdir',
+      'stack.child_autostart',
+    ],
+    [childType],
+  ],
   [
     ['llm_model', 'llm_provider', 'reasoning_effort'],
-    ['codergen', 'parallel.fan_in'],
+    ['codergen', 'parallel.fan_in', childType],
   ],
   [['fidelity', 'thread_id'], ['codergen']],
   [['auto_status'], ['codergen', 'tool']],
-  [['agent_command'], ['codergen']],
+  [['agent_command', 'tools', 'allow_tools', 'max_turns', 'tool_hooks.pre', 'tool_hooks.post'], ['codergen']],
   [['tool_command'], ['tool']],
   [
-    ['idempotent', 'status_file'],
+    ['idempotent', 'status_file', 'workdir'],
     ['tool', 'codergen'],
   ],
-  [['human.default_choice'], ['wait.human']],
+  [['human.default_choice', 'human.type'], ['wait.human']],
   [['join_policy', 'error_policy', 'max_parallel'], ['parallel']],
   [
     ['max_retries', 'retry_policy', 'allow_partial', 'timeout'],
     ['codergen', 'tool', 'wait.human', 'parallel.fan_in'],
   ],
-  [['goal_gate'], ['codergen', 'tool', 'wait.human', 'conditional', 'parallel', 'parallel.fan_in']],
+  [['goal_gate'], ['codergen', 'tool', 'wait.human', 'conditional', 'parallel', 'parallel.fan_in', childType]],
 ];
 
 export function lintStages(report: Report): void {
@@ -38,6 +52,7 @@ export function lintStages(report: Report): void {
     lintHeeded(report, stage);
     lintCommand(report, stage);
     if (stage.type === 'wait.human') lintChoices(report, stage);
+    if (stage.type === childType) lintChild(report, stage);
   }
 }
 
@@ -53,19 +68,45 @@ function lintType({ handlers, error, warn }: Report, { id, type, attributes, at,
       `shape ${shape} has no meaning: ${id} is a stage for a model, as a box is`,
       `use one of ${Object.keys(typeOfShape).join(', ')}`,
     );
-  if (type === 'stack.manager_loop' && !handlers.has(type))
-    error(
-      'type_known',
-      at,
-      `${id} would run a child pipeline, which is not possible here`,
-      'run that pipeline by itself',
-    );
-  else if (!builtIn.has(type) && !handlers.has(type))
+  if (!builtIn.has(type) && !handlers.has(type))
     error(
       'type_known',
       placeOf('type'),
       `no handler has the type ${type}: ${id} would run as something else`,
       `use one of ${[...builtIn, ...handlers].join(', ')}`,
+    );
+}
+
+/** What a stage that runs a pipeline does while that runs. */
+function lintChild({ error, warn }: Report, { id, attributes, placeOf, at }: Stage): void {
+  const actions = attributes
+    .text('manager.actions')
+    .split(',')
+    .map((action) => action.trim());
+  for (const action of actions.filter((each) => each !== '' && !['observe', 'steer', 'wait'].includes(each)))
+    error(
+      'attribute_value',
+      placeOf('manager.actions'),
+      `manager.actions of ${id} names ${action}`,
+      'use observe, steer, wait',
+    );
+  const parsed = parseCondition(attributes.text('manager.stop_condition'));
+  if (parsed.fault !== undefined)
+    error('condition_syntax', placeOf('manager.stop_condition'), parsed.fault, 'correct it');
+  const isSteering = actions.includes('steer');
+  if (isSteering && attributes.text('prompt') === '')
+    warn(
+      'inert_attribute',
+      placeOf('manager.actions'),
+      `${id} steers nothing: there is no prompt`,
+      'give it a prompt, for the model that looks at the child',
+    );
+  if (!isSteering && attributes.has('prompt') && placeOf('prompt') !== at)
+    warn(
+      'inert_attribute',
+      placeOf('prompt'),
+      `prompt of ${id} has no effect: it does not steer`,
+      'add manager.actions="observe,steer,wait"',
     );
 }
 
@@ -86,6 +127,8 @@ function lintNeeds({ layout, error, warn }: Report, { id, type, attributes, at }
     ['max_parallel', 1],
     ['max_visits', 1],
     ['max_retries', 0],
+    ['manager.max_cycles', 1],
+    ['max_turns', 1],
   ] as const) {
     const count = attributes.integer(name);
     if (count !== undefined && count < least)
@@ -114,17 +157,43 @@ function lintHeeded({ warn }: Report, { id, type, attributes, placeOf, at }: Sta
   }
 }
 
-/** Checks attributes that have an effect only on stages that run a command, or only on those that do not. */
-function lintCommand({ warn }: Report, { id, type, attributes, placeOf, at }: Stage): void {
+/** What only a stage that runs a command heeds, and what one does not. */
+function lintCommand(report: Report, stage: Stage): void {
+  const { warn } = report;
+  const { id, type, attributes, placeOf, at } = stage;
   const own = type === 'tool' || attributes.text('agent_command') !== '';
   const check = (name: string, isHeeded: boolean, why: string, fix: string): void => {
     if (attributes.has(name) && placeOf(name) !== at && !isHeeded)
       warn('inert_attribute', placeOf(name), `${name} of ${id} has no effect: ${why}`, fix);
   };
   if (type !== 'codergen' && type !== 'tool') return;
+  const isAgent = kindOf({ type, attributes }) === 'codergen.agent';
+  check('workdir', own || isAgent, 'it neither runs a command nor has tools', 'take it out');
+  check('tools', isAgent, 'its agent_command brings tools of its own', 'take one of them out');
+  for (const name of ['allow_tools', 'max_turns', 'tool_hooks.pre', 'tool_hooks.post'])
+    check(name, isAgent, 'it has no tools', 'give it tools, or take it out');
+  lintTools(report, stage);
   for (const name of ['idempotent', 'status_file'])
     check(name, own, 'it runs no command', 'give it an agent_command, or take it out');
   check('auto_status', attributes.text('status_file') !== '', 'it names no status_file', 'take it out');
+}
+
+/** Tools are known by a few names; only what it has can be used unasked. */
+function lintTools({ error }: Report, { id, attributes, placeOf }: Stage): void {
+  const listed = (name: string): readonly string[] =>
+    attributes
+      .text(name)
+      .split(',')
+      .map((each) => each.trim())
+      .filter((each) => each !== '');
+  const has = listed('tools');
+  for (const [name, known] of [
+    ['tools', stageTools],
+    ['allow_tools', has],
+  ] as const)
+    for (const each of listed(name))
+      if (!(known as readonly string[]).includes(each))
+        error('attribute_value', placeOf(name), `${name} of ${id} names ${each}`, `use ${known.join(', ')}`);
 }
 
 function lintChoices({ layout, error, warn }: Report, { id, attributes, at, placeOf }: Stage): void {
@@ -132,8 +201,11 @@ function lintChoices({ layout, error, warn }: Report, { id, attributes, at, plac
   if (edges.length === 0)
     error('human_choices', at, `${id} asks, but leads nowhere: there is nothing to choose`, 'lead edges from it');
   const chosen = attributes.text('human.default_choice');
+  const form = attributes.text('human.type');
+  const isChoice = form === '' || form === 'multiple_choice';
   if (
     chosen !== '' &&
+    isChoice &&
     !edges.some(({ to, attributes: own }) => to === chosen || normalLabel(own.text('label')) === normalLabel(chosen))
   )
     error(
@@ -149,6 +221,7 @@ function lintChoices({ layout, error, warn }: Report, { id, attributes, at, plac
       `human.default_choice of ${id} is never taken: there is no timeout`,
       'give it a timeout',
     );
+  if (form === 'yes_no' || form === 'confirmation') return;
   const keys = new Map<string, string>();
   for (const edge of edges) {
     const label = edge.attributes.text('label') || edge.to;

@@ -1,4 +1,5 @@
-/** Lint rules for what prompts are told: threads need the fidelity `full`, and summary models need a summary. */
+/** Attributes that have an effect only where others are: threads where something is told in full, models for summaries, hooks where there are tools. */
+import { kindOf } from '../model/pipeline.ts';
 import type { Report } from './report.ts';
 
 export function lintTelling({ pipeline, warn }: Report): void {
@@ -26,4 +27,7 @@ export function lintTelling({ pipeline, warn }: Report): void {
     inert(placeOfGraph('default_thread'), 'default_thread has no effect: no stage is told in full', 'take it out');
   if (graph.has('summary_model') && ![...used].some((fidelity) => fidelity.startsWith('summary:')))
     inert(placeOfGraph('summary_model'), 'summary_model has no effect: no stage is told a summary', 'take it out');
+  for (const name of ['tool_hooks.pre', 'tool_hooks.post'])
+    if (graph.has(name) && ![...stages.values()].some((stage) => kindOf(stage) === 'codergen.agent'))
+      inert(placeOfGraph(name), `${name} has no effect: no stage has tools`, 'take it out');
 }

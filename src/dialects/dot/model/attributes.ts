@@ -1,6 +1,8 @@
 /** Every attribute of the language: where it may stand, which values it takes, and its default. */
 
-export type AttributeKind = 'text' | 'integer' | 'boolean' | 'duration';
+import { durationMs, parseBudget } from './amounts.ts';
+
+export type AttributeKind = 'text' | 'integer' | 'boolean' | 'duration' | 'budget';
 export type AttributePlace = 'graph' | 'node' | 'edge';
 
 export interface AttributeRule {
@@ -17,9 +19,7 @@ const text: AttributeRule = { kind: 'text' };
 const integer: AttributeRule = { kind: 'integer' };
 const boolean: AttributeRule = { kind: 'boolean' };
 const duration: AttributeRule = { kind: 'duration' };
-const later = (kind: AttributeKind, reason: string): AttributeRule => ({ kind, inert: reason });
-const noHooks = later('text', 'no hooks are run around the calls of tools');
-const noChildren = later('text', 'there is no stage that runs a child pipeline');
+const budget: AttributeRule = { kind: 'budget' };
 
 export const fidelities: readonly string[] = [
   'full',
@@ -30,6 +30,7 @@ export const fidelities: readonly string[] = [
   'summary:high',
 ];
 const fidelity: AttributeRule = { kind: 'text', oneOf: fidelities };
+export const humanForms = ['multiple_choice', 'freeform', 'yes_no', 'confirmation'] as const;
 export const retryPresets: readonly string[] = ['none', 'standard', 'aggressive', 'linear', 'patient'];
 
 type Rules = Readonly<Record<string, AttributeRule>>;
@@ -50,10 +51,13 @@ const graphRules: Rules = {
   default_thread: text,
   default_thread_id: { kind: 'text', sameAs: 'default_thread' },
   summary_model: text,
-  'stack.child_dotfile': noChildren,
-  'stack.child_workdir': noChildren,
-  'tool_hooks.pre': noHooks,
-  'tool_hooks.post': noHooks,
+  'stack.child_dotfile': text,
+  'stack.child_workdir': text,
+  budget,
+  on_budget: { kind: 'text', oneOf: ['ask', 'fail'] },
+  resume_fidelity: { kind: 'text', oneOf: ['compact', 'summary:high'] },
+  'tool_hooks.pre': text,
+  'tool_hooks.post': text,
 };
 
 const nodeRules: Rules = {
@@ -78,19 +82,28 @@ const nodeRules: Rules = {
   max_visits: integer,
   idempotent: boolean,
   'human.default_choice': text,
+  'human.type': { kind: 'text', oneOf: humanForms },
   join_policy: text,
   error_policy: { kind: 'text', oneOf: ['continue', 'fail_fast', 'ignore'] },
   max_parallel: integer,
   tool_command: text,
   agent_command: text,
+  tools: text,
+  allow_tools: text,
+  max_turns: integer,
+  workdir: text,
   status_file: text,
-  'manager.poll_interval': noChildren,
-  'manager.max_cycles': noChildren,
-  'manager.stop_condition': noChildren,
-  'manager.actions': noChildren,
-  'stack.child_autostart': noChildren,
-  'tool_hooks.pre': noHooks,
-  'tool_hooks.post': noHooks,
+  budget,
+  on_budget: { kind: 'text', oneOf: ['ask', 'fail'] },
+  'manager.poll_interval': duration,
+  'manager.max_cycles': integer,
+  'manager.stop_condition': text,
+  'manager.actions': text,
+  'stack.child_dotfile': text,
+  'stack.child_workdir': text,
+  'stack.child_autostart': boolean,
+  'tool_hooks.pre': text,
+  'tool_hooks.post': text,
 };
 
 const edgeRules: Rules = {
@@ -117,19 +130,13 @@ export const drawn: ReadonlySet<string> = new Set(
   colorscheme gradientangle image nojustify clusterrank center landscape id headport tailport`.split(/\s+/),
 );
 
-const units: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-
-/** Parses `900s`, `250ms`, `15m`, `2h` or `1d` to milliseconds. A plain number counts seconds. Undefined means none of these. */
-export function durationMs(value: string): number | undefined {
-  const [, count, unit = 's'] = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)?$/.exec(value.trim()) ?? [];
-  return count === undefined ? undefined : Number(count) * (units[unit] ?? 1);
-}
-
 /** Why a value is not allowed for the attribute. Undefined means that it is. */
 export function valueFault({ kind, oneOf }: AttributeRule, value: string): string | undefined {
   if (oneOf !== undefined) return oneOf.includes(value) ? undefined : `must be one of ${oneOf.join(', ')}`;
   if (kind === 'integer') return /^[+-]?\d{1,15}$/.test(value) ? undefined : 'must be a whole number';
   if (kind === 'boolean') return value === 'true' || value === 'false' ? undefined : 'must be true or false';
   if (kind === 'duration') return durationMs(value) === undefined ? 'must be a duration such as 900s' : undefined;
+  if (kind === 'budget')
+    return parseBudget(value) === undefined ? 'must be amounts such as tokens=200000, cost=5, time=2h' : undefined;
   return undefined;
 }

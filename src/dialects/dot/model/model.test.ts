@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { DotFaults } from '../text/faults.ts';
 import { parseDot } from '../text/parse-dot.ts';
-import { durationMs } from './attributes.ts';
+import { durationMs } from './amounts.ts';
 import { holds, parseCondition } from './condition.ts';
 import { acceleratorOf, normalLabel } from './labels.ts';
 import type { Pipeline } from './pipeline.ts';

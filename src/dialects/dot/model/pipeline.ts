@@ -1,5 +1,6 @@
-/** The model of a pipeline: what a DOT file means once defaults, classes and the stylesheet are applied. */
-import { durationMs } from './attributes.ts';
+/** A pipeline: what a DOT file says once defaults, classes and the stylesheet are worked in. */
+import { isAbsolute, join } from 'node:path';
+import { durationMs } from './amounts.ts';
 
 /** Attributes by name, as texts. */
 export class Attributes {
@@ -35,6 +36,9 @@ export class Attributes {
 /** The type of a stage: one of the nine of the language, or one for which the user has a handler. */
 export type StageType = string;
 
+/** The type of stages that run another pipeline. */
+export const childType = 'stack.manager_loop';
+
 export const typeOfShape: Readonly<Record<string, StageType>> = {
   Mdiamond: 'start',
   Msquare: 'exit',
@@ -44,7 +48,7 @@ export const typeOfShape: Readonly<Record<string, StageType>> = {
   component: 'parallel',
   tripleoctagon: 'parallel.fan_in',
   parallelogram: 'tool',
-  house: 'stack.manager_loop',
+  house: childType,
 };
 
 /** The kind by which a handler is found. Stages for models have several: the model itself, an agent with tools, or an agent program. */
@@ -98,4 +102,13 @@ export interface Pipeline {
 /** Edges by the stage they leave, in the order of the file. */
 export function edgesFrom({ edges }: Pick<Pipeline, 'edges'>): ReadonlyMap<string, readonly PipelineEdge[]> {
   return Map.groupBy(edges, ({ from }) => from);
+}
+
+/** Where a stage works. @param outer - where its pipeline does; both are relative to where the process was started */
+export function folderOf({ attributes }: Pick<Stage, 'attributes'>, outer: string): string {
+  return folderIn(outer, attributes.text('workdir'));
+}
+
+export function folderIn(outer: string, named: string): string {
+  return isAbsolute(named) ? named : join(outer, named);
 }

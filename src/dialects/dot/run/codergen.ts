@@ -1,13 +1,11 @@
-/**
- * A stage for a language model: builds its prompt from the run so far and the stage's own, and reads the report at the end of the answer.
- */
-import { textOf, type ModelMessage } from '../../../graph/contracts/model-contract.ts';
+/** A stage for a language model: the prompt, what the run says so far, and what the answer reports of itself. */
+import { textOf, type ModelMessage, type ProviderData } from '../../../graph/contracts/model-contract.ts';
 import type { Stage } from '../model/pipeline.ts';
-import { expand } from './context-keys.ts';
+import { asText, expand, resumedKey, steerSignal } from './context-keys.ts';
 import { openThread } from './conversation.ts';
 import { newsOf } from './preamble.ts';
 import { summaryOf } from './summary.ts';
-import type { Asking, StageContext, StageHandler } from './stage-parts.ts';
+import type { Asking, StageContext, StageHandler, Telling } from './stage-parts.ts';
 import { readReport, reportIn, stageStatuses, type StageOutcome } from './stage-outcome.ts';
 
 /** Characters of an answer that are kept in the context. The whole answer is in the stage's output. */
@@ -35,22 +33,31 @@ export function modelNameOf({ attributes }: Stage): string {
   return provider === '' || model.includes(':') ? model : `${provider}:${model}`;
 }
 
+/** What its provider alone is told: the effort, where the provider is known. */
+export function providerOf(stage: Stage): ProviderData | undefined {
+  const effort = stage.attributes.text('reasoning_effort');
+  const model = modelNameOf(stage);
+  const [provider = ''] = model.includes(':') ? model.split(':') : [stage.attributes.text('llm_provider')];
+  return effort === '' || provider === '' ? undefined : { [provider]: { reasoningEffort: effort } };
+}
+
 export async function askModel(
-  { ctx, parts, attributes, step }: StageContext,
+  { ctx, parts, step }: StageContext,
   prompt: string,
   earlier: readonly ModelMessage[] = [],
 ): Promise<string> {
-  const effort = attributes.text('reasoning_effort');
   const model = modelNameOf(parts.stage);
-  const [provider = ''] = model.includes(':') ? model.split(':') : [attributes.text('llm_provider')];
+  const provider = providerOf(parts.stage);
   const response = await ctx.models.generate(
     {
       model,
       messages: [...earlier, { role: 'user', content: prompt }],
-      ...(effort !== '' && provider !== '' && { provider: { [provider]: { reasoningEffort: effort } } }),
+      ...(provider !== undefined && { provider }),
     },
     step === undefined ? {} : { idempotencyKey: step.idempotencyKey, signal: step.signal },
   );
+  const { inputTokens, outputTokens } = response.usage;
+  if (parts.budgeted.has('tokens')) step?.spend({ tokens: inputTokens + outputTokens });
   return textOf(response.content);
 }
 
@@ -58,17 +65,40 @@ export async function askModel(
 export async function askingOf(stage: StageContext): Promise<Asking> {
   const { ctx, parts, attributes } = stage;
   const edge = ctx.state.scratch['internal.edge'];
-  const telling = parts.tellingOf(typeof edge === 'string' ? edge : undefined);
+  const told = parts.tellingOf(typeof edge === 'string' ? edge : undefined);
+  const isResumed = ctx.attempt > 1 || ctx.state.scratch[resumedKey] === true;
+  const telling = isResumed ? degraded(told) : told;
   const thread = telling.fidelity === 'full' ? openThread(ctx.state, telling.thread, parts.stage.id) : undefined;
   const preamble = thread?.last === undefined ? await summaryOf(stage, telling) : newsOf(ctx.state, thread.last);
+  const heard = parts.isSteered ? await heardBy(stage) : '';
   const own = attributes.text('prompt') || attributes.text('label') || parts.stage.id;
-  const pieces = [preamble, expand(own, ctx.state, parts.params), mustReport(stage) ? reportRequest(stage) : ''];
+  const pieces = [preamble, heard, expand(own, ctx.state, parts.params), mustReport(stage) ? reportRequest(stage) : ''];
   return {
     earlier: thread?.messages ?? [],
     prompt: pieces.filter((piece) => piece !== '').join('\n\n'),
     thread: thread?.name,
   };
 }
+
+/** What whoever oversees this pipeline has sent since the last stage for a model. */
+async function heardBy({ ctx }: StageContext): Promise<string> {
+  const heard: string[] = [];
+  for (let word = await hear(ctx); word !== undefined; word = await hear(ctx)) heard.push(`- ${asText(word)}`);
+  return heard.length === 0 ? '' : `From whoever oversees this work:\n${heard.join('\n')}`;
+}
+
+function hear(ctx: StageContext['ctx']): Promise<unknown> {
+  return ctx.receive(steerSignal, { waits: false });
+}
+
+/** What is told after a resume, where the pipeline says so: never more than without. */
+function degraded(telling: Telling): Telling {
+  const { fidelity, resumeFidelity } = telling;
+  if (resumeFidelity === undefined || amounts.indexOf(fidelity) <= amounts.indexOf(resumeFidelity)) return telling;
+  return { ...telling, fidelity: resumeFidelity };
+}
+
+const amounts: readonly string[] = ['truncate', 'summary:low', 'compact', 'summary:medium', 'summary:high', 'full'];
 
 /** Whether the run's way depends on what the stage reports, so that the prompt must ask for a report. */
 function mustReport({ parts, attributes }: StageContext): boolean {

@@ -47,6 +47,7 @@ export async function runStageCommand(
     const inputs = {
       command: { script, env: { ...Object.fromEntries(params), ...own } },
       'continue-on-error': true,
+      working_dir: parts.folder,
       ...(prompt !== undefined && { stdin: prompt }),
       ...(timeoutMs !== undefined && { timeout: Math.max(1, Math.ceil(timeoutMs / 1_000)) }),
     };

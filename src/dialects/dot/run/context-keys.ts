@@ -1,10 +1,17 @@
 /** The context of a pipeline: values by name, kept in the run's scratch state. Also the keys that only the engine may write. */
 import type { StateView } from '../../../graph/contracts/node-contract.ts';
+import { isLarge, shownLarge } from './large-values.ts';
 
 type Keyed = Readonly<Record<string, unknown>>;
 
 /** Key in the input of a branch: the context at the point where the branch began. */
 export const inheritedKey = '~context';
+
+/** The signal by which a child pipeline is steered. */
+export const steerSignal = 'steer';
+
+/** Says that a failed run was resumed, and that no stage for a model has come since. */
+export const resumedKey = 'internal.resumed';
 
 /** Names, and beginnings of names, that stages may not write. */
 const reserved = /^(?:graph\.|internal\.|human\.|parallel\.|outcome$|preferred_label$|current_node$|last_stage$)/;
@@ -25,9 +32,10 @@ export function contextOf({ scratch, input }: StateView): Keyed {
   return { ...((input as Keyed | undefined)?.[inheritedKey] as Keyed | undefined), ...scratch };
 }
 
-/** A value as text, for conditions and prompts. `` if it is not set. */
+/** A value as conditions and prompts see it; `` where there is none, head and tail of a large one. */
 export function asText(value: unknown): string {
   if (value === undefined || value === null) return '';
+  if (isLarge(value)) return shownLarge(value);
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 

@@ -25,7 +25,7 @@ async function requestsOf(body: string, attributes?: string): Promise<ScriptedMo
 
 const chain = 'start -> a -> b -> c -> exit\na [prompt=one]\nb [prompt=two]\nc [prompt=three]';
 
-test('DOT20 under full a stage goes on in the conversation of the stage before it, word for word', async () => {
+test('DOT29 under full a stage goes on in the conversation of the stage before it, word for word', async () => {
   const [first, second, third] = await requestsOf(chain, 'graph [goal=ship, default_fidelity=full]');
   expect(first && said(first)).toEqual(['user: one']);
   expect(textOf(first?.messages[0]?.content as string)).toContain('Goal:\nship');
@@ -38,7 +38,7 @@ test('DOT20 under full a stage goes on in the conversation of the stage before i
   expect(third?.messages[4]).toEqual({ role: 'user', content: 'three' });
 });
 
-test('DOT20 a thread goes on with what other stages did since its last turn', async () => {
+test('DOT29 a thread goes on with what other stages did since its last turn', async () => {
   const body =
     'start -> a -> t -> b -> exit\na [prompt=one]\nb [prompt=two]\nt [shape=parallelogram, tool_command="echo 3 failed"]';
   const [, second] = await requestsOf(body, 'graph [default_fidelity=full]');
@@ -48,7 +48,7 @@ test('DOT20 a thread goes on with what other stages did since its last turn', as
   expect(prompt).not.toContain('- a: success');
 });
 
-test('DOT20 the edge names the thread before the stage, the stage before the graph, the graph before the block around it', async () => {
+test('DOT29 the edge names the thread before the stage, the stage before the graph, the graph before the block around it', async () => {
   const turns = async (edge: string, stage: string, graph: string, block = ''): Promise<number> => {
     const inner = `b [prompt=two${stage}]`;
     const requests = await requestsOf(
@@ -66,7 +66,7 @@ test('DOT20 the edge names the thread before the stage, the stage before the gra
   expect(await turns(' [thread_id=t]', ', thread_id=u', '')).toBe(3);
 });
 
-test('DOT20 what is not told in full is in no thread, and is told by its own fidelity', async () => {
+test('DOT29 what is not told in full is in no thread, and is told by its own fidelity', async () => {
   const requests = await requestsOf(
     chain.replace('prompt=two', 'prompt=two, fidelity=compact'),
     'graph [default_fidelity=full]',
@@ -76,7 +76,7 @@ test('DOT20 what is not told in full is in no thread, and is told by its own fid
   expect(textOf(requests[2]?.messages[2]?.content as string)).toContain('Answer of b:\nanswer 1');
 });
 
-test('DOT20 a branch goes on in the thread as it was where it began, and adds nothing to it outside', async () => {
+test('DOT29 a branch goes on in the thread as it was where it began, and adds nothing to it outside', async () => {
   const body = `start -> a -> par\npar -> b -> join\npar -> c -> join\njoin -> d -> exit
 par [shape=component]\njoin [shape=tripleoctagon]\na [prompt=one]\nb [prompt=two]\nc [prompt=three]\nd [prompt=four]`;
   const requests = await requestsOf(body, 'graph [default_fidelity=full]');
@@ -87,7 +87,7 @@ par [shape=component]\njoin [shape=tripleoctagon]\na [prompt=one]\nb [prompt=two
   for (const text of ['two', 'three', 'four']) expect(ofPrompt(text)).toEqual(['user: one', 'assistant: answer 0']);
 });
 
-test('DOT20 of a conversation over its bound the oldest turns are left out, whole', async () => {
+test('DOT29 of a conversation over its bound the oldest turns are left out, whole', async () => {
   const models = createScriptedModels((_, index) => `${index}${'x'.repeat(150_000)}`);
   const stages = Array.from({ length: 4 }, (_, index) => `s${index}`);
   const text = digraph(
@@ -104,7 +104,7 @@ test('DOT20 of a conversation over its bound the oldest turns are left out, whol
   ]);
 });
 
-test('DOT20 P1 killed at every commit, a run under full and one with summaries ask what they ask without', async () => {
+test('DOT29 P1 killed at every commit, a run under full and one with summaries ask what they ask without', async () => {
   const attributes = 'graph [goal=ship, default_fidelity=full, summary_model=small]';
   const text = digraph(chain.replace('prompt=two', 'prompt=two, fidelity="summary:low"'), attributes);
   // Answers hang on what is asked alone, so that a repeated call gets the same one.

@@ -10,7 +10,7 @@ const ranks: readonly string[] = ['success', 'partial_success', 'retry', 'skippe
 export const fanInHandler: StageHandler = {
   effect: 'external',
   isIdempotent: () => true,
-  needs: (stage) => (stage.attributes.text('prompt') === '' ? [] : (codergenHandler.needs?.(stage) ?? [])),
+  needs: (stage) => (stage.attributes.text('prompt') === '' ? [] : (codergenHandler.needs?.(stage, '') ?? [])),
   run: bringTogether,
 };
 

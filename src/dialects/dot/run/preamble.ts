@@ -2,6 +2,7 @@
 import type { StateView } from '../../../graph/contracts/node-contract.ts';
 import { asText, contextOf, contextValue } from './context-keys.ts';
 import type { Turn } from './conversation.ts';
+import { isLarge, shownLarge } from './large-values.ts';
 import type { StageOutput } from './stage-outcome.ts';
 
 interface Amount {
@@ -85,7 +86,9 @@ function stagesOf(history: readonly Ended[], count: number): string {
 function valuesOf(state: StateView, length: number): string {
   if (length === 0) return '';
   const told = Object.entries(contextOf(state)).filter(([key, value]) => !untold.test(key) && asText(value) !== '');
-  return told.map(([key, value]) => `- ${key}: ${cut(asText(value), length)}`).join('\n');
+  return told
+    .map(([key, value]) => `- ${key}: ${isLarge(value) ? shownLarge(value, length) : cut(asText(value), length)}`)
+    .join('\n');
 }
 
 function answerOf(state: StateView, length: number): string {

@@ -5,11 +5,15 @@ import {
   outcome,
   type NodeContext,
   type NodeImplementation,
+  type StepContext,
   type StateView,
 } from '../../../graph/contracts/node-contract.ts';
-import { contextValue, isReserved } from './context-keys.ts';
+import { contextValue, isReserved, resumedKey } from './context-keys.ts';
 import { chooseEdge, edgeIndexOf } from './choose-edge.ts';
 import type { Turn } from './conversation.ts';
+import { failed, guarded, isFinal, retryCode, verdictCode } from './stage-failure.ts';
+import { contextReader } from './context-reader.ts';
+import { keepLarge } from './large-values.ts';
 import { historyOf } from './preamble.ts';
 import type { Asking, StageHandler, StageParts } from './stage-parts.ts';
 import {
@@ -20,20 +24,6 @@ import {
   type StageOutcome,
   type StageOutput,
 } from './stage-outcome.ts';
-
-/** Key in the data of a failed step, under which the stage's outcome is kept. */
-const resultKey = 'result';
-const verdictCode = 'STAGE_FAILED';
-const retryCode = 'STAGE_RETRY';
-
-/** Error codes that are not tried again, because another attempt would fail in the same way. */
-const final: ReadonlySet<string> = new Set([
-  verdictCode,
-  'MODEL_REFUSED',
-  'MODEL_UNKNOWN',
-  'PERMISSION_DENIED',
-  'INPUT_INVALID',
-]);
 
 export interface StageNodeOptions {
   /** Whether the handler is the language's own, and so may write context values that are reserved for the engine. */
@@ -48,7 +38,12 @@ export function stageImplementation(
   return {
     run: async (ctx) => {
       const result = await perform(ctx, handler, parts);
-      return settle(ctx, parts, isBuiltIn ? result : refuseReserved(result));
+      const checked = isBuiltIn ? result : refuseReserved(result);
+      // The attributes of the graph are what its author wrote, whole.
+      const { contextUpdates: updates } = parts.stage.type === 'start' ? {} : checked;
+      const kept = updates === undefined ? undefined : keepLarge(ctx.files, updates);
+      const contextUpdates = kept instanceof Promise ? await kept : kept;
+      return settle(ctx, parts, contextUpdates === undefined ? checked : { ...checked, contextUpdates });
     },
     codeText: `${parts.stage.type} ${String(handler.run)}`,
   };
@@ -56,19 +51,15 @@ export function stageImplementation(
 
 async function perform(ctx: NodeContext, handler: StageHandler, parts: StageParts): Promise<StageEnd> {
   const { stage, retry, timeoutMs, withheld } = parts;
-  const context = {
-    ctx,
-    parts,
-    attributes: stage.attributes,
-    value: (key: string) => (key === 'current_node' ? stage.id : contextValue(ctx.state, key)),
-  };
-  for (const need of handler.needs?.(stage) ?? []) {
+  const value = (key: string): unknown => (key === 'current_node' ? stage.id : contextValue(ctx.state, key));
+  const context = { ctx, parts, attributes: stage.attributes, value, context: contextReader(ctx, value) };
+  for (const need of handler.needs?.(stage, parts.folder) ?? []) {
     const refusal = withheld?.(need);
     if (refusal !== undefined) throw new CairnError('PERMISSION_DENIED', { need: stage.id, reason: refusal });
   }
   const { effect } = handler;
   const options = {
-    retry: { ...retry, when: ({ code }: { readonly code: string }) => !final.has(code) },
+    retry: { ...retry, when: (failure: { readonly code: string }) => !isFinal(failure) },
     ...(handler.isIdempotent?.(stage) === true && { idempotent: true }),
     ...(timeoutMs !== undefined && { timeoutMs }),
   };
@@ -80,7 +71,7 @@ async function perform(ctx: NodeContext, handler: StageHandler, parts: StagePart
       const full = { ...context, ...(asking !== undefined && { asking }) };
       if (effect === undefined) return checkedOutcome(await handler.run(full));
       return ctx.step('work', { ...options, effect }, async (step) => {
-        const result = checkedOutcome(await handler.run({ ...full, step }));
+        const result = checkedOutcome(await timed(ctx, parts, step, () => handler.run({ ...full, step })));
         if (result.status === 'fail') throw failed(result, verdictCode);
         if (result.status === 'retry') throw failed(result, retryCode);
         return result;
@@ -89,7 +80,22 @@ async function perform(ctx: NodeContext, handler: StageHandler, parts: StagePart
     stage.attributes.flag('allow_partial'),
   );
   const turn = turnOf(ctx, stage.id, asking, result);
-  return { ...result, ...(turn !== undefined && { turn }) };
+  return { ...result, hasAsked: asking !== undefined, ...(turn !== undefined && { turn }) };
+}
+
+/** Where a budget is of time, a step says how long it took. */
+async function timed(
+  ctx: NodeContext,
+  { budgeted }: StageParts,
+  step: StepContext,
+  run: () => Promise<StageOutcome> | StageOutcome,
+): Promise<StageOutcome> {
+  const beganAt = ctx.now();
+  try {
+    return await run();
+  } finally {
+    if (budgeted.has('seconds')) step.spend({ seconds: (ctx.now() - beganAt) / 1_000 });
+  }
 }
 
 /** The turn that the stage adds to its thread. Undefined if it has no thread, or got no answer. */
@@ -104,42 +110,22 @@ function turnOf(
   return { thread, stage, prompt, answer: response, after: historyOf(state).length };
 }
 
-/** The failure for an outcome that the stage itself reported. Its effects have come to an end. */
-export function failed(result: StageOutcome, code: string): NodeFailure {
-  return new NodeFailure(result.failureReason ?? `the stage said ${result.status}`, {
-    code,
-    applied: 'ended',
-    data: { [resultKey]: result },
-  });
-}
-
-/** Turns whatever a handler throws into an outcome of its stage, unless the run itself ends. */
-async function guarded(
-  ctx: NodeContext,
-  run: () => Promise<StageOutcome> | StageOutcome,
-  allowsPartial = false,
-): Promise<StageOutcome> {
-  try {
-    return await run();
-  } catch (error) {
-    if (ctx.signal.aborted || CairnError.is(error, 'BUDGET_EXCEEDED', 'NODE_CALL_REFUSED')) throw error;
-    const { code, data, message } = error as {
-      code?: unknown;
-      data?: Readonly<Record<string, unknown>>;
-      message: string;
-    };
-    const known = data?.[resultKey] as StageOutcome | undefined;
-    if (code === retryCode && allowsPartial)
-      return { ...known, status: 'partial_success', notes: `attempts are used up: ${message}` };
-    const failureReason = code === retryCode ? `max retries exceeded: ${message}` : message;
-    return { ...known, status: 'fail', failureReason };
-  }
-}
-
 function refuseReserved(result: StageEnd): StageEnd {
   const taken = Object.keys(result.contextUpdates ?? {}).find((key) => isReserved(key));
   if (taken === undefined) return result;
   return { status: 'fail', failureReason: `it may not write ${taken} into the context: that belongs to the engine` };
+}
+
+/** The first stage for a model behind a failed run's resume may be told less: until it comes, that is kept. */
+function noteResume(
+  { attempt, state }: NodeContext,
+  { graph }: StageParts,
+  { hasAsked }: StageEnd,
+  scratch: Record<string, unknown>,
+): void {
+  if (!graph.has('resume_fidelity')) return;
+  const isOpen = state.scratch[resumedKey] === true;
+  if (hasAsked === true ? isOpen : attempt > 1) scratch[resumedKey] = hasAsked !== true;
 }
 
 /** Writes what a stage leaves behind. A failure that no edge or jump takes fails the node, and so the run, with the stage's reason. */
@@ -176,6 +162,7 @@ function settle(ctx: NodeContext, parts: StageParts, result: StageEnd): unknown 
   if (jump !== undefined) scratch[jumpKey(stage.id, jump)] = jumpsMade(ctx.state, stage.id, jump) + 1;
   const own: StageFailure = { stage: stage.id, reason: result.failureReason ?? '', led_to: way?.to ?? jump ?? null };
   const failures = [...(result.failures ?? []), ...(isFailure && !isPassing ? [own] : [])];
+  noteResume(ctx, parts, result, scratch);
   scratch['internal.edge'] = way?.label ?? (jump === undefined ? '' : jumpLabel(jump));
   return outcome({
     output: {

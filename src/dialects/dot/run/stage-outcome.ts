@@ -27,6 +27,8 @@ export interface StageOutcome {
 
 /** The outcome of a stage, with what only its node knows. */
 export interface StageEnd extends StageOutcome {
+  /** Whether it was a stage for a model. */
+  readonly hasAsked?: boolean;
   readonly turn?: Turn;
 }
 

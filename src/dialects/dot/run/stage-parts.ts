@@ -4,6 +4,7 @@ import type { ModelMessage } from '../../../graph/contracts/model-contract.ts';
 import type { Need } from '../../../graph/contracts/node-type.ts';
 import type { Stage } from '../model/pipeline.ts';
 import type { Ways } from './choose-edge.ts';
+import type { ContextReader } from './context-reader.ts';
 import type { StageOutcome, StageStatus } from './stage-outcome.ts';
 
 /** A stage that ended, and where the run went on. */
@@ -25,6 +26,8 @@ export interface Telling {
   readonly thread: string | undefined;
   /** The model that writes the summary. Undefined means that rules make it, without a model. */
   readonly summaryModel: string | undefined;
+  /** What the first stage for a model is told after a failed run was resumed, if that is less; undefined: the same. */
+  readonly resumeFidelity: string | undefined;
 }
 
 /** What a model is asked. Built before the step in which the model is called. */
@@ -40,6 +43,8 @@ export interface Asking {
 export interface StageParts {
   readonly stage: Stage;
   readonly pipelineName: string;
+  /** Attributes of the pipeline. */
+  readonly graph: Stage['attributes'];
   /** Parameters that prompts may use as `$name`. */
   readonly params: readonly string[];
   readonly ways: Ways;
@@ -53,6 +58,12 @@ export interface StageParts {
   readonly tellingOf: (edge: string | undefined) => Telling;
   /** Called for each stage that ended. After a crash, the run that goes on may call it for some of them again. */
   readonly watch: ((ending: StageEnding) => void) | undefined;
+  /** Where it works: relative to where the process was started. */
+  readonly folder: string;
+  /** Whether its run may be told something from outside, for the prompts of its stages. */
+  readonly isSteered: boolean;
+  /** `tokens` and `seconds`, where a budget names them: its steps say what they spend of these. */
+  readonly budgeted: ReadonlySet<string>;
   /** Says why a need is not granted. Undefined means that it is. */
   readonly withheld: ((need: Need) => string | undefined) | undefined;
 }
@@ -63,9 +74,11 @@ export interface StageContext {
   readonly ctx: NodeContext;
   readonly parts: StageParts;
   readonly attributes: Stage['attributes'];
-  /** Reads a value of the pipeline's context. */
+  /** A value of the context, as it is stored: of a large one its head, its tail and its file. */
   readonly value: (key: string) => unknown;
-  /** For a handler with `effect`: the step in which it runs. */
+  /** The context by types, and large values whole. */
+  readonly context: ContextReader;
+  /** Of a handler with `effect`: the step that it is run in. */
   readonly step?: StepContext;
   /** The result of the handler's `asks`. */
   readonly asking?: Asking;
@@ -80,8 +93,8 @@ export interface StageHandler {
   readonly effect?: 'read' | 'write' | 'external';
   /** Whether repeating the effect with the same key is harmless. Default false. */
   readonly isIdempotent?: (stage: Stage) => boolean;
-  /** The permissions that the stage needs. */
-  readonly needs?: (stage: Stage) => readonly Need[];
+  /** What it reaches for. @param folder - where the stage works, relative to where the process was started */
+  readonly needs?: (stage: Stage, folder: string) => readonly Need[];
   /** For stages that ask a model: builds what is asked. Called before the step, and may run steps of its own. */
   readonly asks?: (stage: StageContext) => Promise<Asking> | Asking;
   /** @throws anything, which means that the stage has failed. It is tried again if attempts are left. */

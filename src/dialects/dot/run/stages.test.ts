@@ -155,3 +155,30 @@ test('DOT7 a question that nobody answers in time takes the default choice, or f
   expect(result.status).toBe('failed');
   expect(result.error?.message).toContain('nobody answered within 5 s');
 });
+
+test.each([
+  ['yes_no', 'n', 'no', 'success'],
+  ['yes_no', 'true', 'yes', 'success'],
+  ['confirmation', 'y', 'yes', 'success'],
+  ['confirmation', 'No', 'no', 'fail'],
+  ['freeform', 'Yes', 'yes', 'success'],
+  ['freeform', 'neither of them', 'other', 'success'],
+])('11.8.2 DOT7 a %s that is answered %j goes to %s, as a %s', async (form, answer, target, outcome) => {
+  const text = digraph(
+    `start -> g\ng -> yes [label=Yes, weight=2]\ng -> no [label=No]\ng -> other\nyes -> exit\nno -> exit\nother -> exit
+g [shape=hexagon, human.type=${form}]\n${box('yes', 'no', 'other')}`,
+  );
+  const { engine, workflow, result } = await runDot(text);
+  await engine.answer(result.runId, result.waits[0]?.waitId ?? '', answer);
+  const done = await resumeToRest(engine, result.runId, workflow.graph);
+  expect(seen(done).history).toEqual(['start', outcome === 'fail' ? 'g: fail' : 'g', target]);
+  expect(done.state.scratch['human.gate.text']).toBe(form === 'freeform' ? answer : undefined);
+});
+
+test('11.8.2 DOT7 an answer that is neither yes nor no is refused, and the question stays open', async () => {
+  const text = digraph('start -> g -> exit\ng [shape=hexagon, human.type=yes_no]');
+  const { engine, result } = await runDot(text);
+  const { waitId = '' } = result.waits[0] ?? {};
+  await expect(engine.answer(result.runId, waitId, 'perhaps')).rejects.toMatchObject({ code: 'ANSWER_INVALID' });
+  expect((await engine.inspect(result.runId)).waits).toHaveLength(1);
+});

@@ -1,0 +1,54 @@
+/** Runs a run to its end with somebody who answers what it asks. The questions are waits of the run: they outlive the process that asks. */
+import { CairnError } from '../../errors.ts';
+import type { Engine, ResumeOptions, RunResult } from '../../engine/api.ts';
+import { isAnswerable } from '../../history/stored/open-waits.ts';
+import type { AskedQuestion, Interviewer } from './interviewers.ts';
+
+export interface InterviewOptions extends Pick<ResumeOptions, 'graph'> {
+  /** Who answers, for the record. */
+  readonly by?: string;
+}
+
+/**
+ * Goes on with a run until it ends, or rests on questions that the interviewer leaves open. Each answer is durable before the run goes on,
+ * so that it is not asked for again by whoever takes the run up.
+ * @throws as `Engine.resume` and `Engine.answer`; whatever the interviewer throws
+ */
+export async function interview(
+  engine: Pick<Engine, 'resume' | 'answer'>,
+  runId: string,
+  interviewer: Interviewer,
+  { graph, by }: InterviewOptions = {},
+): Promise<RunResult> {
+  for (;;) {
+    const handle = await engine.resume(runId, graph === undefined ? {} : { graph });
+    const result = await handle.result();
+    if (result.status !== 'paused') return result;
+    let count = 0;
+    for (const question of result.waits)
+      if (isAnswerable(question) && (await answered(engine, question, interviewer, by))) count += 1;
+    if (count === 0) return result;
+  }
+}
+
+/** Whether it was answered. */
+async function answered(
+  engine: Pick<Engine, 'answer'>,
+  question: AskedQuestion,
+  interviewer: Interviewer,
+  by: string | undefined,
+): Promise<boolean> {
+  for (;;) {
+    const answer: unknown = await interviewer.ask(question);
+    if (answer === undefined) return false;
+    try {
+      await engine.answer(question.runId, question.waitId, answer, { stays: true, ...(by !== undefined && { by }) });
+      return true;
+    } catch (error) {
+      // Somebody else was faster, or its deadline was.
+      if (CairnError.is(error, 'WAIT_CLOSED', 'WAIT_NOT_FOUND')) return true;
+      if (!CairnError.is(error, 'ANSWER_INVALID') || !(error instanceof Error)) throw error;
+      if ((await interviewer.refused?.(question, error)) !== true) return false;
+    }
+  }
+}

@@ -1,0 +1,34 @@
+/** The text that is kept with a run of a pipeline: the pipeline, and those that it runs, so that a resume needs no file. */
+import { CairnError } from '../../errors.ts';
+
+export interface KeptText {
+  readonly origin: string;
+  readonly source: string;
+  readonly text: string;
+  /** Texts of the pipelines that it runs, by path. */
+  readonly files: ReadonlyMap<string, string>;
+}
+
+export function keptText({ origin, source, text, files }: KeptText): string {
+  return JSON.stringify({
+    dialect: 'dot',
+    origin,
+    source,
+    text,
+    ...(files.size > 0 && { files: Object.fromEntries(files) }),
+  });
+}
+
+/** @throws GRAPH_PARSE */
+export function parseKept(text: string): KeptText {
+  try {
+    const { dialect, origin, source, text: kept, files = {} } = JSON.parse(text) as Record<string, unknown>;
+    if (dialect === 'dot' && typeof kept === 'string') {
+      const texts = new Map(Object.entries(files as Readonly<Record<string, string>>));
+      return { origin: String(origin), source: String(source), text: kept, files: texts };
+    }
+  } catch {
+    // Said below.
+  }
+  throw new CairnError('GRAPH_PARSE', { file: 'the text kept with the run', reason: 'it is no pipeline' });
+}

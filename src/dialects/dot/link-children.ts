@@ -1,0 +1,94 @@
+/** Child pipelines: the files that stages run, each read under the same grants; one that is missing, faulty or runs itself is told with its place. */
+import { dirname, isAbsolute, join, normalize, resolve } from 'node:path';
+import type { Violation } from '../../graph/graph.ts';
+import type { Need } from '../../graph/contracts/node-type.ts';
+import type { TextWorkflow } from '../text-workflow.ts';
+import { budgetedUnits } from './compile/stage-policy.ts';
+import type { Around } from './model/around.ts';
+import { childType, folderIn, type Pipeline, type Stage } from './model/pipeline.ts';
+import type { DotFaults } from './text/faults.ts';
+
+/** How deep pipelines may run pipelines. */
+const depthMax = 32;
+
+/** A child as it was read. */
+interface ReadChild {
+  readonly workflow: TextWorkflow | undefined;
+  readonly violations: readonly Violation[];
+  /** What is kept of it, and of those that it runs, by path. */
+  readonly kept?: string;
+  readonly files?: ReadonlyMap<string, string>;
+}
+
+export interface ChildReading {
+  readonly pipeline: Pipeline;
+  readonly faults: DotFaults;
+  /** Path of the file that names them. */
+  readonly source: string;
+  readonly around: Around;
+  /** The text at a path; undefined: there is none. */
+  readonly read: (path: string) => string | undefined;
+  readonly withheld: ((need: Need) => string | undefined) | undefined;
+  readonly check: (text: string, around: Around, path: string) => ReadChild;
+}
+
+/** What stages run, by their ids, and the texts of all of it, by path. */
+export interface LinkedChildren {
+  readonly byStage: ReadonlyMap<string, TextWorkflow>;
+  readonly files: ReadonlyMap<string, string>;
+}
+
+export function linkChildren(stages: Pipeline['stages'], reading: ChildReading): LinkedChildren {
+  const byStage = new Map<string, TextWorkflow>();
+  const files = new Map<string, string>();
+  for (const stage of stages.values()) {
+    const found = stage.type === childType ? readChild(reading, stage) : undefined;
+    if (found === undefined) continue;
+    byStage.set(stage.id, found.workflow);
+    for (const [path, text] of found.files) files.set(path, text);
+  }
+  return { byStage, files };
+}
+
+const attribute = 'stack.child_dotfile';
+const workdir = 'stack.child_workdir';
+
+function readChild(
+  { pipeline, faults, source, around, read, withheld, check }: ChildReading,
+  stage: Stage,
+): { readonly workflow: TextWorkflow; readonly files: ReadonlyMap<string, string> } | undefined {
+  const { chain } = around;
+  const own = stage.attributes.text(attribute);
+  const named = own || pipeline.attributes.text(attribute);
+  const at = own === '' && named !== '' ? pipeline.placeOf(attribute) : stage.placeOf(attribute);
+  const refuse = (message: string, fix: string, rule = 'child_pipeline'): undefined => {
+    faults.add(at, { rule, message, fix });
+  };
+  if (named === '') return refuse(`${stage.id} names no pipeline to run`, `give it, or the graph, a ${attribute}`);
+  const path = isAbsolute(named) ? normalize(named) : join(source === 'inline' ? '' : dirname(source), named);
+  if (chain.includes(path))
+    return refuse(`pipelines run each other in a circle: ${[...chain, path].join(' -> ')}`, 'take one of them out');
+  if (chain.length > depthMax)
+    return refuse(`pipelines run each other over ${depthMax} deep`, 'run fewer of them from each other');
+  const refusal = withheld?.({ kind: 'fs', path: resolve(path) });
+  if (refusal !== undefined) return refuse(`${stage.id} is not allowed: ${refusal}`, 'grant it, or take it out', 'Y6');
+  const text = read(path);
+  if (text === undefined)
+    return refuse(`there is no pipeline ${path}`, 'correct the path: it begins at the folder of this file');
+  const folder = folderIn(around.folder, stage.attributes.text(workdir) || pipeline.attributes.text(workdir));
+  const inner: Around = {
+    chain: [...chain, path],
+    folder,
+    isSteered: around.isSteered || stage.attributes.text('manager.actions').includes('steer'),
+    budgeted: new Set([...around.budgeted, ...budgetedUnits(pipeline, stage)]),
+  };
+  const { workflow, violations, kept = text, files = new Map<string, string>() } = check(text, inner, path);
+  if (workflow !== undefined) return { workflow, files: new Map([[path, kept], ...files]) };
+  const errors = violations.filter(({ severity }) => severity === 'error');
+  const [first] = errors;
+  const count = `${errors.length} fault${errors.length === 1 ? '' : 's'}`;
+  return refuse(
+    `the pipeline ${path} has ${count}: ${first?.place ?? ''}: ${first?.message ?? ''}`,
+    'correct it first',
+  );
+}
