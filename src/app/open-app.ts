@@ -45,6 +45,8 @@ export interface AppOptions extends StoreChoice {
   readonly makesStore?: boolean;
   /** A process that advances a run stays with it for timers due within this time. Default 90,000 ms. */
   readonly holdTimersMs?: number;
+  /** Whether runs that pause here are resumed when a time comes that they wait for. Default false. */
+  readonly wakes?: boolean;
   /** Receives errors of clean-ups. */
   readonly report?: (error: unknown) => void;
   /** Receives each event of runs that operations follow. */
@@ -157,6 +159,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     models: openModels(config.models, config.prices, config.limits),
     ...(config.telemetry !== undefined && { telemetry: config.telemetry }),
     version: readVersion(),
+    ...(options.wakes === true && { wakes: 'due' as const }),
     findGraph: async (graphId, _graphHash, meta, readText) =>
       graphId === 'schedule' ? (await openSchedules()).graph : loader.findGraph(meta, readText),
   };

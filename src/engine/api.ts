@@ -49,9 +49,10 @@ export interface EngineOptions {
   readonly leaseMs?: number;
   /**
    * Whether this engine resumes paused runs by itself: when it is given their answer or signal, and, for the runs that it advanced, when a
-   * timer is due. Default false: paused runs wait for `resume` or for a worker. Engines made by `compile` use true.
+   * timer is due. `due`: only when a timer is due. Default false: paused runs wait for `resume` or for a worker. Engines made by `compile`
+   * use true.
    */
-  readonly wakes?: boolean;
+  readonly wakes?: boolean | 'due';
   /**
    * Finds the graph of a run, for workers and for commands that have only a run id.
    * @param readText - gives the text that the run was started from, if its graph had one (H3)

@@ -80,7 +80,8 @@ class CairnEngine implements Engine {
       effectsInFlight: new Map(),
     };
     this.#runs = new ActiveRuns(this.#env, (runId, root) => this.#wakes?.rested(runId, root));
-    if (options.wakes === true) this.#wakes = new Wakes(options.clock, (runId) => this.#goOn(runId));
+    if (options.wakes === true || options.wakes === 'due')
+      this.#wakes = new Wakes(options.clock, (runId) => this.#goOn(runId));
   }
 
   get ports(): EnginePorts {
@@ -210,7 +211,7 @@ class CairnEngine implements Engine {
   /** Called when a message was posted: the run's runner, if it is here, reads it now; a paused run may go on. */
   #posted(runId: string, stays = false): void {
     this.#runs.find(runId)?.runner.poke();
-    if (!stays) this.#wakes?.posted(runId);
+    if (!stays && this.#options.wakes === true) this.#wakes?.posted(runId);
   }
 
   async cancel(runId: string): Promise<void> {

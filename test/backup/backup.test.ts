@@ -1,12 +1,23 @@
 /** Backups of stores that are written to, and what comes of them: whole copies with their large values, and runs that are held. */
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
-import { appendFileSync, existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { backUp, openHistory, restore, type RestoreReport } from '../../src/index.ts';
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts';
+import { until } from '../support/awaited.ts';
 import { collect } from '../support/small-graphs.ts';
 import { largeText, refunds } from './refunds.ts';
 
@@ -249,4 +260,30 @@ test('B5 a backup for which there is no room ends with a code, and leaves nothin
   const { stdout } = await execute('bash', ['-c', `ulimit -f 100; exec "$0" "$1"`, process.execPath, at('run.mjs')]);
   expect(['STORE_FULL', 'STORE_UNAVAILABLE']).toContain(stdout.trim());
   expect(readdirSync(folder).filter((name) => name.startsWith('kept'))).toEqual([]);
+});
+
+test('S6 `cairn backup --every` makes one again and again, keeps what it was told to, goes on after one that failed, and ends in good order', async () => {
+  await makeStore();
+  const main = join(here, '../../src/cli/main.ts');
+  const args = ['backup', at('copies/b.backup'), '--every', '1s', '--keep', '2', '--store', at('runs.db'), '--json'];
+  const child = spawn(process.execPath, [main, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const said = { stdout: '', stderr: '' };
+  child.stdout.on('data', (data) => (said.stdout += String(data)));
+  child.stderr.on('data', (data) => (said.stderr += String(data)));
+  const ended = once(child, 'exit');
+  try {
+    // Its folder is a file at first.
+    writeFileSync(at('copies'), '');
+    await until('the first fails', () => said.stderr.includes('"code"'), 20);
+    rmSync(at('copies'));
+    mkdirSync(at('copies'));
+    await until('three are made', () => said.stdout.split('\n').length > 3, 20);
+    child.kill('SIGTERM');
+    expect(await ended).toEqual([0, null]);
+  } finally {
+    child.kill('SIGKILL');
+  }
+  expect(readdirSync(at('copies')).sort()).toEqual(['b.backup', 'b.backup.1']);
+  const { held } = await restore(at('copies/b.backup'), `sqlite:${at('again.db')}`);
+  expect(held.map(({ runId }) => runId)).toEqual(['b']);
 });

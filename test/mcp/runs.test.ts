@@ -2,6 +2,7 @@
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { until } from '../support/awaited.ts';
 import { createWorkspace, serveHere, type Connection, type Listening } from './mcp-kit.ts';
 
 const workspace = createWorkspace();
@@ -366,4 +367,27 @@ describe('resources', () => {
     await expect(client.readResource({ uri: uri.replace('/1', '/99') })).rejects.toThrow(/not found/i);
     await expect(client.readResource({ uri: 'cairn://workflows/nothing' })).rejects.toThrow(/not found/i);
   });
+});
+
+test('M8 W5 a run that waits for a time goes on when it comes, though nobody asks for it', async () => {
+  workspace.write(
+    'later',
+    `
+name: later
+blocks:
+  - id: work
+    type: Shell
+    retry: { attempts: 2, delay: 1 }
+    inputs: { command: "[ -e ${openFile} ] && echo done" }
+`,
+  );
+  const server = await serveHere(workspace, { allow: ['shell'], holdTimersMs: 0 });
+  const { call } = await server.connect();
+  expect(await call('execute_workflow', { workflow: 'later', run_id: 'later' })).toMatchObject({ status: 'paused' });
+  writeFileSync(openFile, '');
+  await until(
+    'its second attempt',
+    async () => (await call('get_run', { run_id: 'later' }))['status'] === 'completed',
+    50,
+  );
 });

@@ -80,7 +80,7 @@ const kinds: Readonly<Record<OptionName, Kind>> = {
   meta: object,
   budget: { fits: (value) => amountsFault(value) === undefined, name: 'numbers by unit, such as { usd: 5 }' },
   detach: flag,
-  wakes: flag,
+  wakes: { fits: (value) => [true, false, 'due'].includes(value as boolean), name: "true, false or 'due'" },
   schedule: {
     fits: isSchedule,
     name: '{ queue, key, priority, dueAt }: texts, a whole number and epoch ms, each of which may be left out',

@@ -1,6 +1,7 @@
 /** Runs that paused go on in the process that holds their engine. */
 import { expect, test } from 'vitest';
 import { createVirtualClock } from '../../testing/virtual-clock.ts';
+import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 import { createMemoryStore } from '../../stores/memory/memory-store.ts';
 import { createEngine } from '../engine.ts';
 import {
@@ -31,7 +32,7 @@ const statusOf = async ({ store }: Bench, runId: string): Promise<string | undef
 const findGraph = (id: string): typeof asks | undefined => [asks, listens, sleeps].find((graph) => graph.id === id);
 
 /** Time goes on when it is told to. */
-function wakingBench(wakes = true): Bench {
+function wakingBench(wakes: boolean | 'due' = true): Bench {
   const clock = createVirtualClock();
   return { ...createBench({ clock, store: createMemoryStore({ now: clock.now }), wakes, findGraph }), clock };
 }
@@ -66,6 +67,42 @@ test('W5 a due time is met by the engine that paused the run, and not before it'
   expect(await statusOf(bench, runId)).toBe('paused');
   await bench.clock.advance(1);
   await until('the run ends', async () => (await statusOf(bench, runId)) === 'completed');
+});
+
+test('W5 an engine that wakes for due times only meets them, and leaves an answered run to a resume', async () => {
+  const bench = wakingBench('due');
+  const asked = await runToRest(bench.engine, asks);
+  const { runId } = await runToRest(bench.engine, sleeps);
+  await bench.engine.answer(asked.runId, asked.waits[0]?.waitId ?? '', 'yes');
+  await bench.clock.advance(hourMs);
+  await until('the run ends', async () => (await statusOf(bench, runId)) === 'completed');
+  expect(await statusOf(bench, asked.runId)).toBe('paused');
+});
+
+test('W5 X3 the next attempt of an effect that said that it failed is made when it is due, by whoever comes, and is not asked about', async () => {
+  for (const kind of ['node', 'step']) {
+    const clock = createVirtualClock();
+    const keys: string[] = [];
+    const act = ({ idempotencyKey }: { readonly idempotencyKey: string }): string => {
+      if (keys.push(idempotencyKey) === 1) throw new NodeFailure('exit code 1', { applied: 'ended' });
+      return 'done';
+    };
+    const retry = { attempts: 2, delayMs: hourMs };
+    const graph =
+      kind === 'node'
+        ? graphOf('g', [node('a', 'external', act, { retry })], edges('> a', 'a >'))
+        : graphOf(
+            'g',
+            [node('a', 'read', (ctx) => ctx.step('s', { effect: 'external', retry }, act))],
+            edges('> a', 'a >'),
+          );
+    const store = createMemoryStore({ now: clock.now });
+    const { runId, status } = await runToRest(createBench({ clock, store }).engine, graph);
+    expect(status).toBe('paused');
+    await clock.advance(hourMs);
+    const done = await resumeToRest(createBench({ clock, store }).engine, runId, graph);
+    expect([kind, done.status, keys.length, new Set(keys).size]).toEqual([kind, 'completed', 2, 1]);
+  }
 });
 
 test('W5 after a machine has slept, a due time that passed meanwhile is met within a minute', async () => {

@@ -197,14 +197,15 @@ function closeBudgetWait(core: RunCore, waitId: string, wait: WaitRecord, closin
   core.ledger.change();
 }
 
-/** Ends the wait for the next attempt. This or a later checkpoint records that the wait is over. */
+/**
+ * Ends the wait for the next attempt. This or a later checkpoint records that the wait is over. The record keeps that an attempt is planned,
+ * now due: an effect that reported its own failure is retried only because its policy says so (X3).
+ */
 function endDelay(core: RunCore, wait: WaitRecord, record: NodeRecord): void {
   const step = wait.step === undefined ? undefined : record.steps?.[wait.step];
-  if (wait.step !== undefined && step !== undefined) {
-    const { retryAt: _, ...due } = step;
-    return setStep(core, wait.node, wait.step, due);
-  }
-  core.draft.delete([...recordPathOf(wait.node), 'retryAt']);
+  const retryAt = core.env.clock.now();
+  if (wait.step !== undefined && step !== undefined) return setStep(core, wait.node, wait.step, { ...step, retryAt });
+  core.draft.set([...recordPathOf(wait.node), 'retryAt'], retryAt);
 }
 
 function answerPart(

@@ -68,6 +68,7 @@ export async function startMcpServer(options: McpServerOptions): Promise<Running
   const output = http === undefined ? takeStdout() : undefined;
   const app = await openApp({
     cleanUpEvery: 'configured',
+    wakes: true,
     report: (error) => tell(error instanceof Error ? error.message : String(error)),
     ...options,
   });
