@@ -3,10 +3,17 @@ import type { Mutant } from './mutant.ts';
 
 export const workersMutants: readonly Mutant[] = [
   {
+    name: 'a planned attempt is forgotten when it is due',
+    file: 'src/engine/waits/open-wait.ts',
+    old: "  core.draft.set([...recordPathOf(wait.node), 'retryAt'], retryAt);",
+    new: "  core.draft.delete([...recordPathOf(wait.node), 'retryAt']);",
+    tests: ['src/engine/runs/wakes.test.ts'],
+  },
+  {
     name: 'an answer lets a paused run go on though a resume follows',
     file: 'src/engine/engine.ts',
-    old: 'if (!stays) this.#wakes?.posted(runId);',
-    new: 'this.#wakes?.posted(runId);',
+    old: 'if (!stays && this.#options.wakes === true) this.#wakes?.posted(runId);',
+    new: 'if (this.#options.wakes === true) this.#wakes?.posted(runId);',
     tests: ['src/engine/runs/wakes.test.ts'],
   },
   {
