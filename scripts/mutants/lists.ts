@@ -39,7 +39,7 @@ export const listMutants: readonly Mutant[] = [
   },
   {
     name: 'recorded events of an attempt that died are told',
-    file: 'src/engine/run/frame-run.ts',
+    file: 'src/engine/run/open-calls.ts',
     old: '    this.events = undefined;\n',
     new: '',
     tests: ['src/engine/calls/emit.test.ts'],

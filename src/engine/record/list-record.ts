@@ -1,6 +1,7 @@
 /** The recorded lists of a composed node: what each call of `ctx.append` added (X4). */
 import { encodeValue, type Admitted } from '../../state/values/codec.ts';
-import type { Activation, ListCursor } from '../run/frame-run.ts';
+import type { Activation } from '../run/frame-run.ts';
+import type { ListCursor } from '../run/open-calls.ts';
 import { never } from '../run/guard-call.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { offloadForm } from '../admit/offload.ts';

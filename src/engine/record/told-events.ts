@@ -4,7 +4,8 @@
  * twice.
  */
 import { encodeValue } from '../../state/values/codec.ts';
-import type { Activation, ToldEvent } from '../run/frame-run.ts';
+import type { Activation } from '../run/frame-run.ts';
+import type { ToldEvent } from '../run/open-calls.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { ensureSteps } from './step-record.ts';
 import { recordPathOf } from './tree-path.ts';

@@ -1,0 +1,143 @@
+/**
+ * What the function of an activation has called since it started: which calls are open, which names were used, and how the function is told
+ * to stop. All of this begins anew when the function is started again, after a wait or a failure.
+ */
+import type { CallOrder } from './call-order.ts';
+
+/** An event that is to be recorded. */
+export interface ToldEvent {
+  readonly name: string;
+  /** Frozen plain JSON. */
+  readonly detail: unknown;
+}
+
+/** A function's position in one of its lists. */
+export interface ListCursor {
+  /** Number of calls made, including those before the last save. */
+  called: number;
+  /** How many of these are recorded. */
+  recorded: number;
+  /** Resolves when the last call is recorded. Calls are recorded in order, however long storing their items takes. */
+  last: Promise<void>;
+}
+
+const noSteps: ReadonlySet<string> = new Set();
+
+/** The part of an activation that lasts as long as one start of its function. */
+export class OpenCalls {
+  /** Grows with each start of the node's function. Calls of an older one are refused. */
+  generation = 0;
+  /** Number of calls in progress, or ended and about to return. */
+  stepsInFlight = 0;
+  /** Number of calls that have returned but from which the function may not have continued yet. */
+  givenBack = 0;
+  /** Whether calls have overlapped since the last one that was made alone. Their order of ending is recorded then (X4.13). */
+  isOverlapping = false;
+  /** Whether its function has ended. It makes no more calls, and settles when the effects it called have ended. */
+  isEnding = false;
+  /** Whether nothing more is wanted of it. Effects that were called but have not started do not start. */
+  isStopped = false;
+  /** Set by `ctx.fail`: the error that its attempt fails with, however the function ends. */
+  failure: { readonly error: unknown } | undefined;
+  /** Number of child runs of this attempt that have not ended. */
+  childrenInFlight = 0;
+  /** How many of them the function is waiting for. */
+  childrenAwaited = 0;
+  /** Number of waits opened by this generation and not closed yet. */
+  openWaits = 0;
+  /** Functions that continue calls stopped at a wait, by key, for a function that is still running. */
+  parked: Map<string, () => void> | undefined;
+  /** Returns results of overlapping calls in the order in which they ended. */
+  order: CallOrder | undefined;
+  /** Number of calls by step name in this generation. */
+  ordinals: Map<string, number> | undefined;
+  /** Keys of calls in this generation since the last save, in order. */
+  calls: string[] | undefined;
+  /** Whether its function has retired calls in this generation, or has read where it goes on. */
+  knowsRetired = false;
+  /** Position in each list, in this generation. */
+  listCursors: Map<string, ListCursor> | undefined;
+  /** Number of recorded events emitted in this generation, by name, including those before the last save. */
+  eventCounts: Map<string, number> | undefined;
+  /** Events that are not in a checkpoint yet. They are lost if the attempt dies. */
+  events: ToldEvent[] | undefined;
+  #effectSteps: Set<string> | undefined;
+  #parts: Map<string, () => void> | undefined;
+  #controller: AbortController | undefined;
+  #abortReason: unknown;
+
+  /** Keys of effect steps that were called and have not ended. */
+  get effectSteps(): ReadonlySet<string> {
+    return this.#effectSteps ?? noSteps;
+  }
+
+  /** Notes whom to tell when the call with this key stops at a wait. */
+  notePart(key: string, onWaiting: (() => void) | undefined): void {
+    if (onWaiting !== undefined) (this.#parts ??= new Map()).set(key, onWaiting);
+  }
+
+  /** Whether the call with this key belongs to one of several independent parts of the work. */
+  isPart(key: string): boolean {
+    return this.#parts?.has(key) === true;
+  }
+
+  /** The call of this key is left at a wait. Its part is told after the call, since it may begin another that is left at once. */
+  leavePart(key: string): void {
+    const onWaiting = this.#parts?.get(key);
+    if (onWaiting !== undefined) queueMicrotask(onWaiting);
+  }
+
+  beginEffect(key: string): void {
+    (this.#effectSteps ??= new Set()).add(key);
+  }
+
+  endEffect(key: string): void {
+    this.#effectSteps?.delete(key);
+  }
+
+  /** Created on first use, because most nodes never use it. */
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#abortReason !== undefined) this.#controller.abort(this.#abortReason);
+    }
+    return this.#controller.signal;
+  }
+
+  abort(reason: unknown): void {
+    this.#abortReason = reason;
+    this.#controller?.abort(reason);
+  }
+
+  /** Notes that a call of its function is in progress. */
+  beginCall(): void {
+    this.isOverlapping = this.stepsInFlight + this.openWaits + this.childrenInFlight > 0;
+    this.stepsInFlight += 1;
+  }
+
+  /** Prepares a new start of the node's function, with its own signal and calls. */
+  renew(): void {
+    this.generation += 1;
+    this.#controller = undefined;
+    this.#abortReason = undefined;
+    this.stepsInFlight = 0;
+    this.isEnding = false;
+    this.isStopped = false;
+    this.failure = undefined;
+    this.#effectSteps = undefined;
+    this.#parts = undefined;
+    this.givenBack = 0;
+    this.isOverlapping = false;
+    this.childrenInFlight = 0;
+    this.childrenAwaited = 0;
+    this.openWaits = 0;
+    this.parked = undefined;
+    this.order = undefined;
+    this.ordinals = undefined;
+    this.calls = undefined;
+    this.knowsRetired = false;
+    this.listCursors = undefined;
+    this.eventCounts = undefined;
+    this.events = undefined;
+  }
+}
