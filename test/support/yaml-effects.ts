@@ -64,7 +64,7 @@ function effectType(process: CrashProcess, name: string, recovery: EffectPlan['r
     inputs,
     outputs: { value: field('As given.') },
     effect: 'external',
-    isIdempotent: recovery === 'idempotent',
+    idempotent: recovery === 'idempotent',
     run: (ctx) => {
       const { value = null } = ctx.inputs;
       const tag = tagOf(ctx.inputs);

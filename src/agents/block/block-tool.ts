@@ -26,12 +26,12 @@ export function effectOfBlock({ effect }: NodeType): EffectClass {
 
 /** Makes the tool. Each call is one step, of the effect class that the block has when its inputs are not known. */
 export function blockTool(type: NodeType, ctx: TypedNodeContext): FunctionTool {
-  const { isIdempotent = false } = type;
+  const { idempotent = false } = type;
   return {
     description: type.description,
     input: argumentsOf(type),
     effect: effectOfBlock(type),
-    idempotent: typeof isIdempotent === 'function' ? isIdempotent({}) : isIdempotent,
+    idempotent: typeof idempotent === 'function' ? idempotent({}) : idempotent,
     run: (args, { idempotencyKey, attempt, signal }) => {
       const given = withCommands(type, args as Inputs);
       refuse(type, given, ctx);

@@ -124,7 +124,7 @@ export interface NodeType {
   /** Effect class. A function may choose it by the inputs that are written out in the file. A file may override it with `effect`. */
   readonly effect: EffectClass | ((literals: Inputs) => EffectClass);
   /** Whether a repeated call with the same key has no second effect. Default false. */
-  readonly isIdempotent?: boolean | ((literals: Inputs) => boolean);
+  readonly idempotent?: boolean | ((literals: Inputs) => boolean);
   /** Timeout of one attempt in milliseconds, by the inputs that are written out. Default: none, or the engine's for effects. */
   readonly timeoutMs?: (literals: Inputs) => number | undefined;
   /**

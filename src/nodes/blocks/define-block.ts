@@ -40,7 +40,7 @@ export interface BlockDefinition<Schema extends AnySchema = AnySchema> {
   /** Effect class: what recovery may do with the block. Default `external`. */
   readonly effect?: EffectClass;
   /** Whether a repeated call with the same key has no second effect. Default false. */
-  readonly isIdempotent?: boolean;
+  readonly idempotent?: boolean;
   /** Timeout of one attempt in milliseconds. */
   readonly timeoutMs?: number;
   /** Inputs that may contain `${secrets.NAME}`. `run` receives the secret's value, which is masked in everything it returns and throws. */
@@ -58,7 +58,7 @@ export interface BlockDefinition<Schema extends AnySchema = AnySchema> {
 }
 
 const keys =
-  'name version description inputs outputs effect isIdempotent timeoutMs secretInputs needs check run reconcile'.split(
+  'name version description inputs outputs effect idempotent timeoutMs secretInputs needs check run reconcile'.split(
     ' ',
   );
 
@@ -68,7 +68,7 @@ const keys =
  */
 export function defineBlock<const Schema extends AnySchema>(definition: BlockDefinition<Schema>): NodeType {
   refuseUnknownKeys('defineBlock', definition, keys);
-  const { name, version, description, effect = 'external', isIdempotent, timeoutMs, secretInputs = [] } = definition;
+  const { name, version, description, effect = 'external', idempotent, timeoutMs, secretInputs = [] } = definition;
   if (typeof name !== 'string' || !/^[A-Z][A-Za-z0-9]*$/.test(name))
     throw new CairnError('CONFIG_INVALID', {
       reason: 'defineBlock: name must be letters and digits, the first a capital',
@@ -88,7 +88,7 @@ export function defineBlock<const Schema extends AnySchema>(definition: BlockDef
     outputs: outputFields(outputs.properties),
     effect,
     ...(version !== undefined && { version }),
-    ...(isIdempotent !== undefined && { isIdempotent }),
+    ...(idempotent !== undefined && { idempotent }),
     ...(timeoutMs !== undefined && { timeoutMs: () => timeoutMs }),
     ...(needs && { needs }),
     ...(check && { check }),

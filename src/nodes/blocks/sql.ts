@@ -70,7 +70,7 @@ export const sqlBlock: NodeType = {
     engine: outputField('string', '`sqlite` or `postgresql`.'),
     execution_time_ms: outputField('number', 'Connecting included.'),
   },
-  isIdempotent: ({ op }) => op === 'schema',
+  idempotent: ({ op }) => op === 'schema',
   effect: (literals) => (isReadOnly(literals) ? 'read' : 'write'),
   timeoutMs: (literals) =>
     optionFaults([timeout], literals).length > 0 ? undefined : timeout.read(literals) + connectMs(literals) + 5_000,

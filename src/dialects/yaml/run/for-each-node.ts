@@ -145,7 +145,7 @@ function isIteration(given: unknown, key: string): given is Iteration {
 /** Whether it is harmless to repeat the block's effect: as the file says, or else as the type says. */
 export function isIdempotent({ file, type, inputs }: BlockParts, effect: EffectClass): boolean {
   if (effect !== 'write' && effect !== 'external') return false;
-  const ofType = typeof type.isIdempotent === 'function' ? type.isIdempotent(inputs.literals) : type.isIdempotent;
+  const ofType = typeof type.idempotent === 'function' ? type.idempotent(inputs.literals) : type.idempotent;
   return file.idempotent ?? (file.onInDoubt === 'retry' || ofType === true);
 }
 

@@ -72,7 +72,7 @@ export abstract class InteractiveBlock<Kept = unknown> {
    * Whether a repeated call with the same key has no second effect. If so, a call in doubt is repeated without asking a person. Default
    * false.
    */
-  readonly isIdempotent?: boolean;
+  readonly idempotent?: boolean;
   readonly needs?: (inputs: Inputs) => readonly Need[];
   /** Faults of the inputs that their schemas cannot express. */
   readonly check?: (inputs: Inputs) => readonly InputFault[];

@@ -59,9 +59,9 @@ async function take(
   input: unknown,
   call: Call,
 ): Promise<Turn> {
-  const { effect, isIdempotent = false } = block;
+  const { effect, idempotent = false } = block;
   if (effect === 'pure') return turnOf(await call(contextOf(ctx, ctx)));
-  const taken = await ctx.step(name, { effect, idempotent: isIdempotent, input }, async (step) =>
+  const taken = await ctx.step(name, { effect, idempotent, input }, async (step) =>
     turnOf(await call(contextOf(ctx, step))),
   );
   // If the call was in doubt and a person said that it happened, the person's answer is the block's output; without one the output is

@@ -42,7 +42,7 @@ export const createFile: NodeType = {
     content: outputField('string', 'The text.'),
   },
   effect: 'write',
-  isIdempotent: true,
+  idempotent: true,
   needs: ({ path }) => pathNeeds(path),
   check: (inputs) => [...optionFaults(options, inputs), ...modeFaults(inputs)],
   run,

@@ -49,7 +49,7 @@ export const writeJsonState: NodeType = {
   },
   outputs: { path: pathOutput, size_bytes: outputField('integer', 'Bytes of the file.') },
   effect: 'write',
-  isIdempotent: true,
+  idempotent: true,
   needs: ({ path }) => pathNeeds(path),
   check: (inputs) => optionFaults([createParents], inputs),
   run: async ({ inputs, idempotencyKey: key, signal, isGranted }) => {
@@ -88,7 +88,7 @@ export const mergeJsonState: NodeType = {
     merged_data: outputField('object', 'What the file holds now.'),
   },
   effect: 'write',
-  isIdempotent: true,
+  idempotent: true,
   needs: ({ path }) => pathNeeds(path),
   check: (inputs) => optionFaults(mergeOptions, inputs),
   run: async ({ inputs, idempotencyKey: key, signal, isGranted }) => {

@@ -70,7 +70,7 @@ export function llmCallType(models: Models | undefined): NodeType {
       ),
     },
     effect: 'external',
-    isIdempotent: true,
+    idempotent: true,
     timeoutMs: longestMs,
     needs: (inputs, pending = []) => [{ kind: 'model', name: knownModel(inputs, pending) }],
     check: (inputs) => [...optionFaults(options, inputs), ...callFaults(inputs)],
