@@ -251,6 +251,17 @@ test('N13 of a pipeline: ways with their conditions, jumps to retry targets, goa
     '-> again outcome=success true its condition holds',
     '-- fix no jump was needed',
   ]);
+  expect(
+    visitsOf(story)
+      .flatMap(({ edges }) => edges.map(({ label = '' }) => label))
+      .filter((label) => /^edge|^jump/.test(label)),
+  ).toEqual([]);
+  const failed = await runDot(digraph('start -> a -> exit'), { script: { a: ['fail'] } });
+  const a = visitsOf(await tell(failed.bench, failed.result.runId)).find(({ path }) => path[0] === 'a');
+  expect([a?.status, a?.edges.map(({ to, label, fired }) => [to, label, fired])]).toEqual([
+    'failed',
+    [['exit', undefined, false]],
+  ]);
   expect(story.result).toMatchObject({
     status: 'partial_success',
     gates: { check: 'success' },

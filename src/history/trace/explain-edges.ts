@@ -73,7 +73,9 @@ export function explainEdges(
     });
     if (fired && edge.always !== true) isDecided = true;
     const condition = told.condition ?? edge.condition?.text;
-    const label = told.isKnown === true ? told.caption : edge.label === edge.to ? undefined : edge.label;
+    // Labels of a choice that is data are the dialect's own, and say nothing to people.
+    const isOwn = edge.label === edge.to || edge.choice?.text.startsWith('[') === true;
+    const label = told.isKnown === true ? told.caption : isOwn ? undefined : edge.label;
     return {
       to: edge.to,
       ...(label !== undefined && { label }),
