@@ -58,4 +58,25 @@ export const dotMutants: readonly Mutant[] = [
     new: 'return record !== undefined && record.fired !== undefined;',
     tests: ['test/trace/pipeline-view.test.ts'],
   },
+  {
+    name: 'whatever a handler returns is an outcome',
+    file: 'src/dialects/dot/run/stage-outcome.ts',
+    old: 'if (isStatus(given.status)) return given;',
+    new: 'return given;',
+    tests: ['test/dot/bad-input.test.ts'],
+  },
+  {
+    name: 'an answer that an edited pipeline offers no more counts as none',
+    file: 'src/dialects/dot/run/human.ts',
+    old: 'if (chosen === undefined)\n      throw',
+    new: 'if (chosen === null)\n      throw',
+    tests: ['test/dot/bad-input.test.ts'],
+  },
+  {
+    name: 'branches that no run came to count as covered',
+    file: 'src/dialects/dot/simulate/coverage.ts',
+    old: 'if (to === branches?.join || ended.has(to))',
+    new: 'if (to !== branches?.join)',
+    tests: ['src/app/simulate/simulate-pipeline.test.ts'],
+  },
 ];

@@ -298,3 +298,11 @@ test('6.6.14 restarts, retry targets outside gates, and classes one by one are w
   await runDot(classes, { asksModels: true, engine: { models } });
   expect(models.requests[0]?.model).toBe('quick');
 });
+
+test('6.6.8 a pipeline that was restarted at a stage which is also a retry target comes to its exit, and gives its result', async () => {
+  const text = digraph(
+    `start -> b\nb -> a [label=again, loop_restart=true]\nb -> exit [label=done]\na -> b\na [prompt=x]\nb [prompt=x, goal_gate=true, retry_target=a]`,
+  );
+  const { output } = await runDot(text, { script: { b: [again, 'fail', done] } });
+  expect(output).toMatchObject({ status: 'partial_success', gates: { b: 'success' }, restarts: 1 });
+});

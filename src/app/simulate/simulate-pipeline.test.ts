@@ -153,3 +153,12 @@ test.each(readdirSync(examples).filter((name) => name.endsWith('.dot')))(
     expect(coverage.edges.missed).toEqual([]);
   },
 );
+
+test('DOT23 a branch that was cancelled before it did anything is not covered', async () => {
+  const fast = digraph(
+    `start -> p\np [shape=component, join_policy=first_success, max_parallel=1]\np -> a -> j\np -> b -> j\nj [shape=tripleoctagon]\nj -> exit\n${box('a', 'b')}`,
+  );
+  const { coverage } = await simulatePipeline(fast, { scenarios: [{ name: 'x', stages: {} }] });
+  expect(coverage.stages.missed).toEqual(['b']);
+  expect(coverage.edges.missed.map(({ from, to }) => `${from} -> ${to}`)).toEqual(['p -> b', 'b -> j']);
+});
