@@ -68,8 +68,8 @@ export const dotMutants: readonly Mutant[] = [
   {
     name: 'an answer that an edited pipeline offers no more counts as none',
     file: 'src/dialects/dot/run/human.ts',
-    old: 'if (chosen === undefined)\n      throw',
-    new: 'if (chosen === null)\n      throw',
+    old: 'if (chosen !== undefined) return chosenOutcome(chosen);',
+    new: "return chosen === undefined ? { status: 'success' } : chosenOutcome(chosen);",
     tests: ['test/dot/bad-input.test.ts'],
   },
   {
