@@ -14,7 +14,7 @@ write(
   'digraph p {\n graph [params="who"]\n start [shape=Mdiamond]\n exit [shape=Msquare]\n t [shape=parallelogram, tool_command="touch done.txt", retry_target=fix]\n fix [prompt=x]\n fix -> t\n start -> t -> exit\n}\n',
 );
 
-test('DOT23 a dry run does nothing, stores nothing, and tells the ways of several files and what they cover', () => {
+test('DOT30 a dry run does nothing, stores nothing, and tells the ways of several files and what they cover', () => {
   write('one.yaml', 'name: at once\nstages: { t: success }\n');
   write('two.json', '{ "scenarios": [{ "name": "mended", "stages": { "t": ["fail", "success"] } }] }');
   const args = ['run', 'p.dot', '--dry-run', '--input', 'who=me', '--simulate', 'one.yaml', '--simulate', 'two.json'];
@@ -30,7 +30,7 @@ test('DOT23 a dry run does nothing, stores nothing, and tells the ways of severa
   expect(['done.txt', '.cairn'].map((name) => existsSync(join(folder.path, name)))).toEqual([false, false]);
 });
 
-test('DOT23 a dry run of something else, scenarios that cannot be read and inputs that are missing are refused with what to do', () => {
+test('DOT30 a dry run of something else, scenarios that cannot be read and inputs that are missing are refused with what to do', () => {
   write('w.yaml', 'name: w\nblocks:\n  - id: a\n    type: Shell\n    inputs: { command: "true" }\n');
   write('odd.yaml', 'stages: { nobody: fail }\n');
   for (const [args, said] of [

@@ -22,7 +22,7 @@ const loop = digraph(
   'graph [goal="Ship", default_fidelity="summary:low"]',
 );
 
-test('DOT25 every checkpoint has the fields of the format, and the edge that is chosen is the one that is taken', async () => {
+test('DOT31 every checkpoint has the fields of the format, and the edge that is chosen is the one that is taken', async () => {
   const ran = await runDot(loop, {
     script: {
       work: [{ status: 'success', contextUpdates: { words: 7 } }],
@@ -70,7 +70,7 @@ test('DOT25 every checkpoint has the fields of the format, and the edge that is 
   expectTypeOf(views[0]!.goalGateStatus).not.toBeAny();
 });
 
-test('DOT25 jumps, gates in branches and restarts are counted', async () => {
+test('DOT31 jumps, gates in branches and restarts are counted', async () => {
   const jumped = await runDot(digraph('a [retry_target=fix]\nstart -> a -> exit\nfix -> a'), {
     script: { a: ['fail', 'success'] },
   });

@@ -61,7 +61,7 @@ afterEach(() => rmSync(top, { recursive: true, force: true }));
 const workspaces = (): { readonly workspaces: readonly string[] } => ({ workspaces: [join(top, 'work')] });
 const read = (...path: readonly string[]): unknown => JSON.parse(readFileSync(join(top, 'out', ...path), 'utf8'));
 
-test('DOT26 a manifest, a checkpoint for each stage that ended, a folder for each visit, artifacts, and all that happened', async () => {
+test('DOT32 a manifest, a checkpoint for each stage that ended, a folder for each visit, artifacts, and all that happened', async () => {
   const { visits, checkpoints, artifacts } = await writeRunFolder(place, found, join(top, 'out'), workspaces());
   expect(read('manifest.json')).toMatchObject({
     runId: found.run.runId,
@@ -104,7 +104,7 @@ test('C2.1 P14 all of it is for the owner alone, and masked', async () => {
   }
 });
 
-test('DOT26 it stands in no folder that stages can write, also not by a link, and nothing there is written over', async () => {
+test('DOT32 it stands in no folder that stages can write, also not by a link, and nothing there is written over', async () => {
   const refuse = (folder: string): Promise<unknown> =>
     expect(writeRunFolder(place, found, join(top, folder), workspaces())).rejects.toMatchObject({
       code: 'USAGE_INVALID',

@@ -22,7 +22,7 @@ ${box('write')}`,
 const pathsOf = ({ runs }: SimulationReport): readonly string[] =>
   runs.map(({ name, status, path }) => `${name}: ${path.map(({ stage }) => stage).join(' ')}: ${status}`);
 
-test('DOT23 a scenario says how stages end and what is answered; the path is that of a run, and nothing is done outside', async () => {
+test('DOT30 a scenario says how stages end and what is answered; the path is that of a run, and nothing is done outside', async () => {
   const scenarios = readScenarios(
     [
       { name: 'at once', stages: { gate: ['Yes'] } },
@@ -50,7 +50,7 @@ test('DOT23 a scenario says how stages end and what is answered; the path is tha
   expect(report.coverage).toEqual({ stages: { count: 6, missed: [] }, edges: { count: 8, missed: [] } });
 });
 
-test('DOT23 what a suite does not come to is told: stages, and edges with their places', async () => {
+test('DOT30 what a suite does not come to is told: stages, and edges with their places', async () => {
   const report = await simulatePipeline(text, {
     scenarios: readScenarios({ stages: { gate: 'Yes' } }, 's'),
     source: 'p.dot',
@@ -63,14 +63,14 @@ test('DOT23 what a suite does not come to is told: stages, and edges with their 
   ]);
 });
 
-test('DOT23 without scenarios ways are looked for until nothing new is found', async () => {
+test('DOT30 without scenarios ways are looked for until nothing new is found', async () => {
   const report = await simulatePipeline(text);
   expect(report.coverage.edges.missed).toEqual([]);
   expect(report.runs.length).toBeLessThan(8);
   expect(report.runs[0]?.name).toBe('all succeed');
 });
 
-test('DOT23 branches, gates, retries, restarts and failed commands are those of a run', async () => {
+test('DOT30 branches, gates, retries, restarts and failed commands are those of a run', async () => {
   const wide = digraph(
     `start -> p\np [shape=component]\np -> a -> j\np -> b -> j\nj [shape=tripleoctagon]\nj -> judge\njudge -> a2 [label=again, loop_restart=true]\njudge -> exit [label=done]\na2 -> judge\njudge [prompt=x, goal_gate=true, retry_target=fix, max_retries=1]\nfix -> judge\n${box('a', 'b', 'a2', 'fix')}`,
   );
@@ -103,7 +103,7 @@ test('DOT23 branches, gates, retries, restarts and failed commands are those of 
   expect((await simulatePipeline(wide)).coverage.edges.missed).toEqual([]);
 });
 
-test('DOT23 a question that nobody answers takes its default choice once its time is over, which is not waited for', async () => {
+test('DOT30 a question that nobody answers takes its default choice once its time is over, which is not waited for', async () => {
   const timed = digraph(
     `start -> gate\ngate [shape=hexagon, timeout=30d, human.default_choice=b]\ngate -> a\ngate -> b\na -> exit\nb -> exit\n${box('a', 'b')}`,
   );
@@ -125,20 +125,20 @@ test.each([
   [{ outcomes: {} }, 's: outcomes is none of name, input, stages'],
   [[1], 's: a scenario has a name and stages'],
   [{ stages: [] }, 's: stages must be a mapping'],
-])('DOT23 the scenarios %j are refused: %s', (data, reason) => {
+])('DOT30 the scenarios %j are refused: %s', (data, reason) => {
   expect(() => readScenarios(data, 's')).toThrow(
     expect.objectContaining({ code: 'USAGE_INVALID', message: expect.stringContaining(reason) as unknown }),
   );
 });
 
-test('DOT23 a scenario for a stage that there is not is refused, with the one that is meant', async () => {
+test('DOT30 a scenario for a stage that there is not is refused, with the one that is meant', async () => {
   await expect(simulatePipeline(text, { scenarios: [{ name: 'x', stages: { gat: [] } }] })).rejects.toMatchObject({
     code: 'USAGE_INVALID',
     data: { hint: 'Did you mean gate?' },
   });
 });
 
-test('DOT23 what is scripted and never asked for is told', async () => {
+test('DOT30 what is scripted and never asked for is told', async () => {
   const scenarios = readScenarios({ stages: { gate: ['Yes', 'No'], write: 'success' } }, 's');
   expect((await simulatePipeline(text, { scenarios })).runs[0]?.unused).toEqual(['gate']);
 });
@@ -146,7 +146,7 @@ test('DOT23 what is scripted and never asked for is told', async () => {
 const examples = join(import.meta.dirname, '../../../examples/pipelines');
 
 test.each(readdirSync(examples).filter((name) => name.endsWith('.dot')))(
-  'DOT23 ways through all stages and edges of the example %s are found',
+  'DOT30 ways through all stages and edges of the example %s are found',
   async (name) => {
     const { coverage } = await simulatePipeline(readFileSync(join(examples, name), 'utf8'), { source: name });
     expect(coverage.stages.missed).toEqual([]);
@@ -154,7 +154,7 @@ test.each(readdirSync(examples).filter((name) => name.endsWith('.dot')))(
   },
 );
 
-test('DOT23 a branch that was cancelled before it did anything is not covered', async () => {
+test('DOT30 a branch that was cancelled before it did anything is not covered', async () => {
   const fast = digraph(
     `start -> p\np [shape=component, join_policy=first_success, max_parallel=1]\np -> a -> j\np -> b -> j\nj [shape=tripleoctagon]\nj -> exit\n${box('a', 'b')}`,
   );
