@@ -16,6 +16,10 @@ test('H1 what a composed node kept, told and retired is said by name; a long eve
   expect(describeChange([{ kind: 'event', node, name: 'long', detail: 'x'.repeat(1_000) }]).length).toBeLessThan(200);
 });
 
+test('H1 a retry is told with the attempt that failed, though the record names the one to come', () => {
+  expect(describeChange([{ kind: 'retry', node: ['pay'], attempt: 2 }])).toBe('pay attempt 1 failed, tries again');
+});
+
 test('H1 a hash in the name of a step is cut, so that what happened to it is seen; words are left as they are', () => {
   const node = ['agent'];
   const line = describeChange([

@@ -21,7 +21,7 @@ function placeOf({ node, step, visit }: Part): string {
 const verbs: Readonly<Record<Part['kind'], (part: Part) => string>> = {
   start: () => 'started',
   settle: ({ status = 'completed' }) => status,
-  retry: ({ attempt }) => `attempt ${attempt ?? 1} failed, tries again`,
+  retry: ({ attempt }) => `attempt ${(attempt ?? 2) - 1} failed, tries again`,
   intent: ({ effect }) => `starts${effect === undefined ? '' : ` (${effect})`}`,
   withdraw: () => 'not started after all',
   step: ({ status }) => (status === undefined || status === 'done' ? 'step done' : `step ${status}`),

@@ -50,6 +50,7 @@ export interface ChangePart {
   readonly outer?: readonly number[];
   /** For a step: how many saves came before it. Absent if none. */
   readonly saves?: number;
+  /** Which attempt, counted from 1. For `retry`: the attempt to come. */
   readonly attempt?: number;
   /** Effect class. Absent in a `settle` of a pure node. */
   readonly effect?: string;
