@@ -57,10 +57,14 @@ function render(prose: string, data: ErrorData): string {
   );
 }
 
+/** Longest value that is shown whole in a message where it is no text. The error's data has all of it. */
+const shownLength = 120;
+
 function asText(value: unknown): string {
   if (typeof value === 'string') return value;
   if (Array.isArray(value) && value.every((item) => typeof item === 'string')) return value.join(', ');
-  return JSON.stringify(value) ?? String(value);
+  const json = JSON.stringify(value) ?? String(value);
+  return json.length > shownLength ? `${json.slice(0, shownLength)}…` : json;
 }
 
 function violationLines(value: unknown): string {

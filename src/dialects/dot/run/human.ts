@@ -6,7 +6,7 @@ import { holds } from '../model/condition.ts';
 import { asText } from './context-keys.ts';
 import type { Way } from './choose-edge.ts';
 import type { StageContext, StageHandler } from './stage-parts.ts';
-import type { StageOutcome } from './stage-outcome.ts';
+import { inShort, type StageOutcome } from './stage-outcome.ts';
 
 interface Choice {
   /** The label as it stands in the file, with its mark. */
@@ -60,7 +60,7 @@ const askings: Readonly<Record<Form, (stage: StageContext) => Asking | undefined
       outcomeOf: (answer) => {
         const chosen = forms.get(answer);
         if (chosen !== undefined) return chosenOutcome(chosen);
-        throw new Error(`the answer was ${JSON.stringify(answer)}, which is no choice of the pipeline as it is now`);
+        throw new Error(`the answer was ${inShort(answer)}, which is no choice of the pipeline as it is now`);
       },
     };
   },

@@ -56,7 +56,7 @@ export interface StageOutput {
 export function checkedOutcome(returned: unknown): StageOutcome {
   const given = returned as StageOutcome | null;
   if (typeof given !== 'object' || given === null)
-    return { status: 'fail', failureReason: `its handler returned ${JSON.stringify(returned)}, which is no outcome` };
+    return { status: 'fail', failureReason: `its handler returned ${inShort(returned)}, which is no outcome` };
   if (isStatus(given.status)) return given;
   return { status: 'fail', failureReason: `its handler ${strange(given.status)}` };
 }
@@ -66,7 +66,13 @@ function isStatus(status: unknown): status is StageStatus {
 }
 
 function strange(status: unknown): string {
-  return `gave the outcome ${JSON.stringify(status) ?? 'undefined'}, which is none of ${stageStatuses.join(', ')}`;
+  return `gave the outcome ${inShort(status)}, which is none of ${stageStatuses.join(', ')}`;
+}
+
+/** A value as a message shows it: its JSON, at most 100 characters of it. */
+export function inShort(value: unknown): string {
+  const json = JSON.stringify(value) ?? String(value);
+  return json.length > 100 ? `${json.slice(0, 100)}…` : json;
 }
 
 export function isSuccess(status: unknown): boolean {
@@ -78,7 +84,7 @@ export function readReport(report: Readonly<Record<string, unknown>>): StageOutc
   const { outcome: status, notes, suggested_next_ids: ids, context_updates: updates, failure_reason: reason } = report;
   const label = report['preferred_label'] ?? report['preferred_next_label'];
   if (!isStatus(status))
-    return { fault: `its outcome is ${JSON.stringify(status)}, which is none of ${stageStatuses.join(', ')}` };
+    return { fault: `its outcome is ${inShort(status)}, which is none of ${stageStatuses.join(', ')}` };
   if (label !== undefined && typeof label !== 'string') return { fault: 'preferred_label must be a text' };
   if (ids !== undefined && !(Array.isArray(ids) && ids.every((id) => typeof id === 'string')))
     return { fault: 'suggested_next_ids must be a list of texts' };
