@@ -29,7 +29,9 @@ import { signalRun } from '../operations/waits/signal-run.ts';
 import { checkWorkflow, planWorkflow } from '../operations/workflows/check-workflow.ts';
 import { convertWorkflow } from '../operations/workflows/convert-workflow.ts';
 import { listWorkflows } from '../operations/workflows/describe-workflow.ts';
+import { draw } from '../operations/workflows/draw.ts';
 import { formatWorkflow, lintWorkflow } from '../operations/workflows/lint-workflow.ts';
+import { drawDot } from './draw/draw-dot.ts';
 import { openApp, type App } from './open-app.ts';
 import type { Cairn, CairnOptions } from './cairn.ts';
 
@@ -60,6 +62,7 @@ export async function openOperations(options: CairnOptions): Promise<Cairn> {
     fmt: act(formatWorkflow),
     convert: act(convertWorkflow),
     workflows: act(listWorkflows),
+    draw: (input) => draw.run({ ...app, drawDot }, input),
     ls: act(listRuns),
     log: act(readLog),
     show: act(showCheckpoint),

@@ -31,6 +31,7 @@ import type { signalRun } from '../operations/waits/signal-run.ts';
 import type { checkWorkflow, planWorkflow } from '../operations/workflows/check-workflow.ts';
 import type { convertWorkflow } from '../operations/workflows/convert-workflow.ts';
 import type { listWorkflows } from '../operations/workflows/describe-workflow.ts';
+import type { draw } from '../operations/workflows/draw.ts';
 import type { formatWorkflow, lintWorkflow } from '../operations/workflows/lint-workflow.ts';
 
 /** An operation as a method. */
@@ -64,6 +65,7 @@ export interface Cairn {
   readonly fmt: Act<typeof formatWorkflow>;
   readonly convert: Act<typeof convertWorkflow>;
   readonly workflows: Act<typeof listWorkflows>;
+  readonly draw: Act<typeof draw>;
   readonly ls: Act<typeof listRuns>;
   readonly log: Act<typeof readLog>;
   readonly show: Act<typeof showCheckpoint>;
