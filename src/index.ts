@@ -41,7 +41,7 @@ export type { CompiledGraph, GraphResult } from './dialects/code/compiled-graph.
 export type { CompileOptions } from './dialects/code/run-options.ts';
 export type { TypedState } from './dialects/code/typed-state.ts';
 export type { Workflow, WorkflowResult, WorkflowState } from './dialects/code/workflow.ts';
-export { previewCost, type PreviewCost } from './engine/runs/preview-cost.ts';
+export { previewCost, type PreviewCost } from './engine/preview/preview-cost.ts';
 export type { CheckpointRef, Engine, RunProgress, StreamEvent, WholeCheckpoint } from './engine/api.ts';
 export { readScenarios, type Scenario, type ScriptedEnd } from './dialects/dot/simulate/scenario.ts';
 export type { Coverage, UncoveredEdge } from './dialects/dot/simulate/coverage.ts';

@@ -32,7 +32,7 @@ export const agentMutants: readonly Mutant[] = [
   },
   {
     name: 'a telemetry is told contents unasked',
-    file: 'src/engine/runs/attempt-trace.ts',
+    file: 'src/engine/watch/attempt-trace.ts',
     old: 'contents !== undefined && this.#telemetry.contents === true ? quietly(contents)',
     new: 'contents !== undefined ? quietly(contents)',
     tests: ['src/agents/spans.test.ts'],

@@ -88,9 +88,9 @@ export const costMutants: readonly Mutant[] = [
   },
   {
     name: 'a preview counts what is taken over as spent again',
-    file: 'src/engine/runs/preview-cost.ts',
+    file: 'src/engine/preview/preview-cost.ts',
     old: "again: sumOf('runs again')",
     new: "again: sumOf('runs again', 'replayed')",
-    tests: ['src/engine/runs/preview-cost.test.ts'],
+    tests: ['src/engine/preview/preview-cost.test.ts'],
   },
 ];

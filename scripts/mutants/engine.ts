@@ -95,7 +95,7 @@ export const engineMutants: readonly Mutant[] = [
   },
   {
     name: 'the admission of a fork is not kept through a power cut',
-    file: 'src/engine/runs/fork.ts',
+    file: 'src/engine/forks/fork.ts',
     old: "durability: 'power',",
     new: "durability: 'process',",
     tests: ['src/engine/drive/durability.test.ts'],
@@ -154,14 +154,14 @@ export const engineMutants: readonly Mutant[] = [
     file: 'src/engine/runs/open-state.ts',
     old: 'const isOtherCode = hasOtherCode(draft.root, graph);',
     new: "const isOtherCode = hasOtherCode(draft.root, graph) && graph.id === '';",
-    tests: ['src/engine/runs/changed-code.test.ts'],
+    tests: ['src/engine/forks/changed-code.test.ts'],
   },
   {
     name: 'a fork under changed code forgets that after a crash',
     file: 'src/engine/runs/open-state.ts',
     old: "draft.set(['rerunPure'], true);",
     new: 'draft.root.rerunPure = true;',
-    tests: ['src/engine/runs/changed-code.test.ts'],
+    tests: ['src/engine/forks/changed-code.test.ts'],
   },
   {
     name: 'the open questions of a failed run are not in the index after its resume',
@@ -238,7 +238,7 @@ export const engineMutants: readonly Mutant[] = [
     file: 'src/engine/replay/taken-records.ts',
     old: 'return seq < last[1] || (seq === last[1] && nth <= (last[2] ?? 0));',
     new: 'return seq < last[1] - 1e9 + nth * 0;',
-    tests: ['src/engine/runs/fork-records.test.ts'],
+    tests: ['src/engine/forks/fork-records.test.ts'],
   },
   {
     name: 'more attempts are at work than concurrency allows',
@@ -312,10 +312,10 @@ export const engineMutants: readonly Mutant[] = [
   },
   {
     name: 'a fork answers the first of several waits that go by a name',
-    file: 'src/engine/runs/find-answered.ts',
+    file: 'src/engine/forks/find-answered.ts',
     old: 'if (found.length > 1) refuseSeveral(',
     new: 'if (found.length > 9) refuseSeveral(',
-    tests: ['src/engine/runs/fork-answers.test.ts'],
+    tests: ['src/engine/forks/fork-answers.test.ts'],
   },
   {
     name: 'effects added behind a run are left out in silence',
@@ -378,6 +378,6 @@ export const engineMutants: readonly Mutant[] = [
     file: 'src/engine/runs/active-runs.ts',
     old: 'await new Promise<void>((resolve) => this.#env.clock.defer(resolve));',
     new: '',
-    tests: ['src/engine/runs/events.test.ts'],
+    tests: ['src/engine/watch/events.test.ts'],
   },
 ];

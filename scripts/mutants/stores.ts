@@ -25,7 +25,7 @@ export const storesMutants: readonly Mutant[] = [
   },
   {
     name: 'a checkpoint does not tell what routing passed by',
-    file: 'src/engine/runs/whole-checkpoint.ts',
+    file: 'src/engine/watch/whole-checkpoint.ts',
     old: 'const passedBy = graph === undefined ?',
     new: 'const passedBy = graph !== undefined ?',
     tests: ['test/history/open-history.test.ts'],

@@ -85,17 +85,17 @@ export const takeoverMutants: readonly Mutant[] = [
   },
   {
     name: 'an answer that a function of a fork took from the original cannot be another',
-    file: 'src/engine/runs/find-answered.ts',
+    file: 'src/engine/forks/find-answered.ts',
     old: "const isAnswer = kind === 'step' && effect === 'human' && step !== undefined;",
     new: "const isAnswer = kind === 'step' && effect === 'human' && step === undefined;",
-    tests: ['src/engine/runs/fork-answers.test.ts'],
+    tests: ['src/engine/forks/fork-answers.test.ts'],
   },
   {
     name: 'a node of a child run that is asked again sees what was there before the child run',
-    file: 'src/engine/runs/fork-patches.ts',
+    file: 'src/engine/forks/fork-patches.ts',
     old: '{ ...seenAt(record, view + 1), view }',
     new: 'seenAt(record, view)',
-    tests: ['src/engine/runs/fork-answers.test.ts'],
+    tests: ['src/engine/forks/fork-answers.test.ts'],
   },
   {
     name: 'a run that failed for its visits goes one round further with each resume',

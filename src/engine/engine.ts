@@ -31,18 +31,18 @@ import type {
 } from './api.ts';
 import { cancelUnowned, postCancel } from './runs/cancel-run.ts';
 import { findGraphOf } from './runs/find-graph.ts';
-import { streamEvents } from './runs/event-stream.ts';
+import { streamEvents } from './watch/event-stream.ts';
 import { historyOf } from './runs/history-of.ts';
-import { forkRun } from './runs/fork.ts';
+import { forkRun } from './forks/fork.ts';
 import { limitsOf } from './limits.ts';
-import { previewRun } from './runs/preview.ts';
+import { previewRun } from './preview/preview.ts';
 import { claimForResume, hasEnded } from './runs/resume-run.ts';
 import type { EngineEnvironment } from './run/run-core.ts';
 import { momentOf, type Moment } from './run/standing.ts';
 import { postSignal } from './runs/signal.ts';
 import { requireRun } from './runs/require-run.ts';
-import { inspectRow, restingHandle } from './runs/resting-run.ts';
-import { readWholeCheckpoint } from './runs/whole-checkpoint.ts';
+import { inspectRow, restingHandle } from './watch/resting-run.ts';
+import { readWholeCheckpoint } from './watch/whole-checkpoint.ts';
 import { Wakes } from './runs/wakes.ts';
 
 /** Makes an engine. It does nothing until it is called, and its only state is the runs that it advances. */

@@ -1,7 +1,7 @@
 /** Converts a checkpoint of a run to the format of checkpoint stores. */
 import { START, type Graph } from '../../graph/graph.ts';
 import { checkpointId, decodeCheckpoint } from '../../history/stored/checkpoint.ts';
-import { durationsOf, nodeOf, positionsOf, resultOfNode } from '../../engine/runs/whole-checkpoint.ts';
+import { durationsOf, nodeOf, positionsOf, resultOfNode } from '../../engine/watch/whole-checkpoint.ts';
 import { viewState } from '../../history/read/state-view.ts';
 import type { Checkpoint } from '../../ports/checkpoint-store.ts';
 import type { CheckpointRow, RunRow } from '../../ports/store.ts';

@@ -9,11 +9,11 @@ import type { Runner } from '../drive/runner.ts';
 import type { EngineEnvironment } from '../run/run-core.ts';
 import { RunFeed } from '../run/run-feed.ts';
 import { momentOf, type Moment } from '../run/standing.ts';
-import { streamEvents } from './event-stream.ts';
+import { streamEvents } from '../watch/event-stream.ts';
 import { claimForResume, hasEnded, prepareRunner, type RunnerRequest } from './resume-run.ts';
-import { resultOf } from './run-result.ts';
+import { resultOf } from '../watch/run-result.ts';
 import { parentTrace } from './trace-origin.ts';
-import { traceRun } from './trace-run.ts';
+import { traceRun } from '../watch/trace-run.ts';
 
 /** A run being advanced here. */
 export interface ActiveRun {

@@ -1,7 +1,7 @@
 /** The operations `fork` and `preview`: make a new run that continues from a checkpoint, or say what it would do. */
 import { amounts, flag, listOf, objectOf, place, standing, text, texts, whole } from '../declare/output-shapes.ts';
 import type { CheckpointRef, ForkOptions, PreviewRow } from '../../engine/api.ts';
-import { previewCost, type PreviewCost } from '../../engine/runs/preview-cost.ts';
+import { previewCost, type PreviewCost } from '../../engine/preview/preview-cost.ts';
 import type { RunRow } from '../../ports/store.ts';
 import { resolveReference } from '../../history/read/references.ts';
 import { refuseForkAnswers } from './reserved-answers.ts';

@@ -24,10 +24,10 @@ import { RunCore, type EngineEnvironment } from '../run/run-core.ts';
 import { momentOf } from '../run/standing.ts';
 import { startPlanned } from '../settle/cancel.ts';
 import { settleCancelled } from '../settle/settle.ts';
-import { draftFork } from './fork.ts';
-import { openState } from './open-state.ts';
+import { draftFork } from '../forks/fork.ts';
+import { openState } from '../runs/open-state.ts';
 import { costShown, isAsked, nodesBehind, rowOfPart } from './preview-rows.ts';
-import { hasEnded } from './resume-run.ts';
+import { hasEnded } from '../runs/resume-run.ts';
 
 /** @throws CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED, WAIT_NOT_FOUND, ANSWER_INVALID, RUN_GRAPH_CHANGED */
 export async function previewRun(

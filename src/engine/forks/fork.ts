@@ -21,7 +21,7 @@ import { checkId } from '../admit/check-id.ts';
 import type { CheckpointRef, ForkOptions, Patch } from '../api.ts';
 import { findAnswered, type MeantWait } from './find-answered.ts';
 import { admitPatch, ForkPatches, isWholeChannel } from './fork-patches.ts';
-import { applyGraphChange, hasOtherCode, keptStructure } from './graph-change.ts';
+import { applyGraphChange, hasOtherCode, keptStructure } from '../runs/graph-change.ts';
 import { checkPatchedInput } from '../admit/new-frame.ts';
 import { storedForm } from '../admit/offload.ts';
 import { pendingOf } from '../run/pending.ts';
