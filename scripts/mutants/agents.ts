@@ -4,7 +4,7 @@ import type { Mutant } from './mutant.ts';
 export const agentMutants: readonly Mutant[] = [
   {
     name: 'a failure that a model was told of is tried again',
-    file: 'src/agents/tool-calls.ts',
+    file: 'src/agents/tools/tool-calls.ts',
     old: 'if (told?.isError === true) return',
     new: 'if (told === null) return',
     tests: ['src/agents/agent.test.ts'],
@@ -18,10 +18,10 @@ export const agentMutants: readonly Mutant[] = [
   },
   {
     name: 'a file that takes the place of a text in a conversation is not filled in',
-    file: 'src/ports/message-files.ts',
+    file: 'src/model-calls/message-files.ts',
     old: 'let plain = Math.min(this.#plainCount, this.#last.take(messages));',
     new: 'let plain = this.#last.take(messages) < 0 ? 0 : this.#plainCount;',
-    tests: ['src/ports/message-files.test.ts'],
+    tests: ['src/model-calls/message-files.test.ts'],
   },
   {
     name: 'a provider that says when to come again is called before',
@@ -46,10 +46,10 @@ export const agentMutants: readonly Mutant[] = [
   },
   {
     name: 'any arguments that a person gives are taken as an answer',
-    file: 'src/agents/approval.ts',
+    file: 'src/agents/tools/approval.ts',
     old: 'schema: answerSchema(inputSchema),',
     new: "schema: answerSchema({ type: 'object' }),",
-    tests: ['src/agents/approval.test.ts'],
+    tests: ['src/agents/tools/approval.test.ts'],
   },
   {
     name: 'a tool of a server is called whatever it says of itself now',
@@ -67,7 +67,7 @@ export const agentMutants: readonly Mutant[] = [
   },
   {
     name: 'a model is told secrets that the run knows',
-    file: 'src/ports/model-access.ts',
+    file: 'src/model-calls/model-access.ts',
     old: 'withoutSecrets(call.messages, attempt.secrets)',
     new: 'call.messages',
     tests: ['src/agents/injections.test.ts'],

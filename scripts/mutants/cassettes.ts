@@ -11,7 +11,7 @@ export const cassetteMutants: readonly Mutant[] = [
   },
   {
     name: 'a cassette knows a request by its messages alone',
-    file: 'src/ports/message-keys.ts',
+    file: 'src/model-calls/message-keys.ts',
     old: 'hashParts([this.hashOf(settings), this.#chained(messages)])',
     new: 'hashParts([this.#chained(messages)])',
     tests: ['src/models/cassette/cassette.test.ts'],

@@ -81,7 +81,7 @@ export const costMutants: readonly Mutant[] = [
   },
   {
     name: 'a call of a model costs nothing',
-    file: 'src/ports/model-access.ts',
+    file: 'src/model-calls/model-access.ts',
     old: 'attempt.spend(costsOf(response));',
     new: '',
     tests: ['src/engine/calls/models.test.ts'],

@@ -4,20 +4,20 @@ import type { TraceSpan } from '../graph/contracts/trace-contract.ts';
 import { NodeFailure, type NodeContext } from '../graph/contracts/node-contract.ts';
 import { CairnError } from '../errors.ts';
 import type { Amounts } from '../graph/amounts.ts';
-import { boundsOf } from './call-bounds.ts';
+import { boundsOf } from './model/call-bounds.ts';
 import { readFinal, type FinalForm } from './final-answer.ts';
 import { Conversation } from './history/conversation.ts';
 import type { HistoryLimit } from './history/history-limit.ts';
 import { summarize } from './history/summary.ts';
-import { ModelSteps, type ModelSettings, type ModelStepOptions } from './model-step.ts';
+import { ModelSteps, type ModelSettings, type ModelStepOptions } from './model/model-step.ts';
 import { createMode } from './modes/create-mode.ts';
 import type { LastWord, Mode, ModeName } from './modes/mode.ts';
-import type { Observation } from './observation.ts';
+import type { Observation } from './tools/observation.ts';
 import { ServedBox } from './mcp/served-box.ts';
 import type { McpTools } from './mcp/mcp-tools.ts';
 import { openWith, type OpenedConversation } from './open-with.ts';
-import { ToolCalls } from './tool-calls.ts';
-import type { ToolBox, ToolOffer } from './tool-box.ts';
+import { ToolCalls } from './tools/tool-calls.ts';
+import type { ToolBox, ToolOffer } from './tools/tool-box.ts';
 import type { KeptConversation, OpeningNote, TurnNote } from './turn-note.ts';
 
 export interface LoopOptions {

@@ -8,7 +8,7 @@ import { NodeFailure } from '../graph/contracts/node-contract.ts';
 import { AgentGraph, END, functionNode, START, subgraphNode } from '../index.ts';
 import { createScriptedModels, type Script, type ScriptedModels } from '../models/scripted.ts';
 import { agent, type AgentConfig } from './agent.ts';
-import { tool } from './agent-tool.ts';
+import { tool } from './tools/agent-tool.ts';
 
 interface Kit {
   readonly bench: Bench;

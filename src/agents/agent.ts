@@ -9,19 +9,19 @@ import { draftNode, type NodeDraft, type NodeOptions } from '../nodes/draft/node
 import type { Computed } from '../nodes/draft/typed-context.ts';
 import type { AnySchema, SchemaValue } from '../schema/standard-schema.ts';
 import { converse } from './agent-loop.ts';
-import { agentTraits } from './agent-traits.ts';
+import { agentTraits } from './tools/agent-traits.ts';
 import { fileTools } from './files/file-tools.ts';
 import { openFiles } from './files/open-files.ts';
 import type { FileStore } from '../ports/file-store.ts';
-import { traceAgent } from '../ports/gen-ai-spans.ts';
+import { traceAgent } from '../model-calls/gen-ai-spans.ts';
 import { finalForm } from './final-answer.ts';
 import { historyFault, type HistoryLimit } from './history/history-limit.ts';
 import type { McpTools } from './mcp/mcp-tools.ts';
-import type { ModelSettings, ModelStepOptions } from './model-step.ts';
+import type { ModelSettings, ModelStepOptions } from './model/model-step.ts';
 import { modeNames } from './modes/create-mode.ts';
 import type { ModeName } from './modes/mode.ts';
 import { openingOf, type Opening } from './prompt.ts';
-import { createToolBox, type ToolEntry } from './tool-box.ts';
+import { createToolBox, type ToolEntry } from './tools/tool-box.ts';
 
 export interface AgentConfig<
   S extends StateView = StateView,

@@ -8,7 +8,7 @@ export {
   type FunctionTool,
   type NodeTool,
   type ToolCallContext,
-} from './agent-tool.ts';
+} from './tools/agent-tool.ts';
 export { judgeNode, type JudgeNodeConfig, type Judgement, type ScoredVerdict } from './answers/judge-node.ts';
 export { gmiNode, type GmiNodeConfig, type GmiPolicies } from './answers/gmi-node.ts';
 export { llmNode, type LlmNodeConfig } from './answers/llm-node.ts';
@@ -21,7 +21,7 @@ export { stageAgent } from './stage/stage-agent.ts';
 export type { StageAgent, StageAgentRequest, StageTool, ToolHooks } from '../graph/contracts/stage-agent.ts';
 export { agentStateOf, readAgentState, type AgentState, type AgentVisit } from './view/agent-state.ts';
 export type { AgentCall, AgentLoopState } from './view/agent-loop-state.ts';
-export type { ToolEntry } from './tool-box.ts';
+export type { ToolEntry } from './tools/tool-box.ts';
 export { localFiles, type LocalFilesOptions } from './files/local-files.ts';
 export { memoryFiles, type GivenFiles, type MemoryFilesOptions } from './files/memory-files.ts';
 export { shellTool, type Command, type ShellToolOptions } from './shell/shell-tool.ts';

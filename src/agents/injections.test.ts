@@ -13,7 +13,7 @@ import { NodeFailure } from '../graph/contracts/node-contract.ts';
 import { createScriptedModels, type Script } from '../models/scripted.ts';
 import type { ModelRequest } from '../ports/model.ts';
 import { agent, type AgentConfig } from './agent.ts';
-import { tool, type AgentTool } from './agent-tool.ts';
+import { tool, type AgentTool } from './tools/agent-tool.ts';
 import { mcpTools } from './mcp/mcp-tools.ts';
 import { modeNames } from './modes/create-mode.ts';
 import type { ModeName } from './modes/mode.ts';

@@ -6,7 +6,7 @@ import { costOf } from '../models/prices.ts';
 import { createScriptedModels, type Script, type ScriptedTurn } from '../models/scripted.ts';
 import type { Models } from '../ports/model.ts';
 import { agent, type AgentConfig } from './agent.ts';
-import { tool } from './agent-tool.ts';
+import { tool } from './tools/agent-tool.ts';
 
 const look = tool({ description: 'Looks.', input: { type: 'object' }, effect: 'read', run: () => 'seen' });
 /** Looks three times; each call takes 100 tokens in and 20 out. */

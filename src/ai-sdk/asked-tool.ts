@@ -1,6 +1,6 @@
 /** Describes a tool of the SDK in a question to a person. The tool's schema may have any form that the SDK accepts. */
 import type { Tool } from 'ai';
-import type { AskedTool } from '../agents/approval.ts';
+import type { AskedTool } from '../agents/tools/approval.ts';
 import type { JsonSchema } from '../graph/contracts/node-type.ts';
 import { isStandardSchema, jsonSchemaOf, type AnySchema } from '../schema/standard-schema.ts';
 

@@ -3,7 +3,7 @@
  * through the run.
  */
 import type { Tool, ToolApprovalConfiguration, ToolSet } from 'ai';
-import { askApproval, refusedText } from '../agents/approval.ts';
+import { askApproval, refusedText } from '../agents/tools/approval.ts';
 import { CairnError } from '../errors.ts';
 import { askedTool } from './asked-tool.ts';
 import type { AskedCalls } from './asked-calls.ts';

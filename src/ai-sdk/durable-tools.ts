@@ -1,13 +1,13 @@
 /** Wraps the SDK's tools so that each call is a step, identified by the tool and its arguments (A4). */
 import type { Tool, ToolSet } from 'ai';
-import { askApproval, refusedText } from '../agents/approval.ts';
-import type { Approval, FunctionTool } from '../agents/agent-tool.ts';
-import { callContext } from '../agents/call-context.ts';
-import { traceTool } from '../ports/gen-ai-spans.ts';
-import { toolCallKey } from '../ports/message-keys.ts';
-import { scopeContext } from '../agents/scoped-context.ts';
-import { lastOf } from '../agents/observation.ts';
-import { isOfTool } from '../agents/tool-failure.ts';
+import { askApproval, refusedText } from '../agents/tools/approval.ts';
+import type { Approval, FunctionTool } from '../agents/tools/agent-tool.ts';
+import { callContext } from '../agents/tools/call-context.ts';
+import { traceTool } from '../model-calls/gen-ai-spans.ts';
+import { toolCallKey } from '../model-calls/message-keys.ts';
+import { scopeContext } from '../agents/tools/scoped-context.ts';
+import { lastOf } from '../agents/tools/observation.ts';
+import { isOfTool } from '../agents/tools/tool-failure.ts';
 import type { NodeContext, StepContext } from '../graph/contracts/node-contract.ts';
 import { checkAgainst } from '../schema/standard-schema.ts';
 import { encodeValue } from '../state/values/codec.ts';

@@ -1,9 +1,9 @@
 /** The model calls of one conversation. Each is a step, identified by its request (A2, A3). */
-import { CallRecord, type RecordedCall } from '../agents/call-record.ts';
+import { CallRecord, type RecordedCall } from '../agents/model/call-record.ts';
 import { CairnError } from '../errors.ts';
 import type { SecretReader } from '../graph/contracts/context-access.ts';
 import type { RetryPolicy, StepContext } from '../graph/contracts/node-contract.ts';
-import { costsOf, withoutSecrets } from '../ports/model-access.ts';
+import { costsOf, withoutSecrets } from '../model-calls/model-access.ts';
 import type { AskedCalls } from './asked-calls.ts';
 import type { Attempt } from './attempt.ts';
 import { providerErrorOf } from './provider-error.ts';

@@ -1,6 +1,6 @@
 /** The telemetry span of a model call made by the SDK. It has the form that the model port uses for its own calls (E10.5). */
 import type { AssistantPart } from '../graph/contracts/model-contract.ts';
-import { beginChat, endChat, endFailed, type SpanSource } from '../ports/gen-ai-spans.ts';
+import { beginChat, endChat, endFailed, type SpanSource } from '../model-calls/gen-ai-spans.ts';
 import { messageOf } from './named-call.ts';
 import { isNamed } from './named-model.ts';
 import type { RecordedAnswer } from './recorded-answer.ts';

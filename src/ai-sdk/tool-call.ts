@@ -1,5 +1,5 @@
 /** Gives a tool's function information about its call, found through the SDK's second argument. */
-import type { ToolCallContext } from '../agents/agent-tool.ts';
+import type { ToolCallContext } from '../agents/tools/agent-tool.ts';
 import type { NodeContext } from '../graph/contracts/node-contract.ts';
 
 interface NotedCall {

@@ -1,5 +1,5 @@
 /** Explains a choice that a dialect compiled into a graph. Each dialect recognises its own choices by their recorded text. */
 import type { ChoiceExplainer } from '../graph/graph.ts';
-import { explainWays } from './dot/run/explain-ways.ts';
+import { explainWays } from './dot/run/stage/explain-ways.ts';
 
 export const explainChoice: ChoiceExplainer = (text, scope) => explainWays(text, scope);

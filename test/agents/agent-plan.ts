@@ -1,9 +1,9 @@
 /** Random agents: what their models say turn by turn, and the tools they call. One seed gives one plan. */
-import { tool, type FunctionTool } from '../../src/agents/agent-tool.ts';
+import { tool, type FunctionTool } from '../../src/agents/tools/agent-tool.ts';
 import { agent, type AgentConfig } from '../../src/agents/agent.ts';
 import { modeNames } from '../../src/agents/modes/create-mode.ts';
 import type { ModeName } from '../../src/agents/modes/mode.ts';
-import type { createToolBox } from '../../src/agents/tool-box.ts';
+import type { createToolBox } from '../../src/agents/tools/tool-box.ts';
 import { compileGraph } from '../../src/graph/compile/compile-graph.ts';
 import { END, START, type Graph } from '../../src/graph/graph.ts';
 import { NodeFailure } from '../../src/graph/contracts/node-contract.ts';

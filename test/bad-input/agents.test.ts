@@ -1,7 +1,7 @@
 /** What bad input an agent gets from its model and its tools: nothing is lost, the reason is named, the run can go on. */
 import { describe, expect, test } from 'vitest';
 import { agent, type AgentConfig } from '../../src/agents/agent.ts';
-import { tool, type FunctionTool } from '../../src/agents/agent-tool.ts';
+import { tool, type FunctionTool } from '../../src/agents/tools/agent-tool.ts';
 import { modeNames } from '../../src/agents/modes/create-mode.ts';
 import type { ModeName } from '../../src/agents/modes/mode.ts';
 import { createScriptedModels, type Script, type ScriptedModels } from '../../src/models/scripted.ts';

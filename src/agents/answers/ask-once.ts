@@ -3,7 +3,7 @@ import { CairnError } from '../../errors.ts';
 import type { NodeContext } from '../../graph/contracts/node-contract.ts';
 import { converse, type LoopOptions } from '../agent-loop.ts';
 import { openingOf, type Opening } from '../prompt.ts';
-import { createToolBox } from '../tool-box.ts';
+import { createToolBox } from '../tools/tool-box.ts';
 
 const noTools = createToolBox({});
 /** The most model calls: the answer, and two repairs of it. */

@@ -6,7 +6,7 @@ import { refuseUnknownKeys } from '../../nodes/draft/known-keys.ts';
 import type { NodeDraft, NodeOptions } from '../../nodes/draft/node-draft.ts';
 import { agent } from '../agent.ts';
 import type { Opening } from '../prompt.ts';
-import type { ToolEntry } from '../tool-box.ts';
+import type { ToolEntry } from '../tools/tool-box.ts';
 import { llmNode } from './llm-node.ts';
 
 export interface GmiNodeConfig<S extends StateView = StateView> extends Opening<S> {

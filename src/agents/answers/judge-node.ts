@@ -12,7 +12,7 @@ import type { Computed } from '../../nodes/draft/typed-context.ts';
 import type { AnySchema, SchemaValue } from '../../schema/standard-schema.ts';
 import { isPlainObject } from '../../state/values/plain.ts';
 import { finalForm } from '../final-answer.ts';
-import type { ModelSettings, ModelStepOptions } from '../model-step.ts';
+import type { ModelSettings, ModelStepOptions } from '../model/model-step.ts';
 import type { Opening, Prompt } from '../prompt.ts';
 import { askOnce, checkModel } from './ask-once.ts';
 

@@ -6,7 +6,7 @@ import { draftNode, type NodeDraft, type NodeOptions } from '../../nodes/draft/n
 import type { AnySchema } from '../../schema/standard-schema.ts';
 import type { Answer } from '../agent.ts';
 import { finalForm } from '../final-answer.ts';
-import type { ModelSettings, ModelStepOptions } from '../model-step.ts';
+import type { ModelSettings, ModelStepOptions } from '../model/model-step.ts';
 import type { Opening } from '../prompt.ts';
 import { askOnce, checkModel } from './ask-once.ts';
 

@@ -4,7 +4,7 @@ import { choiceOption, flagOption, literal, numberOption, textField, type Option
 import { isPlainObject } from '../../state/values/plain.ts';
 import type { HistoryLimit, SummaryOptions } from '../history/history-limit.ts';
 import { mcpTools, type McpConfig, type McpTools } from '../mcp/mcp-tools.ts';
-import type { ModelSettings } from '../model-step.ts';
+import type { ModelSettings } from '../model/model-step.ts';
 import type { ModeName } from '../modes/mode.ts';
 
 export const maxLoops: Option<number> = numberOption(

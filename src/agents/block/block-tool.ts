@@ -1,7 +1,7 @@
 /** Makes a block a tool for a model. The block's inputs are the tool's arguments, and it has the permissions of the process, no more. */
 import { NodeFailure, type EffectClass, type NodeContext } from '../../graph/contracts/node-contract.ts';
 import type { CommandText, Inputs, JsonSchema, NodeType, TypedNodeContext } from '../../graph/contracts/node-type.ts';
-import type { FunctionTool } from '../agent-tool.ts';
+import type { FunctionTool } from '../tools/agent-tool.ts';
 
 /** JSON Schema of the arguments. A shell command is a text here. */
 export function argumentsOf({ inputs }: NodeType): JsonSchema {

@@ -1,6 +1,6 @@
 /** What the model of an `Agent` block may call, before anything runs: for the plan, and for `allow`. */
 import type { CallableWorkflow, Inputs, NodeType, PlannedTool } from '../../graph/contracts/node-type.ts';
-import { actsOutside } from '../agent-tool.ts';
+import { actsOutside } from '../tools/agent-tool.ts';
 import { fileTools } from '../files/file-tools.ts';
 import { localFiles } from '../files/local-files.ts';
 import { shellTool } from '../shell/shell-tool.ts';

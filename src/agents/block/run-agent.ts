@@ -4,7 +4,7 @@ import { Outcome } from '../../graph/contracts/node-contract.ts';
 import type { NodeType, TypedNodeContext } from '../../graph/contracts/node-type.ts';
 import { readText, requireText } from '../../nodes/blocks/fields.ts';
 import { agent, type AgentConfig } from '../agent.ts';
-import type { AgentTool } from '../agent-tool.ts';
+import type { AgentTool } from '../tools/agent-tool.ts';
 import { localFiles } from '../files/local-files.ts';
 import { askPerson } from '../people/ask-person.ts';
 import { shellTool } from '../shell/shell-tool.ts';

@@ -4,7 +4,7 @@ import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 import { applyOperation } from '../../nodes/blocks/files/edit-operations.ts';
 import { decodeBytes } from '../../nodes/blocks/files/text-encoding.ts';
 import type { FileStore } from '../../ports/file-store.ts';
-import { tool, type AgentTool } from '../agent-tool.ts';
+import { tool, type AgentTool } from '../tools/agent-tool.ts';
 import { openFiles } from './open-files.ts';
 import { searchFiles } from './search-files.ts';
 import { writeTool } from './write-tool.ts';

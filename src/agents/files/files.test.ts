@@ -33,7 +33,7 @@ import { crashEverywhere } from '../../testing/crash-kit/crash-everywhere.ts';
 import { createFakeContext } from '../../testing/node-suite/fake-context.ts';
 import type { FileStore } from '../../ports/file-store.ts';
 import { agent, type AgentConfig } from '../agent.ts';
-import { tool } from '../agent-tool.ts';
+import { tool } from '../tools/agent-tool.ts';
 import { localFiles } from './local-files.ts';
 import { memoryFiles } from './memory-files.ts';
 

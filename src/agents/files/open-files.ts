@@ -1,7 +1,7 @@
 /** Opens an agent's files, once for each attempt of its node. */
 import type { FileStore, OpenFiles } from '../../ports/file-store.ts';
 import { hashText } from '../../state/values/hash.ts';
-import type { AgentNode } from '../agent-tool.ts';
+import type { AgentNode } from '../tools/agent-tool.ts';
 import { recordedWrites, writtenIn } from './written-files.ts';
 
 /** Open files by store and by the attempt's signal. Each attempt has a signal of its own, so entries disappear with their attempt. */

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
 import type { NodeContext, StepContext } from '../../graph/contracts/node-contract.ts';
 import type { OpenFiles, FileStore, PlannedWrite } from '../../ports/file-store.ts';
-import { tool, type ComposedTool } from '../agent-tool.ts';
+import { tool, type ComposedTool } from '../tools/agent-tool.ts';
 import { openFiles } from './open-files.ts';
 import { noteWritten, planStep, writeStep } from './written-files.ts';
 

@@ -5,7 +5,7 @@
 import { FileRef } from '../../graph/file-ref.ts';
 import type { WrittenFile } from '../../ports/file-store.ts';
 import { isPlainObject } from '../../state/values/plain.ts';
-import type { AgentNode } from '../agent-tool.ts';
+import type { AgentNode } from '../tools/agent-tool.ts';
 import type { KeptConversation } from '../turn-note.ts';
 
 /** Names of the two steps of a write: the plan, and the write itself. */

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { ModelMessage } from '../../graph/contracts/model-contract.ts';
 import { Conversation } from './conversation.ts';
 import type { HistoryLimit } from './history-limit.ts';
-import { tokensOf } from '../../ports/message-tokens.ts';
+import { tokensOf } from '../../model-calls/message-tokens.ts';
 
 const system: ModelMessage = { role: 'system', content: 'Work.' };
 const result: ModelMessage = { role: 'tool', content: [{ type: 'tool-result', id: 'c', tool: 't', output: 1 }] };

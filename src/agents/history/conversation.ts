@@ -1,7 +1,7 @@
 /** A conversation that grows. All of it is kept; of a long one, only the part that fits is sent. */
 import type { ModelMessage } from '../../graph/contracts/model-contract.ts';
 import type { HistoryLimit } from './history-limit.ts';
-import { tokensOf, tokensOfAll } from '../../ports/message-tokens.ts';
+import { tokensOf, tokensOfAll } from '../../model-calls/message-tokens.ts';
 
 export class Conversation {
   readonly #limit: HistoryLimit;

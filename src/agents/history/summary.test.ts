@@ -4,7 +4,7 @@ import { afterCrash, createBench, edges, graphOf, resumeToRest, rowOf, runToRest
 import { loadState } from '../../history/load/load.ts';
 import { createScriptedModels, type Script } from '../../models/scripted.ts';
 import { agent, type AgentConfig } from '../agent.ts';
-import { tool } from '../agent-tool.ts';
+import { tool } from '../tools/agent-tool.ts';
 
 const look = tool({
   description: 'Looks.',

@@ -1,7 +1,7 @@
 /** Summarizes a long conversation with a model call, in a step of its own. */
 import { textOf, type ModelMessage } from '../../graph/contracts/model-contract.ts';
 import { encodeValue } from '../../state/values/codec.ts';
-import type { ModelSettings, ModelSteps } from '../model-step.ts';
+import type { ModelSettings, ModelSteps } from '../model/model-step.ts';
 import type { Conversation } from './conversation.ts';
 import type { HistoryLimit } from './history-limit.ts';
 

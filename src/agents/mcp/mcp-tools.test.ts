@@ -19,7 +19,7 @@ import { serveHttp } from '../../mcp/serve/serve-http.ts';
 import { createScriptedModels, type Script, type ScriptedAnswer, type ScriptedModels } from '../../models/scripted.ts';
 import { secret } from '../../nodes/secrets/secret.ts';
 import { agent, type AgentConfig } from '../agent.ts';
-import { tool } from '../agent-tool.ts';
+import { tool } from '../tools/agent-tool.ts';
 import { mcpTools, type McpConfig } from './mcp-tools.ts';
 
 const folders: string[] = [];

@@ -4,7 +4,7 @@
  */
 import { CairnError } from '../../errors.ts';
 import type { NodeContext } from '../../graph/contracts/node-contract.ts';
-import type { NamedTool, ToolBox, ToolOffer } from '../tool-box.ts';
+import type { NamedTool, ToolBox, ToolOffer } from '../tools/tool-box.ts';
 import type { KeptOffer } from '../turn-note.ts';
 import { withMcpServer, type ListedTool } from './mcp-connection.ts';
 import type { McpTools } from './mcp-tools.ts';

@@ -5,7 +5,7 @@ import type { FileAccess } from '../../graph/contracts/context-access.ts';
 import type { FileRef } from '../../graph/file-ref.ts';
 import { canonicalText } from '../../state/values/canonical.ts';
 import { hashText } from '../../state/values/hash.ts';
-import type { FunctionTool } from '../agent-tool.ts';
+import type { FunctionTool } from '../tools/agent-tool.ts';
 import { withMcpServer, type ListedTool, type McpResult } from './mcp-connection.ts';
 import type { McpTools } from './mcp-tools.ts';
 

@@ -1,7 +1,7 @@
 /** Tools with which a model recalls what is known about its user, and remembers more. */
 import type { NodeContext, StateView } from '../../graph/contracts/node-contract.ts';
 import type { MemoryOwner } from '../../ports/memories.ts';
-import { tool, type AgentTool } from '../agent-tool.ts';
+import { tool, type AgentTool } from '../tools/agent-tool.ts';
 import type { MemorySource, SessionMemory } from './session-memory.ts';
 
 export interface MemoryToolsOptions {

@@ -4,7 +4,7 @@ import type { SecretReference } from '../../graph/secret-reference.ts';
 import { beforeEffect } from '../../nodes/draft/before-effect.ts';
 import { resolveSecrets } from '../../nodes/secrets/secret.ts';
 import { createShellRequest, runCommand } from '../../nodes/shell/run-command.ts';
-import { tool, type Approval, type FunctionTool } from '../agent-tool.ts';
+import { tool, type Approval, type FunctionTool } from '../tools/agent-tool.ts';
 
 /** A program and its arguments. They are not interpreted by a shell. */
 export type Command = readonly string[];

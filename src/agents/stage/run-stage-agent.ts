@@ -2,11 +2,11 @@
 import { Outcome, type NodeContext } from '../../graph/contracts/node-contract.ts';
 import type { StageAgentRequest, StageTool } from '../../graph/contracts/stage-agent.ts';
 import { agent } from '../agent.ts';
-import type { AgentTool } from '../agent-tool.ts';
+import type { AgentTool } from '../tools/agent-tool.ts';
 import { fileTools } from '../files/file-tools.ts';
 import { localFiles } from '../files/local-files.ts';
 import { askPerson } from '../people/ask-person.ts';
-import { scopeContext } from '../scoped-context.ts';
+import { scopeContext } from '../tools/scoped-context.ts';
 import { shellTool } from '../shell/shell-tool.ts';
 import { hookTool } from './tool-hooks.ts';
 

@@ -3,8 +3,8 @@ import { NodeFailure, type NodeContext } from '../../graph/contracts/node-contra
 import type { ToolHooks } from '../../graph/contracts/stage-agent.ts';
 import { resolveSecrets } from '../../nodes/secrets/secret.ts';
 import { createShellRequest, describeEnd, runCommand, type CommandEnd } from '../../nodes/shell/run-command.ts';
-import type { AgentTool, ComposedTool, FunctionTool, ToolCallContext } from '../agent-tool.ts';
-import { callContext } from '../call-context.ts';
+import type { AgentTool, ComposedTool, FunctionTool, ToolCallContext } from '../tools/agent-tool.ts';
+import { callContext } from '../tools/call-context.ts';
 import { encodeValue } from '../../state/values/codec.ts';
 
 /** Of one hook; its process group is killed then. */

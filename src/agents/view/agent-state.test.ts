@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { createBench, edges, graphOf, resumeToRest, runToRest } from '../../../test/engine-kit.ts';
 import { createScriptedModels, type Script } from '../../models/scripted.ts';
 import { agent } from '../agent.ts';
-import { tool } from '../agent-tool.ts';
+import { tool } from '../tools/agent-tool.ts';
 import { readAgentState } from './agent-state.ts';
 
 const look = tool({

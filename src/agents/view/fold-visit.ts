@@ -6,11 +6,11 @@ import {
   type ToolCallPart,
 } from '../../graph/contracts/model-contract.ts';
 import type { NodeRecord, StepRecord } from '../../state/tree.ts';
-import { callName, toolOfName } from '../call-name.ts';
-import type { RecordedCall } from '../call-record.ts';
+import { callName, toolOfName } from '../tools/call-name.ts';
+import type { RecordedCall } from '../model/call-record.ts';
 import { createMode } from '../modes/create-mode.ts';
 import type { Mode } from '../modes/mode.ts';
-import { observation, type Observation } from '../observation.ts';
+import { observation, type Observation } from '../tools/observation.ts';
 import type { KeptConversation, OpeningNote, ResultNote, TurnNote } from '../turn-note.ts';
 import type { AgentCall, AgentLoopState } from './agent-loop-state.ts';
 

@@ -16,6 +16,6 @@ export {
   type PipelineRecords,
   type PipelineStep,
 } from './view/pipeline-view.ts';
-export type { PipelineResult } from './run/ends.ts';
-export type { StageContext, StageEnding, StageHandler } from './run/stage-parts.ts';
-export type { StageOutcome, StageStatus } from './run/stage-outcome.ts';
+export type { PipelineResult } from './run/handlers/ends.ts';
+export type { StageContext, StageEnding, StageHandler } from './run/stage/stage-parts.ts';
+export type { StageOutcome, StageStatus } from './run/stage/stage-outcome.ts';

@@ -20,7 +20,7 @@ import type { MemoryConsistency } from '../../graph/contracts/memory-consistency
 import type { ModelAccess } from '../../graph/contracts/model-contract.ts';
 import type { SpanParts, TraceSpan } from '../../graph/contracts/trace-contract.ts';
 import { deepFreeze } from '../../state/values/freeze.ts';
-import { accessModels } from '../../ports/model-access.ts';
+import { accessModels } from '../../model-calls/model-access.ts';
 import type { Activation } from '../run/frame-run.ts';
 import { append, listOf } from './append.ts';
 import { startChild } from './child.ts';

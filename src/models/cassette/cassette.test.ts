@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import { agent } from '../../agents/agent.ts';
-import { tool } from '../../agents/agent-tool.ts';
+import { tool } from '../../agents/tools/agent-tool.ts';
 import { createBench, edges, graphOf, runToRest } from '../../../test/engine-kit.ts';
 import type { ModelDelta, ModelMessage } from '../../graph/contracts/model-contract.ts';
 import type { ModelRequest, Models } from '../../ports/model.ts';

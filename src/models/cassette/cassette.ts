@@ -1,7 +1,7 @@
 /** A model that plays back recorded answers. They are recorded once with another model; then equal requests need no account. */
 import { CairnError } from '../../errors.ts';
 import type { ModelMessage } from '../../graph/contracts/model-contract.ts';
-import { MessageKeys } from '../../ports/message-keys.ts';
+import { MessageKeys } from '../../model-calls/message-keys.ts';
 import type { ModelRequest, Models } from '../../ports/model.ts';
 import { isSecretKey } from '../../state/secrecy/secret-keys.ts';
 import { shown } from '../../state/secrecy/shown.ts';

@@ -2,7 +2,7 @@
 import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 import type { ModelResponse } from '../../graph/contracts/model-contract.ts';
 import type { ModelRequest, Models } from '../../ports/model.ts';
-import { tokensOfAll, tokensOfText } from '../../ports/message-tokens.ts';
+import { tokensOfAll, tokensOfText } from '../../model-calls/message-tokens.ts';
 import { ProviderLimit, type LimitClock, type ModelLimits } from './provider-limit.ts';
 
 /** Limits by provider, which is the part of a model's name before the colon. */

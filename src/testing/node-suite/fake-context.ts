@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { CairnError } from '../../errors.ts';
 import type { Amounts } from '../../graph/amounts.ts';
 import { FileRef } from '../../graph/file-ref.ts';
-import { accessModels } from '../../ports/model-access.ts';
+import { accessModels } from '../../model-calls/model-access.ts';
 import type { Models } from '../../ports/model.ts';
 import type {
   ChildHandle,

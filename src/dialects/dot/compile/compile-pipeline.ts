@@ -17,13 +17,19 @@ import type { TextWorkflow } from '../../text-workflow.ts';
 import { gatesOf, gateTargets, reach, retryTargets, type Branches, type Layout } from '../model/layout.ts';
 import { parseCondition } from '../model/condition.ts';
 import { folderOf, type Pipeline, type PipelineEdge, type Stage } from '../model/pipeline.ts';
-import { beginningOf, conditionalHandler, exitImplementation, startHandler, type PipelineResult } from '../run/ends.ts';
-import { wayLabel, type Way, type Ways } from '../run/choose-edge.ts';
-import { childHandler } from '../run/child.ts';
-import { parallelHandler } from '../run/parallel.ts';
-import { restartId, restartsImplementation } from '../run/restarts.ts';
-import { jumpLabel, routeOf, stageImplementation } from '../run/stage-node.ts';
-import type { StageHandler, StageParts } from '../run/stage-parts.ts';
+import {
+  beginningOf,
+  conditionalHandler,
+  exitImplementation,
+  startHandler,
+  type PipelineResult,
+} from '../run/handlers/ends.ts';
+import { wayLabel, type Way, type Ways } from '../run/stage/choose-edge.ts';
+import { childHandler } from '../run/handlers/child.ts';
+import { parallelHandler } from '../run/handlers/parallel.ts';
+import { restartId, restartsImplementation } from '../run/handlers/restarts.ts';
+import { jumpLabel, routeOf, stageImplementation } from '../run/stage/stage-node.ts';
+import type { StageHandler, StageParts } from '../run/stage/stage-parts.ts';
 import type { Around } from '../model/around.ts';
 import { budgetedUnits, budgetPolicies, retryOf, tellings } from './stage-policy.ts';
 

@@ -4,8 +4,8 @@ import type { OnBudget } from '../../../graph/graph.ts';
 import type { RetryPolicy } from '../../../graph/contracts/node-contract.ts';
 import { parseBudget } from '../model/amounts.ts';
 import type { Pipeline, PipelineEdge, Stage } from '../model/pipeline.ts';
-import type { StageParts, Telling } from '../run/stage-parts.ts';
-import { wayLabel } from '../run/choose-edge.ts';
+import type { StageParts, Telling } from '../run/stage/stage-parts.ts';
+import { wayLabel } from '../run/stage/choose-edge.ts';
 
 interface Preset {
   readonly attempts: number;

@@ -2,7 +2,7 @@
 import type { Clause } from '../model/condition.ts';
 import { normalLabel } from '../model/labels.ts';
 import type { PipelineEdge } from '../model/pipeline.ts';
-import { stageStatuses } from '../run/stage-outcome.ts';
+import { stageStatuses } from '../run/stage/stage-outcome.ts';
 import type { Report } from './report.ts';
 
 export function lintEdges(report: Report): void {

@@ -1,7 +1,7 @@
 /** Records which stages and edges of a pipeline the runs of a simulation reached. */
 import type { Layout } from '../model/layout.ts';
 import type { Pipeline, PipelineEdge } from '../model/pipeline.ts';
-import type { StageEnding } from '../run/stage-parts.ts';
+import type { StageEnding } from '../run/stage/stage-parts.ts';
 
 export interface UncoveredEdge {
   readonly from: string;

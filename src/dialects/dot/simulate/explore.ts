@@ -3,8 +3,8 @@ import { parseCondition } from '../model/condition.ts';
 import { normalLabel, sayingOf } from '../model/labels.ts';
 import { retryTargets, type Layout } from '../model/layout.ts';
 import type { Pipeline, PipelineEdge } from '../model/pipeline.ts';
-import type { StageOutcome, StageStatus } from '../run/stage-outcome.ts';
-import type { StageEnding } from '../run/stage-parts.ts';
+import type { StageOutcome, StageStatus } from '../run/stage/stage-outcome.ts';
+import type { StageEnding } from '../run/stage/stage-parts.ts';
 import type { Scenario, ScriptedEnd } from './scenario.ts';
 import { isScripted } from './scripted-stages.ts';
 

@@ -1,6 +1,6 @@
 /** Scenarios of a simulation: how each attempt of a stage ends, and what people answer. */
 import { CairnError } from '../../../errors.ts';
-import { readReport, stageStatuses, type StageOutcome } from '../run/stage-outcome.ts';
+import { readReport, stageStatuses, type StageOutcome } from '../run/stage/stage-outcome.ts';
 
 /** How one attempt of a stage ends, or the answer to one question. */
 export type ScriptedEnd =

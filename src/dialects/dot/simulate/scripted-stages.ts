@@ -1,8 +1,8 @@
 /** Handlers that end as a scenario says. They replace the handlers that would have effects outside. */
 import { NodeFailure } from '../../../graph/contracts/node-contract.ts';
 import { typeOfShape } from '../model/pipeline.ts';
-import type { StageHandler } from '../run/stage-parts.ts';
-import type { StageOutcome } from '../run/stage-outcome.ts';
+import type { StageHandler } from '../run/stage/stage-parts.ts';
+import type { StageOutcome } from '../run/stage/stage-outcome.ts';
 import type { Scenario, ScriptedEnd } from './scenario.ts';
 
 /** Types of stages that do no work of their own: they end as the stages around them do. */

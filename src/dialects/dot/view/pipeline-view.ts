@@ -5,10 +5,10 @@
  */
 import type { GraphStructure } from '../../../graph/graph.ts';
 import type { FrameTree, NodeRecord } from '../../../state/tree.ts';
-import type { Ways } from '../run/choose-edge.ts';
-import { asText, inheritedKey } from '../run/context-keys.ts';
-import { turnsOf } from '../run/conversation.ts';
-import type { StageOutput, StageStatus } from '../run/stage-outcome.ts';
+import type { Ways } from '../run/stage/choose-edge.ts';
+import { asText, inheritedKey } from '../run/context/context-keys.ts';
+import { turnsOf } from '../run/prompt/conversation.ts';
+import type { StageOutput, StageStatus } from '../run/stage/stage-outcome.ts';
 
 /** An edge from a stage that ended. */
 export interface PipelineStep {

@@ -1,6 +1,6 @@
 /** The block LLMCall: asks a language model, and validates its answer with a schema. */
 import type { InputFault, Inputs, JsonSchema, NodeType } from '../../../graph/contracts/node-type.ts';
-import { accessModels } from '../../../ports/model-access.ts';
+import { accessModels } from '../../../model-calls/model-access.ts';
 import type { Models } from '../../../ports/model.ts';
 import { schemaDefect } from '../../../schema/json-schema.ts';
 import { isPlainObject } from '../../../state/values/plain.ts';

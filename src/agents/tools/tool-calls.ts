@@ -1,0 +1,221 @@
+/** The tool calls of one conversation. Each is made once, identified by its tool and arguments. Failures are reported to the model. */
+import type { ToolCallPart } from '../../graph/contracts/model-contract.ts';
+import { NodeFailure, type NodeContext, type StepOptions } from '../../graph/contracts/node-contract.ts';
+import { checkAgainst } from '../../schema/standard-schema.ts';
+import { actsOutside, type ComposedTool, type FunctionTool } from './agent-tool.ts';
+import { askApproval, needsApproval, refusedText } from './approval.ts';
+import { callName } from './call-name.ts';
+import { writtenIn } from '../files/written-files.ts';
+import { callContext } from './call-context.ts';
+import { lastOf, observation, storable, type Observation } from './observation.ts';
+import type { TraceSpan } from '../../graph/contracts/trace-contract.ts';
+import { traceTool, type SpanSource } from '../../model-calls/gen-ai-spans.ts';
+import { encodeValue } from '../../state/values/codec.ts';
+import { scopeContext } from './scoped-context.ts';
+import type { NamedTool, ToolOffer } from './tool-box.ts';
+import { isOfTool } from './tool-failure.ts';
+import type { KeptTools, ResultNote } from '../turn-note.ts';
+
+type StepDoubt = Parameters<NonNullable<StepOptions['reconcile']>>[0];
+
+export class ToolCalls {
+  readonly #ctx: NodeContext;
+  readonly #box: ToolOffer;
+  readonly #allow: readonly string[] | true;
+  /** Number of calls of each tool; and (`#nths`) of equal calls, since the conversation began or was last summarized. */
+  readonly #counts: Map<string, number>;
+  #nths = new Map<string, number>();
+  readonly #cache: Map<string, Promise<Observation>>;
+  /** Results of cacheable tools, by call name. Kept so that an equal call later in the conversation gets the same result. */
+  readonly #cached: Map<string, unknown>;
+
+  /** Whether function tools spend seconds while they run. */
+  readonly #isTimed: boolean;
+  readonly #spans: SpanSource;
+
+  constructor(
+    ctx: NodeContext,
+    {
+      box,
+      allow,
+      isTimed,
+      span,
+      kept,
+    }: {
+      readonly box: ToolOffer;
+      readonly allow: readonly string[] | true;
+      readonly isTimed: boolean;
+      readonly span?: TraceSpan | undefined;
+      readonly kept: KeptTools | undefined;
+    },
+  ) {
+    this.#ctx = ctx;
+    this.#box = box;
+    this.#allow = allow;
+    this.#isTimed = isTimed;
+    this.#spans = span ?? ctx;
+    this.#counts = new Map(Object.entries(kept?.counts ?? {}));
+    this.#cached = new Map(Object.entries(kept?.cache ?? {}));
+    this.#cache = new Map(Array.from(this.#cached, ([key, output]) => [key, Promise.resolve({ output })]));
+  }
+
+  /** What later calls need to know about the calls so far, whose records are about to be retired. */
+  keep(): KeptTools {
+    this.#nths = new Map();
+    for (const [key, output] of this.#cached) this.#cache.set(key, Promise.resolve({ output }));
+    return {
+      counts: Object.fromEntries(this.#counts),
+      cache: Object.fromEntries(this.#cached),
+      files: writtenIn(this.#ctx),
+    };
+  }
+
+  /** Checks whether the model may make this call. @returns what to tell the model if not; undefined if it may */
+  async check(call: ToolCallPart): Promise<Observation | undefined> {
+    if (call.fault !== undefined) return refusal(`this call cannot be read: ${call.fault}`);
+    const tool = this.#box.find(call.tool);
+    if (tool === undefined)
+      return refusal(
+        `there is no tool ${JSON.stringify(call.tool)}; there are: ${this.#box.names.join(', ') || 'none'}`,
+      );
+    const { fault } = await checkAgainst(tool.definition.input, call.input, 'arguments');
+    return fault === undefined ? undefined : refusal(`the arguments of ${call.tool} do not fit: ${fault}`);
+  }
+
+  /**
+   * Makes a call that was checked. For several calls, call this in order and without awaiting in between, because equal calls are numbered
+   * in this order.
+   * @param told - the recorded result of the call, if any. A failure that the model was told about is not retried.
+   */
+  make(call: ToolCallPart, told?: ResultNote): Promise<Observation> {
+    const tool = this.#box.find(call.tool) as NamedTool;
+    const { cacheable = false, callsMax } = tool.definition;
+    const key = callName(call);
+    const known = cacheable ? this.#cache.get(key) : undefined;
+    if (known !== undefined) {
+      this.#ctx.emit({ type: 'tool-cached', call: call.id, tool: tool.name });
+      return known.then((observation) => ({ ...observation, isCached: true }));
+    }
+    if (callsMax !== undefined && count(this.#counts, tool.name) > callsMax)
+      return Promise.resolve(refusal(`${tool.name} may be called ${callsMax} times, and was: go on without it`));
+    const nth = count(this.#nths, key);
+    const from = callName(call, nth);
+    const made = this.#make(tool, from, call, told).then((observation) => ({ ...observation, from }));
+    return cacheable ? this.#remember(key, made) : made;
+  }
+
+  /** Caches a result. Failures are not kept, because an equal call may succeed. */
+  #remember(key: string, made: Promise<Observation>): Promise<Observation> {
+    const remembered = made.then((observation) => {
+      if (observation.isError === true) this.#cache.delete(key);
+      else this.#cached.set(key, observation.output);
+      return { ...observation, isKept: observation.isError !== true };
+    });
+    this.#cache.set(key, remembered);
+    return remembered;
+  }
+
+  async #make(tool: NamedTool, key: string, call: ToolCallPart, told: ResultNote | undefined): Promise<Observation> {
+    let args = await argumentsOf(tool, call.input);
+    if (await needsApproval(tool, args, this.#allow)) {
+      const decision = await askApproval(this.#ctx, tool, key, call.input);
+      if (decision.kind === 'refused') return refusal(refusedText(tool.name, decision.reason));
+      args = await argumentsOf(tool, decision.args);
+    }
+    if (told?.isError === true) return { output: told.output, isError: true };
+    try {
+      const observed = observation(await this.#perform(tool, key, args, call, told), tool.definition.showsImages);
+      // The result of a composed tool is not recorded by itself.
+      return { ...observed, isHeld: isRecorded(tool) };
+    } catch (error) {
+      if (tool.definition.onFailure === 'fail' || !isOfTool(error, this.#ctx)) throw error;
+      return refusal(failureText(tool, error as Error));
+    }
+  }
+
+  async #perform(
+    tool: NamedTool,
+    key: string,
+    args: unknown,
+    { id }: ToolCallPart,
+    told: ResultNote | undefined,
+  ): Promise<unknown> {
+    const { definition, graph, name } = tool;
+    const ctx = this.#ctx;
+    const traced = { name, call: id, args };
+    // A recorded call is only read again and takes no time in this attempt, so it gets no span.
+    const tell = <T>(run: () => Promise<T> | T): Promise<T> | T =>
+      told === undefined ? traceTool(this.#spans, traced, run) : run();
+    if (graph !== undefined) return tell(() => runAsChild(ctx, tool, key, args));
+    const own = definition as FunctionTool | ComposedTool;
+    if (own.composed === true) return tell(() => own.run(args, scopeContext(ctx, key)));
+    const { reconcile, effect = 'external', retry, timeoutMs, idempotent = false } = own;
+    const options = {
+      effect,
+      idempotent,
+      input: args,
+      about: `${tool.name} ${encodeValue(args)}`,
+      ...(retry === undefined ? {} : { retry }),
+      ...(timeoutMs === undefined ? {} : { timeoutMs }),
+      ...(reconcile === undefined
+        ? {}
+        : { reconcile: ({ idempotencyKey }: StepDoubt) => reconcile.call(own, { idempotencyKey, args }) }),
+    };
+    return ctx.step(key, options, (step) =>
+      traceTool(this.#spans, traced, async () => {
+        const beganAt = ctx.now();
+        try {
+          const result = await lastOf(await own.run(args, callContext(ctx, step)), (value) =>
+            ctx.emit({ type: 'tool-progress', call: step.idempotencyKey, tool: name, value }),
+          );
+          return await storable(result, ctx.files, name);
+        } finally {
+          if (this.#isTimed) step.spend({ seconds: (ctx.now() - beganAt) / 1_000 });
+        }
+      }),
+    );
+  }
+}
+
+function count(counts: Map<string, number>, key: string): number {
+  const counted = (counts.get(key) ?? 0) + 1;
+  counts.set(key, counted);
+  return counted;
+}
+
+function isRecorded({ definition }: NamedTool): boolean {
+  return !('composed' in definition && definition.composed);
+}
+
+/** The arguments as validated by the schema, with its defaults. */
+async function argumentsOf({ name, definition }: NamedTool, input: unknown): Promise<unknown> {
+  const checked = await checkAgainst(definition.input, input, 'arguments');
+  if (checked.fault === undefined) return checked.value;
+  throw new NodeFailure(`the arguments of ${name} do not fit: ${checked.fault}`, {
+    code: 'INPUT_INVALID',
+    applied: 'no',
+  });
+}
+
+async function runAsChild(
+  ctx: NodeContext,
+  { graph, nodeId }: NamedTool,
+  key: string,
+  args: unknown,
+): Promise<unknown> {
+  const { status, state, error } = await ctx.run(graph as object, args, { name: key });
+  if (status === 'completed') return nodeId === undefined ? state.artifacts : state.outputs[nodeId];
+  throw new NodeFailure(error?.message ?? `it was ${status}`, { code: 'CHILD_FAILED', cause: error });
+}
+
+const refusal = (output: string): Observation => ({ output, isError: true });
+
+/**
+ * What the model is told about a failure. If an effect may have happened, the text says so, so that the model does not assume it was
+ * undone.
+ */
+function failureText({ name, definition }: NamedTool, error: Error): string {
+  const { applied } = error as Partial<NodeFailure>;
+  const isOpen = actsOutside(definition) && applied !== 'no';
+  return `${name} failed: ${error.message}${isOpen ? '. It is not known whether it took effect.' : ''}`;
+}

@@ -1,0 +1,34 @@
+/** The context as handlers of one's own read it: by types, and whole where a value is large. */
+import type { NodeContext } from '../../../../graph/contracts/node-contract.ts';
+import { asText } from './context-keys.ts';
+import { wholeOf } from './large-values.ts';
+
+export interface ContextReader {
+  /** As conditions see it: `` where there is none, JSON where it is no text, head and tail of what is large. */
+  text(key: string): string;
+  /** A number, or the digits of one; undefined: it is neither. */
+  number(key: string): number | undefined;
+  /** Whether it is true, or the text `true`. */
+  flag(key: string): boolean;
+  /** A list; undefined: it is none. */
+  list(key: string): readonly unknown[] | undefined;
+  /** The value itself, read from its file where it is large. @throws BLOB_NOT_FOUND and what the blob store throws */
+  whole(key: string): Promise<unknown>;
+}
+
+export function contextReader({ files }: Pick<NodeContext, 'files'>, value: (key: string) => unknown): ContextReader {
+  return {
+    text: (key) => asText(value(key)),
+    number: (key) => {
+      const text = asText(value(key)).trim();
+      const number = Number(text);
+      return text === '' || !Number.isFinite(number) ? undefined : number;
+    },
+    flag: (key) => asText(value(key)) === 'true',
+    list: (key) => {
+      const found = value(key);
+      return Array.isArray(found) ? (found as readonly unknown[]) : undefined;
+    },
+    whole: (key) => wholeOf(files, value(key)),
+  };
+}

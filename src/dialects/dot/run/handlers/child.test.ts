@@ -1,0 +1,182 @@
+/** Stages that run another pipeline: how it ends, how it is looked at, steered and stopped, and what is wrong with files that are not there. */
+import { expect, test } from 'vitest';
+import { digraph, dotOptions, scripted, seen } from '../../../../../test/dot-kit.ts';
+import { dyingEngine, settleDown } from '../../../../../test/dying-engine.ts';
+import { afterCrash, createBench, resumeToRest, runToRest, type Bench } from '../../../../../test/engine-kit.ts';
+import type { RunResult } from '../../../../engine/api.ts';
+import { textOf } from '../../../../graph/contracts/model-contract.ts';
+import { createScriptedModels } from '../../../../models/scripted.ts';
+import { checkDot, readDot, readKeptDot, type DotOptions, type StageHandler } from '../../index.ts';
+
+const house = (more = '', attributes = 'graph [stack.child_dotfile="sub/child.dot"]', body = ''): string =>
+  digraph(`start -> m -> exit\nm [shape=house${more}]\n${body}`, attributes);
+
+const filesOf = (files: Readonly<Record<string, string>>): Partial<DotOptions> => ({
+  source: 'main.dot',
+  readFile: (path) => files[path],
+});
+const simple = digraph('start -> a -> exit\na [prompt=x]', 'graph [goal="of the child", params="who=nobody"]');
+
+async function run(
+  text: string,
+  files: Readonly<Record<string, string>>,
+  more: Partial<DotOptions> = {},
+  bench: Bench = createBench(),
+): Promise<RunResult> {
+  const { graph } = readDot(text, dotOptions({ ...filesOf(files), ...more }));
+  return runToRest(bench.engine, graph, {}, 'r');
+}
+
+test('DOT25 a child ends as its stage: success, partial success with what failed, failure with the reason', async () => {
+  const of = async (script: Parameters<typeof scripted>[0], text = simple): Promise<RunResult> =>
+    run(house(), { 'sub/child.dot': text }, { handlers: { codergen: scripted(script).handler } });
+  const good = await of({});
+  expect([good.status, seen(good).output]).toEqual(['completed', { status: 'success', gates: {}, failures: [] }]);
+  expect(seen(good).context).toMatchObject({ 'stack.child.status': 'completed', 'stack.child.outcome': 'success' });
+  const bad = await of({ a: ['fail'] });
+  expect(bad.error?.message).toContain('a said fail');
+  const partly = digraph('start -> a\na -> exit [condition="outcome=fail"]\na [prompt=x]');
+  expect(seen(await of({ a: ['fail'] }, partly)).output).toMatchObject({
+    status: 'partial_success',
+    failures: [{ stage: 'm/a', reason: 'a said fail' }],
+  });
+});
+
+test('DOT25 a child has a context of its own: its goal, and parameters from this one', async () => {
+  const values: unknown[] = [];
+  const look: StageHandler = {
+    effect: 'read',
+    run: ({ value }) => {
+      values.push([value('graph.goal'), value('graph.who'), value('graph.only')]);
+      return { status: 'success' };
+    },
+  };
+  const attributes = 'graph [stack.child_dotfile="sub/child.dot", goal="of the parent", params="who=ada,only=x"]';
+  await run(house('', attributes), { 'sub/child.dot': simple }, { handlers: { codergen: look } });
+  expect(values).toEqual([['of the child', 'ada', undefined]]);
+});
+
+/** Two stages, each of which takes as long as it is told. */
+const slow = (bench: Bench, stageMs: number): StageHandler => ({
+  effect: 'external',
+  isIdempotent: () => true,
+  run: async ({ step }) => {
+    await Promise.race([
+      bench.clock.sleep(stageMs),
+      new Promise((_, reject) => step?.signal.addEventListener('abort', () => reject(new Error('it was stopped')))),
+    ]);
+    return { status: 'success', contextUpdates: { red: 3 } };
+  },
+});
+const long = digraph('start -> a -> b -> exit\na [prompt=x]\nb [prompt=y]');
+
+test('DOT25 it is looked at from time to time: a condition stops it, and so do too many cycles', async () => {
+  const ended = async (more: string): Promise<RunResult> => {
+    const bench = createBench();
+    return run(
+      house(`, manager.poll_interval=1s${more}`),
+      { 'sub/child.dot': long },
+      { handlers: { codergen: slow(bench, 5_000) } },
+      bench,
+    );
+  };
+  const stopped = await ended(', manager.stop_condition="context.stack.child.current_node=a && context.red=3"');
+  expect([stopped.status, seen(stopped).context['stack.child.status']]).toEqual(['completed', 'stopped']);
+  const tooLong = await ended(', manager.max_cycles=3');
+  expect(tooLong.error?.message).toContain('p did not end within 3 cycles of 1 s');
+  expect((await ended('')).status).toBe('completed');
+});
+
+test('DOT25 it is steered: a model looks at it, and what that says reaches the next stage for a model, once', async () => {
+  const prompts: string[] = [];
+  const models = createScriptedModels(({ messages }, index) => {
+    const prompt = textOf(messages.at(-1)?.content as string);
+    if (!prompt.includes('Watch it.')) {
+      prompts.push(prompt);
+      return index > 100 ? '' : 'done';
+    }
+    const isFirst = !prompts.some((each) => each.includes('two')) && prompts.length < 2;
+    return isFirst ? '{"outcome": "success", "message": "mind the tests"}' : '{"outcome": "success"}';
+  });
+  const child = digraph(
+    'start -> a -> pause -> b -> c -> exit\na [prompt=one]\nb [prompt=two]\nc [prompt=three]\npause [type=slow]',
+  );
+  const bench = createBench({ models });
+  const result = await run(
+    house(', manager.actions="observe,steer,wait", prompt="Watch it.", manager.poll_interval=60s'),
+    { 'sub/child.dot': child },
+    { handlers: { slow: slow(bench, 90_000) } },
+    bench,
+  );
+  expect(result.status).toBe('completed');
+  expect(prompts.map((prompt) => prompt.includes('From whoever oversees this work:\n- mind the tests'))).toEqual([
+    false,
+    true,
+    false,
+  ]);
+});
+
+test('DOT25 P1 killed at every commit, a child that is looked at ends as it does without', async () => {
+  const text = house(', manager.poll_interval=1s, manager.stop_condition="context.stack.child.current_node=b"');
+  const child = digraph('start -> a -> b -> c -> exit\na [prompt=x]\nb [prompt=y]\nc [prompt=z]');
+  const quiet = createBench();
+  const options = (bench: Bench): DotOptions =>
+    dotOptions({ ...filesOf({ 'sub/child.dot': child }), handlers: { codergen: slow(bench, 3_000) } });
+  const expected = await run(text, { 'sub/child.dot': child }, options(quiet), quiet);
+  expect(seen(expected).context['stack.child.status']).toBe('stopped');
+  let trials = 0;
+  for (let commits = 1; commits < 60; commits += 1) {
+    const bench = createBench();
+    const { graph } = readDot(text, options(bench));
+    const died = Promise.withResolvers<undefined>();
+    const handle = await dyingEngine(bench, commits, () => died.resolve(undefined)).start(graph, {}, { runId: 'r' });
+    if ((await Promise.race([handle.result(), died.promise])) !== undefined) break;
+    await settleDown();
+    const done = await resumeToRest(afterCrash(bench), 'r', graph);
+    expect([commits, done.status, seen(done).context]).toEqual([commits, 'completed', seen(expected).context]);
+    trials += 1;
+  }
+  expect(trials).toBeGreaterThan(5);
+});
+
+test('DOT25 one that does not begin by itself waits for the signal', async () => {
+  const bench = createBench();
+  const handlers = { codergen: scripted().handler };
+  const waiting = await run(house(', stack.child_autostart=false'), { 'sub/child.dot': simple }, { handlers }, bench);
+  expect([waiting.status, waiting.waits.map(({ kind }) => kind)]).toEqual(['paused', ['signal']]);
+  await bench.engine.signal('r', 'start', null);
+  const { graph } = readDot(
+    house(', stack.child_autostart=false'),
+    dotOptions({ ...filesOf({ 'sub/child.dot': simple }), handlers }),
+  );
+  expect((await resumeToRest(bench.engine, 'r', graph)).status).toBe('completed');
+});
+
+test('DOT25 what is wrong with the files of children is told with the place that names them', () => {
+  const said = (text: string, files: Readonly<Record<string, string>>): readonly string[] =>
+    checkDot(text, dotOptions(filesOf(files))).violations.map(
+      ({ severity, rule, place, message }) => `${severity} ${rule} ${place} ${message}`,
+    );
+  expect(said(house('', ''), {})).toEqual(['error child_pipeline main.dot:6:1 m names no pipeline to run']);
+  expect(said(house(), {})).toEqual(['error child_pipeline main.dot:2:28 there is no pipeline sub/child.dot']);
+  expect(said(house(), { 'sub/child.dot': house('', 'graph [stack.child_dotfile="../main.dot"]') })).toEqual([
+    'error child_pipeline main.dot:2:28 the pipeline sub/child.dot has 1 fault: sub/child.dot:2:28: pipelines run each other in a circle: main.dot -> sub/child.dot -> main.dot',
+  ]);
+  expect(said(house(), { 'sub/child.dot': 'digraph p { a -> b' })[0]).toContain('the pipeline sub/child.dot has');
+  expect(said(house(', stack.child_dotfile="own.dot"'), { 'own.dot': simple })).toEqual([]);
+});
+
+test('DOT25 a run keeps the texts of its children, and goes on without their files', async () => {
+  const { graph } = readDot(house(), dotOptions(filesOf({ 'sub/child.dot': simple })));
+  const again = readKeptDot(graph.text ?? '', { nodeTypes: [] });
+  expect(again.graph.hash).toBe(graph.hash);
+});
+
+test('DOT17 the child of an inline pipeline is read, and works, under the grants of that', () => {
+  const child = digraph('start -> a -> exit\na [shape=parallelogram, tool_command="true"]');
+  const read = (permissions: object): unknown =>
+    readDot(house(), dotOptions({ ...filesOf({ 'sub/child.dot': child }), origin: 'inline', permissions }));
+  expect(() => read({})).toThrow(/fs=/u);
+  expect(() => read({ fs: true })).toThrow(/shell/u);
+  expect(read({ fs: true, shell: true })).toBeDefined();
+});

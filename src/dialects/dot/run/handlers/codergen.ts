@@ -1,0 +1,145 @@
+/** A stage for a language model: the prompt, what the run says so far, and what the answer reports of itself. */
+import { textOf, type ModelMessage, type ProviderData } from '../../../../graph/contracts/model-contract.ts';
+import type { Stage } from '../../model/pipeline.ts';
+import { asText, expand, resumedKey, steerSignal } from '../context/context-keys.ts';
+import { openThread } from '../prompt/conversation.ts';
+import { newsOf } from '../prompt/preamble.ts';
+import { summaryOf } from '../prompt/summary.ts';
+import type { Asking, StageContext, StageHandler, Telling } from '../stage/stage-parts.ts';
+import { readReport, reportIn, stageStatuses, type StageOutcome } from '../stage/stage-outcome.ts';
+
+/** Characters of an answer that are kept in the context. The whole answer is in the stage's output. */
+const shownMax = 200;
+
+export const codergenHandler: StageHandler = {
+  effect: 'external',
+  isIdempotent: () => true,
+  needs: (stage) => [{ kind: 'model', name: modelNameOf(stage) }],
+  asks: askingOf,
+  run: async (stage) => {
+    const { earlier, prompt } = stage.asking as Asking;
+    const answer = await askModel(stage, prompt, earlier);
+    const outcome = outcomeOf(stage, answer);
+    const contextUpdates = { ...outcome.contextUpdates, last_response: shownHead(answer) };
+    return { ...outcome, contextUpdates, response: answer };
+  },
+};
+
+/** `provider:name`, or a name that the configuration maps to a model. */
+export function modelNameOf({ attributes }: Stage): string {
+  const model = attributes.text('llm_model');
+  const provider = attributes.text('llm_provider');
+  if (model === '') return 'default';
+  return provider === '' || model.includes(':') ? model : `${provider}:${model}`;
+}
+
+/** What its provider alone is told: the effort, where the provider is known. */
+export function providerOf(stage: Stage): ProviderData | undefined {
+  const effort = stage.attributes.text('reasoning_effort');
+  const model = modelNameOf(stage);
+  const [provider = ''] = model.includes(':') ? model.split(':') : [stage.attributes.text('llm_provider')];
+  return effort === '' || provider === '' ? undefined : { [provider]: { reasoningEffort: effort } };
+}
+
+export async function askModel(
+  { ctx, parts, step }: StageContext,
+  prompt: string,
+  earlier: readonly ModelMessage[] = [],
+): Promise<string> {
+  const model = modelNameOf(parts.stage);
+  const provider = providerOf(parts.stage);
+  const response = await ctx.models.generate(
+    {
+      model,
+      messages: [...earlier, { role: 'user', content: prompt }],
+      ...(provider !== undefined && { provider }),
+    },
+    step === undefined ? {} : { idempotencyKey: step.idempotencyKey, signal: step.signal },
+  );
+  const { inputTokens, outputTokens } = response.usage;
+  if (parts.budgeted.has('tokens')) step?.spend({ tokens: inputTokens + outputTokens });
+  return textOf(response.content);
+}
+
+/** The whole prompt: the run so far (as much as the fidelity says), the stage's own prompt, and the instructions for the report. */
+export async function askingOf(stage: StageContext): Promise<Asking> {
+  const { ctx, parts, attributes } = stage;
+  const edge = ctx.state.scratch['internal.edge'];
+  const told = parts.tellingOf(typeof edge === 'string' ? edge : undefined);
+  const isResumed = ctx.attempt > 1 || ctx.state.scratch[resumedKey] === true;
+  const telling = isResumed ? degraded(told) : told;
+  const thread = telling.fidelity === 'full' ? openThread(ctx.state, telling.thread, parts.stage.id) : undefined;
+  const preamble = thread?.last === undefined ? await summaryOf(stage, telling) : newsOf(ctx.state, thread.last);
+  const heard = parts.isSteered ? await heardBy(stage) : '';
+  const own = attributes.text('prompt') || attributes.text('label') || parts.stage.id;
+  const pieces = [preamble, heard, expand(own, ctx.state, parts.params), mustReport(stage) ? reportRequest(stage) : ''];
+  return {
+    earlier: thread?.messages ?? [],
+    prompt: pieces.filter((piece) => piece !== '').join('\n\n'),
+    thread: thread?.name,
+  };
+}
+
+/** What whoever oversees this pipeline has sent since the last stage for a model. */
+async function heardBy({ ctx }: StageContext): Promise<string> {
+  const heard: string[] = [];
+  for (let word = await hear(ctx); word !== undefined; word = await hear(ctx)) heard.push(`- ${asText(word)}`);
+  return heard.length === 0 ? '' : `From whoever oversees this work:\n${heard.join('\n')}`;
+}
+
+function hear(ctx: StageContext['ctx']): Promise<unknown> {
+  return ctx.receive(steerSignal, { waits: false });
+}
+
+/** What is told after a resume, where the pipeline says so: never more than without. */
+function degraded(telling: Telling): Telling {
+  const { fidelity, resumeFidelity } = telling;
+  if (resumeFidelity === undefined || amounts.indexOf(fidelity) <= amounts.indexOf(resumeFidelity)) return telling;
+  return { ...telling, fidelity: resumeFidelity };
+}
+
+const amounts: readonly string[] = ['truncate', 'summary:low', 'compact', 'summary:medium', 'summary:high', 'full'];
+
+/** Whether the run's way depends on what the stage reports, so that the prompt must ask for a report. */
+function mustReport({ parts, attributes }: StageContext): boolean {
+  return (
+    attributes.flag('goal_gate') ||
+    parts.ways.edges.length > 1 ||
+    parts.ways.edges.some(({ takesFailures }) => takesFailures)
+  );
+}
+
+function reportRequest({ parts, attributes }: StageContext): string {
+  const labels = parts.ways.edges.map(({ caption }) => caption).filter((caption) => caption !== '');
+  const lines = [
+    attributes.text('agent_command') === ''
+      ? 'End your answer with one JSON object that says how it went:'
+      : 'Say how it went with one JSON object: write it to the file that the variable CAIRN_STATUS_FILE names, or end your answer with it.',
+    `{"outcome": ${stageStatuses
+      .slice(0, 4)
+      .map((status) => JSON.stringify(status))
+      .join(' | ')}, "failure_reason": "why, if it failed", "notes": "…"}`,
+  ];
+  if (labels.length > 0)
+    lines.push(
+      `Add "preferred_label", one of ${labels.map((label) => JSON.stringify(label)).join(', ')}, to choose what comes next.`,
+    );
+  return lines.join('\n');
+}
+
+/** How the stage ended, by the report at the end of the model's answer. */
+export function outcomeOf({ attributes }: StageContext, answer: string): StageOutcome {
+  const given = reportIn(answer);
+  if (given === undefined) {
+    // An answer without a report does not pass a goal gate.
+    if (!attributes.flag('goal_gate')) return { status: 'success' };
+    return { status: 'fail', failureReason: 'the goal gate gave no verdict: no outcome ends its answer' };
+  }
+  const report = readReport(given);
+  return 'fault' in report ? { status: 'fail', failureReason: `its report cannot be taken: ${report.fault}` } : report;
+}
+
+/** The beginning of an answer, which the context keeps. */
+export function shownHead(answer: string): string {
+  return answer.slice(0, shownMax);
+}

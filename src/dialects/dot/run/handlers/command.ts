@@ -1,0 +1,78 @@
+/** Runs the command of a stage. Values reach it by its environment and its input, and it reports by its status file. */
+import type { NodeType } from '../../../../graph/contracts/node-type.ts';
+import { NodeFailure, type StepContext } from '../../../../graph/contracts/node-contract.ts';
+import { StepItemContext } from '../../../block-context.ts';
+import { asText } from '../context/context-keys.ts';
+import type { StageOutcome } from '../stage/stage-outcome.ts';
+import type { StageContext } from '../stage/stage-parts.ts';
+import { openStatusFile, type Reported } from './status-file.ts';
+
+/** The command and its inputs. */
+export interface StageCommand {
+  readonly script: string;
+  /** The standard input. Also written to the file that `CAIRN_PROMPT_FILE` names. */
+  readonly prompt?: string;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** How the command ended. */
+export interface CommandEnd {
+  readonly exitCode: number;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly reported: Reported;
+}
+
+/** Characters of a failed command's stderr that the reason of the failure shows. */
+const reasonMax = 500;
+
+/** @param shell - the block type `Shell`, which runs commands */
+export async function runStageCommand(
+  stage: StageContext,
+  shell: NodeType,
+  { script, prompt, env = {} }: StageCommand,
+): Promise<CommandEnd> {
+  const { ctx, parts, attributes, value } = stage;
+  const step = stage.step as StepContext;
+  const { timeoutMs } = parts;
+  const params = parts.params.map((name) => [name, asText(value(`graph.${name}`))] as const);
+  const status = await openStatusFile({ named: attributes.text('status_file'), prompt, key: step.idempotencyKey });
+  try {
+    const own = {
+      ...env,
+      CAIRN_STAGE: parts.stage.id,
+      CAIRN_STATUS_FILE: status.path,
+      ...(status.promptPath !== undefined && { CAIRN_PROMPT_FILE: status.promptPath }),
+    };
+    const inputs = {
+      command: { script, env: { ...Object.fromEntries(params), ...own } },
+      'continue-on-error': true,
+      working_dir: parts.folder,
+      ...(prompt !== undefined && { stdin: prompt }),
+      ...(timeoutMs !== undefined && { timeout: Math.max(1, Math.ceil(timeoutMs / 1_000)) }),
+    };
+    const workflow = { name: parts.pipelineName, withheld: parts.withheld };
+    const context = new StepItemContext({ ctx, workflow, inputs, fileOutputs: [] }, 'work', step);
+    const end = (await shell.run(context)) as { exit_code: number; stdout: string; stderr: string };
+    return { exitCode: end.exit_code, stdout: end.stdout, stderr: end.stderr, reported: await status.read() };
+  } finally {
+    await status.close();
+  }
+}
+
+/** The failure for a command whose exit code is not 0. It carries what the command reported. */
+export function exitFailure({ exitCode, stderr }: CommandEnd, result: Partial<StageOutcome>): NodeFailure {
+  const said = stderr.trim().slice(-reasonMax);
+  const failureReason = result.failureReason ?? `the command exited with ${exitCode}${said === '' ? '' : `: ${said}`}`;
+  const outcome: StageOutcome = { ...result, status: 'fail', failureReason };
+  return new NodeFailure(failureReason, { code: 'EXIT_CODE', applied: 'ended', data: { result: outcome } });
+}
+
+/** How the stage ended, by the command's report. Undefined if there is none, and none is required. */
+export function reportedOutcome({ attributes }: StageContext, reported: Reported): StageOutcome | undefined {
+  if (reported !== undefined && !('fault' in reported)) return reported;
+  const isAsked = attributes.text('status_file') !== '' && !attributes.flag('auto_status');
+  const fault = reported?.fault ?? (isAsked ? `the stage wrote no ${attributes.text('status_file')}` : undefined);
+  if (fault === undefined) return undefined;
+  return { status: 'fail', failureReason: `its status cannot be taken: ${fault}` };
+}

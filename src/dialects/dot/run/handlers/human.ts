@@ -1,0 +1,187 @@
+/** A stage that asks a person: which edge to take, by its label, its key or its target; any text; or yes and no. */
+import type { NodeContext, Question } from '../../../../graph/contracts/node-contract.ts';
+import { humanForms } from '../../model/attributes.ts';
+import { acceleratorOf, normalLabel, sayingOf } from '../../model/labels.ts';
+import { holds } from '../../model/condition.ts';
+import { asText } from '../context/context-keys.ts';
+import type { Way } from '../stage/choose-edge.ts';
+import type { StageContext, StageHandler } from '../stage/stage-parts.ts';
+import { inShort, type StageOutcome } from '../stage/stage-outcome.ts';
+
+interface Choice {
+  /** The label as it stands in the file, with its mark. */
+  readonly label: string;
+  readonly key: string;
+  readonly to: string;
+  /** Whether the file says it; else it is the name of the target. */
+  readonly isLabelled: boolean;
+}
+
+export const humanHandler: StageHandler = { run: askPerson };
+
+/** How a question may be put; the first is the default. */
+type Form = (typeof humanForms)[number];
+
+async function askPerson(stage: StageContext): Promise<StageOutcome> {
+  const { ctx, parts, attributes } = stage;
+  const form = (attributes.text('human.type') || humanForms[0]) as Form;
+  const asking = askings[form](stage);
+  if (asking === undefined) return { status: 'fail', failureReason: 'there is nothing to choose: no edge is open' };
+  for (let attempt = 1; ; attempt += 1) {
+    const answer = await ask(ctx, asking, parts.timeoutMs);
+    if (answer !== undefined) return asking.outcomeOf(answer);
+    const failureReason = `nobody answered within ${(parts.timeoutMs ?? 0) / 1_000} s`;
+    if (attempt < parts.retry.attempts) continue;
+    if (attributes.flag('allow_partial')) return { status: 'partial_success', notes: failureReason };
+    return { status: 'fail', failureReason };
+  }
+}
+
+/** A question of a stage, and what an answer makes of it. */
+interface Asking extends Pick<Question, 'prompt' | 'choices' | 'schema' | 'metadata'> {
+  /** Taken when nobody answers in time; undefined: there is none. */
+  readonly late: string | undefined;
+  readonly outcomeOf: (answer: string) => StageOutcome;
+}
+
+/** Undefined: there is nothing to ask. */
+const askings: Readonly<Record<Form, (stage: StageContext) => Asking | undefined>> = {
+  multiple_choice: (stage) => {
+    const choices = choicesOf(stage);
+    if (choices.length === 0) return undefined;
+    const named = stage.attributes.text('human.default_choice');
+    const late = choices.find(({ label, to }) => to === named || [to, normalLabel(label)].includes(normalLabel(named)));
+    const forms = formsOf(choices);
+    return {
+      prompt: promptOf(stage, 'Select an option:'),
+      choices: choices.map(({ label }) => ({ value: sayingOf(label), label })),
+      schema: { enum: [...forms.keys()] },
+      late: late && sayingOf(late.label),
+      outcomeOf: (answer) => {
+        const chosen = forms.get(answer);
+        if (chosen !== undefined) return chosenOutcome(chosen);
+        throw new Error(`the answer was ${inShort(answer)}, which is no choice of the pipeline as it is now`);
+      },
+    };
+  },
+  freeform: (stage) => {
+    const choices = choicesOf(stage).filter(({ isLabelled }) => isLabelled);
+    const forms = formsOf(choices);
+    return {
+      prompt: promptOf(stage, 'What do you say?'),
+      ...(choices.length > 0 && { choices: choices.map(({ label }) => ({ value: sayingOf(label), label })) }),
+      schema: { type: 'string', minLength: 1 },
+      metadata: { form: 'freeform' },
+      late: stage.attributes.text('human.default_choice') || undefined,
+      outcomeOf: (answer) => freeOutcome(stage, answer, forms.get(answer)),
+    };
+  },
+  yes_no: (stage) => yesNo(stage, 'yes_no'),
+  confirmation: (stage) => yesNo(stage, 'confirmation'),
+};
+
+function promptOf({ attributes }: StageContext, otherwise: string): string {
+  return attributes.text('label') || otherwise;
+}
+
+/** Whatever says one of the choices is that choice; any other text goes along the edge that has no label, if there is one. */
+function freeOutcome({ parts }: StageContext, answer: string, choice: Choice | undefined): StageOutcome {
+  const text = { 'human.gate.text': answer };
+  if (choice !== undefined) {
+    const chosen = chosenOutcome(choice);
+    return { ...chosen, contextUpdates: { ...chosen.contextUpdates, ...text } };
+  }
+  const suggestedNextIds = parts.ways.edges.filter(({ caption }) => caption === '').map(({ to }) => to);
+  return {
+    status: 'success',
+    suggestedNextIds,
+    contextUpdates: { ...text, 'human.gate.label': '', 'human.gate.selected': '' },
+  };
+}
+
+const words: Readonly<Record<string, 'Yes' | 'No'>> = Object.fromEntries(
+  (
+    [
+      ['Yes', ['Yes', 'yes', 'YES', 'Y', 'y', 'true']],
+      ['No', ['No', 'no', 'NO', 'N', 'n', 'false']],
+    ] as const
+  ).flatMap(([said, forms]) => forms.map((form) => [form, said])),
+);
+
+/** A no is an answer, and chooses an edge of that label; to a confirmation it is a failure. */
+function yesNo(stage: StageContext, form: 'yes_no' | 'confirmation'): Asking {
+  return {
+    prompt: promptOf(stage, form === 'yes_no' ? 'Yes or no?' : 'Go on?'),
+    choices: ['Yes', 'No'],
+    schema: { enum: Object.keys(words) },
+    metadata: { form },
+    late: words[stage.attributes.text('human.default_choice')],
+    outcomeOf: (answer) => {
+      const said = words[answer] as 'Yes' | 'No';
+      const contextUpdates = { 'human.gate.selected': said === 'Yes' ? 'Y' : 'N', 'human.gate.label': said };
+      if (form === 'confirmation' && said === 'No')
+        return { status: 'fail', failureReason: 'it was not confirmed', preferredLabel: said, contextUpdates };
+      return { status: 'success', preferredLabel: said, contextUpdates };
+    },
+  };
+}
+
+function choicesOf({ parts, value }: StageContext): readonly Choice[] {
+  const facts = {
+    outcome: asText(value('outcome')),
+    preferredLabel: asText(value('preferred_label')),
+    context: (key: string) => asText(value(key)),
+  };
+  const choices = new Map<string, Choice>();
+  const open = parts.ways.edges.filter(({ clauses }: Way) => holds(clauses, facts));
+  for (const { caption, to } of open) {
+    const label = caption === '' ? to : caption;
+    if (!choices.has(normalLabel(label)))
+      choices.set(normalLabel(label), { label, key: acceleratorOf(label), to, isLabelled: caption !== '' });
+  }
+  return [...choices.values()];
+}
+
+/** Undefined: nobody answered in time. */
+async function ask(
+  ctx: NodeContext,
+  { late, prompt, choices, schema, metadata }: Asking,
+  timeoutMs: number | undefined,
+): Promise<string | undefined> {
+  try {
+    return (await ctx.ask({
+      prompt,
+      ...(choices !== undefined && { choices, matching: 'open' }),
+      ...(schema !== undefined && { schema }),
+      ...(metadata !== undefined && { metadata }),
+      ...(timeoutMs !== undefined && { deadlineAt: ctx.now() + timeoutMs }),
+      ...(late !== undefined && timeoutMs !== undefined && { defaultAnswer: late }),
+    })) as string;
+  } catch (error) {
+    if ((error as { readonly code?: unknown }).code === 'NODE_TIMED_OUT' && !ctx.signal.aborted) return undefined;
+    throw error;
+  }
+}
+
+/** Every text that selects a choice: its wording, its label, its key or its target. A text that fits two choices selects the first. */
+function formsOf(choices: readonly Choice[]): ReadonlyMap<string, Choice> {
+  const forms = new Map<string, Choice>();
+  const of: readonly ((choice: Choice) => readonly string[])[] = [
+    ({ label }) => [sayingOf(label), label],
+    ({ to }) => [to],
+    ({ label }) => [normalLabel(label)],
+    ({ key }) => [key, key.toLowerCase()],
+  ];
+  for (const form of of)
+    for (const choice of choices) for (const text of form(choice)) if (!forms.has(text)) forms.set(text, choice);
+  return forms;
+}
+
+function chosenOutcome({ label, key, to }: Choice): StageOutcome {
+  return {
+    status: 'success',
+    preferredLabel: label,
+    suggestedNextIds: [to],
+    contextUpdates: { 'human.gate.selected': key, 'human.gate.label': sayingOf(label), 'human.gate.target': to },
+  };
+}

@@ -1,0 +1,169 @@
+/** A stage that runs branches in parallel, each with its own context, and reports how they ended. */
+import type { Graph } from '../../../../graph/graph.ts';
+import type { ChildHandle, ChildResult, NodeContext, StateView } from '../../../../graph/contracts/node-contract.ts';
+import { runParts } from '../../../../graph/run-parts.ts';
+import type { Branches } from '../../model/layout.ts';
+import { asText, contextOf, inheritedKey, isReserved } from '../context/context-keys.ts';
+import { inheritedTurns } from '../prompt/conversation.ts';
+import type { StageContext, StageHandler } from '../stage/stage-parts.ts';
+import { isSuccess, type StageFailure, type StageOutcome, type StageStatus } from '../stage/stage-outcome.ts';
+
+/** The result of a branch, kept in `parallel.results`. */
+export interface BranchResult {
+  /** The first stage of the branch. */
+  readonly id: string;
+  readonly outcome: StageStatus;
+  readonly failure_reason?: string;
+  /** The context values that the branch's stages wrote. */
+  readonly context: Readonly<Record<string, unknown>>;
+  readonly gates: Readonly<Record<string, StageStatus>>;
+  readonly failures: readonly StageFailure[];
+}
+
+const atOnceDefault = 4;
+
+/** @param graph - graph of all branches, each of which enters it at its own first stage */
+export function parallelHandler(graph: Graph, { entries, join }: Branches, gates: readonly string[]): StageHandler {
+  return { run: (stage) => runBranches(stage, { graph, entries, join, gates }) };
+}
+
+interface Work {
+  readonly graph: Graph;
+  readonly entries: readonly string[];
+  readonly join: string;
+  readonly gates: readonly string[];
+}
+
+async function runBranches(stage: StageContext, work: Work): Promise<StageOutcome> {
+  const { ctx, attributes, parts } = stage;
+  const needed = neededOf(attributes.text('join_policy'), work.entries.length);
+  const failsFast = attributes.text('error_policy') === 'fail_fast';
+  const counted = new Map<string, BranchResult>();
+  const begun = new Map<string, ChildHandle>();
+  const isDecided = (): boolean => {
+    const outcomes = [...counted.values()].map(({ outcome }) => isSuccess(outcome));
+    return (
+      (needed !== undefined && outcomes.filter(Boolean).length >= needed) || (failsFast && outcomes.includes(false))
+    );
+  };
+  const input = {
+    [inheritedKey]: { ...contextOf(ctx.state), 'parallel.stage': parts.stage.id },
+    ...inheritedTurns(ctx.state),
+  };
+  const atOnce = attributes.integer('max_parallel') ?? atOnceDefault;
+  await runParts(ctx, work.entries, { atOnce, isOrdered: true }, async (part, entry) => {
+    if (isDecided()) return false;
+    const result = entry === work.join ? passed(entry) : await runBranch(part, work, entry, input, begun);
+    begun.delete(entry);
+    // A branch that ends after the others have decided does not count, whether it was cancelled or completed.
+    if (isDecided()) return false;
+    counted.set(entry, result);
+    if (!isDecided()) return true;
+    for (const handle of begun.values()) await handle.cancel(`${parts.stage.id} is decided`);
+    return false;
+  });
+  const results = work.entries.map((entry) => counted.get(entry) ?? skipped(entry));
+  return judge(results, { needed, count: work.entries.length, policy: attributes.text('error_policy') });
+}
+
+/** How many branches must succeed. Undefined means that all are waited for. */
+function neededOf(policy: string, count: number): number | undefined {
+  if (policy === 'first_success') return 1;
+  if (policy === 'quorum') return Math.floor(count / 2) + 1;
+  const [, before, within] = /^(\d+)_of_n$|^k_of_n\((\d+)\)$/.exec(policy) ?? [];
+  return before === undefined && within === undefined ? undefined : Number(before ?? within);
+}
+
+function passed(id: string): BranchResult {
+  return { id, outcome: 'success', context: {}, gates: {}, failures: [] };
+}
+
+function skipped(id: string): BranchResult {
+  return { ...passed(id), outcome: 'skipped', failure_reason: 'it was no longer needed' };
+}
+
+async function runBranch(
+  ctx: NodeContext,
+  { graph, gates }: Work,
+  entry: string,
+  input: unknown,
+  begun: Map<string, ChildHandle>,
+): Promise<BranchResult> {
+  const handle = await ctx.start(graph, input, { name: entry, entry });
+  begun.set(entry, handle);
+  return resultOf(entry, await handle.result(), gates);
+}
+
+function resultOf(id: string, { status, state, error }: ChildResult, gates: readonly string[]): BranchResult {
+  const own = Object.fromEntries(Object.entries(state.scratch).filter(([key]) => !isReserved(key)));
+  const inner = (state.diagnostics['failures'] ?? []) as readonly StageFailure[];
+  const shared = { id, context: own, gates: gatesIn(state, gates), failures: inner };
+  if (status === 'cancelled') return skipped(id);
+  if (status === 'failed') {
+    const reason = rootMessage(error);
+    return {
+      ...shared,
+      outcome: 'fail',
+      failure_reason: reason,
+      failures: [...inner, { stage: id, reason, led_to: null }],
+    };
+  }
+  const outcome = asText(state.scratch['outcome']) as StageStatus;
+  const reason = asText(state.scratch['internal.failure_reason']);
+  return {
+    ...shared,
+    outcome: outcome === ('' as StageStatus) ? 'success' : outcome,
+    ...(reason !== '' && { failure_reason: reason }),
+  };
+}
+
+/** The innermost cause of an error, which is the stage's own reason rather than the engine's wrapping. */
+export function rootMessage(error: Error | undefined): string {
+  let last = error;
+  for (let depth = 0; depth < 10 && last?.cause instanceof Error; depth += 1) last = last.cause;
+  return last?.message ?? 'the branch failed';
+}
+
+function gatesIn(state: StateView, gates: readonly string[]): Readonly<Record<string, StageStatus>> {
+  return Object.fromEntries(
+    gates.flatMap((gate) => {
+      const output = state.outputs[gate] as { readonly outcome?: StageStatus } | undefined;
+      if (output?.outcome !== undefined) return [[gate, output.outcome]];
+      return Object.hasOwn(state.failures, gate) ? [[gate, 'fail' as const]] : [];
+    }),
+  );
+}
+
+/** The part of a branch's result that later stages see. */
+function shownResult({ id, outcome, failure_reason: reason, context }: BranchResult): Partial<BranchResult> {
+  return { id, outcome, ...(reason !== undefined && { failure_reason: reason }), context };
+}
+
+interface Judged {
+  readonly needed: number | undefined;
+  readonly count: number;
+  readonly policy: string;
+}
+
+function judge(results: readonly BranchResult[], { needed, count, policy }: Judged): StageOutcome {
+  const good = results.filter(({ outcome }) => isSuccess(outcome)).length;
+  const bad = results.filter(({ outcome }) => outcome === 'fail' || outcome === 'retry');
+  const shared = {
+    contextUpdates: { 'parallel.results': results.map(shownResult) },
+    gates: Object.assign({}, ...results.map(({ gates }) => gates)) as Readonly<Record<string, StageStatus>>,
+    failures: results.flatMap(({ failures }) => failures),
+    notes: `${good} of ${count} branches succeeded`,
+  };
+  const fail = (why: string): StageOutcome => ({
+    ...shared,
+    status: 'fail',
+    failureReason: `${why}: ${bad.map(({ id, failure_reason: reason }) => `${id}: ${reason ?? 'failed'}`).join('; ')}`,
+  });
+  if (needed !== undefined && good < needed)
+    return fail(`only ${good} of ${count} branches succeeded, ${needed} are needed`);
+  if (bad.length === 0 || policy === 'ignore') return { ...shared, status: 'success' };
+  if (policy === 'fail_fast') return fail('a branch failed');
+  if (good === 0) return fail('all branches failed');
+  if (needed !== undefined) return { ...shared, status: 'success' };
+  return { ...shared, status: 'partial_success' };
+}

@@ -1,0 +1,102 @@
+/** Describes the run so far for the prompt of a stage, in the detail that its fidelity asks for. */
+import type { StateView } from '../../../../graph/contracts/node-contract.ts';
+import { asText, contextOf, contextValue } from '../context/context-keys.ts';
+import type { Turn } from './conversation.ts';
+import { isLarge, shownLarge } from '../context/large-values.ts';
+import type { StageOutput } from '../stage/stage-outcome.ts';
+
+interface Amount {
+  /** Characters of the whole description. Four characters count as one token. */
+  readonly total: number;
+  /** How many stages of the history are described, from the newest back. */
+  readonly stages: number;
+  /** Characters of one context value. `answer` is the limit of the newest answer. */
+  readonly value: number;
+  readonly answer: number;
+}
+
+const compact: Amount = { total: 4_000, stages: 10, value: 300, answer: 2_000 };
+const amounts: Readonly<Record<string, Amount>> = {
+  truncate: { total: 1_000, stages: 0, value: 0, answer: 0 },
+  'summary:low': { total: 2_400, stages: 5, value: 100, answer: 500 },
+  compact,
+  'summary:medium': { total: 6_000, stages: 20, value: 500, answer: 3_000 },
+  'summary:high': { total: 12_000, stages: 100, value: 1_000, answer: 8_000 },
+  /** For a model that writes a summary. */
+  whole: { total: 200_000, stages: 1_000, value: 20_000, answer: 50_000 },
+};
+
+/** Context values that repeat what the description says anyway. */
+const untold = /^(?:graph\.|internal\.|current_node$|last_response$|last_stage$|outcome$|preferred_label$)/;
+
+/** The description, `` if there is nothing to say. A conversation that begins gets that of `summary:high`. */
+export function preambleOf(state: StateView, fidelity: string): string {
+  const amount = amounts[fidelity === 'full' ? 'summary:high' : fidelity] ?? compact;
+  return joined(amount, [
+    section('Goal', asText(contextValue(state, 'graph.goal'))),
+    section('Stages so far', stagesOf(historyOf(state), amount.stages)),
+    section('Context', valuesOf(state, amount.value)),
+    answerSection(state, amount.answer),
+  ]);
+}
+
+/** What other stages did since the thread's last turn. Sent when the thread goes on. */
+export function newsOf(state: StateView, { stage, after }: Turn): string {
+  const amount = amounts['summary:high'] ?? compact;
+  // The first one in the history behind the turn is the stage of the turn itself.
+  const since = historyOf(state).slice(after + 1);
+  if (since.length === 0) return '';
+  return joined(amount, [
+    section('Stages since then', stagesOf(since, amount.stages)),
+    section('Context', valuesOf(state, amount.value)),
+    asText(contextValue(state, 'last_stage')) === stage ? '' : answerSection(state, amount.answer),
+  ]);
+}
+
+function joined({ total }: Amount, parts: readonly string[]): string {
+  return cut(parts.filter((part) => part !== '').join('\n\n'), total);
+}
+
+function answerSection(state: StateView, length: number): string {
+  return section(`Answer of ${asText(contextValue(state, 'last_stage'))}`, answerOf(state, length));
+}
+
+/** A stage that ended, and its outcome. */
+interface Ended {
+  readonly stage: string;
+  readonly outcome: string;
+}
+
+/** Stages, in the order in which they ended. */
+export function historyOf({ diagnostics }: StateView): readonly Ended[] {
+  return (diagnostics['history'] ?? []) as readonly Ended[];
+}
+
+function section(title: string, text: string): string {
+  return text === '' ? '' : `${title}:\n${text}`;
+}
+
+function stagesOf(history: readonly Ended[], count: number): string {
+  const told = count === 0 ? [] : history.slice(-count);
+  const left = history.length - told.length;
+  const lines = told.map(({ stage, outcome }) => `- ${stage}: ${outcome}`);
+  return (left > 0 && count > 0 ? [`- ${left} more before`, ...lines] : lines).join('\n');
+}
+
+function valuesOf(state: StateView, length: number): string {
+  if (length === 0) return '';
+  const told = Object.entries(contextOf(state)).filter(([key, value]) => !untold.test(key) && asText(value) !== '');
+  return told
+    .map(([key, value]) => `- ${key}: ${isLarge(value) ? shownLarge(value, length) : cut(asText(value), length)}`)
+    .join('\n');
+}
+
+function answerOf(state: StateView, length: number): string {
+  const stage = asText(contextValue(state, 'last_stage'));
+  const output = (stage === '' ? undefined : state.outputs[stage]) as Partial<StageOutput> | undefined;
+  return cut(output?.response ?? asText(contextValue(state, 'last_response')), length);
+}
+
+function cut(text: string, length: number): string {
+  return text.length <= length ? text : `${text.slice(0, length)} […${text.length - length} more characters]`;
+}

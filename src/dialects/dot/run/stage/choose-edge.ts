@@ -1,0 +1,91 @@
+/** Chooses the edge by which a pipeline leaves a stage. A pure decision from how the stage ended and the context. */
+import { holds, type Clause, type ConditionFacts } from '../../model/condition.ts';
+import { normalLabel } from '../../model/labels.ts';
+import { asText } from '../context/context-keys.ts';
+import type { StageOutput } from './stage-outcome.ts';
+
+/** One edge out of a stage, with what the choice needs to know of it. */
+export interface Way {
+  /** Name of the edge in the compiled graph. */
+  readonly label: string;
+  readonly to: string;
+  /** Label of the edge in the file. */
+  readonly caption: string;
+  readonly clauses: readonly Clause[];
+  readonly weight: number;
+  /** Whether the target decides about failures itself: a diamond, or the fan-in of a parallel stage. */
+  readonly takesFailures: boolean;
+}
+
+/** The label in the compiled graph for an edge of the file. */
+export function wayLabel(index: number): string {
+  return `edge ${index}`;
+}
+
+/** The index in the file of the edge with this label. Undefined for the join of branches, which is no edge of the file. */
+export function edgeIndexOf(label: string): number | undefined {
+  const [, index] = /^edge (\d+)$/.exec(label) ?? [];
+  return index === undefined ? undefined : Number(index);
+}
+
+/** All edges out of a stage, in the order of the file. */
+export interface Ways {
+  readonly edges: readonly Way[];
+  /** Whether a person chose. Conditions then only decided which choices were offered. */
+  readonly isChosen: boolean;
+}
+
+/** The parts of a stage's end that affect which edge is taken. */
+export type Ending = Pick<StageOutput, 'outcome' | 'preferred_label' | 'suggested_next_ids'>;
+
+/** The edge to take. Undefined means that none fits. @param value - reads the context as it is after the stage */
+export function chooseEdge(ways: Ways, ending: Ending, value: (key: string) => unknown): Way | undefined {
+  const facts: ConditionFacts = {
+    outcome: ending.outcome,
+    preferredLabel: ending.preferred_label ?? '',
+    context: (key) => asText(value(key)),
+  };
+  const open = ways.edges.filter(({ clauses }) => holds(clauses, facts));
+  if (ways.isChosen) return bestOf(open, ending, true);
+  const conditional = open.filter(({ clauses }) => clauses.length > 0);
+  if (conditional.length > 0) return bestOf(conditional, ending, false);
+  return ending.outcome === 'fail' ? forFailure(ways, open, ending) : bestOf(open, ending, false);
+}
+
+/**
+ * The edge for a failed stage. An edge without a condition is taken only if it is meant for failures: the stage asked for it, it is the
+ * else
+ * of conditions on the outcome, or its target decides about failures.
+ */
+function forFailure({ edges }: Ways, open: readonly Way[], ending: Ending): Way | undefined {
+  const asked = bestOf(open, ending, true);
+  if (asked !== undefined) return asked;
+  const isElse = edges.some(({ clauses }) => clauses.some(({ key }) => key === 'outcome'));
+  return bestOf(isElse ? open : open.filter(({ takesFailures }) => takesFailures), ending, false);
+}
+
+/** The best edge: by preferred label, suggested stages, weight, bytes of the target's name, and order in the file. */
+function bestOf(ways: readonly Way[], ending: Ending, mustBeAsked: boolean): Way | undefined {
+  const { preferred_label: label, suggested_next_ids: ids = [] } = ending;
+  if (label !== undefined && label !== '') {
+    const labelled = ways.filter(({ caption }) => caption !== '' && normalLabel(caption) === normalLabel(label));
+    if (labelled.length > 0) return heaviest(labelled);
+  }
+  for (const id of ids) {
+    const suggested = ways.filter(({ to }) => to === id);
+    if (suggested.length > 0) return heaviest(suggested);
+  }
+  return mustBeAsked ? undefined : heaviest(ways);
+}
+
+function heaviest(ways: readonly Way[]): Way | undefined {
+  let best: Way | undefined;
+  for (const way of ways)
+    if (best === undefined || way.weight > best.weight || (way.weight === best.weight && isBefore(way.to, best.to)))
+      best = way;
+  return best;
+}
+
+function isBefore(a: string, b: string): boolean {
+  return Buffer.compare(Buffer.from(a), Buffer.from(b)) < 0;
+}

@@ -1,0 +1,222 @@
+/** The node of a stage: runs its handler under the stage's retry policy, writes the context, and chooses the edge. */
+import { CairnError } from '../../../../errors.ts';
+import {
+  NodeFailure,
+  outcome,
+  type NodeContext,
+  type NodeImplementation,
+  type StepContext,
+  type StateView,
+} from '../../../../graph/contracts/node-contract.ts';
+import { contextValue, isReserved, resumedKey } from '../context/context-keys.ts';
+import { chooseEdge, edgeIndexOf } from './choose-edge.ts';
+import type { Turn } from '../prompt/conversation.ts';
+import { failed, guarded, isFinal, retryCode, verdictCode } from './stage-failure.ts';
+import { contextReader } from '../context/context-reader.ts';
+import { keepLarge } from '../context/large-values.ts';
+import { historyOf } from '../prompt/preamble.ts';
+import type { Asking, StageHandler, StageParts } from './stage-parts.ts';
+import {
+  checkedOutcome,
+  isSuccess,
+  type StageEnd,
+  type StageFailure,
+  type StageOutcome,
+  type StageOutput,
+} from './stage-outcome.ts';
+
+export interface StageNodeOptions {
+  /** Whether the handler is the language's own, and so may write context values that are reserved for the engine. */
+  readonly isBuiltIn: boolean;
+}
+
+export function stageImplementation(
+  handler: StageHandler,
+  parts: StageParts,
+  { isBuiltIn }: StageNodeOptions,
+): NodeImplementation {
+  return {
+    run: async (ctx) => {
+      const result = await perform(ctx, handler, parts);
+      const checked = isBuiltIn ? result : refuseReserved(result);
+      // The attributes of the graph are what its author wrote, whole.
+      const { contextUpdates: updates } = parts.stage.type === 'start' ? {} : checked;
+      const kept = updates === undefined ? undefined : keepLarge(ctx.files, updates);
+      const contextUpdates = kept instanceof Promise ? await kept : kept;
+      return settle(ctx, parts, contextUpdates === undefined ? checked : { ...checked, contextUpdates });
+    },
+    codeText: `${parts.stage.type} ${String(handler.run)}`,
+  };
+}
+
+async function perform(ctx: NodeContext, handler: StageHandler, parts: StageParts): Promise<StageEnd> {
+  const { stage, retry, timeoutMs, withheld } = parts;
+  const value = (key: string): unknown => (key === 'current_node' ? stage.id : contextValue(ctx.state, key));
+  const context = { ctx, parts, attributes: stage.attributes, value, context: contextReader(ctx, value) };
+  for (const need of handler.needs?.(stage, parts.folder) ?? []) {
+    const refusal = withheld?.(need);
+    if (refusal !== undefined) throw new CairnError('PERMISSION_DENIED', { need: stage.id, reason: refusal });
+  }
+  const { effect } = handler;
+  const options = {
+    retry: { ...retry, when: (failure: { readonly code: string }) => !isFinal(failure) },
+    ...(handler.isIdempotent?.(stage) === true && { idempotent: true }),
+    ...(timeoutMs !== undefined && { timeoutMs }),
+  };
+  let asking: Asking | undefined;
+  const result = await guarded(
+    ctx,
+    async () => {
+      asking = await handler.asks?.(context);
+      const full = { ...context, ...(asking !== undefined && { asking }) };
+      if (effect === undefined) return checkedOutcome(await handler.run(full));
+      return ctx.step('work', { ...options, effect }, async (step) => {
+        const result = checkedOutcome(await timed(ctx, parts, step, () => handler.run({ ...full, step })));
+        if (result.status === 'fail') throw failed(result, verdictCode);
+        if (result.status === 'retry') throw failed(result, retryCode);
+        return result;
+      });
+    },
+    stage.attributes.flag('allow_partial'),
+  );
+  const turn = turnOf(ctx, stage.id, asking, result);
+  return { ...result, hasAsked: asking !== undefined, ...(turn !== undefined && { turn }) };
+}
+
+/** Where a budget is of time, a step says how long it took. */
+async function timed(
+  ctx: NodeContext,
+  { budgeted }: StageParts,
+  step: StepContext,
+  run: () => Promise<StageOutcome> | StageOutcome,
+): Promise<StageOutcome> {
+  const beganAt = ctx.now();
+  try {
+    return await run();
+  } finally {
+    if (budgeted.has('seconds')) step.spend({ seconds: (ctx.now() - beganAt) / 1_000 });
+  }
+}
+
+/** The turn that the stage adds to its thread. Undefined if it has no thread, or got no answer. */
+function turnOf(
+  { state }: NodeContext,
+  stage: string,
+  asking: Asking | undefined,
+  { response }: StageOutcome,
+): Turn | undefined {
+  if (asking?.thread === undefined || response === undefined) return undefined;
+  const { thread, prompt } = asking;
+  return { thread, stage, prompt, answer: response, after: historyOf(state).length };
+}
+
+function refuseReserved(result: StageEnd): StageEnd {
+  const taken = Object.keys(result.contextUpdates ?? {}).find((key) => isReserved(key));
+  if (taken === undefined) return result;
+  return { status: 'fail', failureReason: `it may not write ${taken} into the context: that belongs to the engine` };
+}
+
+/** The first stage for a model behind a failed run's resume may be told less: until it comes, that is kept. */
+function noteResume(
+  { attempt, state }: NodeContext,
+  { graph }: StageParts,
+  { hasAsked }: StageEnd,
+  scratch: Record<string, unknown>,
+): void {
+  if (!graph.has('resume_fidelity')) return;
+  const isOpen = state.scratch[resumedKey] === true;
+  if (hasAsked === true ? isOpen : attempt > 1) scratch[resumedKey] = hasAsked !== true;
+}
+
+/** Writes what a stage leaves behind. A failure that no edge or jump takes fails the node, and so the run, with the stage's reason. */
+function settle(ctx: NodeContext, parts: StageParts, result: StageEnd): unknown {
+  const { stage } = parts;
+  const scratch: Record<string, unknown> = { ...result.contextUpdates, current_node: stage.id };
+  const isPassing = stage.type === 'conditional';
+  // A skipped stage has no outcome to record.
+  if (!isPassing && result.status !== 'skipped') {
+    scratch['outcome'] = result.status;
+    scratch['last_stage'] = stage.id;
+    // Clear the label that an earlier stage preferred: it does not apply to this one.
+    if (result.preferredLabel !== undefined || contextValue(ctx.state, 'preferred_label') !== undefined)
+      scratch['preferred_label'] = result.preferredLabel ?? '';
+    scratch['internal.failure_reason'] = result.status === 'fail' ? (result.failureReason ?? '') : '';
+  }
+  const ending = endingOf(result);
+  const way = chooseEdge(parts.ways, ending, (key) =>
+    Object.hasOwn(scratch, key) ? scratch[key] : contextValue(ctx.state, key),
+  );
+  const isFailure = result.status === 'fail';
+  const jump = way === undefined && isFailure ? nextJump(ctx.state, parts) : undefined;
+  parts.watch?.({
+    stage: stage.id,
+    outcome: result.status,
+    ...(isFailure && { reason: result.failureReason ?? '' }),
+    edge: way === undefined ? undefined : edgeIndexOf(way.label),
+    to: way?.to ?? jump,
+  });
+  if (way === undefined && isFailure && jump === undefined) {
+    const reason = result.failureReason ?? 'the stage failed';
+    throw new NodeFailure(reason, { code: verdictCode, applied: 'ended', data: { stage: stage.id, outcome: ending } });
+  }
+  if (jump !== undefined) scratch[jumpKey(stage.id, jump)] = jumpsMade(ctx.state, stage.id, jump) + 1;
+  const own: StageFailure = { stage: stage.id, reason: result.failureReason ?? '', led_to: way?.to ?? jump ?? null };
+  const failures = [...(result.failures ?? []), ...(isFailure && !isPassing ? [own] : [])];
+  noteResume(ctx, parts, result, scratch);
+  scratch['internal.edge'] = way?.label ?? (jump === undefined ? '' : jumpLabel(jump));
+  return outcome({
+    output: {
+      ...ending,
+      ...(result.gates !== undefined && { gates: result.gates }),
+      ...(jump !== undefined && { jump }),
+    },
+    scratch,
+    diagnostics: {
+      history: [{ stage: stage.id, outcome: result.status }],
+      ...(failures.length > 0 && { failures }),
+      ...(result.turn !== undefined && { conversation: [result.turn] }),
+    },
+  } as never);
+}
+
+export function endingOf(result: StageOutcome): StageOutput {
+  const { status, preferredLabel, suggestedNextIds, notes, failureReason, response } = result;
+  return {
+    outcome: status,
+    ...(preferredLabel !== undefined && { preferred_label: preferredLabel }),
+    ...(suggestedNextIds !== undefined && { suggested_next_ids: suggestedNextIds }),
+    ...(notes !== undefined && { notes }),
+    ...(failureReason !== undefined && { failure_reason: failureReason }),
+    ...(response !== undefined && { response }),
+  };
+}
+
+/** The label of the compiled graph's edge for a jump. */
+export function jumpLabel(target: string): string {
+  return `jump ${target}`;
+}
+
+export function jumpKey(stage: string, target: string): string {
+  return `internal.jumps.${stage}.${target}`;
+}
+
+export function jumpsMade(state: StateView, stage: string, target: string): number {
+  return Number(contextValue(state, jumpKey(stage, target)) ?? 0);
+}
+
+/** The first retry target to which the stage has jumps left. */
+function nextJump(state: StateView, { stage, jumps, jumpsMax }: StageParts): string | undefined {
+  return jumps.find((target) => jumpsMade(state, stage.id, target) < jumpsMax);
+}
+
+/** The edge to take from a stage, by its output and the state after it. All its edges in the compiled graph share this decision. */
+export function routeOf(parts: StageParts, output: unknown, state: StateView): string {
+  const ending = output as StageOutput;
+  if (ending.jump !== undefined) return jumpLabel(ending.jump);
+  const way = chooseEdge(parts.ways, ending, (key) => contextValue(state, key));
+  if (way !== undefined) return way.label;
+  const what = isSuccess(ending.outcome) ? 'a success' : `the outcome ${ending.outcome}`;
+  const { edges } = parts.ways;
+  const none = edges.length === 0 ? 'it leads nowhere' : `none of its ${edges.length} edges takes ${what}`;
+  throw new Error(`${parts.stage.id} ended with ${what}, and ${none}`);
+}

@@ -1,0 +1,67 @@
+/**
+ * Models as a node's code sees them: calls carry the attempt's key and signal, streamed pieces become live events, and the cost is added to
+ * the attempt's (Q7). All secrets that the run knows are masked in what a model is sent, whatever brought them there (N6.4).
+ */
+import type { Amounts } from '../graph/amounts.ts';
+import type { ModelAccess, ModelDelta, ModelDeltaEvent, ModelResponse } from '../graph/contracts/model-contract.ts';
+import type { SecretReader } from '../graph/contracts/context-access.ts';
+import { NodeFailure, type NodeContext } from '../graph/contracts/node-contract.ts';
+import { TextMask } from '../state/secrecy/text-mask.ts';
+import { beginChat, endChat, endFailed } from './gen-ai-spans.ts';
+import { MessageFiles } from './message-files.ts';
+import type { Models } from '../ports/model.ts';
+
+/**
+ * Makes the `models` of a node's context.
+ * @param models - if absent, every call fails with MODEL_UNKNOWN
+ */
+export function accessModels(
+  models: Models | undefined,
+  attempt: Pick<NodeContext, 'idempotencyKey' | 'signal' | 'emit' | 'spend' | 'secrets' | 'files' | 'trace'>,
+): ModelAccess {
+  const stored = new MessageFiles();
+  return {
+    async generate(call, options = {}) {
+      const { idempotencyKey = attempt.idempotencyKey, signal = attempt.signal, span = attempt } = options;
+      const tell = (delta: ModelDelta): void =>
+        attempt.emit({ type: 'model-delta', call: idempotencyKey, delta } satisfies ModelDeltaEvent);
+      if (models === undefined)
+        throw new NodeFailure('no models are configured', { code: 'MODEL_UNKNOWN', applied: 'no' });
+      const chat = beginChat(span, call, () => call.messages);
+      try {
+        const response = await models.generate({
+          ...call,
+          messages: await stored.withBytes(withoutSecrets(call.messages, attempt.secrets), attempt.files),
+          idempotencyKey,
+          signal,
+          onDelta: options.onDelta ?? tell,
+        });
+        attempt.spend(costsOf(response));
+        endChat(chat, response);
+        return response;
+      } catch (error) {
+        endFailed(chat, error);
+        throw error;
+      }
+    },
+    costOf: (model, usage) => models?.costOf?.(model, usage),
+  };
+}
+
+/** The request with all secrets that the run knows masked. */
+export function withoutSecrets<Asked>(asked: Asked, reader: SecretReader): Asked {
+  const secrets = [...(reader.known?.() ?? [])];
+  return secrets.length === 0 ? asked : (new TextMask(secrets).all(asked) as Asked);
+}
+
+/**
+ * The cost of a call, by unit. Counts that are invalid are left out and do not fail the call: it was paid for, and the answer is worth more
+ * than the count.
+ */
+export function costsOf({
+  usage: { inputTokens, outputTokens },
+  cost = 0,
+}: Pick<ModelResponse, 'usage' | 'cost'>): Amounts {
+  const isSpent = ([, amount]: readonly [string, number]): boolean => Number.isFinite(amount) && amount > 0;
+  return Object.fromEntries(Object.entries({ inputTokens, outputTokens, cost }).filter(isSpent));
+}
