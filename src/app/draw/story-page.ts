@@ -2,9 +2,17 @@
  * A post-mortem as one HTML page that needs nothing but itself: no script, no font, no request. What a run or an author wrote stands in it
  * as text alone, and a policy in its head forbids everything else.
  */
-import type { PostMortem, ToldEntry, ToldVisit } from '../../history/trace/story.ts';
 import { formatPath } from '../../history/read/state-path.ts';
+import type { PostMortem } from '../../history/trace/story.ts';
+import { toJson } from '../../operations/declare/to-json.ts';
 import { toneOfVisit } from '../../operations/runs/picture-marks.ts';
+import {
+  storyWords,
+  type EventWords,
+  type NoteWords,
+  type StoryWords,
+  type VisitWords,
+} from '../../operations/words/story-words.ts';
 import { shown } from '../../state/secrecy/shown.ts';
 import { cleanSvg } from './clean-svg.ts';
 import { style } from './story-style.ts';
@@ -18,6 +26,7 @@ const valueMax = 400;
  */
 export function storyPage(story: PostMortem, svg?: string): string {
   const told = shown(story) as PostMortem;
+  const words = storyWords(told);
   const title = escape(`${told.runId}@${told.seq}`);
   return `<!doctype html>
 <html lang="en">
@@ -31,112 +40,70 @@ export function storyPage(story: PostMortem, svg?: string): string {
 </head>
 <body>
 <main>
-${header(told)}
-<section class="graph">${svg === undefined ? outline(told) : cleanSvg(svg)}</section>
-<section>${told.entries.map((entry) => (entry.kind === 'visit' ? visitText(entry, told) : eventText(entry, told))).join('\n')}</section>
-${endText(told)}
+${header(told, words)}
+<section class="graph">${svg === undefined ? outline(words) : cleanSvg(svg)}</section>
+<section>${words.entries.map((entry) => (entry.kind === 'visit' ? visitText(entry) : eventText(entry))).join('\n')}</section>
+${endText(words, told.result)}
 </main>
 </body>
 </html>
 `;
 }
 
-function header(story: PostMortem): string {
-  const { runId, seq, graphId, status, startedAt, endedAt, forkedFrom, spent, saved } = story;
-  const facts = [
-    new Date(startedAt).toISOString().replace('T', ' ').slice(0, 19) + ' UTC',
-    duration(endedAt - startedAt),
-    ...(forkedFrom === undefined ? [] : [`forked from ${forkedFrom.runId}@${forkedFrom.seq}`]),
-    ...(spent === undefined ? [] : [`spent ${amounts(spent)}`]),
-    ...(saved === undefined ? [] : [`saved ${amounts(saved)}`]),
-  ];
+function header({ runId, seq, graphId, status, startedAt }: PostMortem, { facts }: StoryWords): string {
+  const when = `${new Date(startedAt).toISOString().replace('T', ' ').slice(0, 19)} UTC`;
   return `<header><h1>${escape(graphId)} <span class="${toneOfStatus(status)}">${escape(status)}</span></h1>
-<p class="facts">${escape(`${runId}@${seq}`)} · ${facts.map(escape).join(' · ')}</p></header>`;
+<p class="facts">${[`${runId}@${seq}`, when, ...facts].map(escape).join(' · ')}</p></header>`;
 }
 
 const toneOfStatus = (status: string): string =>
   status === 'completed' ? 'good' : status === 'failed' ? 'bad' : status === 'paused' ? 'warn' : 'running';
 
 /** Where nothing can be drawn: the nodes in the order in which they ended, and where each led. */
-function outline({ entries }: PostMortem): string {
+function outline({ entries }: StoryWords): string {
   const lines = entries.flatMap((entry) => {
-    if (entry.kind !== 'visit' || isPlace(entry)) return [];
-    const led = entry.edges.filter(({ fired }) => fired).map(({ to }) => (to.startsWith('__') ? 'the end' : to));
+    if (entry.kind !== 'visit') return [];
+    const { visit } = entry;
+    const led = visit.edges.filter(({ fired }) => fired).map(({ to }) => (to.startsWith('__') ? 'the end' : to));
     return [
-      `<li class="${toneOfVisit(entry)}">${escape(entry.path.join('/'))} → ${escape(led.join(', ') || 'nowhere')}</li>`,
+      `<li class="${toneOfVisit(visit)}">${escape(visit.path.join('/'))} → ${escape(led.join(', ') || 'nowhere')}</li>`,
     ];
   });
   return `<ol class="outline">${lines.join('')}</ol>`;
 }
 
-function isPlace({ path }: ToldVisit): boolean {
-  return path.at(-1)?.startsWith('__') === true;
+function placeText(place: string): string {
+  return `<span class="seq">${escape(place)}</span>`;
 }
 
-function placeText({ runId, seq }: ToldEntry, story: PostMortem): string {
-  return `<span class="seq">${escape(runId === story.runId ? `@${seq}` : `${runId}@${seq}`)}</span>`;
+function eventText({ place, text }: EventWords): string {
+  return `<p class="event">${placeText(place)} ${escape(text)}</p>`;
 }
 
-function eventText(event: Exclude<ToldEntry, ToldVisit>, story: PostMortem): string {
-  const { kind, by, status, from, pruned } = event;
-  const words = [
-    {
-      start: 'the run was started',
-      fork: 'the run was forked',
-      resume: 'the run went on',
-      pause: 'the run waits',
-      cancel: 'the run was cancelled',
-      end: `the run ended: ${status ?? ''}`,
-      fold: 'checkpoints were pruned',
-    }[kind],
-    ...(from === undefined ? [] : [`from ${from.runId}@${from.seq}`]),
-    ...(by === undefined ? [] : [`by ${by}`]),
-    ...(pruned === undefined
-      ? []
-      : [pruned.after === undefined ? `all before ${pruned.upTo}` : `${pruned.after + 1}–${pruned.upTo}`]),
-  ];
-  return `<p class="event">${placeText(event, story)} ${escape(words.join(' '))}</p>`;
+const noteClasses: Readonly<Partial<Record<NoteWords['kind'], string>>> = { asked: 'asked', failure: 'bad' };
+
+function noteText({ kind, text }: NoteWords): string {
+  const name = noteClasses[kind];
+  return `<p${name === undefined ? '' : ` class="${name}"`}>${escape(text)}</p>`;
 }
 
-function visitText(visit: ToldVisit, story: PostMortem): string {
-  if (isPlace(visit)) return '';
-  const { path, visit: count, status, attempts, durationMs, spent, error, when, takenFrom, by, value } = visit;
-  const outcome = (value as { readonly outcome?: unknown } | null | undefined)?.outcome;
-  const facts = [
-    ...(count > 1 ? [`visit ${count}`] : []),
-    ...((attempts ?? 1) > 1 ? [`${attempts} attempts`] : []),
-    ...(durationMs === undefined ? [] : [duration(durationMs)]),
-    ...(spent === undefined ? [] : [amounts(spent)]),
-    ...(by === undefined ? [] : [`settled by ${by}`]),
-    ...(takenFrom === undefined ? [] : [`taken over from ${takenFrom.runId}@${takenFrom.seq}`]),
-  ];
-  const reason = (value as { readonly failure_reason?: unknown } | null | undefined)?.failure_reason;
+function visitText({ place, visit, outcome, facts, notes, changes, edges }: VisitWords): string {
+  const { path, value } = visit;
   const lines = [
-    ...(error === undefined ? [] : [`<p class="bad">${escape(`${error.message} [${error.code}]`)}</p>`]),
-    ...(typeof reason === 'string' ? [`<p class="bad">${escape(reason)}</p>`] : []),
-    ...(when === undefined ? [] : [`<p>its condition did not hold: <code>${escape(when)}</code></p>`]),
-    ...visit.retries.map(
-      (retry) =>
-        `<p>attempt ${retry.attempt}${retry.step === undefined ? '' : ` of ${escape(retry.step)}`} failed: ${escape(retry.error?.message ?? '')}, tried again</p>`,
-    ),
-    ...visit.questions.map(
-      (question) =>
-        `<p class="asked">asked <q>${escape(question.prompt ?? question.name)}</q> ${question.closedAt === undefined ? 'and still open' : `answered ${code(question.answer)}${question.by === undefined ? '' : ` by ${escape(question.by)}`}`}</p>`,
-    ),
-    changesText(visit),
-    edgesText(visit),
+    ...notes.map(noteText),
+    changesText(changes),
+    edgesText(edges),
     value === undefined
       ? ''
       : `<details><summary>what it gave</summary><pre>${escape(valueText(value, 4_000))}</pre></details>`,
   ];
-  const told = typeof outcome === 'string' ? outcome : attempts === undefined ? `${status}, not ended` : status;
   return `<article class="${toneOfVisit(visit)}" style="margin-left:${Math.min(6, Math.floor(path.length / 2)) * 1.5}em">
-<h2>${placeText(visit, story)} ${escape(path.join('/'))} <span class="tone">${escape(told)}</span> <span class="facts">${facts.map(escape).join(' · ')}</span></h2>
+<h2>${placeText(place)} ${escape(path.join('/'))} <span class="tone">${escape(outcome)}</span> <span class="facts">${facts.map(escape).join(' · ')}</span></h2>
 ${lines.filter((line) => line !== '').join('\n')}
 </article>`;
 }
 
-function changesText({ changes }: ToldVisit): string {
+function changesText(changes: VisitWords['changes']): string {
   if (changes.length === 0) return '';
   const rows = changes.map(
     ({ path, before, after, isAppended }) =>
@@ -145,29 +112,24 @@ function changesText({ changes }: ToldVisit): string {
   return `<details${changes.length > 4 ? '' : ' open'}><summary>${changes.length} values changed</summary><table><tr><th></th><td>before</td><td>after</td></tr>${rows.join('')}</table></details>`;
 }
 
-function edgesText({ edges }: ToldVisit): string {
+function edgesText(edges: VisitWords['edges']): string {
   if (edges.length === 0) return '';
   const items = edges.map(
-    ({ to, label, condition, fired, because }) =>
-      `<li class="${fired ? 'taken' : 'left'}">${fired ? '→' : '·'} ${escape(to.startsWith('__') ? 'the end' : to)}${label === undefined ? '' : ` <q>${escape(label)}</q>`}${condition === undefined ? '' : ` <code>${escape(condition)}</code>`} <span>${escape(because)}</span></li>`,
+    ({ target, label, fired, why }) =>
+      `<li class="${fired ? 'taken' : 'left'}">${fired ? '→' : '·'} ${escape(target)}${label === undefined ? '' : ` <q>${escape(label)}</q>`} <span>${escape(why.join(', '))}</span></li>`,
   );
   return `<ul class="edges">${items.join('')}</ul>`;
 }
 
-function endText({ failures, result }: PostMortem): string {
-  const gates = (result as { readonly gates?: Readonly<Record<string, unknown>> } | null | undefined)?.gates;
+function endText({ failures, gates, failedOnTheWay }: StoryWords, result: unknown): string {
   return [
-    ...Object.entries(failures).map(
-      ([node, { message, code: id }]) =>
-        `<p class="bad">failed for ${escape(node)}: ${escape(`${message} [${id}]`)}</p>`,
-    ),
-    ...(gates === undefined || gates === null
+    ...failures.map((text) => `<p class="bad">${escape(text)}</p>`),
+    ...(gates.length === 0
       ? []
-      : [
-          `<p>goal gates: ${Object.entries(gates)
-            .map(([gate, how]) => `${escape(gate)} <b>${escape(String(how))}</b>`)
-            .join(', ')}</p>`,
-        ]),
+      : [`<p>goal gates: ${gates.map(([gate, how]) => `${escape(gate)} <b>${escape(how)}</b>`).join(', ')}</p>`]),
+    ...(failedOnTheWay.length === 0
+      ? []
+      : [`<p>failed on the way:</p><ul>${failedOnTheWay.map((text) => `<li>${escape(text)}</li>`).join('')}</ul>`]),
     ...(result === undefined
       ? []
       : [`<details open><summary>result</summary><pre>${escape(valueText(result, 8_000))}</pre></details>`]),
@@ -179,28 +141,8 @@ function code(value: unknown): string {
 }
 
 function valueText(value: unknown, most: number): string {
-  const text = typeof value === 'string' ? value : (JSON.stringify(value, plain, 1) ?? String(value));
+  const text = typeof value === 'string' ? value : (JSON.stringify(toJson(value), null, 1) ?? String(value));
   return text.length > most ? `${text.slice(0, most)}…` : text;
-}
-
-function plain(_key: string, value: unknown): unknown {
-  if (typeof value === 'bigint') return String(value);
-  if (value instanceof Map) return Object.fromEntries(value as ReadonlyMap<string, unknown>);
-  if (value instanceof Set) return [...(value as ReadonlySet<unknown>)];
-  return value instanceof Error ? { name: value.name, message: value.message } : value;
-}
-
-function amounts(of: Readonly<Record<string, number>>): string {
-  return Object.entries(of)
-    .map(([unit, amount]) => `${amount} ${unit}`)
-    .join(', ');
-}
-
-function duration(ms: number): string {
-  if (ms < 1_000) return `${Math.round(ms)} ms`;
-  return ms < 60_000
-    ? `${(ms / 1_000).toFixed(1)} s`
-    : `${Math.floor(ms / 60_000)} min ${Math.floor(ms / 1_000) % 60} s`;
 }
 
 const marks: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };

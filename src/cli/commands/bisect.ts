@@ -6,7 +6,7 @@ import type { Command } from '../command.ts';
 import { describeChange } from '../text/change-text.ts';
 import { printable } from '../text/printable.ts';
 import type { Session } from '../session.ts';
-import { formatTime } from '../text/time.ts';
+import { formatTime } from '../../operations/words/time.ts';
 
 function printBisection({ screen, commandLine }: Session, output: BisectRunOutput): void {
   const { runId, seq, when, found, read, asked, unanswered } = output;

@@ -6,7 +6,7 @@ import { formatPath, parsePath } from '../../operations/declare/state-path.ts';
 import type { Command } from '../command.ts';
 import { printable } from '../text/printable.ts';
 import type { Session } from '../session.ts';
-import { shortStepName } from '../text/step-name.ts';
+import { shortStepName } from '../../operations/words/step-name.ts';
 import { formatTable } from '../text/table.ts';
 import { formatInline } from '../text/value.ts';
 

@@ -6,7 +6,7 @@ import { withApp } from '../live/follow.ts';
 import { noteBlobs } from '../note-blobs.ts';
 import type { Session } from '../session.ts';
 import { printable } from '../text/printable.ts';
-import { formatAge } from '../text/time.ts';
+import { formatAge } from '../../operations/words/time.ts';
 
 function print({ screen }: Session, { removed, pruned, left }: CleanUpReport, isDry: boolean, now: number): void {
   for (const { runId, graphId, endedAt } of removed)

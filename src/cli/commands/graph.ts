@@ -7,7 +7,7 @@ import { printable } from '../text/printable.ts';
 import { graphLines, type GraphLine } from '../text/run-graph-text.ts';
 import type { Session } from '../session.ts';
 import { toneOf } from '../text/style.ts';
-import { formatAge } from '../text/time.ts';
+import { formatAge } from '../../operations/words/time.ts';
 import { formatInline } from '../text/value.ts';
 import { fit, pad, widthOf } from '../text/width.ts';
 

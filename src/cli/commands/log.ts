@@ -13,7 +13,7 @@ import type { Session } from '../session.ts';
 import { printable } from '../text/printable.ts';
 import { toneOf } from '../text/style.ts';
 import { formatTable } from '../text/table.ts';
-import { formatAge } from '../text/time.ts';
+import { formatAge } from '../../operations/words/time.ts';
 
 const columns = [
   { title: 'SEQ', isRight: true },

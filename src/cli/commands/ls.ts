@@ -14,7 +14,7 @@ import { underParents } from '../text/fork-tree.ts';
 import { printable } from '../text/printable.ts';
 import { toneOf } from '../text/style.ts';
 import { formatTable, type Cell } from '../text/table.ts';
-import { formatAge } from '../text/time.ts';
+import { formatAge } from '../../operations/words/time.ts';
 
 const columns = [
   { title: 'RUN', canShrink: true },

@@ -4,7 +4,7 @@ import { previewRun, type PreviewRunInput, type PreviewRunOutput } from '../../o
 import type { Command } from '../command.ts';
 import { withApp } from '../live/follow.ts';
 import type { Session } from '../session.ts';
-import { formatAmounts, formatCosts } from '../text/amounts.ts';
+import { formatAmounts, formatCosts } from '../../operations/words/amounts.ts';
 import { printable } from '../text/printable.ts';
 import type { Tone } from '../text/style.ts';
 import { formatTable } from '../text/table.ts';

@@ -9,7 +9,7 @@ import type { Command } from '../command.ts';
 import { isConfirmed } from '../live/confirm.ts';
 import { withApp } from '../live/follow.ts';
 import type { Session } from '../session.ts';
-import { countOf } from '../text/amounts.ts';
+import { countOf } from '../../operations/words/amounts.ts';
 import { printable } from '../text/printable.ts';
 import { wrap } from '../text/width.ts';
 

@@ -15,7 +15,7 @@ import { readInput, withTypedTexts } from '../read-input.ts';
 import type { Session } from '../session.ts';
 import { printable } from '../text/printable.ts';
 import { formatTable } from '../text/table.ts';
-import { formatTime } from '../text/time.ts';
+import { formatTime } from '../../operations/words/time.ts';
 
 interface ScheduleArguments extends Omit<ScheduleInput, 'input'> {
   readonly input?: Readonly<Record<string, unknown>>;

@@ -12,9 +12,9 @@ import type { Session } from '../session.ts';
 import { printable, printableLines } from '../text/printable.ts';
 import { formatRecorded, formatValue } from '../text/recorded-text.ts';
 import { toneOf } from '../text/style.ts';
-import { formatCosts } from '../text/amounts.ts';
+import { formatCosts } from '../../operations/words/amounts.ts';
 import { formatPairs, formatTable } from '../text/table.ts';
-import { formatTime } from '../text/time.ts';
+import { formatTime } from '../../operations/words/time.ts';
 import { wrap } from '../text/width.ts';
 
 const columns = [

@@ -4,7 +4,7 @@ import { withHistory } from '../../app/place/with-history.ts';
 import { errorTable } from '../../errors.ts';
 import { verifyRuns, type VerifyRunsInput } from '../../operations/store/verify-runs.ts';
 import type { Command } from '../command.ts';
-import { countOf } from '../text/amounts.ts';
+import { countOf } from '../../operations/words/amounts.ts';
 import { printable } from '../text/printable.ts';
 
 export const verifyCommand: Command<VerifyRunsInput> = {

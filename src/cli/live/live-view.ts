@@ -5,7 +5,7 @@ import { Progress, type ProgressRow, type RowState } from './progress.ts';
 import type { Screen } from '../screen.ts';
 import type { Tone } from '../text/style.ts';
 import { printable } from '../text/printable.ts';
-import { formatDuration } from '../text/time.ts';
+import { formatDuration } from '../../operations/words/time.ts';
 import { fit, pad, widthOf } from '../text/width.ts';
 
 const redrawMs = 100;

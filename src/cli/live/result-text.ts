@@ -4,7 +4,7 @@ import type { RunStanding } from '../../operations/declare/operation.ts';
 import { isAnswerable } from '../../operations/waits/find-wait.ts';
 import { exitCodeOf } from '../failure.ts';
 import type { Session } from '../session.ts';
-import { formatCosts } from '../text/amounts.ts';
+import { formatCosts } from '../../operations/words/amounts.ts';
 import { printable, printableLines } from '../text/printable.ts';
 import { toneOf } from '../text/style.ts';
 import { formatBlock } from '../text/value.ts';

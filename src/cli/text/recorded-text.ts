@@ -1,9 +1,9 @@
 /** What a checkpoint recorded, as people read it: each value under its path, short ones on one line. */
 import type { ShowCheckpointOutput } from '../../operations/checkpoints/show-checkpoint.ts';
 import { formatPath } from '../../operations/declare/state-path.ts';
-import { formatAmounts } from './amounts.ts';
+import { formatAmounts } from '../../operations/words/amounts.ts';
 import { printable, printableLines } from './printable.ts';
-import { shortStepName } from './step-name.ts';
+import { shortStepName } from '../../operations/words/step-name.ts';
 import { formatInline } from './value.ts';
 import { fit, widthOf, wrap } from './width.ts';
 

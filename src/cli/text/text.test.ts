@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { printable } from './printable.ts';
 import { plain } from './style.ts';
 import { formatTable } from './table.ts';
-import { formatAge, formatDuration } from './time.ts';
+import { formatAge, formatDuration } from '../../operations/words/time.ts';
 import { formatBlock, formatInline, toJson } from './value.ts';
 import { fit, widthOf, wrap } from './width.ts';
 

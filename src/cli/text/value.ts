@@ -1,14 +1,13 @@
 /** Values of a run as text for people. */
 import { toJson } from '../../operations/declare/to-json.ts';
+import { inlineValue } from '../../operations/words/story-words.ts';
 import { printable } from './printable.ts';
 
 export { toJson };
 
 /** A value on one line: text in quotes only where it could be mistaken. */
 export function formatInline(value: unknown): string {
-  if (value === undefined) return 'undefined';
-  const plain = toJson(value);
-  return printable(typeof plain === 'string' && typeof value !== 'string' ? plain : JSON.stringify(plain));
+  return printable(inlineValue(value));
 }
 
 /** A value over several lines, as indented JSON; a text as it is. */

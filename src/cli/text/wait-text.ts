@@ -2,7 +2,7 @@
 import { choicesOf, isAnswerable, nodeNameOf, type OpenQuestion } from '../../operations/waits/find-wait.ts';
 import type { Session } from '../session.ts';
 import { printable, printableLines } from './printable.ts';
-import { formatAge, formatTime } from './time.ts';
+import { formatAge, formatTime } from '../../operations/words/time.ts';
 import { formatInline } from './value.ts';
 import { wrap } from './width.ts';
 

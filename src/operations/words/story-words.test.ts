@@ -1,0 +1,90 @@
+import { expect, test } from 'vitest';
+import { storyPage } from '../../app/draw/story-page.ts';
+import { formatStory } from '../../cli/text/story-text.ts';
+import type { PostMortem } from '../../history/trace/story.ts';
+import { storyWords } from './story-words.ts';
+
+const at = (seq: number): { runId: string; seq: number; at: number } => ({ runId: 'r', seq, at: 1_000 * seq });
+
+const story: PostMortem = {
+  runId: 'r',
+  graphId: 'release',
+  status: 'failed',
+  seq: 9,
+  startedAt: 0,
+  endedAt: 9_000,
+  forkedFrom: { runId: 'q', seq: 4 },
+  entries: [
+    { kind: 'start', ...at(0), by: 'ann' },
+    {
+      kind: 'visit',
+      ...at(7),
+      path: ['check'],
+      visit: 2,
+      status: 'completed',
+      attempts: 2,
+      value: { outcome: 'fail', failure_reason: 'a test is red' },
+      retries: [{ ...at(2), attempt: 1, error: { code: 'TOOL_FAILED', message: 'no disk' } }],
+      steps: [
+        { ...at(3), step: 'tool look', status: 'done' },
+        { ...at(4), step: 'tool test', status: 'done' },
+        { ...at(5), step: 'tool mail', status: 'failed', error: { code: 'TOOL_FAILED', message: 'no such address' } },
+      ],
+      questions: [{ ...at(5), kind: 'question', name: 'go', prompt: 'Go on?', closedAt: at(6), by: 'ben', answer: 1 }],
+      changes: [
+        { path: ['scratch', 'outcome'], after: 'fail' },
+        { path: ['scratch', 'found'], before: 1, after: 2 },
+      ],
+      edges: [{ to: '__end__', label: 'no', fired: true, because: 'the condition holds', condition: 'outcome=fail' }],
+    },
+  ],
+  failures: { check: { code: 'STAGE_FAILED', message: 'a test is red' } },
+  result: { gates: { check: 'failed' }, failures: [{ stage: 'check', reason: 'a test is red', led_to: 'fix' }] },
+};
+
+test('P14 a terminal and a page tell the same: all words of a story stand in both', () => {
+  const words = storyWords(story);
+  const told = [
+    ...words.facts,
+    ...words.failures,
+    ...words.failedOnTheWay,
+    ...words.gates.map(([gate]) => gate),
+    ...words.entries.flatMap((entry) =>
+      entry.kind === 'event'
+        ? [entry.text]
+        : [
+            entry.outcome,
+            ...entry.facts,
+            ...entry.notes.map(({ text }) => text),
+            ...entry.edges.flatMap(({ why }) => why),
+          ],
+    ),
+  ];
+  expect(told).toEqual([
+    '9.0 s',
+    'forked from q@4',
+    'failed for check: a test is red [STAGE_FAILED]',
+    'check: a test is red → fix',
+    'check',
+    'the run was started by ann',
+    'fail',
+    'visit 2',
+    '2 attempts',
+    'attempt 1 failed: no disk [TOOL_FAILED], tried again',
+    'steps: tool look, tool test',
+    'tool mail failed: no such address [TOOL_FAILED]',
+    'asked Go on?: answered 1 by ben after 1.0 s',
+    'a test is red',
+  ]);
+  const text = formatStory(story, { width: 200, paint: (_tone, part) => part }).join('\n');
+  const page = storyPage(story).replaceAll('&gt;', '>');
+  for (const part of told) {
+    expect(text).toContain(part);
+    expect(page).toContain(part);
+  }
+});
+
+test('P14 what an engine notes of a stage for itself is no change of the story', () => {
+  const [, visit] = storyWords(story).entries;
+  expect(visit?.kind === 'visit' && visit.changes.map(({ path }) => path)).toEqual([['scratch', 'found']]);
+});

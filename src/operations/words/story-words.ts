@@ -1,0 +1,237 @@
+/**
+ * A post-mortem in words, in the order in which it is read. The terminal and the HTML page say the same; each only decides how it looks.
+ * The texts hold what runs and authors wrote as it is, so whoever shows them makes them safe for that place first.
+ */
+import type { ExplainedEdge } from '../../history/trace/explain-edges.ts';
+import type { PostMortem, ToldEntry, ToldError, ToldEvent, ToldVisit, ValueChange } from '../../history/trace/story.ts';
+import { toJson } from '../declare/to-json.ts';
+import { formatCosts } from './amounts.ts';
+import { shortStepName, stepKind } from './step-name.ts';
+import { formatDuration } from './time.ts';
+
+/** Something that happened to the run as a whole. */
+export interface EventWords {
+  readonly kind: 'event';
+  /** The checkpoint, such as `@3`, with its run where that is an ancestor. */
+  readonly place: string;
+  readonly text: string;
+}
+
+/** One thing that is told of a visit. */
+export interface NoteWords {
+  readonly kind: 'taken over' | 'condition' | 'retry' | 'steps' | 'failed step' | 'asked' | 'failure';
+  readonly text: string;
+}
+
+export interface VisitWords {
+  readonly kind: 'visit';
+  readonly place: string;
+  readonly visit: ToldVisit;
+  /** How it ended, in the words of its dialect: `success`, `completed`, `not ended`. */
+  readonly outcome: string;
+  /** Number of visits, attempts, duration, costs, who settled it. */
+  readonly facts: readonly string[];
+  readonly notes: readonly NoteWords[];
+  /** The changed values that say something: without what only an engine reads, and without what the visit says itself. */
+  readonly changes: readonly ValueChange[];
+  readonly edges: readonly EdgeWords[];
+}
+
+/** An edge that leaves a node. */
+export interface EdgeWords {
+  readonly target: string;
+  readonly label?: string;
+  readonly fired: boolean;
+  /** Its condition and why it was taken or not; empty if it was the only way. */
+  readonly why: readonly string[];
+}
+
+export interface StoryWords {
+  /** Duration, costs, and where the run was forked from. */
+  readonly facts: readonly string[];
+  readonly entries: readonly (EventWords | VisitWords)[];
+  /** Why the run failed: a text for each node. */
+  readonly failures: readonly string[];
+  /** How each goal gate of a pipeline ended. */
+  readonly gates: readonly (readonly [gate: string, how: string])[];
+  /** What failed in a pipeline that went on. */
+  readonly failedOnTheWay: readonly string[];
+}
+
+/** Tells a post-mortem in words. The graph's own places, where nothing happens, are left out. */
+export function storyWords(story: PostMortem): StoryWords {
+  const { startedAt, endedAt, forkedFrom, entries, failures } = story;
+  const costs = formatCosts(story);
+  return {
+    facts: [
+      formatDuration(endedAt - startedAt),
+      ...(costs === undefined ? [] : [costs]),
+      ...(forkedFrom === undefined ? [] : [`forked from ${forkedFrom.runId}@${forkedFrom.seq}`]),
+    ],
+    entries: entries
+      .filter((entry) => entry.kind !== 'visit' || !isPlace(entry.path.at(-1) ?? ''))
+      .map((entry) => (entry.kind === 'visit' ? visitWords(entry, story) : eventWords(entry, story))),
+    failures: Object.entries(failures).map(([node, error]) => `failed for ${node}${reason(error)}`),
+    ...pipelineEnd(story),
+  };
+}
+
+/** The graph's own places have such ids. */
+function isPlace(id: string): boolean {
+  return id.startsWith('__');
+}
+
+function placeOf({ runId, seq }: ToldEntry, story: PostMortem): string {
+  return runId === story.runId ? `@${seq}` : `${runId}@${seq}`;
+}
+
+function reason(error: ToldError | undefined): string {
+  return error === undefined ? '' : `: ${error.message} [${error.code}]`;
+}
+
+/** A value on one line, as JSON. */
+export function inlineValue(value: unknown): string {
+  if (value === undefined) return 'undefined';
+  const plain = toJson(value);
+  return typeof plain === 'string' && typeof value !== 'string' ? plain : JSON.stringify(plain);
+}
+
+function eventWords(event: ToldEvent, story: PostMortem): EventWords {
+  const { kind, by, status, from, pruned, detail } = event;
+  const said: Readonly<Record<ToldEvent['kind'], string>> = {
+    start: 'the run was started',
+    fork: `the run was forked from ${from === undefined ? 'another' : `${from.runId}@${from.seq}`}`,
+    resume: 'the run went on',
+    pause: 'the run waits',
+    cancel: 'the run was cancelled',
+    end: `the run ended: ${status ?? 'completed'}`,
+    fold:
+      pruned?.after === undefined
+        ? 'what came before was pruned'
+        : `what happened in ${pruned.after + 1}–${pruned.upTo} was pruned`,
+  };
+  const who = by === undefined ? '' : ` by ${by}`;
+  const more = detail === undefined ? '' : ` (${inlineValue(detail)})`;
+  return { kind: 'event', place: placeOf(event, story), text: `${said[kind]}${who}${more}` };
+}
+
+function visitWords(visit: ToldVisit, story: PostMortem): VisitWords {
+  const costs = formatCosts(visit);
+  const said = stageOutcome(visit);
+  return {
+    kind: 'visit',
+    place: placeOf(visit, story),
+    visit,
+    outcome: said ?? (visit.attempts === undefined ? 'not ended' : visit.status),
+    facts: [
+      ...(visit.visit > 1 ? [`visit ${visit.visit}`] : []),
+      ...((visit.attempts ?? 1) > 1 ? [`${visit.attempts} attempts`] : []),
+      ...(visit.durationMs === undefined ? [] : [formatDuration(visit.durationMs)]),
+      ...(costs === undefined ? [] : [costs]),
+      ...(visit.by === undefined ? [] : [`settled by ${visit.by}`]),
+    ],
+    notes: notesOf(visit),
+    changes: visit.changes.filter((change) => isTold(change, said !== undefined)),
+    edges: visit.edges
+      // That the only way was taken goes without saying.
+      .filter(({ to }, _, { length }) => !(isPlace(to) && length === 1))
+      .map((edge) => edgeWords(edge, visit.edges.length)),
+  };
+}
+
+function notesOf(visit: ToldVisit): readonly NoteWords[] {
+  const { takenFrom, when, retries, steps, questions } = visit;
+  return [
+    ...(takenFrom === undefined
+      ? []
+      : [{ kind: 'taken over', text: `taken over from ${takenFrom.runId}@${takenFrom.seq}` } as const]),
+    ...(when === undefined ? [] : [{ kind: 'condition', text: `its condition did not hold: ${when}` } as const]),
+    ...retries.map(({ attempt, step, error }): NoteWords => {
+      const whose = step === undefined ? '' : `${shortStepName(step)}: `;
+      return { kind: 'retry', text: `${whose}attempt ${attempt} failed${reason(error)}, tried again` };
+    }),
+    ...stepsNote(visit),
+    ...steps
+      .filter(({ status }) => status === 'failed')
+      .map(({ step, error }): NoteWords => ({
+        kind: 'failed step',
+        text: `${shortStepName(step)} failed${reason(error)}`,
+      })),
+    ...questions.map((question): NoteWords => ({ kind: 'asked', text: questionText(question) })),
+    ...failureOf(visit),
+  ];
+}
+
+/** The steps that did their work, counted by what they do: `steps: model ×3, tool look ×2`. A single one is the node's work itself. */
+function stepsNote({ steps }: ToldVisit): readonly NoteWords[] {
+  const kinds = steps.flatMap(({ step, status }) => (status === 'failed' ? [] : [stepKind(step)]));
+  if (kinds.length < 2) return [];
+  const counted = [...new Set(kinds)].map((kind) => [kind, kinds.filter((one) => one === kind).length] as const);
+  const text = counted.map(([kind, count]) => (count === 1 ? kind : `${kind} ×${count}`)).join(', ');
+  return [{ kind: 'steps', text: `steps: ${text}` }];
+}
+
+/** What a stage of a pipeline said of itself. */
+function stageOutcome({ value }: ToldVisit): string | undefined {
+  const outcome = (value as { readonly outcome?: unknown } | null | undefined)?.outcome;
+  return typeof outcome === 'string' && /^[a-z_]{1,20}$/.test(outcome) ? outcome : undefined;
+}
+
+function failureOf({ error, value }: ToldVisit): readonly NoteWords[] {
+  if (error !== undefined) return [{ kind: 'failure', text: `${error.message} [${error.code}]` }];
+  const said = (value as { readonly failure_reason?: unknown } | null | undefined)?.failure_reason;
+  return typeof said === 'string' ? [{ kind: 'failure', text: said }] : [];
+}
+
+function questionText({ kind, name, prompt, at, closedAt, by, answer }: ToldVisit['questions'][number]): string {
+  const asked = kind === 'question' || kind === 'doubt' ? 'asked' : `waited for a ${kind}`;
+  const waited = closedAt === undefined ? '' : ` after ${formatDuration(closedAt.at - at)}`;
+  const who = by === undefined ? '' : ` by ${by}`;
+  const end =
+    closedAt === undefined
+      ? 'still open'
+      : answer === undefined
+        ? `over${who}${waited}`
+        : `answered ${inlineValue(answer)}${who}${waited}`;
+  return `${asked} ${prompt ?? name}: ${end}`;
+}
+
+/** What the engine of pipelines notes of each stage; the stage tells it itself. */
+const noted: ReadonlySet<string> = new Set(['current_node', 'outcome', 'last_stage', 'preferred_label']);
+
+function isTold({ path, before, after }: ValueChange, isStage: boolean): boolean {
+  const [area, key = ''] = path;
+  const isInner = key.startsWith('internal.') || (area === 'diagnostics' && key === 'history');
+  if (isInner || (isStage && area === 'scratch' && noted.has(key))) return false;
+  return before === undefined || inlineValue(before) !== inlineValue(after);
+}
+
+function edgeWords({ to, label, condition, fired, because }: ExplainedEdge, count: number): EdgeWords {
+  return {
+    target: isPlace(to) ? 'the end' : to,
+    ...(label === undefined ? {} : { label }),
+    fired,
+    why: fired && count === 1 ? [] : [condition ?? '', because].filter((text) => text !== ''),
+  };
+}
+
+/** What the result of a pipeline says of its goal gates, and of the stages that failed on the way. */
+function pipelineEnd({ result }: PostMortem): Pick<StoryWords, 'gates' | 'failedOnTheWay'> {
+  const { gates, failures } = (result ?? {}) as {
+    readonly gates?: Readonly<Record<string, unknown>> | null;
+    readonly failures?: readonly {
+      readonly stage?: string;
+      readonly reason?: string;
+      readonly led_to?: string | null;
+    }[];
+  };
+  return {
+    gates: Object.entries(gates ?? {}).map(([gate, how]) => [gate, String(how)] as const),
+    failedOnTheWay: Array.isArray(failures)
+      ? failures.map(
+          ({ stage = '', reason: why = '', led_to: to }) =>
+            `${stage}: ${why}${to === null || to === undefined ? '' : ` → ${to}`}`,
+        )
+      : [],
+  };
+}
