@@ -271,6 +271,21 @@ describe('compareStructures', () => {
     expect(compare(looped, looped, { loops: ['a'] }).verdict).toBe('unchanged');
   });
 
+  it('H3 a child run in a later round of a loop needs that loop too', () => {
+    const parent = (child: Graph): Graph => line({}, { type: 'subgraph', subgraph: child });
+    const looped = line({
+      edges: [edge(START, 'a'), edge('a', 'b'), edge('b', 'a', { condition: compileExpression('true') })],
+    });
+    const inRound = (...loops: readonly string[]): Partial<LivePositions> => ({
+      nodes: [{ ...open('b'), children: [{ nodes: [open('b')], loops }] }],
+    });
+    expect(compare(parent(looped), parent(line()), inRound('a'))).toMatchObject({
+      verdict: 'refused',
+      differences: expect.arrayContaining(['loop removed: b / a; the run is in a later round of it']) as unknown,
+    });
+    expect(compare(parent(looped), parent(line()), inRound()).verdict).toBe('compatible');
+  });
+
   it('H3 a child graph matters where a child run is under way', () => {
     const parent = (child: Graph): Graph => line({}, { type: 'subgraph', subgraph: child });
     const [before, after] = [

@@ -1,6 +1,7 @@
 /** Decides whether a run may go on under a changed graph (H3). */
 import { canonicalText } from '../canonical.ts';
 import type { Graph, GraphStructure } from '../graph.ts';
+import { loopIdsOf } from '../shape/link-graph.ts';
 import { holdsOneToken } from '../shape/one-token.ts';
 import { passedNodes } from '../shape/passed-nodes.ts';
 
@@ -171,11 +172,20 @@ function comparePlanning(add: Add, stored: GraphStructure, current: GraphStructu
   add('refused', what, `routing, joins or always edges; the run ${where}`);
 }
 
+/** Where one token is followed, its place does not depend on loops, and one that is gone is no hindrance. */
+function compareLoops(add: Add, current: GraphStructure, { loops = [] }: LivePositions): void {
+  if (loops.length === 0 || holdsOneToken(current)) return;
+  const known = loopIdsOf(current);
+  for (const id of loops)
+    if (!known.has(id)) add('refused', 'loop removed', `${id}; the run is in a later round of it`);
+}
+
 function compareData(add: Add, stored: GraphStructure, current: GraphStructure, live: LivePositions): void {
   compareNodes(add, stored, current, live);
   compareEdges(add, stored, current);
   compareState(add, stored, current, live);
   comparePlanning(add, stored, current, live);
+  compareLoops(add, current, live);
 }
 
 /**
@@ -191,11 +201,6 @@ export function compareStructures(stored: GraphStructure, current: Graph, live: 
   const add: Add = (verdict, what, detail) => differences.push({ what, detail, verdict });
   if (stored.id !== current.id) add('refused', 'other graph', `the run is of ${stored.id}, not of ${current.id}`);
   compareData(add, stored, current.structure, live);
-  const loops = new Set(current.loops.map((loop) => loop.id));
-  for (const id of live.loops ?? []) {
-    if (!current.holdsOneToken && !loops.has(id))
-      add('refused', 'loop removed', `${id}; the run is in a later round of it`);
-  }
   if (live.codeHash !== undefined && live.codeHash !== current.codeHash) {
     add('compatible', 'code changed', 'the text of functions; what they did stays as recorded');
   }

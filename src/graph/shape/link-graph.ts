@@ -3,6 +3,7 @@ import {
   type EdgeDefinition,
   type GraphDefinition,
   type GraphEdge,
+  type GraphStructure,
   type Loop,
   type NodeDefinition,
   END,
@@ -103,6 +104,18 @@ function leadingBack(
   const found: boolean[] = [];
   for (const [index, edge] of order.entries()) found[edge] = isBack[index] === true;
   return found;
+}
+
+/** The ids of the loops of a stored structure; none where one token is followed, for nothing asks for loops there. */
+export function loopIdsOf(structure: GraphStructure): ReadonlySet<string> {
+  if (holdsOneToken(structure)) return new Set();
+  const ids = [START, END, ...structure.nodes.map(({ id }) => String(id))];
+  const indexOf = new Map(ids.map((id, index) => [id, index]));
+  const arrows = structure.edges.map(({ from, to }) => ({
+    from: indexOf.get(String(from)) ?? 0,
+    to: indexOf.get(String(to)) ?? 0,
+  }));
+  return new Set(findLoops(ids.length, arrows).loops.map(({ heads }) => loopId(heads, ids)));
 }
 
 /** Links the nodes and edges of a definition that can be linked. If several nodes have one id, the first is used. */
