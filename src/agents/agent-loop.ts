@@ -16,7 +16,7 @@ import type { Observation } from './tools/observation.ts';
 import { ServedBox } from './mcp/served-box.ts';
 import type { McpTools } from './mcp/mcp-tools.ts';
 import { openWith, type OpenedConversation } from './open-with.ts';
-import { ToolCalls } from './tools/tool-calls.ts';
+import { ToolCalls, type CheckedCall } from './tools/tool-calls.ts';
 import type { ToolBox, ToolOffer } from './tools/tool-box.ts';
 import type { KeptConversation, OpeningNote, TurnNote } from './turn-note.ts';
 
@@ -201,10 +201,11 @@ class AgentLoop {
       );
     this.#conversation.add(this.#mode.tell(calls, results), true);
     this.#note = {
-      results: results.map(({ output, parts, from, isHeld, isError, isKept, isCached }, index) => ({
+      results: results.map(({ output, parts, from, isHeld, whole, isError, isKept, isCached }, index) => ({
         call: (calls[index] as ToolCallPart).id,
         ...(from !== undefined && { from }),
         ...(isHeld !== true && { output }),
+        ...(whole !== undefined && { whole }),
         ...(isError && { isError }),
         ...(parts !== undefined && { isShown: true }),
         ...(isKept && { isKept }),
@@ -243,10 +244,12 @@ async function callSideBySide(
   calls: readonly ToolCallPart[],
   next: TurnNote | undefined,
 ): Promise<{ readonly results: readonly Observation[]; readonly isAllFaulty: boolean }> {
-  const faults = await Promise.all(calls.map((call) => tools.check(call)));
+  const checked = await Promise.all(calls.map((call) => tools.check(call)));
   const made = calls.map((call, index) => {
+    const own = checked[index] as CheckedCall;
+    if (own.fault !== undefined) return Promise.resolve(own.fault);
     const told = next?.results?.[index];
-    return Promise.resolve(faults[index] ?? tools.make(call, told?.call === call.id ? told : undefined));
+    return tools.make(call, own, told?.call === call.id ? told : undefined);
   });
   const settled = await Promise.allSettled(made);
   const failed = settled.filter((one) => one.status === 'rejected');
@@ -254,7 +257,7 @@ async function callSideBySide(
   const first = failed.find(({ reason }) => CairnError.is(reason)) ?? failed[0];
   if (first !== undefined) throw first.reason;
   const results = settled.map((one) => (one as PromiseFulfilledResult<Observation>).value);
-  return { results, isAllFaulty: faults.every((fault) => fault !== undefined) };
+  return { results, isAllFaulty: checked.every(({ fault }) => fault !== undefined) };
 }
 
 function lost(count: number, last: readonly unknown[]): NodeFailure {

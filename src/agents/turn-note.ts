@@ -1,5 +1,6 @@
 /** The note recorded with each model call: what the model was told before it, as far as no other record of the node holds it. */
 import type { ModelMessage } from '../graph/contracts/model-contract.ts';
+import type { FileRef } from '../graph/file-ref.ts';
 import type { WrittenFile } from '../ports/file-store.ts';
 import type { ModeName } from './modes/mode.ts';
 
@@ -18,6 +19,8 @@ export interface ResultNote {
   /** Name of the step, question or child run that the call was recorded as. Absent if none was begun for it. */
   readonly from?: string;
   readonly output?: unknown;
+  /** All of the result, if the model was shown its two ends and no other record holds it. */
+  readonly whole?: FileRef;
   readonly isError?: true;
   /** Whether the result is an image that the model was shown. */
   readonly isShown?: true;

@@ -3,7 +3,13 @@
  * the attempt's (Q7). All secrets that the run knows are masked in what a model is sent, whatever brought them there (N6.4).
  */
 import type { Amounts } from '../graph/amounts.ts';
-import type { ModelAccess, ModelDelta, ModelDeltaEvent, ModelResponse } from '../graph/contracts/model-contract.ts';
+import type {
+  ModelAccess,
+  ModelDelta,
+  ModelDeltaEvent,
+  ModelResponse,
+  ModelUsage,
+} from '../graph/contracts/model-contract.ts';
 import type { SecretReader } from '../graph/contracts/context-access.ts';
 import { NodeFailure, type NodeContext } from '../graph/contracts/node-contract.ts';
 import { TextMask } from '../state/secrecy/text-mask.ts';
@@ -29,13 +35,16 @@ export function accessModels(
         throw new NodeFailure('no models are configured', { code: 'MODEL_UNKNOWN', applied: 'no' });
       const chat = beginChat(span, call, () => call.messages);
       try {
-        const response = await models.generate({
-          ...call,
-          messages: await stored.withBytes(withoutSecrets(call.messages, attempt.secrets), attempt.files),
-          idempotencyKey,
-          signal,
-          onDelta: options.onDelta ?? tell,
-        });
+        const response = sound(
+          await models.generate({
+            ...call,
+            messages: await stored.withBytes(withoutSecrets(call.messages, attempt.secrets), attempt.files),
+            idempotencyKey,
+            signal,
+            onDelta: options.onDelta ?? tell,
+          }),
+          call.model,
+        );
         attempt.spend(costsOf(response));
         endChat(chat, response);
         return response;
@@ -46,6 +55,28 @@ export function accessModels(
     },
     costOf: (model, usage) => models?.costOf?.(model, usage),
   };
+}
+
+/**
+ * The answer as the port describes it. Token counts that are none are 0: the call was paid for, and the answer is worth more than the count.
+ * @throws NodeFailure MODEL_UNAVAILABLE it is no answer, and must not be recorded as one
+ */
+function sound(response: ModelResponse | undefined, model: string): ModelResponse {
+  if (response === undefined || !Array.isArray(response.content))
+    throw new NodeFailure(`the adapter of ${model} gave no answer: its content must be a list of parts`, {
+      code: 'MODEL_UNAVAILABLE',
+    });
+  const { inputTokens, outputTokens } = (response.usage ?? {}) as Partial<ModelUsage>;
+  if (isAmount(inputTokens) && isAmount(outputTokens)) return response;
+  const amount = (count: number | undefined): number => (isAmount(count) ? count : 0);
+  return {
+    ...response,
+    usage: { ...response.usage, inputTokens: amount(inputTokens), outputTokens: amount(outputTokens) },
+  };
+}
+
+function isAmount(count: number | undefined): count is number {
+  return Number.isFinite(count) && (count as number) >= 0;
 }
 
 /** The request with all secrets that the run knows masked. */

@@ -4,7 +4,11 @@ import { agent, type AgentConfig } from '../../src/agents/agent.ts';
 import { tool, type FunctionTool } from '../../src/agents/tools/agent-tool.ts';
 import { modeNames } from '../../src/agents/modes/create-mode.ts';
 import type { ModeName } from '../../src/agents/modes/mode.ts';
+import { readAgentState } from '../../src/agents/view/agent-state.ts';
+import type { ModelResponse } from '../../src/graph/contracts/model-contract.ts';
 import { createScriptedModels, type Script, type ScriptedModels } from '../../src/models/scripted.ts';
+import type { Models } from '../../src/ports/model.ts';
+import { filesIn } from '../../src/state/values/codec.ts';
 import { sayAnswer, sayCalls } from '../agents/say.ts';
 import { afterCrash, createBench, edges, graphOf, resumeToRest, runToRest, type Bench } from '../engine-kit.ts';
 
@@ -67,9 +71,23 @@ describe.each(modeNames)('A5 A10 in mode %s', (mode) => {
 const size = 50 * 1024 * 1024;
 const cycle: Record<string, unknown> = {};
 cycle['self'] = cycle;
+const fails = (error: unknown) => (): never => {
+  throw error;
+};
+const unstorable = /^gives failed: a value cannot be stored at .*/u;
 
-test.each<[string, FunctionTool['run'], RegExp]>([
-  ['50 MB of text', () => 'x'.repeat(size), /^x{8192}\n\[… 52412416 characters are left out here …\]\nx{8192}$/u],
+/** What a tool returns or throws, and what the model is told of it. */
+const given: readonly (readonly [string, FunctionTool['run'], RegExp])[] = [
+  [
+    '50 MB of text',
+    () => 'x'.repeat(size),
+    /^x{8192}\n\[… 52412416 bytes are left out here; the whole is .* …\]\nx{8192}$/u,
+  ],
+  [
+    'characters of several bytes, 80 kB of them',
+    () => `x${'😀'.repeat(20_000)}y`,
+    /^x😀{2047}\n\[… 63624 bytes are left out here; .* …\]\n😀{2047}y$/u,
+  ],
   [
     '50 MB of bytes',
     () => new Uint8Array(size),
@@ -80,17 +98,101 @@ test.each<[string, FunctionTool['run'], RegExp]>([
     () => new Uint8Array([0, 255, 254]),
     /^\[file gives\.bin, application\/octet-stream, 3 bytes, \w+\]$/u,
   ],
+  ['bytes within', () => ({ page: new Uint8Array(3) }), /^\{"page":"\[3 bytes\]"\}$/u],
+  [
+    'what JSON has no word for',
+    () => [10n, Number.NaN, new Map([['a', new Set([1])]]), new TypeError('no')],
+    /^\["10","NaN",\[\["a",\[1\]\]\],\{"name":"TypeError","message":"no"\}\]$/u,
+  ],
+  ['half a character', () => 'a\ud83d', /^a\ufffd$/u],
   ['a function', () => () => 1, /^gives failed: a value cannot be stored at .*: .*function/u],
-  ['a cycle', () => cycle, /^gives failed: a value cannot be stored at .*/u],
+  ['a cycle', () => cycle, unstorable],
+  ['a list with a hole', () => Array<number>(1), unstorable],
   ['nothing', () => undefined, /^null$/u],
-])('A8 a tool that returns %s', async (_, run, expected) => {
-  const gives = tool({ description: 'Gives.', input, effect: 'read', run });
-  const { bench, models, graph } = kit([{ calls: [{ tool: 'gives' }] }, 'Done.'], { tools: { gives } });
-  const done = await runToRest(bench.engine, graph);
-  expect([done.status, done.state.outputs]).toEqual(['completed', { a: 'Done.' }]);
-  const results = models.requests[1]?.messages.at(-1)?.content as readonly { readonly output: unknown }[];
-  const output = results[0]?.output;
-  const text = typeof output === 'string' ? output : JSON.stringify(output);
-  expect(text).toMatch(expected);
-  expect(text.length).toBeLessThan(20_000);
+  [
+    'several values, one after the other',
+    function* () {
+      yield 1;
+    },
+    unstorable,
+  ],
+  ['no values, in its own time', async function* () {}, /^null$/u],
+  ['a text, as an error', fails('no room'), /^gives failed: no room$/u],
+  ['nothing, as an error', fails(undefined), /^gives failed: .*undefined$/u],
+  [
+    'an error of 5 MB',
+    fails(new Error('x'.repeat(5_000_000))),
+    /^gives failed: x{8178}\n\[… 4983630 bytes are left out here; the whole is .* …\]\nx{8192}$/u,
+  ],
+];
+
+const kinds = [
+  { kind: 'that is one step', more: { effect: 'read' } },
+  { kind: 'that is composed', more: { composed: true } },
+] as const;
+
+describe.each(kinds)('A8 a tool $kind', ({ more }) => {
+  test.each(given)('A8 that returns or throws %s', async (_, run, expected) => {
+    const gives = tool({ description: 'Gives.', input, run, ...more } as FunctionTool);
+    const { bench, models, graph } = kit([{ calls: [{ tool: 'gives' }] }, 'Done.'], { tools: { gives } });
+    const done = await runToRest(bench.engine, graph, {}, 'r');
+    expect([done.status, done.state.outputs]).toEqual(['completed', { a: 'Done.' }]);
+    const told = models.requests[1]?.messages.at(-1);
+    const results = told?.content as readonly { readonly output: unknown }[];
+    const output = results[0]?.output;
+    const text = typeof output === 'string' ? output : JSON.stringify(output);
+    expect(text.length).toBeLessThan(20_000);
+    expect(text).toMatch(expected);
+    // What is on record tells the same.
+    expect((await readAgentState(bench.engine.history, 'r', 'a'))?.messages.at(-2)).toEqual(told);
+  });
+});
+
+test('A8 a result that is too long to show is kept whole, also where no step holds it', async () => {
+  const long = 'x'.repeat(100_000);
+  const own = tool({ description: 'Gives.', input, effect: 'read', run: () => long });
+  const composed = tool({ description: 'Gives.', input, composed: true, run: () => ({ long }) });
+  const { bench, models, graph } = kit([{ calls: [{ tool: 'own' }, { tool: 'composed' }] }, 'Done.'], {
+    tools: { own, composed },
+  });
+  await runToRest(bench.engine, graph, {}, 'r');
+  const told = JSON.stringify(models.requests[1]?.messages.at(-1));
+  const step = /the whole is on record as (tool own \S+)/u.exec(told)?.[1] ?? '';
+  const visit = await bench.engine.history.visit('r', ['a']);
+  expect(visit?.record.steps?.[step]?.output).toBe(long);
+  const hash = /the whole is \[file composed\.txt, text\/plain, 100011 bytes, (\w+)\]/u.exec(told)?.[1] ?? 'none';
+  const [kept] = filesIn(visit?.record);
+  expect(kept?.hash).toMatch(new RegExp(`^${hash}`, 'u'));
+});
+
+test.each<[string, unknown]>([
+  ['nothing', undefined],
+  ['a text where parts belong', { content: 'Hello.', finishReason: 'stop', model: 'm', usage: {} }],
+])('A5 an adapter that answers %s is told so, and its answer is not put on record', async (_, answer) => {
+  const answers = [answer, answer, answer, 'sound'];
+  const models = createScriptedModels(['Done.']);
+  const faulty: Models = {
+    generate: (request) => {
+      const next = answers.shift();
+      return next === 'sound' ? models.generate(request) : Promise.resolve(next as ModelResponse);
+    },
+  };
+  const bench = createBench({ models: faulty });
+  const graph = graphOf('g', [{ id: 'a', ...agent({ model: 'm', prompt: 'Go.' }) }], edges('> a', 'a >'));
+  const failed = await runToRest(bench.engine, graph, {}, 'r');
+  expect(failed.error?.cause).toMatchObject({
+    code: 'MODEL_UNAVAILABLE',
+    message: 'the adapter of m gave no answer: its content must be a list of parts',
+  });
+  expect((await resumeToRest(afterCrash(bench), 'r', graph)).state.outputs).toEqual({ a: 'Done.' });
+});
+
+test('A13 an answer whose tokens are not counted is bought once, and spends nothing', async () => {
+  const uncounted = { inputTokens: Number.NaN } as ModelResponse['usage'];
+  const { bench, models, graph } = kit([{ calls: [{ tool: 'fine' }], usage: uncounted }, 'Done.'], {
+    tools: { fine },
+    budget: { tokens: 1_000 },
+  });
+  expect((await runToRest(bench.engine, graph)).state.outputs).toEqual({ a: 'Done.' });
+  expect(models.requests).toHaveLength(2);
 });

@@ -7,7 +7,7 @@ export type LooseJson = { readonly value: unknown } | { readonly fault: string }
 export function readLooseJson(text: string): LooseJson {
   const exact = parse(text);
   if ('value' in exact) return exact;
-  const fenced = /```[a-z]*[ \t]*\r?\n([\s\S]*?)\r?\n?[ \t]*```/iu.exec(text)?.[1];
+  const fenced = /```[a-z]*[ \t]*\r?\n([\s\S]*?)```/iu.exec(text)?.[1];
   for (const part of [fenced, valueIn(text)]) {
     if (part === undefined) continue;
     const strict = parse(part);

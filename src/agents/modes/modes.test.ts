@@ -182,3 +182,11 @@ test('A10 JSON is never guessed: what may mean two things is a fault', () => {
   const large = `{"a":[${'"x\n",'.repeat(50_000)}],}`;
   expect(readLooseJson(large)).toMatchObject({ value: {} });
 });
+
+test.each<[ModeName, string]>([
+  ['json', ` \`\`\`\n${' '.repeat(1_000_000)}.`],
+  ['xml', '<call '.repeat(500_000)],
+  ['react', 'Action: nothing\n'.repeat(50_000)],
+])('A10 %s reads an answer of a megabyte in one go, whatever it is', (mode, text) => {
+  expect(shown(read(mode, text))).toBeDefined();
+});

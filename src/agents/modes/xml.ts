@@ -42,7 +42,7 @@ const answerTag = /<(answer|final_answer)>([\s\S]*?)(?:<\/\1\s*>|$)/iu;
  * Matches calls. Some open models were trained to write `tool_call` with name and arguments in its JSON. A tag without an end extends to
  * the end of the text.
  */
-const callTag = /<(call|tool_call)\b([^>]*)>([\s\S]*?)(?:<\/\1\s*>|$)/giu;
+const callTag = /<(call|tool_call)\b([^<>]*)>([\s\S]*?)(?:<\/\1\s*>|$)/giu;
 
 function readTags(text: string, loop: number): Turn {
   const answer = answerTag.exec(text);

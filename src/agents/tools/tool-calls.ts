@@ -7,7 +7,7 @@ import { askApproval, needsApproval, refusedText } from './approval.ts';
 import { callName } from './call-name.ts';
 import { writtenIn } from '../files/written-files.ts';
 import { callContext } from './call-context.ts';
-import { lastOf, observation, storable, type Observation } from './observation.ts';
+import { composedObservation, lastOf, observation, shorten, storable, type Observation } from './observation.ts';
 import type { TraceSpan } from '../../graph/contracts/trace-contract.ts';
 import { traceTool, type SpanSource } from '../../model-calls/gen-ai-spans.ts';
 import { encodeValue } from '../../state/values/codec.ts';
@@ -15,6 +15,16 @@ import { scopeContext } from './scoped-context.ts';
 import type { NamedTool, ToolOffer } from './tool-box.ts';
 import { isOfTool } from './tool-failure.ts';
 import type { KeptTools, ResultNote } from '../turn-note.ts';
+
+/** A call that the model may make: its tool, and the arguments as validated by the schema, with its defaults. */
+export interface SoundCall {
+  readonly tool: NamedTool;
+  readonly args: unknown;
+  readonly fault?: undefined;
+}
+
+/** A call that was checked, or what the model is told about it. */
+export type CheckedCall = SoundCall | { readonly fault: Observation };
 
 type StepDoubt = Parameters<NonNullable<StepOptions['reconcile']>>[0];
 
@@ -70,16 +80,17 @@ export class ToolCalls {
     };
   }
 
-  /** Checks whether the model may make this call. @returns what to tell the model if not; undefined if it may */
-  async check(call: ToolCallPart): Promise<Observation | undefined> {
-    if (call.fault !== undefined) return refusal(`this call cannot be read: ${call.fault}`);
+  /** Checks whether the model may make this call. */
+  async check(call: ToolCallPart): Promise<CheckedCall> {
+    if (call.fault !== undefined) return { fault: refusal(`this call cannot be read: ${call.fault}`) };
     const tool = this.#box.find(call.tool);
-    if (tool === undefined)
-      return refusal(
-        `there is no tool ${JSON.stringify(call.tool)}; there are: ${this.#box.names.join(', ') || 'none'}`,
-      );
-    const { fault } = await checkAgainst(tool.definition.input, call.input, 'arguments');
-    return fault === undefined ? undefined : refusal(`the arguments of ${call.tool} do not fit: ${fault}`);
+    if (tool === undefined) {
+      const names = this.#box.names.join(', ') || 'none';
+      return { fault: refusal(`there is no tool ${JSON.stringify(call.tool)}; there are: ${names}`) };
+    }
+    const checked = await checkAgainst(tool.definition.input, call.input, 'arguments');
+    if (checked.fault === undefined) return { tool, args: checked.value };
+    return { fault: refusal(`the arguments of ${call.tool} do not fit: ${checked.fault}`) };
   }
 
   /**
@@ -87,8 +98,7 @@ export class ToolCalls {
    * in this order.
    * @param told - the recorded result of the call, if any. A failure that the model was told about is not retried.
    */
-  make(call: ToolCallPart, told?: ResultNote): Promise<Observation> {
-    const tool = this.#box.find(call.tool) as NamedTool;
+  make(call: ToolCallPart, { tool, args }: SoundCall, told?: ResultNote): Promise<Observation> {
     const { cacheable = false, callsMax } = tool.definition;
     const key = callName(call);
     const known = cacheable ? this.#cache.get(key) : undefined;
@@ -100,7 +110,7 @@ export class ToolCalls {
       return Promise.resolve(refusal(`${tool.name} may be called ${callsMax} times, and was: go on without it`));
     const nth = count(this.#nths, key);
     const from = callName(call, nth);
-    const made = this.#make(tool, from, call, told).then((observation) => ({ ...observation, from }));
+    const made = this.#make({ tool, args }, from, call, told).then((observation) => ({ ...observation, from }));
     return cacheable ? this.#remember(key, made) : made;
   }
 
@@ -115,21 +125,30 @@ export class ToolCalls {
     return remembered;
   }
 
-  async #make(tool: NamedTool, key: string, call: ToolCallPart, told: ResultNote | undefined): Promise<Observation> {
-    let args = await argumentsOf(tool, call.input);
+  async #make(
+    { tool, args: given }: SoundCall,
+    key: string,
+    call: ToolCallPart,
+    told: ResultNote | undefined,
+  ): Promise<Observation> {
+    const { definition, name } = tool;
+    let args = given;
     if (await needsApproval(tool, args, this.#allow)) {
       const decision = await askApproval(this.#ctx, tool, key, call.input);
-      if (decision.kind === 'refused') return refusal(refusedText(tool.name, decision.reason));
-      args = await argumentsOf(tool, decision.args);
+      if (decision.kind === 'refused') return refusal(refusedText(name, decision.reason));
+      if (decision.args !== call.input) args = await argumentsOf(tool, decision.args);
     }
     if (told?.isError === true) return { output: told.output, isError: true };
     try {
-      const observed = observation(await this.#perform(tool, key, args, call, told), tool.definition.showsImages);
+      const result = await this.#perform(tool, key, args, call, told);
       // The result of a composed tool is not recorded by itself.
-      return { ...observed, isHeld: isRecorded(tool) };
+      return isComposed(tool)
+        ? await composedObservation(result, this.#ctx.files, name, definition.showsImages)
+        : { ...observation(result, key, definition.showsImages), isHeld: true };
     } catch (error) {
-      if (tool.definition.onFailure === 'fail' || !isOfTool(error, this.#ctx)) throw error;
-      return refusal(failureText(tool, error as Error));
+      if (definition.onFailure === 'fail' || !isOfTool(error, this.#ctx)) throw error;
+      const text = failureText(tool, error);
+      return refusal(shorten(text, `is the failure of ${key}`) ?? text);
     }
   }
 
@@ -148,7 +167,12 @@ export class ToolCalls {
       told === undefined ? traceTool(this.#spans, traced, run) : run();
     if (graph !== undefined) return tell(() => runAsChild(ctx, tool, key, args));
     const own = definition as FunctionTool | ComposedTool;
-    if (own.composed === true) return tell(() => own.run(args, scopeContext(ctx, key)));
+    const tellProgress =
+      (as: string) =>
+      (value: unknown): void =>
+        ctx.emit({ type: 'tool-progress', call: as, tool: name, value });
+    if (own.composed === true)
+      return tell(async () => lastOf(await own.run(args, scopeContext(ctx, key)), tellProgress(key)));
     const { reconcile, effect = 'external', retry, timeoutMs, idempotent = false } = own;
     const options = {
       effect,
@@ -165,10 +189,8 @@ export class ToolCalls {
       traceTool(this.#spans, traced, async () => {
         const beganAt = ctx.now();
         try {
-          const result = await lastOf(await own.run(args, callContext(ctx, step)), (value) =>
-            ctx.emit({ type: 'tool-progress', call: step.idempotencyKey, tool: name, value }),
-          );
-          return await storable(result, ctx.files, name);
+          const given = await own.run(args, callContext(ctx, step));
+          return await storable(await lastOf(given, tellProgress(step.idempotencyKey)), ctx.files, name);
         } finally {
           if (this.#isTimed) step.spend({ seconds: (ctx.now() - beganAt) / 1_000 });
         }
@@ -183,8 +205,8 @@ function count(counts: Map<string, number>, key: string): number {
   return counted;
 }
 
-function isRecorded({ definition }: NamedTool): boolean {
-  return !('composed' in definition && definition.composed);
+function isComposed({ definition }: NamedTool): boolean {
+  return 'composed' in definition && (definition.composed ?? false);
 }
 
 /** The arguments as validated by the schema, with its defaults. */
@@ -214,8 +236,8 @@ const refusal = (output: string): Observation => ({ output, isError: true });
  * What the model is told about a failure. If an effect may have happened, the text says so, so that the model does not assume it was
  * undone.
  */
-function failureText({ name, definition }: NamedTool, error: Error): string {
-  const { applied } = error as Partial<NodeFailure>;
+function failureText({ name, definition }: NamedTool, error: unknown): string {
+  const { applied } = (error ?? {}) as Partial<NodeFailure>;
   const isOpen = actsOutside(definition) && applied !== 'no';
-  return `${name} failed: ${error.message}${isOpen ? '. It is not known whether it took effect.' : ''}`;
+  return `${name} failed: ${error instanceof Error ? error.message : String(error)}${isOpen ? '. It is not known whether it took effect.' : ''}`;
 }

@@ -10,7 +10,7 @@ const notForModels: ReadonlySet<string> = new Set(['MCP_UNAVAILABLE', 'MCP_CHANG
 
 /** Whether a failure is the tool's own, so that the conversation can go on. */
 export function isOfTool(error: unknown, { signal }: Pick<NodeContext, 'signal'>): boolean {
-  if (signal.aborted || !(error instanceof Error)) return false;
+  if (signal.aborted) return false;
   if (CairnError.is(error)) return ownFailures.has(error.code);
   return !(error instanceof NodeFailure && notForModels.has(error.code));
 }

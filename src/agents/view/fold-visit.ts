@@ -88,11 +88,11 @@ function resultOf(record: NodeRecord, note: ResultNote): Pick<Observation, 'outp
   const { from, output } = note;
   if (from === undefined || 'output' in note) return { output };
   const step = under(record.steps, from);
-  if (step?.kind === 'step') return observation(step.output, note.isShown);
+  if (step?.kind === 'step') return observation(step.output, from, note.isShown);
   const child = under(record.children, from);
   if (child === undefined) return { output: undefined };
   const own = child.nodes[toolOfName(from)];
-  return observation(own === undefined ? (child.channels['artifacts'] ?? {}) : own.output, note.isShown);
+  return observation(own === undefined ? (child.channels['artifacts'] ?? {}) : own.output, from, note.isShown);
 }
 
 interface Folding {
