@@ -138,23 +138,25 @@ const functions: Readonly<Record<string, Form>> = {
 
 const clock = 'read metadata.started_at, or give the time as an input: another attempt would get another one';
 /** Functions that are not supported on purpose, and what to do instead. */
-const wayOut: Readonly<Record<string, string>> = {
-  render: 'give the text as an input of the block, with its own {{ }}',
-  read_file: 'read it with a ReadFiles block, and name its `content`',
-  now: clock,
-  timestamp: clock,
-  generate_id: 'take metadata.run_id, which is the same in every attempt',
-  quote: 'leave it out of texts; in a command every value is quoted',
-  combine: 'merge with MergeJSONState, or in a Shell block',
-  items: 'use for_each over the mapping: each.key, each.value',
-  update: 'merge with MergeJSONState, or in a Shell block',
-  map: 'use for_each, or compute it in a Shell block',
-  selectattr: 'use for_each with a condition, or compute it in a Shell block',
-};
+const wayOut: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    render: 'give the text as an input of the block, with its own {{ }}',
+    read_file: 'read it with a ReadFiles block, and name its `content`',
+    now: clock,
+    timestamp: clock,
+    generate_id: 'take metadata.run_id, which is the same in every attempt',
+    quote: 'leave it out of texts; in a command every value is quoted',
+    combine: 'merge with MergeJSONState, or in a Shell block',
+    items: 'use for_each over the mapping: each.key, each.value',
+    update: 'merge with MergeJSONState, or in a Shell block',
+    map: 'use for_each, or compute it in a Shell block',
+    selectattr: 'use for_each with a condition, or compute it in a Shell block',
+  }),
+);
 
 /** Whether a word before a bracket is a known function, even if only to be refused by name. */
 export function isKnownFunction(name: string): boolean {
-  return Object.hasOwn(functions, name) || Object.hasOwn(wayOut, name);
+  return Object.hasOwn(functions, name) || wayOut.has(name);
 }
 
 /** Writes a filter, function or method. @throws TextError it has no counterpart */
@@ -167,6 +169,7 @@ export function writeCall(writer: BraceWriter, call: Call): void {
   const what = call.kind === 'filter' ? 'filter' : isMethod ? 'method' : 'function';
   const known = Object.keys(forms).join(', ');
   const near = nearest(call.name, Object.keys(forms));
-  const fix = wayOut[call.name] ?? (near === undefined ? `use one of: ${known}; or a block` : `did you mean ${near}?`);
+  const fix =
+    wayOut.get(call.name) ?? (near === undefined ? `use one of: ${known}; or a block` : `did you mean ${near}?`);
   throw new TextError(call.start, `there is no ${what} ${call.name} here`, fix);
 }

@@ -49,10 +49,12 @@ const tagName = /\{%[-+]?\s*([a-z]+)\b/y;
 const raw = /\{%-?\s*raw\s*-?%\}/y;
 const endRaw = /\{%-?\s*endraw\s*-?%\}/g;
 
-const refusedTags: Readonly<Record<string, string>> = {
-  for: 'use for_each, or join(list, "\\n") for a list of texts',
-  set: 'write the expression where the name is read, or compute it in a block',
-};
+const refusedTags: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    for: 'use for_each, or join(list, "\\n") for a list of texts',
+    set: 'write the expression where the name is read, or compute it in a block',
+  }),
+);
 
 /** What else counts as an expression in a text. */
 export interface SplitOptions {
@@ -227,7 +229,7 @@ class Splitter {
     const isOrder = ['elif', 'else', 'endif'].includes(tag);
     const message = isOrder ? `{% ${tag} %} without {% if %}` : `there is no {% ${tag} %} here`;
     const fix = isOrder ? 'write {% if … %} before it' : 'compute it in a block';
-    throw new TextError(this.#at, message, refusedTags[tag] ?? fix);
+    throw new TextError(this.#at, message, refusedTags.get(tag) ?? fix);
   }
 }
 

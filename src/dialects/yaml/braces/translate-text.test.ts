@@ -176,6 +176,7 @@ test.each([
   ["a {{ read_file('x') }}", [5, 'there is no function read_file here', /ReadFiles block/]],
   ['{{ inputs.x | selectattr("a") }}', [3, 'there is no filter selectattr here', /for_each/]],
   ['{{ inputs.x | trimm }}', [3, 'there is no filter trimm here', /did you mean trim/]],
+  ['{{ inputs.x | constructor }}', [3, 'there is no filter constructor here', /use one of/]],
   ['{{ inputs.x.items() }}', [3, 'there is no method items here', /for_each over the mapping/]],
   ['{{ memory.x }}', [3, 'there is no memory here', /in a block/]],
   ['{{ inputs.a + zz }}', [14, 'there is no zz here', /inputs\.zz or blocks\.zz/]],

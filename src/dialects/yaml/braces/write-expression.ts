@@ -27,11 +27,13 @@ const literals: ReadonlyMap<string, string> = new Map([
 ]);
 const standings: readonly string[] = ['succeeded', 'failed', 'skipped'];
 /** Fields of `metadata` by their names in the other form. */
-const metadataNames: Readonly<Record<string, string>> = {
-  execution_id: 'run_id',
-  start_time: 'started_at',
-  scratch_dir: 'tmp',
-};
+const metadataNames: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    execution_id: 'run_id',
+    start_time: 'started_at',
+    scratch_dir: 'tmp',
+  }),
+);
 const predicates: readonly string[] = ['startswith', 'endswith', 'contains'];
 
 export class ExpressionWriter implements BraceWriter {
@@ -176,7 +178,7 @@ export class ExpressionWriter implements BraceWriter {
   }
 
   #field({ of, name, start }: Extract<BraceTree, { readonly kind: 'field' }>): void {
-    if (isNamed(of, 'metadata')) return this.out.add(`metadata.${metadataNames[name] ?? name}`, start);
+    if (isNamed(of, 'metadata')) return this.out.add(`metadata.${metadataNames.get(name) ?? name}`, start);
     this.value(of, binding.part);
     const isBlock = (of.kind === 'field' || of.kind === 'item') && isNamed(of.of, 'blocks');
     this.out.add(isBlock && name === 'outcome' ? '.metadata.outcome' : `.${name}`, start);

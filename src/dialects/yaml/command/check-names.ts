@@ -5,12 +5,14 @@ import type { TextFault } from '../expression/template.ts';
 const declarers: readonly string[] = ['export', 'declare', 'typeset', 'local', 'readonly'];
 const testers: readonly string[] = ['test', '[', '[['];
 /** Options that take a value, for commands whose arguments are names. */
-const optionsWithValue: Readonly<Record<string, RegExp>> = {
-  read: /^-\w*[dinNptu]$/,
-  mapfile: /^-\w*[dnsu]$/,
-  readarray: /^-\w*[dnsu]$/,
-  unset: /^$/,
-};
+const optionsWithValue: ReadonlyMap<string, RegExp> = new Map(
+  Object.entries({
+    read: /^-\w*[dinNptu]$/,
+    mapfile: /^-\w*[dnsu]$/,
+    readarray: /^-\w*[dnsu]$/,
+    unset: /^$/,
+  }),
+);
 
 type Reason = readonly [message: string, fix: string];
 
@@ -79,7 +81,7 @@ function refusalOf(
     if (index > traits.option) return attribute;
     return !word.text.startsWith('-') && isBeforeEquals(word, reference) ? partOfName : undefined;
   }
-  const valued = optionsWithValue[command];
+  const valued = optionsWithValue.get(command);
   if (valued !== undefined && !word.text.startsWith('-') && !valued.test(previous)) return name;
   if (command === 'getopts' && index === 2) return name;
   if (previous === '-v' && (command === 'printf' || testers.includes(command))) return name;

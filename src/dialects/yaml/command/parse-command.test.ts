@@ -30,6 +30,12 @@ const warningsOf = (text: string): readonly TextFault[] =>
   parseCommand(text, names).faults.filter((fault) => !isError(fault));
 
 describe("T7 what is the workflow's", () => {
+  it.each(['constructor', 'toString', '__proto__'])('T7 a command called %s takes values like any other', (command) => {
+    expect(compile(`${command} \${inputs.name}`).env).toEqual({
+      [Object.keys(compile('echo ${inputs.name}').env)[0] ?? '']: 'Ann',
+    });
+  });
+
   it.each([
     'echo hi',
     'echo $HOME ${HOME} ${PATH:+x} ${HOME_DIR-/x} "${A_1}"',

@@ -3,6 +3,7 @@ import type { Redact } from '../../../state/values/admit.ts';
 import { CairnError } from '../../../errors.ts';
 import { compileGraph } from '../../../graph/compile/compile-graph.ts';
 import {
+  END,
   START,
   type EdgeDefinition,
   type Graph,
@@ -261,6 +262,7 @@ function edgesOf(document: YamlDocument, { blocks }: BlockOrder): readonly EdgeD
     }
   }
   for (const id of blocks.keys()) if (!leading.has(id)) edges.push({ from: id, to: outputsId, always: true });
+  edges.push({ from: outputsId, to: END });
   return edges;
 }
 

@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest';
 import { answerAll, journal, optionsOf, read, runText } from '../../../../test/yaml-kit.ts';
 import { createBench, runToRest } from '../../../../test/engine-kit.ts';
+import { compareStructures } from '../../../graph/compile/compare-graphs.ts';
 import { readBundle } from '../index.ts';
 
 const head = 'name: w\ndescription: d\n';
@@ -262,4 +263,14 @@ test('Y8 metadata tells the workflow and the run', async () => {
     `${head}blocks: [{ id: a, type: Note, inputs: { value: "\${metadata.run_id}" } }]\noutputs: { id: "\${a.value}", at: "\${metadata.started_at}" }\n`,
   );
   expect(outputs).toEqual({ id: result.runId, at: null });
+});
+
+test('H3 a run that began when the node of the outputs led nowhere goes on', () => {
+  const { graph } = read(`${head}blocks:\n  - { id: ask, type: Ask, inputs: { prompt: "?" } }\n`);
+  const edges = graph.structure.edges.filter(({ from }) => from !== 'outputs');
+  const waiting = { nodes: [{ id: 'ask', isOpen: true, hasIntent: false }] };
+  expect(compareStructures({ ...graph.structure, edges }, graph, waiting)).toEqual({
+    verdict: 'compatible',
+    differences: [{ what: 'edge added', detail: 'outputs -> __end__', verdict: 'compatible' }],
+  });
 });

@@ -16,22 +16,24 @@ interface Amount {
 }
 
 const compact: Amount = { total: 4_000, stages: 10, value: 300, answer: 2_000 };
-const amounts: Readonly<Record<string, Amount>> = {
-  truncate: { total: 1_000, stages: 0, value: 0, answer: 0 },
-  'summary:low': { total: 2_400, stages: 5, value: 100, answer: 500 },
-  compact,
-  'summary:medium': { total: 6_000, stages: 20, value: 500, answer: 3_000 },
-  'summary:high': { total: 12_000, stages: 100, value: 1_000, answer: 8_000 },
-  /** For a model that writes a summary. */
-  whole: { total: 200_000, stages: 1_000, value: 20_000, answer: 50_000 },
-};
+const amounts: ReadonlyMap<string, Amount> = new Map(
+  Object.entries({
+    truncate: { total: 1_000, stages: 0, value: 0, answer: 0 },
+    'summary:low': { total: 2_400, stages: 5, value: 100, answer: 500 },
+    compact,
+    'summary:medium': { total: 6_000, stages: 20, value: 500, answer: 3_000 },
+    'summary:high': { total: 12_000, stages: 100, value: 1_000, answer: 8_000 },
+    /** For a model that writes a summary. */
+    whole: { total: 200_000, stages: 1_000, value: 20_000, answer: 50_000 },
+  }),
+);
 
 /** Context values that repeat what the description says anyway. */
 const untold = /^(?:graph\.|internal\.|current_node$|last_response$|last_stage$|outcome$|preferred_label$)/;
 
 /** The description, `` if there is nothing to say. A conversation that begins gets that of `summary:high`. */
 export function preambleOf(state: StateView, fidelity: string): string {
-  const amount = amounts[fidelity === 'full' ? 'summary:high' : fidelity] ?? compact;
+  const amount = amounts.get(fidelity === 'full' ? 'summary:high' : fidelity) ?? compact;
   return joined(amount, [
     section('Goal', asText(contextValue(state, 'graph.goal'))),
     section('Stages so far', stagesOf(historyOf(state), amount.stages)),
@@ -42,7 +44,7 @@ export function preambleOf(state: StateView, fidelity: string): string {
 
 /** What other stages did since the thread's last turn. Sent when the thread goes on. */
 export function newsOf(state: StateView, { stage, after }: Turn): string {
-  const amount = amounts['summary:high'] ?? compact;
+  const amount = amounts.get('summary:high') ?? compact;
   // The first one in the history behind the turn is the stage of the turn itself.
   const since = historyOf(state).slice(after + 1);
   if (since.length === 0) return '';
