@@ -139,10 +139,9 @@ interface Stored {
 }
 
 /** What nodes computed, asked, read and are shown as, and the hashes over that. All else is the engine's, and must not differ. */
-const contents: ReadonlySet<string> = new Set([
-  ...['output', 'input', 'as', 'prompt', 'choices', 'matching', 'schema', 'reads'],
-  ...['hash', 'graphHash', 'codeHash', 'key', 'wait', 'channels', 'writers'],
-]);
+const contents: ReadonlySet<string> = new Set(
+  'output input as prompt choices matching schema reads hash graphHash codeHash key wait channels writers'.split(' '),
+);
 
 function withoutContents({ delta, ...rest }: Stored, names: readonly string[]): Stored {
   return bare(
