@@ -1,7 +1,7 @@
 /** Files of the `{{ }}` form: loaded, checked and run as those of this form, on real files and processes. */
 import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { systemClock } from '../../src/app/process/system-clock.ts';
 import { checkWorkflow, convertWorkflow } from '../../src/dialects/yaml/index.ts';
@@ -92,6 +92,82 @@ test('T11 a file of the {{ }} form loads, asks and runs as any other', async () 
     path: './report.json',
   });
   expect(readFileSync(join(folder, 'report.json'), 'utf8')).toBe('{"ok":true,"n":4}');
+});
+
+test('T11 what each filter, method and operator gives is the same in a file as it stands and in the converted one', async () => {
+  const inputs = {
+    title: '  Hello  World ',
+    items: ['b', 'a'],
+    conf: { host: 'h', 'a-b': 1, deep: [1, { y: 'z' }] },
+    n: -3.5,
+    raw: '{"k": [1, {"v": true}]}',
+  };
+  const table: Readonly<Record<string, unknown>> = {
+    'inputs.title | trim | upper': 'HELLO  WORLD',
+    "inputs.title | lower | replace('l', 'L')": '  heLLo  worLd ',
+    "inputs.items | join(', ')": 'b, a',
+    'inputs.items | length + (inputs.title | length)': 17,
+    'inputs.conf | tojson': '{"host":"h","a-b":1,"deep":[1,{"y":"z"}]}',
+    'inputs.items | prettyjson': '[\n  "b",\n  "a"\n]',
+    '(inputs.raw | fromjson).k[1].v': true,
+    'inputs.n | abs': 3.5,
+    'inputs.n | string | length': 4,
+    "inputs.opt | default('none')": 'none',
+    "'' | default('none', true)": 'none',
+    "'' | default('none')": '',
+    "inputs.opt or inputs.title and 'x'": 'x',
+    "inputs.conf.get('host', 'x') ~ inputs.conf.get('port', 80)": 'h80',
+    "inputs.title.split('l')[0]": '  He',
+    "inputs.title.split() | join('+')": 'Hello+World',
+    "inputs.title.strip().startswith('Hell') and not inputs.title.endswith('x')": true,
+    "'a' in inputs.items and 'host' in inputs.conf and 'q' not in inputs.title": true,
+    "'up' if inputs.n > 0 else 'low' if inputs.n < -3 else 'mid'": 'low',
+    "inputs.conf['a-b'] * 2 - 1 == 1 and inputs.items[-1] == 'a'": true,
+    "get(inputs.conf, 'deep.1.y', 'no') ~ get(inputs.conf, 'x.y', 'no')": 'zno',
+    'inputs.conf.port is defined': false,
+  };
+  const names = Object.keys(table).map((_, index) => `o${index}`);
+  const text = `name: w
+inputs: { title: {}, items: { type: list }, conf: { type: dict }, n: { type: num }, raw: {}, opt: { required: false } }
+blocks:
+  - id: a
+    type: Shell
+    inputs: { command: "mkdir {{tmp}}/d; echo {{ inputs.title | trim | quote }} > {{ tmp }}/d/said.txt; echo '[1]' > {{tmp}}/list" }
+    outputs: { said: { type: str, path: "{{ tmp }}/d/said.txt" }, list: { path: "{{tmp}}/list", type: list } }
+outputs:
+  files: { value: "{{ blocks.a.outputs.said }} {{ blocks.a.outputs.list[0] }}" }
+${Object.keys(table).map((one, index) => `  o${index}: { value: ${JSON.stringify(`{{ ${one} }}`)} }`).join('\n')}
+`; // prettier-ignore
+  expect(faultsOf(text, { nodeTypes })).toEqual([]);
+  for (const one of [text, convertWorkflow(text, { nodeTypes }).text]) {
+    const { engine } = createBench({ clock: systemClock });
+    const { state, error } = await (await engine.start(read(one, { nodeTypes }).graph, inputs)).result();
+    expect(error).toBeUndefined();
+    const { files, ...rest } = state.outputs['outputs'] as Record<string, unknown>;
+    expect(files).toBe('Hello  World 1');
+    expect(names.map((name, index) => [Object.keys(table)[index], rest[name]])).toEqual(Object.entries(table));
+  }
+});
+
+test('B7 a file output in the folder of the run leads nowhere else', async () => {
+  writeFileSync(join(folder, 'outside.txt'), 'outside');
+  const text = (path: string) => `name: w
+inputs: { outside: { type: str } }
+blocks:
+  - id: a
+    type: Shell
+    inputs: { command: 'ln -s {{ inputs.outside }} {{ tmp }}/link; true' }
+    outputs: { o: { type: str, path: "${path}" } }
+`;
+  const outside = join(folder, 'outside.txt');
+  const paths = ['{{ tmp }}/link', `{{ tmp }}/../${relative(tmpdir(), outside)}`, '{{ tmp }}x', '{{ inputs.outside }}'];
+  for (const path of paths) {
+    const { engine } = createBench({ clock: systemClock });
+    const { graph } = read(text(path), { nodeTypes });
+    const { error } = await (await engine.start(graph, { outside })).result();
+    expect([path, error]).toEqual([path, expect.objectContaining({ data: expect.objectContaining({ code: 'FILE_OUTPUT_INVALID' }) })]); // prettier-ignore
+    expect(JSON.stringify(error)).toMatch(/symbolic link|outside the working directory/);
+  }
 });
 
 test('T11 every fault of such a file has the place where it was written', () => {

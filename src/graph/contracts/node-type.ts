@@ -57,6 +57,8 @@ export interface FileOutput {
   readonly isRequired: boolean;
   /** Whether the path may lie outside the working directory. */
   readonly isUnsafe: boolean;
+  /** The folder that the file must lie in, where it is not the working directory: that of the run's temporary files. */
+  readonly folder?: string;
 }
 
 /** A resource that a node type uses, and that the operator of the process may withhold. */

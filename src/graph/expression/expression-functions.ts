@@ -72,6 +72,7 @@ export const textFunctions: Readonly<Record<string, (...parameters: never[]) => 
   'trim(dyn): string': (value: unknown) => renderText(value).trim(),
   'join(list, string): string': (list: Iterable<unknown>, separator: string) =>
     Array.from(list, renderText).join(separator),
+  'split(string): list<string>': (text: string) => text.split(/\s+/).filter((word) => word !== ''),
   'split(string, string): list<string>': (text: string, separator: string) => text.split(separator),
   'keys(dyn): list<dyn>': (value: unknown) => entriesOf(value, 'keys').map(([key]) => key),
   'values(dyn): list<dyn>': (value: unknown) => entriesOf(value, 'values').map(([, item]) => item),

@@ -33,12 +33,14 @@ export async function readFileOutputs(
   return { values, faults };
 }
 
-async function readFileOutput({ path, type, isUnsafe }: FileOutput, folder: string): Promise<unknown> {
-  const full = resolveLocalPath(path, folder);
+async function readFileOutput(output: FileOutput, workingDir: string): Promise<unknown> {
+  const { path, type, isUnsafe, folder = workingDir } = output;
+  const full = resolveLocalPath(path, workingDir);
   if (!isUnsafe) {
-    if (isAbsolute(path) || !isInside(folder, full)) throw new Error(`${path} is outside the working directory`);
+    const isElsewhere = isAbsolute(path) && output.folder === undefined;
+    if (isElsewhere || !isInside(folder, full)) throw new Error(`${path} is outside the working directory`);
     if (!isInside(resolveLinks(folder), resolveLinks(full)))
-      throw new Error(`${path} leads out of the working directory over a symbolic link`);
+      throw new Error(`${path} leads out of its folder over a symbolic link`);
   }
   // Resolved now, after the command has run, and compared with where each opened file really is.
   const top = resolveLinks(folder);

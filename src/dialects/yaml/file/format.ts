@@ -123,7 +123,11 @@ export const fileOutputFields: Fields = {
   },
   path: { shape: text(), description: 'The file, relative to the working directory.', isRequired: true },
   required: { shape: flag, description: 'Whether the block fails without it. Default: true.' },
-  unsafe: { shape: flag, description: 'Whether the file may lie outside the working directory. Default: false.' },
+  unsafe: {
+    shape: flag,
+    description:
+      'Whether the file may lie outside the working directory and the folder of temporary files. Default: false.',
+  },
   description: { shape: text(), description: 'What the file is.' },
 };
 

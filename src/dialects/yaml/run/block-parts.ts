@@ -1,4 +1,5 @@
 /** A block that was read and checked: what its node is made from. */
+import { isAbsolute, sep } from 'node:path';
 import type { Graph } from '../../../graph/graph.ts';
 import type { NodeContext, StateView } from '../../../graph/contracts/node-contract.ts';
 import type { WorkflowInput } from '../../text-workflow.ts';
@@ -61,5 +62,10 @@ export function scopeOfState({ name, shapes }: WorkflowParts, state: StateView):
 }
 
 export function resolveFileOutputs(templates: readonly FileOutputTemplate[], scope: BlockScope): readonly FileOutput[] {
-  return templates.map(({ path, ...rest }) => ({ ...rest, path: String(evaluateBefore(path, scope)) }));
+  return templates.map(({ path: template, ...rest }) => {
+    const path = String(evaluateBefore(template, scope));
+    // A command may leave a file in the run's own folder, which is no part of the working directory.
+    const folder = isAbsolute(path) ? String(scope.metadata['tmp']) : undefined;
+    return { ...rest, path, ...(folder !== undefined && path.startsWith(folder + sep) && { folder }) };
+  });
 }
