@@ -193,6 +193,7 @@ export function randomGraphCase(plan: RandomGraphPlan): CrashCase {
     graph: (process) => buildRandomGraph(plan, process),
     input: randomGraphInput,
     isScheduleFree: plan.isScheduleFree,
+    mayFail: true,
     answer: answerRandomQuestion,
     signal: (name) => mixNumber('signal', name),
   };

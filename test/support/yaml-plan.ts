@@ -212,6 +212,7 @@ export function yamlPlanCase(plan: YamlPlan): CrashCase {
     graph: (process) => buildYamlPlan(plan, process),
     input: yamlPlanInput,
     isScheduleFree: plan.isScheduleFree,
+    mayFail: true,
     answer: answerYamlPlan,
   };
 }

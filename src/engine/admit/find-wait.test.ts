@@ -38,6 +38,10 @@ test.each([
   expect(idOf(name)).toBe(waitId);
 });
 
+test('W3 P6 where no question is open, that is what is said', () => {
+  expect(() => findWait([], 'r1', undefined)).toThrow(/^run r1 has no open wait(\n| \[|$)/u);
+});
+
 test('W3 a name that fits several waits is refused with all of them; so is no name, unless one can be answered', () => {
   const refused = (name: string | undefined, among = waits): unknown => {
     try {

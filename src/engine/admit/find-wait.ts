@@ -49,8 +49,7 @@ export function findWait<Wait extends KnownWait>(
 ): Wait | undefined {
   const found = name === undefined ? waits.filter(isAnswerable) : waitsNamed(waits, name);
   if (found.length > 1) refuseSeveral(found, runId, name);
-  if (found.length === 0 && name === undefined)
-    throw new CairnError('WAIT_NOT_FOUND', { runId, waitId: 'that is open' });
+  if (found.length === 0 && name === undefined) throw new CairnError('WAIT_NOT_FOUND', { runId, open: 'open ' });
   return found[0];
 }
 

@@ -100,7 +100,7 @@ async function post(
 ): Promise<void> {
   const reply = await postSealed(store, { tenant, runId, kind: 'answer', name: waitId, body, at: clock.now() });
   if (reply.status === 'taken') throw closedBy(runId, waitId, reply.first);
-  if (reply.status === 'closed') throw new CairnError('WAIT_NOT_FOUND', { runId, waitId });
+  if (reply.status === 'closed') throw new CairnError('WAIT_NOT_FOUND', { runId, waitId, open: 'open ' });
 }
 
 function closedBy(runId: string, waitId: string, body: Uint8Array): CairnError {

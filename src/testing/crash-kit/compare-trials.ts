@@ -33,6 +33,15 @@ export function compareTrials(
   return [`the run is ${status}${error}; expected: ${expected.summary.status}`, ...faults];
 }
 
+/**
+ * The fault of a run that does not complete although nothing killed it: it would be compared with a failure, and prove little. Undefined if it
+ * completes, or need not.
+ */
+export function findQuietFault({ status, error = '' }: RunSummary, mayFail = false): string | undefined {
+  if (mayFail || status === 'completed') return undefined;
+  return `without a crash, the run is ${status}${error}; expected: it completes, or the case says mayFail: true`;
+}
+
 /** The most times that a repeatable effect arrives with one key even without a crash. */
 function repeatsMost(entries: readonly EffectEntry[]): number {
   const counts = new Map<string, number>();

@@ -26,6 +26,8 @@ export interface CrashCase extends CrashUsers {
    * that happened twice, are compared. Default true.
    */
   readonly isScheduleFree?: boolean;
+  /** Whether the run is meant to end as failed or cancelled when nothing kills it. If not, such an end is a fault. Default false. */
+  readonly mayFail?: boolean;
 }
 
 /** Storage shared by the processes of one trial: an empty store, and blobs. Default: blobs in memory. */

@@ -1,7 +1,16 @@
 /** The crash kit itself: what it takes, and what it says when something is wrong. */
 import { setTimeout } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { AgentGraph, END, START, compileGraph, functionNode, type Graph, type NodeDraft } from '../../index.ts';
+import {
+  AgentGraph,
+  END,
+  START,
+  compileGraph,
+  functionNode,
+  humanNode,
+  type Graph,
+  type NodeDraft,
+} from '../../index.ts';
 import type { Store } from '../../ports/store.ts';
 import { createMemoryStore } from '../../stores/memory/index.ts';
 import type { CrashCase, CrashKitOptions } from './crash-case.ts';
@@ -81,6 +90,32 @@ test('P1 a run that fails after a crash is said with its error, and the status t
   expect(await saidOf({ graph })).toMatch(/the run is failed \(\w+: .*worn out.*\); expected: completed/u);
 });
 
+test('P6 a run that fails although nothing kills it is a fault, unless it is meant to fail', async () => {
+  const fail = (): string => {
+    throw new Error('worn out');
+  };
+  const graph = (): Graph => chain({ a: functionNode(fail) });
+  expect(await saidOf({ graph })).toMatch(
+    /^without a crash, the run is failed \(.*worn out.*\); expected: it completes/u,
+  );
+  expect(await saidOf({ graph, mayFail: true })).toBe('');
+});
+
+test('P6 a question that the case does not answer is named, with its node', async () => {
+  const graph = (): Graph => chain({ approve: humanNode({ prompt: 'Pay?', choices: ['yes'] }) });
+  const refused = saidOf({ graph });
+  await expect(refused).rejects.toMatchObject({ code: 'USAGE_INVALID' });
+  await expect(refused).rejects.toThrow('nothing answers: approve asks "Pay?"');
+});
+
+test('P6 a difference in one node says nothing of nodes that failed or were skipped, if there are none', async () => {
+  let builds = 0;
+  const graph = (): Graph => chain({ count: functionNode(() => (builds += 1)) });
+  const said = await saidOf({ graph });
+  expect(said).toContain('"count":2');
+  expect(said).not.toMatch(/failed|skipped/u);
+});
+
 test('P1 what differs from run to run is not compared if it is named, or is a date of HTTP', async () => {
   let reads = 0;
   const read = (): object => ({ date: new Date((reads += 1_000) * 1_000).toUTCString(), etag: reads, body: 'fine' });
@@ -125,7 +160,7 @@ test('E6 time stands still while a function waits for something real, and goes o
       .toGraph();
   const { summary } = await crashFree({ graph, input: {} }, { open });
   expect(summary.status).toBe('completed');
-  expect(summary.state).toMatch(/"slow":"real".*failed hung/su);
+  expect(summary.state).toMatch(/"slow":"real".*failed nodes hung/su);
 });
 
 /** A store as a user writes one: a class, whose leases are measured with the machine's clock. */

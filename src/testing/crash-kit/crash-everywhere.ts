@@ -1,5 +1,5 @@
 /** The crash kit: runs a graph once, then once for each point at which its process could be killed, and compares the results (P1, P2). */
-import { compareTrials } from './compare-trials.ts';
+import { compareTrials, findQuietFault } from './compare-trials.ts';
 import type { CrashCase, CrashFault, CrashKitOptions, CrashReport } from './crash-case.ts';
 import { runTrial, type CrashTrial } from './crash-trial.ts';
 import type { CrashPoint } from './process-life.ts';
@@ -13,6 +13,8 @@ import type { CrashPoint } from './process-life.ts';
 export async function crashEverywhere(crashCase: CrashCase, options: CrashKitOptions): Promise<CrashReport> {
   const expected = await crashFree(crashCase, options);
   const { points } = expected.firstLife;
+  const fault = findQuietFault(expected.summary, crashCase.mayFail);
+  if (fault !== undefined) return { points: points.length, trials: 0, faults: [{ points: [], faults: [fault] }] };
   const trials = options.choose?.(points) ?? points.map((point) => [point]);
   const faults: CrashFault[] = [];
   for (const chosen of trials) {

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { CrashFault, CrashReport } from './crash-case.ts';
-import { compareTrials } from './compare-trials.ts';
+import { compareTrials, findQuietFault } from './compare-trials.ts';
 import type { CrashPoint } from './process-life.ts';
 import { crashOrdersVariable, crashResultFile, type CrashOrders, type CrashResult } from './crash-script.ts';
 
@@ -17,6 +17,8 @@ export interface CrashProcessesOptions {
   /** Chooses the points to try. Default: all. */
   readonly choose?: (points: readonly CrashPoint[]) => readonly CrashPoint[];
   readonly isScheduleFree?: boolean;
+  /** Whether the run is meant to end as failed or cancelled when nothing kills it. Default false. */
+  readonly mayFail?: boolean;
 }
 
 /**
@@ -31,6 +33,8 @@ export async function crashProcesses(options: CrashProcessesOptions): Promise<Cr
   const expected = readResult(quiet);
   if (expected === undefined) throw new Error(`${options.script} does not end even without a crash: ${end.errors}`);
   const { points } = expected;
+  const fault = findQuietFault(expected.summary, options.mayFail);
+  if (fault !== undefined) return { points: points.length, trials: 0, faults: [{ points: [], faults: [fault] }] };
   const queue = [...choose(points)];
   const trials = queue.length;
   const workers = Array.from({ length: concurrency }, () => new TrialWorker(options, expected, queue));

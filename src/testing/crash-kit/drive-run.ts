@@ -38,6 +38,7 @@ const resumesMost = 500;
 /**
  * Drives a run to its end and returns its result. If a run with this id exists, it is resumed.
  * @throws INTERNAL the run does not end
+ * @throws USAGE_INVALID the run waits for what nobody gives
  */
 export async function driveRun(options: DriveOptions): Promise<RunResult> {
   const { engine, graph, runId } = options;
@@ -59,9 +60,16 @@ async function attend(options: DriveOptions, waits: readonly OpenQuestion[]): Pr
   for (const wait of waits) if (await attendOne(options, wait)) attended += 1;
   if (attended > 0) return;
   const due = waits.flatMap(({ dueAt }) => (dueAt === undefined ? [] : [dueAt]));
-  if (due.length === 0)
-    throw new CairnError('INTERNAL', { reason: `run ${options.runId} is paused and waits for nothing that comes` });
+  if (due.length === 0) throw unanswered(waits);
   await options.sleep(Math.max(1, Math.min(...due) - options.now()));
+}
+
+function unanswered(waits: readonly OpenQuestion[]): CairnError {
+  const questions = waits.map(({ node, prompt = '' }) => `${node.join('/')} asks ${JSON.stringify(prompt)}`);
+  return new CairnError('USAGE_INVALID', {
+    reason: `the run waits, and nothing answers: ${questions.join('; ')}`,
+    hint: 'Give the crash case an `answer` that answers it.',
+  });
 }
 
 async function attendOne({ engine, runId, users, findEffect }: DriveOptions, wait: OpenQuestion): Promise<boolean> {

@@ -77,7 +77,12 @@ export function stateText({ state, failed, skipped }: RunResult, varies: readonl
     const isSorted = name !== 'input' && name !== 'outputs';
     return `${name} ${canonicalText(state[name], { isSorted, path: name, varies: pattern })}`;
   });
-  return [...texts, `failed ${failed.toSorted().join()}`, `skipped ${skipped.toSorted().join()}`].join('\n');
+  const settled = [
+    ['failed nodes', failed],
+    ['skipped nodes', skipped],
+  ] as const;
+  const lists = settled.flatMap(([name, nodes]) => (nodes.length === 0 ? [] : [`${name} ${nodes.toSorted().join()}`]));
+  return [...texts, ...lists].join('\n');
 }
 
 interface TextPlace {
