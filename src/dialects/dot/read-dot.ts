@@ -3,6 +3,7 @@ import { CairnError } from '../../errors.ts';
 import type { Graph, Violation } from '../../graph/graph.ts';
 import type { Need, NodeType } from '../../graph/contracts/node-type.ts';
 import type { StageAgent } from '../../graph/contracts/stage-agent.ts';
+import { shareBudget } from '../../graph/expression/expression-budget.ts';
 import type { Permissions } from '../../graph/permissions/permissions.ts';
 import { refusalOf } from '../../graph/permissions/refusal-of.ts';
 import { wavesOf } from '../../graph/shape/waves.ts';
@@ -71,7 +72,7 @@ const textMax = 5 * 1024 * 1024;
  * inline pipeline needs more than it is granted, and has no other fault
  */
 export function readDot(text: string, options: DotOptions = {}): TextWorkflow {
-  const { workflow, violations, isUnreadable } = check(text, options);
+  const { workflow, violations, isUnreadable } = shareBudget(() => check(text, options));
   if (workflow !== undefined) return workflow;
   const { source = 'inline' } = options;
   const errors = violations.filter(({ severity }) => severity === 'error');
@@ -91,7 +92,7 @@ export function readDot(text: string, options: DotOptions = {}): TextWorkflow {
 
 /** Reads a text and reports everything wrong with it. Never throws. Does not check permissions. */
 export function checkDot(text: string, options: DotOptions = {}): CheckedPipeline {
-  const { workflow, violations } = check(text, { ...options, origin: 'file' });
+  const { workflow, violations } = shareBudget(() => check(text, { ...options, origin: 'file' }));
   return { workflow, violations };
 }
 

@@ -1,7 +1,16 @@
 /** Describes a graph as plain data and computes its hashes (G1). */
 import { canonicalText, freezeCopy, hashText, hashValue } from '../canonical.ts';
 import { sourceOf } from '../condition.ts';
-import type { Condition, Graph, GraphEdge, GraphNode, GraphStructure, Reducer, StandardSchema } from '../graph.ts';
+import type {
+  Choice,
+  Condition,
+  Graph,
+  GraphEdge,
+  GraphNode,
+  GraphStructure,
+  Reducer,
+  StandardSchema,
+} from '../graph.ts';
 
 type Described = Omit<Graph, 'hash' | 'codeHash' | 'structure'>;
 type Data = Readonly<Record<string, unknown>>;
@@ -45,10 +54,10 @@ const nodeData = (node: GraphNode): Data =>
     when: named(node.when),
   });
 
-const edgeData = (edge: GraphEdge, nodes: readonly GraphNode[]): Data =>
+const edgeData = (edge: GraphEdge, nodes: readonly GraphNode[], choice: Data | undefined): Data =>
   defined({
     always: edge.always,
-    choice: named(edge.choice),
+    choice,
     condition: named(edge.condition),
     from: nodes[edge.from]?.id,
     key: edge.key,
@@ -57,6 +66,20 @@ const edgeData = (edge: GraphEdge, nodes: readonly GraphNode[]): Data =>
     to: nodes[edge.to]?.id,
     weight: edge.weight,
   });
+
+/**
+ * Describes the edges that leave a node. A choice that several edges share is written at the first of them only: its text may tell of all
+ * of them, so writing it at each would take room that grows with the square of their number. `outgoingEdges` reads this.
+ */
+function outgoingData({ outgoing }: GraphNode, nodes: readonly GraphNode[]): readonly Data[] {
+  const firsts = new Map<Choice, string>();
+  return outgoing.map((edge) => {
+    const { choice, key } = edge;
+    const first = choice === undefined ? undefined : firsts.get(choice);
+    if (choice !== undefined && first === undefined) firsts.set(choice, key);
+    return edgeData(edge, nodes, first === undefined ? named(choice) : { sharedWith: first });
+  });
+}
 
 /** Describes a reducer for the hash: its name, and the version of a custom one. */
 export function reducerText(reducer: Reducer): string {
@@ -101,7 +124,7 @@ function describeStructure(graph: Described): GraphStructure {
   return Object.freeze({
     id: graph.id,
     nodes: authored.map(nodeData).sort(byId),
-    edges: graph.nodes.flatMap((node) => node.outgoing.map((edge) => edgeData(edge, graph.nodes))).sort(bySource),
+    edges: graph.nodes.flatMap((node) => outgoingData(node, graph.nodes)).sort(bySource),
     reducers: Object.fromEntries(
       Object.entries(graph.reducers)
         .map(([path, reducer]) => [path, reducerText(reducer)] as const)

@@ -46,11 +46,16 @@ const isLinkable = (edge: EdgeDefinition, nodeIndex: ReadonlyMap<string, number>
 /** The key of each edge, unique among those of its source: the target's id, with a number added for further edges to the same target. */
 function createKeys(definitions: readonly EdgeDefinition[], nodeIndex: ReadonlyMap<string, number>): readonly string[] {
   const taken = new Set<string>();
+  // The number to try next, by source and target: a node may have thousands of edges to the same one.
+  const counts = new Map<string, number>();
   return definitions.map(({ from, to }) => {
     const source = nodeIndex.get(from);
+    const pair = `${source} ${to}`;
+    let count = counts.get(pair) ?? 2;
     let key = to;
     // The id of a node may itself be `b#2`, so numbers are tried until the key is free.
-    for (let count = 2; taken.has(`${source} ${key}`); count += 1) key = `${to}#${count}`;
+    for (; taken.has(`${source} ${key}`); count += 1) key = `${to}#${count}`;
+    counts.set(pair, count);
     taken.add(`${source} ${key}`);
     return key;
   });

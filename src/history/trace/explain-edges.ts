@@ -1,4 +1,5 @@
 /** Explains why edges were taken or not: evaluates their conditions again, with the state at the moment when the node ended. */
+import { outgoingEdges, type StoredEdge } from '../../graph/compile/outgoing-edges.ts';
 import { compileExpression } from '../../graph/expression/expression.ts';
 import type { ChoiceExplainer, Condition, ConditionScope, ExplainedWay, GraphStructure } from '../../graph/graph.ts';
 import { CairnError } from '../../errors.ts';
@@ -28,27 +29,10 @@ export interface EndedVisit {
   readonly goto: readonly string[] | undefined;
 }
 
-interface StoredEdge {
-  readonly key: string;
-  readonly from: string;
-  readonly to: string;
-  readonly label?: string;
-  readonly on?: 'completed' | 'failed' | 'any';
-  readonly always?: boolean;
-  readonly condition?: { readonly text: string };
-  readonly choice?: { readonly text: string };
-  readonly weight?: number;
-}
-
-export function edgesOf(structure: GraphStructure, id: string): readonly StoredEdge[] {
-  return (structure.edges as unknown as readonly StoredEdge[]).filter(({ from }) => from === id);
-}
-
 /** Texts of the conditions and choices on a node's edges. If there are none, nothing has to be evaluated again. */
 export function decidingTexts(structure: GraphStructure, id: string): readonly string[] {
-  return edgesOf(structure, id).flatMap(({ condition, choice }) =>
-    [condition?.text, choice?.text].filter((text) => text !== undefined),
-  );
+  const texts = outgoingEdges(structure, id).flatMap(({ condition, choice }) => [condition?.text, choice?.text]);
+  return [...new Set(texts)].filter((text) => text !== undefined);
 }
 
 /** @param scope - values for the conditions. Undefined if nothing has to be evaluated again. */
@@ -58,7 +42,8 @@ export function explainEdges(
   scope: ConditionScope | undefined,
   explainChoice: ChoiceExplainer | undefined,
 ): readonly ExplainedEdge[] {
-  const edges = edgesOf(structure, visit.id);
+  const edges = outgoingEdges(structure, visit.id);
+  const waysOf = explainOnce(scope, explainChoice);
   const isFirst = structure.policies.routing === 'first';
   let isDecided = false;
   return edges.map((edge) => {
@@ -68,7 +53,7 @@ export function explainEdges(
       isDecided,
       isFirst,
       scope,
-      explainChoice,
+      waysOf,
       isOnly: edges.length === 1,
     });
     if (fired && edge.always !== true) isDecided = true;
@@ -87,6 +72,15 @@ export function explainEdges(
   });
 }
 
+/** Explains each choice once, however many edges share it. */
+function explainOnce(scope: ConditionScope | undefined, explain: ChoiceExplainer | undefined): Asked['waysOf'] {
+  const known = new Map<string, readonly ExplainedWay[] | undefined>();
+  return (choice) => {
+    if (!known.has(choice)) known.set(choice, scope === undefined ? undefined : explain?.(choice, scope));
+    return known.get(choice);
+  };
+}
+
 interface Asked {
   readonly fired: boolean;
   /** Whether another edge was taken, and only one may be. */
@@ -94,7 +88,8 @@ interface Asked {
   readonly isFirst: boolean;
   readonly isOnly: boolean;
   readonly scope: ConditionScope | undefined;
-  readonly explainChoice: ChoiceExplainer | undefined;
+  /** The ways of a choice, as its dialect explains them. */
+  readonly waysOf: (choice: string) => readonly ExplainedWay[] | undefined;
 }
 
 /** `isKnown`: the dialect explains the edge, and also names it. */
@@ -110,7 +105,7 @@ function explainOne(edge: StoredEdge, visit: EndedVisit, asked: Asked): Told {
   if (on !== 'any' && on !== visit.status && !fired)
     return { because: on === 'failed' ? 'it is for failures' : 'it is for what ended well' };
   if (choice !== undefined && scope !== undefined) {
-    const ways = asked.explainChoice?.(choice.text, scope);
+    const ways = asked.waysOf(choice.text);
     const way = ways?.find(({ label }) => label === (edge.label ?? edge.to));
     if (way !== undefined) return { ...way, isKnown: true };
     if (ways !== undefined) return { because: 'nothing called for it', isKnown: true };

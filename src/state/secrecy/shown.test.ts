@@ -77,6 +77,34 @@ describe('C2.1 values as they are shown', () => {
     expect(shown('a: [1, 2] "b": "c"')).toBe('a: [1, 2] "b": "c"');
   });
 
+  test('C2.1 JSON within JSON within a text is masked too, and lists and objects whole, cut off or not', () => {
+    const inner = { user: 'ada', access_token: `${planted}"\\`, tokens: 3 };
+    const clean = { ...inner, access_token: masked };
+    let [text, told] = [JSON.stringify(inner), JSON.stringify(clean)];
+    for (let depth = 0; depth < 4; depth += 1) {
+      expect(shown(text)).toBe(told);
+      [text, told] = [JSON.stringify({ depth, body: text }), JSON.stringify({ depth, body: told })];
+    }
+    const credentials = { list: [planted, { deep: `}]"${planted}` }] };
+    expect(shown(JSON.stringify({ credentials, n: 1 }))).toBe(`{"credentials":"${masked}","n":1}`);
+    expect(shown(JSON.stringify({ a: JSON.stringify({ credentials, n: 1 }) }))).toBe(
+      JSON.stringify({ a: `{"credentials":"${masked}","n":1}` }),
+    );
+    expect(shown(`{"credentials":["${planted}", {`)).toBe(`{"credentials":"${masked}"`);
+    expect(shown('{"token":true,"secret":null}')).toBe('{"token":true,"secret":null}');
+  });
+
+  test('C2.1 a text made to be slow is masked in time that goes with its length', () => {
+    const size = 400_000;
+    for (const text of [
+      '\\'.repeat(size),
+      '"'.repeat(size),
+      '"token":"'.repeat(size / 8),
+      '"token":['.repeat(size / 8),
+    ])
+      expect(String(shown(`"a":${text}`)).length).toBeLessThanOrEqual(size * 2);
+  });
+
   test('C2.1 what holds nothing of the kind is given back itself', () => {
     const value = { a: [1, { b: new Map([['c', new Date(0)]]) }], e: new Error('x') };
     expect(shown(value)).toBe(value);
@@ -112,6 +140,7 @@ describe('C2.2 masked values that come back', () => {
       [{ a: [1, { b: masked }] }, ['a', '1', 'b']],
       [new Map([['k', new Set([masked])]]), ['k', '0']],
       [`{"token":"${masked}"}`, []],
+      [JSON.stringify({ body: `{"token":"${masked}"}` }), []],
       [{ note: 'it is [secret:API_KEY]!' }, ['note']],
       [{ [masked]: 1 }, [masked]],
     ] as const)

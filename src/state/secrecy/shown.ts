@@ -7,6 +7,7 @@ import { maskedText } from '../values/admit.ts';
 import { setOwn, type PlainObject } from '../values/plain.ts';
 import { createStoredError } from '../values/stored-error.ts';
 import { isSecretKey } from './secret-keys.ts';
+import { shownText } from './shown-text.ts';
 
 /** A value masked for showing. If there is nothing to mask, the value itself is returned. */
 export function shown(value: unknown): unknown {
@@ -75,17 +76,6 @@ function shownMap(source: ReadonlyMap<unknown, unknown>): ReadonlyMap<unknown, u
     masked.set(key, next);
   }
   return isSame ? source : masked;
-}
-
-/** Matches pairs such as `"token": "abc"` inside a text, which may be a reply kept as it came or an error that quotes a value. */
-const pairInText = /("([^"\\]{1,64})"\s{0,8}:\s{0,8})("(?:[^"\\]|\\.)*"?|-?\d[\d.eE+-]*)/gs;
-
-/** A text masked for showing: values under names of secrets in JSON inside it. The rest is unchanged. */
-function shownText(text: string): string {
-  if (!text.includes('":') && !text.includes('" :')) return text;
-  return text.replace(pairInText, (whole, start: string, key: string) =>
-    isSecretKey(key) ? `${start}"${maskedText}"` : whole,
-  );
 }
 
 /** An error masked for showing. For errors of the table, the message is made again from the masked data. */

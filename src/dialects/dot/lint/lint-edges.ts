@@ -66,11 +66,10 @@ function lintCoverage({ conditionOf, warn, pipeline }: Report, from: string, edg
   const conditions = edges.map((edge) => conditionOf(edge).clauses ?? []);
   if (conditions.some((clauses) => clauses.length === 0)) return;
   const single = conditions.filter((clauses) => clauses.length === 1).map(([clause]) => clause as Clause);
-  const denies = (clause: Clause): boolean =>
-    single.some(({ key, operator, value }) => key === clause.key && value === clause.value && operator === '!=');
+  const denied = new Set(single.flatMap(({ key, operator, value }) => (operator === '!=' ? [`${key} ${value}`] : [])));
   const isOutcome = (status: string): boolean =>
     single.some(({ key, operator, value }) => key === 'outcome' && operator === '=' && value === status);
-  if (single.some((clause) => clause.operator === '=' && denies(clause))) return;
+  if (single.some((clause) => clause.operator === '=' && denied.has(`${clause.key} ${clause.value}`))) return;
   if (isOutcome('success') && isOutcome('fail')) return;
   warn(
     'all_conditional_edges',

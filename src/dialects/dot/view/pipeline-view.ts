@@ -3,6 +3,7 @@
  * the
  * edge taken next. All of it is computed from the run's state.
  */
+import { outgoingEdges, type StoredEdge } from '../../../graph/compile/outgoing-edges.ts';
 import type { GraphStructure } from '../../../graph/graph.ts';
 import type { FrameTree, NodeRecord } from '../../../state/tree.ts';
 import type { Ways } from '../run/stage/choose-edge.ts';
@@ -157,18 +158,10 @@ function currentOf({ nodes, channels }: FrameTree, graph: GraphStructure): strin
   return typeof last === 'string' ? last : undefined;
 }
 
-interface StoredEdge {
-  readonly key: string;
-  readonly from: string;
-  readonly to: string;
-  readonly label?: string;
-  readonly choice?: { readonly text: string };
-}
-
 function stepsFrom(graph: GraphStructure, from: string, record: NodeRecord | undefined): readonly PipelineStep[] {
-  const edges = graph.edges as unknown as readonly StoredEdge[];
+  const edges = record?.fired === undefined ? [] : outgoingEdges(graph, from);
   return (record?.fired ?? []).flatMap((key) => {
-    const edge = edges.find((one) => one.from === from && one.key === key);
+    const edge = edges.find((one) => one.key === key);
     if (edge === undefined) return [];
     const caption = captionOf(edge);
     return [{ from, to: edge.to, ...(caption !== undefined && { label: caption }) }];
