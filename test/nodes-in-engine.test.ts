@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
+import { z } from 'zod';
 import { systemClock } from '../src/app/process/system-clock.ts';
 import { createMemoryBlobs } from '../src/blobs/memory-blobs.ts';
 import type { Engine } from '../src/engine/api.ts';
@@ -192,3 +193,54 @@ test.each(['pure', 'read', 'write'] as const)(
     ]);
   },
 );
+
+test('W3 a question whose schema is one of Zod is kept with its JSON Schema, by the node and by ctx.ask', async () => {
+  const form = z.object({
+    ok: z.boolean(),
+    tags: z.record(z.string().min(2), z.number()),
+    why: z.string().default('-'),
+  });
+  const graph = chain({
+    ask: humanNode({ prompt: 'Fine?', schema: form }),
+    more: functionNode((ctx) => ctx.ask({ prompt: 'How many?', schema: z.int().positive() }), { effectClass: 'human' }),
+  });
+  const store = createMemoryStore();
+  const { runId, waits } = await (await openEngine(store).start(graph, 1)).result();
+  expect(waits[0]?.schema).toMatchObject({ type: 'object', required: ['ok', 'tags'] });
+
+  // This engine does not know the graph.
+  const other = openEngine(store);
+  const refused = async (waitId: string, answer: unknown): Promise<unknown> =>
+    other.answer(runId, waitId, answer).catch((error: unknown) => error);
+  const first = waits[0]?.waitId ?? '';
+  expect(await refused(first, { ok: 'yes', tags: {} })).toMatchObject({ code: 'ANSWER_INVALID' });
+  expect(await refused(first, { ok: true, tags: { a: 1 } })).toMatchObject({
+    code: 'ANSWER_INVALID',
+    message: expect.stringContaining('the name of answer.tags.a is shorter than 2') as string,
+  });
+  const answer = { ok: true, tags: { ab: 1 } };
+  await other.answer(runId, first, answer);
+  const second = await (await openEngine(store).resume(runId, { graph })).result();
+  expect(await refused(second.waits[0]?.waitId ?? '', 1.5)).toMatchObject({ code: 'ANSWER_INVALID' });
+  await other.answer(runId, second.waits[0]?.waitId ?? '', 3);
+  const { state } = await (await openEngine(store).resume(runId, { graph })).result();
+  expect(state.outputs).toEqual({ ask: answer, more: 3 });
+});
+
+test('W3 a schema that has no JSON Schema is refused before anything is asked', async () => {
+  expect(() => humanNode({ prompt: '?', schema: z.date() })).toThrow(/humanNode: schema has no JSON Schema: Date/);
+  const graph = chain({
+    a: functionNode((ctx) => ctx.ask({ prompt: '?', schema: z.date() }), { effectClass: 'human' }),
+  });
+  const { status, error } = await (await openEngine().start(graph, 1)).result();
+  expect([status, error?.message]).toEqual(['failed', expect.stringMatching(/its schema has no JSON Schema: Date/)]);
+});
+
+test('N10 the answer of a policy is held to the schema', async () => {
+  const graph = chain({
+    a: humanNode({ prompt: '?', schema: z.object({ n: z.number() }), policy: () => ({ n: 'x' }) }),
+  });
+  const { error } = await (await openEngine().start(graph, 1)).result();
+  expect(error).toMatchObject({ data: { code: 'ANSWER_INVALID' } });
+  expect(error?.message).toMatch(/answer\.n is string, not number/);
+});

@@ -1,8 +1,10 @@
 /** The human node: asks a person and waits for the answer, for days if need be. */
 import { CairnError } from '../errors.ts';
 import { same, schemaFault } from '../schema/json-schema.ts';
+import { jsonSchemaOf } from '../schema/standard-schema.ts';
 import { NodeFailure, type NodeContext, type Question, type StateView } from '../graph/contracts/node-contract.ts';
 import type { ChoiceValue, SchemaValue } from '../graph/contracts/answer-types.ts';
+import type { JsonSchema } from '../graph/contracts/node-type.ts';
 import { describeConfig, resolveComputed } from './draft/computed.ts';
 import { refuseUnknownKeys } from './draft/known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './draft/node-draft.ts';
@@ -24,7 +26,7 @@ export interface HumanNodeConfig<
 > {
   readonly prompt: Computed<string, S>;
   readonly choices?: Computed<Offered, S>;
-  /** JSON Schema that the answer must fit. */
+  /** What the answer must fit: JSON Schema, or a Standard Schema that can produce it, such as Zod's. */
   readonly schema?: Schema;
   /** Data shown with the question. */
   readonly metadata?: object | FromState<unknown, S>;
@@ -58,6 +60,9 @@ export interface Approval {
   readonly decidedBy: 'auto-accept' | 'auto-reject' | 'timeout-accept' | 'timeout-reject';
 }
 
+/** The configuration with the question's schema as it is stored. */
+type StoredConfig = HumanNodeConfig<StateView, Choices, JsonSchema>;
+
 const configKeys = [
   'prompt',
   'choices',
@@ -89,7 +94,10 @@ export function humanNode<
   options: Omit<NodeOptions, 'timeoutMs' | 'effectClass'> = {},
 ): NodeDraft<S, Answer<Offered, Schema> | Decided<Default, Auto, Late>, Answer<Offered, Schema>> {
   refuseUnknownKeys('humanNode', config, configKeys);
-  const known = config as unknown as HumanNodeConfig;
+  const { schema } = config;
+  const known = (schema === undefined
+    ? config
+    : { ...config, schema: jsonSchemaOf(schema, 'input', 'humanNode: schema') }) as unknown as StoredConfig;
   checkConfig(known);
   const { policy, outputAs, ...given } = known;
   const { config: asked, data, codeText } = describeConfig(given);
@@ -109,7 +117,7 @@ export function humanNode<
   );
 }
 
-async function decide(ctx: NodeContext, config: HumanNodeConfig, policy: HumanNodeConfig['policy']): Promise<unknown> {
+async function decide(ctx: NodeContext, config: StoredConfig, policy: HumanNodeConfig['policy']): Promise<unknown> {
   if (config.autoAccept === true) return { approved: true, decidedBy: 'auto-accept' } satisfies Approval;
   if (config.autoReject !== undefined && config.autoReject !== false) {
     const reason = typeof config.autoReject === 'string' ? config.autoReject : 'Auto-rejected';
@@ -118,13 +126,13 @@ async function decide(ctx: NodeContext, config: HumanNodeConfig, policy: HumanNo
   const question = createQuestion(ctx, config);
   if (policy) {
     const answer = await ctx.step('policy', { effect: 'read' }, () => policy({ state: ctx.state }));
-    if (answer !== undefined) return checkChoice(answer, question);
+    if (answer !== undefined) return checkPolicy(answer, question, config.schema);
   }
   return ctx.ask(question);
 }
 
 /** Checks an output that is set in a fork: it must be a possible answer, or what the node can decide without a person. */
-function outputFault(config: HumanNodeConfig, output: unknown, state: StateView): string | undefined {
+function outputFault(config: StoredConfig, output: unknown, state: StateView): string | undefined {
   const decides = config.autoAccept ?? config.autoReject ?? config.onTimeout;
   if (decides !== undefined && isApproval(output)) return undefined;
   const { defaultAnswer, schema } = config;
@@ -140,7 +148,7 @@ function isApproval(output: unknown): boolean {
   return typeof output === 'object' && output !== null && 'approved' in output && 'decidedBy' in output;
 }
 
-function createQuestion(ctx: NodeContext, config: HumanNodeConfig): Question {
+function createQuestion(ctx: NodeContext, config: StoredConfig): Question {
   const { prompt, choices, metadata, deadlineAt } = resolveComputed(
     { prompt: config.prompt, choices: config.choices, metadata: config.metadata, deadlineAt: config.deadlineAt },
     ctx.state,
@@ -163,21 +171,20 @@ function answerOnTimeout(onTimeout: HumanNodeConfig['onTimeout']): Approval | un
   return undefined;
 }
 
-/** Checks the answer of a policy: it must be one of the choices, as a person's answer must be. */
-function checkChoice(answer: unknown, { choices }: Question): unknown {
+/** Checks the answer of a policy as a person's is checked: it must be one of the choices, and fit the schema. */
+function checkPolicy(answer: unknown, { choices }: Question, schema: JsonSchema | undefined): unknown {
   const values = choices?.map((choice) => (typeof choice === 'string' ? choice : choice.value));
-  if (
-    values === undefined ||
-    values.some((value) => value === answer || JSON.stringify(value) === JSON.stringify(answer))
-  )
-    return answer;
-  throw new NodeFailure('the policy answered none of the choices', {
+  const isChoice =
+    values?.some((value) => value === answer || JSON.stringify(value) === JSON.stringify(answer)) ?? true;
+  const fault = isChoice ? schema && schemaFault(schema, answer, 'answer') : 'the policy answered none of the choices';
+  if (fault === undefined) return answer;
+  throw new NodeFailure(isChoice ? `the answer of the policy does not fit: ${fault}` : fault, {
     code: 'ANSWER_INVALID',
-    data: { answer, choices: values },
+    data: { answer, ...(values !== undefined && { choices: values }) },
   });
 }
 
-function checkConfig(config: HumanNodeConfig): void {
+function checkConfig(config: StoredConfig): void {
   const refuse = (reason: string): never => {
     throw new CairnError('CONFIG_INVALID', { reason: `humanNode: ${reason}` });
   };

@@ -20,7 +20,7 @@ type Kind =
 const types: readonly string[] = ['null', 'boolean', 'object', 'array', 'number', 'string', 'integer'];
 
 const keywordsOf: Readonly<Partial<Record<Kind, readonly string[]>>> = {
-  schema: ['not', 'items', 'additionalProperties'],
+  schema: ['not', 'items', 'additionalProperties', 'propertyNames'],
   schemas: ['allOf', 'anyOf', 'oneOf', 'prefixItems'],
   named: ['properties', '$defs', 'definitions'],
   types: ['type'],
@@ -32,7 +32,19 @@ const keywordsOf: Readonly<Partial<Record<Kind, readonly string[]>>> = {
   flag: ['uniqueItems'],
   pattern: ['pattern'],
   ref: ['$ref'],
-  note: ['const', 'title', 'description', 'default', 'examples', 'format', 'deprecated', '$comment', '$schema', '$id'],
+  note: [
+    'const',
+    'title',
+    'description',
+    'default',
+    'examples',
+    'format',
+    'contentEncoding',
+    'deprecated',
+    '$comment',
+    '$schema',
+    '$id',
+  ],
 };
 
 const kinds: ReadonlyMap<string, Kind> = new Map(

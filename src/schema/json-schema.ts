@@ -165,6 +165,8 @@ function* objectFaults(rules: Schema, value: Readonly<PlainObject>, at: Place): 
     const isKnown = Object.hasOwn(properties, name);
     const schema = isKnown ? properties[name] : rules['additionalProperties'];
     const path = `${at.path}.${name}`;
+    if (rules['propertyNames'] !== undefined)
+      yield* faultsOf(rules['propertyNames'], name, { root: at.root, path: `the name of ${path}`, refs: [] });
     if (!isKnown && schema === false) yield `${path} is not expected`;
     else yield* faultsOf(schema, getOwn(value, name), { root: at.root, path, refs: [] });
   }

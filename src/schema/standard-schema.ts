@@ -37,7 +37,12 @@ function tellJsonSchema(schema: StandardSchema, side: 'input' | 'output', place:
     throw new CairnError('CONFIG_INVALID', {
       reason: `${place} cannot tell its JSON Schema: use Zod 4.2 or later, or write JSON Schema`,
     });
-  return standard.jsonSchema[side]({ target: 'draft-2020-12' });
+  try {
+    return standard.jsonSchema[side]({ target: 'draft-2020-12' });
+  } catch (cause) {
+    const reason = `${place} has no JSON Schema: ${(cause as Error).message}`;
+    throw new CairnError('CONFIG_INVALID', { reason }, { cause });
+  }
 }
 
 /** The validated value, which may have defaults filled in; or what is wrong, in words. */

@@ -7,7 +7,8 @@ import { deepFreeze } from '../../state/values/freeze.ts';
 import type { StepKind, StepRecord, WaitRecord } from '../../state/tree.ts';
 import type { Activation } from '../run/frame-run.ts';
 import { defaultAnswerOf } from '../admit/check-answer.ts';
-import { schemaDefect } from '../../schema/json-schema.ts';
+import { schemaDefect, type Schema } from '../../schema/json-schema.ts';
+import { isStandardSchema, jsonSchemaOf } from '../../schema/standard-schema.ts';
 import { earlySignalOf, findEarlySignal } from '../waits/early-signals.ts';
 import { offloadValue } from '../admit/offload.ts';
 import { openWait } from '../waits/open-wait.ts';
@@ -159,7 +160,7 @@ export function ask(
   onWaiting: (() => void) | undefined,
 ): Promise<unknown> {
   guardCall(activation, activation.generation, 'ask');
-  checkQuestion(activation, question);
+  const schema = checkQuestion(activation, question);
   const name = question.name ?? 'question';
   const wait: WaitRecord = {
     kind: 'question',
@@ -168,7 +169,7 @@ export function ask(
     prompt: question.prompt,
     ...(question.choices === undefined ? {} : { choices: question.choices }),
     ...(question.matching === undefined || question.matching === 'exact' ? {} : { matching: question.matching }),
-    ...(question.schema === undefined ? {} : { schema: question.schema }),
+    ...(schema === undefined ? {} : { schema }),
     ...(question.metadata === undefined ? {} : { metadata: question.metadata }),
     ...(question.deadlineAt === undefined ? {} : { dueAt: question.deadlineAt }),
     ...('defaultAnswer' in question ? { defaultAnswer: defaultAnswerOf(question) } : {}),
@@ -182,11 +183,22 @@ function deadlineFault({ deadlineAt }: Question): string | undefined {
   return deadlineAt === undefined || Number.isFinite(deadlineAt) ? undefined : 'its deadline is no time';
 }
 
-/** Refuses a question that could never be answered, or would never be due. */
-function checkQuestion(activation: Activation, question: Question): void {
-  const reason = questionFault(question) ?? deadlineFault(question) ?? schemaDefect(question.schema);
-  if (reason !== undefined)
-    throw new CairnError('NODE_CALL_REFUSED', { call: 'ask', node: activation.path.join('/'), reason });
+/** Refuses a question that could never be answered, or would never be due. @returns its schema as JSON Schema */
+function checkQuestion(activation: Activation, question: Question): Schema | undefined {
+  const fault = questionFault(question) ?? deadlineFault(question);
+  const told = fault === undefined ? tellSchema(question) : undefined;
+  const reason = fault ?? told?.fault ?? schemaDefect(told?.schema);
+  if (reason === undefined) return told?.schema;
+  throw new CairnError('NODE_CALL_REFUSED', { call: 'ask', node: activation.path.join('/'), reason });
+}
+
+function tellSchema({ schema }: Question): { readonly schema?: Schema; readonly fault?: string } {
+  if (!isStandardSchema(schema)) return schema === undefined ? {} : { schema: schema as Schema };
+  try {
+    return { schema: jsonSchemaOf(schema, 'input', 'its schema') };
+  } catch (error) {
+    return { fault: String((error as CairnError).data['reason']) };
+  }
 }
 
 /** Implements `ctx.sleepUntil`. @throws NODE_CALL_REFUSED, RUN_LIMIT */

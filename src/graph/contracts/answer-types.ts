@@ -1,4 +1,4 @@
-/** Types of answers: one of the question's choices, or a value that fits its JSON Schema. */
+/** Types of answers: one of the question's choices, or a value that fits its schema. */
 
 type Entry<T, Key extends string> = T extends { readonly [K in Key]: infer Value } ? Value : never;
 
@@ -28,18 +28,31 @@ type TypedValue<Schema, Name> = Name extends readonly (infer One)[]
     ? ValueOfType<Schema>[Name]
     : unknown;
 
-/** The type of the values that fit a JSON Schema, as far as its literal type tells; otherwise unknown. */
+/** A Standard Schema, such as Zod's, as far as the type of an answer follows from it. */
+export interface TypedSchema {
+  readonly '~standard': { readonly types?: { readonly input: unknown; readonly output: unknown } | undefined };
+}
+
+/** What an answer must fit: JSON Schema, or a Standard Schema that can produce its JSON Schema (Zod 4.2 and later). */
+export type AnswerSchema = Readonly<Record<string, unknown>> | TypedSchema;
+
+/** The values that a Standard Schema takes. An answer is recorded as it was given, so it has this type, and not that of parsed values. */
+type TakenBy<Schema extends TypedSchema> = NonNullable<Schema['~standard']['types']>['input'];
+
+/** The type of the values that fit a schema: of JSON Schema as far as its literal type tells; otherwise unknown. */
 export type SchemaValue<Schema> = [Schema] extends [never]
   ? unknown
-  : Schema extends { readonly const: infer Value }
-    ? Value
-    : Schema extends { readonly enum: readonly (infer Value)[] }
+  : Schema extends TypedSchema
+    ? TakenBy<Schema>
+    : Schema extends { readonly const: infer Value }
       ? Value
-      : Schema extends { readonly anyOf: readonly (infer One)[] } | { readonly oneOf: readonly (infer One)[] }
-        ? SchemaValue<One>
-        : Schema extends { readonly type: infer Name }
-          ? TypedValue<Schema, Name>
-          : unknown;
+      : Schema extends { readonly enum: readonly (infer Value)[] }
+        ? Value
+        : Schema extends { readonly anyOf: readonly (infer One)[] } | { readonly oneOf: readonly (infer One)[] }
+          ? SchemaValue<One>
+          : Schema extends { readonly type: infer Name }
+            ? TypedValue<Schema, Name>
+            : unknown;
 
 /** The type of the value of one of the choices. */
 export type ChoiceValue<Offered> = Offered extends readonly (infer Choice)[]

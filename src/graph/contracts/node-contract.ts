@@ -1,6 +1,6 @@
 /** The contract between the engine and the code behind a node: what a node may do, and what it may return. */
 import type { Amounts, AtMost } from '../amounts.ts';
-import type { AnswerTo } from './answer-types.ts';
+import type { AnswerSchema, AnswerTo } from './answer-types.ts';
 import type { BlobAccess, FileAccess, SecretReader, VisitPast } from './context-access.ts';
 import type { MemoryConsistency } from './memory-consistency.ts';
 import type { ModelAccess } from './model-contract.ts';
@@ -163,8 +163,11 @@ export interface Question {
    * meant, and its value is recorded. `open`: the choices are suggestions, and any answer that fits the schema is accepted.
    */
   readonly matching?: 'exact' | 'lenient' | 'open';
-  /** JSON Schema that the answer must fit (the subset in docs/spec/waits.md). */
-  readonly schema?: Readonly<Record<string, unknown>>;
+  /**
+   * What the answer must fit: JSON Schema (the subset in docs/spec/waits.md), or a Standard Schema that can produce it, such as Zod's. The
+   * question is kept with the JSON Schema, so that anyone can answer it; what only a function can check or change is not done.
+   */
+  readonly schema?: AnswerSchema;
   readonly metadata?: unknown;
   /** Deadline in epoch ms. When it passes, `defaultAnswer` answers the question. Without one, the call fails with NODE_TIMED_OUT. */
   readonly deadlineAt?: number;

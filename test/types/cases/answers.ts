@@ -13,11 +13,16 @@ const graph = new AgentGraph({})
   .addNode('choice', humanNode({ prompt: 'Ship it?', choices: ['yes', 'no'] }))
   .addNode('labelled', humanNode({ prompt: 'How many?', choices: [{ value: 1, label: 'one' }, 'none'] }))
   .addNode('person', humanNode({ prompt: 'Who?', schema: person }))
+  .addNode('form', humanNode({ prompt: 'Fine?', schema: z.object({ ok: z.boolean(), why: z.string().default('') }) }))
   .addNode('late', humanNode({ prompt: 'Now?', choices: ['yes'], timeoutMs: 5, defaultAnswer: 'later' }))
   .addNode('rehearsed', humanNode({ prompt: 'Fine?', choices: ['yes'], autoAccept: true }))
   .addNode('free', humanNode({ prompt: 'Anything?' }))
   .addNode('several', async (ctx) => [await ctx.ask({ name: 'title', prompt: 'Title?', schema: { type: 'string' } })])
+  .addNode('asked', async (ctx) => (await ctx.ask({ prompt: 'How?', schema: z.object({ n: z.number() }) })).n)
   .addNode('end', ({ state: { outputs } }) => {
+    // An answer is recorded as it was given: what a schema would fill in is not there.
+    expectTypeOf(outputs.form).toEqualTypeOf<{ ok: boolean; why?: string | undefined } | undefined>();
+    expectTypeOf(outputs.asked).toEqualTypeOf<number | undefined>();
     expectTypeOf(outputs.choice).toEqualTypeOf<'yes' | 'no' | undefined>();
     expectTypeOf(outputs.labelled).toEqualTypeOf<1 | 'none' | undefined>();
     expectTypeOf(outputs.person?.age).toEqualTypeOf<number | undefined>();
@@ -40,6 +45,9 @@ export async function answer(): Promise<void> {
   await compiled.resume(runId, { answers: { choice: 'yess' } });
   // @ts-expect-error no such node
   await compiled.resume(runId, { answers: { choise: 'yes' } });
+  await compiled.resume(runId, { answers: { form: { ok: true } } });
+  // @ts-expect-error the schema says true or false
+  await compiled.answer(runId, 'form', { ok: 'yes' });
   // @ts-expect-error the schema says a number
   await compiled.resume(runId, { answers: { person: { age: 'old' } } });
   // @ts-expect-error none of the choices

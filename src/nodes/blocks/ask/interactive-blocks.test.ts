@@ -1,7 +1,7 @@
 /** What the built-in interactive blocks ask, and what they make of the answers. */
 import { expect, test } from 'vitest';
 import type { Inputs, NodeType } from '../../../graph/contracts/node-type.ts';
-import { schemaFault } from '../../../schema/json-schema.ts';
+import { schemaFault, type Schema } from '../../../schema/json-schema.ts';
 import { createFakeContext, type FakeContext } from '../../../testing/node-suite/fake-context.ts';
 import { askChoice } from './ask-choice.ts';
 import { confirmOperation } from './confirm-operation.ts';
@@ -89,7 +89,7 @@ test('B42 the same choice twice is a fault of the input, known before anything i
 test('B43 a pattern holds the beginning of the answer, and its end only if it says so', async () => {
   const faultOf = async (pattern: string, answer: string): Promise<string | undefined> => {
     const { ctx } = await ask(getInput, { prompt: '?', validation_pattern: pattern });
-    return schemaFault(ctx.record.questions[0]?.schema ?? {}, answer, 'answer');
+    return schemaFault((ctx.record.questions[0]?.schema ?? {}) as Schema, answer, 'answer');
   };
   expect(await faultOf('[a-z]+', 'abc!')).toBeUndefined();
   expect(await faultOf('[a-z]+', '!abc')).toBeDefined();
