@@ -7,6 +7,7 @@ import { addressOf, assemblePages } from '../scripts/docs/assemble-pages.ts';
 import { brokenLinks } from '../scripts/docs/check-links.ts';
 import { llmsTexts } from '../scripts/docs/llms.ts';
 import { headingsOf, linksOf } from '../scripts/docs/markdown.ts';
+import { siteFaults } from '../scripts/docs/site-faults.ts';
 import { siteMapOf } from '../scripts/docs/site-map.ts';
 
 const folders: string[] = [];
@@ -91,5 +92,31 @@ test('P6 the menu of the site names every guide, those that the table of content
         { text: 'Two', link: '/guide/two' },
       ],
     },
+  ]);
+});
+
+test('P6 a built site that lacks a page, a heading or its search, or loads something from elsewhere, has that told', () => {
+  const whole = {
+    'index.html':
+      '<link rel="icon" href="/a.svg"><a href="/guide/one#first">one</a> <a href="https://example.org">web</a>',
+    'guide/one.html': '<h2 id="first">First</h2> <a class="back" href="../">home</a> <a href="#first">here</a>',
+    'guide/one.md': '',
+    'a.svg': '',
+    'assets/chunks/localSearchIndex.js': '',
+    'llms.txt': '- [One](/guide/one.md): It is one.',
+  };
+  expect(siteFaults(project(whole))).toEqual([]);
+  const faulty = {
+    'index.html': '<script src="https://example.org/x.js"></script> <a href="/guide/two">two</a> <img src="/b.svg">',
+    'guide/one.html': '<a href="/#last">home</a>',
+    'llms.txt': '- [One](/guide/one.md): It is one.',
+  };
+  expect(siteFaults(project(faulty))).toEqual([
+    'guide/one.html: /#last leads to no heading',
+    'index.html: https://example.org/x.js is loaded from elsewhere',
+    'index.html: /guide/two is not there',
+    'index.html: /b.svg is not there',
+    'llms.txt: /guide/one.md is not there',
+    'there is no index for the search',
   ]);
 });

@@ -17,6 +17,8 @@ export default {
   lastUpdated: false,
   markdown: {
     anchor: { slugify: slugOf },
+    // The builder has no colours for Graphviz; those of C fit its strings and comments.
+    languageAlias: { dot: 'c' },
     // Braces in pages are shown as they are written: the builder would take them for its own templates.
     config: ({ renderer, utils }) => {
       const shown = (content) => utils.escapeHtml(content).replaceAll('{{', '&#123;&#123;');
