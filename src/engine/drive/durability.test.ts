@@ -1,8 +1,17 @@
 /** What each write asks of the store: to survive nothing, a kill, or a power cut (E2.1, E3.4, E4). */
 import { expect, test } from 'vitest';
 import type { Engine } from '../api.ts';
-import { settleDown } from '../../../test/dying-engine.ts';
-import { changesOf, createBench, edges, graphOf, node, resumeToRest, runToRest } from '../../../test/engine-kit.ts';
+import { killedInEffect, settleDown } from '../../../test/dying-engine.ts';
+import {
+  afterCrash,
+  changesOf,
+  createBench,
+  edges,
+  graphOf,
+  node,
+  resumeToRest,
+  runToRest,
+} from '../../../test/engine-kit.ts';
 import type { Graph } from '../../graph/graph.ts';
 import type { Durability, Store } from '../../ports/store.ts';
 import { createMemoryStore } from '../../stores/memory/index.ts';
@@ -40,7 +49,7 @@ test.each([
   ['barrier', 'process'],
   ['exit', 'none'],
 ] as const)(
-  'E4 under %s intents, effects, waits, a pause and the end ask for power, all else for %s',
+  'E4 under %s intents, effects, opened waits, a pause and the end ask for power, all else for %s',
   async (policy, less) => {
     const graph = graphOf(
       'g',
@@ -75,13 +84,77 @@ test.each([
       'power: step s e + settle s',
       'power: wait q',
       'power: pause',
-      'power: answer q question',
+      `${less}: answer q question`,
       'power: settle q',
       `${less}: settle c`,
       'power: settle z + end',
     ]);
   },
 );
+
+/** A store whose commit at a seq is held until `land`; and the seqs in the order in which they were sent. */
+function storeHolding(seq: () => number): {
+  readonly store: Store;
+  readonly sent: readonly number[];
+  readonly land: () => void;
+} {
+  const memory = createMemoryStore({ now: () => 1_700_000_000_000 });
+  const landing = Promise.withResolvers<void>();
+  const sent: number[] = [];
+  const commit: Store['commit'] = async (given) => {
+    sent.push(given.checkpoint.seq);
+    if (given.checkpoint.seq >= seq()) await landing.promise;
+    return memory.commit(given);
+  };
+  return { store: { ...memory, commit }, sent, land: landing.resolve };
+}
+
+test.each([
+  ['human', ['q goes on'], 2],
+  ['pure', ['q goes on', 'n began'], 3],
+] as const)(
+  'E3.4 before the commit that takes an answer has landed, a %s node that asked goes on with it: %j',
+  async (effect, expected, commits) => {
+    const calls: string[] = [];
+    const asks = node('q', effect, async (ctx) => {
+      await ctx.ask({ prompt: '?' });
+      calls.push('q goes on');
+    });
+    const next = node('n', 'pure', () => void calls.push('n began'));
+    const end = Promise.withResolvers<void>();
+    const busy = node('busy', 'pure', () => end.promise);
+    const graph = graphOf('g', [asks, next, busy], edges('> q', 'q > n', 'n >', '> busy', 'busy >'));
+    let held = Infinity;
+    const { store, sent, land } = storeHolding(() => held);
+    const { engine } = createBench({ store, findGraph: () => graph });
+    const handle = await engine.start(graph, {}, { runId: 'r' });
+    await settleDown();
+    const before = sent.length;
+    held = before + 1;
+    const [wait] = await engine.waits('r');
+    await engine.answer('r', wait?.waitId ?? '', 1);
+    await settleDown();
+    expect(calls).toEqual(expected);
+    expect(sent).toHaveLength(before + commits);
+    land();
+    end.resolve();
+    expect((await handle.result()).status).toBe('completed');
+    expect(calls).toEqual(['q goes on', 'n began']);
+  },
+);
+
+test('E3.4 what a person decides about an effect in doubt asks for power', async () => {
+  const { store, asked } = askedStore();
+  const { bench, graph } = await killedInEffect(
+    (run) => graphOf('g', [node('pay', 'write', run)], edges('> pay', 'pay >')),
+    createBench({ store, findGraph: () => graph }),
+  );
+  const { waits } = await resumeToRest(afterCrash(bench), 'r', graph);
+  await bench.engine.answer('r', waits[0]?.waitId ?? '', { decision: 'happened', output: 1 });
+  const engine = afterCrash(bench);
+  await resumeToRest(engine, 'r', graph);
+  expect((await askedBy(engine, 'r', asked)).slice(-2)).toEqual(['power: answer pay', 'power: settle pay + end']);
+});
 
 const asking = graphOf('g', [node('q', 'human', (ctx) => ctx.ask({ prompt: '?' }))], edges('> q', 'q >'), {
   policies: { durability: 'exit' },

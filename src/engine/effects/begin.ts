@@ -81,8 +81,8 @@ function mayBegin(core: RunCore, activation: Activation): boolean {
 }
 
 /**
- * Starts an attempt. Effects are announced first, questions wait until they are durable, and everything else starts right after the
- * checkpoint is made.
+ * Starts an attempt. Effects are announced first. What asks a person for the first time waits until all that led to it is durable; when it
+ * goes on with an answer, that has been so. Everything else starts right after the checkpoint is made.
  */
 export function begin(core: RunCore, activation: Activation): void {
   const { agenda, draft } = core;
@@ -97,7 +97,7 @@ export function begin(core: RunCore, activation: Activation): void {
     activation.deadlineMs = announced.deadlineMs;
     draft.mustCommit = true;
     agenda.gates.push(activation);
-  } else if (node.effect === 'human' && draft.isPending) {
+  } else if (node.effect === 'human' && draft.isPending && !activation.isResumed) {
     draft.mustCommit = true;
     agenda.gates.push(activation);
   } else agenda.launches.push(activation);

@@ -182,7 +182,8 @@ export function closeWait(core: RunCore, waitId: string, closing: Closing): void
   const hash = record.steps?.[wait.step ?? '']?.hash;
   core.draft.note(answerPart(wait, waitId, closing, hash, visitAt(core.root, wait.node)));
   core.draft.mustCommit = true;
-  core.draft.holdsEffect = true;
+  // Until this commit is durable the store keeps the message with the answer, so the function may go on. What decides about an effect may not.
+  if (wait.kind === 'doubt') core.draft.holdsEffect = true;
   wake(core, waitId, wait);
 }
 
