@@ -14,19 +14,22 @@ interface CheckpointRange {
 }
 
 export class HistoryReads {
-  readonly #checkpoint: Statement;
+  readonly #placed: Statement;
+  readonly #unplaced: Statement;
   readonly #checkpoints: Statement;
   readonly #snapshot: Statement;
   readonly #tags: Statement;
 
   constructor(prepare: Prepare) {
-    const fromPlaces = 'from places p cross join checkpoints c on c.id = p.id';
-    this.#checkpoint = prepare(`select c.seq, c.at, c.body, c.checksum ${fromPlaces} where p.${ofRun} and p.seq = ?`);
+    const columns = 'c.seq, c.at, c.body, c.checksum';
+    const placed = `from places p cross join checkpoints c on c.id = p.id where p.${ofRun}`;
+    const unplaced = `from checkpoints c where ${isUnplaced} and ${ofRun}`;
+    this.#placed = prepare(`select ${columns} ${placed} and p.seq = ?`);
+    this.#unplaced = prepare(`select ${columns} ${unplaced} and c.seq = ?`);
     this.#checkpoints = prepare(
-      `select p.seq as seq, c.at, c.body, c.checksum ${fromPlaces}
-         where p.${ofRun} and p.seq between ? and ?
-       union all select seq, at, body, checksum from checkpoints where ${isUnplaced} and ${ofRun} and seq between ? and ?
-       order by seq limit ?`,
+      `select ${columns} ${placed} and p.seq between ? and ?
+       union all select ${columns} ${unplaced} and c.seq between ? and ?
+       order by 1 limit ?`,
     );
     this.#snapshot = prepare(
       `select seq, body, checksum from snapshots where ${ofRun} and seq <= ? order by seq desc limit 1`,
@@ -39,11 +42,14 @@ export class HistoryReads {
     return rows.map(({ seq, at, body, checksum }) => ({ seq, at, body, checksum }));
   }
 
-  /** A faster way to read a single checkpoint that has an index entry, which most of them have: a third of the work. */
+  /**
+   * A faster way to read a single checkpoint: by its index entry, which most of them have, else among the newest. One that got its entry
+   * between the two reads is found by the range.
+   */
   #readOne({ tenant, runId }: RunKey, { from, to, limit = 1 }: CheckpointRange): readonly CheckpointRow[] | undefined {
     if (from !== to || limit < 1) return undefined;
-    const row = this.#checkpoint().get(tenant, runId, from) as unknown as CheckpointRow | undefined;
-    return row && [row];
+    const row = this.#placed().get(tenant, runId, from) ?? this.#unplaced().get(tenant, runId, from);
+    return row && [row as unknown as CheckpointRow];
   }
 
   #readRange({ tenant, runId }: RunKey, { from, to, limit = -1 }: CheckpointRange): readonly CheckpointRow[] {
