@@ -143,7 +143,7 @@ export const errorTable: Readonly<Record<ErrorCode, ErrorRow>> = {
   NODE_TIMED_OUT: row(422, 3, 'no', 'node {node} ran longer than {timeoutMs} ms', 'Raise timeoutMs or mend the node, then resume the run.'),
   NODE_CANCELLED: row(409, 3, 'no', 'node {node} was cancelled{: |reason}', 'Fork the run to go on.'),
   NODE_OUTPUT_INVALID: row(422, 3, 'no', 'the outcome of node {node} does not fit{ at |path}{: |reason}', 'Return what the schema says, then resume the run.'),
-  AGENT_DIVERGED: row(409, 3, 'no', 'agent {node} asks another thing in call {call} than is on record{: its message |message}{ (|role}{) is |text}', 'Its prompt, tools or code have changed since the run began. Put them back and resume, or fork the run: a fork makes the call anew.'),
+  AGENT_DIVERGED: row(409, 3, 'no', 'agent {node} asks another thing in call {call} than is on record{: its message |message}{ (|role}{) is |text}{: |differs}', 'Its prompt, tools or code have changed since the run began. Put them back and resume, or fork the run: a fork makes the call anew.'),
   CASSETTE_MISSING: row(404, 3, 'no', 'cassette {cassette} has no answer to this call of {model}{; of the nearest call on record differs |differs|; nothing is on record}{: now |text}{ and then |recorded}', 'Record it: createCassetteModels({ path, record }), with the models that answer it.'),
   NODE_CALL_REFUSED: row(422, 3, 'no', 'ctx.{call} is refused in node {node}{: |reason}', 'See the rules of composed nodes.'),
   ROUTE_UNKNOWN: row(422, 3, 'no', 'node {node} routed to {target}, which is none of its targets {targets}', 'Return one of the declared targets.'),

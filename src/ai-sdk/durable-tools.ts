@@ -1,6 +1,6 @@
 /** Wraps the SDK's tools so that each call is a step, identified by the tool and its arguments (A4). */
 import type { Tool, ToolSet } from 'ai';
-import { askApproval, refusedText } from '../agents/tools/approval.ts';
+import { askApproval, isAskedAbout, refusedText } from '../agents/tools/approval.ts';
 import type { Approval, FunctionTool } from '../agents/tools/agent-tool.ts';
 import { callContext } from '../agents/tools/call-context.ts';
 import { traceTool } from '../model-calls/gen-ai-spans.ts';
@@ -90,7 +90,8 @@ export class DurableTools {
   /** The arguments to make the call with. If a person was asked, they may have changed them. */
   async #approved(key: string, { name, tool, how, input, options }: ToolCall): Promise<unknown> {
     if (this.#asked.isDecided(options.toolCallId)) return input;
-    if (!(await needsApproval(tool, how, input, options))) return input;
+    const mustAsk = (): Promise<boolean> => needsApproval(tool, how, input, options);
+    if (!(await isAskedAbout(this.#attempt.ctx, key, mustAsk))) return input;
     const args = plainCopy(input);
     const asked = await askedTool(name, tool);
     const decision = await askApproval(this.#attempt.ctx, asked, key, args);

@@ -146,6 +146,42 @@ describe('trap', () => {
     expect(model.requests).toHaveLength(2);
   });
 
+  test.each<[string, ToolOptions, ToolOptions, unknown]>([
+    ['asked about', { approval: 'always' }, { approval: 'never' }, 'bob'],
+    ['made', { approval: 'never' }, { approval: 'always' }, 'ann'],
+  ])(
+    'U8 a call that was %s stays what it was, whatever its tool says after a restart',
+    async (_, before, after, to) => {
+      const sent: unknown[] = [];
+      const model = scriptedSdkModel(callSend);
+      const graphFor = (how: ToolOptions): Graph =>
+        single(async (ctx) => {
+          const d = durable(ctx, { name: 'support' });
+          const send = tool({ inputSchema: input, execute: (args) => (sent.push(args), 'sent') });
+          const tools = d.tools({ send }, { send: how });
+          const { text } = await generateText({
+            model: d.model(model),
+            tools,
+            prompt: 'Go.',
+            stopWhen: isStepCount(3),
+            ...d.settings,
+          });
+          return [text, await ctx.ask({ name: 'fine', prompt: 'Fine?' })];
+        });
+      const bench = createBench();
+      const engine = afterCrash(bench);
+      let paused = await runToRest(bench.engine, graphFor(before), {}, 'r');
+      if (paused.waits[0]?.name !== 'fine') {
+        await bench.engine.answer('r', paused.waits[0]?.waitId ?? '', { decision: 'edit', args: { to: 'bob' } });
+        paused = await resumeToRest(bench.engine, 'r', graphFor(before));
+      }
+      engine.know(graphFor(after));
+      await engine.answer('r', paused.waits[0]?.waitId ?? '', 'yes');
+      const done = await resumeToRest(engine, 'r', graphFor(after));
+      expect([done.state.outputs, sent, model.requests.length]).toEqual([{ a: ['Done.', 'yes'] }, [{ to }], 2]);
+    },
+  );
+
   test('U4 chunks sent twice after a crash: what is on record is streamed once, whole, and is no live event', async () => {
     const events: unknown[][] = [];
     const seen: string[][] = [];

@@ -185,7 +185,11 @@ export class ItemContext extends BlockContext {
     const { past } = this.ctx;
     const own = `${this.#key}/`;
     const named = past.steps().filter(({ name }) => name.startsWith(own));
-    return { isFork: past.isFork, steps: () => named.map((step) => ({ ...step, name: step.name.slice(own.length) })) };
+    return {
+      isFork: past.isFork,
+      steps: () => named.map((step) => ({ ...step, name: step.name.slice(own.length) })),
+      kindOf: (name) => past.kindOf(`${own}${name}`),
+    };
   }
   override ask<const Asked extends Question>(question: Asked): Promise<AnswerTo<Asked>> {
     return super.ask<Asked>({ ...question, name: `${this.#key}/${question.name ?? 'question'}` });

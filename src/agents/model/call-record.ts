@@ -99,7 +99,12 @@ export class CallRecord<Message extends object> {
     throw new CairnError('AGENT_DIVERGED', {
       node: this.#ctx.nodePath.join('/'),
       call: this.#madeCount + 1,
-      ...(message === undefined ? {} : { message: index + 1, role: message.role, text: shorten(message.content) }),
+      ...(message === undefined
+        ? {
+            differs:
+              'its messages are the same, but not its model, tools, settings, or how many of the messages it sends',
+          }
+        : { message: index + 1, role: message.role, text: shorten(message.content) }),
     });
   }
 }

@@ -47,6 +47,23 @@ function refersToRoot(schema: unknown): boolean {
 }
 
 /**
+ * Whether a call is asked about. What is on record stands, whatever the agent and its tools say now: a question that was asked keeps its
+ * answer, with the arguments that a person gave, and a call that was made without one is not asked about.
+ * @param key - key of the call
+ * @param decide - whether a person must be asked, for a call of which nothing is on record
+ */
+export async function isAskedAbout(
+  { past }: Pick<NodeContext, 'past'>,
+  key: string,
+  decide: () => boolean | Promise<boolean>,
+): Promise<boolean> {
+  if (past.kindOf(questionName(key)) !== undefined) return true;
+  return past.kindOf(key) === undefined && decide();
+}
+
+const questionName = (key: string): string => `approve ${key}`;
+
+/**
  * Whether a person must be asked before this call. By default that is so for tools that act on the world, unless the agent's `allow` names
  * them.
  */
@@ -74,7 +91,7 @@ export async function askApproval(
 ): Promise<Decision> {
   for (let fault: string | undefined; ;) {
     const answer = await ctx.ask({
-      name: `approve ${key}`,
+      name: questionName(key),
       prompt: `${fault === undefined ? '' : `${fault}\n`}May the agent call ${name}?\n${JSON.stringify(args, undefined, 2)}`,
       choices: [
         { value: 'approve', label: 'approve' },

@@ -25,6 +25,7 @@ export function scopeContext(ctx: NodeContext, prefix: string): NodeContext {
   const { past } = ctx;
   const ownPast: VisitPast = {
     isFork: past.isFork,
+    kindOf: (name) => past.kindOf(under(name)),
     steps: () =>
       past.steps().flatMap((step) => {
         const isOwn = step.name.startsWith(under(''));

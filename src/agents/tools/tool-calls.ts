@@ -3,7 +3,7 @@ import type { ToolCallPart } from '../../graph/contracts/model-contract.ts';
 import { NodeFailure, type NodeContext, type StepOptions } from '../../graph/contracts/node-contract.ts';
 import { checkAgainst } from '../../schema/standard-schema.ts';
 import { actsOutside, type ComposedTool, type FunctionTool } from './agent-tool.ts';
-import { askApproval, needsApproval, refusedText } from './approval.ts';
+import { askApproval, isAskedAbout, needsApproval, refusedText } from './approval.ts';
 import { callName } from './call-name.ts';
 import { writtenIn } from '../files/written-files.ts';
 import { callContext } from './call-context.ts';
@@ -133,7 +133,8 @@ export class ToolCalls {
   ): Promise<Observation> {
     const { definition, name } = tool;
     let args = given;
-    if (await needsApproval(tool, args, this.#allow)) {
+    const mustAsk = (): boolean | Promise<boolean> => told === undefined && needsApproval(tool, args, this.#allow);
+    if (await isAskedAbout(this.#ctx, key, mustAsk)) {
       const decision = await askApproval(this.#ctx, tool, key, call.input);
       if (decision.kind === 'refused') return refusal(refusedText(name, decision.reason));
       if (decision.args !== call.input) args = await argumentsOf(tool, decision.args);

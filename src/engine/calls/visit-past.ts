@@ -1,11 +1,19 @@
 /** `ctx.past`: what is recorded of a visit, for functions that check that they repeat themselves. */
 import type { PastStep, VisitPast } from '../../graph/contracts/context-access.ts';
-import { nameOfStepKey } from '../record/step-keys.ts';
+import { callKey, nameOfStepKey, recordedStep } from '../record/step-keys.ts';
 import type { Activation } from '../run/frame-run.ts';
 import type { RunCore } from '../run/run-core.ts';
 
 export function pastOf({ run }: RunCore, activation: Activation): VisitPast {
-  return { isFork: run.parent !== undefined, steps: () => stepsOf(activation) };
+  return {
+    isFork: run.parent !== undefined,
+    steps: () => stepsOf(activation),
+    kindOf: (name) => {
+      const kind = recordedStep(activation, callKey(name, 1))?.kind;
+      if (kind === 'ask') return 'question';
+      return kind === 'step' ? kind : undefined;
+    },
+  };
 }
 
 function stepsOf({ frameRun, node }: Activation): readonly PastStep[] {

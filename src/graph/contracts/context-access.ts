@@ -10,6 +10,8 @@ export interface VisitPast {
   readonly isFork: boolean;
   /** Steps by their names, in the order in which they were recorded. */
   steps(): readonly PastStep[];
+  /** What is recorded under a name: a step, or a question, open or answered. Undefined: neither. */
+  kindOf(name: string): 'step' | 'question' | undefined;
 }
 
 /** A recorded step. `started` means that its end was not recorded. */

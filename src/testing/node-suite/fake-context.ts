@@ -135,7 +135,7 @@ export function createFakeContext(options: FakeContextOptions = {}): FakeContext
     blobs,
     files: fakeFiles(blobs),
     models: { generate: (call, options) => accessModels(models, context).generate(call, options) },
-    past: { isFork: false, steps: () => [] },
+    past: { isFork: false, steps: () => [], kindOf: () => undefined },
     now: () => 0,
     ...overrides,
     record: { steps, questions, events, children, childCalls, spendings, failures },

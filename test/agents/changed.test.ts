@@ -1,0 +1,154 @@
+/** An agent that is changed under a run: what a resume refuses by name before anything is paid, what it goes on with, and what a fork does. */
+import { describe, expect, test } from 'vitest';
+import { agent, type AgentConfig } from '../../src/agents/agent.ts';
+import { tool, type FunctionTool } from '../../src/agents/tools/agent-tool.ts';
+import type { NodeContext } from '../../src/graph/contracts/node-contract.ts';
+import type { Engine, RunResult } from '../../src/engine/api.ts';
+import type { Graph } from '../../src/graph/graph.ts';
+import { createScriptedModels, type ScriptedAnswer } from '../../src/models/scripted.ts';
+import { afterCrash, createBench, edges, graphOf, resumeToRest, runToRest } from '../engine-kit.ts';
+
+const input = { type: 'object' };
+
+/** An agent in its third loop: it has looked, has sent what a person edited, and asks. */
+class Standing {
+  looks = 0;
+  readonly sent: unknown[] = [];
+  readonly models = createScriptedModels(({ messages }): ScriptedAnswer => {
+    const turn = messages.filter(({ role }) => role === 'assistant').length;
+    const calls = [{ tool: 'look' }, { tool: 'send', input: { to: 'ann' } }];
+    return [{ calls }, { calls: [{ tool: 'ask' }] }][turn] ?? 'Done.';
+  });
+  readonly bench = createBench({ models: this.models });
+
+  look(more: Partial<FunctionTool> = {}): FunctionTool {
+    const run = (): string => `look ${(this.looks += 1)}`;
+    return tool({ description: 'Looks.', input, effect: 'read', run, ...more });
+  }
+
+  send(more: Partial<FunctionTool> = {}): FunctionTool {
+    return tool({ description: 'Sends.', input, run: (args) => (this.sent.push(args), 'sent'), ...more });
+  }
+
+  graph(change: (own: Standing) => Partial<AgentConfig>): Graph {
+    const ask = tool({
+      description: 'Asks.',
+      input,
+      composed: true,
+      run: (_, ctx: NodeContext) => ctx.ask({ prompt: 'Which?' }),
+    });
+    const { tools, ...more } = change(this);
+    const all = { look: this.look(), send: this.send(), ask, ...tools };
+    const named = Object.fromEntries(Object.entries(all).filter(([, entry]) => entry !== undefined));
+    const config = { model: 'm', instructions: 'Work.', prompt: 'Go.', ...more, tools: named };
+    return graphOf('g', [{ id: 'a', ...agent(config) }], edges('> a', 'a >'));
+  }
+
+  async begin(): Promise<RunResult> {
+    const { engine } = this.bench;
+    const graph = this.graph(() => ({}));
+    const first = await runToRest(engine, graph, {}, 'r');
+    await engine.answer('r', first.waits[0]?.waitId ?? '', { decision: 'edit', args: { to: 'bob' } });
+    return resumeToRest(engine, 'r', graph);
+  }
+
+  /** Answers the one question that is open, if the run comes to it. */
+  async goOn(engine: Engine, runId: string, graph: Graph): Promise<RunResult> {
+    engine.know(graph);
+    const asked = await resumeToRest(engine, runId, graph);
+    if (asked.status === 'failed') return asked;
+    const prompts = asked.waits.map(({ prompt }) => prompt).join();
+    if (prompts !== 'Which?') throw new Error(`it asks ${prompts}, and not Which? alone`);
+    await engine.answer(runId, asked.waits[0]?.waitId ?? '', 'this');
+    return resumeToRest(engine, runId, graph);
+  }
+}
+
+type Change = (own: Standing) => Partial<AgentConfig>;
+
+const settings = /in call 1 than is on record: its messages are the same, but not its model, tools, settings/u;
+const refused: readonly (readonly [string, Change, RegExp])[] = [
+  ['its prompt', () => ({ prompt: 'Stop.' }), /in call 1 than is on record: its message 2 \(user\) is Stop\.$/u],
+  ['its instructions', () => ({ instructions: 'Play.' }), /its message 1 \(system\) is Play\.$/u],
+  ['its mode', () => ({ mode: 'xml' }), /its message 1 \(system\) is Work\./u],
+  ['a tool more', (own) => ({ tools: { more: own.look() } }), settings],
+  ['a tool less', () => ({ tools: { look: undefined as never } }), settings],
+  ['a tool under another name', (own) => ({ tools: { look: undefined as never, looks: own.look() } }), settings],
+  ['what a tool is said to do', (own) => ({ tools: { look: own.look({ description: 'Other.' }) } }), settings],
+  [
+    'the arguments of a tool',
+    (own) => ({ tools: { look: own.look({ input: { type: 'object', required: ['x'] } }) } }),
+    settings,
+  ],
+  ['the form of its answer', () => ({ output: { type: 'object' } }), settings],
+  ['its model', () => ({ model: 'n' }), settings],
+  ['its settings', () => ({ settings: { temperature: 0 } }), settings],
+  ['what it is sent of its history', () => ({ history: { messagesMax: 2 } }), /in call 2 .* how many of the messages/u],
+  [
+    'a tool that now gives no record of its own',
+    () => ({ tools: { look: tool({ description: 'Looks.', input, composed: true, run: () => 'other' }) } }),
+    /in call 2 than is on record: its message 4 \(tool\) is .*other/u,
+  ],
+];
+
+const carriedOn: readonly (readonly [string, Change])[] = [
+  ['nothing', () => ({})],
+  ['the code of a tool', (own) => ({ tools: { look: own.look({ run: () => 'other' }) } })],
+  ['the class of a tool that has been called', (own) => ({ tools: { look: own.look({ effect: 'external' }) } })],
+  ['the class of a tool that was asked about', (own) => ({ tools: { send: own.send({ effect: 'read' }) } })],
+  ['what it may do without asking', () => ({ allow: ['send'] })],
+  ['who must be asked', (own) => ({ tools: { send: own.send({ approval: 'never' }) } })],
+  ['a model that stands in', () => ({ model: ['m', 'n'] })],
+  ['how many loops it may make', () => ({ maxLoops: 3 })],
+  ['its budget', () => ({ budget: { tokens: 100_000 } })],
+];
+
+describe('A3 a resume of an agent of which is changed', () => {
+  test.each(refused)(
+    'A3 %s: AGENT_DIVERGED names what differs, nothing is bought or called',
+    async (_, change, message) => {
+      const own = new Standing();
+      await own.begin();
+      const bought = own.models.requests.length;
+      const failed = await own.goOn(afterCrash(own.bench), 'r', own.graph(change));
+      expect(failed.error?.cause).toMatchObject({ code: 'AGENT_DIVERGED', message: expect.stringMatching(message) });
+      expect([own.models.requests.length - bought, own.looks, own.sent]).toEqual([0, 1, [{ to: 'bob' }]]);
+      // With what it was, it goes on.
+      const done = await own.goOn(
+        afterCrash(own.bench),
+        'r',
+        own.graph(() => ({})),
+      );
+      expect([done.state.outputs, own.models.requests.length - bought]).toEqual([{ a: 'Done.' }, 1]);
+      expect([own.looks, own.sent]).toEqual([1, [{ to: 'bob' }]]);
+    },
+  );
+
+  test.each(carriedOn)(
+    'A3 A6 %s: it goes on, is asked about no call again, and buys what is due alone',
+    async (_, change) => {
+      const own = new Standing();
+      await own.begin();
+      const bought = own.models.requests.length;
+      const done = await own.goOn(afterCrash(own.bench), 'r', own.graph(change));
+      expect([done.state.outputs, own.models.requests.length - bought]).toEqual([{ a: 'Done.' }, 1]);
+      expect([own.looks, own.sent]).toEqual([1, [{ to: 'bob' }]]);
+    },
+  );
+});
+
+const everyChange: readonly (readonly [string, Change])[] = [...refused, ...carriedOn].flatMap(([what, change]) =>
+  /mode|answer|history/u.test(what) ? [] : [[what, change]],
+);
+
+test.each(everyChange)(
+  'A3 A6 a fork behind its calls, of which is changed %s: calls with equal arguments are not made again, and what a person gave stands',
+  async (_, change) => {
+    const own = new Standing();
+    const { seq } = await own.begin();
+    const engine = afterCrash(own.bench);
+    const { runId } = await engine.fork({ runId: 'r', seq });
+    const done = await own.goOn(engine, runId, own.graph(change));
+    expect([done.status, own.sent]).toEqual(['completed', [{ to: 'bob' }]]);
+  },
+);
