@@ -44,6 +44,40 @@ test('DOT1 two starts, no exit, unknown shapes, conditions and stylesheets that 
   ]);
 });
 
+test('DOT1 a thousand warnings and more hide no error, no refusal and no fault of a child, and are counted', () => {
+  const odd = Array.from({ length: 1_200 }, (_, index) => `x${index}=1`).join(', ');
+  const pipeline = (body: string): string => digraph(`first [prompt=x, ${odd}]\nstart -> first -> a -> exit\n${body}`);
+  expect(lintOf(pipeline('a [prompt=x]\nagain [shape=Mdiamond]')).filter((line) => line.startsWith('error'))).toEqual(
+    expect.arrayContaining([expect.stringContaining('start_node')]),
+  );
+  expect(() => readDot(pipeline('a [shape=parallelogram, tool_command=ls]'), dotOptions({ origin: 'inline' }))).toThrow(
+    expect.objectContaining({ code: 'PERMISSION_DENIED' }),
+  );
+  expect(() => readDot(pipeline('a [shape=house, stack.child_dotfile="gone.dot"]'), dotOptions())).toThrow(
+    expect.objectContaining({ code: 'GRAPH_INVALID' }),
+  );
+  const { violations, workflow } = checkDot(pipeline('a [prompt=x]'), dotOptions());
+  expect(workflow).toBeDefined();
+  expect(violations).toHaveLength(1_001);
+  expect(violations.at(-1)).toMatchObject({
+    severity: 'warning',
+    message: 'and 200 warnings more, which are not listed',
+  });
+});
+
+test('DOT1 a name as long as the file is not told whole', () => {
+  const long = 'x'.repeat(100_000);
+  const { violations } = checkDot(
+    digraph(`a [${long}=1, retry_target=${long}y]\nstart -> a -> ${long} -> exit`),
+    dotOptions(),
+  );
+  expect(violations.length).toBeGreaterThan(2);
+  for (const { message, fix } of violations) expect(Math.max(message.length, fix.length)).toBeLessThan(1_000);
+  expect(violations.map(({ message }) => message).join('\n')).toMatch(
+    /retry_target of a names x+…x+y, which there is not/u,
+  );
+});
+
 test('DOT1 every finding names a fix, and none has a fault in its own text', () => {
   const text = 'digraph p {\n  a [shape=cloud, retry_target=gone, x=1]\n  a -> b [condition="a or b"]\n b -- c\n';
   const { violations } = checkDot(text, dotOptions());

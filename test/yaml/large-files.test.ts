@@ -26,3 +26,25 @@ test.each(Object.entries(growingFiles))(
   },
   60_000,
 );
+
+test('Y14 of tens of thousands of faults a thousand are told, and how many more there are', () => {
+  const keys = Array.from({ length: 20_000 }, (_, index) => `k${index}: 1`).join('\n');
+  const { workflow, violations } = checkWorkflow(`name: w\n${keys}\n`, options);
+  expect(workflow).toBeUndefined();
+  expect(violations).toHaveLength(1_001);
+  // The workflow has no blocks either.
+  expect(violations.at(-1)?.message).toBe('and 19001 errors more, which are not listed');
+});
+
+test('Y14 a name as long as the file is not told whole', () => {
+  const long = 'x'.repeat(100_000);
+  const texts = [
+    `{id: a, type: ${long}}`,
+    `{id: a, type: EchoBlock, depends_on: [${long}], inputs: {message: "\${${long}}"}}`,
+  ];
+  for (const text of [`a: *${long}`, ...texts.map((block) => `name: w\nblocks:\n  - ${block}\n`)]) {
+    const { violations } = checkWorkflow(text, options);
+    expect(violations.length).toBeGreaterThan(0);
+    for (const { message, fix } of violations) expect(Math.max(message.length, fix.length)).toBeLessThan(1_000);
+  }
+});

@@ -193,8 +193,8 @@ function check(text: string, options: DotOptions, around: Around = outermost(opt
     return { ...done(false), workflow, kept, files: children.files };
   } catch (error) {
     if (!CairnError.is(error, 'GRAPH_INVALID')) throw error;
-    const violations = [...faults.violations, ...(error.data['violations'] as readonly Violation[])];
-    return { workflow: undefined, violations, isUnreadable: false };
+    faults.take(error.data['violations'] as readonly Violation[]);
+    return done(false);
   }
 }
 

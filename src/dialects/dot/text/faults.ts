@@ -1,5 +1,6 @@
 /** Collects all faults of a DOT file, each with its line and column. */
 import type { Violation } from '../../../graph/graph.ts';
+import { FaultLimit, shortFault } from '../../fault-limit.ts';
 
 /** One fault as a reader reports it. */
 export interface DotFault {
@@ -13,8 +14,6 @@ export interface DotFault {
   readonly isShown?: boolean;
 }
 
-/** Most faults that are reported: a file of garbage would have one for each of its characters. */
-const faultsMax = 1_000;
 /** Most characters of a source line in an excerpt. */
 const shownMax = 100;
 
@@ -23,6 +22,7 @@ export class DotFaults {
   readonly #source: string;
   /** Offsets at which lines begin. Computed when the first place is asked for. */
   #lines: readonly number[] | undefined;
+  readonly #limit = new FaultLimit();
   readonly #found: { readonly at: number; readonly violation: Violation }[] = [];
 
   /** @param source - name of the file, used in places */
@@ -33,18 +33,26 @@ export class DotFaults {
 
   /** @param at - offset of the faulty character */
   add(at: number, { rule, message, fix, severity = 'error', isShown = false }: DotFault): void {
-    if (this.#found.length >= faultsMax) return;
+    if (!this.#limit.take(severity)) return;
     const shown = isShown ? `${message}\n${this.#excerpt(at)}` : message;
-    this.#found.push({ at, violation: { rule, severity, place: this.placeOf(at), message: shown, fix } });
+    const violation = shortFault({ rule, severity, place: this.placeOf(at), message: shown, fix });
+    this.#found.push({ at, violation });
+  }
+
+  /** Adds violations that have their places already, behind those of the text. */
+  take(violations: readonly Violation[]): void {
+    for (const violation of violations)
+      if (this.#limit.take(violation.severity))
+        this.#found.push({ at: this.#text.length, violation: shortFault(violation) });
   }
 
   get hasErrors(): boolean {
-    return this.#found.some(({ violation }) => violation.severity === 'error');
+    return this.#limit.hasErrors;
   }
 
   /** All violations, in the order of the file. */
   get violations(): readonly Violation[] {
-    return this.#found.toSorted((a, b) => a.at - b.at).map(({ violation }) => violation);
+    return this.#limit.withRest(this.#found.toSorted((a, b) => a.at - b.at).map(({ violation }) => violation));
   }
 
   /** The place as `file:line:column`, both counted from 1. */

@@ -1,5 +1,6 @@
 /** Collects all faults of a workflow, each with its place in the file (G7). */
 import type { Violation } from '../../../graph/graph.ts';
+import { FaultLimit, shortFault } from '../../fault-limit.ts';
 import type { Path, YamlDocument } from './read-document.ts';
 
 /** A fault as a reader reports it. */
@@ -18,6 +19,7 @@ export interface Fault {
 
 export class Faults {
   readonly #document: YamlDocument;
+  readonly #limit = new FaultLimit();
   readonly #violations: Violation[] = [];
 
   constructor(document: YamlDocument) {
@@ -26,25 +28,28 @@ export class Faults {
 
   /** Reports a fault at a path of the document. */
   add(path: Path, { rule, message, fix, severity = 'error', atKey = false, offset }: Fault): void {
+    if (!this.#limit.take(severity)) return;
     const place = this.#document.placeOf(path, { atKey, ...(offset === undefined ? {} : { offset }) });
-    this.#violations.push(Object.freeze({ rule, severity, place, message, fix }));
+    this.#violations.push(shortFault({ rule, severity, place, message, fix }));
   }
 
   /** Adds violations that have their places already. */
   take(violations: readonly Violation[]): void {
-    this.#violations.push(...violations);
+    for (const violation of violations)
+      if (this.#limit.take(violation.severity)) this.#violations.push(shortFault(violation));
   }
 
   get hasErrors(): boolean {
-    return this.#violations.some(({ severity }) => severity === 'error');
+    return this.#limit.hasErrors;
   }
 
   /** The violations in the order of the file. */
   get violations(): readonly Violation[] {
-    return this.#violations
+    const ordered = this.#violations
       .map((violation) => ({ violation, at: positionOf(violation.place) }))
       .toSorted((a, b) => a.at[0] - b.at[0] || a.at[1] - b.at[1])
       .map(({ violation }) => violation);
+    return this.#limit.withRest(ordered);
   }
 }
 

@@ -13,6 +13,7 @@ import {
   parseAllDocuments,
 } from 'yaml';
 import type { Violation } from '../../../graph/graph.ts';
+import { shortFault } from '../../fault-limit.ts';
 import { offsetInScalar } from './offset-in-scalar.ts';
 
 /** Keys and indices from the document's root. */
@@ -184,7 +185,7 @@ function fixOf(code: string): string {
 }
 
 function fault(place: string, message: string, fix: string): Violation {
-  return { rule: 'Y1', severity: 'error', place, message, fix };
+  return shortFault({ rule: 'Y1', severity: 'error', place, message, fix });
 }
 
 function shown(value: unknown): string {

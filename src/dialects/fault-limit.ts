@@ -1,0 +1,48 @@
+/**
+ * Limits what is told of a text: a file of garbage would have a fault for each of its characters, and a name in it may be as long as the
+ * file. Errors and warnings are counted apart, so that no number of warnings hides an error.
+ */
+import type { Violation } from '../graph/graph.ts';
+
+/** Most errors that are told, and most warnings. */
+const toldMax = 1_000;
+
+/** Most characters of a message, and of how to mend it. */
+const lengthMax = 800;
+
+export class FaultLimit {
+  readonly #counts = { error: 0, warning: 0 };
+
+  /** Counts a fault. @returns whether it is to be told */
+  take(severity: Violation['severity']): boolean {
+    this.#counts[severity] += 1;
+    return this.#counts[severity] <= toldMax;
+  }
+
+  get hasErrors(): boolean {
+    return this.#counts.error > 0;
+  }
+
+  /** The faults that are told, and how many more there are. */
+  withRest(told: readonly Violation[]): readonly Violation[] {
+    const rest = (['error', 'warning'] as const).flatMap((severity): Violation[] => {
+      const more = this.#counts[severity] - toldMax;
+      const last = told.findLast((violation) => violation.severity === severity);
+      if (more <= 0 || last === undefined) return [];
+      const message = `and ${more} ${severity}${more === 1 ? '' : 's'} more, which are not listed`;
+      return [{ ...last, message, fix: 'mend those above first' }];
+    });
+    return rest.length === 0 ? told : [...told, ...rest];
+  }
+}
+
+/** A fault as it is told, with the middle of a long message left out: its ends say what it is about. */
+export function shortFault(violation: Violation): Violation {
+  return Object.freeze({ ...violation, message: shortened(violation.message), fix: shortened(violation.fix) });
+}
+
+function shortened(text: string): string {
+  return text.length <= lengthMax
+    ? text
+    : `${text.slice(0, lengthMax / 2)}…${text.slice(-lengthMax / 2)}`.toWellFormed();
+}
