@@ -3,12 +3,15 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import {
   END,
+  exportFiles,
   fileNode,
   functionNode,
   guardrailNode,
   httpNode,
   humanNode,
   mapNode,
+  openCairn,
+  openHistory,
   outcome,
   routerNode,
   shellNode,
@@ -18,6 +21,8 @@ import {
   type NodeContext,
   type NodeDraft,
 } from '../src/index.ts';
+import { checkpointStoreOver } from '../src/app/checkpoint-store/index.ts';
+import { createMemoryStore } from '../src/stores/memory/index.ts';
 import { chain, collect, open } from './support/small-graphs.ts';
 import { faultsOf } from './yaml-kit.ts';
 
@@ -158,6 +163,42 @@ describe('calls', () => {
         /maxSteps|effectClass|"writes"|retry.attempts|maxAttempts|no object|prompt|choices|idempotent/,
       ) as unknown,
     });
+  });
+});
+
+describe('histories', () => {
+  const store = createMemoryStore();
+  const runId = 'r';
+  const history = openHistory(store);
+
+  test.each<[string, () => unknown]>([
+    ['openHistory', () => openHistory(store, odd)],
+    ['checkpointStoreOver', () => checkpointStoreOver(store, odd)],
+    ['exportFiles', () => exportFiles(store, runId, '/nowhere', odd)],
+    ['openCairn', () => openCairn({ store: 'memory:', ...odd })],
+    ['list', () => collect(history.list(odd))],
+    ['checkpoints', () => collect(history.checkpoints(odd))],
+    ['log', () => collect(history.log(runId, odd))],
+    ['waits', () => collect(history.waits(odd))],
+    ['prune', () => history.prune(runId, odd)],
+    ['pruneAll', () => history.pruneAll(odd)],
+    ['cleanUp', () => history.cleanUp({}, odd)],
+    ['the settings of cleanUp', () => history.cleanUp({ ...odd })],
+    ['remove', () => history.remove(runId, odd)],
+    ['export', () => collect(history.export(runId, odd))],
+    ['import', () => openHistory(createMemoryStore()).import(history.export(runId), odd)],
+  ])('G9 P6 of %s, and nothing is done', async (_, act) => {
+    await chain(open().addNode('a', one), 'a').compile({ store }).invoke({}, { runId }).catch(() => undefined); // prettier-ignore
+    const before = await collect(history.log(runId));
+    await expect((async () => act())()).rejects.toMatchObject({ code: 'CONFIG_INVALID', message: expect.stringMatching(/knows no option "maxSteps"; it knows /) as string }); // prettier-ignore
+    expect(await collect(history.log(runId))).toEqual(before);
+  });
+
+  test('G9 P6 of an operation of openCairn', async () => {
+    const cairn = await openCairn({ store: 'memory:' });
+    for (const act of [cairn.ls, cairn.inbox, cairn.prune, cairn.rm, cairn.cleanup, cairn.draw])
+      await expect(act({ run: 'r', ...odd } as never)).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
+    await cairn.close();
   });
 });
 

@@ -4,7 +4,7 @@ import type { Amounts } from '../graph/amounts.ts';
 import { outcome, type NodeContext, type StateView } from '../graph/contracts/node-contract.ts';
 import type { OnBudget } from '../graph/graph.ts';
 import { describeConfig } from '../nodes/draft/computed.ts';
-import { refuseUnknownKeys } from '../nodes/draft/known-keys.ts';
+import { refuseUnknownKeys } from '../graph/known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from '../nodes/draft/node-draft.ts';
 import type { Computed } from '../nodes/draft/typed-context.ts';
 import type { AnySchema, SchemaValue } from '../schema/standard-schema.ts';

@@ -6,6 +6,7 @@ import { readLog } from '../operations/checkpoints/read-log.ts';
 import { readState } from '../operations/checkpoints/read-state.ts';
 import { showCheckpoint } from '../operations/checkpoints/show-checkpoint.ts';
 import { tagCheckpoint } from '../operations/checkpoints/tag-checkpoint.ts';
+import { refuseUnknownKeys } from '../graph/known-keys.ts';
 import type { Operation } from '../operations/declare/operation.ts';
 import { cancelRun } from '../operations/runs/cancel-run.ts';
 import { forkRun, previewRun } from '../operations/runs/fork-run.ts';
@@ -37,13 +38,29 @@ import type { Cairn, CairnOptions } from './cairn.ts';
 
 type Method<Input, Output> = (...input: object extends Input ? [input?: Input] : [input: Input]) => Promise<Output>;
 
-/** @throws what {@link openApp} throws */
+type Acted<Input, Output> = Pick<Operation<Input, Output, App>, 'name' | 'input' | 'run'>;
+
+const optionNames = [
+  'cwd',
+  'store',
+  'config',
+  'workflows',
+  'allow',
+  'watch',
+] as const satisfies readonly (keyof CairnOptions)[];
+
+/** @throws what {@link openApp} throws; CONFIG_INVALID an option is unknown */
 export async function openOperations(options: CairnOptions): Promise<Cairn> {
+  refuseUnknownKeys('openCairn', options, optionNames);
   const { cwd = process.cwd(), store, config, ...same } = options;
   const app = await openApp({ ...same, cwd, storeUrl: store, configFile: config });
   // The values are the program's own: they are masked where they are shown, and a program shows nothing.
-  const act = <Input, Output>(operation: Pick<Operation<Input, Output, App>, 'run'>): Method<Input, Output> => {
-    return (...[input]) => operation.run(app, (input ?? {}) as Input);
+  const act = <Input, Output>(operation: Acted<Input, Output>): Method<Input, Output> => {
+    const fields = Object.keys(operation.input);
+    return async (...[input = {} as Input]) => {
+      refuseUnknownKeys(operation.name, input, fields);
+      return operation.run(app, input);
+    };
   };
   return {
     run: act(startRun),
@@ -62,7 +79,7 @@ export async function openOperations(options: CairnOptions): Promise<Cairn> {
     fmt: act(formatWorkflow),
     convert: act(convertWorkflow),
     workflows: act(listWorkflows),
-    draw: (input) => draw.run({ ...app, drawDot }, input),
+    draw: act({ ...draw, run: (context, input) => draw.run({ ...context, drawDot }, input) }),
     ls: act(listRuns),
     log: act(readLog),
     show: act(showCheckpoint),

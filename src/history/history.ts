@@ -3,6 +3,7 @@
  * parts are loaded on first use.
  */
 import type { GraphStructure } from '../graph/graph.ts';
+import { refuseUnknownKeys } from '../graph/known-keys.ts';
 import type { RunRow } from '../ports/store.ts';
 import { readWait, type OpenQuestion } from './stored/open-waits.ts';
 import { readOwner } from './load/lineage.ts';
@@ -31,7 +32,7 @@ import { parsePath } from './read/state-path.ts';
 import type { RecordedVisit } from './read/read-visit.ts';
 import { releaseAllRuns, releaseRun, type ReleasedRun } from './read/release-runs.ts';
 import { checkTagName, removeTag, tagCheckpoint, type Tag } from './read/tag-checkpoint.ts';
-import type { CleanUpOptions, CleanUpReport, SettingsFor } from './shorten/clean-up.ts';
+import type { CleanUpOptions, CleanUpReport, CleanUpSettings, SettingsFor } from './shorten/clean-up.ts';
 import type { KeepOptions, PrunedRuns } from './shorten/prune-runs.ts';
 import type { RemovedCheckpoint } from './shorten/remove-checkpoint.ts';
 import type { RemovedRuns } from './shorten/remove-run.ts';
@@ -59,6 +60,23 @@ export interface WaitsQuery {
 }
 
 /**
+ * The names of all options, by method. Others are refused, since plain JavaScript has no type checker that would do it: a misspelt `dryRun`
+ * would remove checkpoints.
+ */
+const known = {
+  list: ['status', 'graphId', 'forksOf'] satisfies readonly (keyof ListQuery)[],
+  checkpoints: ['graphId', 'isPaused', 'after'] satisfies readonly (keyof CheckpointQuery)[],
+  log: ['ancestors'],
+  waits: ['run', 'all'] satisfies readonly (keyof WaitsQuery)[],
+  prune: ['keepEvery', 'keepLast', 'dryRun'] satisfies readonly (keyof KeepOptions)[],
+  cleanUp: ['graphId', 'dryRun'] satisfies readonly (keyof CleanUpOptions)[],
+  settings: ['max_per_workflow', 'ttl_seconds', 'keep_paused'] satisfies readonly (keyof CleanUpSettings)[],
+  remove: ['withForks'],
+  export: ['move', 'masked'] satisfies readonly (keyof ExportAs)[],
+  import: ['move', 'runId'] satisfies readonly (keyof ImportAs)[],
+} as const;
+
+/**
  * The runs of a store and their histories. Long results are async iterables, read piece by piece as they are consumed. Every method may
  * throw RUN_NOT_FOUND, CHECKPOINT_NOT_FOUND or CHECKPOINT_PRUNED for its arguments; CHECKPOINT_CORRUPT, CHECKPOINT_VERSION_UNKNOWN,
  * BLOB_NOT_FOUND or BLOB_CORRUPT for damaged data; and the errors of the store (STORE_UNAVAILABLE and the like).
@@ -75,6 +93,7 @@ export class History<State = StateAt> {
 
   /** Lists runs, newest first. */
   list(query: ListQuery = {}): AsyncIterable<ListedRun> {
+    refuseUnknownKeys('history.list', query, known.list);
     return listRuns(this.#place, query);
   }
 
@@ -85,6 +104,7 @@ export class History<State = StateAt> {
 
   /** Lists the checkpoints of all runs together, newest first. */
   checkpoints(query: CheckpointQuery = {}): AsyncIterable<ListedCheckpoint> {
+    refuseUnknownKeys('history.checkpoints', query, known.checkpoints);
     return listCheckpoints(this.#place, query);
   }
 
@@ -94,10 +114,11 @@ export class History<State = StateAt> {
    */
   async *log(
     name: CheckpointName,
-    { ancestors = false }: { readonly ancestors?: boolean } = {},
+    options: { readonly ancestors?: boolean } = {},
   ): AsyncGenerator<LogEntry, void, undefined> {
+    refuseUnknownKeys('history.log', options, known.log);
     const { run, seq } = await this.#find(name);
-    yield* walkLog(this.#place.store, run, { before: seq + 1, includeAncestors: ancestors });
+    yield* walkLog(this.#place.store, run, { before: seq + 1, includeAncestors: options.ancestors ?? false });
   }
 
   /** The checkpoint that a name stands for. Its `checkpointId` never changes, whatever is forked or pruned later. */
@@ -191,10 +212,12 @@ export class History<State = StateAt> {
     return readRecords(this.#place, await this.#find(name));
   }
   /** Open waits, soonest due first. */
-  async *waits({ run, all = false }: WaitsQuery = {}): AsyncGenerator<OpenQuestion, void, undefined> {
+  async *waits(query: WaitsQuery = {}): AsyncGenerator<OpenQuestion, void, undefined> {
+    refuseUnknownKeys('history.waits', query, known.waits);
+    const { run, all = false } = query;
     const runId = run === undefined ? undefined : (await this.#find(run)).run.runId;
-    const query = { ...(runId !== undefined && { runId }), ...(!all && { kinds: ['question', 'doubt'] as const }) };
-    for await (const row of readAllWaits(this.#place, query)) yield readWait(row);
+    const of = { ...(runId !== undefined && { runId }), ...(!all && { kinds: ['question', 'doubt'] as const }) };
+    for await (const row of readAllWaits(this.#place, of)) yield readWait(row);
   }
 
   /**
@@ -216,12 +239,14 @@ export class History<State = StateAt> {
    * CLAIM_TAKEN another worker has the run
    */
   async prune(run: RunName, options: KeepOptions = {}): Promise<PrunedRuns> {
+    refuseUnknownKeys('history.prune', options, known.prune);
     const { pruneOneRun } = await import('./shorten/prune-runs.ts');
     return pruneOneRun(this.#place, await this.#run(run), options);
   }
 
   /** Prunes every run, except those that a worker has claimed, and removes large values that nothing refers to. */
   async pruneAll(options: KeepOptions = {}): Promise<PrunedRuns> {
+    refuseUnknownKeys('history.pruneAll', options, known.prune);
     const { pruneAllRuns } = await import('./shorten/prune-runs.ts');
     return pruneAllRuns(this.#place, options);
   }
@@ -231,12 +256,15 @@ export class History<State = StateAt> {
    * and so is what forks, tags and open work need.
    */
   async cleanUp(settings: SettingsFor, options: CleanUpOptions = {}): Promise<CleanUpReport> {
+    refuseUnknownKeys('history.cleanUp', options, known.cleanUp);
+    if (typeof settings !== 'function') refuseUnknownKeys('history.cleanUp', settings, known.settings);
     const { cleanUpPlace } = await import('./shorten/clean-up.ts');
     return cleanUpPlace(this.#place, settings, options);
   }
 
   /** Removes a run with its history. @throws CLAIM_TAKEN; HISTORY_HAS_FORKS the run has forks and `withForks` is not set */
   async remove(run: RunName, options: { readonly withForks?: boolean } = {}): Promise<RemovedRuns> {
+    refuseUnknownKeys('history.remove', options, known.remove);
     const { removeRun } = await import('./shorten/remove-run.ts');
     return removeRun(this.#place, (await this.#run(run)).runId, options);
   }
@@ -282,6 +310,7 @@ export class History<State = StateAt> {
    * @throws CLAIM_TAKEN to move a run that another worker has; USAGE_INVALID both `move` and `masked`
    */
   async *export(name: CheckpointName, options: ExportAs = {}): AsyncGenerator<string, ExportReport, undefined> {
+    refuseUnknownKeys('history.export', options, known.export);
     const { exportFrom } = await import('./move/export-from.ts');
     return yield* exportFrom(this.#place, await this.#find(name), options);
   }
@@ -291,6 +320,7 @@ export class History<State = StateAt> {
    * @throws INPUT_INVALID the text is not an export, or its end is missing; RUN_EXISTS another run has this id; CLAIM_TAKEN
    */
   async import(text: AsyncIterable<string>, options: ImportAs = {}): Promise<ImportReport> {
+    refuseUnknownKeys('history.import', options, known.import);
     const { importInto } = await import('./move/import-into.ts');
     return importInto(this.#place, text, options);
   }

@@ -16,7 +16,7 @@ import { describeFileError } from './file/file-failure.ts';
 import { holdFolder, requireGranted } from './file/reached-place.ts';
 import { readRegularFile } from './file/read-regular-file.ts';
 import { removeLeftovers, writeAtomically } from './file/write-atomically.ts';
-import { refuseUnknownKeys } from './draft/known-keys.ts';
+import { refuseUnknownKeys } from '../graph/known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './draft/node-draft.ts';
 import type { Computed } from './draft/typed-context.ts';
 import { files } from './file/files.ts';

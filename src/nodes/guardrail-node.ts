@@ -8,7 +8,7 @@ import {
   type StateUpdates,
   type StateView,
 } from '../graph/contracts/node-contract.ts';
-import { refuseUnknownKeys } from './draft/known-keys.ts';
+import { refuseUnknownKeys } from '../graph/known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './draft/node-draft.ts';
 import type { FromState } from './draft/typed-context.ts';
 

@@ -13,7 +13,7 @@ import {
   type BodyFormat,
   type RedirectRule,
 } from './http/exchange-http.ts';
-import { refuseUnknownKeys } from './draft/known-keys.ts';
+import { refuseUnknownKeys } from '../graph/known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './draft/node-draft.ts';
 import type { Computed, FromState, PlainValue } from './draft/typed-context.ts';
 

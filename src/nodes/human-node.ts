@@ -6,7 +6,7 @@ import { NodeFailure, type NodeContext, type Question, type StateView } from '..
 import type { ChoiceValue, SchemaValue } from '../graph/contracts/answer-types.ts';
 import type { JsonSchema } from '../graph/contracts/node-type.ts';
 import { describeConfig, resolveComputed } from './draft/computed.ts';
-import { refuseUnknownKeys } from './draft/known-keys.ts';
+import { refuseUnknownKeys } from '../graph/known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './draft/node-draft.ts';
 import type { Computed, FromState } from './draft/typed-context.ts';
 

@@ -14,7 +14,7 @@ import {
 } from '../graph/contracts/node-contract.ts';
 import { runParts } from '../graph/run-parts.ts';
 import { describeConfig } from './draft/computed.ts';
-import { refuseUnknownKeys } from './draft/known-keys.ts';
+import { refuseUnknownKeys } from '../graph/known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './draft/node-draft.ts';
 import { runChild } from './subgraph-node.ts';
 import type { FromState } from './draft/typed-context.ts';

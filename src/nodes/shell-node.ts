@@ -4,7 +4,7 @@ import { NodeFailure, type NodeContext, type RetryPolicy, type StateView } from 
 import { beforeEffect } from './draft/before-effect.ts';
 import { describeConfig, resolveComputed } from './draft/computed.ts';
 import type { TextMask } from '../state/secrecy/text-mask.ts';
-import { refuseUnknownKeys } from './draft/known-keys.ts';
+import { refuseUnknownKeys } from '../graph/known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './draft/node-draft.ts';
 import type { SecretReference } from '../graph/secret-reference.ts';
 import { resolveSecrets } from './secrets/secret.ts';

@@ -9,7 +9,7 @@ import {
   type OutcomeParts,
   type StateView,
 } from '../graph/contracts/node-contract.ts';
-import { refuseUnknownKeys } from './draft/known-keys.ts';
+import { refuseUnknownKeys } from '../graph/known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './draft/node-draft.ts';
 import type { FromState } from './draft/typed-context.ts';
 

@@ -5,7 +5,7 @@ import type { Tool } from '../graph/tool.ts';
 import { checkValue } from './draft/check-value.ts';
 import { beforeEffect } from './draft/before-effect.ts';
 import { describeConfig, resolveComputed } from './draft/computed.ts';
-import { refuseUnknownKeys } from './draft/known-keys.ts';
+import { refuseUnknownKeys } from '../graph/known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './draft/node-draft.ts';
 import type { FromState, PlainValue } from './draft/typed-context.ts';
 

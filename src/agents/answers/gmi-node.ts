@@ -2,7 +2,7 @@
 import { CairnError } from '../../errors.ts';
 import type { MemoryConsistency } from '../../graph/contracts/memory-consistency.ts';
 import type { StateView } from '../../graph/contracts/node-contract.ts';
-import { refuseUnknownKeys } from '../../nodes/draft/known-keys.ts';
+import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 import type { NodeDraft, NodeOptions } from '../../nodes/draft/node-draft.ts';
 import { agent } from '../agent.ts';
 import type { Opening } from '../prompt.ts';

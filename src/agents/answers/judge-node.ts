@@ -6,7 +6,7 @@ import { CairnError } from '../../errors.ts';
 import { NodeFailure, outcome, type NodeContext, type StateView } from '../../graph/contracts/node-contract.ts';
 import type { JsonSchema } from '../../graph/contracts/node-type.ts';
 import { describeConfig } from '../../nodes/draft/computed.ts';
-import { refuseUnknownKeys } from '../../nodes/draft/known-keys.ts';
+import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from '../../nodes/draft/node-draft.ts';
 import type { Computed } from '../../nodes/draft/typed-context.ts';
 import type { AnySchema, SchemaValue } from '../../schema/standard-schema.ts';

@@ -1,7 +1,7 @@
 /** A node that asks a model once, for a text or for a value that fits a schema. It is a conversation without tools. */
 import type { NodeContext, StateView } from '../../graph/contracts/node-contract.ts';
 import { describeConfig } from '../../nodes/draft/computed.ts';
-import { refuseUnknownKeys } from '../../nodes/draft/known-keys.ts';
+import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from '../../nodes/draft/node-draft.ts';
 import type { AnySchema } from '../../schema/standard-schema.ts';
 import type { Answer } from '../agent.ts';

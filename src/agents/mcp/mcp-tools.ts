@@ -2,7 +2,7 @@
 import { CairnError } from '../../errors.ts';
 import type { SecretReference } from '../../graph/secret-reference.ts';
 import { describeConfig } from '../../nodes/draft/computed.ts';
-import { refuseUnknownKeys } from '../../nodes/draft/known-keys.ts';
+import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 
 /** A text, or a secret that is resolved each time the server is reached. */
 type Setting = string | SecretReference;

@@ -3,7 +3,7 @@ import { CairnError } from '../../errors.ts';
 import type { EffectClass, NodeContext, Reconciliation, RetryPolicy } from '../../graph/contracts/node-contract.ts';
 import type { SecretReader, FileAccess } from '../../graph/contracts/context-access.ts';
 import type { Graph } from '../../graph/graph.ts';
-import { refuseUnknownKeys } from '../../nodes/draft/known-keys.ts';
+import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 import type { NodeDraft } from '../../nodes/draft/node-draft.ts';
 import { isStandardSchema, type AnySchema, type SchemaValue } from '../../schema/standard-schema.ts';
 

@@ -20,7 +20,8 @@ import type { Checkpoint, CheckpointMetadata, GraphState, ICheckpointStore } fro
 import type { RunRow, Store, TagRow } from '../../ports/store.ts';
 import { TreeWriter } from '../../state/tree-writer.ts';
 import type { RunTree } from '../../state/tree.ts';
-import { openPlace, type HistoryOptions } from '../place/open-history.ts';
+import { refuseUnknownKeys } from '../../graph/known-keys.ts';
+import { historyOptionNames, openPlace, type HistoryOptions } from '../place/open-history.ts';
 import { beginTree, checkpointIn, patchTree, saveIntoTree } from './saved-tree.ts';
 
 /** Where a checkpoint is stored: its run, and the tag that it has there. */
@@ -243,5 +244,6 @@ export function checkpointStoreOver<Saved extends Checkpoint = Checkpoint>(
   store: Store,
   options: HistoryOptions = {},
 ): ICheckpointStore<Saved> {
+  refuseUnknownKeys('checkpointStoreOver', options, historyOptionNames);
   return new CheckpointStoreOver<Saved>(openPlace(store, options));
 }

@@ -1,5 +1,6 @@
 /** Opens the histories of a store, for programs that have no graph at hand. */
 import { History } from '../../history/history.ts';
+import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 import type { WritePlace } from '../../history/place/place.ts';
 import { openExplainer } from './open-explainer.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
@@ -22,6 +23,8 @@ export interface HistoryOptions {
   readonly byPrefix?: boolean;
 }
 
+export const historyOptionNames: readonly (keyof HistoryOptions)[] = ['blobs', 'tenant', 'byPrefix'];
+
 /** The place of a store's histories. @throws CONFIG_INVALID the store is of another kind and no blob store is given */
 export function openPlace(store: Store, options: HistoryOptions = {}): WritePlace {
   const { blobs = blobsBeside(store), tenant = defaultTenant } = options;
@@ -33,5 +36,6 @@ export function openPlace(store: Store, options: HistoryOptions = {}): WritePlac
  * @throws CONFIG_INVALID the store is of another kind and no blob store is given
  */
 export function openHistory(store: Store, options: HistoryOptions = {}): History {
+  refuseUnknownKeys('openHistory', options, historyOptionNames);
   return new History(openPlace(store, options), { byPrefix: options.byPrefix ?? false });
 }

@@ -1,7 +1,8 @@
 /** A run as a folder of files, for programs. What writes it is loaded when it is asked for. */
 import { resolveName, type CheckpointName } from '../../history/read/references.ts';
 import type { Store } from '../../ports/store.ts';
-import { openPlace, type HistoryOptions } from '../place/open-history.ts';
+import { refuseUnknownKeys } from '../../graph/known-keys.ts';
+import { historyOptionNames, openPlace, type HistoryOptions } from '../place/open-history.ts';
 import type { RunFolder, RunFolderOptions } from './run-folder.ts';
 
 export type { RunFolder, RunFolderOptions };
@@ -18,6 +19,7 @@ export async function exportFiles(
   folder: string,
   options: HistoryOptions & RunFolderOptions = {},
 ): Promise<RunFolder> {
+  refuseUnknownKeys('exportFiles', options, [...historyOptionNames, 'workspaces']);
   const { writeRunFolder } = await import('./run-folder.ts');
   const place = openPlace(store, options);
   const found = await resolveName(store, place.tenant, name, { byPrefix: options.byPrefix ?? false });

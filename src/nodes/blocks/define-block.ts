@@ -16,7 +16,7 @@ import { schemaFault } from '../../schema/json-schema.ts';
 import type { AnySchema } from '../../schema/standard-schema.ts';
 import { isPlainObject } from '../../state/values/plain.ts';
 import { beforeEffect } from '../draft/before-effect.ts';
-import { refuseUnknownKeys } from '../draft/known-keys.ts';
+import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 import { mapLeaves } from '../draft/map-leaves.ts';
 import { resolveSecrets } from '../secrets/secret.ts';
 import { maskFailure } from '../secrets/mask.ts';

@@ -1,6 +1,6 @@
 /** Refuses unknown options (G9): a misspelt option is an error where it is written, and is not ignored. */
 
-import { CairnError } from '../../errors.ts';
+import { CairnError } from '../errors.ts';
 
 /** @throws CONFIG_INVALID names the unknown option and lists the known ones */
 export function refuseUnknownKeys(builder: string, config: unknown, known: readonly string[]): void {
