@@ -15,6 +15,7 @@ const sources = everything.filter(({ path }) => path.startsWith('src/') && !path
 const packagePlaces: Readonly<Record<string, readonly string[]>> = {
   '@viz-js/viz': ['src/app/draw/draw-dot.ts'],
   croner: ['src/app/schedules/cron-times.ts'],
+  'fast-string-width': ['src/cli/text/width.ts'],
   diff: ['src/nodes/blocks/files/text-diff.ts'],
   ignore: ['src/nodes/blocks/files/ignored-files.ts'],
   picomatch: ['src/nodes/blocks/files/find-files.ts'],

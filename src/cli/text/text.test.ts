@@ -41,6 +41,13 @@ test('H1 a text is cut and broken to the width it has, wide characters counted a
   expect(fit('abcdef', 4)).toBe('abc…');
 });
 
+test('H1 an emoji of several code points is one character of two columns, and is not cut in two', () => {
+  const [family, flag, accent] = ['👨‍👩‍👧', '🇳🇴', 'e\u0301'];
+  expect([family, flag, accent].map(widthOf)).toEqual([2, 2, 1]);
+  expect(fit(`${family}${family}${family}`, 5)).toBe(`${family}${family}…`);
+  expect(wrap(flag.repeat(3), 4)).toEqual([flag.repeat(2), flag]);
+});
+
 test('H1 a table gives way in its widest column', () => {
   const columns = [{ title: 'ID' }, { title: 'TEXT', canShrink: true }, { title: 'N', isRight: true }];
   const rows = [

@@ -1,52 +1,42 @@
 /** How many columns a text takes on a terminal, and how to make it fit. */
+import widthOfText from 'fast-string-width';
 
-// oxlint-disable-next-line no-control-regex
-const simple = /^[\u0020-\u007e]*$/;
-// oxlint-disable-next-line no-control-regex
-const style = /\u001b\[[\d;]*m/g;
-const zeroWidth = /^[\p{Mn}\p{Me}\p{Cf}]$/u;
-const wide =
-  /^(?:\p{Emoji_Presentation}|[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|[\u{20000}-\u{3fffd}])$/u;
+let segmenter: Intl.Segmenter | undefined;
 
-function widthOfCharacter(character: string): number {
-  if (zeroWidth.test(character)) return 0;
-  return wide.test(character) ? 2 : 1;
+/** The characters of a text as a reader counts them: an emoji of several code points is one. */
+function charactersOf(text: string): readonly string[] {
+  segmenter ??= new Intl.Segmenter();
+  return Array.from(segmenter.segment(text), ({ segment }) => segment);
 }
 
 /** Columns of a printable text; its colours take none. */
 export function widthOf(text: string): number {
-  const bare = text.includes('\u001b') ? text.replace(style, '') : text;
-  if (simple.test(bare)) return bare.length;
-  let width = 0;
-  for (const character of bare) width += widthOfCharacter(character);
-  return width;
+  return widthOfText(text);
 }
 
 /** Cuts a text without colours to a width, with `…` where something is missing. */
 export function fit(text: string, width: number): string {
   if (widthOf(text) <= width) return text;
-  let kept = '';
-  let used = 0;
-  for (const character of text) {
-    used += widthOfCharacter(character);
-    if (used > width - 1) break;
-    kept += character;
-  }
-  return width > 0 ? `${kept}…` : '';
+  return width > 0 ? `${cut(text, width - 1)[0] ?? ''}…` : '';
 }
 
 export function pad(text: string, width: number): string {
   return text + ' '.repeat(Math.max(0, width - widthOf(text)));
 }
 
-/** Cuts a word into pieces of at most a width. */
-function cut(word: string, width: number): readonly string[] {
-  if (widthOf(word) <= width) return [word];
+/** Cuts a text into pieces of at most a width; the first is empty where not even one character has room. */
+function cut(text: string, width: number): readonly string[] {
+  if (widthOf(text) <= width) return [text];
   const pieces = [''];
-  for (const character of word) {
-    const longer = `${pieces.at(-1)}${character}`;
-    if (widthOf(longer) > width) pieces.push(character);
-    else pieces[pieces.length - 1] = longer;
+  let used = 0;
+  for (const character of charactersOf(text)) {
+    const size = widthOf(character);
+    used += size;
+    if (used > width) {
+      pieces.push('');
+      used = size;
+    }
+    pieces[pieces.length - 1] += character;
   }
   return pieces;
 }
