@@ -9,6 +9,7 @@ function told(isTerminal: boolean, width: number): readonly string[] {
   const lines: string[] = [];
   const screen: Screen = {
     width,
+    rowWidth: width,
     height: 24,
     isTerminal,
     canAsk: false,

@@ -29,6 +29,14 @@ test('H1 log, show, state and diff read a history, in 80 columns', () => {
   for (const text of [log, show]) for (const line of text.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
 });
 
+test('H1 rows of a list are not cut in a pipe, but where COLUMNS says how wide they may be', () => {
+  const id = 'r'.repeat(90);
+  folder.cairn('fork', 'r@1', '--run-id', id);
+  expect(folder.cairn('ls').out).toMatch(/\n└ r+… /);
+  expect(folder.shell('ls; env -u COLUMNS node "$0" ls').out).toContain(`\n└ ${id} `);
+  folder.cairn('rm', id);
+});
+
 test('P6 control characters of values are shown, not sent', () => {
   const { out } = folder.cairn('state', 'r');
   expect(out).toContain(String.raw`\u001b[2Jsecond`);

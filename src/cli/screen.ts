@@ -5,6 +5,8 @@ import { mayBeTerminal, openWriter } from './write-out.ts';
 export interface Screen {
   /** Columns; 80 where it is not a terminal. */
   readonly width: number;
+  /** Columns that a row of a list may take. A pipe takes rows of any width: what is looked for in them must not be cut off. */
+  readonly rowWidth: number;
   /** Rows of a terminal. */
   readonly height: number;
   /** Whether a person sees the output. */
@@ -34,10 +36,16 @@ function formatLines(lines: readonly string[]): string {
 export function openScreen(environment: Environment): Screen {
   const isTerminal = mayBeTerminal(1) && process.stdout.isTTY;
   const [write, writeNote] = [openWriter(1), openWriter(2)];
+  const columnsOr = (otherwise: number): number => {
+    const columns = isTerminal ? process.stdout.columns : Number(environment['COLUMNS']);
+    return Number.isInteger(columns) && columns > 0 ? columns : otherwise;
+  };
   return {
     get width(): number {
-      const columns = isTerminal ? process.stdout.columns : Number(environment['COLUMNS']);
-      return Number.isInteger(columns) && columns > 0 ? columns : 80;
+      return columnsOr(80);
+    },
+    get rowWidth(): number {
+      return columnsOr(isTerminal ? 80 : Infinity);
     },
     get height(): number {
       return isTerminal ? process.stdout.rows : 24;

@@ -60,7 +60,7 @@ export const graph = new AgentGraph({ input: z.object({ count: z.number(), name:
   const { code, err } = folder.cairn('run', 'typed.ts', '--input', 'count=many');
   expect(code).toBe(2);
   expect(err).toMatch(/count: .*name: .*\[INPUT_INVALID\]/);
-  expect(folder.cairn('ls').err).toContain('No runs here.');
+  expect(folder.cairn('ls').err).toContain('No runs here');
 });
 
 const leaving = `${heading}

@@ -76,7 +76,11 @@ export function createGraphLoader(options: GraphLoaderOptions): GraphLoader {
 
   const loadWorkflow = async (file: string): Promise<KnownWorkflow> => {
     if (isName(cwd, file)) return (await openCatalog()).get(file);
-    if (!isWorkflowFile(file)) throw unreadable(file, 'a workflow is a file that ends with .yaml, .yml, .dot or .gv');
+    if (!isWorkflowFile(file))
+      throw unreadable(
+        file,
+        'a workflow is a file that ends with .yaml, .yml, .dot or .gv; the graph of a module is shown by cairn draw',
+      );
     return loadText(file);
   };
 

@@ -26,7 +26,7 @@ function changeText({ parent, changed }: Run): string {
 
 function lineOf({ screen }: Session, line: GraphLine, margin: number, now: number): string {
   const { drawing, run, seq, isHead } = line;
-  const { paint, width } = screen;
+  const { paint, rowWidth } = screen;
   const name = printable(`${run.runId}@${seq}`);
   const tags = run.tags.filter((tag) => tag.seq === seq).map(({ name: tag }) => tag);
   const told = tags.length === 0 ? '' : ` [${printable(tags.join(', '))}]`;
@@ -34,7 +34,7 @@ function lineOf({ screen }: Session, line: GraphLine, margin: number, now: numbe
   if (!isHead) return `${left}  ${paint('dim', `${name}${told}`)}`;
   const rest = [`${formatAge(now - run.updatedAt)} ago`, printable(changeText(run))].filter((text) => text !== '');
   const head = `${name}${told}  ${run.status}`;
-  const more = fit(`  ${rest.join('  ')}`, Math.max(0, width - margin - 2 - widthOf(head)));
+  const more = fit(`  ${rest.join('  ')}`, Math.max(0, rowWidth - margin - 2 - widthOf(head)));
   return `${left}  ${paint(run.isCurrent ? 'strong' : 'plain', name)}${told}  ${paint(toneOf(run.status), run.status)}${paint('dim', more)}`;
 }
 

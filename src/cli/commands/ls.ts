@@ -1,4 +1,5 @@
 /** `cairn ls` */
+import { existsSync } from 'node:fs';
 import { perform } from '../../operations/declare/perform.ts';
 import { withReading } from '../../app/place/open-reading.ts';
 import {
@@ -30,13 +31,19 @@ function statusOf(run: ListedRun): Cell {
   return { text, tone: text in tones ? tones[text as keyof typeof tones] : toneOf(run.status) };
 }
 
-function printRuns({ screen, commandLine }: Session, { runs, hasMore }: ListRunsOutput, now: number): void {
+interface Listed extends ListRunsOutput {
+  readonly now: number;
+  /** Path of the store, if it does not exist. */
+  readonly missing: string | undefined;
+}
+
+function printRuns({ screen, commandLine }: Session, { runs, hasMore, now, missing }: Listed): void {
   if (runs.length === 0) {
-    screen.note('No runs here.');
+    screen.note(missing === undefined ? 'No runs here.' : `No runs here: there is no ${printable(missing)}`);
     return;
   }
-  const rows = underParents(runs).map(({ run, depth }) => [
-    `${depth === 0 ? '' : `${'  '.repeat(depth - 1)}└ `}${printable(run.runId)}`,
+  const rows = underParents(runs).map(({ run, lines }) => [
+    `${lines}${printable(run.runId)}`,
     statusOf(run),
     printable(run.graphId),
     String(run.head),
@@ -58,10 +65,11 @@ export const lsCommand: Command<ListRunsInput> = {
     { line: 'cairn ls --all --json', does: 'everything, for a program' },
   ],
   execute(session, input) {
-    return withReading(session, async (context) => {
+    return withReading(session, async (context, place) => {
       const output = await perform(listRuns, context, input);
+      const missing = place.kind === 'sqlite' && !existsSync(place.path) ? place.path : undefined;
       if (session.isJson) session.printJson(output);
-      else printRuns(session, output, context.now());
+      else printRuns(session, { ...output, now: context.now(), missing });
       return 0;
     });
   },

@@ -22,7 +22,7 @@ export const verifyCommand: Command<VerifyRunsInput> = {
       if (session.isJson) session.printJson({ reports, damage, isSound });
       else {
         for (const { runId, checkpoints, snapshots, blobs, faults } of reports) {
-          const verdict = faults.length === 0 ? paint('good', 'sound') : paint('bad', `${faults.length} faults`);
+          const verdict = faults.length === 0 ? paint('good', 'sound') : paint('bad', countOf(faults.length, 'fault'));
           print(
             `${printable(runId)}  ${verdict}, ${countOf(checkpoints, 'checkpoint')}, ${countOf(snapshots, 'snapshot')}, ${countOf(blobs, 'blob')}`,
           );

@@ -75,7 +75,12 @@ test('H1 no line of the view is wider than the screen', () => {
 
 test('H1 elsewhere than in a terminal, what a node waits for is said once, at the latest when the run is at rest', () => {
   const lines: string[] = [];
-  const screen = { isTerminal: false, width: 80, paint: plain, note: (...more: string[]) => void lines.push(...more) };
+  const screen = {
+    isTerminal: false,
+    rowWidth: 80,
+    paint: plain,
+    note: (...more: string[]) => void lines.push(...more),
+  };
   const view = openLiveView(screen as unknown as Screen);
   const open = (node: string): OpenQuestion =>
     ({ runId: 'r', waitId: `w_${node}`, node: [node], kind: 'question', name: 'question' }) as unknown as OpenQuestion;

@@ -87,7 +87,8 @@ function openPlainView(screen: Screen): LiveView {
     // That a node waits is reported only when it is known what it waits for.
     if (row.state === 'running' || (row.state === 'waiting' && row.note === undefined)) return;
     const key = `${row.node} ${row.visit} ${row.attempt} ${row.state} ${row.note ?? ''}`;
-    if (!said.has(key)) screen.note(formatRow(row, nameWidthOf(progress.rows, screen.width), screen, Date.now()));
+    const { rowWidth: width, paint } = screen;
+    if (!said.has(key)) screen.note(formatRow(row, nameWidthOf(progress.rows, width), { width, paint }, Date.now()));
     said.add(key);
   };
   return {

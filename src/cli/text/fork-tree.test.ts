@@ -17,13 +17,13 @@ const run = (runId: string, parent?: string): ListedRun => ({
 
 test('H2 forks stand under their parents, in the order of the list; one whose parent is not listed stands alone', () => {
   const runs = [run('c2', 'b'), run('e', 'gone'), run('c1', 'b'), run('b', 'a'), run('d', 'a'), run('z'), run('a')];
-  expect(underParents(runs).map(({ run: { runId }, depth }) => `${depth} ${runId}`)).toEqual([
-    '0 e',
-    '0 z',
-    '0 a',
-    '1 b',
-    '2 c2',
-    '2 c1',
-    '1 d',
+  expect(underParents(runs).map(({ run: { runId }, lines }) => `${lines}${runId}`)).toEqual([
+    'e',
+    'z',
+    'a',
+    '├ b',
+    '│ ├ c2',
+    '│ └ c1',
+    '└ d',
   ]);
 });

@@ -39,13 +39,13 @@ function measure(columns: readonly Column[], rows: readonly (readonly Cell[])[],
   return widths;
 }
 
-/** The lines of a table with a head, none wider than the screen as far as columns can shrink. */
+/** The lines of a table with a head, none wider than a row may be as far as columns can shrink. */
 export function formatTable(
   columns: readonly Column[],
   rows: readonly (readonly Cell[])[],
-  { width, paint }: { readonly width: number; readonly paint: Paint },
+  { rowWidth, paint }: { readonly rowWidth: number; readonly paint: Paint },
 ): readonly string[] {
-  const widths = measure(columns, rows, width);
+  const widths = measure(columns, rows, rowWidth);
   const line = (cells: readonly Cell[]): string => {
     const parts = columns.map(({ isRight }, index) => {
       const cell = cells[index];

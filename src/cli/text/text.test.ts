@@ -54,7 +54,7 @@ test('H1 a table gives way in its widest column', () => {
     ['a', 'x'.repeat(100), '7'],
     ['bb', 'short', '12'],
   ];
-  const lines = formatTable(columns, rows, { width: 40, paint: plain });
+  const lines = formatTable(columns, rows, { rowWidth: 40, paint: plain });
   expect(lines).toEqual([
     `ID  TEXT${' '.repeat(28)}   N`,
     `a   ${'x'.repeat(31)}…   7`,

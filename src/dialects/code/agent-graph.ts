@@ -115,8 +115,8 @@ export class AgentGraph<
     this.#schemas = schemas;
     this.#options = options;
     const place = callPlace();
-    this.#faults.addUnknownOptions(schemas, schemaNames, 'the state', place);
-    this.#faults.addUnknownOptions(options, optionNames, 'the graph', place);
+    this.#faults.checkOptions(schemas, schemaNames, 'the state', place);
+    this.#faults.checkOptions(options, optionNames, 'the graph', place);
   }
 
   /**
@@ -150,8 +150,8 @@ export class AgentGraph<
     options: EdgeOptions<TypedState<Schemas, Nodes>> = {},
   ): this {
     const place = callPlace();
-    this.#faults.addUnknownOptions(options, edgeOptionNames, `edge ${from} -> ${to}`, place);
-    const { when, ...rest } = options;
+    const known = this.#faults.checkOptions(options, edgeOptionNames, `edge ${from} -> ${to}`, place);
+    const { when, ...rest } = known;
     const condition =
       when === undefined ? {} : { condition: asCondition(when, `${from} -> ${to}`, this.#faults, place) };
     this.#edges.push({ from, to, ...rest, ...condition, ...(place === undefined ? {} : { place }) });
@@ -169,7 +169,7 @@ export class AgentGraph<
     options: ChoiceOptions = {},
   ): this {
     const place = callPlace();
-    this.#faults.addUnknownOptions(options, choiceOptionNames, `the conditional edge of ${from}`, place);
+    this.#faults.checkOptions(options, choiceOptionNames, `the conditional edge of ${from}`, place);
     const entries = labelTargets(targets);
     if (entries.length === 0) {
       this.#faults.add({

@@ -4,6 +4,7 @@
 import { CairnError } from '../../errors.ts';
 import { compileGraph } from '../../graph/compile/compile-graph.ts';
 import type { Graph, GraphDefinition, Violation } from '../../graph/graph.ts';
+import { nearest } from '../../graph/nearest.ts';
 
 type Fault = Omit<Violation, 'severity' | 'place'> & { readonly place?: string | undefined };
 
@@ -23,12 +24,25 @@ export class Faults {
     this.#violations.push({ rule, severity: 'error', place: place ?? 'graph', message, fix });
   }
 
-  /** Adds a fault for each key that is not a known option, since it would have no effect (G9). */
-  addUnknownOptions(options: object | undefined, known: readonly string[], of: string, place?: string): void {
-    for (const key of Object.keys(options ?? {})) {
-      if (known.includes(key)) continue;
-      this.add({ rule: 'G9', place, message: `${of} has no option ${key}`, fix: `use one of: ${known.join(', ')}` });
+  /** The known options. Each other one has a fault added, since it would have no effect (G9). */
+  checkOptions<Options extends object>(
+    options: Options | undefined,
+    known: readonly string[],
+    of: string,
+    place?: string,
+  ): Partial<Options> {
+    const given = Object.entries(options ?? {});
+    for (const [key] of given.filter(([name]) => !known.includes(name))) {
+      const guess = nearest(key, known);
+      const hint = guess === undefined ? '' : `did you mean ${guess}? `;
+      this.add({
+        rule: 'G9',
+        place,
+        message: `${of} has no option ${key}`,
+        fix: `${hint}use one of: ${known.join(', ')}`,
+      });
     }
+    return Object.fromEntries(given.filter(([name]) => known.includes(name))) as Partial<Options>;
   }
 
   /**

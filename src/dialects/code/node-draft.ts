@@ -72,8 +72,8 @@ export function defineNode<State>(
   place: string | undefined,
   { faults, tools }: Drafting,
 ): NodeDefinition {
-  faults.addUnknownOptions(settings, settingNames, `node ${id}`, place);
-  const { when, effectClass, reconcile, ...rest } = settings ?? {};
+  const known = faults.checkOptions(settings, settingNames, `node ${id}`, place);
+  const { when, effectClass, reconcile, ...rest } = known;
   const draft = bindTool(id, draftOf(id, work, place, faults), tools, place, faults);
   return {
     ...draft,

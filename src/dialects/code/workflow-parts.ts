@@ -55,7 +55,7 @@ export function layBranch(
   return (trail) => {
     const { id = `${trail.name}_branch`, version } = settings;
     const { faults } = trail.layout;
-    faults.addUnknownOptions(settings, branchSettingNames, `branch ${id}`, place);
+    faults.checkOptions(settings, branchSettingNames, `branch ${id}`, place);
     if (arms.size === 0)
       faults.add({
         rule: 'G7',
@@ -78,7 +78,7 @@ export function layParallel(
   return (trail) => {
     const { id = `${trail.name}_join`, merge } = settings;
     const { faults, nodes } = trail.layout;
-    faults.addUnknownOptions(settings, parallelSettingNames, `parallel ${id}`, place);
+    faults.checkOptions(settings, parallelSettingNames, `parallel ${id}`, place);
     if (arms.size === 0)
       faults.add({ rule: 'G7', place, message: `parallel ${id} has no arms`, fix: 'give at least one' });
     addReducers(trail, merge ?? {}, id, place);

@@ -245,7 +245,7 @@ export class Workflow<Schemas extends GraphSchemas, Nodes, Result, Asked = NoNam
     const { scratch, reducers, checkpointPolicy = 'every_node', ...policies } = options;
     const trail = Trail.begin(tools);
     const { nodes, edges, faults } = trail.layout;
-    faults.addUnknownOptions(options, optionNames, `workflow ${name}`, place);
+    faults.checkOptions(options, optionNames, `workflow ${name}`, place);
     for (const [path, reducer] of Object.entries(reducers ?? {})) trail.layout.reducers.set(path, reducer);
     for (const part of parts) part(trail);
     if (nodes.length === 0)
