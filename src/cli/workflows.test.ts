@@ -93,6 +93,32 @@ test('G7 plan shows waves, conditions, questions and inputs, in 80 columns, and 
   expect(folder.cairn('ls').err).toMatch(/^No runs here: there is no .*cairn\.db\n$/);
 });
 
+test('G7 plan says who is asked: a person by a question, also in a workflow that is called; nobody by a model', () => {
+  const folder = openFolder();
+  mkdirSync(join(folder.path, 'workflows'));
+  folder.write('workflows/approval.yaml', approval);
+  folder.write(
+    'workflows/letter.yaml',
+    `name: letter
+blocks:
+  - id: draft
+    type: LLMCall
+    inputs: { provider: openai, model: m, prompt: Hello }
+  - id: ask
+    type: Agent
+    inputs: { model: 'openai:m', prompt: Hello, ask_person: true }
+  - id: send
+    type: ExecuteWorkflow
+    depends_on: [draft]
+    inputs: { workflow: approval, inputs: { project: x } }
+`,
+  );
+  const { out } = folder.cairn('plan', 'letter');
+  expect(out).toMatch(/\n {2}draft +LLMCall, external\n/);
+  expect(out).toMatch(/\n {2}ask +Agent, asks a person\n/);
+  expect(out).toMatch(/\n {2}send +ExecuteWorkflow, asks a person\n/);
+});
+
 test('G7 every fault of a file is told at once, with its place and what to do', () => {
   const folder = openFolder();
   folder.write('broken.yaml', broken);

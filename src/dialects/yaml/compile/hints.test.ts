@@ -45,3 +45,12 @@ test('Y1 Y2 a line that is not indented as it should be is told where it belongs
     /no field `message` \| if it is an input of the block type, indent it below `inputs:`/,
   );
 });
+
+test('T5 a field that a block does not have is told with each name that it has, once', () => {
+  const call = '{ id: a, type: LLMCall, inputs: { provider: openai, model: m, prompt: p } }';
+  const text = `name: w\nblocks: [${call}, { id: b, type: Note, depends_on: [a], condition: "\${a.nothing_like_it} == 1" }]\n`;
+  const [fault = ''] = faultsOf(text, { nodeTypes: [...types, ...createNodeTypes()] });
+  const names = (/use one of: (.*)$/.exec(fault)?.[1] ?? '').split(', ');
+  expect(names).toContain('metadata');
+  expect(new Set(names).size).toBe(names.length);
+});

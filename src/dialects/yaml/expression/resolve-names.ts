@@ -83,7 +83,7 @@ function reportUnknown(
   write: (guess: string) => string,
 ): void {
   const guess = nearest(name, known);
-  const listed = known.slice(0, 20).join(', ');
+  const listed = [...new Set(known)].slice(0, 20).join(', ');
   const none = `there is no such thing here; put text in quotes`;
   const fix = guess !== undefined ? `write ${write(guess)}` : known.length === 0 ? none : `use one of: ${listed}`;
   report(resolution, reference, `no ${what} ${JSON.stringify(name)}`, fix);
