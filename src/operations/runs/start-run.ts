@@ -28,7 +28,7 @@ export interface StartRunOutput {
 const input: FieldsOf<StartRunInput> = {
   file: {
     type: 'text',
-    description: 'a workflow in YAML, the name of a known one, or a module that exports a graph',
+    description: 'a workflow in YAML or DOT, the name of a known one, or a module that exports a graph',
     isRequired: true,
     isPositional: true,
   },
