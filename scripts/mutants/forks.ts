@@ -3,6 +3,27 @@ import type { Mutant } from './mutant.ts';
 
 export const forksMutants: readonly Mutant[] = [
   {
+    name: 'what was read in a process that is gone is no part of the input',
+    file: 'src/engine/drive/prepare.ts',
+    old: '    activation.noteEarlierReads(record.reads);\n',
+    new: '',
+    tests: ['src/engine/replay/reads-before-a-crash.test.ts'],
+  },
+  {
+    name: 'what was read within a call that is taken over is no part of the input',
+    file: 'src/engine/replay/replay.ts',
+    old: '    activation.noteEarlierReads(reads);\n',
+    new: '',
+    tests: ['src/engine/replay/reads-before-a-crash.test.ts'],
+  },
+  {
+    name: 'an effect is compared without what the steps before it read',
+    file: 'src/engine/settle/settle.ts',
+    old: 'return insideCalls.some(',
+    new: 'return insideCalls.slice(0, 1).some(',
+    tests: ['src/engine/replay/reads-before-a-crash.test.ts'],
+  },
+  {
     name: 'outputs of steps stand in the order in which they ended',
     file: 'src/engine/run/frame-run.ts',
     old: 'return isSame ? true : called;',

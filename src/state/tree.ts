@@ -96,6 +96,8 @@ export interface NodeRecord extends Account {
   took?: readonly (readonly [string, string])[];
   /** Seq of the checkpoint whose state the activation sees. Set once it has recorded an intent, a step or a wait (E9). */
   view?: number;
+  /** What the visit has read of that state so far, if its node does not declare what it reads: a part of its input (X2). */
+  reads?: readonly string[];
   /** An effect that was started and has no recorded result. */
   intent?: Intent;
   /** Recorded steps, questions, timers and signals of this visit, in order. */

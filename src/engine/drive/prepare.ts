@@ -39,6 +39,10 @@ export function prepareStart(core: RunCore, queued: QueuedStart): void {
     isResumed: record !== undefined,
   });
   activation.account = accountOf(record);
+  if (record?.reads !== undefined) {
+    activation.noteEarlierReads(record.reads);
+    activation.keptReadCount = activation.readCount;
+  }
   frameRun.activations.set(node.index, activation);
   noteView(core, activation);
   core.agenda.setBusy(activation, true);

@@ -48,6 +48,7 @@ function reopenView(core: RunCore, activation: Activation): void {
   activation.view.close();
   activation.view = activation.frameRun.frame.openView();
   activation.viewSeq = core.nextSeq;
+  activation.keptReadCount = 0;
   noteView(core, activation);
 }
 

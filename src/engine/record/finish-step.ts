@@ -75,6 +75,8 @@ export function noteStep(
   const isWait = kind !== 'step';
   const effect = isWait ? 'human' : (step.effect ?? 'pure');
   enterEvents(core, activation);
+  const { untoldReads } = activation;
+  activation.untoldReads = [];
   core.draft.note({
     kind: 'step',
     node: activation.path,
@@ -86,6 +88,7 @@ export function noteStep(
     ...accountOf(step),
     ...(isWait && by !== undefined ? { by } : {}),
     ...(from === undefined ? {} : { from: { runId: from[0], seq: from[1] } }),
+    ...(untoldReads.length === 0 ? {} : { reads: untoldReads }),
     ...visitOf(activation),
   });
   core.loop.requestFlush();

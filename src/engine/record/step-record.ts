@@ -26,16 +26,35 @@ export function recordIn(root: RunTree, nodePath: readonly string[]): NodeRecord
 export function ensureSteps(activation: Activation): NodeRecord {
   const { frameRun, node } = activation;
   const known = frameRun.openRecordOf(node);
-  if (known?.steps !== undefined) return known;
+  const reads = newReads(activation, known);
+  if (known?.steps !== undefined) {
+    if (reads !== undefined) frameRun.frame.setNodeField(node.id, 'reads', reads, JSON.stringify(reads));
+    return known;
+  }
   const { error: _, applied: __, ...left } = known ?? {};
   const record: NodeRecord = {
     ...left,
     ...openRecord(activation),
     view: known?.view ?? activation.viewSeq,
+    ...(reads === undefined ? {} : { reads }),
     steps: {},
   };
   frameRun.frame.setNode(node.id, record, encodeValue(record));
   return record;
+}
+
+/**
+ * What the activation has read, if that is more than its record says. What a recorded call has read is not read again by a repeated
+ * function, so it has to be kept for the hash of the activation's input.
+ */
+function newReads(activation: Activation, known: NodeRecord | undefined): readonly string[] | undefined {
+  const { node, readCount } = activation;
+  if (node.reads !== undefined || readCount === activation.keptReadCount) return undefined;
+  activation.keptReadCount = readCount;
+  const { reads } = activation;
+  const told = new Set(known?.reads);
+  activation.untoldReads = [...activation.untoldReads, ...reads.filter((name) => !told.has(name))];
+  return reads;
 }
 
 /** Writes one step of a node given by its path. `outputJson` is the JSON text of `step.output`, if known already. */

@@ -11,7 +11,7 @@ import { viewOf } from '../record/pinned-view.ts';
 import type { Due, Recorded } from '../run/recorded-past.ts';
 import type { RecordedOutcomes } from './recorded-outcomes.ts';
 import type { RunCore } from '../run/run-core.ts';
-import { inputHashOf } from '../settle/settle.ts';
+import { hasInputHash } from '../settle/settle.ts';
 import { recordIn } from '../record/step-record.ts';
 
 /** Everything that a view shows. */
@@ -41,7 +41,11 @@ export async function openIn(
     if (step?.status !== 'started' || step.intent === undefined || originOf(outcomes, due, step.intent) === undefined)
       return undefined;
     const { wait: _, ...open } = step;
-    return step.hash === (due.givenHash ?? inputHashOf(activation).hash) ? open : undefined;
+    const isEqual =
+      due.givenHash === undefined
+        ? hasInputHash(activation, step.hash, outcomes.readsIn(activation, announced.run))
+        : step.hash === due.givenHash;
+    return isEqual ? open : undefined;
   }
   if (record?.intent === undefined || originOf(outcomes, due, record.intent) === undefined) return undefined;
   return (await hasOtherInput(core, outcomes, activation, announced.run, record, isPatched)) ? undefined : record;

@@ -31,6 +31,7 @@ export class RecordedOutcomes {
   /** Effects announced after the fork point whose end is not recorded, by place. */
   readonly #announced = new Map<string, Recorded>();
   readonly #paths = new Set<string>();
+  readonly #reads = new Map<string, readonly (readonly string[])[]>();
   readonly #states = new Map<string, Promise<RunTree>>();
   /** The head up to which each ancestor was read, by run id. */
   readonly #heads = new Map<string, number>();
@@ -96,6 +97,7 @@ export class RecordedOutcomes {
 
   /** Adds records of a place. Only those of the nearest ancestor that has any count. */
   #add(place: string, list: readonly Recorded[]): void {
+    this.#reads.clear();
     const known = this.#ended.get(place);
     const rank = (recorded: Recorded | undefined): number =>
       recorded === undefined ? this.ancestors.length : this.ancestors.indexOf(recorded.run);
@@ -134,6 +136,23 @@ export class RecordedOutcomes {
   stepsOf(activation: Activation): readonly Recorded[] {
     const prefix = `${placeIn(activation)} `;
     return [...this.#ended].flatMap(([place, list]) => (place.startsWith(prefix) ? list : []));
+  }
+
+  /**
+   * What a visit has read in a run: nothing, then what it had read by the end of its first step, and so on, up to what it had read by the
+   * end of its last.
+   */
+  readsIn(activation: Activation, run: RunRow): readonly (readonly string[])[] {
+    const place = `${placeIn(activation)} ${run.key}`;
+    const known = this.#reads.get(place);
+    if (known !== undefined) return known;
+    const parts = this.stepsOf(activation)
+      .filter((recorded) => recorded.run === run && recorded.part.reads !== undefined)
+      .toSorted((a, b) => a.seq - b.seq || a.index - b.index);
+    const reads: (readonly string[])[] = [[]];
+    for (const { part } of parts) reads.push([...(reads.at(-1) ?? []), ...(part.reads ?? [])]);
+    this.#reads.set(place, reads);
+    return reads;
   }
 
   /** The announcement of an effect whose end is not recorded. */

@@ -8,7 +8,6 @@ import { CairnError } from '../../errors.ts';
 import type { Amounts } from '../../graph/amounts.ts';
 import { keySeedOf } from '../../history/stored/key-seed.ts';
 import type { RunRow } from '../../ports/store.ts';
-import { hashParts } from '../../state/values/hash.ts';
 import type { Intent, NodeRecord, StepRecord } from '../../state/tree.ts';
 import { admitKept } from '../admit/admit-kept.ts';
 import { bookSpared, costOf } from '../record/account.ts';
@@ -19,7 +18,7 @@ import { isEffect } from '../run/effect.ts';
 import type { Payer } from '../run/ledger.ts';
 import type { Due, Offer, OriginalEnd, Recorded, RecordedPast, TakenRecord, TakenStep } from '../run/recorded-past.ts';
 import type { RunCore } from '../run/run-core.ts';
-import { inputHashOf, settleFailed } from '../settle/settle.ts';
+import { hashOver, hasInputHash, settleFailed } from '../settle/settle.ts';
 import { settleOutcome } from '../settle/settle-outcome.ts';
 import { openIn, originOf } from './open-originals.ts';
 import { RecordedOrder, type PendingTake } from './recorded-order.ts';
@@ -111,13 +110,24 @@ export class ReplaySource implements RecordedPast {
    */
   #hasEqualInput(due: Pick<Due, 'activation' | 'stepKey' | 'effect' | 'givenHash'>, recorded: Recorded): boolean {
     const { activation, stepKey, effect, givenHash } = due;
-    const { run, seq, part } = recorded;
+    const { part } = recorded;
     if (stepKey === undefined) return part.hash === hashWith(activation, part.reads);
     if (givenHash !== undefined) return part.hash === givenHash;
-    const settled = this.#outcomes.of(activation).find((other) => other.run === run && other.seq >= seq);
+    const settled = this.#endOf(activation, recorded);
     if (settled !== undefined) return settled.part.hash === hashWith(activation, settled.part.reads);
     if (effect === 'pure' && activation.node.reads === undefined) return false;
-    return part.hash === inputHashOf(activation).hash;
+    return hasInputHash(activation, part.hash, this.#outcomes.readsIn(activation, recorded.run));
+  }
+
+  /** The end of the recorded visit that a step belongs to. */
+  #endOf(activation: Activation, { run, seq }: Recorded): Recorded | undefined {
+    return this.#outcomes.of(activation).find((other) => other.run === run && other.seq >= seq);
+  }
+
+  /** What the recorded visit had read by its end, or has read so far. */
+  #readsOf(activation: Activation, recorded: Recorded): readonly string[] {
+    const settled = this.#endOf(activation, recorded);
+    return (settled === undefined ? this.#outcomes.readsIn(activation, recorded.run).at(-1) : settled.part.reads) ?? [];
   }
 
   take(activation: Activation, offer: Offer): void {
@@ -212,13 +222,15 @@ export class ReplaySource implements RecordedPast {
     }
     const ended = await this.#outcomes.readStep(recorded);
     if (ended === undefined || (ended.status === 'failed' && !isEffect(due))) return undefined;
-    if (ended.status === 'done') return { place: endKeyOf(due), from, step: ended };
+    const reads = this.#readsOf(due.activation, recorded);
+    if (ended.status === 'done') return { place: endKeyOf(due), from, step: ended, reads };
     const { error: _, ...there } = ended;
     const step: StepRecord = { ...there, status: 'started', intent: intentFrom(due, recorded.run, ended) };
-    return { place: endKeyOf(due), from, step };
+    return { place: endKeyOf(due), from, step, reads };
   }
 
-  noteStep(activation: Activation, payer: Payer | undefined, { step, place, from }: TakenStep): void {
+  noteStep(activation: Activation, payer: Payer | undefined, { step, place, from, reads = [] }: TakenStep): void {
+    activation.noteEarlierReads(reads);
     this.#note(activation, payer, step, place, from);
   }
 
@@ -300,9 +312,6 @@ function intentFrom(due: Due, original: RunRow, { status, intent, attempt = 1 }:
 }
 
 /** The activation's input hash over the channels that the recorded activation read. */
-function hashWith(activation: Activation, reads: readonly string[] | undefined): string {
-  const { node, view } = activation;
-  const channels = node.reads ?? reads;
-  if (channels === undefined || channels.length === 0) return node.definitionHash;
-  return hashParts([node.definitionHash, ...view.versions(channels).flat()]);
+function hashWith(activation: Activation, reads: readonly string[] = []): string {
+  return hashOver(activation, activation.node.reads ?? reads);
 }

@@ -2,6 +2,7 @@
  * A graph in execution: a frame (a run's own graph, or a child's inside its parent's history), and the activations that live in it.
  * An activation is one visit of the run to a node, while it is prepared, running, left at a wait, or waiting to be tried again (W6).
  */
+import { channelNames } from '../../state/channels/view.ts';
 import type { Graph, GraphNode } from '../../graph/graph.ts';
 import { DeltaBuilder } from '../../state/delta.ts';
 import { Frame, type OpenView } from '../../state/frame.ts';
@@ -151,6 +152,12 @@ export class Activation extends OpenCalls {
   /** Seq of the checkpoint whose state it sees (E9). */
   viewSeq: number;
   isResumed: boolean;
+  /** What the visit read before, in calls that are on record and are not made again: in a process that is gone, or in a fork's original. */
+  #earlierReads: Set<string> | undefined;
+  /** How much of what was read its record says. */
+  keptReadCount = 0;
+  /** What its record says of that and the history does not yet: the next recorded step tells it. */
+  untoldReads: readonly string[] = [];
   /** The recorded cost of the visit. */
   account: Account | undefined;
   startedAt = 0;
@@ -194,6 +201,23 @@ export class Activation extends OpenCalls {
     this.view = options.view;
     this.viewSeq = options.viewSeq;
     this.isResumed = options.isResumed;
+  }
+
+  /** Names of the channels that the visit has read so far, sorted. The name of a partition stands for all of it. */
+  get reads(): readonly string[] {
+    if (this.#earlierReads === undefined) return this.view.reads();
+    return channelNames(new Set([...this.view.reads(), ...this.#earlierReads]));
+  }
+
+  /** Grows whenever something is read that was not read before. */
+  get readCount(): number {
+    return this.view.readCount + (this.#earlierReads?.size ?? 0);
+  }
+
+  noteEarlierReads(names: readonly string[]): void {
+    if (names.length === 0) return;
+    this.#earlierReads ??= new Set();
+    for (const name of names) this.#earlierReads.add(name);
   }
 
   /** Node ids and names of child runs from the run's root to this node. */

@@ -42,6 +42,8 @@ export interface TakenStep {
   readonly from: TakenRecord;
   /** The step as it ended there. Or `started` with the original's intent: it may have happened there, and is in doubt here (X3). */
   readonly step: StepRecord;
+  /** What the visit that it belongs to had read there. */
+  readonly reads?: readonly string[];
 }
 
 /** What a fork's original has recorded meanwhile about an effect that was open at the fork point. */

@@ -4,6 +4,7 @@ import type { ConditionScope, GraphEdge } from '../../graph/graph.ts';
 import { outputsOfSteps } from '../../state/channels/channels.ts';
 import type { StepOrder } from '../../state/tree.ts';
 import type { Admitted } from '../../state/values/codec.ts';
+import { channelNames } from '../../state/channels/view.ts';
 import { hashParts } from '../../state/values/hash.ts';
 import type { Activation } from '../run/frame-run.ts';
 import type { AdmittedOutcome } from '../admit/admit-outcome.ts';
@@ -33,11 +34,34 @@ const deltaBytesMax = 1024 * 1024;
 
 /** Hash of an activation's input: its definition, and the channels that it read with the values it saw. */
 export function inputHashOf(activation: Activation): ActivationInput {
-  const { node, view } = activation;
-  const versions = view.versions(node.reads);
-  if (versions.length === 0) return { hash: node.definitionHash, reads: undefined };
-  const hash = hashParts([node.definitionHash, ...versions.flat()]);
-  return { hash, reads: node.reads === undefined ? versions.map(([channel]) => channel) : undefined };
+  const { node, reads } = activation;
+  const channels = node.reads ?? reads;
+  return {
+    hash: hashOver(activation, channels),
+    reads: node.reads === undefined && channels.length > 0 ? channels : undefined,
+  };
+}
+
+/**
+ * Whether a hash is that of the activation's input as it was at a call. What the function itself has read is the same whenever it comes to
+ * that call. What was read inside the calls before it is not, where these were taken over.
+ * @param insideCalls - what may have been read inside the calls before it
+ */
+export function hasInputHash(
+  activation: Activation,
+  hash: string | undefined,
+  insideCalls: readonly (readonly string[])[],
+): boolean {
+  if (hash === inputHashOf(activation).hash) return true;
+  if (activation.node.reads !== undefined) return false;
+  const own = activation.view.reads();
+  return insideCalls.some((names) => hash === hashOver(activation, channelNames(new Set([...own, ...names]))));
+}
+
+/** The hash of the activation's definition and of these channels, with the values it saw. */
+export function hashOver({ node, view }: Activation, channels: readonly string[]): string {
+  if (channels.length === 0) return node.definitionHash;
+  return hashParts([node.definitionHash, ...view.versions(channels).flat()]);
 }
 
 /** Settles an attempt that ended well. */

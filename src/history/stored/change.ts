@@ -63,7 +63,7 @@ export interface ChangePart {
   readonly name?: string;
   /** Hash of the activation's or step's input. */
   readonly hash?: string;
-  /** Channels that were read, if the node does not declare its reads. */
+  /** Channels that were read, if the node does not declare its reads. Of a step: those that were not read before it. */
   readonly reads?: readonly string[];
   /** Duration in milliseconds. Absent in the `settle` of a pure node that took less than 1 ms. */
   readonly durationMs?: number;

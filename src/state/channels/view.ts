@@ -13,12 +13,20 @@ export interface OpenView {
   readonly state: StateView;
   /** What the frame's run had spent, by unit. */
   readonly spent: Amounts;
+  /** How many names were read so far. It only grows. */
+  readonly readCount: number;
   /** Names of the channels read so far, sorted. The name of a partition stands for all of it. */
   reads(): readonly string[];
   /** Channels with their versions in this view: those named, or else those read so far. */
   versions(names?: readonly string[]): readonly (readonly [channel: string, version: string])[];
   /** Closes the view, so that states kept for it can be dropped. */
   close(): void;
+}
+
+/** Names of channels, sorted, without those of which the whole partition is among them. */
+export function channelNames(names: ReadonlySet<string>): readonly string[] {
+  const inWhole = (name: string): boolean => name.includes('.') && names.has(name.slice(0, name.indexOf('.')));
+  return [...names].filter((name) => !inWhole(name)).toSorted();
 }
 
 const nothing: Amounts = Object.freeze({});
@@ -43,11 +51,13 @@ export class View implements OpenView {
     return (this.#state ??= recordingObject(new StateSource((name) => this.#part(name))) as unknown as StateView);
   }
 
+  get readCount(): number {
+    return this.#read?.size ?? 0;
+  }
+
   reads(): readonly string[] {
     if (this.#read === undefined) return [];
-    const read = this.#read;
-    const inWhole = (name: string): boolean => name.includes('.') && read.has(name.slice(0, name.indexOf('.')));
-    return [...read].filter((name) => !inWhole(name)).toSorted();
+    return channelNames(this.#read);
   }
 
   versions(names: readonly string[] = this.reads()): readonly (readonly [string, string])[] {
