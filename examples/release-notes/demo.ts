@@ -38,7 +38,7 @@ process.on('SIGINT', () => undefined);
 process.on('SIGTERM', () => child.kill('SIGTERM'));
 child.on('close', (code, signal) => {
   if (signal === 'SIGKILL')
-    console.error('\nThe process was killed. What it had committed is kept: see npm run -s cairn -- ls');
+    console.error('\nThe process was killed. What was committed is kept: npm run -s cairn -- ls');
   else if (known !== undefined)
     console.error(
       `\nRun ${known} was there before. To start over, take another id: npm run demo -- --run-id ${known}-2, or forget all runs first: rm -r .cairn`,
