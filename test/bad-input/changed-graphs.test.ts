@@ -68,7 +68,7 @@ test('H3 a change that takes away what the run waits for is refused, says so, an
   const without = graphOf('g', [first, last], edges('> first', 'first > last', 'last >'));
   await expect(resumeWith(bench, without)).rejects.toMatchObject({
     code: 'RUN_GRAPH_CHANGED',
-    message: expect.stringMatching(/: node removed ask; a visit to it is under way$/),
+    message: expect.stringMatching(/: node removed ask \(a visit to it is under way\)$/),
   });
   expect((await bench.store.readRun({ tenant: 'default', runId: 'r' }))?.claim).toBeUndefined();
   expect(await resumeWith(bench, original)).toEqual(['completed', 1]);

@@ -43,7 +43,7 @@ test.each<[effect: EffectClass, inSubgraph: boolean]>([
     const graph = line(effect, inSubgraph);
     const refusal = {
       code: 'RUN_GRAPH_CHANGED',
-      message: expect.stringContaining('x; the run is past it: it is never run') as string,
+      message: expect.stringContaining('x (the run is past it: it is never run)') as string,
     };
     const seq = (await engine.locate('r')).seq;
     await expect(engine.resume('r', { graph })).rejects.toMatchObject(refusal);

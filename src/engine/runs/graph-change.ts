@@ -87,13 +87,18 @@ const namedMax = 3;
 
 function changedError(run: RunRow, differences: readonly GraphDifference[], reason: string): CairnError {
   const inTheWay = differences.filter(({ verdict }) => verdict !== 'compatible');
-  const named = inTheWay.slice(0, namedMax).map(({ what, detail }) => `${what} ${detail}`);
+  const named = inTheWay.slice(0, namedMax).map(({ what, detail }) => `${what} ${inBrackets(detail)}`);
   if (inTheWay.length > namedMax) named.push(`and ${inTheWay.length - namedMax} more`);
   return new CairnError('RUN_GRAPH_CHANGED', {
     runId: run.runId,
     reason: [reason, ...(named.length === 0 ? [] : [named.join('; ')])].join(': '),
     differences,
   });
+}
+
+/** Puts what is said of a difference in brackets, since semicolons stand between differences. */
+function inBrackets(detail: string): string {
+  return detail.replace(/; (.+)$/u, ' ($1)');
 }
 
 async function storedStructure(env: EngineEnvironment, run: RunRow, root: RunTree): Promise<GraphStructure> {
