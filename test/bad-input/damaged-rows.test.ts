@@ -10,6 +10,7 @@ import { listWaits } from '../../src/operations/waits/list-waits.ts';
 import { verifyRuns } from '../../src/operations/store/verify-runs.ts';
 import type { HistoryContext } from '../../src/operations/declare/operation.ts';
 import type { Store } from '../../src/ports/store.ts';
+import { CairnError } from '../../src/errors.ts';
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts';
 import { createBench, edges, graphOf, node, runToRest, testIds } from '../engine-kit.ts';
 
@@ -152,3 +153,34 @@ test('C6 a run whose row is gone is told as damage of the store, as its checkpoi
   const { isSound, damage } = await verifyRuns.run(context, {});
   expect([isSound, damage]).toEqual([false, [expect.stringMatching(/checkpoints are there of run number .* gone/)]]);
 });
+
+/** Each column of bytes, and what else one bit of a file can make of it. */
+const notBytes = ['waits', 'messages', 'checkpoints', 'snapshots', 'runs'].flatMap((table) =>
+  (table === 'runs' ? ['meta'] : ['body', 'checksum']).flatMap((column) =>
+    ["cast('no bytes' as text)", '7'].map((value) => [table, column, value] as const),
+  ),
+);
+
+test.each(notBytes)(
+  'C6 P6 a row of %s whose %s is %s is told as damage, whatever reads it',
+  async (table, column, value) => {
+    const waitId = await pause();
+    const before = open();
+    await before.engine.answer('r', waitId, 'yes');
+    const db = new DatabaseSync(path);
+    expect(db.prepare(`update ${table} set ${column} = ${value}`).run().changes).toBeGreaterThan(0);
+    db.close();
+    const { engine, context } = open();
+    const outcomes = await Promise.allSettled([
+      verifyRuns.run(context, {}),
+      listWaits.run(context, {}),
+      engine.answer('r', waitId, 'yes'),
+      engine.resume('r', { graph }).then((handle) => handle.result()),
+    ]);
+    const codes = outcomes.map((outcome) =>
+      outcome.status === 'fulfilled' ? '' : CairnError.from(outcome.reason).code,
+    );
+    expect(codes).not.toContain('INTERNAL');
+    expect(outcomes[0]).toMatchObject({ status: 'fulfilled', value: { isSound: false } });
+  },
+);

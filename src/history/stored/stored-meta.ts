@@ -23,7 +23,9 @@ const decoder = new TextDecoder();
 export function metaOf({ key, meta }: Pick<RunRow, 'key' | 'meta'>): StoredMeta {
   if (meta.byteLength === 0) return {};
   try {
-    return JSON.parse(decoder.decode(meta)) as StoredMeta;
+    const stored: unknown = JSON.parse(decoder.decode(meta));
+    if (typeof stored !== 'object' || stored === null) throw new TypeError('it is no object');
+    return stored;
   } catch (error) {
     const data = { checkpoint: key, reason: 'what its row keeps beside the run cannot be read' };
     throw new CairnError('CHECKPOINT_CORRUPT', data, { cause: error });

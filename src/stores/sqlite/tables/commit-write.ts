@@ -6,6 +6,7 @@ import type { CheckpointPlaces } from './checkpoint-places.ts';
 import type { Prepare, Statement } from './prepare.ts';
 import type { RunHead, RunHeads } from './run-heads.ts';
 import { dueOf, statusCode } from './run-rows.ts';
+import { bytesOf } from './byte-columns.ts';
 
 const held: CommitReply = Object.freeze({ isHeld: true });
 
@@ -64,7 +65,7 @@ export class CommitWrite {
     if (run === undefined) throw new CairnError('CLAIM_FENCED', { runId, held: token, current: 0 });
     const id = this.#places.find(run.no, checkpoint.seq) ?? null;
     const stored = this.#selectChecksum().get(id) as { checksum: Uint8Array } | undefined;
-    if (stored !== undefined && Buffer.compare(stored.checksum, checkpoint.checksum) === 0) {
+    if (stored !== undefined && Buffer.compare(bytesOf(stored.checksum), checkpoint.checksum) === 0) {
       return { isHeld: run.token === token };
     }
     if (run.token !== token) throw new CairnError('CLAIM_FENCED', { runId, held: token, current: run.token });

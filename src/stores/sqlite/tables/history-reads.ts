@@ -4,6 +4,7 @@ import type { CheckpointRow, RunKey, SnapshotRow, TagRow } from '../../../ports/
 import { isUnplaced } from './checkpoint-places.ts';
 import type { Prepare, Statement } from './prepare.ts';
 import { asBytes, readText } from './text-columns.ts';
+import { bytesOf } from './byte-columns.ts';
 
 const ofRun = 'run = (select no from runs where tenant = ? and run_id = ?)';
 
@@ -39,7 +40,7 @@ export class HistoryReads {
 
   readCheckpoints(key: RunKey, range: CheckpointRange): CheckpointRow[] {
     const rows = this.#readOne(key, range) ?? this.#readRange(key, range);
-    return rows.map(({ seq, at, body, checksum }) => ({ seq, at, body, checksum }));
+    return rows.map(({ seq, at, body, checksum }) => ({ seq, at, body: bytesOf(body), checksum: bytesOf(checksum) }));
   }
 
   /**
@@ -59,7 +60,7 @@ export class HistoryReads {
 
   readSnapshot({ tenant, runId }: RunKey, atOrBefore: number): SnapshotRow | undefined {
     const row = this.#snapshot().get(tenant, runId, atOrBefore) as SnapshotRow | undefined;
-    return row && { seq: row.seq, body: row.body, checksum: row.checksum };
+    return row && { seq: row.seq, body: bytesOf(row.body), checksum: bytesOf(row.checksum) };
   }
 
   readTags({ tenant, runId }: RunKey): TagRow[] {

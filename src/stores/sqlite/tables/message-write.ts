@@ -3,6 +3,7 @@
 import { CairnError } from '../../../errors.ts';
 import type { Message, MessageReply } from '../../../ports/store.ts';
 import type { Prepare, Statement } from './prepare.ts';
+import { bytesOf } from './byte-columns.ts';
 
 export class MessageWrite {
   readonly #selectRun: Statement;
@@ -31,7 +32,8 @@ export class MessageWrite {
     // A wait that was opened again can be answered again, and after a cancel that was carried out another may follow.
     const isSpent = first?.is_taken === 1 && (isOpen || kind === 'cancel');
     if (first !== undefined && !isSpent) {
-      return Buffer.compare(first.body, body) === 0 ? { status: 'equal' } : { status: 'taken', first: first.body };
+      const taken = bytesOf(first.body);
+      return Buffer.compare(taken, body) === 0 ? { status: 'equal' } : { status: 'taken', first: taken };
     }
     if (kind === 'answer' && !isOpen) return { status: 'closed' };
     if (first !== undefined) this.#remove().run(first.id);

@@ -3,6 +3,7 @@
 import type { RunRow, StoredStatus, WaitRow } from '../../../ports/store.ts';
 import { headSeq } from './checkpoint-places.ts';
 import { asBytes, readText } from './text-columns.ts';
+import { bytesOf } from './byte-columns.ts';
 
 /** A status is stored as its index in this list, which is part of the layout. The last one marks runs that were never claimed. */
 const statuses: readonly StoredStatus[] = ['running', 'paused', 'completed', 'failed', 'cancelled', 'running'];
@@ -75,7 +76,7 @@ export function toRunRow(row: StoredRun, now: number): RunRow {
     createdAt: row.created_at,
     updatedAt: row.updated_at ?? row.created_at,
     ...(parent_run === null || parent_seq === null ? {} : { parent: { runId: readText(parent_run), seq: parent_seq } }),
-    meta: row.meta,
+    meta: bytesOf(row.meta),
     ...(owner === null || remainingMs <= 0 ? {} : { claim: { workerId: readText(owner), remainingMs } }),
     hasMessages: row.has_messages === 1,
     prunedBelow: row.pruned_below,

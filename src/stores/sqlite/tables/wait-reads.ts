@@ -5,6 +5,7 @@ import type { Prepare, Statement } from './prepare.ts';
 import { readCursor } from './run-reads.ts';
 import { never } from './run-rows.ts';
 import { asBytes, readText } from './text-columns.ts';
+import { bytesOf } from './byte-columns.ts';
 
 const pageSize = 100;
 
@@ -33,8 +34,8 @@ function toOpenWait({ tenant, run_id, graph_id, wait_id, kind, due, checksum, bo
     waitId: readText(wait_id),
     kind,
     ...(due === never ? {} : { dueAt: due }),
-    body,
-    ...(checksum === null ? {} : { checksum }),
+    body: bytesOf(body),
+    ...(checksum === null ? {} : { checksum: bytesOf(checksum) }),
   };
 }
 
@@ -102,9 +103,9 @@ export class WaitReads {
       id,
       kind,
       name: readText(name),
-      body,
+      body: bytesOf(body),
       at,
-      ...(checksum === null ? {} : { checksum }),
+      ...(checksum === null ? {} : { checksum: bytesOf(checksum) }),
     }));
   }
 }
