@@ -41,6 +41,16 @@ test('H1 a text is cut and broken to the width it has, wide characters counted a
   expect(fit('abcdef', 4)).toBe('abc…');
 });
 
+test('H1 what a line is indented by stays, so that JSON in a question can be read', () => {
+  expect(wrap('{\n  "to": "ada",\n  "text": "It is late."\n}', 18)).toEqual([
+    '{',
+    '  "to": "ada",',
+    '  "text": "It is',
+    '  late."',
+    '}',
+  ]);
+});
+
 test('H1 an emoji of several code points is one character of two columns, and is not cut in two', () => {
   const [family, flag, accent] = ['👨‍👩‍👧', '🇳🇴', 'e\u0301'];
   expect([family, flag, accent].map(widthOf)).toEqual([2, 2, 1]);

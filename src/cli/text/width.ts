@@ -41,16 +41,25 @@ function cut(text: string, width: number): readonly string[] {
   return pieces;
 }
 
-/** Breaks a text into lines of at most a width, between words where it can. */
+/** Columns that are left for the text of a line, however far it is indented. */
+const leastText = 8;
+
+/** Breaks a text into lines of at most a width, between words where it can. What a line is indented by, its parts are too. */
 export function wrap(text: string, width: number): readonly string[] {
   return text.split('\n').flatMap((line) => {
-    const lines: string[] = [];
-    let current = '';
-    for (const word of line.split(' ').flatMap((part) => cut(part, width))) {
-      const longer = current === '' ? word : `${current} ${word}`;
-      if (current !== '' && widthOf(longer) > width) lines.push(current);
-      current = current !== '' && widthOf(longer) > width ? word : longer;
-    }
-    return [...lines, current];
+    const bare = line.trimStart();
+    const indent = line.slice(0, Math.max(0, Math.min(line.length - bare.length, width - leastText)));
+    return wrapLine(bare, width - indent.length).map((part) => `${indent}${part}`);
   });
+}
+
+function wrapLine(line: string, width: number): readonly string[] {
+  const lines: string[] = [];
+  let current = '';
+  for (const word of line.split(' ').flatMap((part) => cut(part, width))) {
+    const longer = current === '' ? word : `${current} ${word}`;
+    if (current !== '' && widthOf(longer) > width) lines.push(current);
+    current = current !== '' && widthOf(longer) > width ? word : longer;
+  }
+  return [...lines, current];
 }
