@@ -94,8 +94,8 @@ test('N13 each node in order: outcome, attempts, what it changed, and its edges 
   expect(edgesOf(story, 'draft')).toEqual([
     '-> send scratch.words < 10 true its condition holds',
     '-- shorten scratch.words >= 10 false its condition does not hold',
-    '-> fail isGood the function isGood said yes',
-    '-- other never the function never said no, or was not asked',
+    '-> fail isGood its function said yes',
+    '-- other never its function said no, or was not asked',
   ]);
   expect(edgesOf(story, 'fail')).toEqual(['-> mend the node failed', `-- ${END} it is for what ended well`]);
   const visits = new Map(visitsOf(story).map((visit) => [visit.path.join('/'), visit]));

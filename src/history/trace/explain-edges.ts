@@ -147,7 +147,7 @@ function tryCompile(text: string): Condition | undefined {
 
 function compute(text: string, scope: ConditionScope, fired: boolean): Told {
   const expression = expressionOf(text);
-  const byFunction: Told = { because: `the function ${text} said ${fired ? 'yes' : 'no, or was not asked'}` };
+  const byFunction: Told = { because: `its function said ${fired ? 'yes' : 'no, or was not asked'}` };
   if (expression === undefined) return byFunction;
   try {
     const holds = expression.evaluate(scope);

@@ -88,3 +88,28 @@ test('P14 what an engine notes of a stage for itself is no change of the story',
   const [, visit] = storyWords(story).entries;
   expect(visit?.kind === 'visit' && visit.changes.map(({ path }) => path)).toEqual([['scratch', 'found']]);
 });
+
+test('P14 a question of several lines is told in one, and a function without a name once, by its edge', () => {
+  const [first, visit] = story.entries;
+  if (first?.kind !== 'start' || visit?.kind !== 'visit') throw new Error('the story begins otherwise');
+  const told = storyWords({
+    ...story,
+    entries: [
+      {
+        ...visit,
+        questions: [{ ...at(5), kind: 'question' as const, name: 'go', prompt: 'May it?\n{\n  "to": "ada"\n}' }],
+        edges: [
+          { to: 'pay', fired: true, because: 'its function said yes', condition: 'check -> pay' },
+          { to: 'stop', fired: false, because: 'its function said no, or was not asked', condition: 'isBad' },
+        ],
+      },
+    ],
+  });
+  const [words] = told.entries;
+  if (words?.kind !== 'visit') throw new Error('no visit is told');
+  expect(words.notes.find(({ kind }) => kind === 'asked')?.text).toBe('asked May it? { "to": "ada" }: still open');
+  expect(words.edges.map(({ why }) => why)).toEqual([
+    ['its function said yes'],
+    ['isBad', 'its function said no, or was not asked'],
+  ]);
+});

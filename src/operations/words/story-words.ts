@@ -135,7 +135,7 @@ function visitWords(visit: ToldVisit, story: PostMortem): VisitWords {
     edges: visit.edges
       // That the only way was taken goes without saying.
       .filter(({ to }, _, { length }) => !(isPlace(to) && length === 1))
-      .map((edge) => edgeWords(edge, visit.edges.length)),
+      .map((edge) => edgeWords(edge, visit)),
   };
 }
 
@@ -193,7 +193,7 @@ function questionText({ kind, name, prompt, at, closedAt, by, answer }: ToldVisi
       : answer === undefined
         ? `over${who}${waited}`
         : `answered ${inlineValue(answer)}${who}${waited}`;
-  return `${asked} ${prompt ?? name}: ${end}`;
+  return `${asked} ${(prompt ?? name).replaceAll(/\s+/g, ' ').trim()}: ${end}`;
 }
 
 /** What the engine of pipelines notes of each stage; the stage tells it itself. */
@@ -206,12 +206,15 @@ function isTold({ path, before, after }: ValueChange, isStage: boolean): boolean
   return before === undefined || inlineValue(before) !== inlineValue(after);
 }
 
-function edgeWords({ to, label, condition, fired, because }: ExplainedEdge, count: number): EdgeWords {
+function edgeWords(edge: ExplainedEdge, { path, edges }: ToldVisit): EdgeWords {
+  const { to, label, fired, because } = edge;
+  // A function without a name of its own is called like its edge, which is told already.
+  const condition = edge.condition === `${path.at(-1)} -> ${to}` ? undefined : edge.condition;
   return {
     target: isPlace(to) ? 'the end' : to,
     ...(label === undefined ? {} : { label }),
     fired,
-    why: fired && count === 1 ? [] : [condition ?? '', because].filter((text) => text !== ''),
+    why: fired && edges.length === 1 ? [] : [condition ?? '', because].filter((text) => text !== ''),
   };
 }
 
