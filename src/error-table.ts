@@ -112,7 +112,7 @@ export const errorTable: Readonly<Record<ErrorCode, ErrorRow>> = {
   EXPRESSION_FAILED: row(422, 3, 'no', '{text} cannot be evaluated{: |reason}', 'Correct the expression or the value it reads, then resume the run.'),
   REFERENCE_ABSENT: row(422, 3, 'no', '{text} reads {field} of {block}, which {status}', 'Ask blocks.{block}.succeeded or has(…) first, or give default(…, another value).'),
   REDUCER_FAILED: row(422, 3, 'no', 'the reducer of {channel} failed{: |reason}', 'Correct the reducer or the update it was given, then resume the run.'),
-  CONFIG_INVALID: row(400, 2, 'no', 'bad configuration{ at |path}{: |reason}', 'Correct the option named.'),
+  CONFIG_INVALID: row(400, 2, 'no', 'bad configuration{ at |path}{: |reason}', '{|hint|Correct the option named.}'),
   CONFIG_MISSING_PEER: row(400, 2, 'no', 'package {package} is not installed', 'Install it: npm install {package}'),
   USAGE_INVALID: row(400, 2, 'no', '{reason}', '{|hint|Run the command with --help.}'),
   INPUT_INVALID: row(400, 2, 'no', 'the input does not fit{ at |path}{: |reason}', 'Give an input that fits the schema; on the command line with --input NAME=VALUE.'),

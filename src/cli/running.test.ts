@@ -1,4 +1,5 @@
 /** The command line as a process: starting, answering, resuming, stopping. */
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -178,4 +179,28 @@ test('W2 the same answer again is acknowledged, also after the run has taken it;
   expect(answer('yes')).toEqual([0, `answered ${waitId}: "yes"`, undefined]);
   expect(answer('no')).toEqual([3, '', 'WAIT_CLOSED']);
   expect(folder.json('answer', 'r', waitId, 'yes')).toEqual({ runId: 'r', waitId, value: 'yes' });
+});
+
+test('P6 a run that a program began is resumed by naming its module, and without it the way is told', () => {
+  const folder = openFolder();
+  const from = (path: string): string => new URL(path, import.meta.url).href;
+  folder.write(
+    'later.ts',
+    `import { AgentGraph, END, humanNode, START } from '${from('../index.ts')}';
+import { openSqliteStore } from '${from('../stores/sqlite/index.ts')}';
+const later = new AgentGraph({}, { id: 'later' })
+  .addNode('ask', humanNode({ prompt: 'Go on?', choices: ['yes', 'no'] }))
+  .addEdge(START, 'ask')
+  .addEdge('ask', END);
+export const graph = later.compile();
+if (process.argv[2] === 'begin') {
+  await later.compile({ store: openSqliteStore({ path: 'runs.db' }) }).invoke({}, { runId: 'r' });
+}
+`,
+  );
+  execFileSync(process.execPath, ['--disable-warning=ExperimentalWarning', 'later.ts', 'begin'], { cwd: folder.path });
+  expect(folder.cairn('answer', 'r', 'yes', '--store', 'runs.db').code).toBe(0);
+  const { code, err } = folder.cairn('resume', 'r', '--store', 'runs.db');
+  expect([code, err]).toEqual([2, expect.stringContaining('cairn resume r --file MODULE')]);
+  expect(folder.cairn('resume', 'r', '--store', 'runs.db', '--file', 'later.ts').out).toMatch(/^completed r@/);
 });

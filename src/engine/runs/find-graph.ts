@@ -19,7 +19,8 @@ export async function findGraphOf(
   const graph = await options.findGraph?.(run.graphId, run.graphHash, metaOf(run), readText);
   if (graph === undefined)
     throw new CairnError('CONFIG_INVALID', {
-      reason: `the graph ${run.graphId} of run ${run.runId} is not known here: give it, or a way to find it`,
+      reason: `the graph ${run.graphId} of run ${run.runId} is not known here`,
+      hint: `Name the module that it is in: cairn resume ${run.runId} --file MODULE; in a program, resume by the graph.`,
     });
   return graph;
 }
