@@ -8,6 +8,7 @@ import { chmodSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, w
 import { join, resolve } from 'node:path';
 import { rolldown, type InputOptions, type OutputChunk, type OutputOptions } from 'rolldown';
 import { asciiOnly, builtinsByCall, builtinsWhenUsed, importFromModules, noSourceLines } from './build/plugins.ts';
+import { compileFirstCalls } from './build/first-calls.ts';
 import { collectLicenses } from './build/licenses.ts';
 import { keepLines } from './build/line-maps.ts';
 import { buildTypes } from './build/types.ts';
@@ -108,6 +109,7 @@ async function buildCommandLine(): Promise<readonly OutputChunk[]> {
 try {
   buildTypes(root, next, doors);
   const chunks = [...(await buildModules()), ...(await buildCommandLine())];
+  compileFirstCalls(next);
   for (const name of readdirSync(next, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.map')))
     writeFileSync(join(next, name), keepLines(readFileSync(join(next, name), 'utf8')));
   writeFileSync(join(next, 'third-party-licenses.txt'), collectLicenses(chunks.flatMap(({ moduleIds }) => moduleIds)));
