@@ -1,5 +1,4 @@
 /** Who answers the questions of runs in a program: five forms, and any function of one's own. */
-import { createInterface } from 'node:readline/promises';
 import { choicesOf } from '../../engine/admit/choices.ts';
 import type { OpenQuestion } from '../../history/stored/open-waits.ts';
 
@@ -76,6 +75,8 @@ export function consoleInterviewer({
       const { prompt = '', schema } = question;
       const choices = choicesOf(question) ?? [];
       const lines = [prompt, ...choices.map(({ label }) => `  ${label}`)].map(printable);
+      // Loaded when a person is asked: most programs ask nobody at this console.
+      const { createInterface } = process.getBuiltinModule('node:readline/promises');
       const reader = createInterface({ input, output, terminal: false });
       try {
         output.write(`${lines.join('\n')}\n`);
