@@ -178,6 +178,10 @@ test('W2 the same answer again is acknowledged, also after the run has taken it;
   folder.cairn('resume', 'r');
   expect(answer('yes')).toEqual([0, `answered ${waitId}: "yes"`, undefined]);
   expect(answer('no')).toEqual([3, '', 'WAIT_CLOSED']);
+  // As it was typed: by the name of the node.
+  const named = folder.cairn('answer', 'r', 'approve', 'yes', '--resume');
+  expect([named.code, named.out.split('\n').slice(0, 2)]).toEqual([0, ['answered approve: "yes"', expect.stringMatching(/^completed r@/)]]); // prettier-ignore
+  expect(folder.cairn('answer', 'r', 'approve', 'no').err).toMatch(/closed already by person with yes \[WAIT_CLOSED\]/);
   expect(folder.json('answer', 'r', waitId, 'yes')).toEqual({ runId: 'r', waitId, value: 'yes' });
 });
 

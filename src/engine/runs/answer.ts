@@ -2,14 +2,15 @@
 import { CairnError } from '../../errors.ts';
 import { postSealed } from '../../history/stored/messages.ts';
 import { readWait } from '../../history/stored/open-waits.ts';
-import type { OpenWait } from '../../ports/store.ts';
+import type { OpenWait, RunRow } from '../../ports/store.ts';
 import { encodeValue } from '../../state/values/codec.ts';
 import type { OpenQuestion } from '../api.ts';
-import { nodeNameOf } from '../admit/find-wait.ts';
+import { nodeNameOf, waitsNamed } from '../admit/find-wait.ts';
 import { admitGiven } from '../admit/admit-given.ts';
 import { takeFiles } from '../admit/take-files.ts';
 import { checkAnswer } from '../admit/check-answer.ts';
 import { messageBody } from '../drive/message-intake.ts';
+import { ofLastVisit, readAnswered } from './answered-waits.ts';
 import { requireRun } from './require-run.ts';
 import type { EngineEnvironment } from '../run/run-core.ts';
 
@@ -40,7 +41,7 @@ export async function postAnswers(
   answers: readonly GivenAnswer[],
   by: string,
 ): Promise<readonly unknown[]> {
-  await requireRun(env, runId);
+  const run = await requireRun(env, runId);
   const open = new Map((await listOpenWaits(env, runId)).map((wait) => [wait.waitId, wait]));
   const fitting: FittingAnswer[] = [];
   const faults: string[] = [];
@@ -57,7 +58,7 @@ export async function postAnswers(
     throw new CairnError('ANSWER_INVALID', { reason: `${faults.join('; ')}; none of the ${answers.length} was taken` });
   if (fitting.length > 1) await refuseTaken(env, runId, fitting);
   // Answers to closed questions are more likely to be refused, so they are posted first, when nothing has been given yet.
-  for (const answer of fitting.toSorted((a, b) => Number(a.isOpen) - Number(b.isOpen))) await post(env, runId, answer);
+  for (const answer of fitting.toSorted((a, b) => Number(a.isOpen) - Number(b.isOpen))) await post(env, run, answer);
   return fitting.map(({ meant }) => meant);
 }
 
@@ -93,14 +94,25 @@ async function refuseTaken(
   }
 }
 
-async function post(
-  { store, clock, tenant }: EngineEnvironment,
-  runId: string,
-  { waitId, body }: FittingAnswer,
-): Promise<void> {
-  const reply = await postSealed(store, { tenant, runId, kind: 'answer', name: waitId, body, at: clock.now() });
+async function post(env: EngineEnvironment, run: RunRow, answer: FittingAnswer): Promise<void> {
+  const { waitId, body } = answer;
+  const { tenant, runId } = run;
+  const reply = await postSealed(env.store, { tenant, runId, kind: 'answer', name: waitId, body, at: env.clock.now() });
   if (reply.status === 'taken') throw closedBy(runId, waitId, reply.first);
-  if (reply.status === 'closed') throw new CairnError('WAIT_NOT_FOUND', { runId, waitId, open: 'open ' });
+  if (reply.status !== 'closed') return;
+  const meant = await answeredAs(env, run, waitId);
+  if (meant === undefined) throw new CairnError('WAIT_NOT_FOUND', { runId, waitId, open: 'open ' });
+  await post(env, run, { ...answer, waitId: meant });
+}
+
+/**
+ * The id of the answered wait that a name means, so that an answer which is repeated after the run's end is acknowledged by name too. While a
+ * run goes on, the name may be meant for its next question.
+ */
+async function answeredAs(env: EngineEnvironment, run: RunRow, name: string): Promise<string | undefined> {
+  if (run.status === 'running' || run.status === 'paused') return undefined;
+  const found = ofLastVisit(waitsNamed(await readAnswered(env, run, run.head), name));
+  return found.length === 1 && found[0]?.waitId !== name ? found[0]?.waitId : undefined;
 }
 
 function closedBy(runId: string, waitId: string, body: Uint8Array): CairnError {

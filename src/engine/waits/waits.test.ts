@@ -25,6 +25,43 @@ test('W2 a question pauses the run, and its answer lets it go on', async () => {
   await expect(engine.answer(paused.runId, waitId, 'no')).rejects.toMatchObject({ code: 'WAIT_CLOSED' });
 });
 
+test('W2 after the end of a run an answer that is repeated is acknowledged by name too, of a loop that of the last round', async () => {
+  const { engine } = createBench();
+  const graph = graphOf(
+    'g',
+    [
+      node('ask', 'human', (ctx) => ctx.ask({ name: 'fine', prompt: 'ok?', choices: ['yes', 'no'] })),
+      node('other', 'human', (ctx) => ctx.ask({ prompt: 'sure?' })),
+    ],
+    [
+      ...edges('> ask', 'other >'),
+      { from: 'ask', to: 'ask', condition: { text: 'no', evaluate: ({ outcome: { output } }) => output === 'no' } },
+      { from: 'ask', to: 'other', condition: { text: 'yes', evaluate: ({ outcome: { output } }) => output === 'yes' } },
+    ],
+  );
+  let rested = await runToRest(engine, graph);
+  const { runId } = rested;
+  for (const value of ['no', 'yes']) {
+    await engine.answer(runId, rested.waits[0]?.waitId ?? '', value);
+    rested = await resumeToRest(engine, runId, graph);
+  }
+  // The run goes on: the name may be meant for a question that is not open yet.
+  await expect(engine.answer(runId, 'ask', 'yes')).rejects.toMatchObject({ code: 'WAIT_NOT_FOUND' });
+  await engine.answer(runId, rested.waits[0]?.waitId ?? '', 'yes');
+  expect((await resumeToRest(engine, runId, graph)).status).toBe('completed');
+
+  for (const name of ['ask', 'ask/fine', 'fine']) {
+    await engine.answer(runId, name, 'yes');
+    await expect(engine.answer(runId, name, 'no')).rejects.toMatchObject({
+      code: 'WAIT_CLOSED',
+      data: { answer: 'yes' },
+    });
+  }
+  await engine.answerAll(runId, [['ask', 'yes'], ['other', 'yes']]); // prettier-ignore
+  await expect(engine.answer(runId, 'nobody', 'yes')).rejects.toMatchObject({ code: 'WAIT_NOT_FOUND' });
+  expect((await resumeToRest(engine, runId, graph)).state.outputs).toMatchObject({ ask: 'yes', other: 'yes' });
+});
+
 test('W4 parallel work goes on while something waits; an answer is taken by the running owner', async () => {
   const { engine } = createBench();
   let release = (): void => {};
