@@ -8,14 +8,14 @@ import type { RunRow } from '../../ports/store.ts';
 import { readCron } from './cron-times.ts';
 import { missedPolicies, type MissedPolicy, type ScheduleSettings } from './schedule-graph.ts';
 
-/** Options of a schedule. */
-export interface ScheduleOptions {
+/** Options of a schedule. @typeParam Input - what the graph takes */
+export interface ScheduleOptions<Input = unknown> {
   /** Cron expression: five fields, or six with seconds first (`0 2 * * *`), or `@daily` and the like. */
   readonly cron: string;
   /** Time zone, an IANA name such as `Europe/Berlin`. Default `UTC`. */
   readonly timezone?: string;
   /** Input of each run that is started. */
-  readonly input?: unknown;
+  readonly input?: Input;
   /** Name of the schedule, with which the ids of its runs begin: letters, digits, `_` and `-`. Default: the graph's id. */
   readonly name?: string;
   /** What to do about due times that were missed by more than a minute. Default `last`: start a run for the newest of them. */

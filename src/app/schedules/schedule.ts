@@ -25,6 +25,11 @@ export interface ScheduledGraph {
   next(count?: number): readonly Date[];
 }
 
+/** A graph that is started at times. What it takes is known of one that was compiled. */
+interface TimedGraph<Input> extends WorkedGraph {
+  start?(input: Input): unknown;
+}
+
 const optionNames: readonly string[] = [
   'cron',
   'timezone',
@@ -39,7 +44,10 @@ const optionNames: readonly string[] = [
  * (`nightly.20261123T020000Z`).
  * @throws CONFIG_INVALID an invalid cron expression or time zone, or an unknown option
  */
-export function schedule(target: WorkedGraph, options: ScheduleOptions): ScheduledGraph {
+export function schedule<Input = unknown>(
+  target: TimedGraph<Input>,
+  options: ScheduleOptions<NoInfer<Input>>,
+): ScheduledGraph {
   const unknown = Object.keys(options).find((name) => !optionNames.includes(name));
   if (unknown !== undefined)
     throw new CairnError('CONFIG_INVALID', {

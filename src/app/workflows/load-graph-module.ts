@@ -86,7 +86,7 @@ function pickExport(
       file,
       builder === undefined
         ? 'it exports no compiled graph'
-        : `its export ${builder} is not compiled: export ${builder}.compile()`,
+        : `its export ${builder} is not compiled: export ${builder === 'default' ? 'default graph' : builder}.compile()`,
     );
   }
   if (exportName !== undefined) throw unreadable(file, `it exports no graph ${exportName}, but ${names.join(', ')}`);

@@ -12,6 +12,7 @@ import {
   mapNode,
   outcome,
   routerNode,
+  schedule,
   shellNode,
   START,
   subgraphNode,
@@ -127,3 +128,10 @@ export const flow = workflow('flow')
   })
   .compile();
 expectTypeOf<Awaited<ReturnType<typeof flow.invoke>>['output']>().toEqualTypeOf<'yes' | 'no' | undefined>();
+
+schedule(child, { cron: '@daily', input: { q: 'x' } });
+schedule(flow, { cron: '@daily', input: { topic: 'x' } });
+// @ts-expect-error the graph takes { q: string }
+schedule(child, { cron: '@daily', input: { q: 1 } });
+// @ts-expect-error the workflow takes { topic }
+schedule(flow, { cron: '@daily', input: { topics: 'x' } });
