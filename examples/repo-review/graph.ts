@@ -66,12 +66,12 @@ export const repoReview = new AgentGraph({ input }, { id: 'repo-review', checkpo
       instructions,
       prompt: 'Review this repository.',
       files: localFiles({
-        root: ({ state }) => (state.input as z.output<typeof input>).repo,
+        root: ({ state }) => state.input.repo,
         isReadOnly: true,
       }),
       tools: {
         shell: shellTool({
-          cwd: ({ state }) => (state.input as z.output<typeof input>).repo,
+          cwd: ({ state }) => state.input.repo,
           refuses,
           // What is not refused changes nothing.
           effect: 'read',

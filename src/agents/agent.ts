@@ -6,7 +6,7 @@ import type { OnBudget } from '../graph/graph.ts';
 import { describeConfig } from '../nodes/draft/computed.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from '../nodes/draft/node-draft.ts';
-import type { Computed } from '../nodes/draft/typed-context.ts';
+import type { Computed, OfState } from '../nodes/draft/typed-context.ts';
 import type { AnySchema, SchemaValue } from '../schema/standard-schema.ts';
 import { converse } from './agent-loop.ts';
 import { agentTraits } from './tools/agent-traits.ts';
@@ -32,11 +32,11 @@ export interface AgentConfig<
    * answer.
    */
   readonly model: string | readonly string[];
-  readonly tools?: Readonly<Record<string, ToolEntry>>;
+  readonly tools?: Readonly<Record<string, ToolEntry & OfState<S>>>;
   /** MCP servers. Their tools are offered as `server__tool`. */
   readonly servers?: readonly McpTools[];
   /** Files that the agent may list, search, read, write and edit: `localFiles` or `memoryFiles`. Adds the tools for that to `tools`. */
-  readonly files?: FileStore;
+  readonly files?: FileStore & OfState<S>;
   /** Schema of the final answer, which is then a value that fits it. Default: the answer is a text. */
   readonly output?: Schema;
   /** How model and tools communicate. Default `native`: the provider's own tool calls. The other modes are for models without those. */

@@ -4,6 +4,7 @@ import type { MemoryConsistency } from '../../graph/contracts/memory-consistency
 import type { StateView } from '../../graph/contracts/node-contract.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 import type { NodeDraft, NodeOptions } from '../../nodes/draft/node-draft.ts';
+import type { OfState } from '../../nodes/draft/typed-context.ts';
 import { agent } from '../agent.ts';
 import type { Opening } from '../prompt.ts';
 import type { ToolEntry } from '../tools/tool-box.ts';
@@ -16,7 +17,7 @@ export interface GmiNodeConfig<S extends StateView = StateView> extends Opening<
   readonly executionMode?: 'react_bounded' | 'single_turn';
   /** The most model calls. Default 10. */
   readonly maxInternalIterations?: number;
-  readonly tools?: Readonly<Record<string, ToolEntry>>;
+  readonly tools?: Readonly<Record<string, ToolEntry & OfState<S>>>;
   readonly temperature?: number;
   /** The most tokens of an answer. */
   readonly maxTokens?: number;

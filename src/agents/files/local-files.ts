@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto';
 import { relative, sep } from 'node:path';
 import { NodeFailure, type Reconciliation, type StateView } from '../../graph/contracts/node-contract.ts';
+import type { Computed, OfState } from '../../nodes/draft/typed-context.ts';
 import { fileLimitBytes } from '../../nodes/blocks/files/text-encoding.ts';
 import { checkPatterns, findFiles } from '../../nodes/blocks/files/find-files.ts';
 import { createIgnoreRules } from '../../nodes/blocks/files/ignored-files.ts';
@@ -16,9 +17,9 @@ import { readRegularFile } from '../../nodes/file/read-regular-file.ts';
 import { removeLeftovers } from '../../nodes/file/write-atomically.ts';
 import type { FileStore, FileStoreContext, OpenFiles, PlannedWrite, WrittenFile } from '../../ports/file-store.ts';
 
-export interface LocalFilesOptions {
+export interface LocalFilesOptions<S extends StateView = StateView> {
   /** Path of the folder, relative to the working directory of the process. */
-  readonly root: string | ((given: { readonly state: StateView }) => string);
+  readonly root: Computed<string, S>;
   /** Whether to leave out the tools that write. Default false. */
   readonly isReadOnly?: boolean;
   /** Whether images that are read are shown to the model. Default false: it is only told about them. */
@@ -26,13 +27,14 @@ export interface LocalFilesOptions {
 }
 
 /** Makes a file store over a folder. A person is asked before each write, unless the agent's `allow` says otherwise. */
-export function localFiles({ root, isReadOnly = false, showsImages = false }: LocalFilesOptions): FileStore {
+export function localFiles<S extends StateView = StateView>(options: LocalFilesOptions<S>): FileStore & OfState<S> {
+  const { root, isReadOnly = false, showsImages = false } = options as LocalFilesOptions<never>;
   return {
     isShared: true,
     isReadOnly,
     showsImages,
     open: (ctx) =>
-      new LocalFiles(ctx, resolveLocalPath(typeof root === 'function' ? root({ state: ctx.state }) : root)),
+      new LocalFiles(ctx, resolveLocalPath(typeof root === 'function' ? root({ state: ctx.state as never }) : root)),
   };
 }
 

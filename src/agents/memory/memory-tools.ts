@@ -1,23 +1,26 @@
 /** Tools with which a model recalls what is known about its user, and remembers more. */
 import type { NodeContext, StateView } from '../../graph/contracts/node-contract.ts';
+import type { FromState, OfState } from '../../nodes/draft/typed-context.ts';
 import type { MemoryOwner } from '../../ports/memories.ts';
 import { tool, type AgentTool } from '../tools/agent-tool.ts';
 import type { MemorySource, SessionMemory } from './session-memory.ts';
 
-export interface MemoryToolsOptions {
+export interface MemoryToolsOptions<S extends StateView = StateView> {
   /** Owner of the memory, determined by the run's state and never by the model. */
-  readonly owner: (given: { readonly state: StateView }) => MemoryOwner;
+  readonly owner: FromState<MemoryOwner, S>;
 }
 
 /**
  * Makes the tools `recall` and `remember`. Both are always recorded, whatever the graph's mode, because what a model was told is part of
  * its conversation. They ask nobody, because only this user's session sees what is remembered.
  */
-export function memoryTools(
+export function memoryTools<S extends StateView = StateView>(
   source: MemorySource,
-  { owner }: MemoryToolsOptions,
-): Readonly<Record<'recall' | 'remember', AgentTool>> {
-  const open = (ctx: NodeContext): SessionMemory => source.open(ctx, owner(ctx), { consistency: 'journaled' });
+  options: MemoryToolsOptions<S>,
+): Readonly<Record<'recall' | 'remember', AgentTool & OfState<S>>> {
+  const { owner } = options as MemoryToolsOptions<never>;
+  const open = (ctx: NodeContext): SessionMemory =>
+    source.open(ctx, owner({ state: ctx.state as never }), { consistency: 'journaled' });
   return {
     recall: tool({
       description: 'Gives what is remembered of this user: the newest entries, or those that hold a text.',

@@ -2,6 +2,7 @@
 import { NodeFailure, type EffectClass, type StateView } from '../../graph/contracts/node-contract.ts';
 import type { SecretReference } from '../../graph/secret-reference.ts';
 import { beforeEffect } from '../../nodes/draft/before-effect.ts';
+import type { Computed, OfState } from '../../nodes/draft/typed-context.ts';
 import { resolveSecrets } from '../../nodes/secrets/secret.ts';
 import { createShellRequest, runCommand } from '../../nodes/shell/run-command.ts';
 import { tool, type Approval, type FunctionTool } from '../tools/agent-tool.ts';
@@ -9,9 +10,9 @@ import { tool, type Approval, type FunctionTool } from '../tools/agent-tool.ts';
 /** A program and its arguments. They are not interpreted by a shell. */
 export type Command = readonly string[];
 
-export interface ShellToolOptions {
+export interface ShellToolOptions<S extends StateView = StateView> {
   /** Working directory of the programs. Default: that of this process. */
-  readonly cwd?: string | ((given: { readonly state: StateView }) => string);
+  readonly cwd?: Computed<string, S>;
   /** Environment variables. Beside PATH, HOME, LANG and CAIRN_IDEMPOTENCY_KEY, the program sees only these. */
   readonly env?: Readonly<Record<string, string | SecretReference>>;
   /** Returns why a command must not be run, which the model is told; undefined if it may. Default: every command may be run. */
@@ -47,7 +48,9 @@ const input = {
  * Makes the tool. Secrets that the run knows are masked in the output. An exit code other than 0 is reported to the model and is not a
  * failure.
  */
-export function shellTool(options: ShellToolOptions = {}): FunctionTool {
+export function shellTool<S extends StateView = StateView>(
+  options: ShellToolOptions<S> = {},
+): FunctionTool & OfState<S> {
   const {
     cwd,
     env = {},
@@ -56,7 +59,7 @@ export function shellTool(options: ShellToolOptions = {}): FunctionTool {
     approval,
     timeoutMs = 120_000,
     outputBytesMax = 32 * 1024,
-  } = options;
+  } = options as ShellToolOptions<never>;
   return tool({
     description: 'Runs a program and gives its exit code and what it printed.',
     input,
@@ -73,7 +76,7 @@ export function shellTool(options: ShellToolOptions = {}): FunctionTool {
             applied: 'no',
           });
         const resolved = await resolveSecrets(env, secrets);
-        const place = typeof cwd === 'function' ? cwd({ state: node.state }) : cwd;
+        const place = typeof cwd === 'function' ? cwd({ state: node.state as never }) : cwd;
         const given = {
           command,
           env: resolved.value as Record<string, string>,

@@ -15,5 +15,15 @@ export type FromState<T, S extends StateView = StateView> = (scope: { readonly s
 /** A value, or a function of the state that returns it. */
 export type Computed<T, S extends StateView = StateView> = T | FromState<T, S>;
 
+declare const stateOf: unique symbol;
+
+/**
+ * Marks a part of a node's configuration that was made by a call of its own and reads the state, so that the call's functions know the type
+ * of the graph's state. Never set.
+ */
+export interface OfState<S extends StateView> {
+  readonly [stateOf]?: (state: S) => void;
+}
+
 /** Any value but a function. */
 export type PlainValue = string | number | boolean | bigint | null | undefined | object;

@@ -1,8 +1,18 @@
 /** What agents and nodes that ask models give is known from their schemas, and so are arguments of tools. Type-checked, never run. */
 import { expectTypeOf } from 'vitest';
 import { z } from 'zod';
-import { agent, judgeNode, llmNode, tool } from '../../../src/agents/index.ts';
+import {
+  agent,
+  judgeNode,
+  llmNode,
+  localFiles,
+  memoryTools,
+  shellTool,
+  sessionMemory,
+  tool,
+} from '../../../src/agents/index.ts';
 import { AgentGraph, END, START, workflow } from '../../../src/index.ts';
+import { createMemoryMemories } from '../../../src/stores/memory/index.ts';
 
 const input = z.object({ topic: z.string() });
 const add = tool({
@@ -43,6 +53,32 @@ new AgentGraph({ input })
   })
   .addEdge(START, 'text')
   .addEdge('text', END);
+
+const memory = sessionMemory(createMemoryMemories());
+new AgentGraph({ input })
+  .addNode(
+    'works',
+    agent({
+      model: 'm',
+      files: localFiles({ root: ({ state }) => state.input.topic }),
+      tools: {
+        add,
+        shell: shellTool({ cwd: ({ state }) => state.input.topic }),
+        plain: shellTool(),
+        ...memoryTools(memory, { owner: () => ({ user: 'ada', session: 's' }) }),
+      },
+    }),
+  )
+  .addNode(
+    'remembers',
+    agent({
+      model: 'm',
+      tools: memoryTools(memory, { owner: ({ state }) => ({ user: state.input.topic, session: 's' }) }),
+    }),
+  )
+  .addNode('plain', agent({ model: 'm', files: localFiles({ root: '.' }) }))
+  // @ts-expect-error the input has no such field
+  .addNode('wrong', agent({ model: 'm', files: localFiles({ root: ({ state }) => state.input.topics }) }));
 
 // @ts-expect-error a verdict has the fields of its schema
 judgeNode({ model: 'm', rubric: '?', schema: z.object({ a: z.number() }), score: ({ verdict }) => verdict.b });
