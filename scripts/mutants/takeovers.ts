@@ -85,7 +85,7 @@ export const takeoverMutants: readonly Mutant[] = [
   },
   {
     name: 'an answer that a function of a fork took from the original cannot be another',
-    file: 'src/engine/forks/find-answered.ts',
+    file: 'src/engine/runs/answered-waits.ts',
     old: "const isAnswer = kind === 'step' && effect === 'human' && step !== undefined;",
     new: "const isAnswer = kind === 'step' && effect === 'human' && step === undefined;",
     tests: ['src/engine/forks/fork-answers.test.ts'],
