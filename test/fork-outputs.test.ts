@@ -5,6 +5,7 @@ import type { Engine } from '../src/engine/api.ts';
 import type { Graph } from '../src/graph/graph.ts';
 import { AgentGraph, END, functionNode, humanNode, START } from '../src/index.ts';
 import type { HumanNodeConfig } from '../src/nodes/human-node.ts';
+import { digraph, runDot } from './dot-kit.ts';
 
 function graphOf(config: HumanNodeConfig): Graph {
   return new AgentGraph({}, { id: 'g' })
@@ -87,4 +88,43 @@ test('H2.1 a fork from before its choices can be told is made, and fails when th
     }
   }
   expect(seq).toBeGreaterThan(0);
+});
+
+const yes = 'outcome=success, preferred_label=Yes';
+test.each<[string, string, string, string | undefined]>([
+  ['no mapping', 'a', '7', 'a mapping with an outcome'],
+  ['an outcome that there is not', 'a', 'outcome=great', 'none of success'],
+  ['a jump to no retry target', 'a', 'outcome=fail, jump=exit', 'none of its retry targets'],
+  ['what a stage gives', 'a', 'outcome=success, notes=fine', undefined],
+  ['a choice that there is not', 'q', 'outcome=success, preferred_label=Banana', 'none of [Y] Yes, [N] No'],
+  ['no choice', 'q', 'outcome=success', 'none of [Y] Yes, [N] No'],
+  ['a choice that is not open', 'q', 'outcome=success, preferred_label=Never', 'none of [Y] Yes, [N] No'],
+  ['a choice', 'q', yes, undefined],
+  ['that nobody answered', 'q', 'outcome=fail', undefined],
+  ['neither yes nor no', 'sure', 'outcome=success, preferred_label=Maybe', 'none of Yes, No'],
+  ['a yes', 'sure', yes, undefined],
+  ['any text for a question for one', 'say', 'outcome=success', undefined],
+])('H2.1 an outcome set for a stage of a pipeline is one that it could give: %s', async (_, stage, parts, fault) => {
+  const { engine, result } = await runDot(
+    digraph(`a [prompt=x]
+q [shape=hexagon]
+sure [shape=hexagon, human.type=yes_no]
+say [shape=hexagon, human.type=freeform]
+start -> a -> q
+q -> sure [label="[Y] Yes"]
+q -> exit [label="[N] No"]
+q -> exit [label=Never, condition="context.x=1"]
+sure -> say [label=Yes]
+sure -> exit [label=No]
+say -> exit`),
+  );
+  const { runId, seq } = result;
+  const value = parts === '7' ? 7 : Object.fromEntries(parts.split(', ').map((part) => part.split('=')));
+  const forked = engine.fork({ runId, seq }, { set: [{ path: ['outputs', stage], value }] });
+  if (fault === undefined) await expect(forked).resolves.toBeDefined();
+  else
+    await expect(forked).rejects.toMatchObject({
+      code: 'OUTCOME_INVALID',
+      data: { node: stage, reason: expect.stringContaining(fault) as string },
+    });
 });

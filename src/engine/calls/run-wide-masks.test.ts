@@ -124,6 +124,31 @@ test('N6.4 answers and signals that hold one are masked when the run takes them'
   expect(await storedOf(bench, 'r')).not.toContain(JSON.stringify(long).slice(1, -1));
 });
 
+test.each<[string, unknown]>([
+  ['a set', new Set([long])],
+  [
+    'an error with its data and cause',
+    Object.assign(new Error('x', { cause: new Error(long) }), { data: { seen: [long] } }),
+  ],
+  ['a URL', new URL('https://example.org/?k=hunter2-planted')],
+  ['a number', 1_234_567_890],
+])('N6.4 an answer that holds one in %s is masked too', async (_, answer) => {
+  const bench = createBench({
+    secrets: { read: (name) => ({ LONG: long, SHORT: '1', URL: 'hunter2-planted', NUMBER: '1234567890' })[name] },
+  });
+  const graph = after('b', async (ctx) => {
+    for (const name of ['URL', 'NUMBER']) await ctx.secrets.get(name);
+    return ctx.ask({ prompt: '?' });
+  });
+  const { waits } = await runToRest(bench.engine, graph, {}, 'r');
+  await bench.engine.answer('r', waits[0]?.waitId ?? '', answer);
+  await resumeToRest(bench.engine, 'r', graph);
+  const stored = await storedOf(bench, 'r');
+  for (const planted of [JSON.stringify(long).slice(1, -1), 'hunter2-planted', '1234567890'])
+    expect(stored).not.toContain(planted);
+  expect(stored).toContain('[secret:');
+});
+
 /** Tells the secret in steps, a list and an output, before it has asked for it and after. */
 function leaking(effects: string[]): Graph {
   return graphOf(

@@ -1,6 +1,7 @@
 /** Takes answers, signals and cancel requests into a run. The next commit records that they were taken (O1). */
 import { CairnError } from '../../errors.ts';
 import { readSound } from '../../history/stored/messages.ts';
+import { copyValue } from '../../state/values/admit.ts';
 import { decodeJson, encodeValue } from '../../state/values/codec.ts';
 import type { MessageRow } from '../../ports/store.ts';
 import { keepSignal } from '../waits/early-signals.ts';
@@ -10,6 +11,7 @@ import type { RunCore } from '../run/run-core.ts';
 import type { MessageBody } from '../waits/wait.ts';
 
 const decoder = new TextDecoder();
+const anySize = { valueBytes: Infinity, valueDepth: Infinity };
 
 /** Decodes the body of an answer or a signal. */
 export function messageBody(body: Uint8Array): MessageBody {
@@ -83,8 +85,9 @@ export class MessageIntake {
   async #takeBody(row: MessageRow, posted: MessageBody): Promise<void> {
     const core = this.#core;
     const { mask } = core.secrets;
-    // Whoever posted the message did not know the run's secrets.
-    const body = mask === undefined ? posted : { ...posted, value: mask.all(posted.value) };
+    // Whoever posted the message did not know the run's secrets. Its size was checked when it was posted.
+    const body =
+      mask === undefined ? posted : { ...posted, value: copyValue(posted.value, [row.kind], anySize, { mask }) };
     const { inlineBytes } = core.env.limits;
     if (row.body.byteLength <= inlineBytes) return this.#take(row, body, body.value);
     core.agenda.heldCount += 1;

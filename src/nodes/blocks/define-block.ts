@@ -160,10 +160,9 @@ async function fit(schema: AnySchema, value: unknown, place: 'inputs' | 'output'
   throw new NodeFailure(reasons.join('; '), { code, data: { reasons } });
 }
 
-/** The error with secrets in its message masked. */
+/** The error with secrets masked. */
 function maskError(error: unknown, mask: TextMask, signal: AbortSignal): unknown {
   if (error === signal.reason || !(error instanceof Error)) return error;
   if (error instanceof NodeFailure) return maskFailure(error, mask);
-  const message = mask.text(error.message);
-  return message === error.message ? error : new Error(message);
+  return mask.all(error);
 }

@@ -1,5 +1,7 @@
 /** Replaces secrets by `[secret:NAME]` in values, texts, bytes, and texts that come in pieces. */
+import { isDeepStrictEqual } from 'node:util';
 import { isPlainObject, setOwn, type PlainObject } from '../values/plain.ts';
+import { createStoredError } from '../values/stored-error.ts';
 import { SecretSearch } from './secret-search.ts';
 
 export class TextMask {
@@ -26,13 +28,14 @@ export class TextMask {
     return masked === characters ? value : new Uint8Array(Buffer.from(masked, 'latin1'));
   }
 
-  /** Masks all texts and bytes in lists, plain objects (their keys too), maps and error messages. Other values are unchanged. */
+  /** Masks all texts and bytes in lists, plain objects (their keys too), maps, sets and errors. Other values are unchanged. */
   all(value: unknown): unknown {
     if (typeof value === 'string') return this.text(value);
     if (typeof value !== 'object' || value === null || this.#search.longest === 0) return value;
     if (value instanceof Uint8Array) return this.bytes(value);
     if (Array.isArray(value)) return value.map((item) => this.all(item));
     if (value instanceof Map) return new Map([...value].map(([key, item]) => [this.all(key), this.all(item)]));
+    if (value instanceof Set) return new Set([...(value as ReadonlySet<unknown>)].map((item) => this.all(item)));
     if (value instanceof Error) return this.#error(value);
     if (!isPlainObject(value)) return value;
     const masked: PlainObject = {};
@@ -45,12 +48,19 @@ export class TextMask {
     return new MaskStream(this.#search);
   }
 
-  #error(error: Error): Error {
+  /** The error with secrets masked in all that is stored of one; itself if there are none. */
+  #error(error: Error & { readonly code?: unknown; readonly data?: unknown }): Error {
     const message = this.text(error.message);
-    if (message === error.message) return error;
-    const masked = new Error(message);
-    masked.name = error.name;
-    return masked;
+    const [code, data, cause] = [error.code, error.data, error.cause].map((part) => this.all(part));
+    const same = [code === error.code, isDeepStrictEqual(data, error.data), isDeepStrictEqual(cause, error.cause)];
+    if (message === error.message && same.every(Boolean)) return error;
+    return createStoredError({
+      name: error.name,
+      message,
+      ...(code !== undefined && { code }),
+      ...(data !== undefined && { data }),
+      ...(cause !== undefined && { cause }),
+    });
   }
 }
 

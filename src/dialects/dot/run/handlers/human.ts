@@ -6,7 +6,10 @@ import { holds } from '../../model/condition.ts';
 import { asText } from '../context/context-keys.ts';
 import type { Way } from '../stage/choose-edge.ts';
 import type { StageContext, StageHandler } from '../stage/stage-parts.ts';
-import { inShort, type StageOutcome } from '../stage/stage-outcome.ts';
+import { inShort, type StageOutcome, type StageOutput } from '../stage/stage-outcome.ts';
+
+/** What decides which choices a stage offers. */
+type Offering = Pick<StageContext, 'parts' | 'attributes' | 'value'>;
 
 interface Choice {
   /** The label as it stands in the file, with its mark. */
@@ -17,7 +20,7 @@ interface Choice {
   readonly isLabelled: boolean;
 }
 
-export const humanHandler: StageHandler = { run: askPerson };
+export const humanHandler: StageHandler = { run: askPerson, outcomeFault };
 
 /** How a question may be put; the first is the default. */
 type Form = (typeof humanForms)[number];
@@ -35,6 +38,18 @@ async function askPerson(stage: StageContext): Promise<StageOutcome> {
     if (attributes.flag('allow_partial')) return { status: 'partial_success', notes: failureReason };
     return { status: 'fail', failureReason };
   }
+}
+
+/** An outcome that is set in a fork must be one that an answer gives: a choice that is offered, or that nobody answered. */
+function outcomeFault(stage: Offering, { outcome, preferred_label: label }: StageOutput): string | undefined {
+  const form = (stage.attributes.text('human.type') || humanForms[0]) as Form;
+  if (form === 'freeform') return undefined;
+  const isUnanswered = outcome === 'fail' || (outcome === 'partial_success' && stage.attributes.flag('allow_partial'));
+  if (label === undefined && isUnanswered) return undefined;
+  const labels = form === 'multiple_choice' ? choicesOf(stage).map((choice) => choice.label) : ['Yes', 'No'];
+  return labels.some((one) => normalLabel(one) === normalLabel(label ?? ''))
+    ? undefined
+    : `its preferred_label is ${inShort(label)}, which is none of ${labels.join(', ')}`;
 }
 
 /** A question of a stage, and what an answer makes of it. */
@@ -126,7 +141,7 @@ function yesNo(stage: StageContext, form: 'yes_no' | 'confirmation'): Asking {
   };
 }
 
-function choicesOf({ parts, value }: StageContext): readonly Choice[] {
+function choicesOf({ parts, value }: Offering): readonly Choice[] {
   const facts = {
     outcome: asText(value('outcome')),
     preferredLabel: asText(value('preferred_label')),

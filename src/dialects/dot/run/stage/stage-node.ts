@@ -8,6 +8,7 @@ import {
   type StepContext,
   type StateView,
 } from '../../../../graph/contracts/node-contract.ts';
+import { isPlainObject } from '../../../../state/values/plain.ts';
 import { contextValue, isReserved, resumedKey } from '../context/context-keys.ts';
 import { chooseEdge, edgeIndexOf } from './choose-edge.ts';
 import type { Turn } from '../prompt/conversation.ts';
@@ -19,6 +20,8 @@ import type { Asking, StageHandler, StageParts } from './stage-parts.ts';
 import {
   checkedOutcome,
   isSuccess,
+  inShort,
+  readReport,
   type StageEnd,
   type StageFailure,
   type StageOutcome,
@@ -45,8 +48,21 @@ export function stageImplementation(
       const contextUpdates = kept instanceof Promise ? await kept : kept;
       return settle(ctx, parts, contextUpdates === undefined ? checked : { ...checked, contextUpdates });
     },
+    outputFault: (output, state) => endFault(handler, parts, output, state),
     codeText: `${parts.stage.type} ${String(handler.run)}`,
   };
+}
+
+/** Why a stage would not end with what somebody sets in a fork. */
+function endFault(handler: StageHandler, parts: StageParts, output: unknown, state: StateView): string | undefined {
+  const { stage, jumps } = parts;
+  if (!isPlainObject(output)) return 'it must be a mapping with an outcome';
+  const report = readReport(output);
+  if ('fault' in report) return report.fault;
+  const end = output as unknown as StageOutput;
+  if (end.jump !== undefined && !jumps.includes(end.jump)) return `${inShort(end.jump)} is none of its retry targets`;
+  const value = (key: string): unknown => contextValue(state, key);
+  return handler.outcomeFault?.({ parts, attributes: stage.attributes, value }, end);
 }
 
 async function perform(ctx: NodeContext, handler: StageHandler, parts: StageParts): Promise<StageEnd> {

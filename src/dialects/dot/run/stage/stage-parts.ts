@@ -5,7 +5,7 @@ import type { Need } from '../../../../graph/contracts/node-type.ts';
 import type { Stage } from '../../model/pipeline.ts';
 import type { Ways } from './choose-edge.ts';
 import type { ContextReader } from '../context/context-reader.ts';
-import type { StageOutcome, StageStatus } from './stage-outcome.ts';
+import type { StageOutcome, StageOutput, StageStatus } from './stage-outcome.ts';
 
 /** A stage that ended, and where the run went on. */
 export interface StageEnding {
@@ -97,6 +97,11 @@ export interface StageHandler {
   readonly needs?: (stage: Stage, folder: string) => readonly Need[];
   /** For stages that ask a model: builds what is asked. Called before the step, and may run steps of its own. */
   readonly asks?: (stage: StageContext) => Promise<Asking> | Asking;
+  /** Says why this stage would not end with an outcome that somebody sets in a fork. Default: every outcome fits. */
+  readonly outcomeFault?: (
+    stage: Pick<StageContext, 'parts' | 'attributes' | 'value'>,
+    output: StageOutput,
+  ) => string | undefined;
   /** @throws anything, which means that the stage has failed. It is tried again if attempts are left. */
   readonly run: (stage: StageContext) => Promise<StageOutcome> | StageOutcome;
 }
