@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { createBench, edges, graphOf, node, runToRest } from '../../../test/engine-kit.ts';
+import { createBench, edges, graphOf, node, resumeToRest, runToRest } from '../../../test/engine-kit.ts';
+import type { NodeContext } from '../../graph/contracts/node-contract.ts';
 import { createVirtualClock } from '../../testing/virtual-clock.ts';
 
 test('X4 a long row of steps that end at once gives way to the rest of the process, and a short one does not', async () => {
@@ -32,5 +33,35 @@ test('X4 a long row of steps that end at once gives way to the rest of the proce
   };
   const few = await row(60);
   const many = await row(2_000);
+  expect(many - few).toBeGreaterThanOrEqual(15);
+});
+
+test('X4.15 so does a function that repeats recorded steps after a resume', async () => {
+  const clock = createVirtualClock({ isAutomatic: true });
+  let nowMs = 0;
+  let turns = 0;
+  const slow = {
+    ...clock,
+    monotonic: () => (nowMs += 1),
+    defer: (callback: () => void) => {
+      turns += 1;
+      clock.defer(callback);
+    },
+  };
+  const resumed = async (count: number): Promise<number> => {
+    const bench = createBench({ clock: slow });
+    const ask = async (ctx: NodeContext): Promise<unknown> => {
+      for (let index = 0; index < count; index++) await ctx.step(`s${index}`, {}, () => index);
+      return ctx.ask({ prompt: '?' });
+    };
+    const graph = graphOf('row', [node('a', 'read', ask)], edges('> a', 'a >'));
+    const { waits } = await runToRest(bench.engine, graph, {}, 'r');
+    await bench.engine.answer('r', waits[0]?.waitId ?? '', 'yes');
+    turns = 0;
+    expect((await resumeToRest(bench.engine, 'r', graph)).status).toBe('completed');
+    return turns;
+  };
+  const few = await resumed(60);
+  const many = await resumed(2_000);
   expect(many - few).toBeGreaterThanOrEqual(15);
 });

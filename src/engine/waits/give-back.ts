@@ -29,6 +29,14 @@ function orderOf({ env }: RunCore, { frameRun, node }: Activation): CallOrder {
   return new CallOrder(record === undefined ? [] : endOrders(record), env.clock);
 }
 
+async function paused(core: RunCore, activation: Activation, pause: Promise<void>): Promise<void> {
+  const { generation } = activation;
+  activation.beginCall();
+  await pause;
+  if (activation.generation !== generation) await never();
+  endCall(core, activation);
+}
+
 /** Returns the recorded end of a call. @param isPart - whether one of several parts of the work made the call: see `NodeContext.part` */
 export async function giveBack(
   core: RunCore,
@@ -37,6 +45,9 @@ export async function giveBack(
   isPart: boolean,
 ): Promise<unknown> {
   const { status, order, output } = recorded;
+  // A function that repeats many recorded calls must not hold up the rest of the process.
+  const pause = core.pace.pause();
+  if (pause !== undefined) await paused(core, activation, pause);
   if (order !== undefined && !isPart) {
     activation.beginCall();
     await inTurn(core, activation, order);
