@@ -50,6 +50,28 @@ test.each([
   expect(await contentsOf(memories)).toEqual(['before', 'asked', 'between', 'said yes', 'done']);
 });
 
+test.each(['live', 'snapshot', 'journaled'] as const)(
+  'A41 N6.4 a secret of the run is not remembered, in mode %s, also after a resume',
+  async (consistency) => {
+    const memories = createMemoryMemories();
+    const source = sessionMemory(memories, { consistency });
+    const secret = 'hunter2-planted';
+    const run = async (ctx: NodeContext): Promise<unknown> => {
+      const memory = source.open(ctx, owner);
+      const key = await ctx.secrets.get('K');
+      await memory.remember(`the key is ${key}`);
+      await ctx.ask({ prompt: 'Go on?' });
+      return memory.remember(`in base64: ${Buffer.from(key).toString('base64')}`);
+    };
+    const bench = createBench({ secrets: { read: () => secret } });
+    const graph = graphOf('g', [node('a', 'pure', run)], edges('> a', 'a >'));
+    const { waits } = await runToRest(bench.engine, graph, {}, 'r');
+    await bench.engine.answer('r', waits[0]?.waitId ?? '', 'yes');
+    expect((await resumeToRest(afterCrash(bench), 'r', graph)).status).toBe('completed');
+    expect(await contentsOf(memories)).toEqual(['the key is [secret:K]', 'in base64: [secret:K]']);
+  },
+);
+
 test('A43 a graph says how its nodes remember, and a node may say otherwise', async () => {
   for (const [ofGraph, ofNode, sees] of [
     ['live', undefined, true],

@@ -2,6 +2,7 @@
 import { CairnError } from '../../errors.ts';
 import { memoryConsistencies, type MemoryConsistency } from '../../graph/contracts/memory-consistency.ts';
 import type { NodeContext } from '../../graph/contracts/node-contract.ts';
+import { withoutSecrets } from '../../model-calls/model-access.ts';
 import type { Memories, MemoryEntry, MemoryOwner } from '../../ports/memories.ts';
 
 export interface SessionMemoryOptions {
@@ -15,7 +16,7 @@ export interface SessionMemoryOptions {
 export interface SessionMemory {
   /** The newest entries, in order from oldest to newest. */
   recall(query?: { readonly text?: string; readonly limit?: number }): Promise<readonly MemoryEntry[]>;
-  /** Adds entries, all or none, exactly once. */
+  /** Adds entries, all or none, exactly once. Secrets that the run knows are masked in them. */
   remember(...contents: readonly string[]): Promise<void>;
 }
 
@@ -75,8 +76,10 @@ class NodeMemory implements SessionMemory {
     return this.#ctx.step(`${this.#name} recall`, { effect: 'pure', input }, read);
   }
 
-  async remember(...contents: readonly string[]): Promise<void> {
+  async remember(...given: readonly string[]): Promise<void> {
     this.#writes += 1;
+    // A memory outlives the run, and others read it without knowing the run's secrets.
+    const contents = withoutSecrets(given, this.#ctx.secrets);
     if (this.#consistency === 'snapshot')
       // The reads must be durable before anything is written. Otherwise a run killed in between would read its own writes.
       await this.#ctx.step(
@@ -89,7 +92,7 @@ class NodeMemory implements SessionMemory {
       const key = `${this.#ctx.idempotencyKey} ${this.#name} ${this.#writes}`;
       return this.#memories.write(this.#owner, contents, key);
     }
-    const options = { effect: 'write', idempotent: true, input: { owner: this.#owner, contents } } as const;
+    const options = { effect: 'write', idempotent: true, input: { owner: this.#owner, contents: given } } as const;
     await this.#ctx.step(`${this.#name} remember`, options, async ({ idempotencyKey }) => {
       await this.#memories.write(this.#owner, contents, idempotencyKey);
       return null;
