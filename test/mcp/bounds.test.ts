@@ -1,6 +1,6 @@
 /** What a server keeps to: the protocol on its output, its grants, its secrets (M1, M15, M16 of docs/spec/mcp.md). */
 import { spawn } from 'node:child_process';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { pathToFileURL } from 'node:url';
@@ -236,6 +236,31 @@ describe('permissions', () => {
     expect(refused).toMatchObject({ status: 'failure', failed_blocks: ['make'] });
     expect(readFileSync(join(folder, 'workflows', 'loud.yaml'), 'utf8')).toContain('name: loud');
     expect(readdirSync(join(folder, 'free'))).toEqual(['a.txt']);
+  });
+
+  test('M15 a pipeline given as a text is told nothing of files that it may not read, by a check or a run, by a path or over a link', async () => {
+    const outside = join(folder, 'workflows', 'outside.dot');
+    writeFileSync(outside, `${planted} is no pipeline`);
+    mkdirSync(join(folder, 'free'), { recursive: true });
+    symlinkSync(outside, join(folder, 'free', 'link.dot'));
+    writeFileSync(join(folder, 'free', 'own.dot'), 'digraph own { s [shape=Mdiamond]; e [shape=Msquare]; s -> e }');
+    const text = (path: string): string =>
+      `digraph p { s [shape=Mdiamond]; e [shape=Msquare]; a [shape=house, stack.child_dotfile="${path}"]; s -> a -> e }`;
+    for (const path of [
+      outside,
+      join(folder, 'free', 'link.dot'),
+      join(folder, 'free', '..', 'workflows', 'outside.dot'),
+    ])
+      for (const connection of [none, inlineOnly, granted]) {
+        const checked = await connection.call('validate_workflow', { workflow_yaml: text(path) });
+        expect(checked['valid']).toBe(false);
+        const ran = await connection.call('execute_inline_workflow', { workflow_yaml: text(path) });
+        expect(ran['status']).toBe('failure');
+        expect(JSON.stringify([checked, ran])).not.toContain(planted);
+      }
+    const own = { workflow_yaml: text(join(folder, 'free', 'own.dot')) };
+    expect(await granted.call('validate_workflow', own)).toMatchObject({ valid: true });
+    expect(await granted.call('execute_inline_workflow', own)).toMatchObject({ status: 'success' });
   });
 
   test('M15 workflows of the folders are the operator’s own, and run with everything', async () => {

@@ -1,5 +1,4 @@
 /** The dialects of workflow files, with the blocks of this process. Loaded when the first workflow is read. */
-import { readFileSync, statSync } from 'node:fs';
 import type * as dotModule from '../../dialects/dot/index.ts';
 import type * as dialectModule from '../../dialects/yaml/index.ts';
 import type { ReadOptions } from '../../dialects/yaml/file/read-options.ts';
@@ -7,11 +6,10 @@ import type { NodeType } from '../../graph/contracts/node-type.ts';
 import type { StageAgent } from '../../graph/contracts/stage-agent.ts';
 import { parsePermissions } from '../../graph/permissions/parse-permissions.ts';
 import type { FoundConfig } from '../config/read-config.ts';
+import { readPipelineFile } from './read-pipeline-file.ts';
 import { readersOf, type TextReader } from './text-reader.ts';
 
 type Dialect = typeof dialectModule;
-
-const pipelineBytesMax = 20 * 1024 * 1024;
 
 /** The YAML dialect, and what it is called with. */
 export interface FileDialects extends TextReader, Pick<Dialect, 'convertWorkflow' | 'readBundle' | 'workflowSchema'> {
@@ -60,18 +58,8 @@ export async function loadFileDialects(config: FoundConfig, allow: readonly stri
 function pipelinesWith(dialect: typeof dotModule, agent: StageAgent): typeof dotModule {
   return {
     ...dialect,
-    readDot: (text, options) => dialect.readDot(text, { readFile, ...options, agent }),
-    checkDot: (text, options) => dialect.checkDot(text, { readFile, ...options, agent }),
+    readDot: (text, options) => dialect.readDot(text, { readFile: readPipelineFile, ...options, agent }),
+    checkDot: (text, options) => dialect.checkDot(text, { readFile: readPipelineFile, ...options, agent }),
     readKeptDot: (text, options) => dialect.readKeptDot(text, { ...options, agent }),
   };
-}
-
-/** A pipeline that another one runs. What is larger than any pipeline, or none that can be read, is not there. */
-function readFile(path: string): string | undefined {
-  try {
-    const found = statSync(path);
-    return found.isFile() && found.size <= pipelineBytesMax ? readFileSync(path, 'utf8') : undefined;
-  } catch {
-    return undefined;
-  }
 }

@@ -88,7 +88,8 @@ class Catalog implements Workflows {
 
   check(text: string, source?: string): ReturnType<Workflows['check']> {
     const { dialect } = this.#options;
-    const named = source === undefined ? {} : { source };
+    // A text that is no file of the operator's may name files; they are read only where that is granted.
+    const named = source === undefined ? ({ origin: 'inline' } as const) : { source };
     return dialect.checkWorkflow(text, { ...dialect.options, ...named, workflows: this.texts });
   }
 

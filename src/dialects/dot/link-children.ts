@@ -26,8 +26,8 @@ export interface ChildReading {
   /** Path of the file that names them. */
   readonly source: string;
   readonly around: Around;
-  /** The text at a path; undefined: there is none. */
-  readonly read: (path: string) => string | undefined;
+  /** The text at a path; undefined: there is none. `isGranted` is asked where the file really is. */
+  readonly read: (path: string, isGranted?: (place: string) => boolean) => string | undefined;
   readonly withheld: ((need: Need) => string | undefined) | undefined;
   readonly check: (text: string, around: Around, path: string) => ReadChild;
 }
@@ -72,7 +72,7 @@ function readChild(
     return refuse(`pipelines run each other over ${depthMax} deep`, 'run fewer of them from each other');
   const refusal = withheld?.({ kind: 'fs', path: resolve(path) });
   if (refusal !== undefined) return refuse(`${stage.id} is not allowed: ${refusal}`, 'grant it, or take it out', 'Y6');
-  const text = read(path);
+  const text = read(path, withheld && ((place) => withheld({ kind: 'fs', path: place }) === undefined));
   if (text === undefined)
     return refuse(`there is no pipeline ${path}`, 'correct the path: it begins at the folder of this file');
   const folder = folderIn(around.folder, stage.attributes.text(workdir) || pipeline.attributes.text(workdir));

@@ -44,8 +44,11 @@ export interface DotOptions {
   readonly transforms?: readonly DotTransform[];
   /** Called for each stage that ends, with the edge that is taken from it. For simulations and displays. */
   readonly watch?: (ending: StageEnding) => void;
-  /** Reads the pipelines that stages run, by their paths; undefined: there is none. Default: none can be read. */
-  readonly readFile?: (path: string) => string | undefined;
+  /**
+   * Reads the pipelines that stages run, by their paths; undefined: there is none. Default: none can be read. For inline pipelines,
+   * `isGranted` says whether a file may be read at the place to which its path leads over links.
+   */
+  readonly readFile?: (path: string, isGranted?: (place: string) => boolean) => string | undefined;
   /** Path of the file. Default `inline`. */
   readonly source?: string;
   /** `file` (default): the operator's own file, which may do everything. `inline`: limited to `permissions`. */
@@ -72,7 +75,7 @@ const textMax = 5 * 1024 * 1024;
  * inline pipeline needs more than it is granted, and has no other fault
  */
 export function readDot(text: string, options: DotOptions = {}): TextWorkflow {
-  const { workflow, violations, isUnreadable } = shareBudget(() => check(text, options));
+  const { workflow, violations, isUnreadable } = shareBudget(() => check(text, options, { isRun: true }));
   if (workflow !== undefined) return workflow;
   const { source = 'inline' } = options;
   const errors = violations.filter(({ severity }) => severity === 'error');
@@ -90,9 +93,12 @@ export function readDot(text: string, options: DotOptions = {}): TextWorkflow {
   throw new CairnError('GRAPH_INVALID', { graphId: source, violations });
 }
 
-/** Reads a text and reports everything wrong with it. Never throws. Does not check permissions. */
+/**
+ * Reads a text and reports everything wrong with it. Never throws. Permissions are not checked, except that an inline text is not told
+ * what is in files that it may not read.
+ */
 export function checkDot(text: string, options: DotOptions = {}): CheckedPipeline {
-  const { workflow, violations } = shareBudget(() => check(text, { ...options, origin: 'file' }));
+  const { workflow, violations } = shareBudget(() => check(text, options, { isRun: false }));
   return { workflow, violations };
 }
 
@@ -132,7 +138,13 @@ interface Checked extends CheckedPipeline {
 
 const permissionRule = 'Y6';
 
-function check(text: string, options: DotOptions, around: Around = outermost(options.source ?? 'inline')): Checked {
+/** @param isRun - whether the pipeline is to run, and so must be granted all that it needs */
+function check(
+  text: string,
+  options: DotOptions,
+  { isRun }: { readonly isRun: boolean },
+  around: Around = outermost(options.source ?? 'inline'),
+): Checked {
   const { source = 'inline' } = options;
   const faults = new DotFaults(text, source);
   const done = (isUnreadable: boolean): Checked => ({
@@ -157,7 +169,7 @@ function check(text: string, options: DotOptions, around: Around = outermost(opt
   const builtIn = builtInHandlers(options);
   const handlerOf = (stage: Stage): StageHandler | undefined => own.get(stage.type) ?? builtIn.get(kindOf(stage));
   const needsOf = (stage: Stage) => handlerOf(stage)?.needs?.(stage, folderOf(stage, around.folder));
-  if (withheld !== undefined) refuseNeeds(faults, pipeline, needsOf, withheld);
+  if (isRun && withheld !== undefined) refuseNeeds(faults, pipeline, needsOf, withheld);
   const read = options.readFile ?? (() => undefined);
   const children = linkChildren(own.has(childType) || isUnreadable ? new Map() : pipeline.stages, {
     pipeline,
@@ -166,7 +178,7 @@ function check(text: string, options: DotOptions, around: Around = outermost(opt
     source,
     around,
     read,
-    check: (childText, childAround, path) => check(childText, { ...options, source: path }, childAround),
+    check: (childText, childAround, path) => check(childText, { ...options, source: path }, { isRun }, childAround),
   });
   if (faults.hasErrors) return done(isUnreadable);
   const inputs = inputsOf(pipeline);
