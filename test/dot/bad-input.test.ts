@@ -78,6 +78,20 @@ test('DOT1 a name as long as the file is not told whole', () => {
   );
 });
 
+test('V4 what a rule keeps out of the store is read by no pipeline: as a parameter, or in a condition', () => {
+  const text = digraph(
+    'graph [params="pin, name"]\na [prompt="$pin"]\nstart -> a\na -> exit [condition="context.card.number=1"]',
+  );
+  const store = (...rules: readonly string[]): readonly string[] =>
+    lintOf(text, { redact: { store: rules } }).filter((line) => line.includes('unstored_value'));
+  expect(store('pin')).toEqual(['error unstored_value 5:15']);
+  expect(store('inputs.pin')).toEqual(['error unstored_value 5:15']);
+  expect(store('card.number', 'scratch.card.number', 'other')).toEqual([]);
+  expect(lintOf(text.replaceAll('card.number', 'card'), { redact: { store: ['card'] } })).toContain(
+    'error unstored_value 8:22',
+  );
+});
+
 test('DOT1 every finding names a fix, and none has a fault in its own text', () => {
   const text = 'digraph p {\n  a [shape=cloud, retry_target=gone, x=1]\n  a -> b [condition="a or b"]\n b -- c\n';
   const { violations } = checkDot(text, dotOptions());

@@ -6,6 +6,7 @@ import type { StageAgent } from '../../graph/contracts/stage-agent.ts';
 import { shareBudget } from '../../graph/expression/expression-budget.ts';
 import type { Permissions } from '../../graph/permissions/permissions.ts';
 import { refusalOf } from '../../graph/permissions/refusal-of.ts';
+import { compileStoreRules } from '../../state/secrecy/store-rules.ts';
 import { wavesOf } from '../../graph/shape/waves.ts';
 import type { TextWorkflow, WorkflowBlock, WorkflowInput } from '../text-workflow.ts';
 import { inputSchema } from '../yaml/file/input-schema.ts';
@@ -53,6 +54,8 @@ export interface DotOptions {
   readonly source?: string;
   /** `file` (default): the operator's own file, which may do everything. `inline`: limited to `permissions`. */
   readonly origin?: 'file' | 'inline';
+  /** What runs do not store, as the engine is told. Nothing may read it. */
+  readonly redact?: { readonly store?: readonly string[] };
   /** What inline pipelines may do. Default: nothing. */
   readonly permissions?: Permissions;
 }
@@ -164,7 +167,8 @@ function check(
   const layout = layOut(pipeline);
   const own = new Map(Object.entries(options.handlers ?? {}));
   // A file that is cut off in the middle is not linted: everything behind the cut would be reported as missing.
-  if (!isUnreadable) lintPipeline(createReport(faults, pipeline, layout, new Set(own.keys())));
+  if (!isUnreadable)
+    lintPipeline(createReport(faults, pipeline, layout, new Set(own.keys())), compileStoreRules(options.redact?.store));
   const withheld = withheldBy(options);
   const builtIn = builtInHandlers(options);
   const handlerOf = (stage: Stage): StageHandler | undefined => own.get(stage.type) ?? builtIn.get(kindOf(stage));
