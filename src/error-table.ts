@@ -30,6 +30,7 @@ export type ErrorCode =
   | 'GRAPH_INVALID'
   | 'GRAPH_PARSE'
   | 'GRAPH_UNKNOWN_NODE_TYPE'
+  | 'CONVERSION_LOSSY'
   | 'CONDITION_SYNTAX'
   | 'CONDITION_FAILED'
   | 'EXPRESSION_FAILED'
@@ -107,6 +108,7 @@ export const errorTable: Readonly<Record<ErrorCode, ErrorRow>> = {
   GRAPH_INVALID: row(400, 2, 'no', 'graph {graphId} is not valid:{violations}', 'Mend every place listed; all of them are listed.'),
   GRAPH_PARSE: row(400, 2, 'no', 'cannot read {file}{:|line}{: |reason}', 'Correct the file and run the command again.'),
   GRAPH_UNKNOWN_NODE_TYPE: row(400, 2, 'no', 'unknown node type {type}{ at |path}', 'Register the node type, or use a known one.'),
+  CONVERSION_LOSSY: row(422, 2, 'no', 'not all of {source} carries over to {to}:{violations}', 'Change what is listed, or convert without --strict and see to it in the text that is written.'),
   CONDITION_SYNTAX: row(400, 2, 'no', 'condition {condition} cannot be parsed{: |reason}', 'Correct the expression.'),
   CONDITION_FAILED: row(422, 3, 'no', 'a condition of {node} failed{: |reason}', 'Correct the condition or the value it reads, then resume the run.'),
   EXPRESSION_FAILED: row(422, 3, 'no', '{text} cannot be evaluated{: |reason}', 'Correct the expression or the value it reads, then resume the run.'),

@@ -1,6 +1,7 @@
 /** Every named change of meaning that a test must notice. */
 import { agentMutants } from './agents.ts';
 import { cassetteMutants } from './cassettes.ts';
+import { conversionMutants } from './conversions.ts';
 import { costMutants } from './costs.ts';
 import { childMutants } from './children.ts';
 import { dialectsMutants } from './dialects.ts';
@@ -31,6 +32,7 @@ export const mutantsByRoom: Readonly<Record<string, readonly Mutant[]>> = {
   history: historyMutants,
   dialects: dialectsMutants,
   dot: dotMutants,
+  conversions: conversionMutants,
   stores: storesMutants,
   doors: doorsMutants,
   workers: workersMutants,

@@ -49,12 +49,18 @@ export function formatViolation(
   ];
 }
 
-function reportViolations({ code, data }: CairnError, violations: readonly Violation[], screen: Screen): void {
-  const count = violations.filter(({ severity }) => severity === 'error').length;
-  const { graphId = 'the graph' } = data as { readonly graphId?: string };
-  const title = `${readable(graphId)} is not valid: ${count} fault${count === 1 ? '' : 's'}`;
+function reportViolations(error: CairnError, violations: readonly Violation[], screen: Screen): void {
+  const { code } = error;
+  const title =
+    code === 'CONVERSION_LOSSY' ? readable(error.message.split(':\n')[0] ?? '') : invalidTitle(error, violations);
   screen.note(`${screen.paint('bad', 'cairn:')} ${title} ${screen.paint('dim', `[${code}]`)}`);
   for (const violation of violations) screen.note(...formatViolation(violation, screen));
+}
+
+function invalidTitle({ data }: CairnError, violations: readonly Violation[]): string {
+  const count = violations.filter(({ severity }) => severity === 'error').length;
+  const { graphId = 'the graph' } = data as { readonly graphId?: string };
+  return `${readable(graphId)} is not valid: ${count} fault${count === 1 ? '' : 's'}`;
 }
 
 /** The message, with the worker that holds the run described in words. */

@@ -2,7 +2,7 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
-import { openFolder } from '../../test/cli/cairn.ts';
+import { openFolder, releaseGraph } from '../../test/cli/cairn.ts';
 
 // Processes of a loaded machine start slowly.
 vi.setConfig({ testTimeout: 60_000 });
@@ -213,6 +213,46 @@ outputs: { said: "{{ blocks.a.outputs.stdout | trim }}" }
     expect.stringMatching(/bad\.yaml:3:60.*did you mean upper/s),
   ]);
   expect(folder.cairn('convert', 'old.yaml').code).toBe(2);
+});
+
+test('CV6 CV4 convert prints the text, tells on stderr what is lost, and with --strict refuses; faults are told as they are', () => {
+  const folder = openFolder();
+  folder.write(
+    'w.yaml',
+    'name: w\nblocks:\n  - { id: a, type: Shell, inputs: { command: echo hi } }\n  - { id: b, type: EchoBlock, depends_on: [a], inputs: { message: x } }\n',
+  );
+  const { code, out, err } = folder.cairn('convert', '--to', 'dot', 'w.yaml');
+  expect([code, out]).toEqual([
+    0,
+    expect.stringMatching(/^digraph w \{\n[^]*a -> b\n {2}b -> exit \[label=done\]\n\}\n$/),
+  ]);
+  expect(err).toBe(
+    'w.yaml:4:5  lost  b is what EchoBlock does, which does not carry over as it stands; a person does it by hand  [WORK]\n  write it as a command, a prompt or a question\n',
+  );
+  expect(folder.json('convert', '--to', 'dot', 'w.yaml')).toEqual({
+    text: out,
+    notes: [
+      {
+        code: 'WORK',
+        severity: 'lost',
+        place: 'w.yaml:4:5',
+        message: 'b is what EchoBlock does, which does not carry over as it stands; a person does it by hand',
+        fix: 'write it as a command, a prompt or a question',
+      },
+    ],
+  });
+  const strict = folder.cairn('convert', '--to', 'dot', '--strict', 'w.yaml');
+  expect([strict.code, strict.out]).toEqual([2, '']);
+  expect(strict.err).toMatch(/not all of w\.yaml carries over to dot \[CONVERSION_LOSSY\][^]*w\.yaml:4:5/);
+  folder.write('w.dot', out);
+  const back = folder.cairn('convert', '--to', 'yaml', '--strict', 'w.dot');
+  expect([back.code, back.err, back.out]).toEqual([0, '', expect.stringContaining('type: AskChoice')]);
+  expect(folder.cairn('convert', '--to', 'dot', 'w.dot').err).toContain('cairn fmt w.dot');
+  folder.write('bad.yaml', 'name: w\nblocks: [{ id: a, type: Shel, inputs: {} }]\n');
+  const bad = folder.cairn('convert', '--to', 'dot', 'bad.yaml');
+  expect([bad.code, bad.out, bad.err]).toEqual([2, '', expect.stringMatching(/bad\.yaml:2:\d+[^]*Shell/)]);
+  const graph = folder.cairn('convert', '--to', 'yaml', releaseGraph);
+  expect([graph.code, graph.err]).toEqual([0, expect.stringContaining('[CODE]')]);
 });
 
 test('D2 what plan warns of is told by run, too, and is no part of its output', () => {

@@ -101,9 +101,19 @@ class Catalog implements Workflows {
     });
   }
 
-  convert(text: string, source: string): ReturnType<Workflows['convert']> {
-    const { convertWorkflow, options } = this.#options.dialect;
-    return convertWorkflow(text, { ...options, source });
+  async convert(...[text, source, to]: Parameters<Workflows['convert']>): ReturnType<Workflows['convert']> {
+    const { dialect } = this.#options;
+    const { options, nodeTypes } = dialect;
+    const from = isPipeline(text, source) ? 'dot' : 'yaml';
+    if (to === 'cairn') return { ...dialect.convertWorkflow(text, { ...options, source }), notes: [] };
+    if (from === to)
+      throw new CairnError('USAGE_INVALID', {
+        reason: `${source} is written in ${to} already`,
+        hint: to === 'dot' ? `Run: cairn fmt ${source}` : 'For a file with {{ }}, convert --to cairn.',
+      });
+    const workflow = dialect.readWorkflow(text, { ...options, source, workflows: this.texts });
+    const { convertText } = await import('../../dialects/convert/convert-text.ts');
+    return convertText({ text, source, workflow, from, nodeTypes }, to);
   }
 
   reload(): ReturnType<Workflows['reload']> {

@@ -1,18 +1,33 @@
 /** `cairn convert` */
-import { perform } from '../../operations/declare/perform.ts';
-import { convertWorkflow, type ConvertWorkflowInput } from '../../operations/workflows/convert-workflow.ts';
 import type { FieldsOf } from '../../operations/declare/operation.ts';
+import { perform } from '../../operations/declare/perform.ts';
+import {
+  convertWorkflow,
+  type ConvertWorkflowInput,
+  type ConvertWorkflowOutput,
+} from '../../operations/workflows/convert-workflow.ts';
 import type { Command } from '../command.ts';
 import { withApp } from '../live/follow.ts';
+import type { Screen } from '../screen.ts';
+import { isModule } from '../text/module-name.ts';
+import { printable } from '../text/printable.ts';
 import { readTextFile } from '../text-file.ts';
 
-interface ConvertArguments extends Pick<ConvertWorkflowInput, 'to'> {
+interface ConvertArguments extends Pick<ConvertWorkflowInput, 'to' | 'strict' | 'export'> {
   readonly file: string;
 }
 
+const { to, strict, export: exported } = convertWorkflow.input;
 const fields: FieldsOf<ConvertArguments> = {
-  to: convertWorkflow.input.to,
-  file: { type: 'text', description: 'a workflow in YAML', isRequired: true, isPositional: true },
+  to,
+  strict,
+  export: exported,
+  file: {
+    type: 'text',
+    description: 'a workflow in YAML, a pipeline in DOT, or a module that exports a graph',
+    isRequired: true,
+    isPositional: true,
+  },
 };
 
 export const convertCommand: Command<ConvertArguments> = {
@@ -20,15 +35,30 @@ export const convertCommand: Command<ConvertArguments> = {
   summary: convertWorkflow.summary,
   fields,
   details:
-    'Files with {{ }} run as they are. The converted file says the same with ${ }, comments and order kept; what has no counterpart is told with its place.',
-  examples: [{ line: 'cairn convert --to cairn review.yaml > review.cairn.yaml', does: 'to go on with in this form' }],
-  execute(session, { file, to }) {
+    'What does not carry over is told on stderr, with its place; a person stands in for code. The exit code is 0 all the same, and 2 with --strict. `--to cairn` writes a file with {{ }} as one with ${ }, comments and order kept.',
+  examples: [
+    { line: 'cairn convert --to dot release.yaml > release.dot', does: 'a workflow as a pipeline' },
+    { line: 'cairn convert --to yaml --strict release.dot', does: 'only if nothing is lost' },
+    { line: 'cairn convert --to cairn review.yaml > review.cairn.yaml', does: 'to go on with in this form' },
+  ],
+  execute(session, { file, ...given }) {
     return withApp({ ...session, storeUrl: 'memory:' }, async (app) => {
-      const text = readTextFile(session.cwd, file);
-      const converted = await perform(convertWorkflow, app, { text, source: file, to });
+      const text = isModule(file) ? {} : { text: readTextFile(session.cwd, file) };
+      const converted = await perform(convertWorkflow, app, { ...text, ...given, source: file });
       if (session.isJson) session.printJson(converted);
-      else session.screen.print(converted.text.replace(/\n$/, ''));
+      else {
+        session.screen.print(converted.text.replace(/\n$/, ''));
+        tellNotes(session.screen, converted.notes);
+      }
       return 0;
     });
   },
 };
+
+function tellNotes({ note, paint }: Screen, notes: ConvertWorkflowOutput['notes']): void {
+  for (const { code, severity, place, message, fix } of notes)
+    note(
+      `${printable(place)}  ${paint(severity === 'lost' ? 'bad' : 'dim', severity)}  ${printable(message)}  ${paint('dim', `[${code}]`)}`,
+      `  ${paint('dim', printable(fix))}`,
+    );
+}

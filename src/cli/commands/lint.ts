@@ -7,6 +7,7 @@ import type { FieldsOf } from '../../operations/declare/operation.ts';
 import { formatWorkflow, lintWorkflow } from '../../operations/workflows/lint-workflow.ts';
 import type { Command } from '../command.ts';
 import { withApp } from '../live/follow.ts';
+import { isModule } from '../text/module-name.ts';
 import { printable } from '../text/printable.ts';
 import { readTextFile } from '../text-file.ts';
 
@@ -21,9 +22,6 @@ interface LintArguments extends FileArguments {
 const fields: FieldsOf<FileArguments> = {
   file: { type: 'text', description: 'a pipeline in DOT, or a workflow in YAML', isRequired: true, isPositional: true },
 };
-
-/** Files that are programs: their graphs are loaded, and not read. */
-const module = /\.[cm]?[jt]s$/i;
 
 export const lintCommand: Command<LintArguments> = {
   name: lintWorkflow.name,
@@ -41,7 +39,7 @@ export const lintCommand: Command<LintArguments> = {
   ],
   execute(session, { file, export: exportName }) {
     return withApp({ ...session, storeUrl: 'memory:' }, async (app) => {
-      const given = module.test(file)
+      const given = isModule(file)
         ? { ...(exportName !== undefined && { export: exportName }) }
         : { text: readTextFile(session.cwd, file) };
       const { isValid, violations } = await perform(lintWorkflow, app, { source: file, ...given });

@@ -78,7 +78,8 @@ test('D23 C2.1 every operation gives what its schema says, and shows nothing tha
   await run('listWorkflows', {});
   await run('describeWorkflow', { workflow: 'ask' });
   await run('readWorkflowText', { workflow: 'ask' });
-  await run('convertWorkflow', { text, source: 'small.yaml' });
+  await run('convertWorkflow', { text, source: 'small.yaml', to: 'dot' });
+  await run('convertWorkflow', { text, source: 'small.yaml', to: 'cairn' });
   const pipeline =
     'digraph g { start [shape=Mdiamond] work [prompt="Do."] exit [shape=Msquare] start -> work -> exit }';
   expect(await run('lintWorkflow', { text: pipeline, source: 'g.dot' })).toMatchObject({ isValid: true });

@@ -1,5 +1,5 @@
 /** The workflows that a process knows, to be listed, read, checked and started. */
-import type { ConvertedWorkflow } from '../../dialects/yaml/convert-workflow.ts';
+import type { Conversion, WrittenDialect } from '../../dialects/convert/convert-text.ts';
 import type { TextWorkflow } from '../../dialects/text-workflow.ts';
 import type { Violation } from '../../graph/graph.ts';
 
@@ -35,8 +35,16 @@ export interface Workflows {
     text: string,
     source?: string,
   ): { readonly workflow: TextWorkflow | undefined; readonly violations: readonly Violation[] };
-  /** Converts a workflow of another format. @throws GRAPH_PARSE, GRAPH_INVALID lists everything that has no counterpart */
-  convert(text: string, source: string): ConvertedWorkflow;
+  /**
+   * Writes a workflow in another dialect; `cairn`: a file of the `{{ }}` form as one with `${ }`. What does not carry over is told in the
+   * notes. @throws GRAPH_PARSE, GRAPH_INVALID it has faults, or is of the `{{ }}` form and has something without a counterpart;
+   * USAGE_INVALID it is of that dialect
+   */
+  convert(
+    text: string,
+    source: string,
+    to: WrittenDialect | 'cairn',
+  ): Promise<Conversion & { readonly changedCount?: number }>;
   /** A pipeline in canonical format. @throws GRAPH_PARSE; USAGE_INVALID its dialect has no such format */
   format(text: string, source: string): string;
   /** Reads the directories again; workflows of deleted files are removed. */

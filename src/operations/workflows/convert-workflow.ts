@@ -1,29 +1,74 @@
-/** The operation `convert`: converts a workflow file of another format. */
-import { definition, objectOf, whole } from '../declare/output-shapes.ts';
-import type { ConvertedWorkflow } from '../../dialects/yaml/convert-workflow.ts';
+/** The operation `convert`: writes a workflow in another dialect, or a file of another format in this one. */
+import type { WrittenDialect } from '../../dialects/convert/convert-text.ts';
+import type { ConversionNote } from '../../dialects/convert/outline/notes.ts';
+import { CairnError } from '../../errors.ts';
+import { definition, listOf, objectOf, oneOf, text, whole } from '../declare/output-shapes.ts';
 import type { Operation, WorkContext } from '../declare/operation.ts';
 
 export interface ConvertWorkflowInput {
-  readonly text: string;
-  /** Name of the text in places of faults. */
+  /** Default: `source` is a module that exports a graph. */
+  readonly text?: string;
+  /** The module, or the name of the text in places. */
   readonly source: string;
-  /** The format to convert to. */
-  readonly to: 'cairn';
+  /** The dialect to write; `cairn`: a YAML file of the `{{ }}` form as one with `${ }`. */
+  readonly to: 'cairn' | WrittenDialect;
+  /** Refuse if anything is lost. Default: it is told in the notes. */
+  readonly strict?: boolean;
+  /** Of a module that has several graphs. */
+  readonly export?: string;
 }
 
-export const convertWorkflow: Operation<ConvertWorkflowInput, ConvertedWorkflow, WorkContext> = {
+export interface ConvertWorkflowOutput {
+  readonly text: string;
+  /** For `cairn`: how many values of the file were changed. */
+  readonly changedCount?: number;
+  /** What does not carry over, or is said otherwise. Empty: all of it means the same. */
+  readonly notes: readonly ConversionNote[];
+}
+
+export const convertWorkflow: Operation<ConvertWorkflowInput, ConvertWorkflowOutput, WorkContext> = {
   name: 'convert',
-  summary: 'write a workflow of the {{ }} form as one of this form',
+  summary: 'write a workflow in another dialect, and say what does not carry over',
   input: {
-    text: { type: 'text', description: 'the workflow in YAML', isRequired: true },
-    source: { type: 'text', description: 'its name in messages', isRequired: true },
-    to: { type: 'text', description: 'the form that is written', isRequired: true, choices: ['cairn'] },
+    source: { type: 'text', description: 'its name in messages, or the module', isRequired: true },
+    text: { type: 'text', description: 'the workflow; default: source is a module that exports a graph' },
+    to: { type: 'text', description: 'what is written', isRequired: true, choices: ['yaml', 'dot', 'cairn'] },
+    strict: { type: 'flag', description: 'refuse if anything is lost' },
+    export: { type: 'text', description: 'the name of the export, if the module has several graphs' },
   },
-  output: 'the text, and how many of its values are written otherwise',
-  outputSchema: objectOf({ text: definition, changedCount: whole }),
+  output: 'the text, and what does not carry over',
+  outputSchema: objectOf(
+    {
+      text: definition,
+      notes: listOf(
+        objectOf({ code: text, severity: oneOf('lost', 'changed'), place: text, message: definition, fix: text }),
+      ),
+    },
+    { changedCount: whole },
+  ),
   isReadOnly: true,
-  /** @throws GRAPH_PARSE, GRAPH_INVALID */
-  async run(context, { text, source }) {
-    return (await context.openWorkflows()).convert(text, source);
+  /** @throws GRAPH_PARSE, GRAPH_INVALID, CONVERSION_LOSSY, USAGE_INVALID */
+  async run(context, { strict = false, ...input }) {
+    const converted = await convert(context, input);
+    const lost = converted.notes.filter(({ severity }) => severity === 'lost');
+    if (strict && lost.length > 0)
+      throw new CairnError('CONVERSION_LOSSY', {
+        source: input.source,
+        to: input.to,
+        violations: lost.map(({ code, ...note }) => ({ ...note, rule: code, severity: 'error' })),
+      });
+    return converted;
   },
 };
+
+async function convert(
+  { openWorkflows, loadGraph }: WorkContext,
+  { text: given, source, to, export: exportName }: Omit<ConvertWorkflowInput, 'strict'>,
+): Promise<ConvertWorkflowOutput> {
+  if (given !== undefined) return (await openWorkflows()).convert(given, source, to);
+  if (to === 'cairn')
+    throw new CairnError('USAGE_INVALID', { reason: `${source} is a module, and no file of the {{ }} form` });
+  const { graph } = await loadGraph(source, exportName);
+  const { convertGraph } = await import('../../dialects/convert/convert-text.ts');
+  return convertGraph(graph, to);
+}

@@ -50,7 +50,9 @@ test('DOT6 6.1.14 the fidelity of the edge wins over the stage’s, and that ove
     return promptOf(models, 1);
   };
   expect(await prompts('', '', '')).toContain('first answer');
-  expect(await prompts('', '', ', default_fidelity=truncate')).not.toContain('first answer');
+  const truncated = await prompts('', '', ', default_fidelity=truncate');
+  expect(truncated.startsWith('Goal:\ng\n\ntwo'), 'DOT29 the goal alone is told').toBe(true);
+  expect(truncated).not.toContain('first answer');
   expect(await prompts('', ', fidelity=compact', ', default_fidelity=truncate')).toContain('first answer');
   expect(await prompts(' [fidelity=truncate]', ', fidelity=compact', '')).not.toContain('first answer');
 });

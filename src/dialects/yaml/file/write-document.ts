@@ -1,5 +1,5 @@
-/** Changes some values in a YAML file; comments, order and style of the rest are kept. */
-import { isAlias, isScalar, parseDocument } from 'yaml';
+/** Writes YAML files: anew, or with some values changed, where comments, order and style of the rest are kept. */
+import { Document, isAlias, isScalar, parseDocument, visit } from 'yaml';
 import type { Path } from './read-document.ts';
 
 /** A value to change. */
@@ -20,4 +20,15 @@ export function writeDocument(text: string, changes: readonly ValueChange[]): st
       document.setIn(path, document.createNode(value, { flow: true }));
   }
   return document.toString({ lineWidth: 0 });
+}
+
+/** Data as a file, in one way only: lists of plain values on one line, texts in quotes where they could be read as anything else. */
+export function printDocument(data: unknown): string {
+  const document = new Document(data, { version: '1.2', schema: 'core', aliasDuplicateObjects: false });
+  visit(document, {
+    Seq: (_, node) => {
+      node.flow = node.items.every((item) => isScalar(item));
+    },
+  });
+  return document.toString({ lineWidth: 0, singleQuote: true, flowCollectionPadding: false });
 }

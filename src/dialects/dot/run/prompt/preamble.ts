@@ -60,6 +60,7 @@ function joined({ total }: Amount, parts: readonly string[]): string {
 }
 
 function answerSection(state: StateView, length: number): string {
+  if (length === 0) return '';
   return section(`Answer of ${asText(contextValue(state, 'last_stage'))}`, answerOf(state, length));
 }
 

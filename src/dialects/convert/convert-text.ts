@@ -1,0 +1,58 @@
+/** Converts workflows from one dialect to another, and tells what does not carry over. */
+import type { Graph } from '../../graph/graph.ts';
+import type { NodeType } from '../../graph/contracts/node-type.ts';
+import type { TextWorkflow } from '../text-workflow.ts';
+import { outlineOfPipeline } from './from-dot/outline-of-pipeline.ts';
+import { outlineOfGraph } from './from-graph/outline-of-graph.ts';
+import { outlineOfWorkflow } from './from-yaml/outline-of-workflow.ts';
+import { Notes, type ConversionNote } from './outline/notes.ts';
+import type { Outline } from './outline/outline.ts';
+import { writeDot } from './write/write-dot.ts';
+import { writeYaml } from './write/write-yaml.ts';
+
+export type WrittenDialect = 'yaml' | 'dot';
+
+export interface Conversion {
+  readonly text: string;
+  readonly notes: readonly ConversionNote[];
+}
+
+export interface TextToConvert {
+  readonly text: string;
+  /** Its name in places. */
+  readonly source: string;
+  /** What was read from it: it has no errors. */
+  readonly workflow: TextWorkflow;
+  readonly from: WrittenDialect;
+  readonly nodeTypes: readonly NodeType[];
+}
+
+export function convertText(given: TextToConvert, to: WrittenDialect): Conversion {
+  const notes = new Notes();
+  const outline = outlineOf(given, notes);
+  return writeOutline(outline, to, notes);
+}
+
+export function convertGraph(graph: Graph, to: WrittenDialect): Conversion {
+  const notes = new Notes();
+  return writeOutline(outlineOfGraph(graph, notes), to, notes);
+}
+
+export function outlineOf({ text, source, workflow, from, nodeTypes }: TextToConvert, notes: Notes): Outline {
+  return from === 'dot'
+    ? outlineOfPipeline(text, source, notes)
+    : outlineOfWorkflow(text, { source, nodeTypes, workflow, notes });
+}
+
+export function writeOutline(outline: Outline, to: WrittenDialect, notes: Notes): Conversion {
+  const isByHand = notes.all.some(({ code }) => code === 'WORK' || code === 'CODE');
+  if (isByHand && outline.steps.every(({ work }) => work.kind === 'choice'))
+    notes.lost(
+      'NOTHING',
+      outline.name,
+      'nothing is left that runs without a person',
+      'write what its steps do in the other dialect',
+    );
+  const text = to === 'dot' ? writeDot(outline, notes) : writeYaml(outline, notes);
+  return { text, notes: notes.all };
+}

@@ -1,0 +1,123 @@
+/** Reads a pipeline as an outline. */
+import { budgetPolicies, tellings } from '../../dot/compile/stage-policy.ts';
+import { gatesOf, gateTargets, layOut } from '../../dot/model/layout.ts';
+import type { Pipeline, Stage } from '../../dot/model/pipeline.ts';
+import { readPipeline } from '../../dot/model/read-pipeline.ts';
+import { wayLabel } from '../../dot/run/stage/choose-edge.ts';
+import { DotFaults } from '../../dot/text/faults.ts';
+import { parseDot } from '../../dot/text/parse-dot.ts';
+import type { Notes } from '../outline/notes.ts';
+import { failure, finish, isStep, nextOf, type Outline, type Step, type Target } from '../outline/outline.ts';
+import { reachableSteps } from '../outline/stand-in.ts';
+import { withAnswers } from '../outline/told-answer.ts';
+import { PipelineWays } from './pipeline-ways.ts';
+import type { StageReading } from './stage-reading.ts';
+import { retryOfStage, workOfStage } from './stage-work.ts';
+
+/** @param text - of a pipeline that has no errors */
+export function outlineOfPipeline(text: string, source: string, notes: Notes): Outline {
+  const faults = new DotFaults(text, source);
+  const pipeline = readPipeline(parseDot(text, faults), faults);
+  const layout = layOut(pipeline);
+  const placeOf = (at: number): string => faults.placeOf(at);
+  const ways = new PipelineWays({ pipeline, layout, notes, placeOf });
+  const reading: StageReading = {
+    pipeline,
+    layout,
+    ways,
+    notes,
+    placeOf,
+    fidelityOf: (stage) => fidelityOf(pipeline, stage),
+  };
+  const steps = new Map<string, Step>();
+  const first = layout.start === undefined ? failure : ways.leave(layout.start, { outcome: 'success' });
+  const open: Target[] = [first];
+  for (let id = open.pop(); id !== undefined; id = open.pop()) {
+    if (!isStep(id) || steps.has(id)) continue;
+    const question = ways.questions.get(id);
+    const stage = pipeline.stages.get(id);
+    const step = question ?? (stage && gated(stepOf(stage, reading), stage, reading));
+    if (step === undefined) continue;
+    steps.set(id, step);
+    open.push(...nextOf(step));
+  }
+  noteGraph(pipeline, notes, placeOf);
+  const reached = reachableSteps({ first, steps: [...steps.values()] });
+  return {
+    name: pipeline.name,
+    description: pipeline.attributes.text('label') || undefined,
+    inputs: [
+      ...(namesGoal(pipeline, reached) ? [{ name: 'goal', default: pipeline.attributes.text('goal') }] : []),
+      ...pipeline.params.map((param) => ({ name: param.name, default: param.default })),
+    ],
+    budget: budgetPolicies(pipeline),
+    first,
+    steps: withAnswers(reached, (id) => isTold(pipeline, id)),
+  };
+}
+
+/** Whether a run's goal makes a difference: it has one, or something speaks of one. */
+function namesGoal({ attributes }: Pipeline, steps: readonly Step[]): boolean {
+  return attributes.text('goal') !== '' || steps.some(({ work }) => /\bgoal\b/.test(JSON.stringify(work)));
+}
+
+function stepOf(stage: Stage, reading: StageReading): Step {
+  const { pipeline, placeOf } = reading;
+  return {
+    id: stage.id,
+    title: stage.type === 'wait.human' ? undefined : stage.attributes.text('label') || undefined,
+    place: placeOf(stage.at),
+    retry: retryOfStage(stage, pipeline),
+    budget: budgetPolicies(stage),
+    ...workOfStage(stage, reading),
+  };
+}
+
+/** Whether a stage is told what the run did before it. */
+function isTold(pipeline: Pipeline, id: string): boolean {
+  const stage = pipeline.stages.get(id);
+  return stage !== undefined && fidelityOf(pipeline, stage) !== 'truncate';
+}
+
+/** A goal gate that fails where the run would end does not let it: it goes back, or the run fails. */
+function gated(step: Step, stage: Stage, { pipeline, notes, placeOf }: StageReading): Step {
+  if (!gatesOf(pipeline).includes(stage)) return step;
+  const back = gateTargets(pipeline, stage).find((target) => pipeline.stages.has(target)) ?? failure;
+  const ends = step.ends.map((end) => (end.on === 'fail' && end.to === finish ? { ...end, to: back } : end));
+  if (ends.some(({ on, to }) => on === 'fail' && isStep(to) && to !== back))
+    notes.lost(
+      'GATE',
+      placeOf(stage.placeOf('goal_gate')),
+      `the run may end although the gate ${stage.id} failed, where its failure leads on`,
+      `let what must not happen then depend on blocks.${stage.id}.succeeded`,
+    );
+  return { ...step, ends };
+}
+
+/** How much a prompt is told: the most that the stage or any edge to it says. */
+function fidelityOf(pipeline: Pipeline, stage: Stage): string {
+  const edges = pipeline.edges.filter(({ to }) => to === stage.id);
+  const tellingOf = tellings(pipeline, stage, edges);
+  const said = edges.map(({ index }) => tellingOf(wayLabel(index)).fidelity);
+  return said.find((fidelity) => fidelity !== 'truncate') ?? said[0] ?? tellingOf(undefined).fidelity;
+}
+
+const graphNotes: Readonly<Record<string, string>> = {
+  'tool_hooks.pre': 'hooks',
+  'tool_hooks.post': 'hooks',
+  resume_fidelity: 'resumes',
+};
+
+function noteGraph(pipeline: Pipeline, notes: Notes, placeOf: (at: number) => string): void {
+  for (const name of Object.keys(graphNotes))
+    if (pipeline.attributes.has(name))
+      notes.lost('SETTING', placeOf(pipeline.placeOf(name)), `${name} has no counterpart`, 'take it out');
+  for (const edge of pipeline.edges)
+    if (edge.attributes.flag('loop_restart'))
+      notes.lost(
+        'LOOP',
+        placeOf(edge.at),
+        `the edge from ${edge.from} to ${edge.to} restarts the pipeline; here it goes on`,
+        'run the workflow again in its place',
+      );
+}

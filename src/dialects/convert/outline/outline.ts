@@ -1,0 +1,103 @@
+/**
+ * What a workflow does, said without a dialect: steps, how each may end, and where each end leads. A run goes from step to step, one at a
+ * time. Whatever two dialects share can be said in it; what cannot is told in notes by whoever reads a workflow into it.
+ */
+import type { Amounts } from '../../../graph/amounts.ts';
+import type { RetryPolicy } from '../../../graph/contracts/node-contract.ts';
+import type { OnBudget } from '../../../graph/graph.ts';
+
+/** A part of a text: as it stands, the value of an input, or the answer of a model in an earlier step. */
+export type Piece = string | { readonly input: string } | { readonly answerOf: string };
+export type Text = readonly Piece[];
+
+/** What a step does. */
+export type Work =
+  | {
+      readonly kind: 'command';
+      /** For `/bin/sh`. The inputs of the workflow are variables of its environment. */
+      readonly script: string;
+      readonly folder?: string;
+      /** Its standard input. */
+      readonly stdin?: Text;
+    }
+  | {
+      readonly kind: 'model';
+      readonly prompt: Text;
+      /** `provider:name`, or a name of the configuration. */
+      readonly model: string;
+      /** Present: the answer says whether it went well, and may choose one of these. */
+      readonly verdict?: readonly string[];
+    }
+  | { readonly kind: 'choice'; readonly question: Text; readonly choices: readonly string[] }
+  | { readonly kind: 'confirm'; readonly question: Text }
+  | { readonly kind: 'text'; readonly question: Text }
+  | {
+      /** Branches side by side. A branch ends where it comes to the {@link finish}, or to the {@link failure}. */
+      readonly kind: 'parallel';
+      /** The first step of each branch. */
+      readonly branches: readonly Target[];
+      /** How many of them must come to the finish. */
+      readonly needed: number;
+    };
+
+/** The run ends here. `failure`: it fails, as the step before it did. */
+export const finish = '__end__';
+export const failure = '__fail__';
+
+/** Id of a step, {@link finish} or {@link failure}. */
+export type Target = string;
+
+/**
+ * How a step may end: `success` and `fail`; `yes` and `no` of a confirmation; `choose X` of a choice, and of a verdict. Each end leads on
+ * to one target.
+ */
+export interface End {
+  readonly on: string;
+  readonly to: Target;
+}
+
+export const chose = (label: string): string => `choose ${label}`;
+
+export interface Step {
+  readonly id: string;
+  readonly title: string | undefined;
+  /** Where it stands in the workflow that was read. */
+  readonly place: string;
+  readonly work: Work;
+  /** Present if it is tried more than once. */
+  readonly retry: RetryPolicy | undefined;
+  readonly timeoutMs: number | undefined;
+  readonly isIdempotent: boolean;
+  readonly budget: Budget;
+  readonly ends: readonly End[];
+}
+
+export interface Budget {
+  readonly budget?: Amounts;
+  readonly onBudget?: OnBudget;
+}
+
+/** An input is a text. Without a default it must be given. */
+export interface OutlineInput {
+  readonly name: string;
+  readonly default: string | undefined;
+}
+
+export interface Outline {
+  readonly name: string;
+  readonly description: string | undefined;
+  readonly inputs: readonly OutlineInput[];
+  readonly budget: Budget;
+  readonly first: Target;
+  readonly steps: readonly Step[];
+}
+
+/** The steps that may come next, those of branches first. */
+export function nextOf({ work, ends }: Pick<Step, 'work' | 'ends'>): readonly Target[] {
+  return [...(work.kind === 'parallel' ? work.branches : []), ...ends.map(({ to }) => to)].filter(isStep);
+}
+
+export const isStep = (target: Target): boolean => target !== finish && target !== failure;
+
+/** Seconds that a command has if its dialect says nothing: those of a pipeline's. */
+export const commandMs = 600_000;

@@ -1,0 +1,152 @@
+/** When a block starts: what it depends on, and its condition. */
+import { finish, type End, type Step } from '../outline/outline.ts';
+import { reachableSteps } from '../outline/stand-in.ts';
+import { quotedText } from './yaml-text.ts';
+
+export interface Start {
+  readonly depends_on?: readonly (string | { readonly block: string; readonly required: false })[];
+  readonly condition?: string;
+}
+
+/** Ends of one step that lead to the same block. */
+interface Source {
+  readonly step: Step;
+  readonly ends: readonly End[];
+}
+
+/** That the run came over these ends: a condition, and the blocks that it reads. */
+interface Arrival {
+  readonly blocks: readonly string[];
+  readonly condition: string;
+}
+
+/** The starts of all blocks of a workflow without loops. */
+export class Starts {
+  readonly #steps: readonly Step[];
+  readonly #byId: ReadonlyMap<string, Step>;
+  readonly #sources: ReadonlyMap<string, readonly Source[]>;
+  readonly #parallelOf: ReadonlyMap<string, Step>;
+
+  constructor(steps: readonly Step[]) {
+    this.#steps = steps;
+    this.#byId = new Map(steps.map((step) => [step.id, step]));
+    const all = steps.flatMap((step) =>
+      [...Map.groupBy(step.ends, ({ to }) => to)].map(([to, ends]) => ({ to, step, ends })),
+    );
+    this.#sources = Map.groupBy(all, ({ to }) => to);
+    this.#parallelOf = new Map(
+      steps.flatMap((step) =>
+        step.work.kind === 'parallel' ? step.work.branches.map((first) => [first, step] as const) : [],
+      ),
+    );
+  }
+
+  of(id: string): Start {
+    const sources = this.#sourcesOf(id);
+    const [only, ...others] = sources;
+    if (only === undefined) return {};
+    if (others.length === 0 && only.step.work.kind !== 'parallel' && only.ends.every(({ on }) => on !== 'fail')) {
+      const condition = whichEnd(only);
+      return { depends_on: [only.step.id], ...(condition !== undefined && { condition }) };
+    }
+    const arrivals = sources.map((source) => this.#arrival(source));
+    const blocks = new Set(arrivals.flatMap((arrival) => arrival.blocks));
+    return {
+      depends_on: [...blocks].map((block) => ({ block, required: false })),
+      condition: arrivals.map(({ condition }) => condition).join(' or '),
+    };
+  }
+
+  /** A branch starts where its parallel step does. */
+  #sourcesOf(id: string): readonly Source[] {
+    const parallel = this.#parallelOf.get(id);
+    return [...(this.#sources.get(id) ?? []), ...(parallel === undefined ? [] : this.#sourcesOf(parallel.id))];
+  }
+
+  #arrival({ step, ends }: Source): Arrival {
+    if (step.work.kind === 'parallel') return this.#parallelArrival(step, step.work, ends);
+    const completing = ends.filter(({ on }) => isVerdict(step) || on !== 'fail');
+    const failed = ends.some(({ on }) => on === 'fail') ? [`blocks.${step.id}.failed`] : [];
+    const which = whichEnd({ step, ends: completing });
+    const succeeded = `blocks.${step.id}.succeeded`;
+    const completed = which === undefined ? succeeded : `(${succeeded} and ${bracketed(which)})`;
+    return { blocks: [step.id], condition: [...(completing.length > 0 ? [completed] : []), ...failed].join(' or ') };
+  }
+
+  #parallelArrival(step: Step, { branches, needed }: ParallelWork, ends: readonly End[]): Arrival {
+    const ways = branches.map((first) => this.#wayThrough(first));
+    const all = ways.map(({ condition }) => bracketed(condition));
+    const enough = enoughOf(all, needed);
+    const began = this.#began(step);
+    const parts = ends.map(({ on }) => (on === 'success' ? enough : `(${began} and not (${enough}))`));
+    const blocks = [...ways.flatMap((way) => way.blocks), ...this.#firstBlocks(step)];
+    return { blocks, condition: parts.length === 1 ? parts.join('') : began };
+  }
+
+  /** That a branch came to its end. */
+  #wayThrough(first: string): Arrival {
+    const inner = reachableSteps({ first, steps: this.#steps.map((step) => withoutBranches(step)) });
+    const arrivals = inner.flatMap(({ id }) => {
+      const step = this.#byId.get(id) as Step;
+      const ends = step.ends.filter(({ to }) => to === finish);
+      return ends.length === 0 ? [] : [this.#arrival({ step, ends })];
+    });
+    return {
+      blocks: arrivals.flatMap(({ blocks }) => blocks),
+      condition: arrivals.length === 0 ? 'false' : arrivals.map(({ condition }) => condition).join(' or '),
+    };
+  }
+
+  /** The first blocks of all branches, those of inner ones included. */
+  #firstBlocks({ work }: Step): readonly string[] {
+    if (work.kind !== 'parallel') return [];
+    return work.branches.flatMap((first) => {
+      const step = this.#byId.get(first);
+      return step?.work.kind === 'parallel' ? this.#firstBlocks(step) : [first];
+    });
+  }
+
+  #began(step: Step): string {
+    return `not blocks.${this.#firstBlocks(step)[0] ?? ''}.skipped`;
+  }
+}
+
+type ParallelWork = Extract<Step['work'], { readonly kind: 'parallel' }>;
+
+/** A step as its branch sees it: what runs inside of it is a part of it. */
+function withoutBranches(step: Step): Step {
+  return step.work.kind === 'parallel' ? { ...step, work: { ...step.work, branches: [] } } : step;
+}
+
+function enoughOf(all: readonly string[], needed: number): string {
+  if (needed <= 1) return all.join(' or ');
+  return needed === all.length ? all.join(' and ') : `size([${all.join(', ')}].filter(it, it)) >= ${needed}`;
+}
+
+function bracketed(condition: string): string {
+  const isSimple = !/ (?:or|and) /.test(condition) || /^\([^()]*\)$/.test(condition);
+  return isSimple ? condition : `(${condition})`;
+}
+
+function isVerdict({ work }: Step): boolean {
+  return work.kind === 'model' && work.verdict !== undefined;
+}
+
+/** Which ends of a completed block lead here. Undefined: all of them. */
+function whichEnd({ step, ends }: Source): string | undefined {
+  const completing = step.ends.filter(({ on }) => isVerdict(step) || on !== 'fail');
+  const own = ends.filter((end) => completing.includes(end));
+  if (own.length === completing.length) return undefined;
+  return own.map(({ on }) => atom(step, on)).join(' or ');
+}
+
+function atom({ id, work }: Step, on: string): string {
+  const label = /^choose ([^]*)$/.exec(on)?.[1];
+  if (work.kind === 'confirm') return on === 'yes' ? `blocks.${id}.confirmed` : `not blocks.${id}.confirmed`;
+  if (label !== undefined && work.kind === 'choice') return `blocks.${id}.choice == ${quotedText(label)}`;
+  const preferred = `default(blocks.${id}.response.preferred_label, '')`;
+  const outcome = `blocks.${id}.response.outcome == '${on === 'fail' ? 'fail' : 'success'}'`;
+  if (label !== undefined) return `(${outcome} and ${preferred} == ${quotedText(label)})`;
+  const labels = work.kind === 'model' ? (work.verdict ?? []) : [];
+  return on === 'success' && labels.length > 0 ? `(${outcome} and ${preferred} == '')` : outcome;
+}
