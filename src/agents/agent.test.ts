@@ -2,26 +2,13 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import type { NodeDraft } from '../graph/node-draft.ts';
-import { createBench, resumeToRest, runToRest, graphOf, edges, afterCrash, type Bench } from '../../test/engine-kit.ts';
-import type { Graph } from '../graph/graph.ts';
+import { agentKit } from '../../test/agents/agent-kit.ts';
+import { afterCrash, resumeToRest, runToRest } from '../../test/engine-kit.ts';
 import { NodeFailure } from '../graph/contracts/node-contract.ts';
 import { AgentGraph, END, functionNode, START, subgraphNode } from '../index.ts';
-import { createScriptedModels, type Script, type ScriptedModels } from '../models/scripted.ts';
-import { agent, type AgentConfig } from './agent.ts';
+import type { Script } from '../models/scripted.ts';
+import { agent } from './agent.ts';
 import { tool } from './tools/agent-tool.ts';
-
-interface Kit {
-  readonly bench: Bench;
-  readonly models: ScriptedModels;
-  readonly graph: Graph;
-}
-
-function kit(script: Script, config: Partial<AgentConfig>): Kit {
-  const models = createScriptedModels(script);
-  const bench = createBench({ models });
-  const node = agent({ model: 'm', prompt: 'Go.', ...config });
-  return { bench, models, graph: graphOf('g', [{ id: 'a', ...node }], edges('> a', 'a >')) };
-}
 
 const add = tool({
   description: 'Adds.',
@@ -31,7 +18,7 @@ const add = tool({
 });
 
 test('A1 an agent answers with the text of its model', async () => {
-  const { bench, models, graph } = kit(['Hello.'], { instructions: 'Be brief.' });
+  const { bench, models, graph } = agentKit(['Hello.'], { instructions: 'Be brief.' });
   expect((await runToRest(bench.engine, graph)).state.outputs).toEqual({ a: 'Hello.' });
   expect(models.requests.map(({ model, messages }) => ({ model, messages }))).toEqual([
     {
@@ -45,7 +32,7 @@ test('A1 an agent answers with the text of its model', async () => {
 });
 
 test('A4 an agent calls its tools side by side, and the model sees the results in the order of the calls', async () => {
-  const { bench, models, graph } = kit(
+  const { bench, models, graph } = agentKit(
     [
       {
         calls: [
@@ -89,7 +76,7 @@ test('A5 a call that cannot be made, and a tool that fails, are told to the mode
     },
   });
   const calls = [{ tool: 'nothing' }, { tool: 'add', input: { a: '1' } }, { tool: 'broken' }, { tool: 'refused' }];
-  const { bench, models, graph } = kit([{ calls }, 'I give up.'], { tools: { add, broken, refused } });
+  const { bench, models, graph } = agentKit([{ calls }, 'I give up.'], { tools: { add, broken, refused } });
   expect((await runToRest(bench.engine, graph)).state.outputs).toEqual({ a: 'I give up.' });
   const told = models.requests[1]?.messages.at(-1)?.content as readonly { output: string; isError: boolean }[];
   expect(told.map(({ output, isError }) => [output, isError])).toEqual([
@@ -128,12 +115,12 @@ test('A6 a node or a graph that acts on the world asks as a function does, howev
   ] as const) {
     acts.length = 0;
     const script: Script = [{ calls: [{ tool: 'act', input: {} }] }, 'Done.'];
-    const { bench, graph } = kit(script, { tools: { act: tool({ ...parts, node }) } });
+    const { bench, graph } = agentKit(script, { tools: { act: tool({ ...parts, node }) } });
     const result = await runToRest(bench.engine, graph, {}, 'r');
     expect([result.waits.map(({ prompt }) => prompt?.split('\n')[0]), acts.length]).toEqual(
       isAsked ? [['May the agent call act?'], 0] : [[], 1],
     );
-    const allowed = kit(script, { tools: { act: tool({ ...parts, node }) }, allow: ['act'] });
+    const allowed = agentKit(script, { tools: { act: tool({ ...parts, node }) }, allow: ['act'] });
     expect((await runToRest(allowed.bench.engine, allowed.graph, {}, 'r')).status).toBe('completed');
   }
 });
@@ -157,7 +144,7 @@ describe('A6 a tool that acts on the world', () => {
     [{ decision: 'refuse', reason: 'not today' }, [], 'a person refused this call of mail: not today'],
   ])('A6 asks first; answered %j it is sent to %j', async (answer, expected, output) => {
     sent.length = 0;
-    const { bench, models, graph } = kit(script, { tools: { mail } });
+    const { bench, models, graph } = agentKit(script, { tools: { mail } });
     const paused = await runToRest(bench.engine, graph, {}, 'r');
     expect([paused.waits.map(({ prompt }) => prompt), sent]).toEqual([
       ['May the agent call mail?\n{\n  "to": "ann"\n}'],
@@ -173,7 +160,7 @@ describe('A6 a tool that acts on the world', () => {
 
   test('A6 is called at once where the agent may', async () => {
     sent.length = 0;
-    const { bench, graph } = kit(script, { tools: { mail }, allow: ['mail'] });
+    const { bench, graph } = agentKit(script, { tools: { mail }, allow: ['mail'] });
     expect((await runToRest(bench.engine, graph)).status).toBe('completed');
     expect(sent).toEqual([{ to: 'ann' }]);
   });
@@ -181,10 +168,10 @@ describe('A6 a tool that acts on the world', () => {
 
 test('A7 an answer that does not fit the schema is asked for again twice, then the agent fails with it', async () => {
   const output = z.object({ age: z.number() });
-  const good = kit(['old', '{"age":"x"}', '```json\n{"age":7}\n```'], { output });
+  const good = agentKit(['old', '{"age":"x"}', '```json\n{"age":7}\n```'], { output });
   expect((await runToRest(good.bench.engine, good.graph)).state.outputs).toEqual({ a: { age: 7 } });
   expect(good.models.requests[1]?.messages.at(-1)?.content).toMatch(/^The answer does not fit: it is no JSON/u);
-  const bad = kit(['a', 'b', 'c', '{"age":7}'], { output });
+  const bad = agentKit(['a', 'b', 'c', '{"age":7}'], { output });
   const failed = await runToRest(bad.bench.engine, bad.graph);
   expect([failed.status, bad.models.requests.length]).toEqual(['failed', 3]);
   expect(failed.error?.cause).toMatchObject({ code: 'OUTPUT_INVALID', data: { text: 'c' } });
@@ -199,7 +186,7 @@ test.each(['save', 'retire'] as const)(
       composed: true,
       run: (_, ctx) => ctx[call]('all'),
     });
-    const { bench, graph } = kit([{ calls: [{ tool: 'forgets' }] }, 'Done.'], { tools: { forgets } });
+    const { bench, graph } = agentKit([{ calls: [{ tool: 'forgets' }] }, 'Done.'], { tools: { forgets } });
     const failed = await runToRest(bench.engine, graph);
     expect([failed.status, failed.error?.cause]).toMatchObject([
       'failed',
@@ -210,7 +197,7 @@ test.each(['save', 'retire'] as const)(
 
 test('A4 another agent is a tool: its run is a child run, and its answer the result', async () => {
   const helper = agent({ model: 'small', instructions: 'You add.', tools: { add } });
-  const { bench, models, graph } = kit(
+  const { bench, models, graph } = agentKit(
     ({ model }, index) =>
       model === 'small'
         ? index === 1
@@ -238,9 +225,9 @@ test('A3 a prompt that changed under a paused agent is told before anything is p
     run: (_, ctx) => ctx.ask({ prompt: 'Which?' }),
   });
   const script: Script = (_, index) => (index % 2 === 0 ? { calls: [{ tool: 'ask' }] } : 'Done.');
-  const { bench, models, graph } = kit(script, { tools: { ask } });
+  const { bench, models, graph } = agentKit(script, { tools: { ask } });
   const paused = await runToRest(bench.engine, graph, {}, 'r');
-  const other = kit(script, { tools: { ask }, prompt: 'Go on.' }).graph;
+  const other = agentKit(script, { tools: { ask }, prompt: 'Go on.' }).graph;
   const changed = await resumeToRest(afterCrash(bench), 'r', other).catch((error: unknown) => error);
   expect(changed).toMatchObject({ error: { cause: { code: 'AGENT_DIVERGED' } } });
   expect(models.requests).toHaveLength(1);
@@ -273,7 +260,7 @@ test('A5 a failure that the model was told of stays what it was when the node is
   const down = new NodeFailure('down', { code: 'MODEL_REFUSED', applied: 'no' });
   const script: Script = (_, index) =>
     index < 2 ? { calls: [{ tool: 'flaky', input: { index } }] } : index === 2 ? down : 'Done.';
-  const { bench, models, graph } = kit(script, { tools: { flaky } });
+  const { bench, models, graph } = agentKit(script, { tools: { flaky } });
   expect((await runToRest(bench.engine, graph, {}, 'r')).status).toBe('failed');
   const done = await resumeToRest(afterCrash(bench), 'r', graph);
   expect([done.state.outputs, models.requests.length, calls]).toEqual([{ a: 'Done.' }, 4, 2]);
@@ -292,7 +279,7 @@ test('A12 a tool that yields gives its last value, and tells the others as they 
       yield 3;
     },
   });
-  const { bench, models, graph } = kit([{ calls: [{ tool: 'counts' }] }, 'Done.'], { tools: { counts } });
+  const { bench, models, graph } = agentKit([{ calls: [{ tool: 'counts' }] }, 'Done.'], { tools: { counts } });
   const told: unknown[] = [];
   const handle = await bench.engine.start(graph, {}, {});
   for await (const event of handle.events({ live: true }))

@@ -27,6 +27,9 @@ const toolNames = [
   'cached',
   'limited',
   'yields',
+  'tells',
+  'long',
+  'throws',
   'missing',
   'unreadable',
   'helper',
@@ -91,6 +94,34 @@ type Tools = Parameters<typeof createToolBox>[0];
 
 const input = { type: 'object', required: ['n'], properties: { n: { type: 'integer' } } };
 
+/** Tools whose functions are repeated: what they give has no record of its own. */
+const composedTools: Tools = {
+  ask: tool({
+    description: 'ask',
+    input,
+    composed: true,
+    run: async (args, ctx) => [await ctx.step('look', { input: args }, () => args), await ctx.ask({ prompt: 'Well?' })],
+  }),
+  tells: tool({
+    description: 'tells',
+    input,
+    composed: true,
+    run: async function* (args, ctx) {
+      yield await ctx.step('look', { input: args }, () => args);
+      yield { map: new Map([['args', args]]) };
+    },
+  }),
+  long: tool({ description: 'long', input, composed: true, run: (args) => [args, '…'.repeat(30_000)] }),
+  throws: tool({
+    description: 'throws',
+    input,
+    composed: true,
+    run: (): never => {
+      throw 'a text';
+    },
+  }),
+};
+
 function toolsOf({ oracle, sleep }: CrashProcess): Tools {
   const effect = (name: string, promise: 'once' | 'repeatable', more: Partial<FunctionTool> = {}): FunctionTool =>
     tool({
@@ -118,15 +149,7 @@ function toolsOf({ oracle, sleep }: CrashProcess): Tools {
     send: effect('send', 'once', { reconcile: ({ idempotencyKey }) => oracle.reconcile(idempotencyKey) }),
     push: effect('push', 'repeatable', { idempotent: true }),
     approved: effect('approved', 'repeatable', { idempotent: true, approval: 'always' }),
-    ask: tool({
-      description: 'ask',
-      input,
-      composed: true,
-      run: async (args, ctx) => [
-        await ctx.step('look', { input: args }, () => args),
-        await ctx.ask({ prompt: 'Well?' }),
-      ],
-    }),
+    ...composedTools,
     cached: tool({
       description: 'cached',
       input,

@@ -1,5 +1,5 @@
 /** Loops of the AI SDK under `durable`, killed at every point: they end as if they never were, and nothing is bought or done twice (P1, P2). */
-import { generateText, isStepCount, tool, ToolLoopAgent, type ToolSet } from 'ai';
+import { generateText, isStepCount, streamText, tool, ToolLoopAgent, type ToolSet } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { callOf, contextOf, durable, type Durable } from '../../src/ai-sdk/index.ts';
@@ -54,6 +54,12 @@ type Parts = { readonly d: Durable; readonly tools: ToolSet; readonly model: Ret
 const ways: Readonly<Record<string, (parts: Parts) => PromiseLike<string>>> = {
   generateText: async ({ d, ...parts }) =>
     (await generateText({ ...parts, prompt: 'Go.', stopWhen: isStepCount(20), ...d.settings })).text,
+  streamText: ({ d, ...parts }) =>
+    streamText({ ...parts, prompt: 'Go.', stopWhen: isStepCount(20), abortSignal: d.signal, ...d.settings }).text,
+  'ToolLoopAgent.generate': async ({ d, ...parts }) => {
+    const agent = new ToolLoopAgent({ ...parts, ...d.settings });
+    return (await agent.generate({ prompt: 'Go.', abortSignal: d.signal })).text;
+  },
   'ToolLoopAgent.stream': async ({ d, ...parts }) => {
     const agent = new ToolLoopAgent({ ...parts, ...d.settings });
     return (await agent.stream({ prompt: 'Go.', abortSignal: d.signal })).text;

@@ -26,3 +26,13 @@ test(`A1 P1 P2 ${count} random agents, killed at every point`, { timeout: 600_00
   expect(faults.join('\n')).toBe('');
   expect(points).toBeGreaterThan(count * 5);
 });
+
+test('the random agents speak in every mode, with every history, and call every tool', () => {
+  const plans = Array.from({ length: 30 }, (_, index) => planAgent(createSeededRandom((index + 1) * 7_919)));
+  const drawn = [
+    plans.map(({ mode }) => mode),
+    plans.map(({ history }) => history),
+    plans.flatMap(({ turns }) => turns.flat().map(({ tool }) => tool)),
+  ];
+  expect(drawn.map((each) => new Set(each).size)).toEqual([4, 4, 16]);
+});

@@ -10,8 +10,9 @@ import { textOf, type ModelMessage } from '../../src/graph/contracts/model-contr
 import { NodeFailure } from '../../src/graph/contracts/node-contract.ts';
 import type { Engine } from '../../src/engine/api.ts';
 import type { Graph } from '../../src/graph/graph.ts';
-import { createScriptedModels, type Script, type ScriptedModels } from '../../src/models/scripted.ts';
+import { createScriptedModels, type Script } from '../../src/models/scripted.ts';
 import { mapNode } from '../../src/nodes/map-node.ts';
+import { agentKit, type AgentKit } from './agent-kit.ts';
 import { afterCrash, createBench, edges, graphOf, node, resumeToRest, runToRest, type Bench } from '../engine-kit.ts';
 
 const input = { type: 'object' };
@@ -20,18 +21,6 @@ const byTurn =
   (...turns: readonly Exclude<Script, (...args: never) => unknown>[number][]): Script =>
   ({ messages }) =>
     turns[messages.filter(({ role }) => role === 'assistant').length] ?? new Error('the script is over');
-
-interface Kit {
-  readonly bench: Bench;
-  readonly models: ScriptedModels;
-  readonly graph: Graph;
-}
-
-function kit(script: Script, config: Partial<AgentConfig>): Kit {
-  const models = createScriptedModels(script);
-  const worker = { id: 'a', ...agent({ model: 'm', prompt: 'Go.', ...config }) };
-  return { bench: createBench({ models }), models, graph: graphOf('g', [worker], edges('> a', 'a >')) };
-}
 
 /** Results that the first answer's calls had. */
 function resultsIn(messages: readonly ModelMessage[] = []): readonly unknown[] {
@@ -50,7 +39,7 @@ function elsewhere(bench: Bench, graph: Graph): Engine {
   engine.know(graph);
   return engine;
 }
-const approved = async ({ bench, graph }: Kit) => {
+const approved = async ({ bench, graph }: AgentKit) => {
   const engine = elsewhere(bench, graph);
   const { waits } = await engine.inspect('r');
   await engine.answer('r', waits[0]?.waitId ?? '', 'approve');
@@ -58,9 +47,9 @@ const approved = async ({ bench, graph }: Kit) => {
 };
 /** What the model is asked last, by one run that is never interrupted and by one that waits and goes on in another process. */
 async function lastRequests(script: Script, tools: AgentConfig['tools']): Promise<readonly unknown[]> {
-  const through = kit(script, { tools: { ...tools, send }, allow: ['send'] });
+  const through = agentKit(script, { tools: { ...tools, send }, allow: ['send'] });
   await runToRest(through.bench.engine, through.graph, {}, 'r');
-  const waiting = kit(script, { tools: { ...tools, send } });
+  const waiting = agentKit(script, { tools: { ...tools, send } });
   await runToRest(waiting.bench.engine, waiting.graph, {}, 'r');
   expect((await approved(waiting)).status).toBe('completed');
   return [through, waiting].map(({ models }) => models.requests.at(-1)?.messages);
@@ -87,7 +76,7 @@ describe('traps', () => {
       return nth;
     });
     const three = ['x', 'x', 'x'].map((value) => ({ tool: 'gives', input: { value } }));
-    const one = kit(byTurn({ calls: three }, { calls: [{ tool: 'send' }] }, 'Done.'), { tools: { gives, send } });
+    const one = agentKit(byTurn({ calls: three }, { calls: [{ tool: 'send' }] }, 'Done.'), { tools: { gives, send } });
     await runToRest(one.bench.engine, one.graph, {}, 'r');
     await approved(one);
     const told = (at: number): unknown => resultsIn(one.models.requests[at]?.messages);
@@ -98,7 +87,9 @@ describe('traps', () => {
     class Ticket {
       readonly id = 7;
     }
-    const one = kit(byTurn({ calls: [{ tool: 'gives' }] }, 'Done.'), { tools: { gives: reads(() => new Ticket()) } });
+    const one = agentKit(byTurn({ calls: [{ tool: 'gives' }] }, 'Done.'), {
+      tools: { gives: reads(() => new Ticket()) },
+    });
     expect((await runToRest(one.bench.engine, one.graph, {}, 'r')).status).toBe('completed');
     expect(JSON.stringify(one.models.requests[1]?.messages)).toMatch(/gives failed: .*an instance of Ticket/u);
   });
@@ -111,7 +102,7 @@ describe('traps', () => {
       if (messages.length === 1) return { calls: [{ tool: 'gives' }] };
       return isDown ? new NodeFailure('down', { code: 'MODEL_REFUSED', applied: 'no' }) : 'Done.';
     };
-    const one = kit(script, { tools: { gives } });
+    const one = agentKit(script, { tools: { gives } });
     const failed = await runToRest(one.bench.engine, one.graph, {}, 'r');
     expect([failed.status, failed.state.outputs]).toEqual(['failed', {}]);
     isDown = false;
@@ -139,7 +130,7 @@ describe('traps', () => {
   });
 
   test('a pending question is durable before it is shown: who hears of it finds it in the store', async () => {
-    const one = kit(byTurn({ calls: [{ tool: 'send' }] }, 'Done.'), { tools: { send } });
+    const one = agentKit(byTurn({ calls: [{ tool: 'send' }] }, 'Done.'), { tools: { send } });
     const handle = await one.bench.engine.start(one.graph, {}, { runId: 'r' });
     let stored: unknown;
     for await (const event of handle.events())
@@ -158,7 +149,7 @@ describe('traps', () => {
       { onFailure: 'fail' },
     );
     const script = byTurn({ calls: [{ tool: 'send' }, { tool: 'breaks' }] }, 'Done.');
-    const one = kit(script, { tools: { send, breaks } });
+    const one = agentKit(script, { tools: { send, breaks } });
     const first = await runToRest(one.bench.engine, one.graph, {}, 'r');
     expect([first.status, first.waits.length]).toEqual(['paused', 1]);
     const engine = elsewhere(one.bench, one.graph);
@@ -174,7 +165,7 @@ describe('traps', () => {
   test('state of a run is not on shared nodes: two runs of one graph share no cache, no counts and no conversation', async () => {
     let looks = 0;
     const gives = reads(() => (looks += 1), { cacheable: true, callsMax: 1 });
-    const one = kit(byTurn({ calls: [{ tool: 'gives' }, { tool: 'gives' }] }, 'Done.'), { tools: { gives } });
+    const one = agentKit(byTurn({ calls: [{ tool: 'gives' }, { tool: 'gives' }] }, 'Done.'), { tools: { gives } });
     await Promise.all(['r', 's'].map((runId) => runToRest(one.bench.engine, one.graph, {}, runId)));
     const told = one.models.requests
       .filter(({ messages }) => messages.length > 1)
@@ -200,7 +191,7 @@ describe('traps', () => {
         return keys.length === 1 ? new Promise(() => undefined) : 'paid';
       },
     });
-    const one = kit(byTurn({ calls: [{ tool: 'pay' }] }, 'Done.'), { tools: { pay }, allow: ['pay'] });
+    const one = agentKit(byTurn({ calls: [{ tool: 'pay' }] }, 'Done.'), { tools: { pay }, allow: ['pay'] });
     await one.bench.engine.start(one.graph, {}, { runId: 'r' });
     await hanging.promise;
     await landed();
@@ -222,7 +213,7 @@ describe('traps', () => {
       { cacheable: true },
     );
     const call = { calls: [{ tool: 'gives' }] };
-    const one = kit(byTurn(call, call, { calls: [{ tool: 'send' }] }, 'Done.'), { tools: { gives, send } });
+    const one = agentKit(byTurn(call, call, { calls: [{ tool: 'send' }] }, 'Done.'), { tools: { gives, send } });
     await runToRest(one.bench.engine, one.graph, {}, 'r');
     await approved(one);
     expect(looks).toBe(1);
@@ -237,7 +228,7 @@ describe('traps', () => {
     const got: unknown[] = [];
     const login = tool({ description: 'Logs in.', input, run: (args) => (got.push(args), 'in') });
     const args = { password: 'planted-password' };
-    const one = kit(byTurn({ calls: [{ tool: 'login', input: args }] }, 'Done.'), { tools: { login } });
+    const one = agentKit(byTurn({ calls: [{ tool: 'login', input: args }] }, 'Done.'), { tools: { login } });
     await runToRest(one.bench.engine, one.graph, {}, 'r');
     await approved(one);
     expect(got).toEqual([args]);
@@ -246,7 +237,7 @@ describe('traps', () => {
   test('tool calls are never orphaned: what is left out of a long conversation takes calls and results together', async () => {
     const script: Script = ({ messages }, index) =>
       index < 6 ? { calls: [{ tool: 'gives', id: `c${index}` }] } : `${messages.length}`;
-    const one = kit(script, { tools: { gives: reads(() => 1) }, history: { messagesMax: 3 } });
+    const one = agentKit(script, { tools: { gives: reads(() => 1) }, history: { messagesMax: 3 } });
     await runToRest(one.bench.engine, one.graph, {}, 'r');
     for (const { messages } of one.models.requests) {
       const parts = messages.flatMap(({ content }) => (typeof content === 'string' ? [] : [...content]));
@@ -268,10 +259,10 @@ describe('traps', () => {
 
   test('a tool taken out or added under a paused agent, and another agent’s graph, are told before anything is paid', async () => {
     const script = byTurn({ calls: [{ tool: 'send' }] }, 'Done.');
-    const one = kit(script, { tools: { send } });
+    const one = agentKit(script, { tools: { send } });
     await runToRest(one.bench.engine, one.graph, {}, 'r');
     for (const tools of [{}, { send, gives: reads(() => 1) }]) {
-      const other = kit(script, { tools }).graph;
+      const other = agentKit(script, { tools }).graph;
       const failed = await resumeToRest(afterCrash(one.bench), 'r', other);
       expect(failed).toMatchObject({ status: 'failed', error: { cause: { code: 'AGENT_DIVERGED' } } });
     }
@@ -298,7 +289,7 @@ describe('agents in the middle of their work', () => {
       return new Promise(() => undefined);
     });
     const turns = Array.from({ length: 14 }, (_, at) => ({ calls: [{ tool: 'gives', input: { at } }] }));
-    const one = kit(byTurn(...turns, 'Done.'), { tools: { gives }, maxLoops: 15 });
+    const one = agentKit(byTurn(...turns, 'Done.'), { tools: { gives }, maxLoops: 15 });
     await one.bench.engine.start(one.graph, {}, { runId: 'r' });
     await killed.promise;
     await landed();

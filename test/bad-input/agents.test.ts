@@ -1,28 +1,17 @@
 /** What bad input an agent gets from its model and its tools: nothing is lost, the reason is named, the run can go on. */
 import { describe, expect, test } from 'vitest';
-import { agent, type AgentConfig } from '../../src/agents/agent.ts';
+import { agent } from '../../src/agents/agent.ts';
 import { tool, type FunctionTool } from '../../src/agents/tools/agent-tool.ts';
 import { modeNames } from '../../src/agents/modes/create-mode.ts';
 import type { ModeName } from '../../src/agents/modes/mode.ts';
 import { readAgentState } from '../../src/agents/view/agent-state.ts';
 import type { ModelResponse } from '../../src/graph/contracts/model-contract.ts';
-import { createScriptedModels, type Script, type ScriptedModels } from '../../src/models/scripted.ts';
+import { createScriptedModels, type Script } from '../../src/models/scripted.ts';
 import type { Models } from '../../src/ports/model.ts';
 import { filesIn } from '../../src/state/values/codec.ts';
+import { agentKit } from '../agents/agent-kit.ts';
 import { sayAnswer, sayCalls } from '../agents/say.ts';
-import { afterCrash, createBench, edges, graphOf, resumeToRest, runToRest, type Bench } from '../engine-kit.ts';
-
-interface Kit {
-  readonly bench: Bench;
-  readonly models: ScriptedModels;
-  readonly graph: ReturnType<typeof graphOf>;
-}
-
-function kit(script: Script, config: Partial<AgentConfig> = {}): Kit {
-  const models = createScriptedModels(script);
-  const node = agent({ model: 'm', prompt: 'Go.', maxLoops: 20, ...config });
-  return { bench: createBench({ models }), models, graph: graphOf('g', [{ id: 'a', ...node }], edges('> a', 'a >')) };
-}
+import { afterCrash, createBench, edges, graphOf, resumeToRest, runToRest } from '../engine-kit.ts';
 
 const input = { type: 'object' };
 const fine = tool({ description: 'Works.', input, effect: 'read', run: () => 'fine' });
@@ -37,13 +26,13 @@ const garbage: Readonly<Record<ModeName, string>> = {
 describe.each(modeNames)('A5 A10 in mode %s', (mode) => {
   test('a model that answers garbage is told so, and is lost when it goes on; a fork with another prompt goes on', async () => {
     const script: Script = (_, index) => (index < 9 ? garbage[mode] : sayAnswer(mode, 'Done.'));
-    const { bench, models, graph } = kit(script, { mode, tools: { fine } });
+    const { bench, models, graph } = agentKit(script, { mode, tools: { fine } });
     const failed = await runToRest(bench.engine, graph, {}, 'r');
     expect([failed.status, models.requests.length]).toEqual(['failed', 9]);
     expect(failed.error?.cause).toMatchObject({ code: 'AGENT_LOST' });
     expect(models.requests[1]?.messages.at(-1)?.content).toMatch(/^Your answer cannot be used: /u);
     // Those answers were bought, and stay: what asks for others is another prompt.
-    const other = kit(script, { mode, tools: { fine }, prompt: 'Go, in the form asked for.' }).graph;
+    const other = agentKit(script, { mode, tools: { fine }, prompt: 'Go, in the form asked for.' }).graph;
     const engine = afterCrash(bench);
     const { runId } = await engine.fork({ runId: 'r', seq: 0 });
     expect((await resumeToRest(engine, runId, other)).state.outputs).toEqual({ a: 'Done.' });
@@ -51,7 +40,7 @@ describe.each(modeNames)('A5 A10 in mode %s', (mode) => {
 
   test('a model that calls an unknown tool hears which there are, and is lost when it goes on', async () => {
     const script: Script = (_, index) => sayCalls(mode, `turn ${index}`, [{ tool: 'nothing', input: { index } }]);
-    const { bench, models, graph } = kit(script, { mode, tools: { fine } });
+    const { bench, models, graph } = agentKit(script, { mode, tools: { fine } });
     const failed = await runToRest(bench.engine, graph);
     expect([failed.error?.cause, models.requests.length]).toMatchObject([{ code: 'AGENT_LOST' }, 9]);
     expect(JSON.stringify(models.requests[1]?.messages.at(-1))).toContain('there are: fine');
@@ -59,7 +48,7 @@ describe.each(modeNames)('A5 A10 in mode %s', (mode) => {
 
   test('a model that never ends is ended after as many loops as it has', async () => {
     const script: Script = (_, index) => sayCalls(mode, `turn ${index}`, [{ tool: 'fine', input: { index } }]);
-    const { bench, models, graph } = kit(script, { mode, tools: { fine }, maxLoops: 12 });
+    const { bench, models, graph } = agentKit(script, { mode, tools: { fine }, maxLoops: 12 });
     const failed = await runToRest(bench.engine, graph);
     expect([failed.error?.cause, models.requests.length]).toMatchObject([
       { code: 'AGENT_LOOPS_EXCEEDED', data: { loops: 12 } },
@@ -134,7 +123,7 @@ const kinds = [
 describe.each(kinds)('A8 a tool $kind', ({ more }) => {
   test.each(given)('A8 that returns or throws %s', async (_, run, expected) => {
     const gives = tool({ description: 'Gives.', input, run, ...more } as FunctionTool);
-    const { bench, models, graph } = kit([{ calls: [{ tool: 'gives' }] }, 'Done.'], { tools: { gives } });
+    const { bench, models, graph } = agentKit([{ calls: [{ tool: 'gives' }] }, 'Done.'], { tools: { gives } });
     const done = await runToRest(bench.engine, graph, {}, 'r');
     expect([done.status, done.state.outputs]).toEqual(['completed', { a: 'Done.' }]);
     const told = models.requests[1]?.messages.at(-1);
@@ -152,7 +141,7 @@ test('A8 a result that is too long to show is kept whole, also where no step hol
   const long = 'x'.repeat(100_000);
   const own = tool({ description: 'Gives.', input, effect: 'read', run: () => long });
   const composed = tool({ description: 'Gives.', input, composed: true, run: () => ({ long }) });
-  const { bench, models, graph } = kit([{ calls: [{ tool: 'own' }, { tool: 'composed' }] }, 'Done.'], {
+  const { bench, models, graph } = agentKit([{ calls: [{ tool: 'own' }, { tool: 'composed' }] }, 'Done.'], {
     tools: { own, composed },
   });
   await runToRest(bench.engine, graph, {}, 'r');
@@ -189,7 +178,7 @@ test.each<[string, unknown]>([
 
 test('A13 an answer whose tokens are not counted is bought once, and spends nothing', async () => {
   const uncounted = { inputTokens: Number.NaN } as ModelResponse['usage'];
-  const { bench, models, graph } = kit([{ calls: [{ tool: 'fine' }], usage: uncounted }, 'Done.'], {
+  const { bench, models, graph } = agentKit([{ calls: [{ tool: 'fine' }], usage: uncounted }, 'Done.'], {
     tools: { fine },
     budget: { tokens: 1_000 },
   });

@@ -1,8 +1,9 @@
 /** Agents whose conversations are told in short: what is sent, and what stays in the live state. */
 import { expect, test } from 'vitest';
-import { afterCrash, createBench, edges, graphOf, resumeToRest, rowOf, runToRest } from '../../../test/engine-kit.ts';
+import { agentKit } from '../../../test/agents/agent-kit.ts';
+import { afterCrash, resumeToRest, rowOf, runToRest } from '../../../test/engine-kit.ts';
 import { loadState } from '../../history/load/load.ts';
-import { createScriptedModels, type Script } from '../../models/scripted.ts';
+import type { Script } from '../../models/scripted.ts';
 import { agent, type AgentConfig } from '../agent.ts';
 import { tool } from '../tools/agent-tool.ts';
 
@@ -42,18 +43,8 @@ const script: Script = ({ model, messages }) => {
   return 'Done.';
 };
 
-function kit(): {
-  bench: ReturnType<typeof createBench>;
-  models: ReturnType<typeof createScriptedModels>;
-  graph: ReturnType<typeof graphOf>;
-} {
-  const models = createScriptedModels(script);
-  const node = agent({ model: 'm', prompt: 'Go.', ...config });
-  return { bench: createBench({ models }), models, graph: graphOf('g', [{ id: 'a', ...node }], edges('> a', 'a >')) };
-}
-
 test('A11 a summary stands for the oldest messages; what it was made of leaves the live state, and a resume goes on from it', async () => {
-  const { bench, models, graph } = kit();
+  const { bench, models, graph } = agentKit(script, config);
   const paused = await runToRest(bench.engine, graph, {}, 'r');
   expect(paused.status).toBe('paused');
   expect(models.requests.map(({ model }) => model)).toEqual(['m', 'm', 'm', 'small', 'm']);

@@ -4,19 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as sdk from '@modelcontextprotocol/server';
 import { afterEach, describe, expect, test } from 'vitest';
-import {
-  afterCrash,
-  createBench,
-  edges,
-  graphOf,
-  resumeToRest,
-  runToRest,
-  type Bench,
-} from '../../../test/engine-kit.ts';
+import { agentKit, type AgentKit } from '../../../test/agents/agent-kit.ts';
+import { afterCrash, resumeToRest, runToRest } from '../../../test/engine-kit.ts';
 import { argsOf, createToolServer, livesOf, logOf, type ServedTool } from '../../../test/support/tool-server.ts';
-import type { Graph } from '../../graph/graph.ts';
 import { serveHttp } from '../../mcp/serve/serve-http.ts';
-import { createScriptedModels, type Script, type ScriptedAnswer, type ScriptedModels } from '../../models/scripted.ts';
+import type { Script, ScriptedAnswer } from '../../models/scripted.ts';
 import { secret } from '../../nodes/secrets/secret.ts';
 import { agent, type AgentConfig } from '../agent.ts';
 import { tool } from '../tools/agent-tool.ts';
@@ -55,31 +47,18 @@ function serve(...tools: readonly ServedTool[]): Served {
   };
 }
 
-interface Kit {
-  readonly bench: Bench;
-  readonly models: ScriptedModels;
-  readonly graph: Graph;
-}
-
-function kit(script: Script, config: Partial<AgentConfig>, more: Parameters<typeof createBench>[0] = {}): Kit {
-  const models = createScriptedModels(script);
-  const node = agent({ model: 'm', prompt: 'Go.', ...config });
-  const bench = createBench({ models, ...more });
-  return { bench, models, graph: graphOf('g', [{ id: 'a', ...node }], edges('> a', 'a >')) };
-}
-
 const calling = (name: string, text = 'hi'): Script => [
   { calls: [{ tool: `files__${name}`, input: { text } }] },
   'Done.',
 ];
 /** What the model was told of the one call. */
-const told = ({ models }: Kit): unknown =>
+const told = ({ models }: AgentKit): unknown =>
   (models.requests[1]?.messages.at(-1)?.content as readonly { output: unknown }[] | undefined)?.[0]?.output;
 
 describe('A22 tools of an MCP server', () => {
   test('A22 are offered as server__tool, called over standard input and output, and each connection is closed', async () => {
     const served = serve(say, { name: 'a.b/c', description: '' });
-    const one = kit(calling('say'), { servers: [mcpTools({ ...served.command, allow: ['say'] })] });
+    const one = agentKit(calling('say'), { servers: [mcpTools({ ...served.command, allow: ['say'] })] });
     expect((await runToRest(one.bench.engine, one.graph)).state.outputs).toEqual({ a: 'Done.' });
     expect(one.models.requests[0]?.tools).toMatchObject([
       { name: 'files__a_b_c', description: 'a.b/c' },
@@ -103,7 +82,7 @@ describe('A22 tools of an MCP server', () => {
     try {
       const headers = { authorization: secret('TOKEN', { prefix: 'Bearer ' }) };
       const servers = [mcpTools({ server: 'files', url: http.url ?? '', headers, allow: true })];
-      const one = kit(calling('say', `it is ${token}`), { servers }, { secrets: { read: () => token } });
+      const one = agentKit(calling('say', `it is ${token}`), { servers }, { secrets: { read: () => token } });
       expect((await runToRest(one.bench.engine, one.graph)).state.outputs).toEqual({ a: 'Done.' });
       expect([told(one), served.calls().length]).toEqual(['it is [secret:TOKEN]', 1]);
     } finally {
@@ -113,13 +92,13 @@ describe('A22 tools of an MCP server', () => {
 
   test('A22 ask a person first, unless they are allowed, or called read-only by a server that is trusted', async () => {
     const served = serve({ ...say, annotations: { readOnlyHint: true } });
-    const asked = kit(calling('say'), { servers: [mcpTools(served.command)] });
+    const asked = agentKit(calling('say'), { servers: [mcpTools(served.command)] });
     const { waits } = await runToRest(asked.bench.engine, asked.graph);
     expect([waits.map(({ prompt }) => prompt?.split('\n')[0]), served.calls()]).toEqual([
       ['May the agent call files__say?'],
       [],
     ]);
-    const trusted = kit(calling('say'), { servers: [mcpTools({ ...served.command, trustsAnnotations: true })] });
+    const trusted = agentKit(calling('say'), { servers: [mcpTools({ ...served.command, trustsAnnotations: true })] });
     expect((await runToRest(trusted.bench.engine, trusted.graph)).status).toBe('completed');
   });
 
@@ -135,7 +114,7 @@ describe('A22 tools of an MCP server', () => {
     ],
   ])('A22 a tool that does %j: the model is told %j', async (does, expected) => {
     const served = serve({ ...say, does });
-    const one = kit(calling('say'), { servers: [mcpTools({ ...served.command, allow: true })] });
+    const one = agentKit(calling('say'), { servers: [mcpTools({ ...served.command, allow: true })] });
     expect((await runToRest(one.bench.engine, one.graph)).status).toBe('completed');
     expect(told(one)).toEqual(expected);
     expect(served.calls()).toEqual(['say hi']);
@@ -146,7 +125,7 @@ describe('A22 tools of an MCP server', () => {
     const served = serve({ ...say, does: 'tell' });
     const servers = [mcpTools({ ...served.command, allow: true, env: { NAMED: secret('TOKEN') } })];
     const calls = ['NAMED', 'CAIRN_TEST_UNNAMED'].map((text) => ({ tool: 'files__say', input: { text } }));
-    const one = kit([{ calls }, 'Done.'], { servers }, { secrets: { read: () => 'a-long-token' } });
+    const one = agentKit([{ calls }, 'Done.'], { servers }, { secrets: { read: () => 'a-long-token' } });
     await runToRest(one.bench.engine, one.graph);
     delete process.env['CAIRN_TEST_UNNAMED'];
     expect(one.models.requests[1]?.messages.at(-1)?.content).toMatchObject([
@@ -157,10 +136,12 @@ describe('A22 tools of an MCP server', () => {
 
   test('A22 a call that takes too long ends, and so does one whose run is cancelled; the server is told', async () => {
     const served = serve({ ...say, does: 'hang' });
-    const slow = kit(calling('say'), { servers: [mcpTools({ ...served.command, allow: true, timeoutMs: 2_000 })] });
+    const slow = agentKit(calling('say'), {
+      servers: [mcpTools({ ...served.command, allow: true, timeoutMs: 2_000 })],
+    });
     expect((await runToRest(slow.bench.engine, slow.graph)).status).toBe('completed');
     expect(told(slow)).toMatch(/did not answer the call of say: .*timed out.*not known whether/iu);
-    const cancelled = kit(calling('say'), { servers: [mcpTools({ ...served.command, allow: true })] });
+    const cancelled = agentKit(calling('say'), { servers: [mcpTools({ ...served.command, allow: true })] });
     const handle = await cancelled.bench.engine.start(cancelled.graph, {}, { runId: 'r' });
     await expect.poll(() => served.calls(), { timeout: 20_000 }).toEqual(['say hi', 'cancelled', 'say hi']);
     await cancelled.bench.engine.cancel('r');
@@ -181,7 +162,7 @@ describe('A23 a server that has changed', () => {
       messages.filter(({ role }) => role === 'assistant').length
     ] ?? 'Too much.';
 
-  interface Paused extends Kit {
+  interface Paused extends AgentKit {
     readonly served: Served;
     /** Goes on in another process: the status, or the prompt of what it waits for. */
     readonly goOn: (answer?: unknown) => Promise<string>;
@@ -191,7 +172,7 @@ describe('A23 a server that has changed', () => {
 
   async function pausedRun(using: Script = script, more: Partial<AgentConfig> = {}): Promise<Paused> {
     const served = serve(say);
-    const one = kit(using, { tools: { ask }, servers: [mcpTools({ ...served.command, allow: true })], ...more });
+    const one = agentKit(using, { tools: { ask }, servers: [mcpTools({ ...served.command, allow: true })], ...more });
     let rest = await runToRest(one.bench.engine, one.graph, {}, 'r');
     return {
       ...one,
@@ -312,7 +293,7 @@ describe('A23 a server that has changed', () => {
 
 describe('A22 what cannot be is refused', () => {
   const run = async (config: Partial<AgentConfig>): Promise<unknown> => {
-    const { bench, graph } = kit(['Done.'], config);
+    const { bench, graph } = agentKit(['Done.'], config);
     return (await runToRest(bench.engine, graph)).error?.cause;
   };
 
