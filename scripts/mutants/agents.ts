@@ -89,9 +89,23 @@ export const agentMutants: readonly Mutant[] = [
   {
     name: "a call of the AI SDK's loop that lets the provider act is repeated after a crash",
     file: 'src/ai-sdk/model-calls.ts',
-    old: 'idempotent: idempotent || !isActing,',
-    new: 'idempotent: true,',
+    old: 'const isHarmless = idempotent || !isActing;',
+    new: 'const isHarmless = true;',
     tests: ['src/ai-sdk/streams.test.ts'],
+  },
+  {
+    name: 'a call that a person gave other arguments is made with those of the model when nobody is asked any more',
+    file: 'src/agents/tools/approval.ts',
+    old: 'if (past.kindOf(questionName(key)) !== undefined) return true;',
+    new: '',
+    tests: ['test/agents/changed.test.ts'],
+  },
+  {
+    name: 'a person is asked about a model call that is not made again',
+    file: 'src/engine/settle/open-effects.ts',
+    old: 'if (effect.intent.forgettable === true) continue;',
+    new: '',
+    tests: ['test/agents/changed.test.ts'],
   },
   {
     name: 'a workflow that acts is a tool that does not ask',

@@ -78,7 +78,7 @@ export class ModelCalls {
       const { settings, messages } = this.#copies.copyOf(model, request);
       while (this.#record.isDivergent(settings, messages)) if (!(await attempt.progress())) break;
       const { name, key, marks, isRecorded } = this.#record.enter(settings, messages);
-      const stepOptions = { ...this.#optionsOf(request, how), input: key };
+      const stepOptions = { ...this.#optionsOf(model, request, how), input: key };
       const { response } = await attempt.during(() =>
         attempt.ctx.step(name, stepOptions, async (step): Promise<RecordedCall<RecordedAnswer>> => {
           // Announces that pieces of an earlier attempt are void, so that a page showing them removes them.
@@ -95,12 +95,19 @@ export class ModelCalls {
     }
   }
 
-  #optionsOf({ tools = [] }: SdkCallOptions, { retry = defaultRetry, timeoutMs, idempotent = false }: ModelOptions) {
+  #optionsOf(
+    { modelId }: Pick<SdkModel, 'modelId'>,
+    { tools = [] }: SdkCallOptions,
+    { retry = defaultRetry, timeoutMs, idempotent = false }: ModelOptions,
+  ) {
     const isActing = tools.some(({ type, name }) => type === 'provider' && !this.#ownTools.has(name));
+    // A call that offers the provider's own tools may act on the world.
+    const isHarmless = idempotent || !isActing;
     return {
       effect: 'external' as const,
-      // A call that offers the provider's own tools may act on the world.
-      idempotent: idempotent || !isActing,
+      idempotent: isHarmless,
+      forgettable: isHarmless,
+      about: `a call of the model ${modelId}`,
       retry,
       ...(timeoutMs !== undefined && { timeoutMs }),
     };

@@ -155,6 +155,8 @@ export interface Intent {
   readonly by?: string;
   /** What the call does, in words. */
   readonly about?: string;
+  /** Nobody is asked about it if the function does not make the call again. */
+  readonly forgettable?: true;
 }
 
 /** Kinds of recorded calls. `call` is something done to a child run, such as a signal. */

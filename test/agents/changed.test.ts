@@ -1,12 +1,14 @@
 /** An agent that is changed under a run: what a resume refuses by name before anything is paid, what it goes on with, and what a fork does. */
+import { generateText } from 'ai';
 import { describe, expect, test } from 'vitest';
 import { agent, type AgentConfig } from '../../src/agents/agent.ts';
 import { tool, type FunctionTool } from '../../src/agents/tools/agent-tool.ts';
-import type { NodeContext } from '../../src/graph/contracts/node-contract.ts';
+import { durable } from '../../src/ai-sdk/index.ts';
+import { NodeFailure, type NodeContext } from '../../src/graph/contracts/node-contract.ts';
 import type { Engine, RunResult } from '../../src/engine/api.ts';
 import type { Graph } from '../../src/graph/graph.ts';
 import { createScriptedModels, type ScriptedAnswer } from '../../src/models/scripted.ts';
-import { afterCrash, createBench, edges, graphOf, resumeToRest, runToRest } from '../engine-kit.ts';
+import { afterCrash, createBench, edges, graphOf, node, resumeToRest, runToRest } from '../engine-kit.ts';
 
 const input = { type: 'object' };
 
@@ -152,3 +154,51 @@ test.each(everyChange)(
     expect([done.status, own.sent]).toEqual(['completed', [{ to: 'bob' }]]);
   },
 );
+
+describe('A2 X3.8 a model call that may have been paid, and is not made again', () => {
+  const answers: Readonly<Record<string, ScriptedAnswer>> = {
+    down: new NodeFailure('no answer came', { code: 'MODEL_UNAVAILABLE' }),
+    fine: 'Done.',
+  };
+  const graphFor = (model: string): Graph =>
+    graphOf('g', [{ id: 'a', ...agent({ model, prompt: 'Go.' }) }], edges('> a', 'a >'));
+  const sdkGraphFor = (model: string): Graph =>
+    graphOf(
+      'g',
+      [
+        node('a', 'read', async (ctx) => {
+          const d = durable(ctx, { name: 'support' });
+          return (await generateText({ model: d.model(model), prompt: 'Go.', ...d.settings })).text;
+        }),
+      ],
+      edges('> a', 'a >'),
+    );
+
+  test.each([
+    ['resume', 'agent', graphFor],
+    ['fork', 'agent', graphFor],
+    ['resume', 'AI SDK', sdkGraphFor],
+    ['fork', 'AI SDK', sdkGraphFor],
+  ] as const)('A2 U1 X3.8 is asked about by nobody: a %s of the %s goes on with another model', async (way, _, of) => {
+    const models = createScriptedModels(({ model }) => answers[model] as ScriptedAnswer);
+    const bench = createBench({ models });
+    const failed = await runToRest(bench.engine, of('down'), {}, 'r');
+    expect(failed.status).toBe('failed');
+    const engine = afterCrash(bench);
+    const { runId } = way === 'fork' ? await engine.fork({ runId: 'r', seq: failed.seq }) : { runId: 'r' };
+    const done = await resumeToRest(engine, runId, of('fine'));
+    expect([done.status, done.waits, done.state.outputs]).toEqual(['completed', [], { a: 'Done.' }]);
+  });
+
+  test('A2 X3.8 but one that offers tools that the provider runs is asked about: they may have acted', async () => {
+    const models = createScriptedModels(({ model }) => answers[model] as ScriptedAnswer);
+    const bench = createBench({ models });
+    const search = { name: 'search', providerTool: 'openai.web_search', args: {} };
+    const of = (model: string): Graph =>
+      graphOf('g', [{ id: 'a', ...agent({ model, prompt: 'Go.', tools: { search } }) }], edges('> a', 'a >'));
+    await runToRest(bench.engine, of('down'), {}, 'r');
+    const asked = await resumeToRest(afterCrash(bench), 'r', of('fine'));
+    const question = 'It is not known whether this external effect happened: a: a call of the model down. Did it?';
+    expect([asked.status, asked.waits.map(({ prompt }) => prompt)]).toEqual(['paused', [question]]);
+  });
+});

@@ -74,10 +74,13 @@ export class ModelSteps {
     const { name, key, marks, isRecorded } = this.#record.enter(settings, messages);
     // An answer on record spends nothing: what it might have spent is not worth counting.
     const isGiven = isRecorded && !this.isCaughtUp;
+    // A call that offers the provider's own tools may act on the world.
+    const isHarmless = idempotent || settings.tools?.some((tool) => 'providerTool' in tool) !== true;
     const options = {
       effect: 'external',
-      // A call that offers the provider's own tools may act on the world.
-      idempotent: idempotent || settings.tools?.some((tool) => 'providerTool' in tool) !== true,
+      idempotent: isHarmless,
+      forgettable: isHarmless,
+      about: `a call of the model ${settings.model}`,
       input: key,
       retry,
       ...(timeoutMs === undefined ? {} : { timeoutMs }),

@@ -39,6 +39,8 @@ export interface Effort extends Due {
   readonly timeoutMs: number | undefined;
   /** What it does, in words for a person who is asked about it. */
   readonly about: string | undefined;
+  /** Whether nobody is asked about it if it is in doubt and not called again. */
+  readonly isForgettable: boolean;
   /** Finds out whether the effect with a key happened. */
   readonly reconcile: StepOptions['reconcile'] | undefined;
   /** What is recorded of it at the moment, if anything. */
@@ -68,6 +70,7 @@ export class NodeEffort implements Effort {
   readonly stepKey = undefined;
   readonly givenHash = undefined;
   readonly about = undefined;
+  readonly isForgettable = false;
   readonly reconcile: Effort['reconcile'];
 
   constructor(activation: Activation) {
@@ -182,6 +185,9 @@ export class StepEffort implements Effort {
   }
   get about(): string | undefined {
     return this.options.about;
+  }
+  get isForgettable(): boolean {
+    return this.options.forgettable === true;
   }
   get reconcile(): Effort['reconcile'] {
     return this.options.reconcile;

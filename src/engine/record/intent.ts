@@ -30,7 +30,8 @@ export function announce(core: RunCore, effort: Effort, attempt: number): Announ
   const key = effortKeyOf(core, effort);
   const timeoutMs = effort.timeoutMs ?? limits.effectMs;
   const about = effort.about === undefined ? undefined : toldOf(core, effort.about);
-  const intent = { key, attempt, deadlineAt: clock.now() + timeoutMs, by: ids.workerId };
+  const forgettable = effort.isForgettable ? { forgettable: true as const } : {};
+  const intent = { key, attempt, deadlineAt: clock.now() + timeoutMs, by: ids.workerId, ...forgettable };
   effort.write({
     ...(attempt > 1 ? { attempt } : {}),
     intent: about === undefined ? intent : { ...intent, about },

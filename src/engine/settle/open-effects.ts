@@ -93,6 +93,7 @@ export function askOpenEffects(core: RunCore, activation: Activation): boolean {
   if (node.onInDoubt === 'fail') return false;
   let isAsked = false;
   for (const effect of openEffectsOf(record, path)) {
+    if (effect.intent.forgettable === true) continue;
     openDoubt(core, activation, effect);
     isAsked = true;
   }

@@ -186,11 +186,10 @@ export interface StepOptions {
   readonly reconcile?: (asked: { readonly idempotencyKey: string }) => Promise<Reconciliation> | Reconciliation;
   /** The most that one attempt spends, by unit. It is reserved before the attempt starts, so the budget is never exceeded. */
   readonly atMost?: AtMost;
-  /**
-   * What the call does, such as `mail to ada`. Shown to the person who is asked whether it happened. Up to 500 characters, kept while the
-   * effect is open. It does not identify the step.
-   */
+  /** What the call does, such as `mail to ada`, for a person who is asked about it. Up to 500 characters; it does not identify the step. */
   readonly about?: string;
+  /** Whether nobody need be asked if it is in doubt and no longer called, since it changes nothing outside. Default false. */
+  readonly forgettable?: boolean;
 }
 
 /** How `emit` handles an event. */

@@ -20,6 +20,7 @@ const stepFields = [
   'reconcile',
   'atMost',
   'about',
+  'forgettable',
 ] as const satisfies readonly (keyof StepOptions)[];
 const questionFields = [
   'name',
@@ -48,6 +49,7 @@ export function stepFault(options: StepOptions): string | undefined {
   checkRange(report, '', 'timeoutMs', options.timeoutMs, { min: 1 });
   checkType(report, '', 'idempotent', options.idempotent, 'boolean');
   checkType(report, '', 'about', options.about, 'string');
+  checkType(report, '', 'forgettable', options.forgettable, 'boolean');
   checkType(report, '', 'reconcile', options.reconcile, 'function');
   if (options.atMost !== 'nothing') checkAmounts(report, '', 'atMost', options.atMost);
   return firstOf(report);
