@@ -82,10 +82,15 @@ export function compilePipeline(
   return { graph, body: graph };
 }
 
+/** How often each stage may be visited, in the run itself and in each branch. */
+function visitsOf({ attributes }: Pipeline): { readonly maxVisits?: number } {
+  const visits = attributes.integer('max_node_visits');
+  return visits === undefined ? {} : { maxVisits: visits };
+}
+
 /** @param targets - stages at which an edge restarts the pipeline */
 function bodyOf(compiling: Compiling, targets: readonly string[]): GraphDefinition {
   const { pipeline, layout } = compiling;
-  const visits = pipeline.attributes.integer('max_node_visits');
   const parts = new GraphParts(compiling, layout.main, undefined);
   for (const id of layout.main) {
     const stage = pipeline.stages.get(id);
@@ -112,7 +117,7 @@ function bodyOf(compiling: Compiling, targets: readonly string[]): GraphDefiniti
     reducers,
     policies: {
       routing: 'first',
-      ...(visits !== undefined && { maxVisits: visits }),
+      ...visitsOf(pipeline),
       // Of a pipeline that restarts, the budget is that of all its runs together.
       ...(targets.length === 0 && budgetPolicies(pipeline)),
     },
@@ -277,7 +282,7 @@ class GraphParts {
       nodes: parts.nodes,
       edges: [...begin.map((to) => ({ from: START, to })), ...parts.edges],
       reducers,
-      policies: { routing: 'first' },
+      policies: { routing: 'first', ...visitsOf(pipeline) },
     });
   }
 
@@ -318,7 +323,7 @@ class GraphParts {
   }
 
   #addExit(stage: Stage): void {
-    const { pipeline, layout, placeOf } = this.#compiling;
+    const { pipeline, placeOf } = this.#compiling;
     const gates = gatesOf(pipeline);
     const targets = [...new Set(gates.flatMap((gate) => gateTargets(pipeline, gate)))].filter((to) =>
       this.#members.has(to),
@@ -332,7 +337,6 @@ class GraphParts {
         id: stage.id,
         pipeline,
         gates,
-        parallels: [...layout.branches.keys()],
         jumpsMax: this.#jumpsMax,
         watch: this.#compiling.watch,
       }),

@@ -75,6 +75,8 @@ function lintBranches({ pipeline, layout, error, warn }: Report): void {
       );
       continue;
     }
+    if (own.entries.every((entry) => entry === own.join))
+      error('parallel_join', at, `${id} leads to ${own.join} alone: it has no branches`, 'lead edges to its branches');
     for (const [outer, kind] of [
       [start?.id, 'the start'],
       [exit?.id, 'the exit'],

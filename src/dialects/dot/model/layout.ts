@@ -141,9 +141,11 @@ class Walk {
       for (const id of fronts.flat()) {
         const count = (counts.get(id) ?? 0) + 1;
         counts.set(id, count);
-        if (count < entries.length || (entries.length === 1 && distance === 0)) continue;
         const type = this.#stages.get(id)?.type;
+        if (count < entries.length) continue;
         if (type === 'parallel.fan_in' && !taken.has(id)) return id;
+        // The first stage of a single branch is reached by all branches, yet it is no place where they meet.
+        if (entries.length === 1 && distance === 0) continue;
         if (type === 'parallel') taken.add(this.#joinOf(id));
         nearest ??= id;
       }

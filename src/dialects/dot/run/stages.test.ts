@@ -184,3 +184,22 @@ test('11.8.2 DOT7 an answer that is neither yes nor no is refused, and the quest
   await expect(engine.answer(result.runId, waitId, 'perhaps')).rejects.toMatchObject({ code: 'ANSWER_INVALID' });
   expect((await engine.inspect(result.runId)).waits).toHaveLength(1);
 });
+
+test('DOT7 conditions decide what is offered: what was chosen is taken, although the outcome is now that of the answer', async () => {
+  const text = digraph(
+    `start -> a\na -> gate [condition="outcome=fail"]\na -> exit\ngate [shape=hexagon]\ngate -> b [label=Fix, condition="outcome=fail"]\ngate -> exit [label=Leave]\nb -> exit\n${box('a', 'b')}`,
+  );
+  const { engine, result, workflow, begun } = await runDot(text, { script: { a: ['fail'] } });
+  await engine.answer(result.runId, result.waits[0]?.waitId ?? '', 'Fix');
+  expect((await resumeToRest(engine, result.runId, workflow.graph)).status).toBe('completed');
+  expect(begun).toEqual(['a', 'b']);
+});
+
+test('DOT7 a question that nobody answered takes an edge whose condition holds, and none of the choices', async () => {
+  const text = (more: string): string =>
+    digraph(
+      `start -> gate\ngate [shape=hexagon, timeout=5s${more}]\ngate -> a [label=Yes]\ngate -> b [condition="outcome=fail"]\ngate -> c [condition="outcome=partial_success"]\na -> exit\nb -> exit\nc -> exit\n${box('a', 'b', 'c')}`,
+    );
+  expect((await runDot(text(''))).begun).toEqual(['b']);
+  expect((await runDot(text(', allow_partial=true'))).begun).toEqual(['c']);
+});

@@ -1,6 +1,6 @@
 /** Parallel stages: branches, policies, fan-in. */
 import { expect, test } from 'vitest';
-import { box, digraph, dotOptions, runDot, seen } from '../../../../../test/dot-kit.ts';
+import { box, digraph, dotOptions, lintOf, runDot, seen } from '../../../../../test/dot-kit.ts';
 import { dyingEngine, settleDown } from '../../../../../test/dying-engine.ts';
 import { afterCrash, createBench, resumeToRest } from '../../../../../test/engine-kit.ts';
 import { readDot, type StageHandler } from '../../index.ts';
@@ -82,6 +82,46 @@ test('DOT5 a goal gate in a branch counts at the exit', async () => {
   );
   const { result } = await runDot(text, { script: { a: ['fail'] } });
   expect(result.error?.message).toContain('the goal gate a ended with fail');
+});
+
+const nested = (gate: string): string =>
+  digraph(
+    `start -> p -> q -> g -> j2 -> join -> exit\np -> b -> join\nq -> c -> j2\np [shape=component]\nq [shape=component]\nj2 [shape=tripleoctagon]\njoin [shape=tripleoctagon]\ng [prompt=x, goal_gate=true]\n${box('b', 'c')}${gate}`,
+  );
+
+test('DOT5 DOT14 a goal gate in a branch of a branch counts at the exit, where its parallel stage failed too', async () => {
+  const inner = await runDot(nested(''), { script: { g: ['fail'] } });
+  expect(inner.result.error?.message).toContain('the goal gate g ended with fail');
+  // Neither inner branch succeeds, and no fan-in takes that.
+  const box = nested('').replace('j2 [shape=tripleoctagon]', 'j2 [prompt=x]');
+  const all = await runDot(box, { script: { g: ['fail'], c: ['fail'] } });
+  expect(all.result.error?.message).toContain('the goal gate g ended with fail');
+});
+
+test('DOT14 a goal gate in a branch that a later visit left out keeps how it ended', async () => {
+  const text = digraph(
+    `start -> par\npar -> a -> join\npar -> b -> join\njoin -> par [condition="outcome=fail"]\njoin -> exit\npar [shape=component, max_parallel=1, join_policy=first_success]\njoin [shape=tripleoctagon]\nb [prompt=x, goal_gate=true]\n${box('a')}`,
+  );
+  const { begun, result } = await runDot(text, { script: { a: ['fail', 'success'], b: ['fail'] } });
+  expect(begun).toEqual(['a', 'b', 'a']);
+  expect(result.error?.message).toContain('the goal gate b ended with fail');
+});
+
+test('DOT15 what failed in a branch is told by the name of its stage, not of its branch', async () => {
+  const { output } = await runDot(fan(), { script: { a2: ['fail'] } });
+  expect(output).toMatchObject({ failures: [{ stage: 'a2', reason: 'a2 said fail', led_to: null }] });
+});
+
+test('DOT5 max_node_visits bounds the stages of branches too', async () => {
+  const text = fan().replace('a -> a2', 'a -> a [condition="outcome=success"]\na -> a2');
+  const { begun, context } = await runDot(text.replace('digraph p {', 'digraph p {\nmax_node_visits=3'));
+  expect(begun.filter((id) => id === 'a')).toHaveLength(3);
+  expect(context['parallel.results']).toMatchObject([{ id: 'a', outcome: 'fail' }, { id: 'b' }]);
+});
+
+test('DOT5 a parallel stage that leads to its fan-in alone is an error', () => {
+  const text = digraph('start -> p\np -> j -> exit\np [shape=component]\nj [shape=tripleoctagon]');
+  expect(lintOf(text)).toEqual(['error parallel_join 7:1']);
 });
 
 test('DOT5 a parallel stage inside a branch, and branches that join at a box, run as they are drawn', async () => {

@@ -8,6 +8,7 @@ import {
 import { gateTargets } from '../../model/layout.ts';
 import type { Pipeline, Stage } from '../../model/pipeline.ts';
 import { asText, contextValue } from '../context/context-keys.ts';
+import { gateOutcomes, type GateOutcomes } from '../stage/gate-outcomes.ts';
 import { jumpKey, jumpLabel, jumpsMade } from '../stage/stage-node.ts';
 import type { StageEnding, StageHandler } from '../stage/stage-parts.ts';
 import { isSuccess, type StageOutcome, type StageOutput, type StageStatus } from '../stage/stage-outcome.ts';
@@ -63,8 +64,6 @@ export interface ExitParts {
   readonly id: string;
   readonly pipeline: Pipeline;
   readonly gates: readonly Stage[];
-  /** Parallel stages. Their outputs say how the gates in their branches ended. */
-  readonly parallels: readonly string[];
   readonly jumpsMax: number;
   readonly watch: ((ending: StageEnding) => void) | undefined;
 }
@@ -72,7 +71,10 @@ export interface ExitParts {
 export function exitImplementation(parts: ExitParts): NodeImplementation {
   return {
     run: ({ state }) => {
-      const statuses = gateStatuses(state, parts);
+      const statuses = gateOutcomes(
+        state,
+        parts.gates.map(({ id }) => id),
+      );
       const open = parts.gates.find(({ id }) => statuses[id] !== undefined && !isSuccess(statuses[id]));
       const tell = (to: string | undefined, reason?: string): void =>
         parts.watch?.({
@@ -115,22 +117,7 @@ export function exitImplementation(parts: ExitParts): NodeImplementation {
   };
 }
 
-/** The last outcome of each gate, in the run itself and in branches. Gates that were never visited are absent. */
-function gateStatuses(state: StateView, { gates, parallels }: ExitParts): Readonly<Record<string, StageStatus>> {
-  const found: Record<string, StageStatus> = {};
-  for (const parallel of parallels) Object.assign(found, (state.outputs[parallel] as StageOutput | undefined)?.gates);
-  for (const { id } of gates) {
-    const own = (state.outputs[id] as StageOutput | undefined)?.outcome;
-    if (own !== undefined) found[id] = own;
-  }
-  return found;
-}
-
-function resultOf(
-  state: StateView,
-  { gates }: ExitParts,
-  statuses: Readonly<Record<string, StageStatus>>,
-): PipelineResult {
+function resultOf(state: StateView, { gates }: ExitParts, statuses: GateOutcomes): PipelineResult {
   const failures = (state.diagnostics['failures'] ?? []) as readonly unknown[];
   const response = contextValue(state, 'last_response');
   const told = gates.map(({ id }) => [id, statuses[id] ?? 'not visited'] as const);

@@ -1,11 +1,12 @@
 /** A stage that runs branches in parallel, each with its own context, and reports how they ended. */
 import type { Graph } from '../../../../graph/graph.ts';
-import type { ChildHandle, ChildResult, NodeContext, StateView } from '../../../../graph/contracts/node-contract.ts';
+import type { ChildHandle, ChildResult, NodeContext } from '../../../../graph/contracts/node-contract.ts';
 import { runParts } from '../../../../graph/run-parts.ts';
 import type { Branches } from '../../model/layout.ts';
 import { asText, contextOf, inheritedKey, isReserved } from '../context/context-keys.ts';
 import { inheritedTurns } from '../prompt/conversation.ts';
 import type { StageContext, StageHandler } from '../stage/stage-parts.ts';
+import { branchGates, branchGatesKey, gateOutcomes, toldByFailure, type GateOutcomes } from '../stage/gate-outcomes.ts';
 import { isSuccess, type StageFailure, type StageOutcome, type StageStatus } from '../stage/stage-outcome.ts';
 
 /** The result of a branch, kept in `parallel.results`. */
@@ -16,7 +17,7 @@ export interface BranchResult {
   readonly failure_reason?: string;
   /** The context values that the branch's stages wrote. */
   readonly context: Readonly<Record<string, unknown>>;
-  readonly gates: Readonly<Record<string, StageStatus>>;
+  readonly gates: GateOutcomes;
   readonly failures: readonly StageFailure[];
 }
 
@@ -63,7 +64,8 @@ async function runBranches(stage: StageContext, work: Work): Promise<StageOutcom
     return false;
   });
   const results = work.entries.map((entry) => counted.get(entry) ?? skipped(entry));
-  return judge(results, { needed, count: work.entries.length, policy: attributes.text('error_policy') });
+  const gates: GateOutcomes = Object.assign({}, branchGates(ctx.state), ...results.map((result) => result.gates));
+  return judge(results, { needed, count: work.entries.length, policy: attributes.text('error_policy'), gates });
 }
 
 /** How many branches must succeed. Undefined means that all are waited for. */
@@ -97,15 +99,17 @@ async function runBranch(
 function resultOf(id: string, { status, state, error }: ChildResult, gates: readonly string[]): BranchResult {
   const own = Object.fromEntries(Object.entries(state.scratch).filter(([key]) => !isReserved(key)));
   const inner = (state.diagnostics['failures'] ?? []) as readonly StageFailure[];
-  const shared = { id, context: own, gates: gatesIn(state, gates), failures: inner };
+  const shared = { id, context: own, gates: gateOutcomes(state, gates), failures: inner };
   if (status === 'cancelled') return skipped(id);
   if (status === 'failed') {
     const reason = rootMessage(error);
+    const [stage = id] = Object.keys(state.failures);
+    const { failures = [] } = toldByFailure(state, stage);
     return {
       ...shared,
       outcome: 'fail',
       failure_reason: reason,
-      failures: [...inner, { stage: id, reason, led_to: null }],
+      failures: [...inner, ...failures, { stage, reason, led_to: null }],
     };
   }
   const outcome = asText(state.scratch['outcome']) as StageStatus;
@@ -124,16 +128,6 @@ export function rootMessage(error: Error | undefined): string {
   return last?.message ?? 'the branch failed';
 }
 
-function gatesIn(state: StateView, gates: readonly string[]): Readonly<Record<string, StageStatus>> {
-  return Object.fromEntries(
-    gates.flatMap((gate) => {
-      const output = state.outputs[gate] as { readonly outcome?: StageStatus } | undefined;
-      if (output?.outcome !== undefined) return [[gate, output.outcome]];
-      return Object.hasOwn(state.failures, gate) ? [[gate, 'fail' as const]] : [];
-    }),
-  );
-}
-
 /** The part of a branch's result that later stages see. */
 function shownResult({ id, outcome, failure_reason: reason, context }: BranchResult): Partial<BranchResult> {
   return { id, outcome, ...(reason !== undefined && { failure_reason: reason }), context };
@@ -143,14 +137,19 @@ interface Judged {
   readonly needed: number | undefined;
   readonly count: number;
   readonly policy: string;
+  /** How the gates in the branches ended, at this visit or an earlier one. */
+  readonly gates: GateOutcomes;
 }
 
-function judge(results: readonly BranchResult[], { needed, count, policy }: Judged): StageOutcome {
+function judge(results: readonly BranchResult[], { needed, count, policy, gates }: Judged): StageOutcome {
   const good = results.filter(({ outcome }) => isSuccess(outcome)).length;
   const bad = results.filter(({ outcome }) => outcome === 'fail' || outcome === 'retry');
   const shared = {
-    contextUpdates: { 'parallel.results': results.map(shownResult) },
-    gates: Object.assign({}, ...results.map(({ gates }) => gates)) as Readonly<Record<string, StageStatus>>,
+    contextUpdates: {
+      'parallel.results': results.map(shownResult),
+      ...(Object.keys(gates).length > 0 && { [branchGatesKey]: gates }),
+    },
+    gates,
     failures: results.flatMap(({ failures }) => failures),
     notes: `${good} of ${count} branches succeeded`,
   };

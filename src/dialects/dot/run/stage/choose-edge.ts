@@ -31,7 +31,7 @@ export function edgeIndexOf(label: string): number | undefined {
 /** All edges out of a stage, in the order of the file. */
 export interface Ways {
   readonly edges: readonly Way[];
-  /** Whether a person chose. Conditions then only decided which choices were offered. */
+  /** Whether a person chooses among them. Conditions then decide which are offered, and which is taken when nobody chose. */
   readonly isChosen: boolean;
 }
 
@@ -45,17 +45,29 @@ export function chooseEdge(ways: Ways, ending: Ending, value: (key: string) => u
     preferredLabel: ending.preferred_label ?? '',
     context: (key) => asText(value(key)),
   };
+  const hasChosen = facts.preferredLabel !== '' || (ending.suggested_next_ids ?? []).length > 0;
+  if (ways.isChosen && hasChosen) return chosenWay(ways, ending);
   const open = ways.edges.filter(({ clauses }) => holds(clauses, facts));
-  if (ways.isChosen) return bestOf(open, ending, true);
   const conditional = open.filter(({ clauses }) => clauses.length > 0);
   if (conditional.length > 0) return bestOf(conditional, ending, false);
+  if (ways.isChosen) return undefined;
   return ending.outcome === 'fail' ? forFailure(ways, open, ending) : bestOf(open, ending, false);
+}
+
+/** The edge that a person chose, whatever the conditions say now: they decided what was offered. */
+function chosenWay(
+  { edges }: Ways,
+  { preferred_label: label = '', suggested_next_ids: ids = [] }: Ending,
+): Way | undefined {
+  const isChosen = ({ caption, to }: Way): boolean =>
+    (ids.length === 0 || ids.includes(to)) &&
+    (label === '' || normalLabel(caption === '' ? to : caption) === normalLabel(label));
+  return heaviest(edges.filter(isChosen));
 }
 
 /**
  * The edge for a failed stage. An edge without a condition is taken only if it is meant for failures: the stage asked for it, it is the
- * else
- * of conditions on the outcome, or its target decides about failures.
+ * else of conditions on the outcome, or its target decides about failures.
  */
 function forFailure({ edges }: Ways, open: readonly Way[], ending: Ending): Way | undefined {
   const asked = bestOf(open, ending, true);

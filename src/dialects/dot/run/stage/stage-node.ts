@@ -13,6 +13,7 @@ import { contextValue, isReserved, resumedKey } from '../context/context-keys.ts
 import { chooseEdge, edgeIndexOf } from './choose-edge.ts';
 import type { Turn } from '../prompt/conversation.ts';
 import { failed, guarded, isFinal, retryCode, verdictCode } from './stage-failure.ts';
+import type { ToldOfBranches } from './gate-outcomes.ts';
 import { contextReader } from '../context/context-reader.ts';
 import { keepLarge } from '../context/large-values.ts';
 import { historyOf } from '../prompt/preamble.ts';
@@ -173,7 +174,13 @@ function settle(ctx: NodeContext, parts: StageParts, result: StageEnd): unknown 
   });
   if (way === undefined && isFailure && jump === undefined) {
     const reason = result.failureReason ?? 'the stage failed';
-    throw new NodeFailure(reason, { code: verdictCode, applied: 'ended', data: { stage: stage.id, outcome: ending } });
+    const { gates, failures } = result;
+    const told: ToldOfBranches = { ...(gates !== undefined && { gates }), ...(failures !== undefined && { failures }) };
+    throw new NodeFailure(reason, {
+      code: verdictCode,
+      applied: 'ended',
+      data: { stage: stage.id, outcome: ending, ...told },
+    });
   }
   if (jump !== undefined) scratch[jumpKey(stage.id, jump)] = jumpsMade(ctx.state, stage.id, jump) + 1;
   const own: StageFailure = { stage: stage.id, reason: result.failureReason ?? '', led_to: way?.to ?? jump ?? null };

@@ -1,0 +1,84 @@
+/** Which edge is taken from a stage, as the rules say it (DOT4, DOT7, DOT13). It shares nothing with the product. */
+import type { EdgePlan, StagePlan } from './pipeline-plan.ts';
+
+/** What a stage knows of the run. */
+export interface Context {
+  outcome: string;
+  label: string;
+  flag: string;
+  /** What the tasks so far reported, in order. */
+  path: string;
+  results: readonly BranchResult[];
+}
+
+export interface BranchResult {
+  readonly id: string;
+  readonly outcome: string;
+  /** The path that it left, if it left one. */
+  readonly path: string | undefined;
+}
+
+/** How a stage ended. */
+export interface Ending {
+  readonly status: string;
+  readonly label?: string | undefined;
+  readonly next?: string | undefined;
+  readonly reason?: string;
+  /** A person chose this edge. */
+  readonly chosen?: EdgePlan;
+  /** A person was asked for an edge, and nobody answered. */
+  readonly isUnanswered?: boolean;
+}
+
+/** Label without its mark, in small letters. */
+export function plainLabel(label: string): string {
+  return label
+    .replace(/^\s*\[\w+\]\s*/, '')
+    .trim()
+    .toLowerCase();
+}
+
+export function conditionHolds({ clauses }: EdgePlan, facts: Readonly<Record<string, string>>): boolean {
+  return clauses.every((clause) => {
+    const [, key = '', operator, value] = /^([\w.]+)(!?=)(.*)$/.exec(clause) ?? [];
+    return (facts[key] === value) === (operator === '=');
+  });
+}
+
+export function chooseWay(
+  edges: readonly EdgePlan[],
+  ending: Ending,
+  context: Context,
+  kindOf: (id: string) => StagePlan['kind'] | undefined,
+): EdgePlan | undefined {
+  if (ending.chosen !== undefined) return ending.chosen;
+  const facts = { outcome: ending.status, preferred_label: ending.label ?? '', 'context.flag': context.flag };
+  const held = edges.filter((edge) => edge.clauses.length > 0 && conditionHolds(edge, facts));
+  if (held.length > 0) return best(held, ending);
+  if (ending.isUnanswered === true) return undefined;
+  const free = edges.filter(({ clauses }) => clauses.length === 0);
+  if (ending.status !== 'fail') return best(free, ending);
+  const asked = preferred(free, ending);
+  if (asked.length > 0) return best(asked, ending);
+  const hasElse = edges.some(({ clauses }) => clauses.some((clause) => clause.startsWith('outcome')));
+  return best(hasElse ? free : free.filter(({ to }) => kindOf(to) === 'diamond'), ending);
+}
+
+/** The edges that the stage asked for: by label, or else by the stage that it suggested. */
+function preferred(edges: readonly EdgePlan[], { label = '', next }: Ending): readonly EdgePlan[] {
+  const labelled = edges.filter((edge) => label !== '' && edge.label !== undefined && isSame(edge.label, label));
+  return labelled.length > 0 ? labelled : edges.filter(({ to }) => to === next);
+}
+
+function isSame(a: string, b: string): boolean {
+  return plainLabel(a) === plainLabel(b);
+}
+
+function best(edges: readonly EdgePlan[], ending: Ending): EdgePlan | undefined {
+  const asked = preferred(edges, ending);
+  const among = asked.length > 0 ? asked : edges;
+  const [first] = among.toSorted(
+    (a, b) => (b.weight ?? 0) - (a.weight ?? 0) || Buffer.compare(Buffer.from(a.to), Buffer.from(b.to)),
+  );
+  return first;
+}
