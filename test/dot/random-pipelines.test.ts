@@ -77,6 +77,7 @@ test('P1 P2 random pipelines killed at every point end as if they never were', {
         graph: ({ oracle }) =>
           graphOfPlan(plan, (entry) => oracle.apply({ ...entry, place: `${entry.place} ${entry.key}` })),
         answer: answerPlan,
+        mayFail: true,
       },
       { open: (now) => ({ store: createMemoryStore({ now }) }) },
     );
