@@ -51,7 +51,13 @@ export function chooseWay(
   context: Context,
   kindOf: (id: string) => StagePlan['kind'] | undefined,
 ): EdgePlan | undefined {
-  if (ending.chosen !== undefined) return ending.chosen;
+  const { chosen } = ending;
+  // Edges that say the same and lead to one stage are one choice.
+  if (chosen !== undefined)
+    return best(
+      edges.filter(({ label, to }) => to === chosen.to && isSame(label ?? to, chosen.label ?? chosen.to)),
+      ending,
+    );
   const facts = { outcome: ending.status, preferred_label: ending.label ?? '', 'context.flag': context.flag };
   const held = edges.filter((edge) => edge.clauses.length > 0 && conditionHolds(edge, facts));
   if (held.length > 0) return best(held, ending);
