@@ -268,3 +268,20 @@ test('N13 of a pipeline: ways with their conditions, jumps to retry targets, goa
     failures: [{ stage: 'check', reason: 'two tests fail', led_to: 'fix' }],
   });
 });
+
+test('N13 of a stage that failed a pipeline: which ways do not take the failure, and how often it was jumped', async () => {
+  const { bench, result } = await runDot(
+    digraph(
+      'start -> fix -> check\ncheck -> exit\ncheck -> ship [condition="context.ready=yes"]\nship -> exit\ncheck [retry_target=fix]',
+      'max_retry_jumps=1',
+    ),
+    { script: { check: ['fail'] } },
+  );
+  const story = await tell(bench, result.runId);
+  expect([story.status, visitsOf(story).at(-1)?.path]).toEqual(['failed', ['check']]);
+  expect(edgesOf(story, 'check', 2)).toEqual([
+    '-- exit it is not meant for failures',
+    '-- ship context.ready=yes false its condition does not hold',
+    '-- fix it was jumped to 1 of 1 times',
+  ]);
+});

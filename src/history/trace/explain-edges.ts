@@ -102,8 +102,12 @@ function explainOne(edge: StoredEdge, visit: EndedVisit, asked: Asked): Told {
   if (visit.goto !== undefined && visit.status === 'completed')
     return { because: fired ? 'the outcome names it' : `the outcome names ${visit.goto.join(', ') || 'nothing'}` };
   if (visit.status !== 'completed' && visit.status !== 'failed') return { because: `the node was ${visit.status}` };
-  if (on !== 'any' && on !== visit.status && !fired)
+  if (on !== 'any' && on !== visit.status && !fired) {
+    // Of a failure too, the dialect may know why none of its ways took it.
+    const way = choice && asked.waysOf(choice.text)?.find(({ label }) => label === (edge.label ?? edge.to));
+    if (way !== undefined) return { ...way, isKnown: true };
     return { because: on === 'failed' ? 'it is for failures' : 'it is for what ended well' };
+  }
   if (choice !== undefined && scope !== undefined) {
     const ways = asked.waysOf(choice.text);
     const way = ways?.find(({ label }) => label === (edge.label ?? edge.to));

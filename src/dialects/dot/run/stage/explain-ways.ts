@@ -17,16 +17,24 @@ interface StoredChoice {
   readonly jumpsMax: number;
 }
 
+/** What the failure of a stage that failed the run holds. */
+interface StageFailureData {
+  readonly stage?: string;
+  readonly outcome?: unknown;
+}
+
 /** @param text - text of the choice that a stage's edges share. The result is undefined if it is no choice of a pipeline. */
 export function explainWays(
   text: string,
-  { outcome: { output }, state }: ConditionScope,
+  { outcome: { output, error }, state }: ConditionScope,
 ): readonly ExplainedWay[] | undefined {
   if (text === 'exit') return explainExit(output);
   const choice = readChoice(text);
-  if (choice === undefined || typeof output !== 'object' || output === null) return undefined;
+  const failure = (error as { readonly data?: StageFailureData } | undefined)?.data;
+  const ended = output ?? failure?.outcome;
+  if (choice === undefined || typeof ended !== 'object' || ended === null) return undefined;
   const { ways, jumps, jumpsMax } = choice;
-  const ending = output as StageOutput;
+  const ending = ended as StageOutput;
   const value = (key: string): unknown => contextValue(state, key);
   const taken = ending.jump === undefined ? chooseEdge(ways, ending, value) : undefined;
   const facts: ConditionFacts = {
@@ -45,7 +53,7 @@ export function explainWays(
     };
   });
   const jumped = [...new Set(jumps)].map((target): ExplainedWay => {
-    const made = jumpsMade(state, asText(value('current_node')), target);
+    const made = jumpsMade(state, failure?.stage ?? asText(value('current_node')), target);
     return {
       label: jumpLabel(target),
       because:
