@@ -28,7 +28,7 @@ export function parseKept(text: string): KeptText {
       return { origin: String(origin), source: String(source), text: kept, files: texts };
     }
   } catch {
-    // Said below.
+    // The error is thrown below.
   }
   throw new CairnError('GRAPH_PARSE', { file: 'the text kept with the run', reason: 'it is no pipeline' });
 }

@@ -1,4 +1,4 @@
-/** Child pipelines: the files that stages run, each read under the same grants; one that is missing, faulty or runs itself is told with its place. */
+/** Reads the pipelines that stages run, under the same grants. One that is missing, has faults or runs itself is reported with its place. */
 import { dirname, isAbsolute, join, normalize, resolve } from 'node:path';
 import type { Violation } from '../../graph/graph.ts';
 import type { Need } from '../../graph/contracts/node-type.ts';
@@ -8,14 +8,14 @@ import type { Around } from './model/around.ts';
 import { childType, folderIn, type Pipeline, type Stage } from './model/pipeline.ts';
 import type { DotFaults } from './text/faults.ts';
 
-/** How deep pipelines may run pipelines. */
+/** Most levels of pipelines that run pipelines. */
 const depthMax = 32;
 
-/** A child as it was read. */
+/** The result of reading one child pipeline. */
 interface ReadChild {
   readonly workflow: TextWorkflow | undefined;
   readonly violations: readonly Violation[];
-  /** What is kept of it, and of those that it runs, by path. */
+  /** The text that is kept with the run: of this pipeline, and by path of those that it runs. */
   readonly kept?: string;
   readonly files?: ReadonlyMap<string, string>;
 }
@@ -26,13 +26,13 @@ export interface ChildReading {
   /** Path of the file that names them. */
   readonly source: string;
   readonly around: Around;
-  /** The text at a path; undefined: there is none. `isGranted` is asked where the file really is. */
+  /** Returns the text at a path, or undefined if there is none. `isGranted` is asked where the file really is. */
   readonly read: (path: string, isGranted?: (place: string) => boolean) => string | undefined;
   readonly withheld: ((need: Need) => string | undefined) | undefined;
   readonly check: (text: string, around: Around, path: string) => ReadChild;
 }
 
-/** What stages run, by their ids, and the texts of all of it, by path. */
+/** The pipelines that stages run, by stage, and the texts of all of them, by path. */
 export interface LinkedChildren {
   readonly byStage: ReadonlyMap<string, TextWorkflow>;
   readonly files: ReadonlyMap<string, string>;

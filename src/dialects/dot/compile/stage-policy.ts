@@ -1,4 +1,4 @@
-/** What holds for a stage by its own attributes, those of edges and those of the graph: how often it is tried, how much it is told. */
+/** Policies of a stage, from its own attributes, those of its edges and those of the graph: retries, budgets, and how much its prompt is told. */
 import type { Amounts } from '../../../graph/amounts.ts';
 import type { OnBudget } from '../../../graph/graph.ts';
 import type { RetryPolicy } from '../../../graph/contracts/node-contract.ts';
@@ -41,7 +41,7 @@ export function retryOf({ attributes }: Stage, pipeline: Pipeline): RetryPolicy 
   };
 }
 
-/** What a run, or each visit of a stage, may spend, as the engine takes it. */
+/** The budget of a run, or of each visit of a stage, in the engine's form. */
 export function budgetPolicies({ attributes }: Pick<Stage, 'attributes'>): {
   readonly budget?: Amounts;
   readonly onBudget?: OnBudget;
@@ -51,13 +51,13 @@ export function budgetPolicies({ attributes }: Pick<Stage, 'attributes'>): {
   return { budget, onBudget: attributes.text('on_budget') === 'fail' ? 'fail' : 'ask' };
 }
 
-/** Units that nobody spends unless a budget names them. */
+/** The units that are only counted if a budget names them. */
 export function budgetedUnits(pipeline: Pipeline, stage: Stage): ReadonlySet<string> {
   const named = [pipeline, stage].flatMap((each) => Object.keys(budgetPolicies(each).budget ?? {}));
   return new Set(named.filter((unit) => unit === 'tokens' || unit === 'seconds'));
 }
 
-/** What the edge says before what its stage says, and that before the graph; a thread may also be that of the block around the stage. */
+/** An edge's attributes win over those of its stage, and these over the graph's. A thread may also be that of the block around the stage. */
 export function tellings(
   { attributes: graph }: Pipeline,
   { attributes, group }: Stage,

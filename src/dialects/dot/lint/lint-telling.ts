@@ -1,4 +1,7 @@
-/** Attributes that have an effect only where others are: threads where something is told in full, models for summaries, hooks where there are tools. */
+/**
+ * Lint rules for attributes that have an effect only together with others: threads with the fidelity `full`, a summary model with summaries,
+ * hooks with tools.
+ */
 import { kindOf } from '../model/pipeline.ts';
 import type { Report } from './report.ts';
 

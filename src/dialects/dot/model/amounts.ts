@@ -3,13 +3,13 @@ import type { Amounts } from '../../../graph/amounts.ts';
 
 const units: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** Milliseconds of `900s`, `250ms`, `15m`, `2h`, `1d`; a number alone counts seconds. Undefined: it is none of these. */
+/** Milliseconds of `900s`, `250ms`, `15m`, `2h`, `1d`; a number alone counts seconds. Undefined means that it is none of these. */
 export function durationMs(value: string): number | undefined {
   const [, count, unit = 's'] = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)?$/.exec(value.trim()) ?? [];
   return count === undefined ? undefined : Number(count) * (units[unit] ?? 1);
 }
 
-/** `tokens=200000, cost=5, time=2h`, by the units of docs/spec/budgets.md; time is counted in seconds. Undefined: it cannot be read. */
+/** `tokens=200000, cost=5, time=2h`, by the units of docs/spec/budgets.md; time is counted in seconds. Undefined means that it cannot be read. */
 export function parseBudget(text: string): Amounts | undefined {
   const amounts: Record<string, number> = {};
   for (const piece of text.split(',')) {

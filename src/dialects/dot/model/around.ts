@@ -1,11 +1,11 @@
-/** What is around a pipeline: those that run it. */
+/** The pipelines that run a pipeline, as far as they affect it. */
 import { normalize } from 'node:path';
 
-/** What a pipeline inherits of those that run it. */
+/** What a pipeline inherits from the pipelines that run it. */
 export interface Around {
-  /** Paths of their files, from the outermost, and its own. */
+  /** Paths of their files from the outermost on, and last the pipeline's own. */
   readonly chain: readonly string[];
-  /** Where its commands work, where stages do not say. */
+  /** The folder in which its commands work, unless their stage names one. */
   readonly folder: string;
   readonly isSteered: boolean;
   /** Units that their budgets name. */

@@ -1,7 +1,6 @@
 /**
  * A checkpoint of a pipeline in the form that the pipeline format describes: current stage, context, outcomes, goal gates, counters, and
- * the
- * edge taken next. All of it is computed from the run's state.
+ * the edge taken next. All of it is computed from the run's state.
  */
 import { outgoingEdges, type StoredEdge } from '../../../graph/compile/outgoing-edges.ts';
 import type { GraphStructure } from '../../../graph/graph.ts';

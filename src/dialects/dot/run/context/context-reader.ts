@@ -1,16 +1,16 @@
-/** The context as handlers of one's own read it: by types, and whole where a value is large. */
+/** Lets a user's own handlers read the context: values by type, and large values whole. */
 import type { NodeContext } from '../../../../graph/contracts/node-contract.ts';
 import { asText } from './context-keys.ts';
 import { wholeOf } from './large-values.ts';
 
 export interface ContextReader {
-  /** As conditions see it: `` where there is none, JSON where it is no text, head and tail of what is large. */
+  /** The value as conditions see it: an empty text if there is none, JSON if it is no text, head and tail if it is large. */
   text(key: string): string;
-  /** A number, or the digits of one; undefined: it is neither. */
+  /** A number, also one that is written as a text. Undefined if the value is neither. */
   number(key: string): number | undefined;
   /** Whether it is true, or the text `true`. */
   flag(key: string): boolean;
-  /** A list; undefined: it is none. */
+  /** A list. Undefined if the value is none. */
   list(key: string): readonly unknown[] | undefined;
   /** The value itself, read from its file where it is large. @throws BLOB_NOT_FOUND and what the blob store throws */
   whole(key: string): Promise<unknown>;

@@ -1,18 +1,18 @@
-/** Large values of the context: the value is a file kept with the run, and the context holds its head, its tail and where it is. */
+/** Keeps large values of the context as files with the run. The context then holds the value's head, its tail and the file. */
 import type { FileRef } from '../../../../graph/file-ref.ts';
 import type { FileAccess } from '../../../../graph/contracts/context-access.ts';
 
 /** Characters of a value, as a text, beyond which it is kept as a file. */
 export const inlineMax = 100_000;
-/** Characters of its head, and of its tail. */
+/** Characters of the head, and of the tail, that stay in the context. */
 const shownMax = 2_000;
 
 const mark = '~large';
 
-/** What stands in the context for a large value. */
+/** Stands in the context for a large value. */
 export interface LargeValue {
   readonly [mark]: FileRef;
-  /** Whether the file holds the JSON of a value, where it is not the text itself. */
+  /** Whether the file holds the value as JSON. If not, the value is a text, and the file holds that text. */
   readonly isJson: boolean;
   readonly head: string;
   readonly tail: string;
@@ -23,7 +23,7 @@ export function isLarge(value: unknown): value is LargeValue {
   return typeof value === 'object' && value !== null && Object.hasOwn(value, mark);
 }
 
-/** Values whose text is long are put into files; nothing is waited for where there are none. */
+/** Puts values whose text is long into files. Returns at once, without a promise, if there are none. */
 export function keepLarge(
   files: FileAccess,
   values: Readonly<Record<string, unknown>>,

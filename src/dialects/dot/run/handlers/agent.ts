@@ -53,7 +53,7 @@ async function work(stage: StageContext, agent: StageAgent, attempt: number): Pr
   };
 }
 
-/** Tools by the names of an attribute; what is none of them the lint has told of. */
+/** The tools that an attribute names. Other names are left out here, since the lint reports them. */
 function toolsIn({ attributes }: Stage, attribute: string): readonly StageTool[] {
   const named = attributes
     .text(attribute)

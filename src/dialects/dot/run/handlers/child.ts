@@ -43,7 +43,10 @@ async function runChild(stage: StageContext, child: TextWorkflow): Promise<Stage
   return end('fail', 'stopped', { failureReason });
 }
 
-/** Parameters of the child are values of the context of their names, else parameters of this pipeline; its goal is its own, if it has one. */
+/**
+ * The child's input. A parameter gets the context value of its name, or else this pipeline's parameter of that name. A goal of the child's
+ * own is kept.
+ */
 function inputFor({ inputs }: TextWorkflow, { value }: StageContext): Readonly<Record<string, string>> {
   const given = inputs.flatMap(({ name, default: own }): [string, string][] => {
     const known = name === 'goal' && own !== '' ? undefined : (value(name) ?? value(`graph.${name}`));
@@ -52,13 +55,13 @@ function inputFor({ inputs }: TextWorkflow, { value }: StageContext): Readonly<R
   return Object.fromEntries(given);
 }
 
-/** Why a child is stopped, and what that makes of its stage. */
+/** Why a child is stopped, and how its stage ends because of that. */
 interface Stopped {
   readonly status: 'success' | 'fail';
   readonly why: string;
 }
 
-/** One look at the child. @returns undefined: it goes on */
+/** Looks at the child once. The result is undefined if the child goes on. */
 async function look(stage: StageContext, handle: ChildHandle): Promise<Stopped | undefined> {
   const { ctx, attributes, value } = stage;
   const condition = attributes.text('manager.stop_condition');

@@ -33,7 +33,7 @@ export function modelNameOf({ attributes }: Stage): string {
   return provider === '' || model.includes(':') ? model : `${provider}:${model}`;
 }
 
-/** What its provider alone is told: the effort, where the provider is known. */
+/** Options for one provider: the reasoning effort, if the provider is known. */
 export function providerOf(stage: Stage): ProviderData | undefined {
   const effort = stage.attributes.text('reasoning_effort');
   const model = modelNameOf(stage);
@@ -80,7 +80,7 @@ export async function askingOf(stage: StageContext): Promise<Asking> {
   };
 }
 
-/** What whoever oversees this pipeline has sent since the last stage for a model. */
+/** The messages that a parent pipeline has sent since the last stage for a model. */
 async function heardBy({ ctx }: StageContext): Promise<string> {
   const heard: string[] = [];
   for (let word = await hear(ctx); word !== undefined; word = await hear(ctx)) heard.push(`- ${asText(word)}`);
@@ -91,7 +91,7 @@ function hear(ctx: StageContext['ctx']): Promise<unknown> {
   return ctx.receive(steerSignal, { waits: false });
 }
 
-/** What is told after a resume, where the pipeline says so: never more than without. */
+/** How much is told after a resume, if the pipeline sets that. It is never more than without a resume. */
 function degraded(telling: Telling): Telling {
   const { fidelity, resumeFidelity } = telling;
   if (resumeFidelity === undefined || amounts.indexOf(fidelity) <= amounts.indexOf(resumeFidelity)) return telling;

@@ -1,4 +1,4 @@
-/** A stage that asks a person: which edge to take, by its label, its key or its target; any text; or yes and no. */
+/** A stage that asks a person: to choose an edge by its label, its key or its target, to write any text, or to say yes or no. */
 import type { NodeContext, Question } from '../../../../graph/contracts/node-contract.ts';
 import { humanForms } from '../../model/attributes.ts';
 import { acceleratorOf, normalLabel, sayingOf } from '../../model/labels.ts';
@@ -16,13 +16,13 @@ interface Choice {
   readonly label: string;
   readonly key: string;
   readonly to: string;
-  /** Whether the file says it; else it is the name of the target. */
+  /** Whether the file gives the label. If not, the label is the name of the target. */
   readonly isLabelled: boolean;
 }
 
 export const humanHandler: StageHandler = { run: askPerson, outcomeFault };
 
-/** How a question may be put; the first is the default. */
+/** The forms of a question. The first is the default. */
 type Form = (typeof humanForms)[number];
 
 async function askPerson(stage: StageContext): Promise<StageOutcome> {
@@ -52,14 +52,14 @@ function outcomeFault(stage: Offering, { outcome, preferred_label: label }: Stag
     : `its preferred_label is ${inShort(label)}, which is none of ${labels.join(', ')}`;
 }
 
-/** A question of a stage, and what an answer makes of it. */
+/** A question of a stage, and the outcome that follows from an answer. */
 interface Asking extends Pick<Question, 'prompt' | 'choices' | 'schema' | 'metadata'> {
-  /** Taken when nobody answers in time; undefined: there is none. */
+  /** The answer that is taken when nobody answers in time. Undefined means that there is none. */
   readonly late: string | undefined;
   readonly outcomeOf: (answer: string) => StageOutcome;
 }
 
-/** Undefined: there is nothing to ask. */
+/** Builds the question of each form. The result is undefined if there is nothing to ask. */
 const askings: Readonly<Record<Form, (stage: StageContext) => Asking | undefined>> = {
   multiple_choice: (stage) => {
     const choices = choicesOf(stage);
@@ -99,7 +99,7 @@ function promptOf({ attributes }: StageContext, otherwise: string): string {
   return attributes.text('label') || otherwise;
 }
 
-/** Whatever says one of the choices is that choice; any other text goes along the edge that has no label, if there is one. */
+/** A text that names one of the choices is that choice. Any other text takes the edge without a label, if there is one. */
 function freeOutcome({ parts }: StageContext, answer: string, choice: Choice | undefined): StageOutcome {
   const text = { 'human.gate.text': answer };
   if (choice !== undefined) {
@@ -123,7 +123,7 @@ const words: Readonly<Record<string, 'Yes' | 'No'>> = Object.fromEntries(
   ).flatMap(([said, forms]) => forms.map((form) => [form, said])),
 );
 
-/** A no is an answer, and chooses an edge of that label; to a confirmation it is a failure. */
+/** Yes and no choose the edge of that label. No to a confirmation is a failure. */
 function yesNo(stage: StageContext, form: 'yes_no' | 'confirmation'): Asking {
   return {
     prompt: promptOf(stage, form === 'yes_no' ? 'Yes or no?' : 'Go on?'),
@@ -157,7 +157,7 @@ function choicesOf({ parts, value }: Offering): readonly Choice[] {
   return [...choices.values()];
 }
 
-/** Undefined: nobody answered in time. */
+/** Asks, and waits for the answer. The result is undefined if nobody answered in time. */
 async function ask(
   ctx: NodeContext,
   { late, prompt, choices, schema, metadata }: Asking,

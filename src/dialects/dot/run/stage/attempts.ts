@@ -1,4 +1,4 @@
-/** Attempts of a stage that is no single step: each does its work anew, and the delays between them are waits of the run. */
+/** Tries a stage again that consists of several steps. Each attempt does the work anew, and the delays between them are waits of the run. */
 import { CairnError } from '../../../../errors.ts';
 import type { RetryPolicy } from '../../../../graph/contracts/node-contract.ts';
 import { failed, isFinal, isOfRun, retryCode } from './stage-failure.ts';
@@ -23,7 +23,7 @@ export async function inAttempts(
   }
 }
 
-/** As those of steps, but that they are not jittered: there are no draws in a function that is repeated. */
+/** The delays are those of steps, but without jitter, since a function that is repeated must not draw random numbers. */
 function delayAfter(
   attempt: number,
   { backoff, delayMs = 1_000, delayMsMax = 60_000, factor = 2 }: RetryPolicy,

@@ -26,7 +26,7 @@ export interface Telling {
   readonly thread: string | undefined;
   /** The model that writes the summary. Undefined means that rules make it, without a model. */
   readonly summaryModel: string | undefined;
-  /** What the first stage for a model is told after a failed run was resumed, if that is less; undefined: the same. */
+  /** The fidelity for the first stage for a model after a failed run was resumed, if it tells less. Undefined means the usual one. */
   readonly resumeFidelity: string | undefined;
 }
 
@@ -74,7 +74,7 @@ export interface StageContext {
   readonly ctx: NodeContext;
   readonly parts: StageParts;
   readonly attributes: Stage['attributes'];
-  /** A value of the context, as it is stored: of a large one its head, its tail and its file. */
+  /** A value of the context as it is stored. For a large value that is its head, its tail and its file. */
   readonly value: (key: string) => unknown;
   /** The context by types, and large values whole. */
   readonly context: ContextReader;
