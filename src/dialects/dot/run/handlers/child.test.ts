@@ -116,6 +116,37 @@ test('DOT25 it is steered: a model looks at it, and what that says reaches the n
   ]);
 });
 
+test('DOT25 what steers a child reaches one of its stages, also in a branch or before a restart', async () => {
+  const steered = async (child: string): Promise<readonly string[]> => {
+    const prompts: string[] = [];
+    const models = createScriptedModels(({ messages }) => {
+      const prompt = textOf(messages.at(-1)?.content as string);
+      if (!prompt.includes('Watch it.')) {
+        prompts.push(prompt);
+        return '{"outcome": "success", "preferred_label": "on"}';
+      }
+      return '{"outcome": "success", "message": "mind the tests"}';
+    });
+    const bench = createBench({ models });
+    const result = await run(
+      house(', manager.actions="observe,steer,wait", prompt="Watch it.", manager.poll_interval=60s'),
+      { 'sub/child.dot': child },
+      { handlers: { slow: slow(bench, 90_000) } },
+      bench,
+    );
+    expect(result.status).toBe('completed');
+    return prompts.map((prompt) => (prompt.includes('mind the tests') ? 'told' : 'not told'));
+  };
+  const branches = digraph(
+    'start -> pause -> p\np -> a -> j\np -> b -> j\nj -> exit\np [shape=component]\nj [shape=tripleoctagon]\na [prompt=one]\nb [prompt=two]\npause [type=slow]',
+  );
+  expect((await steered(branches)).toSorted()).toEqual(['not told', 'told']);
+  const restarting = digraph(
+    'start -> pause -> a\na -> b [label=on, loop_restart=true]\na -> exit [label=done]\nb -> exit\na [prompt=one]\nb [prompt=two]\npause [type=slow]',
+  );
+  expect(await steered(restarting)).toEqual(['told', 'not told']);
+});
+
 test('DOT25 P1 killed at every commit, a child that is looked at ends as it does without', async () => {
   const text = house(', manager.poll_interval=1s, manager.stop_condition="context.stack.child.current_node=b"');
   const child = digraph('start -> a -> b -> c -> exit\na [prompt=x]\nb [prompt=y]\nc [prompt=z]');
