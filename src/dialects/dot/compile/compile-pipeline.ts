@@ -246,15 +246,16 @@ class GraphParts {
   }
 
   #handlerOf(stage: Stage, graph: Graph | undefined, branches: Branches | undefined): StageHandler {
-    const { handlerOf, pipeline } = this.#compiling;
+    const { handlerOf, pipeline, layout } = this.#compiling;
     if (graph !== undefined && branches !== undefined)
-      return parallelHandler(
+      return parallelHandler({
+        ...branches,
         graph,
-        branches,
-        gatesOf(pipeline)
+        edges: new Map((layout.outgoing.get(stage.id) ?? []).map(({ to, index }) => [to, wayLabel(index)])),
+        gates: gatesOf(pipeline)
           .map(({ id }) => id)
           .filter((id) => branches.stages.has(id)),
-      );
+      });
     if (stage.type === 'start') return startHandler(pipeline);
     const child = this.#compiling.children.get(stage.id);
     if (child !== undefined) return childHandler(child);

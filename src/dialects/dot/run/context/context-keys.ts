@@ -7,6 +7,9 @@ type Keyed = Readonly<Record<string, unknown>>;
 /** Key in the input of a branch: the context at the point where the branch began. */
 export const inheritedKey = '~context';
 
+/** The edge by which the run left the stage that ended last, and so came to the one that runs. */
+export const edgeKey = 'internal.edge';
+
 /** The signal by which a child pipeline is steered. */
 export const steerSignal = 'steer';
 

@@ -1,7 +1,7 @@
 /** A stage for a language model: the prompt, what the run says so far, and what the answer reports of itself. */
 import { textOf, type ModelMessage, type ProviderData } from '../../../../graph/contracts/model-contract.ts';
 import type { Stage } from '../../model/pipeline.ts';
-import { asText, expand, resumedKey, steerSignal } from '../context/context-keys.ts';
+import { asText, contextValue, edgeKey, expand, resumedKey, steerSignal } from '../context/context-keys.ts';
 import { openThread } from '../prompt/conversation.ts';
 import { newsOf } from '../prompt/preamble.ts';
 import { summaryOf } from '../prompt/summary.ts';
@@ -64,7 +64,7 @@ export async function askModel(
 /** The whole prompt: the run so far (as much as the fidelity says), the stage's own prompt, and the instructions for the report. */
 export async function askingOf(stage: StageContext): Promise<Asking> {
   const { ctx, parts, attributes } = stage;
-  const edge = ctx.state.scratch['internal.edge'];
+  const edge = contextValue(ctx.state, edgeKey);
   const told = parts.tellingOf(typeof edge === 'string' ? edge : undefined);
   const isResumed = ctx.attempt > 1 || ctx.state.scratch[resumedKey] === true;
   const telling = isResumed ? degraded(told) : told;

@@ -7,7 +7,7 @@ import {
 } from '../../../../graph/contracts/node-contract.ts';
 import { gateTargets } from '../../model/layout.ts';
 import type { Pipeline, Stage } from '../../model/pipeline.ts';
-import { asText, contextValue } from '../context/context-keys.ts';
+import { asText, contextValue, edgeKey } from '../context/context-keys.ts';
 import { gateOutcomes, type GateOutcomes } from '../stage/gate-outcomes.ts';
 import { jumpKey, jumpLabel, jumpsMade } from '../stage/stage-node.ts';
 import type { StageEnding, StageHandler } from '../stage/stage-parts.ts';
@@ -107,7 +107,7 @@ export function exitImplementation(parts: ExitParts): NodeImplementation {
         output: { outcome: 'fail', jump: target } satisfies ExitOutput,
         scratch: {
           [key]: jumpsMade(state, parts.id, `${open.id}.${target}`) + 1,
-          'internal.edge': jumpLabel(target),
+          [edgeKey]: jumpLabel(target),
           'internal.gate': why,
         },
         diagnostics: { failures: [{ stage: open.id, reason: why, led_to: target }] },

@@ -3,7 +3,7 @@ import type { Graph } from '../../../../graph/graph.ts';
 import type { ChildHandle, ChildResult, NodeContext } from '../../../../graph/contracts/node-contract.ts';
 import { runParts } from '../../../../graph/run-parts.ts';
 import type { Branches } from '../../model/layout.ts';
-import { asText, contextOf, inheritedKey, isReserved } from '../context/context-keys.ts';
+import { asText, contextOf, edgeKey, inheritedKey, isReserved } from '../context/context-keys.ts';
 import { inheritedTurns } from '../prompt/conversation.ts';
 import type { StageContext, StageHandler } from '../stage/stage-parts.ts';
 import { branchGates, branchGatesKey, gateOutcomes, toldByFailure, type GateOutcomes } from '../stage/gate-outcomes.ts';
@@ -23,19 +23,21 @@ export interface BranchResult {
 
 const atOnceDefault = 4;
 
-/** @param graph - graph of all branches, each of which enters it at its own first stage */
-export function parallelHandler(graph: Graph, { entries, join }: Branches, gates: readonly string[]): StageHandler {
-  return { run: (stage) => runBranches(stage, { graph, entries, join, gates }) };
+export function parallelHandler(work: ParallelWork): StageHandler {
+  return { run: (stage) => runBranches(stage, work) };
 }
 
-interface Work {
+/** The branches of a parallel stage. */
+export interface ParallelWork extends Pick<Branches, 'entries' | 'join'> {
+  /** The graph of all branches. Each branch enters it at its own first stage. */
   readonly graph: Graph;
-  readonly entries: readonly string[];
-  readonly join: string;
+  /** The edge that leads to each branch, by the branch's first stage. */
+  readonly edges: ReadonlyMap<string, string>;
+  /** The goal gates in the branches. */
   readonly gates: readonly string[];
 }
 
-async function runBranches(stage: StageContext, work: Work): Promise<StageOutcome> {
+async function runBranches(stage: StageContext, work: ParallelWork): Promise<StageOutcome> {
   const { ctx, attributes, parts } = stage;
   const needed = neededOf(attributes.text('join_policy'), work.entries.length);
   const failsFast = attributes.text('error_policy') === 'fail_fast';
@@ -47,14 +49,15 @@ async function runBranches(stage: StageContext, work: Work): Promise<StageOutcom
       (needed !== undefined && outcomes.filter(Boolean).length >= needed) || (failsFast && outcomes.includes(false))
     );
   };
-  const input = {
-    [inheritedKey]: { ...contextOf(ctx.state), 'parallel.stage': parts.stage.id },
+  const inherited = { ...contextOf(ctx.state), 'parallel.stage': parts.stage.id };
+  const inputOf = (entry: string): unknown => ({
+    [inheritedKey]: { ...inherited, [edgeKey]: work.edges.get(entry) ?? '' },
     ...inheritedTurns(ctx.state),
-  };
+  });
   const atOnce = attributes.integer('max_parallel') ?? atOnceDefault;
   await runParts(ctx, work.entries, { atOnce, isOrdered: true }, async (part, entry) => {
     if (isDecided()) return false;
-    const result = entry === work.join ? passed(entry) : await runBranch(part, work, entry, input, begun);
+    const result = entry === work.join ? passed(entry) : await runBranch(part, work, entry, inputOf(entry), begun);
     begun.delete(entry);
     // A branch that ends after the others have decided does not count, whether it was cancelled or completed.
     if (isDecided()) return false;
@@ -86,7 +89,7 @@ function skipped(id: string): BranchResult {
 
 async function runBranch(
   ctx: NodeContext,
-  { graph, gates }: Work,
+  { graph, gates }: ParallelWork,
   entry: string,
   input: unknown,
   begun: Map<string, ChildHandle>,

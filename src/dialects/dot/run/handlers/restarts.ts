@@ -6,7 +6,7 @@ import {
   type NodeImplementation,
   type StateView,
 } from '../../../../graph/contracts/node-contract.ts';
-import { inheritedKey } from '../context/context-keys.ts';
+import { edgeKey, inheritedKey } from '../context/context-keys.ts';
 import type { PipelineResult } from './ends.ts';
 import { rootMessage } from './parallel.ts';
 
@@ -37,10 +37,15 @@ async function runBodies(ctx: NodeContext, { body, targets, restartsMax, beginni
   const made = new Map<string, number>();
   const failures: unknown[] = [];
   let entry: string | undefined;
+  let edge: unknown;
   for (let restarts = 0; ; restarts += 1) {
     const input = {
       ...(ctx.input as object),
-      [inheritedKey]: { ...beginning(ctx.input), 'internal.restart_count': restarts },
+      [inheritedKey]: {
+        ...beginning(ctx.input),
+        'internal.restart_count': restarts,
+        ...(edge !== undefined && { [edgeKey]: edge }),
+      },
     };
     const { status, state, error } = await ctx.run(body, input, {
       name: `run ${restarts}`,
@@ -59,6 +64,7 @@ async function runBodies(ctx: NodeContext, { body, targets, restartsMax, beginni
       });
     made.set(target, count);
     entry = target;
+    edge = state.scratch[edgeKey];
   }
 }
 

@@ -66,6 +66,24 @@ test('DOT29 the edge names the thread before the stage, the stage before the gra
   expect(await turns(' [thread_id=t]', ', thread_id=u', '')).toBe(3);
 });
 
+test('DOT29 the fidelity of an edge holds at the beginning of a branch and of a restart too', async () => {
+  const branch = await requestsOf(
+    'start -> a -> p\np -> b -> j [fidelity=truncate]\np -> c -> j\nj -> exit\np [shape=component]\nj [shape=tripleoctagon]\na [prompt=one]\nb [prompt=two]\nc [prompt=three]',
+    '',
+  );
+  const told = (part: string): boolean | undefined => {
+    const texts = branch.map(({ messages }) => textOf(messages.at(-1)?.content as string));
+    return texts.find((text) => text.includes(part))?.includes('answer 0');
+  };
+  expect([told('two'), told('three')]).toEqual([false, true]);
+  const models = createScriptedModels(() => '{"outcome": "success", "preferred_label": "again"}');
+  const restart = digraph(
+    'start -> a\na -> b [label=again, loop_restart=true, fidelity=full, thread_id=t]\na -> exit [label=done]\nb -> c -> exit\na [prompt=one]\nb [prompt=two]\nc [prompt=three, fidelity=full, thread_id=t]',
+  );
+  await runDot(restart, { asksModels: true, engine: { models } });
+  expect(models.requests.map(({ messages }) => messages.length)).toEqual([1, 1, 3]);
+});
+
 test('DOT29 what is not told in full is in no thread, and is told by its own fidelity', async () => {
   const requests = await requestsOf(
     chain.replace('prompt=two', 'prompt=two, fidelity=compact'),

@@ -9,7 +9,7 @@ import {
   type StateView,
 } from '../../../../graph/contracts/node-contract.ts';
 import { isPlainObject } from '../../../../state/values/plain.ts';
-import { contextValue, isReserved, resumedKey } from '../context/context-keys.ts';
+import { contextValue, edgeKey, isReserved, resumedKey } from '../context/context-keys.ts';
 import { chooseEdge, edgeIndexOf } from './choose-edge.ts';
 import type { Turn } from '../prompt/conversation.ts';
 import { failed, guarded, isFinal, retryCode, verdictCode } from './stage-failure.ts';
@@ -186,7 +186,7 @@ function settle(ctx: NodeContext, parts: StageParts, result: StageEnd): unknown 
   const own: StageFailure = { stage: stage.id, reason: result.failureReason ?? '', led_to: way?.to ?? jump ?? null };
   const failures = [...(result.failures ?? []), ...(isFailure && !isPassing ? [own] : [])];
   noteResume(ctx, parts, result, scratch);
-  scratch['internal.edge'] = way?.label ?? (jump === undefined ? '' : jumpLabel(jump));
+  scratch[edgeKey] = way?.label ?? (jump === undefined ? '' : jumpLabel(jump));
   return outcome({
     output: {
       ...ending,
