@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest';
 import { createMemoryStore } from '../../src/stores/memory/index.ts';
 import { crashEverywhere } from '../../src/testing/crash-kit/crash-everywhere.ts';
+import type { EffectEntry } from '../../src/testing/crash-kit/effect-oracle.ts';
 import { tellFaults, type Property } from '../support/smallest.ts';
 import { drawPlan } from './random/draw-plan.ts';
 import { Interpreter } from './random/interpret-plan.ts';
@@ -68,14 +69,18 @@ test(
   },
 );
 
+/** The visit that sent an effect: all its attempts have one key, which also tells apart visits with the same way to them. */
+function visitOf({ place, key }: EffectEntry): string {
+  return `${place.replace(/, attempt \d+/, '')} ${key}`;
+}
+
 test('P1 P2 random pipelines killed at every point end as if they never were', { timeout: 300_000 }, async () => {
-  const seeds = seedsOf(Number(given ?? 8));
+  const seeds = seedsOf(Number(given ?? 6));
   const killed = async (plan: PipelinePlan): Promise<readonly string[]> => {
     const report = await crashEverywhere(
       {
         input: {},
-        graph: ({ oracle }) =>
-          graphOfPlan(plan, (entry) => oracle.apply({ ...entry, place: `${entry.place} ${entry.key}` })),
+        graph: ({ oracle }) => graphOfPlan(plan, (entry) => oracle.apply({ ...entry, place: visitOf(entry) })),
         answer: answerPlan,
         mayFail: true,
       },
