@@ -289,12 +289,11 @@ function describe(
 ): TextWorkflow {
   const waves = wavesOf(body.structure, ({ id }) => pipeline.stages.has(String(id)));
   const waveOf = new Map(waves.flatMap((ids, wave) => ids.map((id) => [id, wave] as const)));
-  const incoming = Map.groupBy(pipeline.edges, ({ to }) => to);
   const blocks = [...layout.reachable].flatMap((id): WorkflowBlock[] => {
     const stage = pipeline.stages.get(id);
     if (stage === undefined) return [];
     const handler = handlerOf(stage);
-    const edges = incoming.get(id) ?? [];
+    const edges = layout.incoming.get(id) ?? [];
     const conditions = edges.map(({ attributes }) => attributes.text('condition')).filter((text) => text !== '');
     return [
       {

@@ -35,13 +35,12 @@ function lintEnds({ pipeline, layout, error }: Report): void {
 }
 
 function lintReach({ pipeline, layout, error, warn }: Report): void {
-  const { start, exit, reachable, outgoing } = layout;
+  const { start, exit, reachable, outgoing, incoming } = layout;
   if (start !== undefined)
     for (const { id, at } of pipeline.stages.values())
       if (!reachable.has(id))
         error('reachability', at, `nothing leads to ${id}: it never runs`, 'lead an edge to it, or take it out');
   if (exit === undefined) return;
-  const incoming = Map.groupBy(pipeline.edges, ({ to }) => to);
   const jumps = new Map<string, string[]>();
   for (const stage of pipeline.stages.values())
     for (const target of retryTargets(stage)) {

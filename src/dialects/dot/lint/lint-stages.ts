@@ -9,8 +9,8 @@ const builtIn: ReadonlySet<string> = new Set(Object.values(typeOfShape));
 /** Node ids that the compiled graph uses itself. */
 const reserved: ReadonlySet<string> = new Set(['outputs', '__start__', '__end__']);
 
-/** Attributes that have an effect only on stages of some types. */
-const heeded: readonly (readonly [readonly string[], readonly string[]])[] = [
+/** Attributes that have an effect only on stages of some types, by these types. */
+const heeded: readonly (readonly [names: readonly string[], types: readonly string[]])[] = [
   [['prompt'], ['codergen', 'parallel.fan_in', childType]],
   [
     [
@@ -44,12 +44,23 @@ const heeded: readonly (readonly [readonly string[], readonly string[]])[] = [
   ],
   [['goal_gate'], ['codergen', 'tool', 'wait.human', 'conditional', 'parallel', 'parallel.fan_in', childType]],
 ];
+const heedingTypes: ReadonlyMap<string, readonly string[]> = new Map(
+  heeded.flatMap(([names, types]) => names.map((name) => [name, types])),
+);
+/** The smallest values of counts. */
+const leastOf: ReadonlyMap<string, number> = new Map([
+  ['max_parallel', 1],
+  ['max_visits', 1],
+  ['max_retries', 0],
+  ['manager.max_cycles', 1],
+  ['max_turns', 1],
+]);
 
 export function lintStages(report: Report): void {
   for (const stage of report.pipeline.stages.values()) {
     lintType(report, stage);
     lintNeeds(report, stage);
-    lintHeeded(report, stage);
+    lintAttributes(report, stage);
     lintCommand(report, stage);
     if (stage.type === 'wait.human') lintChoices(report, stage);
     if (stage.type === childType) lintChild(report, stage);
@@ -123,17 +134,6 @@ function lintNeeds({ layout, error, warn }: Report, { id, type, attributes, at }
   const policy = attributes.text('join_policy');
   if (policy !== '' && !/^(?:wait_all|all|first_success|quorum|k_of_n\(\d{1,6}\)|\d{1,6}_of_n)$/.test(policy))
     error('attribute_value', at, `join_policy of ${id} is ${policy}`, 'use wait_all, first_success, quorum, or 2_of_n');
-  for (const [name, least] of [
-    ['max_parallel', 1],
-    ['max_visits', 1],
-    ['max_retries', 0],
-    ['manager.max_cycles', 1],
-    ['max_turns', 1],
-  ] as const) {
-    const count = attributes.integer(name);
-    if (count !== undefined && count < least)
-      error('attribute_value', at, `${name} of ${id} must be at least ${least}`, 'correct it');
-  }
   if (
     type === 'conditional' &&
     (layout.outgoing.get(id) ?? []).every((edge) => edge.attributes.text('condition') === '')
@@ -146,14 +146,16 @@ function lintNeeds({ layout, error, warn }: Report, { id, type, attributes, at }
     );
 }
 
-function lintHeeded({ warn }: Report, { id, type, attributes, placeOf, at }: Stage): void {
-  if (!builtIn.has(type)) return;
-  for (const [names, types] of heeded) {
-    if (types.includes(type)) continue;
-    for (const name of names)
-      // A default is written for the stages on which it has an effect, so it is not reported.
-      if (attributes.has(name) && placeOf(name) !== at)
-        warn('inert_attribute', placeOf(name), `${name} has no effect on ${id}, a ${type} stage`, 'take it out');
+function lintAttributes({ error, warn }: Report, { id, type, attributes, placeOf, at }: Stage): void {
+  const isBuiltIn = builtIn.has(type);
+  for (const name of attributes.names()) {
+    const least = leastOf.get(name);
+    if (least !== undefined && (attributes.integer(name) ?? least) < least)
+      error('attribute_value', at, `${name} of ${id} must be at least ${least}`, 'correct it');
+    const isHeeded = heedingTypes.get(name)?.includes(type) ?? true;
+    // A default is written for the stages on which it has an effect, so it is not reported.
+    if (isBuiltIn && !isHeeded && placeOf(name) !== at)
+      warn('inert_attribute', placeOf(name), `${name} has no effect on ${id}, a ${type} stage`, 'take it out');
   }
 }
 
@@ -180,6 +182,7 @@ function lintCommand(report: Report, stage: Stage): void {
 
 /** Tools are known by a few names; only what it has can be used unasked. */
 function lintTools({ error }: Report, { id, attributes, placeOf }: Stage): void {
+  if (!attributes.has('tools') && !attributes.has('allow_tools')) return;
   const listed = (name: string): readonly string[] =>
     attributes
       .text(name)

@@ -5,16 +5,15 @@
 import { kindOf } from '../model/pipeline.ts';
 import type { Report } from './report.ts';
 
-export function lintTelling({ pipeline, warn }: Report): void {
+export function lintTelling({ pipeline, layout, warn }: Report): void {
   const { attributes: graph, placeOf: placeOfGraph, stages, edges } = pipeline;
   const general = graph.text('default_fidelity');
   const used = new Set<string>();
   const inert = (at: number, what: string, fix: string): void => warn('inert_attribute', at, what, fix);
   const ofStage = (id: string): string => stages.get(id)?.attributes.text('fidelity') || general;
-  const incoming = Map.groupBy(edges, ({ to }) => to);
   for (const { id, type, attributes, placeOf, at } of stages.values()) {
     if (type !== 'codergen') continue;
-    const told = [ofStage(id), ...(incoming.get(id) ?? []).map((edge) => edge.attributes.text('fidelity'))];
+    const told = [ofStage(id), ...(layout.incoming.get(id) ?? []).map((edge) => edge.attributes.text('fidelity'))];
     for (const fidelity of told) used.add(fidelity);
     if (attributes.has('thread_id') && placeOf('thread_id') !== at && !told.includes('full'))
       inert(placeOf('thread_id'), `thread_id of ${id} has no effect: it is never told in full`, 'add fidelity=full');

@@ -9,8 +9,6 @@ export interface AttributeRule {
   readonly kind: AttributeKind;
   /** The allowed values, if not every value of the kind is. */
   readonly oneOf?: readonly string[];
-  /** Why the attribute has no effect here. Undefined means that it has one. */
-  readonly inert?: string;
   /** The attribute of which this is another spelling. */
   readonly sameAs?: string;
 }

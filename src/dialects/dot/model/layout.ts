@@ -1,5 +1,5 @@
 /** The layout of a pipeline: its start and exit, the branches of parallel stages, and the stages that can be reached. */
-import { edgesFrom, type Pipeline, type PipelineEdge, type Stage } from './pipeline.ts';
+import { type Pipeline, type PipelineEdge, type Stage } from './pipeline.ts';
 
 /** The branches of a parallel stage. */
 export interface Branches {
@@ -15,7 +15,10 @@ export interface Branches {
 export interface Layout {
   readonly start: Stage | undefined;
   readonly exit: Stage | undefined;
+  /** Edges by the stage that they leave, in the order of the file. */
   readonly outgoing: ReadonlyMap<string, readonly PipelineEdge[]>;
+  /** Edges by the stage that they lead to. */
+  readonly incoming: ReadonlyMap<string, readonly PipelineEdge[]>;
   /** By parallel stage. A parallel stage whose branches never come together has no entry. */
   readonly branches: ReadonlyMap<string, Branches>;
   /** Stages that the run itself may reach, without those of branches. */
@@ -45,8 +48,8 @@ export function gatesOf({ stages }: Pipeline): readonly Stage[] {
 }
 
 export function layOut(pipeline: Pipeline): Layout {
-  const { stages } = pipeline;
-  const outgoing = edgesFrom(pipeline);
+  const { stages, edges } = pipeline;
+  const outgoing = Map.groupBy(edges, ({ from }) => from);
   const all = [...stages.values()];
   const ofType = (type: string): Stage | undefined => all.find((stage) => stage.type === type);
   const exit = ofType('exit');
@@ -69,6 +72,7 @@ export function layOut(pipeline: Pipeline): Layout {
     start,
     exit,
     outgoing,
+    incoming: Map.groupBy(edges, ({ to }) => to),
     branches,
     main: reach(begin, (id) => {
       const own = branches.get(id);

@@ -2,11 +2,18 @@
 import { isAbsolute, join } from 'node:path';
 import { durationMs } from './amounts.ts';
 
-/** Attributes by name, as texts. */
-export class Attributes {
-  readonly #values: ReadonlyMap<string, string>;
+/** The value of an attribute, as text. */
+export interface Given {
+  readonly value: string;
+  /** Offset of the value. Undefined for one that a default or the stylesheet gives. */
+  readonly at: number | undefined;
+}
 
-  constructor(values: ReadonlyMap<string, string>) {
+/** Attributes by name. */
+export class Attributes {
+  readonly #values: ReadonlyMap<string, Given>;
+
+  constructor(values: ReadonlyMap<string, Given>) {
     this.#values = values;
   }
 
@@ -14,22 +21,25 @@ export class Attributes {
     return this.#values.has(name);
   }
   text(name: string): string {
-    return this.#values.get(name) ?? '';
+    return this.#values.get(name)?.value ?? '';
   }
   flag(name: string): boolean {
-    return this.#values.get(name) === 'true';
+    return this.#values.get(name)?.value === 'true';
   }
   /** Undefined if it is not given, or not a number. */
   integer(name: string): number | undefined {
-    const value = Number(this.#values.get(name) ?? Number.NaN);
+    const value = Number(this.#values.get(name)?.value ?? Number.NaN);
     return Number.isSafeInteger(value) ? value : undefined;
   }
   durationMs(name: string): number | undefined {
-    const value = this.#values.get(name);
+    const value = this.#values.get(name)?.value;
     return value === undefined ? undefined : durationMs(value);
   }
+  names(): Iterable<string> {
+    return this.#values.keys();
+  }
   entries(): readonly (readonly [string, string])[] {
-    return [...this.#values];
+    return Array.from(this.#values, ([name, { value }]) => [name, value]);
   }
 }
 
@@ -97,11 +107,6 @@ export interface Pipeline {
   readonly stages: ReadonlyMap<string, Stage>;
   readonly edges: readonly PipelineEdge[];
   readonly params: readonly Param[];
-}
-
-/** Edges by the stage they leave, in the order of the file. */
-export function edgesFrom({ edges }: Pick<Pipeline, 'edges'>): ReadonlyMap<string, readonly PipelineEdge[]> {
-  return Map.groupBy(edges, ({ from }) => from);
 }
 
 /** Where a stage works. @param outer - where its pipeline does; both are relative to where the process was started */

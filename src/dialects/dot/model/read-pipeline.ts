@@ -5,7 +5,15 @@ import { nearest } from '../../../graph/nearest.ts';
 import type { DotFaults } from '../text/faults.ts';
 import type { AttributeSyntax, DotSyntax, EdgeSyntax, Syntax } from '../text/syntax.ts';
 import { attributeRules, drawn, valueFault, type AttributePlace } from './attributes.ts';
-import { Attributes, typeOfShape, type Param, type Pipeline, type PipelineEdge, type Stage } from './pipeline.ts';
+import {
+  Attributes,
+  typeOfShape,
+  type Given,
+  type Param,
+  type Pipeline,
+  type PipelineEdge,
+  type Stage,
+} from './pipeline.ts';
 import { parseStylesheet, Styles } from './stylesheet.ts';
 
 /** Most different attributes that `node [...]` and `edge [...]` may set. Each stage or edge gets a copy of all of them. */
@@ -16,11 +24,6 @@ const valuesMax = 20_000_000;
 /** Most characters in one list of classes. */
 const classMax = 1_000;
 
-interface Given {
-  readonly value: string;
-  /** Offset of the value. Undefined for a default. */
-  readonly at: number | undefined;
-}
 type Values = Map<string, Given>;
 
 interface Scope {
@@ -69,7 +72,7 @@ class PipelineReader {
     const styles = new Styles(rules);
     return {
       name,
-      attributes: attributesOf(this.#graph),
+      attributes: new Attributes(this.#graph),
       placeOf: (attribute) => this.#graph.get(attribute)?.at ?? 0,
       stages: this.#stages(styles),
       edges: this.#edges,
@@ -157,7 +160,7 @@ class PipelineReader {
   #edge({ ends, attributes, at }: EdgeSyntax, scope: Scope): void {
     const values = this.#copyDefaults(scope.edge, at);
     this.#take('edge', attributes, values);
-    const shared = { attributes: attributesOf(values), at, placeOf: (name: string) => values.get(name)?.at ?? at };
+    const shared = { attributes: new Attributes(values), at, placeOf: (name: string) => values.get(name)?.at ?? at };
     for (const [position, to] of ends.entries()) {
       this.#draft(to.id, to.at, scope);
       const from = ends[position - 1];
@@ -169,12 +172,13 @@ class PipelineReader {
     const rules = attributeRules[place];
     for (const { key, value, at, valueAt } of attributes) {
       const rule = Object.hasOwn(rules, key) ? rules[key] : undefined;
-      const warn = (name: string, message: string, fix: string): void =>
-        this.#faults.add(at, { rule: name, severity: 'warning', message, fix });
-      if (rule === undefined) {
-        if (!drawn.has(key)) warn('unknown_attribute', `there is no ${place} attribute ${key}`, guess(key, place));
-      } else if (rule.inert !== undefined)
-        warn('inert_attribute', `${key} has no effect: ${rule.inert}`, 'take it out');
+      if (rule === undefined && !drawn.has(key))
+        this.#faults.add(at, {
+          rule: 'unknown_attribute',
+          severity: 'warning',
+          message: `there is no ${place} attribute ${key}`,
+          fix: guess(key, place),
+        });
       const isLong = key === 'class' && value.length > classMax;
       const fault = isLong ? `has over ${classMax} characters` : rule && valueFault(rule, value);
       if (fault !== undefined) this.#refuseValue(key, value, fault, valueAt);
@@ -234,33 +238,19 @@ function innerScope(outer: Scope, statements: readonly Syntax[]): Scope {
   };
 }
 
-function attributesOf(values: Values): Attributes {
-  return new Attributes(textsOf(values));
-}
-
-function textsOf(values: Values): Map<string, string> {
-  const texts = new Map<string, string>();
-  for (const [name, { value }] of values) texts.set(name, value);
-  return texts;
-}
-
 function stageOf({ id, at, values, classes, group, isDeclared }: Draft, styles: Styles): Stage {
-  const own =
-    values
-      .get('class')
-      ?.value.split(',')
-      .map((name) => name.trim()) ?? [];
-  const all = [...classes, ...own].filter((name) => name !== '');
+  const own = values.get('class')?.value.split(',') ?? [];
+  const all = [...classes, ...own.map((name) => name.trim()).filter((name) => name !== '')];
   const shape = values.get('shape')?.value ?? 'box';
   const styled = styles.of({ id, shape, classes: all });
   // The stage's own attributes win over the stylesheet, and the stylesheet over the defaults of `node [...]`.
-  const complete = textsOf(values);
-  for (const [name, value] of styled) if (values.get(name)?.at === undefined) complete.set(name, value);
+  for (const [name, value] of styled)
+    if (values.get(name)?.at === undefined) values.set(name, { value, at: undefined });
   const ofShape = Object.hasOwn(typeOfShape, shape) ? typeOfShape[shape] : undefined;
   return {
     id,
     type: values.get('type')?.value || (ofShape ?? 'codergen'),
-    attributes: new Attributes(complete),
+    attributes: new Attributes(values),
     classes: all,
     group,
     isDeclared,

@@ -100,7 +100,9 @@ class DotParser {
       this.#takeMark(';');
       const comments = this.#scanner.takeComments(this.#behind);
       // A subgraph's comments were taken where it was opened. Those taken here stand on the line where the statement ends.
-      statements.push({ ...statement, comments: [...statement.comments, ...comments] });
+      statements.push(
+        comments.length === 0 ? statement : { ...statement, comments: [...statement.comments, ...comments] },
+      );
     }
   }
 

@@ -33,6 +33,7 @@ export class Scanner {
 
   /** Takes the comments that begin before an offset or stand on its line, with their comment marks. Each is returned once. */
   takeComments(before: number = this.#text.length): readonly string[] {
+    if (this.#comments.length === 0) return [];
     const next = this.#comments.findIndex(({ at, isOnNewLine }) => at >= before && isOnNewLine);
     const taken = this.#comments.splice(0, next < 0 ? this.#comments.length : next);
     return taken.map(({ text }) => text);
