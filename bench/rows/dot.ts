@@ -1,10 +1,10 @@
 /** What the DOT dialect costs: reading and judging a large file, a ten times larger one, and a stage beside the same node of a TypeScript graph. */
 import type { StageHandler } from '../../src/dialects/dot/index.ts';
 import { AgentGraph, END, START, outcome, type Graph } from '../../src/index.ts';
-import { createStore } from '../database.ts';
 import type { Group } from '../group.ts';
+import { millis } from '../millis.ts';
 import { makeList } from '../payload.ts';
-import { timeRuns } from '../time-run.ts';
+import { timePerNode } from '../time-run.ts';
 
 const count = 1_000;
 const lint = '1,000-node DOT file: parse, lint';
@@ -69,12 +69,6 @@ const work: StageHandler = {
   run: ({ parts }) => ({ status: 'success', contextUpdates: { part: Number(parts.stage.id.slice(1)) } }),
 };
 
-const millis = (act: () => unknown): number => {
-  const startMs = performance.now();
-  act();
-  return performance.now() - startMs;
-};
-
 /** What takes a few milliseconds is measured ten times over. */
 const times = (act: () => void) => (): void => {
   for (let round = 0; round < 10; round += 1) act();
@@ -126,17 +120,15 @@ export const dot: Group = {
     };
     const chain = readDot(chainText(), { handlers: { work } }).graph;
     const typescript = chainInTypeScript();
-    const perNode = async (graph: Graph): Promise<number> => {
-      const store = createStore(folder, 'normal');
-      const took = await timeRuns(graph, store);
-      await store.close();
-      return (took / count) * 1000;
-    };
     return {
       repeat: async () => ({
         [lint]: { floor: millis(times(splitIntoWords)), ours: millis(times(parseAndLint)), unit: 'ms' },
         [grow]: { floor: millis(() => readDot(file)), ours: millis(() => readDot(large)), unit: 'ms' },
-        [stage]: { floor: await perNode(typescript), ours: await perNode(chain), unit: 'us' },
+        [stage]: {
+          floor: await timePerNode(typescript, folder, count),
+          ours: await timePerNode(chain, folder, count),
+          unit: 'us',
+        },
       }),
     };
   },

@@ -8,7 +8,7 @@ import type { RunRow, Store } from '../../src/ports/store.ts';
 import { createStore, hashOf } from '../database.ts';
 import { pausingLoopGraph } from '../graphs.ts';
 import type { Bench, Group } from '../group.ts';
-import { median } from '../median.ts';
+import { compareInTurns } from '../millis.ts';
 import { makeList, messageOf2Kib } from '../payload.ts';
 import { timeRuns } from '../time-run.ts';
 
@@ -40,11 +40,13 @@ async function prepare(folder: string): Promise<Bench> {
   const loadAt = async (seq: number): Promise<unknown> => (await loadState(store, blobs, run!, seq)).root;
   return {
     repeat: async () => ({
-      [nameOfHead]: await interleave(
+      [nameOfHead]: await compareInTurns(
+        loads,
         () => loadAt(run!.head),
         () => bare.readState(),
       ),
-      [nameOfWorst]: await interleave(
+      [nameOfWorst]: await compareInTurns(
+        loads,
         () => loadAt(worst.seq),
         () => bare.readRows(worst),
       ),
@@ -58,22 +60,6 @@ async function prepare(folder: string): Promise<Bench> {
 
 async function readStateText(store: Store, run: RunRow): Promise<string> {
   return JSON.stringify((await loadState(store, createMemoryBlobs(), run)).root);
-}
-
-async function interleave(
-  ours: () => Promise<unknown>,
-  floor: () => unknown,
-): Promise<{ readonly ours: number; readonly floor: number; readonly unit: 'ms' }> {
-  const tookMs: { readonly ours: number[]; readonly floor: number[] } = { ours: [], floor: [] };
-  for (let count = 0; count < loads; count += 1) {
-    let startMs = performance.now();
-    await ours();
-    tookMs.ours.push(performance.now() - startMs);
-    startMs = performance.now();
-    floor();
-    tookMs.floor.push(performance.now() - startMs);
-  }
-  return { ours: median(tookMs.ours), floor: median(tookMs.floor), unit: 'ms' };
 }
 
 interface Worst {

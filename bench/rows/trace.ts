@@ -5,8 +5,8 @@ import { createDefaultEngine } from '../../src/app/default-engine.ts';
 import { openHistory, type History } from '../../src/index.ts';
 import { createStore, hashOf } from '../database.ts';
 import { pausingLoopGraph } from '../graphs.ts';
-import type { Bench, Group, Sample } from '../group.ts';
-import { median } from '../median.ts';
+import type { Bench, Group } from '../group.ts';
+import { compareInTurns } from '../millis.ts';
 import { messageOf2Kib } from '../payload.ts';
 import { timeRuns } from '../time-run.ts';
 
@@ -43,15 +43,18 @@ async function prepare(folder: string): Promise<Bench> {
   const bare = new BareTable(folder);
   return {
     repeat: async () => ({
-      [nameOfBlame]: await compare(
+      [nameOfBlame]: await compareInTurns(
+        times,
         () => blame(history, runId),
         () => bare.readAll(),
       ),
-      [nameOfBisect]: await compare(
+      [nameOfBisect]: await compareInTurns(
+        times,
         () => bisect(history, runId),
         () => bare.readAll(),
       ),
-      [nameOfGraph]: await compare(
+      [nameOfGraph]: await compareInTurns(
+        times,
         () => history.graph(runId),
         () => bare.readForks(runId),
       ),
@@ -71,19 +74,6 @@ async function blame(history: History, runId: string): Promise<void> {
 async function bisect(history: History, runId: string): Promise<void> {
   const { found, asked } = await history.bisect(runId, 'scratch.count > 1000000');
   if (found !== undefined || asked < checkpoints) throw new Error(`asked at ${asked}`);
-}
-
-async function compare(ours: () => Promise<unknown>, floor: () => unknown): Promise<Sample> {
-  const tookMs = { ours: [] as number[], floor: [] as number[] };
-  for (let count = 0; count < times; count += 1) {
-    let startMs = performance.now();
-    await ours();
-    tookMs.ours.push(performance.now() - startMs);
-    startMs = performance.now();
-    floor();
-    tookMs.floor.push(performance.now() - startMs);
-  }
-  return { ours: median(tookMs.ours), floor: median(tookMs.floor), unit: 'ms' };
 }
 
 /** Reads our database without us. */

@@ -1,10 +1,10 @@
 /** What the YAML dialect costs: reading a large file, and a block beside the same node of a TypeScript graph. */
 import type { NodeType } from '../../src/graph/contracts/node-type.ts';
 import { AgentGraph, END, START, type Graph } from '../../src/index.ts';
-import { createStore } from '../database.ts';
 import type { Group } from '../group.ts';
+import { millis } from '../millis.ts';
 import { makeList, outputOfKib } from '../payload.ts';
-import { timeRuns } from '../time-run.ts';
+import { timePerNode } from '../time-run.ts';
 
 const count = 1_000;
 const load = '1,000-block YAML file: parse, validate, plan';
@@ -66,12 +66,6 @@ function chainInTypeScript(): Graph {
   return graph.addEdge(`b${count - 1}`, END).compile().graph;
 }
 
-const millis = (act: () => unknown): number => {
-  const startMs = performance.now();
-  act();
-  return performance.now() - startMs;
-};
-
 export const yaml: Group = {
   rows: [
     { name: load, against: 'parsing its YAML alone', target: 10 },
@@ -93,15 +87,13 @@ export const yaml: Group = {
       repeat: async () => {
         const floor = millis(() => parseDocument(file).toJS());
         const ours = millis(() => readWorkflow(file, { nodeTypes }).waves);
-        const perNode = async (graph: Graph): Promise<number> => {
-          const store = createStore(folder, 'normal');
-          const took = await timeRuns(graph, store);
-          await store.close();
-          return (took / count) * 1000;
-        };
         return {
           [load]: { ours, floor, unit: 'ms' },
-          [block]: { floor: await perNode(typescript), ours: await perNode(chain), unit: 'us' },
+          [block]: {
+            floor: await timePerNode(typescript, folder, count),
+            ours: await timePerNode(chain, folder, count),
+            unit: 'us',
+          },
         };
       },
     };

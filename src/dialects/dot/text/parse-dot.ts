@@ -23,7 +23,7 @@ class DotParser {
   #behind = 0;
   /** Names of nodes and of attributes that were checked. Most occur more than once, and are checked only once. */
   readonly #known = new Set<string>();
-  readonly #knownKeys = new Set<string>();
+  readonly #knownKeys = new Map<string, string>();
 
   constructor(text: string, faults: DotFaults) {
     this.#scanner = new Scanner(text, faults);
@@ -259,20 +259,22 @@ class DotParser {
   }
 
   #attribute(key: Word): AttributeSyntax | undefined {
-    if (!this.#knownKeys.has(key.text) && !keyName.test(key.text)) {
+    // One text for all that is written alike: looking it up in a map compares no letters.
+    const name = this.#knownKeys.get(key.text) ?? key.text;
+    if (!this.#knownKeys.has(name) && !keyName.test(name)) {
       this.#refuse(`${shown(key)} cannot name an attribute`, 'use letters, digits, _ and dots', key.at);
       if (this.#takeMark('=')) this.#value();
       return undefined;
     }
-    this.#knownKeys.add(key.text);
+    this.#knownKeys.set(name, name);
     if (key.kind === 'string') this.#warn(key.at, 'the name of an attribute is quoted', 'write it without quotes');
     if (!this.#takeMark('=')) {
-      this.#warn(key.at, `${key.text} has no value: it is taken as true`, `write ${key.text}=true`);
-      return { key: key.text, value: 'true', at: key.at, valueAt: key.at };
+      this.#warn(key.at, `${name} has no value: it is taken as true`, `write ${name}=true`);
+      return { key: name, value: 'true', at: key.at, valueAt: key.at };
     }
     const valueAt = this.#word.at;
     const value = this.#value();
-    return value === undefined ? undefined : { key: key.text, value, at: key.at, valueAt };
+    return value === undefined ? undefined : { key: name, value, at: key.at, valueAt };
   }
 
   #value(): string | undefined {
