@@ -1,5 +1,5 @@
 /** The layout of a pipeline: its start and exit, the branches of parallel stages, and the stages that can be reached. */
-import { type Pipeline, type PipelineEdge, type Stage } from './pipeline.ts';
+import type { Pipeline, PipelineEdge, Stage } from './pipeline.ts';
 
 /** The branches of a parallel stage. */
 export interface Branches {
