@@ -284,7 +284,8 @@ function isQuestion({ work: { kind } }: Step): boolean {
 
 /** The delays of a preset. */
 function policyOf(preset: string): ReturnType<typeof retryOf> {
-  const stage = { attributes: new Attributes(new Map(preset === '' ? [] : [['retry_policy', preset]])) };
+  const given = { value: preset, at: undefined };
+  const stage = { attributes: new Attributes(new Map(preset === '' ? [] : [['retry_policy', given]])) };
   return retryOf(stage as Stage, { attributes: new Attributes(new Map()) } as Pipeline);
 }
 
