@@ -130,6 +130,19 @@ test('CV3 a condition on what only a pipeline keeps is asked of a person, and so
   expect((await wayOf(back.text, allWell)).done).toEqual(['$ a', '> b_if: yes', '$ b']);
 });
 
+test.each(['max_node_visits=5', 'max_retry_jumps=2', 'max_restarts=2', 'resume_fidelity="compact"'])(
+  'CV3 %s of a pipeline is not left out without a note',
+  (attribute) => {
+    const { lost } = converted(
+      line('work [shape=parallelogram, tool_command=work, max_visits=3]\nstart -> work -> exit', attribute),
+    );
+    expect(lost).toEqual([
+      `SETTING ${attribute.replace(/=.*/, '')} has no counterpart`,
+      'SETTING max_visits of work has no counterpart',
+    ]);
+  },
+);
+
 test('CV5 texts of one dialect are texts in the other: no value becomes an expression, a reference or syntax of a shell', async () => {
   const prompt = 'say ${x} $${y} {{ inputs.p }} {% if p %} {# c #} $goal $p $HOME ${inputs.p} and $';
   const script = 'echo "${p}" ${#p} \'${x}\' "$goal" {{ inputs.p }} $$ # ${p}';

@@ -102,16 +102,23 @@ function fidelityOf(pipeline: Pipeline, stage: Stage): string {
   return said.find((fidelity) => fidelity !== 'truncate') ?? said[0] ?? tellingOf(undefined).fidelity;
 }
 
-const graphNotes: Readonly<Record<string, string>> = {
-  'tool_hooks.pre': 'hooks',
-  'tool_hooks.post': 'hooks',
-  resume_fidelity: 'resumes',
-};
+/** Attributes that only a pipeline has and that nothing else here speaks of. */
+const lostOfGraph = [
+  'tool_hooks.pre',
+  'tool_hooks.post',
+  'resume_fidelity',
+  'max_node_visits',
+  'max_retry_jumps',
+  'max_restarts',
+];
+const lostOfStages = ['tool_hooks.pre', 'tool_hooks.post', 'max_visits', 'max_parallel', 'auto_status'];
 
 function noteGraph(pipeline: Pipeline, notes: Notes, placeOf: (at: number) => string): void {
-  for (const name of Object.keys(graphNotes))
-    if (pipeline.attributes.has(name))
-      notes.lost('SETTING', placeOf(pipeline.placeOf(name)), `${name} has no counterpart`, 'take it out');
+  for (const name of lostOfGraph.filter((one) => pipeline.attributes.has(one)))
+    notes.lost('SETTING', placeOf(pipeline.placeOf(name)), `${name} has no counterpart`, 'take it out');
+  for (const stage of pipeline.stages.values())
+    for (const name of lostOfStages.filter((one) => stage.attributes.has(one)))
+      notes.lost('SETTING', placeOf(stage.placeOf(name)), `${name} of ${stage.id} has no counterpart`, 'take it out');
   for (const edge of pipeline.edges)
     if (edge.attributes.flag('loop_restart'))
       notes.lost(
