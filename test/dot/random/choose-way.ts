@@ -26,8 +26,8 @@ export interface Ending {
   readonly reason?: string;
   /** A person chose this edge. */
   readonly chosen?: EdgePlan;
-  /** A person was asked for an edge, and nobody answered. */
-  readonly isUnanswered?: boolean;
+  /** A person was asked for an edge, or for yes and no, and nobody answered. */
+  readonly unanswered?: 'edge' | 'yes and no';
 }
 
 /** Label without its mark, in small letters. */
@@ -61,8 +61,11 @@ export function chooseWay(
   const facts = { outcome: ending.status, preferred_label: ending.label ?? '', 'context.flag': context.flag };
   const held = edges.filter((edge) => edge.clauses.length > 0 && conditionHolds(edge, facts));
   if (held.length > 0) return best(held, ending);
-  if (ending.isUnanswered === true) return undefined;
-  const free = edges.filter(({ clauses }) => clauses.length === 0);
+  if (ending.unanswered === 'edge') return undefined;
+  const isAnswer = ({ label = '' }: EdgePlan): boolean => ['yes', 'no'].includes(plainLabel(label));
+  const free = edges.filter(
+    (edge) => edge.clauses.length === 0 && !(ending.unanswered !== undefined && isAnswer(edge)),
+  );
   if (ending.status !== 'fail') return best(free, ending);
   const asked = preferred(free, ending);
   if (asked.length > 0) return best(asked, ending);

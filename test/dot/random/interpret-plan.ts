@@ -188,7 +188,7 @@ export class Interpreter {
       return { status: isRefused ? 'fail' : 'success', label: chosen, reason: 'it was not confirmed' };
     }
     const status = attributes['allow_partial'] === true ? 'partial_success' : 'fail';
-    return { status, isUnanswered: form === undefined, reason: 'nobody answered' };
+    return { status, unanswered: form === undefined ? 'edge' : 'yes and no', reason: 'nobody answered' };
   }
 
   #pick(id: string): number {

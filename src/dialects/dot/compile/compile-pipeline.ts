@@ -196,7 +196,7 @@ class GraphParts {
       const jumps = retryTargets(stage).filter((target) => this.#members.has(target));
       const ways: Ways = {
         edges: branches === undefined ? edges.map((edge) => this.#way(edge)) : [this.#joinWay(branches)],
-        isChosen: stage.type === 'wait.human' && ['', 'multiple_choice'].includes(stage.attributes.text('human.type')),
+        ...askedWays(stage),
       };
       const parts: StageParts = {
         stage,
@@ -353,4 +353,12 @@ class GraphParts {
     this.edges.push({ from: stage.id, to: outputsId, label: endLabel, choice });
     for (const to of targets) this.edges.push({ from: stage.id, to, label: jumpLabel(to), choice });
   }
+}
+
+/** What a question of a stage decides: which edge is taken, or yes and no. */
+function askedWays({ type, attributes }: Stage): Pick<Ways, 'isChosen' | 'answers'> {
+  if (type !== 'wait.human') return { isChosen: false };
+  const form = attributes.text('human.type') || 'multiple_choice';
+  const isYesNo = form === 'yes_no' || form === 'confirmation';
+  return { isChosen: form === 'multiple_choice', ...(isYesNo && { answers: ['yes', 'no'] }) };
 }

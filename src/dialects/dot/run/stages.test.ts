@@ -195,6 +195,20 @@ test('DOT7 conditions decide what is offered: what was chosen is taken, although
   expect(begun).toEqual(['a', 'b']);
 });
 
+test.each(['yes_no', 'confirmation'])(
+  'DOT7 a question of %s that nobody answered takes neither Yes nor No',
+  async (form) => {
+    const text = (more: string): string =>
+      digraph(
+        `start -> gate\ngate [shape=hexagon, human.type=${form}, timeout=5s, allow_partial=true]\ngate -> a [label="[Y] Yes"]\ngate -> b [label=no]\n${more}\na -> exit\nb -> exit\nc -> exit\n${box('a', 'b', 'c')}`,
+      );
+    const unanswered = await runDot(text('gate -> c'));
+    expect([unanswered.result.status, unanswered.begun]).toEqual(['completed', ['c']]);
+    const open = await runDot(text('b -> c'));
+    expect([open.result.status, open.begun]).toEqual(['failed', []]);
+  },
+);
+
 test('DOT7 a question that nobody answered takes an edge whose condition holds, and none of the choices', async () => {
   const text = (more: string): string =>
     digraph(

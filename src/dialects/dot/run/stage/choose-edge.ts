@@ -33,6 +33,8 @@ export interface Ways {
   readonly edges: readonly Way[];
   /** Whether a person chooses among them. Conditions then decide which are offered, and which is taken when nobody chose. */
   readonly isChosen: boolean;
+  /** Labels that are answers to a question of yes and no. Only who gave that answer goes there. */
+  readonly answers?: readonly string[];
 }
 
 /** The parts of a stage's end that affect which edge is taken. */
@@ -47,11 +49,16 @@ export function chooseEdge(ways: Ways, ending: Ending, value: (key: string) => u
   };
   const hasChosen = facts.preferredLabel !== '' || (ending.suggested_next_ids ?? []).length > 0;
   if (ways.isChosen && hasChosen) return chosenWay(ways, ending);
-  const open = ways.edges.filter(({ clauses }) => holds(clauses, facts));
+  const open = ways.edges.filter((way) => holds(way.clauses, facts) && (hasChosen || !isAnswer(ways, way)));
   const conditional = open.filter(({ clauses }) => clauses.length > 0);
   if (conditional.length > 0) return bestOf(conditional, ending, false);
   if (ways.isChosen) return undefined;
   return ending.outcome === 'fail' ? forFailure(ways, open, ending) : bestOf(open, ending, false);
+}
+
+/** Whether an edge stands for an answer, and asks for nothing else. */
+export function isAnswer({ answers = [] }: Ways, { caption, clauses }: Way): boolean {
+  return clauses.length === 0 && answers.includes(normalLabel(caption));
 }
 
 /** The edge that a person chose, whatever the conditions say now: they decided what was offered. */

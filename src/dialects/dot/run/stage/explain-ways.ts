@@ -2,7 +2,7 @@
 import type { ConditionScope, ExplainedWay } from '../../../../graph/graph.ts';
 import { holds, type Clause, type ConditionFacts } from '../../model/condition.ts';
 import { normalLabel } from '../../model/labels.ts';
-import { chooseEdge, type Way, type Ways } from './choose-edge.ts';
+import { chooseEdge, isAnswer, type Way, type Ways } from './choose-edge.ts';
 import { asText, contextValue } from '../context/context-keys.ts';
 import { jumpLabel, jumpsMade } from './stage-node.ts';
 import type { StageOutput } from './stage-outcome.ts';
@@ -112,12 +112,13 @@ function whyNot(
   way: Way,
   isOpen: boolean,
   taken: Way | undefined,
-  { isChosen }: Ways,
-  { outcome }: StageOutput,
+  ways: Ways,
+  { outcome, preferred_label: label }: StageOutput,
 ): string {
   if (!isOpen) return 'its condition does not hold';
+  if (label === undefined && isAnswer(ways, way)) return 'nobody gave that answer';
   if (taken === undefined) return outcome === 'fail' ? 'it is not meant for failures' : 'it was not taken';
-  if (isChosen) return 'another was chosen';
+  if (ways.isChosen) return 'another was chosen';
   if (way.clauses.length === 0 && taken.clauses.length > 0) return `the condition of the way to ${taken.to} holds`;
   return `the way to ${taken.to} comes before it`;
 }
