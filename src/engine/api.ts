@@ -190,6 +190,11 @@ export interface PreviewRow {
    * wait.
    */
   readonly isQueued?: boolean;
+  /**
+   * For a function that is run: how many of its calls (steps, questions) have their end on record. Each is taken from there if the function
+   * makes it again with the same input; any other is made.
+   */
+  readonly callsOnRecord?: number;
 }
 
 /** Where a run stands when it cannot be advanced further for now. */

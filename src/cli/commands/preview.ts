@@ -4,7 +4,7 @@ import { previewRun, type PreviewRunInput, type PreviewRunOutput } from '../../o
 import type { Command } from '../command.ts';
 import { withApp } from '../live/follow.ts';
 import type { Session } from '../session.ts';
-import { formatAmounts, formatCosts } from '../../operations/words/amounts.ts';
+import { countOf, formatAmounts, formatCosts } from '../../operations/words/amounts.ts';
 import { printable } from '../text/printable.ts';
 import type { Tone } from '../text/style.ts';
 import { formatTable } from '../text/table.ts';
@@ -29,8 +29,9 @@ const tones: Readonly<Record<string, Tone>> = {
   unknown: 'dim',
 };
 
-function becauseOf({ prediction, because, isQueued }: PreviewRunOutput['rows'][number]): string {
-  if (because === undefined) return '';
+function becauseOf({ prediction, because, isQueued, callsOnRecord }: PreviewRunOutput['rows'][number]): string {
+  if (because === undefined)
+    return callsOnRecord === undefined ? '' : `${countOf(callsOnRecord, 'call')} on record, made again only if changed`;
   if (prediction === 'unknown')
     return isQueued === true ? `until ${because} leaves it room` : `until ${because} has run`;
   return prediction === 'replayed' || prediction === 'reused' ? `recorded at ${because}` : because;

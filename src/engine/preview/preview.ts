@@ -248,10 +248,27 @@ class Preview implements Loop {
     activation.phase = 'left';
   }
 
-  #add({ path, visit, node, account }: Activation, prediction: Prediction, because?: string): void {
+  #add(activation: Activation, prediction: Prediction, because?: string): void {
+    const { path, visit, node, account } = activation;
     const cost = costShown(account) ?? this.#lastCost(path, visit);
     const reason = because === undefined ? {} : { because };
-    this.#rows.push({ node: path, visit, effect: node.effect, prediction, ...reason, ...cost });
+    const calls = this.#callsOnRecord(activation);
+    this.#rows.push({
+      node: path,
+      visit,
+      effect: node.effect,
+      prediction,
+      ...reason,
+      ...cost,
+      ...(calls > 0 && { callsOnRecord: calls }),
+    });
+  }
+
+  /** The calls whose end is on record: the visit's own, and in a fork those of its ancestors. */
+  #callsOnRecord(activation: Activation): number {
+    const own = Object.entries(activation.frameRun.openRecordOf(activation.node)?.steps ?? {});
+    const ended = own.flatMap(([key, { status }]) => (status === 'done' ? [key] : []));
+    return new Set([...ended, ...(this.core.replay?.callsOf(activation) ?? [])]).size;
   }
 
   #lastCost(path: readonly string[], visit: number): Pick<PreviewRow, 'cost'> {

@@ -1,5 +1,6 @@
 /** Single previews: of what the random ones meet seldom (X5). */
 import { expect, test } from 'vitest';
+import type { EffectClass, NodeContext } from '../../graph/contracts/node-contract.ts';
 import type { Graph } from '../../graph/graph.ts';
 import {
   afterCrash,
@@ -85,4 +86,37 @@ test('X5 an outcome that is kept is settled again, not run again', async () => {
   expect(await previewed(bench, graph, failed.runId, head)).toEqual([
     'a#1 restored kept when its reducer or condition failed',
   ]);
+});
+
+test('X5 of a function that is run, a preview tells how many of its calls are on record; those are made again only if changed', async () => {
+  const made: string[] = [];
+  const step = (ctx: NodeContext, name: string, effect: EffectClass, input: unknown): Promise<unknown> =>
+    ctx.step(name, { effect, input }, () => made.push(name));
+  const make = (question: string): Graph =>
+    graphOf(
+      'g',
+      [
+        node('agent', 'pure', async (ctx) => {
+          await step(ctx, 'model', 'external', question);
+          await step(ctx, 'tool', 'write', 'the same');
+          await step(ctx, 'look', 'read', 'the same');
+          await ctx.ask({ name: 'go', prompt: 'go on?' });
+        }),
+      ],
+      edges('> agent', 'agent >'),
+    );
+  const bench = createBench();
+  const { runId } = await runToRest(bench.engine, make('what?'));
+  const other = make('which?');
+  const rows = await bench.engine.preview({ runId, seq: 0 }, { graph: other });
+  expect(rows).toMatchObject([{ node: ['agent'], prediction: 'runs', callsOnRecord: 2 }]);
+  const { head } = await rowOf(bench, runId);
+  expect(await bench.engine.preview({ runId, seq: head }, { graph: other })).toMatchObject([
+    { node: ['agent'], prediction: 'runs again', callsOnRecord: 3 },
+  ]);
+
+  made.length = 0;
+  const fork = await bench.engine.fork({ runId, seq: 0 }, { graph: other });
+  await resumeToRest(bench.engine, fork.runId, other);
+  expect(made).toEqual(['model', 'look']);
 });

@@ -63,6 +63,13 @@ export class ReplaySource implements RecordedPast {
     return last === undefined ? undefined : costOf(last.part);
   }
 
+  callsOf(activation: Activation): readonly string[] {
+    const isReused = ({ effect = 'pure' }: Recorded['part']): boolean =>
+      effect !== 'read' && (effect !== 'pure' || this.#core.root.rerunPure !== true);
+    const ended = this.#outcomes.stepsOf(activation).filter(({ part }) => isSuccess(part) && isReused(part));
+    return [...new Set(ended.map(({ part }) => part.step ?? ''))];
+  }
+
   hasAnswer(activation: Activation): boolean {
     const known = activation.frameRun.openRecordOf(activation.node)?.steps ?? {};
     return this.#outcomes.stepsOf(activation).some(({ part: { step: stepKey = '', by, effect, kind } }) => {

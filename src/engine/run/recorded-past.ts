@@ -61,6 +61,8 @@ export interface RecordedPast {
   hasRecord(path: readonly string[]): boolean;
   /** What a visit cost where it was last recorded. */
   costOf(path: readonly string[], visit: number): Amounts | undefined;
+  /** Keys of the visit's recorded steps and answers that a function gets that makes those calls again alike. */
+  callsOf(activation: Activation): readonly string[];
   /** Whether an answer is recorded that a question of this visit would get without being asked. */
   hasAnswer(activation: Activation): boolean;
   /**

@@ -110,7 +110,7 @@ export const previewRun: Operation<PreviewRunInput, PreviewRunOutput, WorkContex
       rows: listOf(
         objectOf(
           { node: texts, visit: whole, effect: text, prediction: text },
-          { because: text, isQueued: flag, cost: amounts },
+          { because: text, isQueued: flag, cost: amounts, callsOnRecord: whole },
         ),
       ),
     },

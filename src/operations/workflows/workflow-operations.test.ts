@@ -226,6 +226,6 @@ test('D6 an older checkpoint goes if nothing needs it, and says what needs it ot
   });
   expect((await inspectRun.run(app, { run: 'r' })).outputs).toEqual(before);
   await expect(answerWait.run(app, { run: 'r', wait: 'sure', value: 'no' })).rejects.toMatchObject({
-    code: 'WAIT_NOT_FOUND',
+    code: 'WAIT_CLOSED',
   });
 });
