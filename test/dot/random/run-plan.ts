@@ -56,13 +56,9 @@ export function graphOfPlan(plan: PipelinePlan, arrive: Arrive): Graph {
 
 type Arrive = EffectOracle['apply'];
 
-/**
- * Whether a task may be repeated after a crash. One that fails may, since a person who is asked cannot say how it ended. So may those of
- * branches that run one at a time, which have no retries: a question to a person lets the next branch go before, and so decides a race.
- */
+/** Whether a task may be tried again, or ends as a failure: of such a one the person who is asked cannot know how it ended. */
 function isRepeatable(stage: StagePlan | undefined): boolean {
-  const fails = stage?.ends?.some(({ status }) => !['success', 'partial_success', 'skipped'].includes(status)) ?? false;
-  return fails || stage?.attributes['max_retries'] === 0;
+  return stage?.ends?.some(({ status }) => !['success', 'partial_success', 'skipped'].includes(status)) ?? false;
 }
 
 function outcomeOf(id: string, { status, label, next, flag }: TaskEnd, path: string): StageOutcome | undefined {

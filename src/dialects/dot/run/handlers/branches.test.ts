@@ -55,6 +55,22 @@ test.each([
   expect(result.state.outputs['par']).toMatchObject({ outcome });
 });
 
+test.each([
+  [1, []],
+  [2, ['b', 'after']],
+])('DOT5 with max_parallel=%i a branch that waits for an answer lets %j go before it', async (atOnce, before) => {
+  const text = fan(`, max_parallel=${atOnce}, join_policy=first_success`).replace(
+    'a [prompt',
+    'a [shape=hexagon, prompt',
+  );
+  const { engine, begun, result, workflow } = await runDot(text);
+  expect(begun).toEqual(before);
+  if (before.length > 0) return;
+  await engine.answer(result.runId, result.waits[0]?.waitId ?? '', 'a2');
+  const done = await resumeToRest(engine, result.runId, workflow.graph);
+  expect([done.status, begun]).toEqual(['completed', ['a2', 'after']]);
+});
+
 test('DOT5 once the policy is decided the other branches are cancelled and begin nothing more', async () => {
   const started: string[] = [];
   const slow: StageHandler = {

@@ -55,7 +55,9 @@ async function runBranches(stage: StageContext, work: ParallelWork): Promise<Sta
     ...inheritedTurns(ctx.state),
   });
   const atOnce = attributes.integer('max_parallel') ?? atOnceDefault;
-  await runParts(ctx, work.entries, { atOnce, isOrdered: true }, async (part, entry) => {
+  // One at a time means in turn, waits included: else a question after a crash lets the next branch decide a race.
+  const order = { atOnce, isSequential: atOnce === 1, isOrdered: true };
+  await runParts(ctx, work.entries, order, async (part, entry) => {
     if (isDecided()) return false;
     const result = entry === work.join ? passed(entry) : await runBranch(part, work, entry, inputOf(entry), begun);
     begun.delete(entry);
