@@ -1,24 +1,32 @@
 import { expect, test } from 'vitest';
 import { createBench, edges, graphOf, node, resumeToRest, runToRest } from '../../../test/engine-kit.ts';
 import type { NodeContext } from '../../graph/contracts/node-contract.ts';
+import type { Clock } from '../../ports/clock.ts';
 import { createVirtualClock } from '../../testing/virtual-clock.ts';
 
-test('X4 a long row of steps that end at once gives way to the rest of the process, and a short one does not', async () => {
+/** A clock on which each look takes a millisecond, as on a real one where steps compute. It counts the turns that were given away. */
+function slowClock(): { readonly clock: Clock; turns: number } {
   const clock = createVirtualClock({ isAutomatic: true });
   let nowMs = 0;
-  let turns = 0;
   const slow = {
-    ...clock,
-    // Each look at it takes a millisecond: steps that compute, as they do on a real clock.
-    monotonic: () => (nowMs += 1),
-    defer: (callback: () => void) => {
-      turns += 1;
-      clock.defer(callback);
+    turns: 0,
+    clock: {
+      ...clock,
+      monotonic: () => (nowMs += 1),
+      defer: (callback: () => void) => {
+        slow.turns += 1;
+        clock.defer(callback);
+      },
     },
   };
+  return slow;
+}
+
+test('X4 a long row of steps that end at once gives way to the rest of the process, and a short one does not', async () => {
+  const slow = slowClock();
   const row = async (count: number): Promise<number> => {
-    turns = 0;
-    const bench = createBench({ clock: slow });
+    slow.turns = 0;
+    const bench = createBench({ clock: slow.clock });
     const graph = graphOf(
       'row',
       [
@@ -29,7 +37,7 @@ test('X4 a long row of steps that end at once gives way to the rest of the proce
       edges('> a', 'a >'),
     );
     expect((await runToRest(bench.engine, graph)).status).toBe('completed');
-    return turns;
+    return slow.turns;
   };
   const few = await row(60);
   const many = await row(2_000);
@@ -37,19 +45,9 @@ test('X4 a long row of steps that end at once gives way to the rest of the proce
 });
 
 test('X4.15 so does a function that repeats recorded steps after a resume', async () => {
-  const clock = createVirtualClock({ isAutomatic: true });
-  let nowMs = 0;
-  let turns = 0;
-  const slow = {
-    ...clock,
-    monotonic: () => (nowMs += 1),
-    defer: (callback: () => void) => {
-      turns += 1;
-      clock.defer(callback);
-    },
-  };
+  const slow = slowClock();
   const resumed = async (count: number): Promise<number> => {
-    const bench = createBench({ clock: slow });
+    const bench = createBench({ clock: slow.clock });
     const ask = async (ctx: NodeContext): Promise<unknown> => {
       for (let index = 0; index < count; index++) await ctx.step(`s${index}`, {}, () => index);
       return ctx.ask({ prompt: '?' });
@@ -57,9 +55,9 @@ test('X4.15 so does a function that repeats recorded steps after a resume', asyn
     const graph = graphOf('row', [node('a', 'read', ask)], edges('> a', 'a >'));
     const { waits } = await runToRest(bench.engine, graph, {}, 'r');
     await bench.engine.answer('r', waits[0]?.waitId ?? '', 'yes');
-    turns = 0;
+    slow.turns = 0;
     expect((await resumeToRest(bench.engine, 'r', graph)).status).toBe('completed');
-    return turns;
+    return slow.turns;
   };
   const few = await resumed(60);
   const many = await resumed(2_000);

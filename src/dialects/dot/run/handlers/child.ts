@@ -7,7 +7,7 @@ import { asText, contextValue, expand, steerSignal } from '../context/context-ke
 import type { PipelineResult } from './ends.ts';
 import { rootMessage } from './parallel.ts';
 import { historyOf, preambleOf } from '../prompt/preamble.ts';
-import type { StageContext, StageHandler } from '../stage/stage-parts.ts';
+import { modelStep, type StageContext, type StageHandler } from '../stage/stage-parts.ts';
 import { reportIn, type StageFailure, type StageOutcome } from '../stage/stage-outcome.ts';
 
 const pollMsDefault = 45_000;
@@ -98,14 +98,7 @@ async function steer(stage: StageContext, handle: ChildHandle, state: StateView)
     expand(attributes.text('prompt'), ctx.state, parts.params),
     'End your answer with one JSON object: {"outcome": "success"} to let it go on, with "message": "…" to tell it something, or {"outcome": "fail", "message": "why"} to stop it.',
   ].join('\n\n');
-  const { retry, timeoutMs } = parts;
-  const options = {
-    effect: 'external',
-    idempotent: true,
-    retry,
-    ...(timeoutMs !== undefined && { timeoutMs }),
-  } as const;
-  const answer = await ctx.step('steer', options, (step) => askModel({ ...stage, step }, prompt));
+  const answer = await ctx.step('steer', modelStep(parts), (step) => askModel({ ...stage, step }, prompt));
   const { outcome, message } = reportIn(answer) ?? {};
   if (outcome === 'fail')
     return { status: 'fail', why: typeof message === 'string' ? message : 'its overseer stopped it' };

@@ -1,7 +1,7 @@
 /** Describes the run so far for a prompt: by rule, or as a summary by the model that the pipeline names. */
 import { textOf } from '../../../../graph/contracts/model-contract.ts';
 import { preambleOf } from './preamble.ts';
-import type { StageContext, Telling } from '../stage/stage-parts.ts';
+import { modelStep, type StageContext, type Telling } from '../stage/stage-parts.ts';
 
 /** Length of a summary in tokens. */
 const tokens: Readonly<Record<string, number>> = {
@@ -17,15 +17,8 @@ export async function summaryOf(stage: StageContext, { fidelity, summaryModel }:
   const told = preambleOf(stage.ctx.state, 'whole');
   if (told === '') return '';
   const { ctx, parts } = stage;
-  const { retry, timeoutMs } = parts;
   const content = `${told}\n\nSum up the above for whoever does the next stage of this work, in at most ${count} tokens. Keep names, numbers, decisions, and what failed and why. Answer with the summary alone.`;
-  const options = {
-    effect: 'external',
-    idempotent: true,
-    retry,
-    ...(timeoutMs !== undefined && { timeoutMs }),
-  } as const;
-  return ctx.step('summary', options, async ({ idempotencyKey, signal }) => {
+  return ctx.step('summary', modelStep(parts), async ({ idempotencyKey, signal }) => {
     const call = { model: summaryModel, messages: [{ role: 'user', content } as const], tokensMax: count };
     const response = await ctx.models.generate(call, { idempotencyKey, signal });
     return `The run so far:\n${textOf(response.content).trim()}`;

@@ -1,5 +1,5 @@
 /** What handlers are given: the stage and the run they work for. */
-import type { NodeContext, RetryPolicy, StepContext } from '../../../../graph/contracts/node-contract.ts';
+import type { NodeContext, RetryPolicy, StepContext, StepOptions } from '../../../../graph/contracts/node-contract.ts';
 import type { ModelMessage } from '../../../../graph/contracts/model-contract.ts';
 import type { Need } from '../../../../graph/contracts/node-type.ts';
 import type { Stage } from '../../model/pipeline.ts';
@@ -104,4 +104,9 @@ export interface StageHandler {
   ) => string | undefined;
   /** @throws anything, which means that the stage has failed. It is tried again if attempts are left. */
   readonly run: (stage: StageContext) => Promise<StageOutcome> | StageOutcome;
+}
+
+/** Options of a step that asks a model for a stage: tried as often as the stage, within its time. */
+export function modelStep({ retry, timeoutMs }: StageParts): StepOptions {
+  return { effect: 'external', idempotent: true, retry, ...(timeoutMs !== undefined && { timeoutMs }) };
 }
