@@ -152,11 +152,14 @@ export class Activation extends OpenCalls {
   /** Seq of the checkpoint whose state it sees (E9). */
   viewSeq: number;
   isResumed: boolean;
-  /** What the visit read before, in calls that are on record and are not made again: in a process that is gone, or in a fork's original. */
+  /**
+   * Names of channels that were read inside calls which are on record and are not made again here: in a process that is gone, or in the
+   * original of a fork.
+   */
   #earlierReads: Set<string> | undefined;
-  /** How much of what was read its record says. */
+  /** The `readCount` up to which the visit's record holds what was read. */
   keptReadCount = 0;
-  /** What its record says of that and the history does not yet: the next recorded step tells it. */
+  /** Names that are in the visit's record but in no part of the history yet. The next recorded step tells them. */
   untoldReads: readonly string[] = [];
   /** The recorded cost of the visit. */
   account: Account | undefined;

@@ -29,6 +29,7 @@ function orderOf({ env }: RunCore, { frameRun, node }: Activation): CallOrder {
   return new CallOrder(record === undefined ? [] : endOrders(record), env.clock);
 }
 
+/** Lets a call wait until the rest of the process had its turn. Meanwhile it counts as under way, and if its attempt ends it never returns. */
 async function paused(core: RunCore, activation: Activation, pause: Promise<void>): Promise<void> {
   const { generation } = activation;
   activation.beginCall();
