@@ -1,10 +1,10 @@
 /** Engines whose process dies at a chosen moment, for tests of how the next process continues. */
-import type { Engine } from '../src/engine/api.ts';
+import type { Engine, RunResult } from '../src/engine/api.ts';
 import { createEngine } from '../src/engine/engine.ts';
 import type { Graph } from '../src/graph/graph.ts';
 import type { Store } from '../src/ports/store.ts';
 import { storeMethods, type StoreMethod } from '../src/testing/faulty-store.ts';
-import { createBench, type Bench } from './engine-kit.ts';
+import { afterCrash, createBench, resumeToRest, type Bench } from './engine-kit.ts';
 import { within } from './support/awaited.ts';
 
 /** An engine that loses its store, in both directions, from the first store call for which `isDead` returns true. */
@@ -29,6 +29,18 @@ export function dyingEngine(bench: Bench, commits: number, onDeath: () => void =
     if (method === 'commit' && (left -= 1) < 0) onDeath();
     return left < 0;
   });
+}
+
+/**
+ * Starts the run `r` in a process that dies at the commit after the given number of commits, and lets another process go on with it.
+ * Undefined: it came to rest before.
+ */
+export async function restartedAfter(bench: Bench, commits: number, graph: Graph): Promise<RunResult | undefined> {
+  const died = Promise.withResolvers<undefined>();
+  const handle = await dyingEngine(bench, commits, () => died.resolve(undefined)).start(graph, {}, { runId: 'r' });
+  if ((await Promise.race([handle.result(), died.promise])) !== undefined) return undefined;
+  await settleDown();
+  return resumeToRest(afterCrash(bench), 'r', graph);
 }
 
 /** An engine that dies when `kill` is called. */

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { digraph, dotOptions, lintOf, runDot, type RanDot } from '../../../../../test/dot-kit.ts';
-import { dyingEngine, settleDown } from '../../../../../test/dying-engine.ts';
+import { restartedAfter } from '../../../../../test/dying-engine.ts';
 import { afterCrash, createBench, resumeToRest, runToRest } from '../../../../../test/engine-kit.ts';
 import { stageAgent } from '../../../../agents/stage/stage-agent.ts';
 import { createScriptedModels, type Script, type ScriptedModels } from '../../../../models/scripted.ts';
@@ -84,11 +84,9 @@ test('DOT23 P1 killed at every commit, an agent stage asks its model what it ask
     const killed = createScriptedModels(writer);
     const bench = createBench({ models: killed });
     const { graph } = readDot(text, dotOptions({ agent }));
-    const died = Promise.withResolvers<undefined>();
-    const handle = await dyingEngine(bench, commits, () => died.resolve(undefined)).start(graph, {}, { runId: 'r' });
-    if ((await Promise.race([handle.result(), died.promise])) !== undefined) break;
-    await settleDown();
-    expect((await resumeToRest(afterCrash(bench), 'r', graph)).status).toBe('completed');
+    const done = await restartedAfter(bench, commits, graph);
+    if (done === undefined) break;
+    expect(done.status).toBe('completed');
     expect([commits, asked(killed)]).toEqual([commits, asked(quiet)]);
     trials += 1;
   }

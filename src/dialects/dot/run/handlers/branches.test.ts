@@ -1,8 +1,8 @@
 /** Parallel stages: branches, policies, fan-in. */
 import { expect, test } from 'vitest';
 import { box, digraph, dotOptions, lintOf, runDot, seen } from '../../../../../test/dot-kit.ts';
-import { dyingEngine, settleDown } from '../../../../../test/dying-engine.ts';
-import { afterCrash, createBench, resumeToRest } from '../../../../../test/engine-kit.ts';
+import { restartedAfter } from '../../../../../test/dying-engine.ts';
+import { createBench, resumeToRest } from '../../../../../test/engine-kit.ts';
 import { readDot, type StageHandler } from '../../index.ts';
 
 const fan = (more = '', branches = 'par -> a\npar -> b'): string =>
@@ -174,14 +174,8 @@ test('DOT5 X4.13 which branch was first is on record: killed at every commit, th
   const results = async (commits: number): Promise<unknown> => {
     const bench = createBench();
     const { graph } = readDot(text, dotOptions({ handlers: { codergen: inTurns() } }));
-    const died = Promise.withResolvers<void>();
-    const dying = dyingEngine(bench, commits, died.resolve);
-    const handle = await dying.start(graph, {}, { runId: 'r' });
-    const first = await Promise.race([handle.result(), died.promise]);
-    if (first !== undefined) return undefined;
-    await settleDown();
-    const done = await resumeToRest(afterCrash(bench), 'r', graph);
-    return [done.status, seen(done).context['parallel.results']];
+    const done = await restartedAfter(bench, commits, graph);
+    return done && [done.status, seen(done).context['parallel.results']];
   };
   const quiet = await runDot(text, { handlers: { codergen: inTurns() } });
   const expected = ['completed', quiet.context['parallel.results']];

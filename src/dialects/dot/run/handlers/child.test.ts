@@ -1,8 +1,8 @@
 /** Stages that run another pipeline: how it ends, how it is looked at, steered and stopped, and what is wrong with files that are not there. */
 import { expect, test } from 'vitest';
 import { digraph, dotOptions, scripted, seen } from '../../../../../test/dot-kit.ts';
-import { dyingEngine, settleDown } from '../../../../../test/dying-engine.ts';
-import { afterCrash, createBench, resumeToRest, runToRest, type Bench } from '../../../../../test/engine-kit.ts';
+import { restartedAfter } from '../../../../../test/dying-engine.ts';
+import { createBench, resumeToRest, runToRest, type Bench } from '../../../../../test/engine-kit.ts';
 import type { RunResult } from '../../../../engine/api.ts';
 import { textOf } from '../../../../graph/contracts/model-contract.ts';
 import { createScriptedModels } from '../../../../models/scripted.ts';
@@ -159,11 +159,8 @@ test('DOT25 P1 killed at every commit, a child that is looked at ends as it does
   for (let commits = 1; commits < 60; commits += 1) {
     const bench = createBench();
     const { graph } = readDot(text, options(bench));
-    const died = Promise.withResolvers<undefined>();
-    const handle = await dyingEngine(bench, commits, () => died.resolve(undefined)).start(graph, {}, { runId: 'r' });
-    if ((await Promise.race([handle.result(), died.promise])) !== undefined) break;
-    await settleDown();
-    const done = await resumeToRest(afterCrash(bench), 'r', graph);
+    const done = await restartedAfter(bench, commits, graph);
+    if (done === undefined) break;
     expect([commits, done.status, seen(done).context]).toEqual([commits, 'completed', seen(expected).context]);
     trials += 1;
   }

@@ -1,8 +1,8 @@
 /** Threads: which conversation a stage goes on in, what it is told, and that a kill changes none of it. */
 import { expect, test } from 'vitest';
 import { digraph, dotOptions, runDot } from '../../../../../test/dot-kit.ts';
-import { dyingEngine, settleDown } from '../../../../../test/dying-engine.ts';
-import { afterCrash, createBench, resumeToRest } from '../../../../../test/engine-kit.ts';
+import { restartedAfter } from '../../../../../test/dying-engine.ts';
+import { createBench } from '../../../../../test/engine-kit.ts';
 import { textOf, type ModelCall } from '../../../../graph/contracts/model-contract.ts';
 import { createScriptedModels, type ScriptedModels } from '../../../../models/scripted.ts';
 import { readDot } from '../../index.ts';
@@ -142,11 +142,9 @@ test('DOT29 P1 killed at every commit, a run under full and one with summaries a
     const killed = models();
     const bench = createBench({ models: killed });
     const { graph } = readDot(text, dotOptions());
-    const died = Promise.withResolvers<undefined>();
-    const handle = await dyingEngine(bench, commits, () => died.resolve(undefined)).start(graph, {}, { runId: 'r' });
-    if ((await Promise.race([handle.result(), died.promise])) !== undefined) break;
-    await settleDown();
-    expect((await resumeToRest(afterCrash(bench), 'r', graph)).status).toBe('completed');
+    const done = await restartedAfter(bench, commits, graph);
+    if (done === undefined) break;
+    expect(done.status).toBe('completed');
     expect([commits, asked(killed)]).toEqual([commits, asked(quiet)]);
     trials += 1;
   }
