@@ -185,6 +185,20 @@ test('W2 the same answer again is acknowledged, also after the run has taken it;
   expect(folder.json('answer', 'r', waitId, 'yes')).toEqual({ runId: 'r', waitId, value: 'yes' });
 });
 
+test('W2 D7 several answers are acknowledged again by name after the end, one pair too, and a name that was never asked is told', () => {
+  const folder = openFolder();
+  const text =
+    'name: two\nblocks:\n' +
+    ['a', 'b'].map((id) => `  - { id: ${id}, type: GetInput, inputs: { prompt: "${id}?" } }\n`).join('');
+  folder.write('two.yaml', text);
+  folder.cairn('run', 'two.yaml', '--run-id', 'r');
+  expect(folder.cairn('answer', 'r', 'a=1', 'c=2').err).toMatch(/has no open wait c \[WAIT_NOT_FOUND\]/);
+  folder.cairn('answer', 'r', 'a=1', 'b=2=3', '--resume');
+  expect(folder.cairn('answer', 'r', 'a=1', 'b=2=3').out).toMatch(/^answered a: "1"\nanswered b: "2=3"\n/);
+  expect(folder.cairn('answer', 'r', 'b=2=3').out).toMatch(/^answered b: "2=3"\n/);
+  expect(folder.cairn('answer', 'r', 'a=1', 'b=4').err).toMatch(/with 2=3 \[WAIT_CLOSED\]/);
+});
+
 test('P6 a run that a program began is resumed by naming its module, and without it the way is told', () => {
   const folder = openFolder();
   const from = (path: string): string => new URL(path, import.meta.url).href;

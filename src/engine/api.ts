@@ -283,6 +283,8 @@ export interface EnginePorts extends Pick<EngineOptions, 'store' | 'blobs' | 'cl
 export interface AnswerOptions {
   /** Who answers; recorded with the answer. Default `person`. */
   readonly by?: string;
+  /** Whether answers that are texts were typed by a person; they are read as those of a fork are. Default false. */
+  readonly readsTexts?: boolean;
   /** Do not resume the run because of this answer; the caller resumes it. Default false. */
   readonly stays?: boolean;
 }

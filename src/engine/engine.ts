@@ -198,7 +198,7 @@ class CairnEngine implements Engine {
   }
 
   async answerAll(...[runId, answers, options]: Parameters<Engine['answerAll']>): Promise<readonly unknown[]> {
-    const recorded = await postAnswers(this.#env, runId, answers, options?.by ?? 'person');
+    const recorded = await postAnswers(this.#env, runId, answers, options);
     this.#posted(runId, options?.stays);
     return recorded;
   }

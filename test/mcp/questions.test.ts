@@ -170,6 +170,18 @@ describe('a model answers', () => {
     });
   });
 
+  test('M5 W2 several answers that come again after the end are acknowledged by name, other ones are refused', async () => {
+    const { id, run } = await ask('several');
+    const answers = { color: 'red', size: '5' };
+    await model.call('resume_workflow', { checkpoint_id: id, answers });
+    expect(await model.call('resume_workflow', { checkpoint_id: run, answers })).toMatchObject({
+      status: 'success',
+      outputs: answers,
+    });
+    const other = { checkpoint_id: run, answers: { ...answers, size: '6' } };
+    expect(await model.call('resume_workflow', other)).toMatchObject({ isError: true, code: 'WAIT_CLOSED' });
+  });
+
   test('M5 two answers at once, and answers to nothing, are refused whole', async () => {
     const { id, run, waitOf } = await ask('several');
     const both = { checkpoint_id: id, llm_response: 'red', answers: { color: 'red' } };

@@ -4,7 +4,7 @@ import type { App } from '../../app/open-app.ts';
 import { CairnError } from '../../errors.ts';
 import { answerWait, type AnswerWaitInput } from '../../operations/waits/answer-wait.ts';
 import { answerWaits } from '../../operations/waits/answer-waits.ts';
-import { findWait, nodeNameOf } from '../../operations/waits/find-wait.ts';
+import { findWait, isAnswerable, nodeNameOf } from '../../operations/waits/find-wait.ts';
 import { readQuestions } from '../../operations/waits/list-waits.ts';
 import type { FieldsOf } from '../../operations/declare/operation.ts';
 import { resumeRun } from '../../operations/runs/resume-run.ts';
@@ -37,23 +37,26 @@ const fields: FieldsOf<AnswerArguments> = {
   allow: allowField,
 };
 
-/** Reads `approve=yes name=cairn`, where each name is that of an open question; undefined if the words are not such a list. */
+/**
+ * Reads `approve=yes name=cairn` as answers by the names of their questions; undefined if the words are one answer, with or without the
+ * question that it is for. The text of an answer may hold a `=` too, so what stands before one must name a question there. Where none is
+ * open any more, it is a name all the same: the answer was given before, and may be repeated.
+ */
 async function readSeveral(
   app: App,
   run: string,
   words: readonly string[],
 ): Promise<Readonly<Record<string, string>> | undefined> {
   const pairs = words.map(readAssignment).filter((pair) => pair !== undefined);
-  const mustBe = words.length > 2;
   if (pairs.length < words.length) {
-    if (!mustBe) return undefined;
+    if (words.length <= 2) return undefined;
     const reason = 'of several answers each is QUESTION=VALUE';
     throw new CairnError('USAGE_INVALID', { reason, hint: 'For example: cairn answer RUN approve=yes name=cairn' });
   }
-  if (!mustBe) {
-    // A text that is an answer may contain a `=` itself.
+  if (words.length <= 2) {
     const { runId, waits } = await readQuestions(app, run);
-    if (pairs.some(([name]) => findWait(waits, runId, name) === undefined)) return undefined;
+    const isNamed = pairs.some(([name]) => findWait(waits, runId, name) !== undefined);
+    if (!isNamed && waits.some(isAnswerable)) return undefined;
   }
   return Object.fromEntries(pairs);
 }
@@ -72,7 +75,7 @@ async function giveAnswers(
   const several = await readSeveral(app, run, words);
   if (several !== undefined) {
     const output = await perform(answerWaits, app, { run, answers: several, ...who });
-    for (const { wait, value } of output.answered) told(nodeNameOf(wait), value);
+    for (const { wait, waitId, value } of output.answered) told(wait === undefined ? waitId : nodeNameOf(wait), value);
     if (isJson && !resume) printJson(output);
     return goOnWith(session, output.runId, resume);
   }

@@ -6,7 +6,7 @@ import type { WaitRecord } from '../../state/tree.ts';
 import { choicesOf, type Choice } from './choices.ts';
 
 /** The part of a wait that answers are checked against. */
-type Asked = Pick<WaitRecord, 'choices' | 'matching' | 'schema'>;
+export type Asked = Pick<WaitRecord, 'choices' | 'matching' | 'schema'>;
 
 /** The value to record for an answer. @throws ANSWER_INVALID with the reason; the wait stays open */
 export function checkAnswer(wait: Asked, answer: unknown): unknown {

@@ -1,14 +1,16 @@
 /** Posts answers. Each is checked against its question, and durable before it is acknowledged (W2, W3, O1). */
+import { isDeepStrictEqual } from 'node:util';
 import { CairnError } from '../../errors.ts';
 import { postSealed } from '../../history/stored/messages.ts';
 import { readWait } from '../../history/stored/open-waits.ts';
 import type { OpenWait, RunRow } from '../../ports/store.ts';
 import { encodeValue } from '../../state/values/codec.ts';
-import type { OpenQuestion } from '../api.ts';
+import type { AnswerOptions, OpenQuestion } from '../api.ts';
 import { nodeNameOf, waitsNamed } from '../admit/find-wait.ts';
 import { admitGiven } from '../admit/admit-given.ts';
 import { takeFiles } from '../admit/take-files.ts';
-import { checkAnswer } from '../admit/check-answer.ts';
+import { checkAnswer, type Asked } from '../admit/check-answer.ts';
+import { readAnswer } from '../admit/read-answer.ts';
 import { messageBody } from '../drive/message-intake.ts';
 import { ofLastVisit, readAnswered } from './answered-waits.ts';
 import { requireRun } from './require-run.ts';
@@ -22,7 +24,9 @@ type GivenAnswer = readonly [waitId: string, value: unknown];
 /** An answer that fits its question, ready to be posted. */
 interface FittingAnswer {
   readonly waitId: string;
-  /** The value of the choice that was meant. */
+  /** What the answer stands for, such as the value of a choice. @throws ANSWER_INVALID */
+  readonly meaning: (asked: Asked) => unknown;
+  /** What it stands for in its question, if that is open; otherwise what it would if anything were an answer. */
   readonly meant: unknown;
   readonly body: Uint8Array;
   /** Whether the question is in the index of open waits. */
@@ -39,7 +43,7 @@ export async function postAnswers(
   env: EngineEnvironment,
   runId: string,
   answers: readonly GivenAnswer[],
-  by: string,
+  options: AnswerOptions = {},
 ): Promise<readonly unknown[]> {
   const run = await requireRun(env, runId);
   const open = new Map((await listOpenWaits(env, runId)).map((wait) => [wait.waitId, wait]));
@@ -48,7 +52,7 @@ export async function postAnswers(
   for (const [waitId, value] of answers) {
     const wait = open.get(waitId);
     try {
-      fitting.push(await fitAnswer(env, runId, { waitId, wait, value, by }));
+      fitting.push(await fitAnswer(env, runId, { waitId, wait, value }, options));
     } catch (error) {
       if (answers.length === 1 || !CairnError.is(error, 'ANSWER_INVALID')) throw error;
       faults.push(`${wait === undefined ? waitId : nodeNameOf(wait)}: ${String(error.data['reason'])}`);
@@ -58,26 +62,28 @@ export async function postAnswers(
     throw new CairnError('ANSWER_INVALID', { reason: `${faults.join('; ')}; none of the ${answers.length} was taken` });
   if (fitting.length > 1) await refuseTaken(env, runId, fitting);
   // Answers to closed questions are more likely to be refused, so they are posted first, when nothing has been given yet.
-  for (const answer of fitting.toSorted((a, b) => Number(a.isOpen) - Number(b.isOpen))) await post(env, run, answer);
-  return fitting.map(({ meant }) => meant);
+  const recorded = new Map<FittingAnswer, unknown>();
+  for (const answer of fitting.toSorted((a, b) => Number(a.isOpen) - Number(b.isOpen)))
+    recorded.set(answer, await post(env, run, answer));
+  return fitting.map((answer) => recorded.get(answer));
 }
 
 async function fitAnswer(
   env: EngineEnvironment,
   runId: string,
-  given: {
-    readonly waitId: string;
-    readonly wait: OpenQuestion | undefined;
-    readonly value: unknown;
-    readonly by: string;
-  },
+  given: { readonly waitId: string; readonly wait: OpenQuestion | undefined; readonly value: unknown },
+  { by = 'person', readsTexts = false }: AnswerOptions,
 ): Promise<FittingAnswer> {
-  const { waitId, wait: open, value, by } = given;
-  const admitted = admitGiven(env, value, ['answer'], 'the answer');
+  const { waitId, wait: open, value } = given;
   if (open?.isDamaged === true) throw damagedWait(env.store.name, runId, waitId);
-  await takeFiles(env, admitted.value, 'the answer');
-  const meant = open === undefined ? admitted.value : checkAnswer(open, admitted.value);
-  return { waitId, meant, body: encoder.encode(encodeValue({ value: meant, by })), isOpen: open !== undefined };
+  const meaning = (asked: Asked): unknown => {
+    const read = readsTexts && typeof value === 'string' ? readAnswer(asked, value) : value;
+    return checkAnswer(asked, admitGiven(env, read, ['answer'], 'the answer').value);
+  };
+  const meant = meaning(open ?? {});
+  await takeFiles(env, meant, 'the answer');
+  const body = encoder.encode(encodeValue({ value: meant, by }));
+  return { waitId, meaning, meant, body, isOpen: open !== undefined };
 }
 
 /** @throws WAIT_CLOSED a question has another answer that the run has not taken yet */
@@ -88,21 +94,45 @@ async function refuseTaken(
 ): Promise<void> {
   const posted = (await store.readMessages({ tenant, runId })).filter(({ kind }) => kind === 'answer');
   const first = new Map(posted.map(({ name, body }) => [name, body]));
-  for (const { waitId, body } of answers) {
+  for (const { waitId, meant } of answers) {
     const other = first.get(waitId);
-    if (other !== undefined && !Buffer.from(other).equals(body)) throw closedBy(runId, waitId, other);
+    if (other !== undefined && !isDeepStrictEqual(messageBody(other).value, meant))
+      throw closedBy(runId, waitId, other);
   }
 }
 
-async function post(env: EngineEnvironment, run: RunRow, answer: FittingAnswer): Promise<void> {
-  const { waitId, body } = answer;
+/** @returns the value recorded. @throws WAIT_CLOSED the question has another answer; WAIT_NOT_FOUND */
+async function post(env: EngineEnvironment, run: RunRow, answer: FittingAnswer): Promise<unknown> {
+  const { waitId, body, meant } = answer;
   const { tenant, runId } = run;
   const reply = await postSealed(env.store, { tenant, runId, kind: 'answer', name: waitId, body, at: env.clock.now() });
-  if (reply.status === 'taken') throw closedBy(runId, waitId, reply.first);
-  if (reply.status !== 'closed') return;
-  const meant = await answeredAs(env, run, waitId);
-  if (meant === undefined) throw new CairnError('WAIT_NOT_FOUND', { runId, waitId, open: 'open ' });
-  await post(env, run, { ...answer, waitId: meant });
+  if (reply.status === 'taken') {
+    const { value } = messageBody(reply.first);
+    if (await stoodFor(env, run, answer, value)) return value;
+    throw closedBy(runId, waitId, reply.first);
+  }
+  if (reply.status !== 'closed') return meant;
+  const known = await answeredAs(env, run, waitId);
+  if (known === undefined) throw new CairnError('WAIT_NOT_FOUND', { runId, waitId, open: 'open ' });
+  return post(env, run, { ...answer, waitId: known });
+}
+
+/** Whether an answer stands for the value that is recorded already, whoever gave that. The question may be in the history alone by now. */
+async function stoodFor(
+  env: EngineEnvironment,
+  run: RunRow,
+  { waitId, isOpen, meaning, meant }: FittingAnswer,
+  recorded: unknown,
+): Promise<boolean> {
+  if (isDeepStrictEqual(meant, recorded)) return true;
+  if (isOpen) return false;
+  const closed = (await readAnswered(env, run, run.head)).find((wait) => wait.waitId === waitId);
+  try {
+    return isDeepStrictEqual(meaning(closed?.asked ?? {}), recorded);
+  } catch (error) {
+    if (CairnError.is(error, 'ANSWER_INVALID')) return false;
+    throw error;
+  }
 }
 
 /**

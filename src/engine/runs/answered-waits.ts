@@ -3,6 +3,7 @@ import { loadState, readHistory } from '../../history/load/load.ts';
 import type { ChangePart } from '../../history/stored/change.ts';
 import type { RunRow } from '../../ports/store.ts';
 import type { RunTree, WaitRecord } from '../../state/tree.ts';
+import type { Asked } from '../admit/check-answer.ts';
 import type { KnownWait } from '../admit/find-wait.ts';
 import { placeOf } from '../record/visit-part.ts';
 import type { EngineEnvironment } from '../run/run-core.ts';
@@ -20,6 +21,8 @@ export interface MeantWait {
 
 /** An answered wait, and the part of the change that reports it. If a node asks in each round, the last round counts. */
 export interface AnsweredWait extends KnownWait, MeantWait {
+  /** The question as it was asked; undefined if the checkpoint that asked it was pruned. */
+  readonly asked: Asked | undefined;
   readonly part: ChangePart;
 }
 
@@ -33,7 +36,7 @@ export function ofLastVisit(found: readonly AnsweredWait[]): readonly AnsweredWa
 
 /** The waits answered up to a checkpoint, in the order of their last answers. */
 export async function readAnswered(env: EngineEnvironment, run: RunRow, seq: number): Promise<readonly AnsweredWait[]> {
-  const records = new Map<string, Pick<WaitRecord, 'kind' | 'name'>>();
+  const records = new Map<string, WaitRecord>();
   const answered = new Map<string, AnsweredWait>();
   const note = (wait: AnsweredWait): void => {
     answered.delete(wait.waitId);
@@ -50,8 +53,9 @@ export async function readAnswered(env: EngineEnvironment, run: RunRow, seq: num
       const openAt = checkpoint.seq - 1;
       for (const wait of await takenOver(env, run.tenant, part)) note({ ...wait, openAt });
       if (part.kind !== 'answer' || part.node === undefined || part.wait === undefined) continue;
-      const { kind = 'question', name = '' } = records.get(part.wait) ?? {};
-      note({ waitId: part.wait, kind, name, node: part.node, part, openAt });
+      const asked = records.get(part.wait);
+      const { kind = 'question', name = '' } = asked ?? {};
+      note({ waitId: part.wait, kind, name, node: part.node, part, openAt, asked });
     }
   }
   return [...answered.values()];

@@ -1,21 +1,20 @@
 /** The operation `answer`: answers an open question. */
 import { anything, objectOf, text, wait } from '../declare/output-shapes.ts';
 import { findWait } from './find-wait.ts';
-import { giveAnswer, type AnsweredWait } from './give-answer.ts';
+import { giveAnswers, type AnsweredWait } from './give-answers.ts';
 import { readQuestions } from './list-waits.ts';
 import type { Operation, WorkContext } from '../declare/operation.ts';
 
 export interface AnswerWaitInput {
   readonly run: string;
   readonly wait?: string;
-  /** The answer. A text is read as typed by a person: see {@link giveAnswer}. */
+  /** The answer. A text is read as typed by a person: see {@link giveAnswers}. */
   readonly value: unknown;
   readonly by?: string;
 }
 
 export interface AnswerWaitOutput extends AnsweredWait {
-  /** The value recorded, which for a question with choices is the choice that was meant. */
-  readonly value: unknown;
+  readonly runId: string;
 }
 
 export const answerWait: Operation<AnswerWaitInput, AnswerWaitOutput, WorkContext> = {
@@ -38,8 +37,7 @@ export const answerWait: Operation<AnswerWaitInput, AnswerWaitOutput, WorkContex
   async run(context, { run, wait: name, value: given, by }) {
     const { runId, waits } = await readQuestions(context, run);
     const wait = findWait(waits, runId, name);
-    // A name that matches no open wait is passed on: the engine knows whether the wait was closed already, and by what.
-    const answered = { runId, waitId: wait?.waitId ?? name ?? '', ...(wait !== undefined && { wait }) };
-    return { ...answered, value: await giveAnswer(context, answered, given, by) };
+    const [answered] = await giveAnswers(context, runId, [{ name: name ?? '', wait, value: given }], by);
+    return { runId, ...(answered as AnsweredWait) };
   },
 };

@@ -1,8 +1,7 @@
 /** Answers several open questions of a run, all or none. */
 import { anything, listOf, objectOf, text, wait } from '../declare/output-shapes.ts';
-import { CairnError } from '../../errors.ts';
-import { refuseAnswer } from '../runs/reserved-answers.ts';
-import { findWait, readAnswer, type OpenQuestion } from './find-wait.ts';
+import { findWait } from './find-wait.ts';
+import { giveAnswers, type AnsweredWait } from './give-answers.ts';
 import { readQuestions } from './list-waits.ts';
 import type { Operation, WorkContext } from '../declare/operation.ts';
 
@@ -16,7 +15,7 @@ export interface AnswerWaitsInput {
 export interface AnswerWaitsOutput {
   readonly runId: string;
   /** The answered waits in the given order, with the values recorded. */
-  readonly answered: readonly { readonly wait: OpenQuestion; readonly value: unknown }[];
+  readonly answered: readonly AnsweredWait[];
 }
 
 export const answerWaits: Operation<AnswerWaitsInput, AnswerWaitsOutput, WorkContext> = {
@@ -28,7 +27,7 @@ export const answerWaits: Operation<AnswerWaitsInput, AnswerWaitsOutput, WorkCon
     by: { type: 'text', description: 'who answers, for the record' },
   },
   output: 'the questions that were answered',
-  outputSchema: objectOf({ runId: text, answered: listOf(objectOf({ wait, value: anything })) }),
+  outputSchema: objectOf({ runId: text, answered: listOf(objectOf({ waitId: text, value: anything }, { wait })) }),
   isReadOnly: false,
   /**
    * No question is answered if it throws. @throws RUN_NOT_FOUND, CHECKPOINT_AMBIGUOUS, WAIT_NOT_FOUND, USAGE_INVALID, ANSWER_INVALID,
@@ -36,14 +35,7 @@ export const answerWaits: Operation<AnswerWaitsInput, AnswerWaitsOutput, WorkCon
    */
   async run(context, { run, answers, by }) {
     const { runId, waits } = await readQuestions(context, run);
-    const given = Object.entries(answers).map(([name, value]) => {
-      const wait = findWait(waits, runId, name);
-      if (wait === undefined) throw new CairnError('WAIT_NOT_FOUND', { runId, waitId: name });
-      refuseAnswer(context, { runId, waitId: wait.waitId }, by);
-      return { wait, value: typeof value === 'string' ? readAnswer(wait, value) : value };
-    });
-    const pairs = given.map(({ wait, value }) => [wait.waitId, value] as const);
-    const recorded = await context.engine.answerAll(runId, pairs, by === undefined ? {} : { by });
-    return { runId, answered: given.map(({ wait }, index) => ({ wait, value: recorded[index] })) };
+    const given = Object.entries(answers).map(([name, value]) => ({ name, wait: findWait(waits, runId, name), value }));
+    return { runId, answered: await giveAnswers(context, runId, given, by) };
   },
 };

@@ -76,7 +76,7 @@ test('D2 a workflow is started by its name, answered and resumed to its declared
     progress: { completed: ['say'], wave: 1, waveCount: 3, percent: 25 },
   });
   const answered = await answerWaits.run(app, { run: 'r', answers: { sure: 'no', kind: 'LARGE please' } });
-  expect(answered.answered.map(({ wait }) => wait.node)).toEqual([['sure'], ['kind']]);
+  expect(answered.answered.map(({ wait }) => wait?.node)).toEqual([['sure'], ['kind']]);
   expect((await inspectRun.run(app, { run: 'r' })).hasMessages).toBe(true);
   const standing = await resumeRun.run(app, { run: 'r' });
   expect([standing.status, standing.outputs, standing.skipped]).toEqual([
@@ -210,6 +210,22 @@ test('W3 D6 the same answer again is acknowledged after the run has ended, anoth
   const said = (await answerWait.run(app, { run: 'r', wait, value: 'yes' })).value;
   expect(said).toBe('yes');
   await expect(answerWait.run(app, { run: 'r', wait, value: 'no' })).rejects.toMatchObject({ code: 'WAIT_CLOSED' });
+});
+
+test('W2 D7 several answers are acknowledged again by name after the end of a run, as typed, as one alone is', async () => {
+  await start('r');
+  await finish('r');
+  const again = { run: 'r', answers: { sure: 'yes', kind: '2' } };
+  expect((await answerWaits.run(app, again)).answered).toEqual([
+    { waitId: 'sure', value: 'yes' },
+    { waitId: 'kind', value: 'large' },
+  ]);
+  const alone = await answerWait.run(app, { run: 'r', wait: 'kind', value: '2' });
+  expect(alone).toEqual({ runId: 'r', waitId: 'kind', value: 'large' });
+  const other = answerWaits.run(app, { run: 'r', answers: { sure: 'yes', kind: '1' } });
+  await expect(other).rejects.toMatchObject({ code: 'WAIT_CLOSED', data: { answer: 'large' } });
+  const unknown = answerWaits.run(app, { run: 'r', answers: { sure: 'yes', knd: '2' } });
+  await expect(unknown).rejects.toMatchObject({ code: 'WAIT_NOT_FOUND', data: { waitId: 'knd' } });
 });
 
 test('D6 an older checkpoint goes if nothing needs it, and says what needs it otherwise', async () => {

@@ -1,0 +1,40 @@
+/** Gives answers in the way of every door: a text is read as typed by a person, any other value is taken as it is (W2, W3). */
+import { refuseAnswer } from '../runs/reserved-answers.ts';
+import type { OpenQuestion } from './find-wait.ts';
+import type { WorkContext } from '../declare/operation.ts';
+
+/** An answer, and the question that it is for. */
+export interface GivenAnswer {
+  /** How the question was named. */
+  readonly name: string;
+  /** The open question of that name. If there is none, the engine knows whether it was closed before, and by what. */
+  readonly wait: OpenQuestion | undefined;
+  readonly value: unknown;
+}
+
+/** A question and its answer. */
+export interface AnsweredWait {
+  /** Its id; the name that was given for it if it is not open any more. */
+  readonly waitId: string;
+  /** Absent if it is not open any more: this answer was given before, and is acknowledged. */
+  readonly wait?: OpenQuestion;
+  /** The value recorded, which for a question with choices is the choice that was meant. */
+  readonly value: unknown;
+}
+
+/** Gives all answers or none. @throws WAIT_NOT_FOUND, WAIT_CLOSED, ANSWER_INVALID, ANSWER_RESERVED */
+export async function giveAnswers(
+  context: WorkContext,
+  runId: string,
+  given: readonly GivenAnswer[],
+  by: string | undefined,
+): Promise<readonly AnsweredWait[]> {
+  const named = given.map(({ name, wait, value }) => ({ waitId: wait?.waitId ?? name, wait, value }));
+  for (const { waitId } of named) refuseAnswer(context, { runId, waitId }, by);
+  const options = { readsTexts: true, ...(by !== undefined && { by }) };
+  const pairs = named.map(({ waitId, value }) => [waitId, value] as const);
+  const recorded = await context.engine.answerAll(runId, pairs, options);
+  return named.map(({ waitId, wait }, index) => {
+    return { waitId, ...(wait !== undefined && { wait }), value: recorded[index] };
+  });
+}
