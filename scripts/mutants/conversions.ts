@@ -22,14 +22,14 @@ export const conversionMutants: readonly Mutant[] = [
   },
   {
     name: 'a failure that leads on ends the run',
-    file: 'src/dialects/convert/write/write-yaml.ts',
+    file: 'src/dialects/convert/write/yaml-block.ts',
     old: '...(isTaken && { continue_on_error: true }),',
     new: '',
     tests: pipelines,
   },
   {
     name: 'a command that passes over its failure is tried again',
-    file: 'src/dialects/convert/from-yaml/block-work.ts',
+    file: 'src/dialects/convert/from-yaml/command-block.ts',
     old: 'isTriedOnce: isPassed,',
     new: '',
     tests: workflows,
@@ -57,7 +57,7 @@ export const conversionMutants: readonly Mutant[] = [
   },
   {
     name: 'a condition that a run cannot tell holds',
-    file: 'src/dialects/convert/from-yaml/outline-of-workflow.ts',
+    file: 'src/dialects/convert/from-yaml/block-starts.ts',
     old: "|| (only === 'yes' && isAsked)",
     new: '',
     tests: named,

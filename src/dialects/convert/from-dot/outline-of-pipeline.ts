@@ -8,7 +8,7 @@ import { DotFaults } from '../../dot/text/faults.ts';
 import { parseDot } from '../../dot/text/parse-dot.ts';
 import type { Notes } from '../outline/notes.ts';
 import { failure, finish, isStep, nextOf, type Outline, type Step, type Target } from '../outline/outline.ts';
-import { reachableSteps } from '../outline/stand-in.ts';
+import { reachableSteps } from '../outline/reachable-steps.ts';
 import { withAnswers } from '../outline/told-answer.ts';
 import { PipelineWays } from './pipeline-ways.ts';
 import type { StageReading } from './stage-reading.ts';

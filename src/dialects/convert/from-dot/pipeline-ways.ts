@@ -5,7 +5,8 @@ import type { Pipeline, Stage } from '../../dot/model/pipeline.ts';
 import { chooseEdge, wayLabel, type Way } from '../../dot/run/stage/choose-edge.ts';
 import type { Notes } from '../outline/notes.ts';
 import { failure, finish, type Step, type Target } from '../outline/outline.ts';
-import { decidedBy, freeId, plainStep } from '../outline/stand-in.ts';
+import { freeId } from '../outline/free-id.ts';
+import { decidedBy, plainStep } from '../outline/stand-in.ts';
 
 /** How a stage ended, as far as its edges can tell. */
 export interface Ending {

@@ -1,7 +1,9 @@
 /** What a node of a compiled graph does. Functions do not carry over: a person does by hand what only they say. */
 import type { GraphNode } from '../../../graph/graph.ts';
 import type { Notes } from '../outline/notes.ts';
-import { chose, commandMs, type Step, type Work } from '../outline/outline.ts';
+import { chose, commandMs, engineDelays, type Step, type Work } from '../outline/outline.ts';
+import { shellWord } from '../outline/shell-word.ts';
+import { workByHand } from '../outline/stand-in.ts';
 
 /** A node as a step, but for where its ends lead. */
 export interface NodeWork {
@@ -10,6 +12,7 @@ export interface NodeWork {
   readonly completes: readonly string[];
   /** The end that says that it failed, where it can fail by itself. */
   readonly fails: string | undefined;
+  readonly isByHand: boolean;
 }
 
 type Data = Readonly<Record<string, unknown>>;
@@ -27,8 +30,8 @@ export function workOfNode(node: GraphNode, place: string, notes: Notes): NodeWo
       `the code of ${node.id} (${node.type}) does not carry over; a person does its work by hand`,
       'write it as a command, a prompt or a question',
     );
-  const work = found ?? byHand(node);
-  const ends = endsOf(work, found === undefined);
+  const isByHand = found === undefined;
+  const work = found ?? workByHand(`${node.id} (${node.type})`, true);
   return {
     step: {
       id: node.id,
@@ -37,17 +40,18 @@ export function workOfNode(node: GraphNode, place: string, notes: Notes): NodeWo
       work,
       retry:
         work.kind === 'command' && node.retry !== undefined && node.retry.attempts > 1
-          ? dataOf(node, place, notes)
+          ? retryOf(node, place, notes)
           : undefined,
       timeoutMs: work.kind === 'command' ? (node.timeoutMs ?? commandMs) : undefined,
       isIdempotent: node.idempotent,
       budget: node.budget === undefined ? {} : { budget: node.budget, onBudget: node.onBudget },
     },
-    ...ends,
+    ...endsOf(work, isByHand),
+    isByHand,
   };
 }
 
-function dataOf(node: GraphNode, place: string, notes: Notes): Step['retry'] {
+function retryOf(node: GraphNode, place: string, notes: Notes): Step['retry'] {
   const { on, when, ...retry } = node.retry as NonNullable<GraphNode['retry']>;
   if (on !== undefined || when !== undefined)
     notes.lost(
@@ -56,17 +60,13 @@ function dataOf(node: GraphNode, place: string, notes: Notes): Step['retry'] {
       `${node.id} is tried again after every failure, whatever its retry policy says of it`,
       'take the retry out',
     );
-  return { backoff: 'exponential', factor: 2, delayMs: 1_000, delayMsMax: 60_000, jitter: 0, ...retry };
+  return { ...engineDelays, ...retry };
 }
 
 function endsOf(work: Work, isByHand: boolean): Pick<NodeWork, 'completes' | 'fails'> {
   if (isByHand) return { completes: [chose('done')], fails: chose('failed') };
   if (work.kind === 'choice') return { completes: work.choices.map(chose), fails: undefined };
   return { completes: ['success'], fails: work.kind === 'command' ? 'fail' : undefined };
-}
-
-function byHand({ id, type }: GraphNode): Work {
-  return { kind: 'choice', question: [`Do this by hand, then say so: ${id} (${type})`], choices: ['done', 'failed'] };
 }
 
 /** Undefined: a part of it is computed, or nothing that a command of a text can have. */
@@ -76,25 +76,21 @@ function commandOf({ config }: GraphNode): Work | undefined {
   const isPlain = words.every((word) => word === undefined || ['string', 'number', 'boolean'].includes(typeof word));
   if (!isPlain || !Array.isArray(args) || okExitCodes !== undefined) return undefined;
   if (words.some((word) => word === computed || String(word).startsWith('secret:'))) return undefined;
-  const given = args.map((word) => quoted(String(word))).join(' ');
-  const variables = Object.entries(env as Data).map(([name, value]) => `export ${name}=${quoted(String(value))}\n`);
+  const given = args.map((word) => shellWord(String(word))).join(' ');
+  const variables = Object.entries(env as Data).map(([name, value]) => `export ${name}=${shellWord(String(value))}\n`);
   const script =
     typeof command === 'string'
       ? `${given === '' ? '' : `set -- ${given}\n`}${command}`
-      : [...(command as readonly unknown[]).map((word) => quoted(String(word))), ...(given === '' ? [] : [given])].join(
-          ' ',
-        );
+      : [
+          ...(command as readonly unknown[]).map((word) => shellWord(String(word))),
+          ...(given === '' ? [] : [given]),
+        ].join(' ');
   return {
     kind: 'command',
     script: variables.join('') + script,
     ...(cwd !== undefined && { folder: cwd as string }),
     ...(input !== undefined && { stdin: [input as string] }),
   };
-}
-
-/** One word of a shell. */
-function quoted(text: string): string {
-  return /^[A-Za-z0-9_./:=@%+,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 function questionOf({ id, config }: GraphNode, place: string, notes: Notes): Work | undefined {

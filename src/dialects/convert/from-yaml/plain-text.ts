@@ -3,7 +3,7 @@ import { readReference } from '../../yaml/expression/expression-tokens.ts';
 import { parseCommand } from '../../yaml/command/parse-command.ts';
 import { assignedNames } from '../../yaml/command/shell-names.ts';
 import type { Names, Scope } from '../../yaml/expression/template.ts';
-import { joined } from '../outline/stand-in.ts';
+import { joined } from '../outline/joined-text.ts';
 import type { Piece, Text } from '../outline/outline.ts';
 
 export interface Known {

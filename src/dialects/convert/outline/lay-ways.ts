@@ -2,9 +2,11 @@
  * The ways through steps that each say when they start, as a walk from step to step: what is known of the steps before decides which comes
  * next. A step that leads on differently, depending on what came before it, is written once for each.
  */
+import { CairnError } from '../../../errors.ts';
 import type { Notes } from './notes.ts';
 import { failure, finish, type Step, type Target } from './outline.ts';
-import { decidedBy, freeId, plainStep } from './stand-in.ts';
+import { freeId } from './free-id.ts';
+import { decidedBy, plainStep } from './stand-in.ts';
 
 /** What became of a step. Undefined: it was skipped. */
 export type Ended = string | undefined;
@@ -17,8 +19,8 @@ export interface LaidStep {
   readonly ends: readonly { readonly on: string; readonly isFatal: boolean }[];
   /** The steps on whose ends it depends whether this one starts. */
   readonly reads: readonly string[];
-  /** Ids of all steps that have ended when it starts. */
-  readonly after: ReadonlySet<string>;
+  /** Whether another step has always ended when this one starts. */
+  readonly isAfter: (other: string) => boolean;
   /** What decides, for a question, where it is not known. */
   readonly condition: string;
   /** Whether its failure is passed over. */
@@ -37,12 +39,24 @@ export interface Ways {
   readonly steps: readonly Step[];
 }
 
-/** Undefined: there are too many ways. @param steps - each behind those that it reads */
-export function layWays(steps: readonly LaidStep[], notes: Notes): Ways | undefined {
-  if (steps.length > stepsMax) return undefined;
+/**
+ * Lays the ways through steps. @param steps - each behind those that it reads. @param name - of their workflow, for messages. @throws
+ * GRAPH_INVALID there are too many ways
+ */
+export function layWays(steps: readonly LaidStep[], name: string, notes: Notes): Ways {
   const laying = new Laying(steps, notes);
-  const first = laying.from(0, new Map());
-  return laying.isTooLarge ? undefined : { first, steps: laying.written() };
+  const first = steps.length > stepsMax ? finish : laying.from(0, new Map());
+  if (steps.length > stepsMax || laying.isTooLarge) throw tooManyWays(name);
+  return { first, steps: laying.written() };
+}
+
+function tooManyWays(name: string): CairnError {
+  const message = 'it has too many ways to be written one by one';
+  const fix = 'split it into workflows that are converted one by one';
+  return new CairnError('GRAPH_INVALID', {
+    graphId: name,
+    violations: [{ rule: 'CV4', severity: 'error', place: name, message, fix }],
+  });
 }
 
 class Laying {
@@ -139,9 +153,9 @@ class Laying {
   }
 
   /** One after the other runs what could run side by side. */
-  #noteOrder({ step, after }: LaidStep, ended: ReadonlyMap<string, Ended>): void {
+  #noteOrder({ step, isAfter }: LaidStep, ended: ReadonlyMap<string, Ended>): void {
     for (const [other, end] of ended)
-      if (end !== undefined && !after.has(other))
+      if (end !== undefined && !isAfter(other))
         this.#notes.lost(
           'PARALLEL',
           step.place,

@@ -58,6 +58,16 @@ export interface End {
 
 export const chose = (label: string): string => `choose ${label}`;
 
+/** The label that an end chose; undefined: it is no choice. */
+export function chosenBy(on: string): string | undefined {
+  return /^choose ([^]*)$/.exec(on)?.[1];
+}
+
+/** Whether a step's answer says how it went: then its end `fail` is an answer too. */
+export function isVerdict(work: Work): boolean {
+  return work.kind === 'model' && work.verdict !== undefined;
+}
+
 export interface Step {
   readonly id: string;
   readonly title: string | undefined;
@@ -99,5 +109,14 @@ export function nextOf({ work, ends }: Pick<Step, 'work' | 'ends'>): readonly Ta
 
 export const isStep = (target: Target): boolean => target !== finish && target !== failure;
 
-/** Seconds that a command has if its dialect says nothing: those of a pipeline's. */
+/** Milliseconds that a command has if its dialect says nothing: those of a pipeline's. */
 export const commandMs = 600_000;
+
+/** The delays between attempts where a file or a program names a number of attempts alone: those of the engine. */
+export const engineDelays = {
+  backoff: 'exponential',
+  factor: 2,
+  delayMs: 1_000,
+  delayMsMax: 60_000,
+  jitter: 0,
+} as const satisfies Omit<RetryPolicy, 'attempts'>;

@@ -1,7 +1,7 @@
 /** An outline without ways back, for dialects in which a run comes to each step once. */
 import type { Notes } from '../outline/notes.ts';
 import { failure, nextOf, type Outline, type Step, type Target } from '../outline/outline.ts';
-import { reachableSteps } from '../outline/stand-in.ts';
+import { reachableSteps } from '../outline/reachable-steps.ts';
 
 /** Ways back fail the run. Steps are in an order in which each comes before those that it leads to. */
 export function withoutLoops(outline: Outline, notes: Notes): Outline {

@@ -1,7 +1,7 @@
 /** Names of inputs that a pipeline can have: small letters, digits and `_`. */
 import type { Notes } from '../outline/notes.ts';
 import type { Outline, Step, Text } from '../outline/outline.ts';
-import { freeId } from '../outline/stand-in.ts';
+import { freeId } from '../outline/free-id.ts';
 
 const fitting = /^[a-z][a-z0-9_]*$/;
 

@@ -1,7 +1,7 @@
 /** Ids of steps that the dialect which is written can have. */
 import type { Notes } from '../outline/notes.ts';
 import type { Outline, Step, Text } from '../outline/outline.ts';
-import { freeId } from '../outline/stand-in.ts';
+import { freeId } from '../outline/free-id.ts';
 
 /** @param fit - the id as it may be written; the same if it may be */
 export function withFittingIds(outline: Outline, fit: (id: string) => string, notes: Notes): Outline {

@@ -1,6 +1,6 @@
 /** When a block starts: what it depends on, and its condition. */
-import { finish, type End, type Step } from '../outline/outline.ts';
-import { reachableSteps } from '../outline/stand-in.ts';
+import { chosenBy, finish, isVerdict, type End, type Step } from '../outline/outline.ts';
+import { reachableSteps } from '../outline/reachable-steps.ts';
 import { quotedText } from './yaml-text.ts';
 
 export interface Start {
@@ -65,7 +65,7 @@ export class Starts {
 
   #arrival({ step, ends }: Source): Arrival {
     if (step.work.kind === 'parallel') return this.#parallelArrival(step, step.work, ends);
-    const completing = ends.filter(({ on }) => isVerdict(step) || on !== 'fail');
+    const completing = ends.filter(({ on }) => isVerdict(step.work) || on !== 'fail');
     const failed = ends.some(({ on }) => on === 'fail') ? [`blocks.${step.id}.failed`] : [];
     const which = whichEnd({ step, ends: completing });
     const succeeded = `blocks.${step.id}.succeeded`;
@@ -128,20 +128,17 @@ function bracketed(condition: string): string {
   return isSimple ? condition : `(${condition})`;
 }
 
-function isVerdict({ work }: Step): boolean {
-  return work.kind === 'model' && work.verdict !== undefined;
-}
-
 /** Which ends of a completed block lead here. Undefined: all of them. */
 function whichEnd({ step, ends }: Source): string | undefined {
-  const completing = step.ends.filter(({ on }) => isVerdict(step) || on !== 'fail');
+  const completing = step.ends.filter(({ on }) => isVerdict(step.work) || on !== 'fail');
   const own = ends.filter((end) => completing.includes(end));
   if (own.length === completing.length) return undefined;
   return own.map(({ on }) => atom(step, on)).join(' or ');
 }
 
+/** The condition that a completed block ended so. */
 function atom({ id, work }: Step, on: string): string {
-  const label = /^choose ([^]*)$/.exec(on)?.[1];
+  const label = chosenBy(on);
   if (work.kind === 'confirm') return on === 'yes' ? `blocks.${id}.confirmed` : `not blocks.${id}.confirmed`;
   if (label !== undefined && work.kind === 'choice') return `blocks.${id}.choice == ${quotedText(label)}`;
   const preferred = `default(blocks.${id}.response.preferred_label, '')`;

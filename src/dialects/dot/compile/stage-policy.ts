@@ -4,41 +4,18 @@ import type { OnBudget } from '../../../graph/graph.ts';
 import type { RetryPolicy } from '../../../graph/contracts/node-contract.ts';
 import { parseBudget } from '../model/amounts.ts';
 import type { Pipeline, PipelineEdge, Stage } from '../model/pipeline.ts';
+import { presetPolicy } from '../model/retry-presets.ts';
 import type { StageParts, Telling } from '../run/stage/stage-parts.ts';
 import { wayLabel } from '../run/stage/choose-edge.ts';
 
-interface Preset {
-  readonly attempts: number;
-  readonly backoff: 'fixed' | 'exponential';
-  readonly delayMs: number;
-  readonly factor: number;
-}
-
-const standard: Preset = { attempts: 5, backoff: 'exponential', delayMs: 200, factor: 2 };
-const presets: Readonly<Record<string, Preset>> = {
-  none: { ...standard, attempts: 1 },
-  standard,
-  aggressive: { ...standard, delayMs: 500 },
-  linear: { attempts: 3, backoff: 'fixed', delayMs: 500, factor: 1 },
-  patient: { attempts: 3, backoff: 'exponential', delayMs: 2_000, factor: 3 },
-};
-
-/** The retry policy. Delays vary by up to half. `max_retries` counts attempts after the first, and wins over the preset's number. */
+/** The retry policy. `max_retries` counts attempts after the first, and wins over the preset's number. */
 export function retryOf({ attributes }: Stage, pipeline: Pipeline): RetryPolicy {
   const named = attributes.text('retry_policy');
-  const { attempts, backoff, delayMs, factor } = presets[named] ?? standard;
+  const policy = presetPolicy(named);
   const retries =
     attributes.integer('max_retries') ??
     (named === '' ? (pipeline.attributes.integer('default_max_retries') ?? 0) : undefined);
-  const count = retries === undefined ? attempts : Math.max(0, retries) + 1;
-  return {
-    attempts: count,
-    backoff,
-    delayMs,
-    delayMsMax: 60_000,
-    jitter: 0.5,
-    ...(backoff === 'exponential' && { factor }),
-  };
+  return retries === undefined ? policy : { ...policy, attempts: Math.max(0, retries) + 1 };
 }
 
 /** The budget of a run, or of each visit of a stage, in the engine's form. */

@@ -1,6 +1,7 @@
 /** Every attribute of the language: where it may stand, which values it takes, and its default. */
 
 import { durationMs, parseBudget } from './amounts.ts';
+import { retryPresets } from './retry-presets.ts';
 
 export type AttributeKind = 'text' | 'integer' | 'boolean' | 'duration' | 'budget';
 export type AttributePlace = 'graph' | 'node' | 'edge';
@@ -29,7 +30,6 @@ export const fidelities: readonly string[] = [
 ];
 const fidelity: AttributeRule = { kind: 'text', oneOf: fidelities };
 export const humanForms = ['multiple_choice', 'freeform', 'yes_no', 'confirmation'] as const;
-export const retryPresets: readonly string[] = ['none', 'standard', 'aggressive', 'linear', 'patient'];
 
 type Rules = Readonly<Record<string, AttributeRule>>;
 

@@ -1,0 +1,104 @@
+/** Stages that ask a person. */
+import { normalLabel, sayingOf } from '../../dot/model/labels.ts';
+import type { Stage } from '../../dot/model/pipeline.ts';
+import type { Way } from '../../dot/run/stage/choose-edge.ts';
+import { chose, type Text } from '../outline/outline.ts';
+import type { Ending } from './pipeline-ways.ts';
+import type { Done, StageReading } from './stage-reading.ts';
+
+type Asked = Pick<Done, 'work' | 'ends'>;
+
+export function humanWork(stage: Stage, reading: StageReading): Done {
+  const { attributes } = stage;
+  const form = attributes.text('human.type') || 'multiple_choice';
+  if (attributes.has('timeout'))
+    lost(
+      stage,
+      reading,
+      'ANSWER',
+      `${stage.id} waits for an answer without a limit, and takes no default`,
+      'answer it by a program when it is late',
+    );
+  const question: Text = [attributes.text('label') || (form === 'freeform' ? 'What do you say?' : 'Select an option:')];
+  return { timeoutMs: undefined, isIdempotent: false, ...askedIn(form)(stage, question, reading) };
+}
+
+function askedIn(form: string): (stage: Stage, question: Text, reading: StageReading) => Asked {
+  if (form === 'yes_no' || form === 'confirmation') return confirmation;
+  return form === 'freeform' ? freeText : choice;
+}
+
+/** A yes or no. To refuse a confirmation is to fail. */
+function confirmation(stage: Stage, question: Text, { ways }: StageReading): Asked {
+  const isFailed = stage.attributes.text('human.type') === 'confirmation';
+  const no: Ending = { outcome: isFailed ? 'fail' : 'success', label: 'No' };
+  return {
+    work: { kind: 'confirm', question },
+    ends: [
+      { on: 'yes', to: ways.leave(stage, { outcome: 'success', label: 'Yes' }) },
+      { on: 'no', to: ways.leave(stage, no) },
+    ],
+  };
+}
+
+function freeText(stage: Stage, question: Text, reading: StageReading): Asked {
+  const edges = edgesOf(stage, reading);
+  if (edges.some(({ caption }) => caption !== ''))
+    lost(
+      stage,
+      reading,
+      'ANSWER',
+      `${stage.id} takes any text, and none of them chooses an edge`,
+      'ask for a choice first',
+    );
+  const suggested = edges.filter(({ caption }) => caption === '').map(({ to }) => to);
+  const to = reading.ways.leave(stage, { outcome: 'success', suggested });
+  return { work: { kind: 'text', question }, ends: [{ on: 'success', to }] };
+}
+
+/** A choice for each label. Edges that say the same are one. */
+function choice(stage: Stage, question: Text, reading: StageReading): Asked {
+  const offered = new Map<string, { readonly label: string; readonly to: string }>();
+  for (const { caption, to } of edgesOf(stage, reading)) {
+    const label = caption === '' ? to : caption;
+    if (!offered.has(normalLabel(label))) offered.set(normalLabel(label), { label, to });
+  }
+  const all = [...offered.values()];
+  if (all.some(({ label }) => sayingOf(label) !== label))
+    reading.notes.changed(
+      'ANSWER',
+      reading.placeOf(stage.at),
+      `the choices of ${stage.id} have no keys: they are answered by what they say, or by number`,
+      'nothing',
+    );
+  return {
+    work: { kind: 'choice', question, choices: all.map(({ label }) => sayingOf(label)) },
+    ends: all.map(({ label, to }) => ({
+      on: chose(sayingOf(label)),
+      to: reading.ways.leave(stage, { outcome: 'success', label, suggested: [to] }, true),
+    })),
+  };
+}
+
+function edgesOf(stage: Stage, reading: StageReading): readonly Way[] {
+  const edges = reading.ways.edgesOf(stage.id);
+  if (edges.some(({ clauses }) => clauses.length > 0))
+    lost(
+      stage,
+      reading,
+      'CONDITION',
+      `${stage.id} offers all its edges, whatever their conditions`,
+      'ask at blocks of their own, each with a condition',
+    );
+  return edges;
+}
+
+function lost(
+  stage: Stage,
+  { notes, placeOf }: StageReading,
+  code: 'ANSWER' | 'CONDITION',
+  message: string,
+  fix: string,
+): void {
+  notes.lost(code, placeOf(stage.at), message, fix);
+}
