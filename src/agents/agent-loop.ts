@@ -3,6 +3,7 @@ import type { ModelMessage, ModelResponse, ToolCallPart } from '../graph/contrac
 import type { TraceSpan } from '../graph/contracts/trace-contract.ts';
 import { NodeFailure, type NodeContext } from '../graph/contracts/node-contract.ts';
 import { CairnError } from '../errors.ts';
+import { cutOffFailure } from '../graph/contracts/whole-answer.ts';
 import type { Amounts } from '../graph/amounts.ts';
 import { boundsOf } from './model/call-bounds.ts';
 import { readFinal, type FinalForm } from './final-answer.ts';
@@ -11,6 +12,7 @@ import type { HistoryLimit } from './history/history-limit.ts';
 import { summarize } from './history/summary.ts';
 import { ModelSteps, type ModelSettings, type ModelStepOptions } from './model/model-step.ts';
 import { createMode } from './modes/create-mode.ts';
+import { readTurn } from './modes/read-turn.ts';
 import type { LastWord, Mode, ModeName } from './modes/mode.ts';
 import type { Observation } from './tools/observation.ts';
 import { ServedBox } from './mcp/served-box.ts';
@@ -139,13 +141,22 @@ class AgentLoop {
   async turn(): Promise<{ readonly value: unknown } | undefined> {
     await this.#checkOffer();
     const response = await this.#ask();
-    const { message, calls, last, fault } = this.#mode.read(response, this.number);
+    const next = this.#models.noteOfNext() as TurnNote | undefined;
+    const {
+      message,
+      calls,
+      last,
+      said,
+      isCut,
+      fault = 'it is empty',
+    } = readTurn(this.#mode, response, this.number, next);
     this.#conversation.add(message);
     this.number += 1;
     if (calls.length > 0) {
       await this.#checkOffer();
-      await this.#callTools(calls);
-    } else if (last === undefined) this.#tellFault(fault ?? 'it is empty');
+      await this.#callTools(calls, next);
+    } else if (isCut) this.#tellCut(response, said as string);
+    else if (last === undefined) this.#tellFault(fault, said);
     else return this.#take(last);
     return undefined;
   }
@@ -191,8 +202,9 @@ class AgentLoop {
     this.#note = {};
   }
 
-  async #callTools(calls: readonly ToolCallPart[]): Promise<void> {
-    const { results, isAllFaulty } = await callSideBySide(this.#tools, calls, this.#models.noteOfNext() as TurnNote);
+  /** @param next - what the model was told of these calls, if that is on record */
+  async #callTools(calls: readonly ToolCallPart[], next: TurnNote | undefined): Promise<void> {
+    const { results, isAllFaulty } = await callSideBySide(this.#tools, calls, next);
     this.#faulty = isAllFaulty ? this.#faulty + calls.length : 0;
     if (this.#faulty > faultyCallsMax)
       throw lost(
@@ -214,10 +226,20 @@ class AgentLoop {
     };
   }
 
-  #tellFault(fault: string): void {
+  #tellFault(
+    fault: string,
+    said = `Your answer cannot be used: ${fault}.\nCall a tool, or give your last answer in the form asked for.`,
+  ): void {
     this.#faulty += 1;
-    if (this.#faulty > faultyCallsMax) throw lost(this.#faulty, [fault]);
-    this.#say(`Your answer cannot be used: ${fault}.\nCall a tool, or give your last answer in the form asked for.`);
+    if (this.#faulty > faultyCallsMax) throw lost(this.#faulty, [said]);
+    this.#say(said);
+  }
+
+  /** An answer that was cut off is asked for again, as one that does not fit is. */
+  #tellCut(response: ModelResponse, said: string): void {
+    if (this.#repairs === repairsMax) throw cutOffFailure(response);
+    this.#repairs += 1;
+    this.#say(said);
   }
 
   async #take(last: LastWord): Promise<{ readonly value: unknown } | undefined> {

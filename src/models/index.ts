@@ -14,6 +14,7 @@ export {
   type ScriptedTurn,
 } from './scripted.ts';
 export type { ModelRequest, Models } from '../ports/model.ts';
+export { wholeTextOf } from '../graph/contracts/whole-answer.ts';
 export { modelDeltaOf, textOf } from '../graph/contracts/model-contract.ts';
 export type {
   AssistantPart,

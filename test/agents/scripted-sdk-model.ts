@@ -7,7 +7,19 @@ type StreamPart = Awaited<ReturnType<SdkModel['doStream']>>['stream'] extends Re
 
 /** A text, or what is called by which arguments. Errors are thrown. */
 export type Turn =
-  string | Error | { readonly text?: string; readonly calls?: readonly (readonly [tool: string, input: unknown])[] };
+  | string
+  | Error
+  | {
+      readonly text?: string;
+      readonly calls?: readonly (readonly [tool: string, input: unknown])[];
+      /** Whether it ends at the limit of its tokens. */
+      readonly isCut?: boolean;
+    };
+
+interface Answer {
+  readonly content: Content[];
+  readonly finishReason: { readonly unified: 'tool-calls' | 'stop' | 'length'; readonly raw: string };
+}
 
 export interface ScriptedSdkModel extends SdkModel {
   readonly requests: readonly CallOptions[];
@@ -32,12 +44,12 @@ export function scriptedSdkModel(
       ? script(options, count)
       : (script[answered] ?? new Error('the script has no more answers'));
   };
-  const answerOf = (options: CallOptions): Content[] => {
+  const answerOf = (options: CallOptions): Answer => {
     const turn = turnOf(options);
     if (turn instanceof Error) throw turn;
-    const { text, calls = [] } = typeof turn === 'string' ? { text: turn } : turn;
+    const { text, calls = [], isCut = false } = typeof turn === 'string' ? { text: turn } : turn;
     const answered = options.prompt.filter(({ role }) => role === 'assistant').length;
-    return [
+    const content: Content[] = [
       ...(text === undefined ? [] : [{ type: 'text' as const, text }]),
       ...calls.map(([toolName, input], index) => ({
         type: 'tool-call' as const,
@@ -46,10 +58,8 @@ export function scriptedSdkModel(
         input: JSON.stringify(input),
       })),
     ];
-  };
-  const reasonOf = (content: readonly Content[]): { unified: 'tool-calls' | 'stop'; raw: string } => {
-    const unified = content.some(({ type }) => type === 'tool-call') ? 'tool-calls' : 'stop';
-    return { unified, raw: unified };
+    const unified = isCut ? 'length' : calls.length > 0 ? 'tool-calls' : 'stop';
+    return { content, finishReason: { unified, raw: unified } };
   };
   const secret = { headers: { 'set-cookie': 'session=planted' }, body: { echoed: 'planted body' } };
   return {
@@ -59,21 +69,17 @@ export function scriptedSdkModel(
     supportedUrls: {},
     requests,
     async doGenerate(options) {
-      const content = answerOf(options);
+      const { content, finishReason } = answerOf(options);
       const request = { body: 'planted request' };
-      return { content, finishReason: reasonOf(content), usage, warnings: [], request, response: secret };
+      return { content, finishReason, usage, warnings: [], request, response: secret };
     },
     async doStream(options) {
-      const content = answerOf(options);
-      return { stream: ReadableStream.from(pieces(content, reasonOf(content))), response: secret };
+      return { stream: ReadableStream.from(pieces(answerOf(options))), response: secret };
     },
   };
 }
 
-function* pieces(
-  content: readonly Content[],
-  finishReason: { unified: 'tool-calls' | 'stop'; raw: string },
-): Generator<StreamPart> {
+function* pieces({ content, finishReason }: Answer): Generator<StreamPart> {
   yield { type: 'stream-start', warnings: [] };
   for (const [index, part] of content.entries()) {
     const id = String(index);

@@ -1,5 +1,6 @@
 /** Summarizes a long conversation with a model call, in a step of its own. */
-import { textOf, type ModelMessage } from '../../graph/contracts/model-contract.ts';
+import { summaryTextOf } from '../../graph/contracts/whole-answer.ts';
+import type { ModelMessage } from '../../graph/contracts/model-contract.ts';
 import { encodeValue } from '../../state/values/codec.ts';
 import type { ModelSettings, ModelSteps } from '../model/model-step.ts';
 import type { Conversation } from './conversation.ts';
@@ -26,11 +27,11 @@ export async function summarize(
   const older = conversation.older(messagesKept);
   // A single message would be an earlier summary.
   if (older.length < 2) return false;
-  const { content } = await steps.call({ model: given.model ?? model }, [
+  const response = await steps.call({ model: given.model ?? model }, [
     { role: 'system', content: instructions },
     { role: 'user', content: older.map(transcriptOf).join('\n\n') },
   ]);
-  const text = textOf(content).trim();
+  const text = summaryTextOf(response);
   if (text === '') return false;
   conversation.replace(older.length, { role: 'user', content: `The conversation so far, in short:\n${text}` });
   return true;

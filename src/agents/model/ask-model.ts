@@ -1,7 +1,7 @@
 /** Makes one model call of a conversation. If the model gives no answer, fallback models are tried. */
 import type { ModelCall, ModelMessage, ModelResponse } from '../../graph/contracts/model-contract.ts';
-import { textOf } from '../../graph/contracts/model-contract.ts';
 import { NodeFailure } from '../../graph/contracts/node-contract.ts';
+import { refuseFiltered } from '../../graph/contracts/whole-answer.ts';
 
 /** Error codes after which the next fallback model is tried. */
 const passedOn: readonly string[] = ['MODEL_UNAVAILABLE', 'MODEL_REFUSED', 'MODEL_UNKNOWN'];
@@ -30,7 +30,8 @@ export async function askModel(
   for (const [index, model] of models.entries()) {
     try {
       const response = await generate({ ...settings, model, messages });
-      refuseRefusal(response);
+      // A blocked answer is not recorded as one, so the run can go on with another model.
+      refuseFiltered(response);
       return index === 0 ? { response } : { response, by: model };
     } catch (error) {
       if (!(error instanceof NodeFailure) || !passedOn.includes(error.code)) throw error;
@@ -40,16 +41,4 @@ export async function askModel(
     }
   }
   throw failure as NodeFailure;
-}
-
-/** Throws if the provider blocked the answer. A blocked answer is not recorded as an answer, so the run can go on with another model. */
-function refuseRefusal({ content, finishReason, model }: ModelResponse): void {
-  if (finishReason !== 'content-filter') return;
-  const text = textOf(content);
-  if (content.some(({ type }) => type === 'tool-call') || text.trim() !== '') return;
-  throw new NodeFailure(`${model} refused to answer: the provider's filter kept its answer back`, {
-    code: 'MODEL_REFUSED',
-    applied: 'no',
-    data: { finishReason },
-  });
 }

@@ -1,6 +1,7 @@
 /** The model calls of a conversation, each a step of the node. A call is paid for once, and identified by its request (X4, X6). */
 import type { Amounts } from '../../graph/amounts.ts';
 import type { ModelAccess, ModelCall, ModelMessage, ModelResponse } from '../../graph/contracts/model-contract.ts';
+import { isCutOff } from '../../graph/contracts/whole-answer.ts';
 import type { NodeContext, RetryPolicy } from '../../graph/contracts/node-contract.ts';
 import type { TraceSpan } from '../../graph/contracts/trace-contract.ts';
 import { askModel } from './ask-model.ts';
@@ -103,6 +104,7 @@ export class ModelSteps {
             ctx.emit({ type: 'model-fallback', call: idempotencyKey, from, to, code });
           },
         );
+        if (isCutOff(answered.response)) ctx.emit({ type: 'model-truncated', call: idempotencyKey });
         return { ...answered, marks, ...(note !== undefined && { note }) };
       },
     );

@@ -37,6 +37,10 @@ export interface Turn {
   readonly last?: LastWord;
   /** Why the answer cannot be used. The model is told. */
   readonly fault?: string;
+  /** What the model is told in place of a fault, in full. */
+  readonly said?: string;
+  /** Whether the answer was cut off, so that nothing of it is taken. */
+  readonly isCut?: true;
 }
 
 /** The result of a call in the form that the model is told. */

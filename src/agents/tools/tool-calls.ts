@@ -12,6 +12,7 @@ import type { TraceSpan } from '../../graph/contracts/trace-contract.ts';
 import { traceTool, type SpanSource } from '../../model-calls/gen-ai-spans.ts';
 import { encodeValue } from '../../state/values/codec.ts';
 import { scopeContext } from './scoped-context.ts';
+import { unreadable } from '../modes/read-turn.ts';
 import type { NamedTool, ToolOffer } from './tool-box.ts';
 import { isOfTool } from './tool-failure.ts';
 import type { KeptTools, ResultNote } from '../turn-note.ts';
@@ -82,7 +83,7 @@ export class ToolCalls {
 
   /** Checks whether the model may make this call. */
   async check(call: ToolCallPart): Promise<CheckedCall> {
-    if (call.fault !== undefined) return { fault: refusal(`this call cannot be read: ${call.fault}`) };
+    if (call.fault !== undefined) return { fault: refusal(unreadable(call.fault)) };
     const tool = this.#box.find(call.tool);
     if (tool === undefined) {
       const names = this.#box.names.join(', ') || 'none';

@@ -24,5 +24,7 @@ export interface AgentLoopState {
   /** The text of the answer. */
   readonly text: string;
   readonly usage: ModelUsage;
+  /** Whether the answer ended at the limit of its tokens. */
+  readonly isCutOff?: true;
   readonly calls: readonly AgentCall[];
 }

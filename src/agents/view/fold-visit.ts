@@ -5,11 +5,13 @@ import {
   type ModelResponse,
   type ToolCallPart,
 } from '../../graph/contracts/model-contract.ts';
+import { isCutOff } from '../../graph/contracts/whole-answer.ts';
 import type { NodeRecord, StepRecord } from '../../state/tree.ts';
 import { callName, toolOfName } from '../tools/call-name.ts';
 import type { RecordedCall } from '../model/call-record.ts';
 import { createMode } from '../modes/create-mode.ts';
-import type { Mode } from '../modes/mode.ts';
+import type { Turn } from '../modes/mode.ts';
+import { readTurn } from '../modes/read-turn.ts';
 import { observation, type Observation } from '../tools/observation.ts';
 import type { KeptConversation, OpeningNote, ResultNote, TurnNote } from '../turn-note.ts';
 import type { AgentCall, AgentLoopState } from './agent-loop-state.ts';
@@ -42,7 +44,7 @@ export function foldVisit(record: NodeRecord): FoldedVisit | undefined {
   let loop = (kept?.loop ?? 1) - 1;
   const used = new Set<string>();
   let asked: readonly ToolCallPart[] = [];
-  for (const { response, note = {}, by } of done) {
+  for (const [index, { response, note = {}, by }] of done.entries()) {
     if (note.results !== undefined) {
       const results = note.results.map((result) => ({
         ...resultOf(record, result),
@@ -54,10 +56,10 @@ export function foldVisit(record: NodeRecord): FoldedVisit | undefined {
     }
     if (note.text !== undefined) messages.push({ role: 'user', content: note.text });
     loop += 1;
-    const turn = mode.read(response, loop);
+    const turn = readTurn(mode, response, loop, done[index + 1]?.note);
     messages.push(turn.message);
     asked = turn.calls;
-    loops.push(loopOf({ record, mode, used: new Set(used), cache }, loop, response, by));
+    loops.push({ loop, ...loopOf({ record, used: new Set(used), cache }, turn, response, by) });
   }
   const headCount = messages.findIndex(({ role }) => role !== 'system');
   return {
@@ -97,24 +99,22 @@ function resultOf(record: NodeRecord, note: ResultNote): Pick<Observation, 'outp
 
 interface Folding {
   readonly record: NodeRecord;
-  readonly mode: Mode;
   /** Names of the calls whose result the model was told. */
   readonly used: Set<string>;
   readonly cache: Readonly<Record<string, unknown>>;
 }
 
 function loopOf(
-  { record, mode, used, cache }: Folding,
-  loop: number,
+  { record, used, cache }: Folding,
+  { calls }: Turn,
   response: ModelResponse,
   by: string | undefined,
-): AgentLoopState {
-  const { calls } = mode.read(response, loop);
+): Omit<AgentLoopState, 'loop'> {
   return {
-    loop,
     model: by ?? response.model,
     text: textOf(response.content),
     usage: response.usage,
+    ...(isCutOff(response) && { isCutOff: true }),
     calls: calls.map(({ id, tool, input }): AgentCall => {
       const held = callName({ tool, input });
       if (Object.hasOwn(cache, held)) return { id, tool, input, status: 'done', output: cache[held], isCached: true };

@@ -1,5 +1,6 @@
 /** Makes the calls of an LLMCall block: repeats a call after a temporary failure, and after an answer that does not fit the schema. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { cutOffFailure, isCutOff, refuseFiltered } from '../../../graph/contracts/whole-answer.ts';
 import { NodeFailure } from '../../../graph/contracts/node-contract.ts';
 import type { JsonSchema, TypedNodeContext } from '../../../graph/contracts/node-type.ts';
 import {
@@ -64,8 +65,13 @@ export async function converse(
       ...(cost !== undefined && { cost }),
     };
     ctx.emit({ type: 'model-call', ...metadata });
+    refuseFiltered(response);
+    const isCut = isCutOff(response);
+    // What asks again names the schema: without one there is nothing to ask for but the same.
+    if (isCut && (schema === undefined || attempt === callsMax))
+      throw cutOffFailure(response, { content: text, metadata });
     if (schema === undefined) return { response: { content: text }, success: true, metadata };
-    const reading = await readAnswer(text, schema);
+    const reading = isCut ? { fault: 'it was cut off at the limit of its length' } : await readAnswer(text, schema);
     if (reading.fault === undefined) return { response: reading.value, success: true, metadata };
     if (attempt === callsMax) throw misfit(reading.fault, text, metadata);
     messages = messages.concat({ role: 'assistant', content: text }, correct(conversation, reading.fault, text));

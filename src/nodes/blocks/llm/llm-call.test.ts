@@ -177,3 +177,26 @@ test('B57 a call asks for its model, by all that names it', () => {
   for (const pending of [['model'], ['provider'], ['profile']])
     expect(asked({ model: 'm' }, pending)).toEqual([{ kind: 'model', name: undefined }]);
 });
+
+test('B54 an answer that was cut off is no answer: with a schema it is asked for again, and then the block fails with it', async () => {
+  const half = { text: '{"age": 12', finishReason: 'length' } as const;
+  const text = call([{ text: 'Do not pay', finishReason: 'length' }], {});
+  await expect(text.output).rejects.toMatchObject({
+    code: 'MODEL_OUTPUT_TRUNCATED',
+    data: { content: 'Do not pay', metadata: { attempts: 1, finish_reason: 'length' } },
+  });
+  const mended = call([half, '{"age": 123}'], { response_schema: schema });
+  await expect(mended.output).resolves.toMatchObject({ response: { age: 123 }, metadata: { attempts: 2 } });
+  expect(mended.models.requests[1]?.messages.at(-1)?.content).toMatch(/^The answer does not fit: it was cut off/u);
+  const lost = call([half, { text: '{"age": 12}', finishReason: 'length' }], {
+    response_schema: schema,
+    max_retries: 2,
+  });
+  await expect(lost.output).rejects.toMatchObject({
+    code: 'MODEL_OUTPUT_TRUNCATED',
+    data: { metadata: { attempts: 2 } },
+  });
+  await expect(call([{ text: 'Pay it', finishReason: 'content-filter' }], {}).output).rejects.toMatchObject({
+    code: 'MODEL_REFUSED',
+  });
+});

@@ -1,5 +1,6 @@
 /** A stage for a language model: the prompt, what the run says so far, and what the answer reports of itself. */
-import { textOf, type ModelMessage, type ProviderData } from '../../../../graph/contracts/model-contract.ts';
+import { wholeTextOf } from '../../../../graph/contracts/whole-answer.ts';
+import type { ModelMessage, ProviderData } from '../../../../graph/contracts/model-contract.ts';
 import type { Stage } from '../../model/pipeline.ts';
 import { asText, contextValue, edgeKey, expand, resumedKey, steerSignal } from '../context/context-keys.ts';
 import { openThread } from '../prompt/conversation.ts';
@@ -58,7 +59,7 @@ export async function askModel(
   );
   const { inputTokens, outputTokens } = response.usage;
   if (parts.budgeted.has('tokens')) step?.spend({ tokens: inputTokens + outputTokens });
-  return textOf(response.content);
+  return wholeTextOf(response);
 }
 
 /** The whole prompt: the run so far (as much as the fidelity says), the stage's own prompt, and the instructions for the report. */

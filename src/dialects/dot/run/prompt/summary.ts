@@ -1,5 +1,5 @@
 /** Describes the run so far for a prompt: by rule, or as a summary by the model that the pipeline names. */
-import { textOf } from '../../../../graph/contracts/model-contract.ts';
+import { summaryTextOf } from '../../../../graph/contracts/whole-answer.ts';
 import { preambleOf } from './preamble.ts';
 import { modelStep, type StageContext, type Telling } from '../stage/stage-parts.ts';
 
@@ -21,6 +21,6 @@ export async function summaryOf(stage: StageContext, { fidelity, summaryModel }:
   return ctx.step('summary', modelStep(parts), async ({ idempotencyKey, signal }) => {
     const call = { model: summaryModel, messages: [{ role: 'user', content } as const], tokensMax: count };
     const response = await ctx.models.generate(call, { idempotencyKey, signal });
-    return `The run so far:\n${textOf(response.content).trim()}`;
+    return `The run so far:\n${summaryTextOf(response)}`;
   });
 }
