@@ -30,6 +30,9 @@ const modulesOfCommands = ['cli/working', 'app/config/read-config'];
 const importedByCommands = [...doors.filter((door) => door !== 'stores/memory/index'), ...modulesOfCommands];
 /** Programs of processes that others start. */
 const programs = ['nodes/blocks/sql/sqlite-child'];
+/** What nearly every program needs: the first doors, and the small files that agents, models and commands share. */
+const coreFiles =
+  /src\/((index|nodes\/index|stores\/memory\/index)\.ts$|model-calls\/|models\/(scripted|tell-answer)|graph\/contracts\/model-contract|state\/values\/to-json)/;
 const peers = Object.keys(manifest.peerDependencies);
 
 /** On an older Node the first file that is loaded says so; its line is not shown. */
@@ -70,8 +73,9 @@ function buildModules(): Promise<readonly OutputChunk[]> {
       plugins: [builtinsByCall, noSourceLines, asciiOnly],
       codeSplitting: {
         groups: [
-          { name: 'core', test: /src\/(index|nodes\/index|stores\/memory\/index)\.ts$/, priority: 3 },
-          { name: 'sqlite', test: /src\/stores\/sqlite\//, priority: 2 },
+          { name: 'core', test: coreFiles, priority: 4 },
+          { name: 'sqlite', test: /src\/stores\/sqlite\//, priority: 3 },
+          { name: 'agents', test: /src\/agents\/index\.ts$/, priority: 2 },
           { name: 'app', test: /src\/(app|operations)\//, priority: 1 },
           { name: 'prompts', test: /node_modules\/@clack\// },
         ],

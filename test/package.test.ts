@@ -153,6 +153,27 @@ test('P6 each door can be imported without the optional packages, and has its ty
   }
 });
 
+/** The files that are loaded with this one, at once. */
+function loadedWith(file: string, found = new Set<string>()): ReadonlySet<string> {
+  if (found.has(file)) return found;
+  found.add(file);
+  for (const [, path = ''] of read(file).matchAll(/^(?:import|export)\b[^"\n]*"(\.[^"]+)";$/gmu))
+    loadedWith(join(dirname(file), path), found);
+  return found;
+}
+
+test('P3 a program loads nothing of the commands, and an agent no package but what it uses', () => {
+  const doors = ['index', 'nodes/index', 'stores/sqlite/index', 'agents/index', 'ai-sdk/index', 'models/index'];
+  const loaded = new Map(doors.map((door) => [door, [...loadedWith(`dist/${door}.js`)]]));
+  const commands = [...loaded].filter(([, files]) => files.includes('dist/chunks/app.js')).map(([door]) => door);
+  expect(commands).toEqual([]);
+  expect([...loadedWith('dist/cli/working.js')]).toContain('dist/chunks/app.js');
+  const packages = loaded
+    .get('agents/index')!
+    .flatMap((file) => [...read(file).matchAll(/^\/\/ \S*node_modules\/([\w-]+)/gmu)].map(([, name]) => name));
+  expect([...new Set(packages)]).toEqual(['croner']);
+});
+
 test('P6 compiled code is kept on disk for who asks for it, and for nobody else', () => {
   const kept = (...options: readonly string[]): readonly string[] => {
     const folder = join(installed.app, `temporary${options.length}`);

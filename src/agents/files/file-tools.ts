@@ -1,12 +1,10 @@
 /** Tools with which a model lists, searches, reads, writes and edits files. */
 import { basename, extname } from 'node:path';
-import { NodeFailure } from '../../graph/contracts/node-contract.ts';
-import { applyOperation } from '../../nodes/blocks/files/edit-operations.ts';
 import { decodeBytes } from '../../nodes/blocks/files/text-encoding.ts';
 import type { FileStore } from '../../ports/file-store.ts';
 import { tool, type AgentTool } from '../tools/agent-tool.ts';
 import { openFiles } from './open-files.ts';
-import { searchFiles } from './search-files.ts';
+import type { searchFiles } from './search-files.ts';
 import { writeTool } from './write-tool.ts';
 
 /** The most paths returned at once. */
@@ -46,8 +44,10 @@ function readingTools(store: FileStore): Readonly<Record<string, AgentTool>> {
       description: 'Finds lines by a regular expression. Gives `path:line: text`, a line each.',
       input: input({ pattern: { type: 'string', minLength: 1 }, patterns }, ['pattern']),
       effect: 'read',
-      run: async (args, { node, signal }) =>
-        searchFiles(await openFiles(store, node), args as Parameters<typeof searchFiles>[1], signal),
+      run: async (args, { node, signal }) => {
+        const search = await import('./search-files.ts');
+        return search.searchFiles(await openFiles(store, node), args as Parameters<typeof searchFiles>[1], signal);
+      },
     }),
     read_file: tool({
       description: `Reads a file: its text, ${linesMax} lines at most.`,
@@ -75,9 +75,7 @@ function writingTools(store: FileStore): Readonly<Record<string, AgentTool>> {
         description: 'Writes a text file whole, in place of what was there; missing folders are made.',
         input: input({ path, content: { type: 'string' } }, ['path', 'content']),
       },
-      ({ content }) =>
-        () =>
-          content as string,
+      ({ content }) => Promise.resolve(() => content as string),
     ),
     edit_file: writeTool(
       store,
@@ -88,23 +86,12 @@ function writingTools(store: FileStore): Readonly<Record<string, AgentTool>> {
           ['path', 'old_text', 'new_text'],
         ),
       },
-      (args) => (before) => edit(before, args),
+      async (args) => {
+        const { editText } = await import('./edit-text.ts');
+        return (before) => editText(before, args);
+      },
     ),
   };
-}
-
-function edit(
-  before: string | undefined,
-  { path: place, old_text: old, all, ...rest }: Readonly<Record<string, unknown>>,
-) {
-  const refuse = (reason: string): never => {
-    throw new NodeFailure(`${String(place)}: ${reason}`, { code: 'EDIT_FAILED', applied: 'no' });
-  };
-  if (before === undefined) return refuse('there is no such file');
-  const count = before.split(old as string).length - 1;
-  if (count === 0) return refuse('the old text does not stand in it');
-  if (count > 1 && all !== true) return refuse(`the old text stands in it ${count} times: give more of it, or say all`);
-  return applyOperation(before, { type: 'replace_text', old_text: old, new_text: rest['new_text'] });
 }
 
 /** The bytes as text; undefined if they are not text. */

@@ -7,8 +7,6 @@ import { relative, sep } from 'node:path';
 import { NodeFailure, type Reconciliation, type StateView } from '../../graph/contracts/node-contract.ts';
 import type { Computed, OfState } from '../../nodes/draft/typed-context.ts';
 import { fileLimitBytes } from '../../nodes/blocks/files/text-encoding.ts';
-import { checkPatterns, findFiles } from '../../nodes/blocks/files/find-files.ts';
-import { createIgnoreRules } from '../../nodes/blocks/files/ignored-files.ts';
 import { confinePath, type ConfinedPath } from '../../nodes/file/confined-path.ts';
 import { fileFailure } from '../../nodes/file/file-failure.ts';
 import { changeInTurn, lookAtTarget, writeLocalFile } from '../../nodes/file/local-file.ts';
@@ -55,6 +53,9 @@ class LocalFiles implements OpenFiles {
   }
 
   async list(patterns: readonly string[], signal: AbortSignal): Promise<readonly string[]> {
+    // Loaded on first use: most agents never look for files.
+    const { checkPatterns, findFiles } = await import('../../nodes/blocks/files/find-files.ts');
+    const { createIgnoreRules } = await import('../../nodes/blocks/files/ignored-files.ts');
     checkPatterns('patterns', patterns);
     const folder = resolveLinks(this.#root);
     return findFiles(folder, patterns, createIgnoreRules(folder, [], true), signal);

@@ -1,7 +1,6 @@
 /** A file store inside the run: the bytes are kept once, with the run's history, so that forks, exports and resumes have them. */
 import { FileRef } from '../../graph/file-ref.ts';
 import type { StateView } from '../../graph/contracts/node-contract.ts';
-import { matchPaths } from '../../nodes/blocks/files/find-files.ts';
 import { fileFailure } from '../../nodes/file/file-failure.ts';
 import type { FileStore, FileStoreContext, OpenFiles, WrittenFile } from '../../ports/file-store.ts';
 import { isPlainObject } from '../../state/values/plain.ts';
@@ -51,6 +50,8 @@ class MemoryFiles implements OpenFiles {
   }
 
   async list(patterns: readonly string[], signal: AbortSignal): Promise<readonly string[]> {
+    // Loaded on first use: most agents never look for files.
+    const { matchPaths } = await import('../../nodes/blocks/files/find-files.ts');
     return matchPaths([...this.#files.keys()], patterns, signal).toSorted();
   }
 

@@ -14,7 +14,7 @@ type Change = (before: string | undefined) => string;
 export function writeTool(
   store: FileStore,
   about: Pick<ComposedTool, 'description' | 'input'>,
-  changeOf: (args: Readonly<Record<string, unknown>>) => Change,
+  changeOf: (args: Readonly<Record<string, unknown>>) => Promise<Change>,
 ): ComposedTool {
   return tool({
     ...about,
@@ -24,8 +24,8 @@ export function writeTool(
     run: async (args, ctx) => {
       const given = args as Readonly<Record<string, unknown>> & { readonly path: string };
       const files = await openFiles(store, ctx);
-      const planned = await ctx.step(planStep, { effect: 'read', input: args }, () =>
-        plan(ctx, files, given.path, changeOf(given)),
+      const planned = await ctx.step(planStep, { effect: 'read', input: args }, async () =>
+        plan(ctx, files, given.path, await changeOf(given)),
       );
       const { path, file } = planned;
       const options = {
