@@ -113,10 +113,10 @@ export const isStep = (target: Target): boolean => target !== finish && target !
 export const commandMs = 600_000;
 
 /** The delays between attempts where a file or a program names a number of attempts alone: those of the engine. */
-export const engineDelays = {
+export const engineDelays: Omit<RetryPolicy, 'attempts'> = {
   backoff: 'exponential',
   factor: 2,
   delayMs: 1_000,
   delayMsMax: 60_000,
   jitter: 0,
-} as const satisfies Omit<RetryPolicy, 'attempts'>;
+};
