@@ -285,6 +285,8 @@ blocks:
       (row) => 'prediction' in row && (row.prediction === 'in doubt' || row.prediction === 'runs again'),
     );
   expect([predicted(), predicted('--retry')]).toMatchObject([{ prediction: 'in doubt' }, { prediction: 'runs again' }]);
+  expect(folder.json('resume', 'r')).toMatchObject({ status: 'paused' });
+  expect([predicted(), predicted('--retry')]).toMatchObject([{ prediction: 'in doubt' }, { prediction: 'runs again' }]);
   expect(folder.json('resume', 'r', '--retry')).toMatchObject({ status: 'completed' });
   expect(folder.lines('tries.txt')).toHaveLength(2);
 });

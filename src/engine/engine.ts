@@ -116,12 +116,16 @@ class CairnEngine implements Engine {
   async resume(runId: string, options: ResumeOptions = {}): Promise<RunHandle> {
     this.#runs.checkOpen();
     const known = await this.#runs.advancing(runId);
-    known?.runner.setBudget(options.budget, options.by);
-    if (known !== undefined) return this.#runs.handle(runId, known, false);
+    if (known !== undefined) {
+      known.runner.setBudget(options.budget, options.by);
+      if (options.retry === true) known.runner.retryEnded(options.by);
+      return this.#runs.handle(runId, known, false);
+    }
     const opening = this.#runs.opening(runId);
     if (opening !== undefined) {
       const opened = await opening;
-      return options.budget === undefined ? { ...opened, created: false } : this.resume(runId, options);
+      const isPlain = options.budget === undefined && options.retry !== true;
+      return isPlain ? { ...opened, created: false } : this.resume(runId, options);
     }
     return this.#runs.open(runId, () => this.#takeUp(runId, options));
   }

@@ -157,6 +157,8 @@ export interface Intent {
   readonly about?: string;
   /** Nobody is asked about it if the function does not make the call again. */
   readonly forgettable?: true;
+  /** To repeat it under its key does nothing again. */
+  readonly idempotent?: true;
 }
 
 /** Kinds of recorded calls. `call` is something done to a child run, such as a signal. */

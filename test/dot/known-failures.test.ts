@@ -9,7 +9,9 @@ import { expect, test } from 'vitest';
 import { readDot, readKeptDot, type StageHandler } from '../../src/dialects/dot/index.ts';
 import { createScriptedModels } from '../../src/models/scripted.ts';
 import { box, digraph, dotOptions, lintOf, runDot, runDotCut, scripted } from '../dot-kit.ts';
+import type { PreviewOptions } from '../../src/engine/api.ts';
 import { createEngine } from '../../src/engine/engine.ts';
+import { systemClock } from '../../src/app/process/system-clock.ts';
 import { changesOf, afterCrash, createBench, resumeToRest, testIds } from '../engine-kit.ts';
 
 const updates = (contextUpdates: Readonly<Record<string, unknown>>, preferredLabel?: string) =>
@@ -305,4 +307,23 @@ test('6.6.8 a pipeline that was restarted at a stage which is also a retry targe
   );
   const { output } = await runDot(text, { script: { b: [again, 'fail', done] } });
   expect(output).toMatchObject({ status: 'partial_success', gates: { b: 'success' }, restarts: 1 });
+});
+
+test('X5 X3 a preview of a command that failed tells that a plain resume asks, and that one with retry runs it again', async () => {
+  for (const { attribute, plain } of [
+    { attribute: '', plain: 'in doubt' },
+    { attribute: ', idempotent=true', plain: 'runs again' },
+  ]) {
+    const text = digraph(`a [shape=parallelogram, tool_command="exit 1"${attribute}] start -> a -> exit`);
+    const { engine, result, workflow } = await runDot(text, { engine: { clock: systemClock } });
+    const predict = async (options: PreviewOptions, at = result): Promise<string | undefined> =>
+      (await engine.preview(at, options)).find(({ node }) => node[0] === 'a')?.prediction;
+    expect([result.status, await predict({}), await predict({ retry: true })]).toEqual(['failed', plain, 'runs again']);
+    const resumed = await (await engine.resume(result.runId, { graph: workflow.graph })).result();
+    expect(resumed.status).toBe(plain === 'in doubt' ? 'paused' : 'failed');
+    if (resumed.status !== 'paused') continue;
+    expect([await predict({}, resumed), await predict({ retry: true }, resumed)]).toEqual(['in doubt', 'runs again']);
+    const again = await (await engine.resume(result.runId, { graph: workflow.graph, retry: true })).result();
+    expect([again.status, again.waits]).toEqual(['failed', []]);
+  }
 });

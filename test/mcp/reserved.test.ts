@@ -20,6 +20,7 @@ blocks:
   - { id: sure, type: ConfirmOperation, inputs: { message: "Sure?", operation: pay } }
 outputs: { sure: "\${sure.confirmed}" }
 `,
+  failing: 'name: failing\nblocks: [{ id: breaks, type: Shell, inputs: { command: exit 3 } }]\n',
 });
 afterAll(() => workspace.remove());
 
@@ -100,3 +101,11 @@ test('M13.5 the command line takes the option, and knows no other reader of answ
   expect(status).toBe(2);
   expect(stderr).toContain('Did you mean person?');
 }, 60_000);
+
+test('X3 M13.5 retry is the answer to the question whether a command that ended has happened, and is for people where answers are', async () => {
+  const { run_id: id } = await open.call('execute_workflow', { workflow: 'failing' });
+  expect(await open.call('resume_workflow', { checkpoint_id: id })).toMatchObject({ status: 'paused' });
+  const again = { checkpoint_id: id, retry: true };
+  expect(await reserved.call('resume_workflow', again)).toMatchObject(refused(/cairn answer \S+ w_\S+ VALUE --resume/));
+  expect(await open.call('resume_workflow', again)).toMatchObject({ status: 'failure', failed_blocks: ['breaks'] });
+});

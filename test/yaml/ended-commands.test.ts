@@ -85,6 +85,53 @@ test('X3 a resume that says so tries again what ended with an exit code, also in
   expect([asked.status, killed.keys().length]).toEqual(['paused', 1]);
 });
 
+test('X3 a resume that says so takes itself for the answer, where a plain one has asked: what ended is tried again, nothing else', async () => {
+  const again = '[ $(wc -l < LOG) -ge 2 ]';
+  for (const more of ['', 'for_each: [a]\n    continue_on_error: false']) {
+    const { engine, graph, result, keys } = await run(again, more);
+    const { runId } = result;
+    const asked = await (await engine.resume(runId, { graph })).result();
+    const predicted = (await engine.preview(asked, { graph, retry: true })).map(({ prediction }) => prediction);
+    const done = await (await engine.resume(runId, { graph, retry: true, by: 'ada' })).result();
+    expect([asked.status, predicted[0], done.status, done.waits]).toEqual(['paused', 'runs again', 'completed', []]);
+    expect([keys().length, new Set(keys()).size]).toEqual([2, 1]);
+    const [waitId = ''] = asked.waits.map((wait) => wait.waitId);
+    await expect(engine.answer(runId, waitId, 'fail')).rejects.toMatchObject({
+      code: 'WAIT_CLOSED',
+      data: { by: 'ada', answer: 'run again' },
+    });
+  }
+  const killed = await run('kill -9 $$');
+  await (await killed.engine.resume(killed.result.runId, { graph: killed.graph })).result();
+  const still = await (await killed.engine.resume(killed.result.runId, { graph: killed.graph, retry: true })).result();
+  expect([still.status, killed.keys().length]).toEqual(['paused', 1]);
+});
+
+test('X3 what a person has answered stands, though a resume says to try again', async () => {
+  const { engine, graph, result, keys } = await run('exit 1');
+  const { waits, runId } = await (await engine.resume(result.runId, { graph })).result();
+  await engine.answer(runId, waits[0]?.waitId ?? '', 'happened');
+  const done = await (await engine.resume(runId, { graph, retry: true })).result();
+  expect([done.status, keys().length]).toEqual(['completed', 1]);
+});
+
+test('X3 of two that ended, a question that was left open when the run failed is answered by a resume that says so too', async () => {
+  const log = join(folder, 'two.log');
+  const block = (id: string): string =>
+    `  - { id: ${id}, type: Shell, inputs: { command: 'echo ${id} >> ${log}; [ $(grep -c ${id} ${log}) -ge 2 ]' } }\n`;
+  const { graph } = read(`name: w\nblocks:\n${block('a')}${block('b')}`, { nodeTypes });
+  const { engine } = createBench({ clock: systemClock });
+  const { runId } = await (await engine.start(graph, {})).result();
+  const asked = await (await engine.resume(runId, { graph })).result();
+  expect(new Set(asked.waits.map(({ node }) => node[0]))).toEqual(new Set(['a', 'b']));
+  await engine.answer(runId, asked.waits.find(({ node }) => node[0] === 'a')?.waitId ?? '', 'fail');
+  expect(await (await engine.resume(runId, { graph })).result()).toMatchObject({ status: 'failed', failed: ['a'] });
+  const rest = await (await engine.resume(runId, { graph, retry: true })).result();
+  // A person said that the other one is to fail: of that it is not known any more how it ended.
+  expect(rest.waits.map(({ node }) => node)).toEqual([['a']]);
+  expect(readFileSync(log, 'utf8').trim().split('\n').toSorted()).toEqual(['a', 'b', 'b']);
+});
+
 test('X3 Y11 a command of a called workflow that ended with an exit code is tried again by a resume that says so', async () => {
   const log = join(folder, 'inner.log');
   const inner = `name: inner\nblocks: [{ id: pay, type: Shell, inputs: { command: 'echo x >> ${log}; [ $(wc -l < ${log}) -ge 2 ]' } }]\n`;
@@ -108,4 +155,18 @@ test('X5 a preview of a resume tells what it does with a command that ended with
   expect(await previewOf({})).toEqual(['pay in doubt', 'outputs unknown']);
   expect(await previewOf({ retry: true })).toEqual(['pay runs again', 'outputs unknown']);
   expect(await previewOf({ retryFailed: false })).toEqual([]);
+});
+
+test('X5 a preview tells that a resume asks about an effect in a step or a child run, unless a repetition does no harm', async () => {
+  const each = { more: 'for_each: [a]\n    continue_on_error: false' };
+  for (const { more, expected } of [
+    { ...each, expected: 'in doubt' },
+    { more: `${each.more}\n    idempotent: true`, expected: 'runs again' },
+  ]) {
+    const { engine, graph, result } = await run('exit 1', more);
+    const [row] = await engine.preview(result, { graph });
+    const resumed = await (await engine.resume(result.runId, { graph })).result();
+    const has = resumed.status === 'paused' ? 'in doubt' : 'runs again';
+    expect([row?.prediction, has]).toEqual([expected, expected]);
+  }
 });

@@ -14,7 +14,7 @@ export const resumeCommand: Command<ResumeArguments> = {
   summary: resumeRun.summary,
   fields: { ...resumeRun.input, allow: allowField },
   details:
-    'A workflow goes on from the definition that was kept with the run, other graphs are found where the run was started from. In a terminal, open questions are asked on the spot. A failed run tries again what failed; of an effect that may have happened it is asked first. A command that ended with an exit code is tried again with --retry.',
+    'A workflow goes on from the definition that was kept with the run, other graphs are found where the run was started from. In a terminal, open questions are asked on the spot. A failed run tries again what failed; of an effect that may have happened it is asked first. A command that ended with an exit code is tried again with --retry, also where that was asked already.',
   examples: [
     { line: 'cairn resume 0198c2f4', does: 'go on; the beginning of an id will do' },
     { line: 'cairn resume 0198c2f4 --retry', does: 'run the failed command again' },

@@ -23,7 +23,8 @@ import { holdTimer } from '../run/timers.ts';
 import { startPlanned } from '../settle/cancel.ts';
 import { takeHolds } from '../settle/open-effects.ts';
 import { settleCancelled } from '../settle/settle.ts';
-import { armDueTime, fireDueWait } from '../waits/open-wait.ts';
+import { againBy, endedDoubts } from '../waits/ended-doubts.ts';
+import { answerHere, armDueTime, fireDueWait } from '../waits/open-wait.ts';
 import { launch } from './attempt.ts';
 import { Checkpoints } from './checkpoints.ts';
 import type { ClaimKeeper } from './claim-keeper.ts';
@@ -130,6 +131,11 @@ export class Runner implements Loop {
     setRunBudget(this.core.draft, checkBudget(budget), by);
     this.core.ledger.change();
     this.requestTurn();
+  }
+
+  /** Tries effects again that ended by themselves and are asked about, on behalf of somebody who resumes the run. */
+  retryEnded(by: string | undefined): void {
+    for (const waitId of endedDoubts(this.core.root)) answerHere(this.core, waitId, againBy(by));
   }
 
   /** Cancels the run: work is asked to stop first, and ended by force after a grace period (E7). */

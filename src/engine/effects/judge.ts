@@ -4,7 +4,7 @@
  */
 import type { Intent } from '../../state/tree.ts';
 import { decideDoubt, type DoubtDecision, type DoubtView } from '../plan/decide-doubt.ts';
-import type { Effort } from '../record/effort.ts';
+import type { Effort, EffortFields } from '../record/effort.ts';
 import type { OriginalEnd } from '../run/recorded-past.ts';
 import type { Activation } from '../run/frame-run.ts';
 import type { RunCore } from '../run/run-core.ts';
@@ -50,14 +50,22 @@ function verdictOf(effort: Effort, decision: DoubtDecision): Verdict | 'reconcil
 
 /** What is known about an effort in doubt before `reconcile` is called. */
 export function doubtViewOf(effort: Effort, onInDoubt: 'ask' | 'fail'): DoubtView {
-  const { decision, applied, retryAt } = effort.fields() ?? {};
+  const { isIdempotent, reconcile } = effort;
+  return { ...recordedDoubt(effort.fields() ?? {}, onInDoubt), canReconcile: reconcile !== undefined, isIdempotent };
+}
+
+/** What is known about it from its record alone, where the code that would repeat it is not at hand. */
+export function recordedDoubt(
+  { decision, applied, retryAt, intent }: EffortFields,
+  onInDoubt: 'ask' | 'fail',
+): DoubtView {
   return {
     decision: decision === undefined ? undefined : (doubtDecision(decision).decision as DoubtView['decision']),
     applied,
     isRetryPlanned: retryAt !== undefined,
-    canReconcile: effort.reconcile !== undefined,
+    canReconcile: false,
     found: undefined,
-    isIdempotent: effort.isIdempotent,
+    isIdempotent: intent?.idempotent === true,
     onInDoubt,
   };
 }

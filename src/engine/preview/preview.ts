@@ -12,6 +12,7 @@ import { applyVerdict } from '../effects/judge-node.ts';
 import { decideDoubt } from '../plan/decide-doubt.ts';
 import { budgetMet } from '../effects/budget-met.ts';
 import { budgetName } from '../record/budget.ts';
+import { begunEffectsOf } from '../record/effects-on-record.ts';
 import { NodeEffort } from '../record/effort.ts';
 import { ReplaySource } from '../replay/replay.ts';
 import type { QueuedStart } from '../run/agenda.ts';
@@ -26,6 +27,9 @@ import { startPlanned } from '../settle/cancel.ts';
 import { settleCancelled } from '../settle/settle.ts';
 import { draftFork } from '../forks/fork.ts';
 import { openState } from '../runs/open-state.ts';
+import { againBy, endedDoubts } from '../waits/ended-doubts.ts';
+import { closeWait } from '../waits/open-wait.ts';
+import { asksAbout } from './asks-about.ts';
 import { costShown, isAsked, nodesBehind, rowOfPart } from './preview-rows.ts';
 import { hasEnded } from '../runs/resume-run.ts';
 
@@ -70,6 +74,7 @@ async function previewResume(
   const isLeft = hasEnded(loaded.root, options);
   if (!isLeft) await openState(env, run, draft, graph, options);
   const preview = new Preview(env, run, graph, loaded, draft);
+  if (options.retry === true) preview.retryEnded();
   if (run.parent !== undefined) preview.core.replay = await ReplaySource.load(preview.core, run, isPatched);
   return isLeft ? preview.restored() : preview.predict();
 }
@@ -100,6 +105,14 @@ class Preview implements Loop {
       onLanded: () => {},
       onBroken: () => {},
     });
+  }
+
+  /** Answers the questions that a resume with `retry` answers. */
+  retryEnded(): void {
+    for (const waitId of endedDoubts(this.core.root)) {
+      const { value, by = '' } = againBy();
+      closeWait(this.core, waitId, { output: value, by });
+    }
   }
 
   async predict(): Promise<readonly PreviewRow[]> {
@@ -143,8 +156,19 @@ class Preview implements Loop {
   }
 
   begin(activation: Activation): void {
-    const { node, frameRun } = activation;
     this.#recorded();
+    const record = activation.frameRun.openRecordOf(activation.node);
+    const begun = record === undefined ? [] : [...begunEffectsOf(record)];
+    if (begun.length === 0) return this.#run(activation);
+    this.#wait(asksAbout(this.core, activation, begun), (asks) => {
+      if (asks) this.#untell(activation, 'in doubt');
+      else this.#run(activation);
+    });
+  }
+
+  /** Adds a row for an activation whose function is run. */
+  #run(activation: Activation): void {
+    const { node, frameRun } = activation;
     const { replay } = this.core;
     const record = frameRun.openRecordOf(node);
     const hasRun = record !== undefined || replay?.hasRecord(activation.path) === true;
@@ -167,8 +191,14 @@ class Preview implements Loop {
   }
 
   judge(activation: Activation): void {
+    this.#wait(this.#foresee(activation), () => {});
+  }
+
+  /** Goes on with what has to be looked up first. */
+  #wait<Found>(looking: Promise<Found>, goOn: (found: Found) => void): void {
     this.#judging += 1;
-    this.#foresee(activation)
+    looking
+      .then(goOn)
       .catch((error: unknown) => this.fail(error))
       .finally(() => {
         this.#judging -= 1;

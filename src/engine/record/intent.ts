@@ -1,4 +1,5 @@
 /** The intent of an effect: durable before the effect starts, and withdrawn if the effect does not start (E3, E4). */
+import type { Intent } from '../../state/tree.ts';
 import type { RunCore } from '../run/run-core.ts';
 import type { Effort, EffortFields } from './effort.ts';
 
@@ -30,8 +31,14 @@ export function announce(core: RunCore, effort: Effort, attempt: number): Announ
   const key = effortKeyOf(core, effort);
   const timeoutMs = effort.timeoutMs ?? limits.effectMs;
   const about = effort.about === undefined ? undefined : toldOf(core, effort.about);
-  const forgettable = effort.isForgettable ? { forgettable: true as const } : {};
-  const intent = { key, attempt, deadlineAt: clock.now() + timeoutMs, by: ids.workerId, ...forgettable };
+  const intent: Intent = {
+    key,
+    attempt,
+    deadlineAt: clock.now() + timeoutMs,
+    by: ids.workerId,
+    ...(effort.isForgettable ? { forgettable: true } : {}),
+    ...(effort.isIdempotent ? { idempotent: true } : {}),
+  };
   effort.write({
     ...(attempt > 1 ? { attempt } : {}),
     intent: about === undefined ? intent : { ...intent, about },

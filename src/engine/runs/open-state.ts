@@ -1,10 +1,11 @@
 /** The changes that a resume makes to the state before anything is planned. A preview makes the same changes to a copy (G8, H3, X5). */
 import type { Graph } from '../../graph/graph.ts';
 import type { RunRow } from '../../ports/store.ts';
-import type { FrameTree } from '../../state/tree.ts';
+import type { FrameTree, RunTree } from '../../state/tree.ts';
 import type { ResumeOptions } from '../api.ts';
 import { checkBudget } from '../admit/check-budget.ts';
 import { askAgain, setRunBudget } from '../record/budget.ts';
+import { recordPathOf } from '../record/tree-path.ts';
 import type { Draft } from '../run/draft.ts';
 import type { EngineEnvironment } from '../run/run-core.ts';
 import { applyGraphChange, hasOtherCode } from './graph-change.ts';
@@ -46,17 +47,29 @@ function retryFailed(draft: Draft, options: ResumeOptions, origin: Origin): void
   draft.mustCommit = true;
   askAgain(draft, { of: [], frame: draft.root.frame });
   for (const [waitId, wait] of Object.entries(draft.root.waits)) draft.openWaitRow(waitId, wait);
-  if (options.retry === true) planEnded(draft, ['frame'], draft.root.frame);
+  if (options.retry === true) planEnded(draft, askedPlaces(draft.root), ['frame'], draft.root.frame);
+}
+
+/** Where an effect in doubt is asked about: the resume answers that question, so that nobody else's answer is lost. */
+function askedPlaces({ waits }: RunTree): ReadonlySet<string> {
+  const doubts = Object.values(waits).filter(({ kind }) => kind === 'doubt');
+  return new Set(doubts.map(({ node, step }) => placeKey(recordPathOf(node), step)));
+}
+
+function placeKey(path: readonly string[], step?: string): string {
+  return JSON.stringify(step === undefined ? path : [...path, 'steps', step]);
 }
 
 /** Makes effects that ended and failed due at once, as if their retry policy had planned another attempt (X3). */
-function planEnded(draft: Draft, path: readonly string[], { nodes }: FrameTree): void {
+function planEnded(draft: Draft, asked: ReadonlySet<string>, path: readonly string[], { nodes }: FrameTree): void {
   for (const [id, record] of Object.entries(nodes)) {
     if (record.fired !== undefined) continue;
     const at = [...path, 'nodes', id];
-    if (record.applied === 'ended') draft.set([...at, 'retryAt'], 0);
+    if (record.applied === 'ended' && !asked.has(placeKey(at))) draft.set([...at, 'retryAt'], 0);
     for (const [key, { status, applied }] of Object.entries(record.steps ?? {}))
-      if (status !== 'done' && applied === 'ended') draft.set([...at, 'steps', key, 'retryAt'], 0);
-    for (const [key, child] of Object.entries(record.children ?? {})) planEnded(draft, [...at, 'children', key], child);
+      if (status !== 'done' && applied === 'ended' && !asked.has(placeKey(at, key)))
+        draft.set([...at, 'steps', key, 'retryAt'], 0);
+    for (const [key, child] of Object.entries(record.children ?? {}))
+      planEnded(draft, asked, [...at, 'children', key], child);
   }
 }

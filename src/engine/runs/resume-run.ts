@@ -69,6 +69,7 @@ async function openRunner(request: RunnerRequest, keeper: ClaimKeeper): Promise<
   const draft = new Draft(run, loaded.root);
   await openState(env, run, draft, graph, options, origin);
   const runner = new Runner({ env, run, claim, keeper, graph, loaded, draft, feed, secrets });
+  if (options.retry === true) runner.retryEnded(options.by);
   if (run.parent !== undefined) runner.core.replay = await ReplaySource.load(runner.core, run);
   return runner;
 }

@@ -14,7 +14,7 @@ import { recordPathOf } from '../record/tree-path.ts';
 import { holdTimer, watchTimer } from '../run/timers.ts';
 import { visitAt, type VisitPart } from '../record/visit-part.ts';
 import { goOnFromWait } from './leave.ts';
-import { doubtWait, waitIdOf } from './wait.ts';
+import { doubtWait, waitIdOf, type MessageBody } from './wait.ts';
 import type { DoubtedEffect } from '../record/effects-on-record.ts';
 
 const encoder = new TextEncoder();
@@ -106,20 +106,25 @@ function nameInId({ kind, name, metadata }: WaitRecord): string {
   return `${kind}:${name}:${String((metadata as { readonly deadlineAt?: number }).deadlineAt)}`;
 }
 
-/** Handles a due wait. A timer ends; a question is answered by its deadline, unless somebody answered first (O1). */
+/** Handles a due wait. A timer ends; a question is answered by its deadline. */
 export function fireDueWait(core: RunCore, waitId: string): void {
   const wait = core.root.waits[waitId] as WaitRecord;
   if (wait.kind === 'timer' || wait.kind === 'retry') return closeWait(core, waitId, { by: 'timer' });
-  const { store, tenant, clock } = core.env;
   const answer =
     'defaultAnswer' in wait ? { value: wait.defaultAnswer, by: 'timeout' } : { isTimeout: true, by: 'timeout' };
+  answerHere(core, waitId, answer);
+}
+
+/** Answers a question on the run's own behalf, unless somebody answers it first: the store takes one answer (O1). */
+export function answerHere(core: RunCore, waitId: string, answer: Partial<MessageBody>): void {
+  const { store, tenant, clock } = core.env;
   const body = encoder.encode(encodeValue(answer));
   core.agenda.heldCount += 1;
   postSealed(store, { tenant, runId: core.runId, kind: 'answer', name: waitId, body, at: clock.now() })
     .then(async ({ status }) => {
       await core.loop.readMessages();
       // The store does not know the wait yet: its commit is on the way or being sent again.
-      if (status === 'closed') fireLater(core, waitId);
+      if (status === 'closed') answerLater(core, waitId, answer);
     })
     .catch((error: unknown) => core.loop.fail(error))
     .finally(() => {
@@ -128,9 +133,9 @@ export function fireDueWait(core: RunCore, waitId: string): void {
     });
 }
 
-function fireLater(core: RunCore, waitId: string): void {
+function answerLater(core: RunCore, waitId: string, answer: Partial<MessageBody>): void {
   holdTimer(core, core.env.limits.messagePollMs, () => {
-    if (!core.standing.isStopping && Object.hasOwn(core.root.waits, waitId)) fireDueWait(core, waitId);
+    if (!core.standing.isStopping && Object.hasOwn(core.root.waits, waitId)) answerHere(core, waitId, answer);
   });
 }
 

@@ -44,7 +44,10 @@ export async function followRun(
 ): Promise<RunStanding> {
   const { left, stay } = leaveWith(call.signal);
   left.catch(() => undefined);
-  const going = perform(resumeRun, await watchProgress(call, runId), { run: runId, retry });
+  const going = perform(resumeRun, await watchProgress(call, runId), {
+    run: runId,
+    ...(retry && { retry, by: 'model' }),
+  });
   going.catch(() => undefined);
   try {
     return await Promise.race([going, left]);

@@ -141,7 +141,7 @@ export const resumeWorkflow: Tool<ResumeWorkflowInput> = {
     retry: {
       type: 'boolean',
       description:
-        'true: run commands of a failed run again that ended with an exit code. Default false: it is asked whether they happened.',
+        'true: run commands of a failed run again that ended with an exit code. Default false: it is asked whether they happened. Where that is asked already, true is the answer.',
     },
   },
   required: ['checkpoint_id'],

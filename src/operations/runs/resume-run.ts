@@ -6,6 +6,7 @@ import { CairnError } from '../../errors.ts';
 import { resolveReference } from '../../history/read/references.ts';
 import type { RunRow } from '../../ports/store.ts';
 import { followRun } from './follow-run.ts';
+import { refuseAnswer } from './reserved-answers.ts';
 import type { Operation, RunStanding, StoredDefinition, WorkContext } from '../declare/operation.ts';
 import { isFromText } from './run-outputs.ts';
 
@@ -16,6 +17,7 @@ export interface ResumeRunInput {
   readonly leaveOutAdded?: boolean;
   readonly retry?: boolean;
   readonly budget?: Amounts;
+  readonly by?: string;
 }
 
 /** Compares a run's definition with its file. The run uses the definition recorded with it; a difference is only reported. */
@@ -28,6 +30,14 @@ async function compareWithFile(context: WorkContext, run: RunRow): Promise<Store
   } catch (error) {
     return { source, became: CairnError.is(error, 'GRAPH_INVALID') ? 'broken' : 'gone' };
   }
+}
+
+/** A resume with `retry` answers questions about commands that ended: that may be left to people. @throws ANSWER_RESERVED */
+async function refuseRetry(context: WorkContext, { runId }: RunRow, by: string | undefined): Promise<void> {
+  const { store, tenant, reserved } = context;
+  if (reserved === undefined) return;
+  const [open] = (await store.listWaits({ tenant, runId, kinds: ['doubt'], limit: 1 })).rows;
+  if (open !== undefined) refuseAnswer(context, { runId, waitId: open.waitId }, by);
 }
 
 export const resumeRun: Operation<ResumeRunInput, RunStanding, WorkContext> = {
@@ -48,21 +58,28 @@ export const resumeRun: Operation<ResumeRunInput, RunStanding, WorkContext> = {
     },
     retry: {
       type: 'flag',
-      description: 'try commands again that ended with an exit code; without it, it is asked whether they happened',
+      description:
+        'try commands again that ended with an exit code; without it, it is asked whether they happened. Where that is asked already, this is the answer',
     },
     budget: { type: 'assignments', description: 'what the run may spend in all from now on: usd=8' },
+    by: { type: 'text', description: 'who resumes, for the record' },
   },
   output: 'where the run stands',
   outputSchema: standing,
   isReadOnly: false,
-  async run(context, { run, file, export: exportName, leaveOutAdded, retry = false, budget }) {
+  async run(context, { run, file, export: exportName, leaveOutAdded, retry = false, budget, by }) {
     const { run: row, seq } = await resolveReference(context.store, context.tenant, run);
     const graph = file === undefined ? undefined : (await context.loadGraph(file, exportName)).graph;
     const options = { ...(graph !== undefined && { graph }), ...(leaveOutAdded !== undefined && { leaveOutAdded }) };
     const from = { runId: row.runId, seq };
     const isHead = seq === row.head;
     const next = isHead ? from : await context.engine.fork(from, options);
-    const more = { ...(retry && { retry }), ...(budget !== undefined && { budget }) };
+    if (retry) await refuseRetry(context, row, by);
+    const more = {
+      ...(retry && { retry }),
+      ...(budget !== undefined && { budget }),
+      ...(by !== undefined && { by }),
+    };
     const handle = await context.engine.resume(next.runId, { ...options, ...more });
     const definition = graph === undefined ? await compareWithFile(context, row) : undefined;
     const standing = await followRun(context, handle, next.seq);
