@@ -247,7 +247,15 @@ export interface WaitRecord {
   openedAt?: number;
   /**
    * For a question about a budget: whose budget it is (the path of a node or child run; empty for the run), and its limit and use. One
-   * answer serves everything that waits for this budget.
+   * answer serves everything that waits for this budget. The visit is that which met it first, and those around it, as in a change: it may
+   * have no record yet, or be over when the answer comes.
    */
-  budget?: { readonly of: readonly string[]; readonly unit: string; readonly limit: number; readonly spent: number };
+  budget?: {
+    readonly of: readonly string[];
+    readonly unit: string;
+    readonly limit: number;
+    readonly spent: number;
+    readonly visit?: number;
+    readonly outer?: readonly number[];
+  };
 }

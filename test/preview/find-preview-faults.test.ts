@@ -36,9 +36,11 @@ function kindsOf(
   isFailed = false,
 ): readonly string[] {
   const own = new Map(visits.map((visit) => [placeOf(visit.node, visit.visit), visit]));
-  return findPreviewFaults(rows, { visits: { own, known: new Set(known) }, isFailed, resting: new Set() }).map(
-    ({ kind }) => kind,
-  );
+  return findPreviewFaults(rows, {
+    visits: { own, known: new Set(known), hasAnswers: visits.length > 1 },
+    isFailed,
+    resting: new Set(),
+  }).map(({ kind }) => kind);
 }
 
 test.each<[string, readonly PreviewRow[], readonly Visit[], readonly string[]]>([
@@ -48,6 +50,12 @@ test.each<[string, readonly PreviewRow[], readonly Visit[], readonly string[]]>(
   ['runs', [row('a', 'runs')], [done('a', 'ran')], []],
   ['runs again', [row('a', 'runs again')], [done('a', 'ran')], ['a#1']],
   ['asks', [row('a', 'asks')], [done('a', 'ran', 1, { hasAsked: true })], []],
+  [
+    'asks about a budget, as others do',
+    [row('a', 'asks', 1, 'the budget of the run is spent'), row('b', 'asks')],
+    [done('a', 'ran'), done('b', 'ran', 1, { hasAsked: true })],
+    [],
+  ],
   ['unknown, and never', [row('a', 'runs'), row('b', 'unknown', 1, 'a')], [done('a', 'ran')], []],
   [
     'unknown, and several visits',

@@ -57,16 +57,17 @@ function faultOfRow(row: PreviewRow, visit: Visit | undefined, around: Surroundi
   return faultOfRun(row, visit, around);
 }
 
-/** What runs, runs again only if an ancestor told of that visit; and what asks, asks. */
+/** What runs, runs again only if an ancestor told of that visit; and what asks, asks. About a budget others may ask for all. */
 function faultOfRun(
-  { node, visit: count, prediction }: PreviewRow,
+  { node, visit: count, prediction, because }: PreviewRow,
   visit: Visit,
   { visits, isFailed }: Surroundings,
 ): string | undefined {
   const isKnown = visits.known.has(placeOf(node.join('/'), count));
   if (prediction === 'runs' && isKnown) return 'runs, and was begun before';
   if (prediction === 'runs again' && !isKnown) return 'runs again, and was never begun';
-  if (prediction === 'asks' && !visit.hasAsked && !isFailed) return 'asks, and asked nothing';
+  const hasAsked = visit.hasAsked || (because !== undefined && visits.hasAnswers);
+  if (prediction === 'asks' && !hasAsked && !isFailed) return 'asks, and asked nothing';
   return undefined;
 }
 

@@ -12,8 +12,9 @@ import {
   rowOf,
 } from '../../../test/engine-kit.ts';
 import type { Bench } from '../../../test/engine-kit.ts';
-import type { Graph, GraphPolicies, NodeDefinition } from '../../graph/graph.ts';
+import type { ConditionScope, Graph, GraphPolicies, NodeDefinition } from '../../graph/graph.ts';
 import type { NodeContext, StepOptions } from '../../graph/contracts/node-contract.ts';
+import type { ChangePart } from '../../history/stored/change.ts';
 import type { RunResult } from '../api.ts';
 
 const single = (
@@ -257,6 +258,27 @@ test('Q4 a budget of a node is for each of its visits, and is asked about by nam
   await answerAll(bench, paused, 4);
   const last = await resumeToRest(afterCrash(bench), 'r', graph);
   expect([last.status, last.spent, done.length]).toEqual(['completed', { usd: 12 }, 4]);
+});
+
+test('Q5 C3 the answer about a budget is told of the visit that it lets begin', async () => {
+    const pay = async (ctx: NodeContext): Promise<number> => {
+    await ctx.step('s', {}, (step) => step.spend({ usd: 1 }));
+    return ctx.visit;
+  };
+  const isFirst = { text: 'is the first', evaluate: ({ outcome }: ConditionScope) => outcome.output === 1 };
+  const graph = graphOf(
+    'g',
+    [node('a', 'read', pay)],
+    [...edges('> a', 'a >'), { from: 'a', to: 'a', condition: isFirst }],
+    { policies: { budget: { usd: 1 } } },
+  );
+  const bench = createBench({ findGraph: () => graph });
+  const paused = await runToRest(bench.engine, graph, {}, 'r');
+  await answerAll(bench, paused, 1);
+  expect((await resumeToRest(bench.engine, 'r', graph)).state.outputs['a']).toBe(2);
+  const told: ChangePart[] = [];
+  for await (const event of bench.engine.events('r')) if (event.type === 'checkpoint') told.push(...event.change);
+  expect(told.filter(({ kind }) => kind === 'answer')).toMatchObject([{ node: ['a'], visit: 2 }]);
 });
 
 test('Q4 a child run is under its own budget and those around it', async () => {

@@ -2,6 +2,7 @@
 import type { WaitRecord } from '../../state/tree.ts';
 import { budgetName, type MetBudget } from '../record/budget.ts';
 import { openRecord } from '../record/open-record.ts';
+import { visitOf } from '../record/visit-part.ts';
 import type { Activation } from '../run/frame-run.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { showWait } from './open-wait.ts';
@@ -38,6 +39,7 @@ function questionOf(activation: Activation, stepKey: string | undefined, met: Me
   const next = [...activation.path, ...(stepKey === undefined ? [] : [stepKey])].join('/');
   const needs = atMost === undefined ? '' : `, which spends up to ${atMost}`;
   const name = budgetName(of);
+  const { visit, outer } = visitOf(activation);
   return {
     kind: 'question',
     node: activation.path,
@@ -47,6 +49,13 @@ function questionOf(activation: Activation, stepKey: string | undefined, met: Me
       `How many ${unit} more? (a number; stop: the run fails, and can be resumed; fail: what meets the budget fails)`,
     schema: answers,
     metadata: { unit, spent, budget, next, ...(atMost === undefined ? {} : { atMost }) },
-    budget: { of, unit, limit: budget, spent },
+    budget: {
+      of,
+      unit,
+      limit: budget,
+      spent,
+      ...(visit !== undefined && { visit }),
+      ...(outer !== undefined && { outer }),
+    },
   };
 }

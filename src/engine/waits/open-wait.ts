@@ -197,7 +197,9 @@ function closeBudgetWait(core: RunCore, waitId: string, wait: WaitRecord, closin
   core.draft.closeWait(waitId);
   takeBudgetAnswer(core.draft, wait, closing.output);
   if (core.root.failures !== undefined) core.standing.stop('failing');
-  core.draft.note(answerPart(wait, waitId, closing, undefined, visitAt(core.root, wait.node)));
+  const { visit, outer } = wait.budget ?? {};
+  const asked = { ...(visit !== undefined && { visit }), ...(outer !== undefined && { outer }) };
+  core.draft.note(answerPart(wait, waitId, closing, undefined, asked));
   core.draft.mustCommit = true;
   core.draft.holdsEffect = true;
   core.ledger.change();
