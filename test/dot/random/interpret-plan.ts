@@ -176,13 +176,15 @@ export class Interpreter {
     const offered = open.filter((_, index) => captions.indexOf(captions[index] as string) === index);
     const choices: readonly (EdgePlan | string)[] = form === undefined ? offered : ['Yes', 'No'];
     if (choices.length === 0) return { status: 'fail', reason: 'there is nothing to choose' };
-    const late = attributes['human.default_choice'];
-    const fallback = form === undefined ? offered.find(({ label, to }) => (label ?? to) === late) : late && 'Yes';
+    const late = String(attributes['human.default_choice'] ?? '');
+    const isLate = ({ label, to }: EdgePlan): boolean =>
+      to === late || [to, label ?? to].some((said) => plainLabel(said) === plainLabel(late));
+    const fallback = form === undefined ? offered.find(isLate) : late && 'Yes';
     const attempts = 1 + Number(attributes['max_retries'] ?? plan.attributes['default_max_retries'] ?? 0);
     for (let attempt = 1; attempt <= attempts; attempt += 1) {
       const pick = this.#pick(id);
       const chosen = choices[pick % (choices.length + (attributes['timeout'] === undefined ? 0 : 1))] ?? fallback;
-      if (chosen === undefined || typeof chosen === 'boolean' || typeof chosen === 'number') continue;
+      if (chosen === undefined || chosen === '') continue;
       if (typeof chosen !== 'string') return { status: 'success', label: chosen.label ?? chosen.to, chosen };
       const isRefused = form === 'confirmation' && chosen === 'No';
       return { status: isRefused ? 'fail' : 'success', label: chosen, reason: 'it was not confirmed' };
