@@ -261,7 +261,7 @@ test('Q4 a budget of a node is for each of its visits, and is asked about by nam
 });
 
 test('Q5 C3 the answer about a budget is told of the visit that it lets begin', async () => {
-    const pay = async (ctx: NodeContext): Promise<number> => {
+  const pay = async (ctx: NodeContext): Promise<number> => {
     await ctx.step('s', {}, (step) => step.spend({ usd: 1 }));
     return ctx.visit;
   };
