@@ -36,12 +36,32 @@ export class CairnError extends Error {
   /** Converts any thrown value to a Cairn error. A value that is none becomes an INTERNAL error, a defect of Cairn. */
   static from(thrown: unknown): CairnError {
     if (CairnError.is(thrown)) return thrown;
-    const reason = thrown instanceof Error ? thrown.message : String(thrown);
+    const reason = reasonOf(thrown);
     return new CairnError('INTERNAL', { reason }, { cause: thrown });
   }
 
   toJSON(): { code: ErrorCode; message: string; hint: string; retry: Retry; data: ErrorData } {
     return { code: this.code, message: this.message, hint: this.hint, retry: this.retry, data: this.data };
+  }
+}
+
+/** Longest JSON of a thrown value that its text quotes. */
+const thrownLength = 500;
+
+/** What a thrown value says, in a text. Functions may throw anything: an error without a message, a text, a plain object, nothing. */
+export function reasonOf(thrown: unknown): string {
+  try {
+    if (typeof thrown === 'string') return thrown === '' ? 'thrown: an empty text' : thrown;
+    if (typeof thrown !== 'object' || thrown === null) return `thrown: ${String(thrown)}`;
+    const { message, name, code } = thrown as Readonly<Record<string, unknown>>;
+    if (typeof message === 'string' && message !== '') return message;
+    // Errors of several errors, such as refused connections, have no message of their own.
+    if (thrown instanceof Error) return [name, code].filter((word) => typeof word === 'string').join(' ');
+    const json = JSON.stringify(thrown);
+    return `thrown: ${json.length > thrownLength ? `${json.slice(0, thrownLength)}…` : json}`;
+  } catch {
+    // A value may be a cycle, or fail when it is read.
+    return `thrown: a value of type ${typeof thrown}`;
   }
 }
 

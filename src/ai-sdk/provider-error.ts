@@ -2,7 +2,7 @@
  * Carries errors of providers through a step: they are recorded as failures of the model port, and turned back into errors that the SDK
  * recognises.
  */
-import { CairnError } from '../errors.ts';
+import { CairnError, reasonOf } from '../errors.ts';
 import { NodeFailure } from '../graph/contracts/node-contract.ts';
 import { modelFailure } from '../models/ai-sdk-failure.ts';
 
@@ -43,7 +43,7 @@ export function callFailure(
 }
 
 function noteOf(error: unknown, isInterrupted: boolean): ErrorNote {
-  const { name, message } = error instanceof Error ? error : new Error(String(error));
+  const name = error instanceof Error ? error.name : 'Error';
   const own = (typeof error === 'object' && error !== null ? error : {}) as Record<string | symbol, unknown>;
   const markers = Object.getOwnPropertySymbols(own).flatMap((symbol) =>
     own[symbol] === true ? (Symbol.keyFor(symbol) ?? []) : [],
@@ -54,7 +54,7 @@ function noteOf(error: unknown, isInterrupted: boolean): ErrorNote {
       return kept === undefined ? [] : [[key, kept]];
     }),
   );
-  return { name, message: message.slice(0, 2_000), markers, fields, ...(isInterrupted && { isInterrupted }) };
+  return { name, message: reasonOf(error).slice(0, 2_000), markers, fields, ...(isInterrupted && { isInterrupted }) };
 }
 
 function fieldOf(key: string, value: unknown): string | number | boolean | undefined {

@@ -1,7 +1,7 @@
 /** Stores blobs as files named by their hash, in one folder for each tenant. Large blobs are compressed if that makes them smaller. */
 
 import { join, resolve } from 'node:path';
-import { CairnError, type ErrorCode } from '../errors.ts';
+import { CairnError, type ErrorCode, reasonOf } from '../errors.ts';
 import type { BlobRange, BlobStore } from '../ports/blobs.ts';
 import { fileCode, files, isMissing, makeYoung, removeOld, writeDurably, youngAt } from './blob-files.ts';
 import { hashBlob, isBlobHash } from './blob-hash.ts';
@@ -149,7 +149,7 @@ class FileBlobs implements BlobStore {
 
   #mapped(error: unknown): CairnError {
     if (CairnError.is(error)) return error;
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = reasonOf(error);
     const code = codes[fileCode(error)] ?? 'STORE_UNAVAILABLE';
     return new CairnError(code, { store: this.name, reason }, { cause: error });
   }

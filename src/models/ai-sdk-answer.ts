@@ -1,4 +1,5 @@
 /** Converts answers of the AI SDK to those of the model port. Requests, bodies and headers are not kept. */
+import { reasonOf } from '../errors.ts';
 import type * as aiSdk from 'ai';
 import type {
   AssistantPart,
@@ -97,7 +98,7 @@ function resultOf(part: Extract<SdkPart, { type: 'tool-result' | 'tool-error' }>
 }
 
 function faultOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  return reasonOf(error);
 }
 
 function usageOf({

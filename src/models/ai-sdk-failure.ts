@@ -1,6 +1,6 @@
 /** Converts failures of AI SDK calls to those of the model port. */
 import type { APICallError } from 'ai';
-import { CairnError } from '../errors.ts';
+import { CairnError, reasonOf } from '../errors.ts';
 import { NodeFailure } from '../graph/contracts/node-contract.ts';
 
 const neverConnected = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH']);
@@ -11,7 +11,7 @@ const neverConnected = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOST
 export function modelFailure(error: unknown, model: string, secrets: readonly string[]): unknown {
   if (error instanceof NodeFailure || CairnError.is(error)) return error;
   const { name = '' } = error as { readonly name?: string };
-  const reason = hide(error instanceof Error ? error.message : String(error), secrets).slice(0, 500);
+  const reason = hide(reasonOf(error), secrets).slice(0, 500);
   if (name === 'AI_APICallError') return callFailure(error as APICallError, model, reason);
   if (name === 'AI_NoSuchModelError')
     return new NodeFailure(`no model ${model}: ${reason}`, { code: 'MODEL_UNKNOWN', applied: 'no' });

@@ -1,5 +1,5 @@
 /** The map node: does the same work for every item of a list, and records each item separately. */
-import { CairnError } from '../errors.ts';
+import { CairnError, reasonOf } from '../errors.ts';
 import { graphOf, type GraphOrRunnable } from '../graph/runnable-graph.ts';
 import {
   NodeFailure,
@@ -205,8 +205,7 @@ function describeFailure(keys: readonly string[], results: readonly MapResult[])
     result?.status === 'failed' ? [{ key: keys[index] ?? '', error: result.error }] : [],
   );
   const first = failed[0];
-  const reason = first?.error instanceof Error ? first.error.message : String(first?.error);
-  return new NodeFailure(`item '${first?.key ?? ''}' failed: ${reason}`, {
+  return new NodeFailure(`item '${first?.key ?? ''}' failed: ${reasonOf(first?.error)}`, {
     code: 'ITEM_FAILED',
     data: { failed: failed.map(({ key }) => key).slice(0, 100), count: failed.length },
     cause: first?.error,

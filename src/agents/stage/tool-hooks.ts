@@ -1,4 +1,5 @@
 /** Commands that are run before and after each call of a tool: one may refuse the call, the other is told what came of it. */
+import { reasonOf } from '../../errors.ts';
 import { NodeFailure, type NodeContext } from '../../graph/contracts/node-contract.ts';
 import type { ToolHooks } from '../../graph/contracts/stage-agent.ts';
 import { resolveSecrets } from '../../nodes/secrets/secret.ts';
@@ -90,7 +91,7 @@ async function around(
   try {
     result = await work();
   } catch (error) {
-    await after({ error: (error as Error).message });
+    await after({ error: reasonOf(error) });
     throw error;
   }
   await after({ result });

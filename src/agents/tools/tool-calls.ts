@@ -1,4 +1,5 @@
 /** The tool calls of one conversation. Each is made once, identified by its tool and arguments. Failures are reported to the model. */
+import { reasonOf } from '../../errors.ts';
 import type { ToolCallPart } from '../../graph/contracts/model-contract.ts';
 import { NodeFailure, type NodeContext, type StepOptions } from '../../graph/contracts/node-contract.ts';
 import { checkAgainst } from '../../schema/standard-schema.ts';
@@ -241,5 +242,5 @@ const refusal = (output: string): Observation => ({ output, isError: true });
 function failureText({ name, definition }: NamedTool, error: unknown): string {
   const { applied } = (error ?? {}) as Partial<NodeFailure>;
   const isOpen = actsOutside(definition) && applied !== 'no';
-  return `${name} failed: ${error instanceof Error ? error.message : String(error)}${isOpen ? '. It is not known whether it took effect.' : ''}`;
+  return `${name} failed: ${reasonOf(error)}${isOpen ? '. It is not known whether it took effect.' : ''}`;
 }

@@ -3,7 +3,7 @@
  * it. A commit is acknowledged after its checkpoint is saved, so no effect begins before its intent is saved.
  */
 import type { EngineOptions, Engine, Patch } from '../../engine/api.ts';
-import { CairnError } from '../../errors.ts';
+import { CairnError, reasonOf } from '../../errors.ts';
 import type { Graph } from '../../graph/graph.ts';
 import { loadState } from '../../history/load/load.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
@@ -62,7 +62,7 @@ class SavedRuns {
     for await (const line of exportRun(this.#store, this.#blobs, run, { upTo: seq })) history += line;
     const checkpoint = describeCheckpoint({ run, row, root, graph, before, history });
     await this.#keeper.save(checkpoint).catch((error: unknown) => {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = reasonOf(error);
       throw new CairnError('STORE_UNAVAILABLE', { store: 'checkpointStore', reason }, { cause: error });
     });
     return checkpoint;

@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path';
 import type { instance } from '@viz-js/viz';
-import { CairnError } from '../../errors.ts';
+import { CairnError, reasonOf } from '../../errors.ts';
 import { cleanSvg } from './clean-svg.ts';
 
 const packageName = '@viz-js/viz';
@@ -60,7 +60,7 @@ async function renderIn(path: string, dot: string, limitMs: number): Promise<Ren
   const { promise, resolve, reject } = Promise.withResolvers<Rendered>();
   const timer = setTimeout(() => reject(notDrawn(`it took longer than ${limitMs / 1_000} s`)), limitMs);
   worker.once('message', resolve);
-  worker.once('error', (error) => reject(notDrawn(error instanceof Error ? error.message : String(error))));
+  worker.once('error', (error) => reject(notDrawn(reasonOf(error))));
   worker.once('exit', () => reject(notDrawn('the worker ended')));
   try {
     return await promise;

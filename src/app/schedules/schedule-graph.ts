@@ -6,7 +6,7 @@
 import { compileGraph } from '../../graph/compile/compile-graph.ts';
 import { END, START, type Graph } from '../../graph/graph.ts';
 import type { NodeContext } from '../../graph/contracts/node-contract.ts';
-import { CairnError } from '../../errors.ts';
+import { CairnError, reasonOf } from '../../errors.ts';
 import { readCron, type CronTimes } from './cron-times.ts';
 
 /** What to do about due times missed by more than a minute: start no run, one for the newest, or one for each of the newest `limit`. */
@@ -119,7 +119,7 @@ async function meet(
   } catch (error) {
     // The attempt was stopped, not refused: whoever goes on with the schedule starts the runs.
     if (ctx.signal.aborted) throw error;
-    return { ...done, started: [], error: error instanceof Error ? error.message : String(error) };
+    return { ...done, started: [], error: reasonOf(error) };
   }
 }
 

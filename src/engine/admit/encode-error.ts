@@ -2,33 +2,40 @@
  * Stores errors as values: with name, message, code, data and cause, never with a stack. An error that cannot be stored completely does not
  * make its outcome be lost.
  */
+import { reasonOf } from '../../errors.ts';
 import { admitValue, type Admitted } from '../../state/values/codec.ts';
 import type { RunCore } from '../run/run-core.ts';
 
-/** Whatever was thrown, as an Error. */
+/** Whatever was thrown, as an Error. An object that is none is its `data`. */
 export function asError(thrown: unknown): Error {
   if (thrown instanceof Error) return thrown;
-  return new Error(typeof thrown === 'string' ? thrown : `thrown: ${textOf(thrown)}`);
-}
-
-function textOf(value: unknown): string {
-  try {
-    return String(value);
-  } catch {
-    return `a value of type ${typeof value}`;
-  }
+  const error = new Error(reasonOf(thrown));
+  if (typeof thrown !== 'object' || thrown === null) return error;
+  return Object.assign(error, codeOf(thrown), { data: thrown });
 }
 
 /** Whatever was thrown, validated and redacted for storing. Parts that cannot be stored are left out. */
 export function admitError(core: RunCore, error: unknown, path: readonly string[]): Admitted {
   const thrown = asError(error);
+  const admit = (value: Error): Admitted => admitValue(value, path, core.env.limits, core.secrets.intake);
   try {
-    return admitValue(thrown, path, core.env.limits, core.secrets.intake);
+    return admit(thrown);
   } catch {
-    const plain = new Error(textOf(thrown.message).slice(0, 10_000));
-    plain.name = textOf(thrown.name);
-    return admitValue(plain, path, core.env.limits, core.secrets.intake);
+    const { name } = thrown;
+    const plain = Object.assign(new Error(reasonOf(thrown).slice(0, 10_000)), codeOf(thrown));
+    if (typeof name === 'string') plain.name = name;
+    try {
+      return admit(Object.assign(plain, { data: (thrown as { readonly data?: unknown }).data }));
+    } catch {
+      delete (plain as { data?: unknown }).data;
+      return admit(plain);
+    }
   }
+}
+
+function codeOf(thrown: object): { readonly code?: string } {
+  const { code } = thrown as { readonly code?: unknown };
+  return typeof code === 'string' ? { code } : {};
 }
 
 /** Code and message of a failure, for a checkpoint's change. */
@@ -36,9 +43,10 @@ export function errorSummary(
   { secrets }: RunCore,
   error: unknown,
 ): { readonly code: string; readonly message: string } {
-  const { code, message } = asError(error) as Error & { code?: unknown };
+  const thrown = asError(error);
+  const message = reasonOf(thrown);
   return {
-    code: typeof code === 'string' ? code : 'NODE_FAILED',
+    code: codeOf(thrown).code ?? 'NODE_FAILED',
     message: (secrets.mask?.text(message) ?? message).slice(0, 500),
   };
 }

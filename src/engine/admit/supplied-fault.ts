@@ -1,5 +1,5 @@
 /** Checks whether an outcome set in a fork is one that its node could give (H2.1). */
-import { CairnError } from '../../errors.ts';
+import { CairnError, reasonOf } from '../../errors.ts';
 import type { GraphNode } from '../../graph/graph.ts';
 import type { StateView } from '../../graph/contracts/node-contract.ts';
 
@@ -13,7 +13,7 @@ export function suppliedFault(
     const reason = implementation.outputFault?.(output, state);
     return reason === undefined ? undefined : new CairnError('OUTCOME_INVALID', { node: id, reason });
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
+    const reason = reasonOf(cause);
     return new CairnError('OUTCOME_INVALID', { node: id, reason }, { cause });
   }
 }

@@ -1,6 +1,6 @@
 /** Starts a due activation: decides how it starts, and does that (E3, X). */
 import { suppliedFault } from '../admit/supplied-fault.ts';
-import { CairnError } from '../../errors.ts';
+import { CairnError, reasonOf } from '../../errors.ts';
 import type { GraphNode } from '../../graph/graph.ts';
 import type { NodeRecord } from '../../state/tree.ts';
 import { admitKept } from '../admit/admit-kept.ts';
@@ -65,7 +65,7 @@ function startDecided(core: RunCore, activation: Activation, record: NodeRecord 
   try {
     decision = decide(core, activation, record);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = reasonOf(error);
     const { id } = activation.node;
     return settleFailed(core, activation, new CairnError('CONDITION_FAILED', { node: id, reason }, { cause: error }));
   }

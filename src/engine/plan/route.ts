@@ -1,5 +1,5 @@
 /** Decides which edges a settled activation fires (G3, G5, G6, G8). */
-import { CairnError } from '../../errors.ts';
+import { CairnError, reasonOf } from '../../errors.ts';
 import type { Choice, ConditionScope, Graph, GraphEdge, GraphNode } from '../../graph/graph.ts';
 
 /** The input of a routing decision. */
@@ -98,7 +98,7 @@ function holds(request: RouteRequest, edge: GraphEdge, chosen: Map<Choice, reado
     if (CairnError.is(error, 'ROUTE_UNKNOWN')) throw error;
     throw new CairnError(
       'CONDITION_FAILED',
-      { node: node.id, edge: edge.key, reason: error instanceof Error ? error.message : String(error) },
+      { node: node.id, edge: edge.key, reason: reasonOf(error) },
       { cause: error },
     );
   }

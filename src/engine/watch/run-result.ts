@@ -1,5 +1,5 @@
 /** Where a run stands, in the form returned to callers. */
-import { CairnError, errorTable, type ErrorCode, type ErrorData } from '../../errors.ts';
+import { CairnError, errorTable, reasonOf, type ErrorCode, type ErrorData } from '../../errors.ts';
 import type { Amounts } from '../../graph/amounts.ts';
 import type { Graph } from '../../graph/graph.ts';
 import type { StateView } from '../../graph/contracts/node-contract.ts';
@@ -55,7 +55,7 @@ function failedNodes(root: RunTree): readonly string[] {
 /** The first unhandled failure. What a node threw is wrapped once. */
 function failureOf(root: RunTree): CairnError {
   const [node, cause] = Object.entries(root.failures ?? {})[0] ?? ['?', new Error('unknown')];
-  const { code, message, data } = cause as Error & { code?: unknown; data?: unknown };
+  const { code, data } = cause as Error & { code?: unknown; data?: unknown };
   if (code === 'STATE_WRITE_CONFLICT')
     return new CairnError('STATE_WRITE_CONFLICT', (data ?? {}) as Record<string, unknown>, { cause });
   if (code === 'BUDGET_EXCEEDED')
@@ -63,7 +63,7 @@ function failureOf(root: RunTree): CairnError {
   if (code === 'NODE_TIMED_OUT') return new CairnError('NODE_TIMED_OUT', { ...(data as object), node }, { cause });
   return new CairnError(
     'NODE_FAILED',
-    { node, reason: message, ...(typeof code === 'string' ? { code } : {}), ...wayOutOf(cause) },
+    { node, reason: reasonOf(cause), ...(typeof code === 'string' ? { code } : {}), ...wayOutOf(cause) },
     { cause },
   );
 }

@@ -2,7 +2,7 @@
 import { outgoingEdges, type StoredEdge } from '../../graph/compile/outgoing-edges.ts';
 import { compileExpression } from '../../graph/expression/expression.ts';
 import type { ChoiceExplainer, Condition, ConditionScope, ExplainedWay, GraphStructure } from '../../graph/graph.ts';
-import { CairnError } from '../../errors.ts';
+import { CairnError, reasonOf } from '../../errors.ts';
 
 /** One edge that leaves a node, and whether it was taken. */
 export interface ExplainedEdge {
@@ -158,6 +158,6 @@ function compute(text: string, scope: ConditionScope, fired: boolean): Told {
     return { holds, because: holds ? 'its condition holds' : 'its condition does not hold' };
   } catch (error) {
     // The name of a function may also be readable as an expression.
-    return fired ? byFunction : { because: `its condition cannot be computed: ${(error as Error).message}` };
+    return fired ? byFunction : { because: `its condition cannot be computed: ${reasonOf(error)}` };
   }
 }

@@ -1,4 +1,5 @@
 /** Starts the MCP server: opens the store, serves clients over stdio or HTTP, and shuts down cleanly. */
+import { reasonOf } from '../../errors.ts';
 import { perform } from '../../operations/declare/perform.ts';
 import { openApp, type AppOptions } from '../../app/open-app.ts';
 import { readVersion } from '../../app/version.ts';
@@ -69,7 +70,7 @@ export async function startMcpServer(options: McpServerOptions): Promise<Running
   const app = await openApp({
     cleanUpEvery: 'configured',
     wakes: true,
-    report: (error) => tell(error instanceof Error ? error.message : String(error)),
+    report: (error) => tell(reasonOf(error)),
     ...options,
   });
   let serving: Serving | undefined;

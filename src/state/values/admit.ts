@@ -1,5 +1,5 @@
 /** Validates values on their way in: each is checked, copied, frozen and encoded once (C2). */
-import { CairnError } from '../../errors.ts';
+import { CairnError, reasonOf } from '../../errors.ts';
 import { FileRef } from '../../graph/file-ref.ts';
 import { BlobRef } from './blob-ref.ts';
 import { encodeValue, isSpecialNumber } from './encode.ts';
@@ -114,7 +114,7 @@ class Walk {
       return this.copy(value, 0);
     } catch (cause) {
       if (CairnError.is(cause)) throw cause;
-      throw this.refusal(`reading it threw: ${cause instanceof Error ? cause.message : String(cause)}`, cause);
+      throw this.refusal(`reading it threw: ${reasonOf(cause)}`, cause);
     }
   }
 

@@ -1,6 +1,7 @@
 /**
  * The node of a block that runs once for each item. Each item has its own record, so a resume runs only those that are missing or failed.
  */
+import { reasonOf } from '../../../errors.ts';
 import {
   NodeFailure,
   outcome,
@@ -198,8 +199,8 @@ function summarise(iterations: readonly Iteration[]): ForEachOutput {
 }
 
 function describe(error: unknown): NonNullable<Iteration['error']> {
-  const { code, message } = (error instanceof Error ? error : new Error(String(error))) as Error & { code?: unknown };
-  return { code: typeof code === 'string' ? code : 'FAILED', message };
+  const { code } = (error ?? {}) as { readonly code?: unknown };
+  return { code: typeof code === 'string' ? code : 'FAILED', message: reasonOf(error) };
 }
 
 function itemFailure(failures: ReadonlyMap<string, unknown>): NodeFailure {

@@ -1,4 +1,5 @@
 /** Checks the inputs of a block against the fields of its type: literal ones once, computed ones before each attempt. */
+import { reasonOf } from '../../../errors.ts';
 import { nearest } from '../../../graph/nearest.ts';
 import { NodeFailure } from '../../../graph/contracts/node-contract.ts';
 import type { InputField, Inputs, Need, NodeType } from '../../../graph/contracts/node-type.ts';
@@ -225,8 +226,8 @@ export function evaluateBefore<T>(template: Template<T>, scope: Scope): T {
   try {
     return template.evaluate(scope);
   } catch (error) {
-    const { message, code, data } = error as Error & { readonly code?: string; readonly data?: unknown };
-    throw new NodeFailure(message, { applied: 'no', code: code ?? 'EXPRESSION_FAILED', data, cause: error });
+    const { code, data } = (error ?? {}) as { readonly code?: string; readonly data?: unknown };
+    throw new NodeFailure(reasonOf(error), { applied: 'no', code: code ?? 'EXPRESSION_FAILED', data, cause: error });
   }
 }
 

@@ -1,5 +1,5 @@
 /** How stages fail: with an outcome of their own, for good or to be tried again, or because the run itself ends. */
-import { CairnError } from '../../../../errors.ts';
+import { CairnError, reasonOf } from '../../../../errors.ts';
 import { NodeFailure, type NodeContext } from '../../../../graph/contracts/node-contract.ts';
 import type { StageOutcome } from './stage-outcome.ts';
 
@@ -45,11 +45,8 @@ export async function guarded(
     return await run();
   } catch (error) {
     if (isOfRun(ctx, error)) throw error;
-    const { code, data, message } = error as {
-      code?: unknown;
-      data?: Readonly<Record<string, unknown>>;
-      message: string;
-    };
+    const { code, data } = (error ?? {}) as { code?: unknown; data?: Readonly<Record<string, unknown>> };
+    const message = reasonOf(error);
     const known = data?.[resultKey] as StageOutcome | undefined;
     if (code === retryCode && allowsPartial)
       return { ...known, status: 'partial_success', notes: `attempts are used up: ${message}` };
