@@ -76,8 +76,9 @@ export class ModelCalls {
     const defaults = { id: this.#createId(), modelId: model.modelId, at: attempt.ctx.now() };
     try {
       const { settings, messages } = this.#copies.copyOf(model, request);
-      while (this.#record.isDivergent(settings, messages)) if (!(await attempt.progress())) break;
-      const { name, key, marks, isRecorded } = this.#record.enter(settings, messages);
+      const key = this.#record.keyOf(settings, messages);
+      while (this.#record.isDivergent(key)) if (!(await attempt.progress())) break;
+      const { name, marks, isRecorded } = this.#record.enter(key, messages);
       const stepOptions = { ...this.#optionsOf(model, request, how), input: key };
       const { response } = await attempt.during(() =>
         attempt.ctx.step(name, stepOptions, async (step): Promise<RecordedCall<RecordedAnswer>> => {

@@ -112,6 +112,6 @@ export class Conversation {
   }
 
   #request(start: number): readonly ModelMessage[] {
-    return this.head.concat(this.#messages.slice(start));
+    return this.head.concat(start === 0 ? this.#messages : this.#messages.slice(start));
   }
 }

@@ -21,8 +21,6 @@ export interface RecordedCall<Response = unknown> {
 export interface EnteredCall {
   /** Name of the step. Equal requests have equal names. */
   readonly name: string;
-  /** Hash of the request. */
-  readonly key: string;
   readonly marks: readonly string[];
   readonly isRecorded: boolean;
 }
@@ -58,20 +56,24 @@ export class CallRecord<Message extends object> {
     return this.#madeCount;
   }
 
+  /** Hash of a request. @param settings - the request without its messages */
+  keyOf(settings: object, messages: readonly Message[]): string {
+    return this.#keys.keyOf(settings, messages);
+  }
+
   /**
    * Begins a call.
-   * @param settings - the request without its messages
+   * @param key - hash of the request
    * @throws AGENT_DIVERGED recorded answers are left, but none is for this request, and the run is not a fork
    */
-  enter(settings: object, messages: readonly Message[]): EnteredCall {
-    const key = this.#keys.keyOf(settings, messages);
+  enter(key: string, messages: readonly Message[]): EnteredCall {
     const name = `${this.#name} ${key}`;
     const left = this.#recorded.get(name) ?? 0;
     if (left > 0) this.#recorded.set(name, left - 1);
     else this.#refuseDivergence(messages);
     const fresh = messages.slice(this.#last.take(messages)).filter((message) => !this.#sent.has(message));
     for (const message of fresh) this.#sent.add(message);
-    return { name, key, marks: fresh.map((message) => this.#keys.markOf(message)), isRecorded: left > 0 };
+    return { name, marks: fresh.map((message) => this.#keys.markOf(message)), isRecorded: left > 0 };
   }
 
   /** Ends a call that was begun: it has its answer. */
@@ -80,9 +82,8 @@ export class CallRecord<Message extends object> {
   }
 
   /** Whether recorded answers are left, but none is for this request. */
-  isDivergent(settings: object, messages: readonly Message[]): boolean {
-    if (this.#isFree) return false;
-    return (this.#recorded.get(`${this.#name} ${this.#keys.keyOf(settings, messages)}`) ?? 0) === 0;
+  isDivergent(key: string): boolean {
+    return !this.#isFree && (this.#recorded.get(`${this.#name} ${key}`) ?? 0) === 0;
   }
 
   /** Whether any request may be made: every recorded answer was used, or the run is a fork. */

@@ -72,7 +72,8 @@ export class ModelSteps {
   ): Promise<ModelResponse> {
     const ctx = this.#ctx;
     const { retry = defaultRetry, timeoutMs, idempotent = false, fallbacks = [] } = this.#options;
-    const { name, key, marks, isRecorded } = this.#record.enter(settings, messages);
+    const key = this.#record.keyOf(settings, messages);
+    const { name, marks, isRecorded } = this.#record.enter(key, messages);
     // An answer on record spends nothing: what it might have spent is not worth counting.
     const isGiven = isRecorded && !this.isCaughtUp;
     // A call that offers the provider's own tools may act on the world.

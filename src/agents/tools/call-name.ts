@@ -2,9 +2,17 @@
 import type { ToolCallPart } from '../../graph/contracts/model-contract.ts';
 import { toolCallKey } from '../../model-calls/message-keys.ts';
 
-/** @param nth - number of the call among equal ones, counted from 1 */
-export function callName({ tool, input }: Pick<ToolCallPart, 'tool' | 'input'>, nth = 1): string {
-  const name = toolCallKey(tool, input);
+/** The name of a call that is the first of its kind. */
+export function callName({ tool, input }: Pick<ToolCallPart, 'tool' | 'input'>): string {
+  return toolCallKey(tool, input);
+}
+
+/**
+ * The name of one of several equal calls.
+ * @param name - the name of the first of them
+ * @param nth - the call's number among them, counted from 1
+ */
+export function nthName(name: string, nth: number): string {
   return nth === 1 ? name : `${name} ${nth}`;
 }
 

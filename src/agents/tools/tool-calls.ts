@@ -5,7 +5,7 @@ import { NodeFailure, type NodeContext, type StepOptions } from '../../graph/con
 import { checkAgainst } from '../../schema/standard-schema.ts';
 import { actsOutside, type ComposedTool, type FunctionTool } from './agent-tool.ts';
 import { askApproval, isAskedAbout, needsApproval, refusedText } from './approval.ts';
-import { callName } from './call-name.ts';
+import { callName, nthName } from './call-name.ts';
 import { writtenIn } from '../files/written-files.ts';
 import { callContext } from './call-context.ts';
 import { composedObservation, lastOf, observation, shorten, storable, type Observation } from './observation.ts';
@@ -110,8 +110,7 @@ export class ToolCalls {
     }
     if (callsMax !== undefined && count(this.#counts, tool.name) > callsMax)
       return Promise.resolve(refusal(`${tool.name} may be called ${callsMax} times, and was: go on without it`));
-    const nth = count(this.#nths, key);
-    const from = callName(call, nth);
+    const from = nthName(key, count(this.#nths, key));
     const made = this.#make({ tool, args }, from, call, told).then((observation) => ({ ...observation, from }));
     return cacheable ? this.#remember(key, made) : made;
   }

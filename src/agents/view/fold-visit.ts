@@ -7,7 +7,7 @@ import {
 } from '../../graph/contracts/model-contract.ts';
 import { isCutOff } from '../../graph/contracts/whole-answer.ts';
 import type { NodeRecord, StepRecord } from '../../state/tree.ts';
-import { callName, toolOfName } from '../tools/call-name.ts';
+import { callName, nthName, toolOfName } from '../tools/call-name.ts';
 import type { RecordedCall } from '../model/call-record.ts';
 import { createMode } from '../modes/create-mode.ts';
 import type { Turn } from '../modes/mode.ts';
@@ -116,11 +116,11 @@ function loopOf(
     usage: response.usage,
     ...(isCutOff(response) && { isCutOff: true }),
     calls: calls.map(({ id, tool, input }): AgentCall => {
-      const held = callName({ tool, input });
-      if (Object.hasOwn(cache, held)) return { id, tool, input, status: 'done', output: cache[held], isCached: true };
+      const first = callName({ tool, input });
+      if (Object.hasOwn(cache, first)) return { id, tool, input, status: 'done', output: cache[first], isCached: true };
       let nth = 1;
-      while (used.has(callName({ tool, input }, nth))) nth += 1;
-      const name = callName({ tool, input }, nth);
+      while (used.has(nthName(first, nth))) nth += 1;
+      const name = nthName(first, nth);
       used.add(name);
       return { id, tool, input, ...standingOf(record, name) };
     }),

@@ -49,6 +49,9 @@ export interface Intake {
 /** Replaces a redacted value. */
 export const maskedText = '[redacted]';
 
+/** The most bytes that one UTF-16 unit of a text can take as JSON: those of `\\u0000`. */
+const bytesPerUnit = 6;
+
 /** Longer arrays are not searched for properties other than items, because listing all keys would cost more than copying. */
 const searchedItems = 65_536;
 
@@ -57,6 +60,13 @@ const searchedItems = 65_536;
  * @throws VALUE_UNSTORABLE {path, reason}; VALUE_TOO_LARGE {path, sizeBytes, limitBytes}, as soon as it is noticed
  */
 export function admitValue(value: unknown, path: readonly string[], limits: CodecLimits, intake?: Intake): Admitted {
+  if (
+    typeof value === 'string' &&
+    intake?.mask === undefined &&
+    (value.length + 1) * bytesPerUnit <= limits.valueBytes
+  ) {
+    return { value, json: JSON.stringify(value), hasTags: false };
+  }
   const walk = new Walk(path, limits, intake);
   const copy = walk.start(value);
   const json = walk.hasTags ? encodeValue(copy) : JSON.stringify(copy);

@@ -204,6 +204,9 @@ describe('C2 refusals', () => {
     expect(tooLarge({ list: Array.from({ length: 200 }, () => 'x'.repeat(10)) }).data['path']).toEqual(['out']);
     expect(tooLarge(new Uint8Array(2_000)).code).toBe('VALUE_TOO_LARGE');
     expect(tooLarge('é'.repeat(600)).data).toMatchObject({ sizeBytes: 1_202, limitBytes: 1_000 });
+    // As JSON, each of these takes six bytes, and the quotes two.
+    expect(tooLarge('\0'.repeat(167)).data).toMatchObject({ sizeBytes: 1_004, limitBytes: 1_000 });
+    expect(admitValue('\0'.repeat(166), [], { valueBytes: 1_000, valueDepth: 10 }).json).toHaveLength(998);
     expect(tooLarge(Array.from({ length: 100 }, () => 1_234_567_890)).code).toBe('VALUE_TOO_LARGE');
     // A value that is small in memory and endless when written out.
     let bomb: unknown = 'boom';
