@@ -17,6 +17,7 @@ import type { Attempt } from './attempt.ts';
 import { noteToolCall } from './tool-call.ts';
 import { plainCopy } from './plain-copy.ts';
 import type { SdkToolOptions } from './sdk-types.ts';
+import { refuseUnknownKeys } from '../graph/known-keys.ts';
 
 /** Options of a tool: what recovery may do with its calls, and when a person is asked. */
 export interface ToolOptions extends Pick<FunctionTool, 'effect' | 'idempotent' | 'retry' | 'timeoutMs' | 'reconcile'> {
@@ -28,6 +29,16 @@ export interface ToolOptions extends Pick<FunctionTool, 'effect' | 'idempotent' 
   /** When to ask a person before a call. Default: the tool's `needsApproval` decides. */
   readonly approval?: Approval<unknown>;
 }
+
+const optionNames = Object.keys({
+  composed: true,
+  approval: true,
+  effect: true,
+  idempotent: true,
+  retry: true,
+  timeoutMs: true,
+  reconcile: true,
+} satisfies Record<keyof ToolOptions, true>);
 
 type Execute = (input: unknown, options: SdkToolOptions) => unknown;
 
@@ -51,6 +62,9 @@ export class DurableTools {
   }
 
   wrap<Tools extends ToolSet>(tools: Tools, how: { readonly [Name in keyof Tools]?: ToolOptions }): Tools {
+    refuseUnknownKeys('the options of tools', how, Object.keys(tools));
+    for (const [name, one] of Object.entries(how))
+      if (one !== undefined) refuseUnknownKeys(`the tool ${name}`, one, optionNames);
     const wrapped = Object.entries(tools).map(([name, tool]) => [
       name,
       this.#wrap(name, tool as Tool, how[name] ?? {}),

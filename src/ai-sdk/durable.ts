@@ -18,12 +18,13 @@ import { askingApproval } from './asking-approval.ts';
 import { Attempt } from './attempt.ts';
 import { durableModel } from './durable-model.ts';
 import { DurableTools, type ToolOptions } from './durable-tools.ts';
-import { ModelCalls, type ModelOptions } from './model-calls.ts';
+import { ModelCalls, modelOptionNames, type ModelOptions } from './model-calls.ts';
 import { namedModel } from './named-model.ts';
 import { plainCopy } from './plain-copy.ts';
 import { seededIds } from './seeded-ids.ts';
 import type { SdkModel, SdkToolCall } from './sdk-types.ts';
 import { currentModel } from './current-model.ts';
+import { refuseUnknownKeys } from '../graph/known-keys.ts';
 
 export interface DurableOptions {
   /** Name of the conversation, unique within the node: letters, digits, `_`, `-` and `.`. */
@@ -75,7 +76,9 @@ const taken = new WeakMap<NodeContext, Set<string>>();
  * @param ctx - the context of the node's attempt, or of a composed tool
  * @throws CONFIG_INVALID the name is invalid, or another conversation of this attempt has it
  */
-export function durable(ctx: NodeContext, { name }: DurableOptions): Durable {
+export function durable(ctx: NodeContext, options: DurableOptions): Durable {
+  refuseUnknownKeys('durable', options, ['name']);
+  const { name } = options;
   claimName(ctx, name);
   const attempt = new Attempt(ctx);
   const asked = new AskedCalls();
@@ -85,10 +88,11 @@ export function durable(ctx: NodeContext, { name }: DurableOptions): Durable {
   const wrapping = new DurableTools(attempt, name, asked);
   const wrapped = new WeakSet<object>();
   const signal = cancelSignal(ctx);
-  const model: Durable['model'] = (given, options = {}) => {
+  const model: Durable['model'] = (given, how = {}) => {
+    refuseUnknownKeys('a model of durable', how, modelOptionNames);
     if (typeof given === 'object' && wrapped.has(given)) return given as SdkModel;
     const source = typeof given === 'string' ? namedModel(given, ctx) : currentModel(given);
-    const made = durableModel(source, attempt, calls, options);
+    const made = durableModel(source, attempt, calls, how);
     wrapped.add(made);
     return made;
   };

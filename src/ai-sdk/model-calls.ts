@@ -21,6 +21,11 @@ export interface ModelOptions {
   readonly idempotent?: boolean;
 }
 
+export const modelOptionNames = Object.keys({ retry: true, timeoutMs: true, idempotent: true } satisfies Record<
+  keyof ModelOptions,
+  true
+>);
+
 /** What one attempt of a call is given. */
 export interface CallAttempt {
   /** The request with the signals of the attempt and of the caller, and the step's idempotency key for the provider. */

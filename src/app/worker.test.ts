@@ -50,12 +50,13 @@ test('G9 what cannot be is refused when a worker is made: no graph, several engi
     try {
       return createWorker({ graphs: [first], ...options });
     } catch (error) {
-      return (error as { readonly data: { readonly path: string } }).data.path;
+      const { path, hint } = (error as { readonly data: { readonly path?: string; readonly hint?: string } }).data;
+      return path ?? hint;
     }
   };
   expect(refused({ graphs: [] })).toBe('graphs');
   expect(refused({ graphs: [first, approval().compile()] })).toBe('graphs');
-  expect(refused({ concurency: 1 })).toBe('concurency');
+  expect(refused({ concurency: 1 })).toBe('Did you mean concurrency?');
   expect(refused({ concurrency: 0 })).toBe('concurrency');
   expect(refused({ pollMs: Number.NaN })).toBe('pollMs');
 });

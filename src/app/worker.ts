@@ -4,6 +4,7 @@ import { createEngineWorker, type EngineWorkerOptions, type Worker, type WorkOpt
 import { CairnError } from '../errors.ts';
 import type { Graph } from '../graph/graph.ts';
 import type { App } from './open-app.ts';
+import { refuseUnknownKeys } from '../graph/known-keys.ts';
 
 export type { Worker } from '../engine/worker.ts';
 
@@ -37,9 +38,7 @@ const optionNames: Readonly<Record<keyof WorkerOptions, true>> = {
  * @throws CONFIG_INVALID an unknown option, no graph, graphs of several engines, a number out of range
  */
 export function createWorker(options: WorkerOptions): Worker {
-  for (const name of Object.keys(options))
-    if (!Object.hasOwn(optionNames, name))
-      throw invalid(name, `a worker has no such option; it has ${Object.keys(optionNames).join(', ')}`);
+  refuseUnknownKeys('createWorker', options, Object.keys(optionNames));
   checkNumber('concurrency', options.concurrency);
   checkNumber('pollMs', options.pollMs);
   const { graphs, ...rest } = options;

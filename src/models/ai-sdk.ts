@@ -10,7 +10,8 @@ import { importPeer, OpenProviders, splitModel } from './ai-sdk-providers.ts';
 import type { ModelProfile, ProviderSettings } from './ai-sdk-settings.ts';
 import { limitModels, type LimitsByProvider } from './limit/limit-models.ts';
 import { checkImages } from './image-limits.ts';
-import { costOf, type ModelPrices } from './prices.ts';
+import { costOf, type ModelPrice, type ModelPrices } from './prices.ts';
+import { refuseUnknownKeys } from '../graph/known-keys.ts';
 
 export interface AiSdkOptions {
   /**
@@ -26,18 +27,33 @@ export interface AiSdkOptions {
   readonly limits?: LimitsByProvider;
 }
 
+const optionNames = Object.keys({ providers: true, profiles: true, prices: true, limits: true } satisfies Record<
+  keyof AiSdkOptions,
+  true
+>);
+
+const profileNames = Object.keys({ model: true, temperature: true, tokensMax: true } satisfies Record<
+  keyof ModelProfile,
+  true
+>);
+
+const priceNames = Object.keys({ input: true, output: true, cached: true, cacheWrite: true } satisfies Record<
+  keyof ModelPrice,
+  true
+>);
+
 type AiSdk = typeof aiSdk;
 
 /**
  * Makes models that are called through the AI SDK. It needs the package `ai` (version 7) and one package for each provider, which are
  * loaded at the first call. Calls throw CairnError CONFIG_MISSING_PEER, CONFIG_INVALID, and the errors of the model port.
  */
-export function createAiSdkModels({
-  providers = {},
-  profiles = {},
-  prices = {},
-  limits = {},
-}: AiSdkOptions = {}): Models {
+export function createAiSdkModels(options: AiSdkOptions = {}): Models {
+  refuseUnknownKeys('createAiSdkModels', options, optionNames);
+  const { providers = {}, profiles = {}, prices = {}, limits = {} } = options;
+  for (const [name, profile] of Object.entries(profiles))
+    refuseUnknownKeys(`the profile ${name}`, profile, profileNames);
+  for (const [name, price] of Object.entries(prices)) refuseUnknownKeys(`the price of ${name}`, price, priceNames);
   const opened = new OpenProviders(providers);
   const modelOf = async (id: string): Promise<LanguageModel> => {
     const [name, model] = splitModel(id, Object.keys(profiles));

@@ -9,6 +9,7 @@ import {
 import { NodeFailure } from '../graph/contracts/node-contract.ts';
 import type { ModelRequest, Models } from '../ports/model.ts';
 import { tellAnswer } from './tell-answer.ts';
+import { refuseUnknownKeys } from '../graph/known-keys.ts';
 
 /** A tool call in a scripted answer. */
 export interface ScriptedCall {
@@ -39,6 +40,22 @@ export type ScriptedAnswer = string | Error | ScriptedTurn;
 export type Script =
   readonly ScriptedAnswer[] | ((request: ModelRequest, index: number) => ScriptedAnswer | Promise<ScriptedAnswer>);
 
+const turnNames = Object.keys({
+  reasoning: true,
+  text: true,
+  calls: true,
+  pieces: true,
+  content: true,
+  finishReason: true,
+  model: true,
+  usage: true,
+  cost: true,
+  warnings: true,
+  id: true,
+  at: true,
+  provider: true,
+} satisfies Record<keyof ScriptedTurn, true>);
+
 export interface ScriptedModels extends Models {
   /** All requests received, in order. */
   readonly requests: readonly ModelRequest[];
@@ -50,6 +67,7 @@ export interface ScriptedModels extends Models {
  * @throws NodeFailure MODEL_REFUSED at a call for which the script has no answer
  */
 export function createScriptedModels(script: Script): ScriptedModels {
+  if (typeof script !== 'function') for (const answer of script) checkTurn(answer);
   const requests: ModelRequest[] = [];
   /** Number of answers given from the list, in this process or an earlier one. */
   let given = 0;
@@ -65,6 +83,7 @@ export function createScriptedModels(script: Script): ScriptedModels {
       requests.push(request);
       const index = nextIndex(request);
       const answer = typeof script === 'function' ? await script(request, index) : (script[index] ?? ranOut(index));
+      checkTurn(answer);
       if (answer instanceof Error) throw answer;
       const turn = typeof answer === 'string' ? { text: answer } : answer;
       const response = responseOf(turn, request, index + 1);
@@ -72,6 +91,12 @@ export function createScriptedModels(script: Script): ScriptedModels {
       return response;
     },
   };
+}
+
+function checkTurn(answer: ScriptedAnswer): void {
+  if (typeof answer === 'string' || answer instanceof Error) return;
+  refuseUnknownKeys('a scripted answer', answer, turnNames);
+  for (const call of answer.calls ?? []) refuseUnknownKeys('a scripted call', call, ['tool', 'input', 'id']);
 }
 
 /** The number of the last scripted answer in a conversation that called tools; 0 if there is none. */

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { CairnError, type ErrorCode } from '../errors.ts';
 import type { BlobStore } from '../ports/blobs.ts';
+import { refuseUnknownKeys } from '../graph/known-keys.ts';
 
 export interface BlobsUnderTest {
   /** An empty blob store. */
@@ -21,7 +22,9 @@ export interface BlobSuiteOptions {
 }
 
 /** Registers the tests of the blob port. Titles begin with the rule they prove. */
-export function blobSuite({ test, create }: BlobSuiteOptions): void {
+export function blobSuite(options: BlobSuiteOptions): void {
+  refuseUnknownKeys('blobSuite', options, ['test', 'create']);
+  const { test, create } = options;
   for (const [title, run] of Object.entries(tests)) {
     test(title, async () => {
       const made = await create();

@@ -4,6 +4,7 @@ import { CairnError } from '../errors.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Commit, Store } from '../ports/store.ts';
 import { createSeededRandom, type SeededRandom } from './seeded-random.ts';
+import { refuseUnknownKeys } from '../graph/known-keys.ts';
 
 export type StoreMethod = Exclude<keyof Store, 'name' | 'capabilities' | 'watch' | 'findDamage' | 'close'>;
 
@@ -28,6 +29,16 @@ export interface FaultyStoreOptions {
 }
 
 type Call = (...args: readonly unknown[]) => Promise<unknown>;
+
+const optionNames = Object.keys({
+  clock: true,
+  seed: true,
+  latencyMs: true,
+  reorder: true,
+  failBefore: true,
+  loseAck: true,
+  isDead: true,
+} satisfies Record<keyof FaultyStoreOptions, true>);
 
 /** Every method of the port that goes over the network. */
 export const storeMethods: readonly StoreMethod[] = [
@@ -57,6 +68,7 @@ export const storeMethods: readonly StoreMethod[] = [
 
 /** Wraps a store with latency, reordering, lost requests, lost replies and death, all determined by a seed. */
 export function createFaultyStore(store: Store, options: FaultyStoreOptions): Store {
+  refuseUnknownKeys('createFaultyStore', options, optionNames);
   const network = new Network(store.name, options);
   const calls = storeMethods.map((method): [StoreMethod, Call] => {
     const call = (store[method] as Call).bind(store);

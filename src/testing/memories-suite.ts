@@ -1,6 +1,7 @@
 /** The test suite that every adapter of the memory port must pass (A41, A42). */
 import assert from 'node:assert/strict';
 import type { Memories, MemoryOwner } from '../ports/memories.ts';
+import { refuseUnknownKeys } from '../graph/known-keys.ts';
 
 export interface MemoriesSuiteOptions {
   /** Registers one test; the `test` function of your test runner. */
@@ -10,7 +11,9 @@ export interface MemoriesSuiteOptions {
 }
 
 /** Registers the tests. Titles begin with the rule they prove. */
-export function memoriesSuite({ test, create }: MemoriesSuiteOptions): void {
+export function memoriesSuite(options: MemoriesSuiteOptions): void {
+  refuseUnknownKeys('memoriesSuite', options, ['test', 'create']);
+  const { test, create } = options;
   for (const [title, run] of Object.entries(tests)) {
     test(title, async () => {
       const memories = await create();

@@ -4,6 +4,7 @@
 import { CairnError } from '../errors.ts';
 import type { Clock } from '../ports/clock.ts';
 import { createSeededRandom } from './seeded-random.ts';
+import { refuseUnknownKeys } from '../graph/known-keys.ts';
 
 export interface VirtualClockOptions {
   /** Start time in epoch ms. Default 1_700_000_000_000. */
@@ -60,6 +61,11 @@ interface Timer {
   readonly callback: () => void;
 }
 
+const optionNames = Object.keys({ startMs: true, seed: true, isAutomatic: true, isBusy: true } satisfies Record<
+  keyof VirtualClockOptions,
+  true
+>);
+
 /** The longest time that `run` advances before it gives up: a day. */
 const horizonMs = 24 * 3_600_000;
 
@@ -71,6 +77,7 @@ const immortal: VirtualProcess = { isDead: false };
 
 /** Makes a clock for tests. Two clocks with the same seed call timers in the same order. */
 export function createVirtualClock(options: VirtualClockOptions = {}): VirtualClock {
+  refuseUnknownKeys('createVirtualClock', options, optionNames);
   const time = new VirtualTime(options);
   const clock = {
     ...time.openProcess(immortal),

@@ -14,6 +14,7 @@ import { resolveLinks, resolveLocalPath } from '../../nodes/file/local-path.ts';
 import { readRegularFile } from '../../nodes/file/read-regular-file.ts';
 import { removeLeftovers } from '../../nodes/file/write-atomically.ts';
 import type { FileStore, FileStoreContext, OpenFiles, PlannedWrite, WrittenFile } from '../../ports/file-store.ts';
+import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 
 export interface LocalFilesOptions<S extends StateView = StateView> {
   /** Path of the folder, relative to the working directory of the process. */
@@ -24,8 +25,14 @@ export interface LocalFilesOptions<S extends StateView = StateView> {
   readonly showsImages?: boolean;
 }
 
+const optionNames = Object.keys({ root: true, isReadOnly: true, showsImages: true } satisfies Record<
+  keyof LocalFilesOptions,
+  true
+>);
+
 /** Makes a file store over a folder. A person is asked before each write, unless the agent's `allow` says otherwise. */
 export function localFiles<S extends StateView = StateView>(options: LocalFilesOptions<S>): FileStore & OfState<S> {
+  refuseUnknownKeys('localFiles', options, optionNames);
   const { root, isReadOnly = false, showsImages = false } = options as LocalFilesOptions<never>;
   return {
     isShared: true,

@@ -4,6 +4,7 @@ import type { StateView } from '../../graph/contracts/node-contract.ts';
 import { fileFailure } from '../../nodes/file/file-failure.ts';
 import type { FileStore, FileStoreContext, OpenFiles, WrittenFile } from '../../ports/file-store.ts';
 import { isPlainObject } from '../../state/values/plain.ts';
+import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 
 /** Files by path: references to stored bytes, texts, or bytes. */
 export type GivenFiles = Readonly<Record<string, FileRef | string | Uint8Array>>;
@@ -17,8 +18,15 @@ export interface MemoryFilesOptions {
   readonly showsImages?: boolean;
 }
 
+const optionNames = Object.keys({ as: true, from: true, showsImages: true } satisfies Record<
+  keyof MemoryFilesOptions,
+  true
+>);
+
 /** Makes a file store inside the run. No person is asked before writes. */
-export function memoryFiles({ as, from = {}, showsImages = false }: MemoryFilesOptions = {}): FileStore {
+export function memoryFiles(options: MemoryFilesOptions = {}): FileStore {
+  refuseUnknownKeys('memoryFiles', options, optionNames);
+  const { as, from = {}, showsImages = false } = options;
   return {
     isShared: false,
     isReadOnly: false,

@@ -4,6 +4,7 @@ import type { FromState, OfState } from '../../nodes/draft/typed-context.ts';
 import type { MemoryOwner } from '../../ports/memories.ts';
 import { tool, type AgentTool } from '../tools/agent-tool.ts';
 import type { MemorySource, SessionMemory } from './session-memory.ts';
+import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 
 export interface MemoryToolsOptions<S extends StateView = StateView> {
   /** Owner of the memory, determined by the run's state and never by the model. */
@@ -18,6 +19,7 @@ export function memoryTools<S extends StateView = StateView>(
   source: MemorySource,
   options: MemoryToolsOptions<S>,
 ): Readonly<Record<'recall' | 'remember', AgentTool & OfState<S>>> {
+  refuseUnknownKeys('memoryTools', options, ['owner']);
   const { owner } = options as MemoryToolsOptions<never>;
   const open = (ctx: NodeContext): SessionMemory =>
     source.open(ctx, owner({ state: ctx.state as never }), { consistency: 'journaled' });

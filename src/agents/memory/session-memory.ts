@@ -4,6 +4,7 @@ import { memoryConsistencies, type MemoryConsistency } from '../../graph/contrac
 import type { NodeContext } from '../../graph/contracts/node-contract.ts';
 import { withoutSecrets } from '../../model-calls/model-access.ts';
 import type { Memories, MemoryEntry, MemoryOwner } from '../../ports/memories.ts';
+import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 
 export interface SessionMemoryOptions {
   /** Default: that of the node or its graph, else that of the {@link MemorySource}. */
@@ -31,11 +32,15 @@ export interface MemorySource {
  */
 export function sessionMemory(
   memories: Memories,
-  { consistency: ofGraph = 'snapshot' }: { readonly consistency?: MemoryConsistency } = {},
+  options: { readonly consistency?: MemoryConsistency } = {},
 ): MemorySource {
+  refuseUnknownKeys('sessionMemory', options, ['consistency']);
+  const { consistency: ofGraph = 'snapshot' } = options;
   check(ofGraph);
   return {
-    open(ctx, owner, { consistency = ctx.memoryConsistency ?? ofGraph, name = 'memory' } = {}) {
+    open(ctx, owner, more = {}) {
+      refuseUnknownKeys('the memory of a node', more, ['consistency', 'name']);
+      const { consistency = ctx.memoryConsistency ?? ofGraph, name = 'memory' } = more;
       check(consistency);
       if (typeof owner.user !== 'string' || typeof owner.session !== 'string')
         throw new CairnError('CONFIG_INVALID', { reason: 'a memory is that of a user and a session, both texts' });

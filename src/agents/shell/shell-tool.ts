@@ -6,6 +6,7 @@ import type { Computed, OfState } from '../../nodes/draft/typed-context.ts';
 import { resolveSecrets } from '../../nodes/secrets/secret.ts';
 import { createShellRequest, runCommand } from '../../nodes/shell/run-command.ts';
 import { tool, type Approval, type FunctionTool } from '../tools/agent-tool.ts';
+import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 
 /** A program and its arguments. They are not interpreted by a shell. */
 export type Command = readonly string[];
@@ -44,6 +45,16 @@ const input = {
   },
 } as const;
 
+const optionNames = Object.keys({
+  cwd: true,
+  env: true,
+  refuses: true,
+  effect: true,
+  approval: true,
+  timeoutMs: true,
+  outputBytesMax: true,
+} satisfies Record<keyof ShellToolOptions, true>);
+
 /**
  * Makes the tool. Secrets that the run knows are masked in the output. An exit code other than 0 is reported to the model and is not a
  * failure.
@@ -51,6 +62,7 @@ const input = {
 export function shellTool<S extends StateView = StateView>(
   options: ShellToolOptions<S> = {},
 ): FunctionTool & OfState<S> {
+  refuseUnknownKeys('shellTool', options, optionNames);
   const {
     cwd,
     env = {},

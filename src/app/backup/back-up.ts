@@ -13,6 +13,7 @@ import type { Store } from '../../ports/store.ts';
 import { BackupFile, copyDatabase, openSqliteStore } from '../../stores/sqlite/index.ts';
 import { parseStoreUrl } from '../place/store-url.ts';
 import { makeWhole, renameDurably } from './part-files.ts';
+import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 
 /** Options of a backup. */
 export interface BackupOptions {
@@ -31,6 +32,8 @@ export interface BackupReport {
   readonly faults: readonly string[];
 }
 
+const optionNames = Object.keys({ blobs: true, keep: true } satisfies Record<keyof BackupOptions, true>);
+
 /** If a blob is collected while it is being copied, the copy starts again with the store's new state. */
 const attempts = 3;
 
@@ -42,6 +45,7 @@ const attempts = 3;
  * @throws CONFIG_INVALID the store is not a SQLite store, or the file is something else; STORE_*
  */
 export async function backUp(store: string, file: string, options: BackupOptions = {}): Promise<BackupReport> {
+  refuseUnknownKeys('backUp', options, optionNames);
   const place = parseStoreUrl(store, process.cwd());
   if (place.kind !== 'sqlite')
     throw new CairnError('CONFIG_INVALID', { path: 'store', reason: 'only a SQLite store can be backed up' });

@@ -15,6 +15,7 @@ import { makeFolder } from '../place/make-folder.ts';
 import { parseStoreUrl } from '../place/store-url.ts';
 import { findFaults } from './back-up.ts';
 import { makeWhole, renameDurably } from './part-files.ts';
+import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 
 /** Options of a restore. */
 export interface RestoreOptions {
@@ -38,6 +39,8 @@ export interface RestoreReport {
   readonly faults: readonly string[];
 }
 
+const optionNames = Object.keys({ blobs: true, replace: true } satisfies Record<keyof RestoreOptions, true>);
+
 /**
  * Restores a backup. Everything is verified before the store gets its name, so an interrupted restore leaves no store.
  * @param file - a backup made by `backUp`
@@ -46,6 +49,7 @@ export interface RestoreReport {
  * open; STORE_*
  */
 export async function restore(file: string, store: string, options: RestoreOptions = {}): Promise<RestoreReport> {
+  refuseUnknownKeys('restore', options, optionNames);
   const place = parseStoreUrl(store, process.cwd());
   if (place.kind !== 'sqlite')
     throw new CairnError('CONFIG_INVALID', { path: 'store', reason: 'a backup is restored into a SQLite store' });

@@ -3,11 +3,14 @@ import { CairnError } from '../../errors.ts';
 import type { Engine, ResumeOptions, RunResult } from '../../engine/api.ts';
 import { isAnswerable } from '../../history/stored/open-waits.ts';
 import type { AskedQuestion, Interviewer } from './interviewers.ts';
+import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 
 export interface InterviewOptions extends Pick<ResumeOptions, 'graph'> {
   /** Who answers, for the record. */
   readonly by?: string;
 }
+
+const optionNames = Object.keys({ graph: true, by: true } satisfies Record<keyof InterviewOptions, true>);
 
 /**
  * Goes on with a run until it ends, or rests on questions that the interviewer leaves open. Each answer is durable before the run goes on,
@@ -18,8 +21,10 @@ export async function interview(
   engine: Pick<Engine, 'resume' | 'answer'>,
   runId: string,
   interviewer: Interviewer,
-  { graph, by }: InterviewOptions = {},
+  options: InterviewOptions = {},
 ): Promise<RunResult> {
+  refuseUnknownKeys('interview', options, optionNames);
+  const { graph, by } = options;
   for (;;) {
     const handle = await engine.resume(runId, graph === undefined ? {} : { graph });
     const result = await handle.result();

@@ -1,6 +1,7 @@
 /** Who answers the questions of runs in a program: five forms, and any function of one's own. */
 import { choicesOf } from '../../engine/admit/choices.ts';
 import type { OpenQuestion } from '../../history/stored/open-waits.ts';
+import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 
 /** One open question of a run. */
 export type AskedQuestion = OpenQuestion;
@@ -65,11 +66,12 @@ export interface ConsoleOptions {
   readonly output?: NodeJS.WritableStream;
 }
 
+const consoleOptionNames = Object.keys({ input: true, output: true } satisfies Record<keyof ConsoleOptions, true>);
+
 /** Asks a person by lines of text: what is typed is the answer, and nothing leaves the question open. */
-export function consoleInterviewer({
-  input = process.stdin,
-  output = process.stdout,
-}: ConsoleOptions = {}): Interviewer {
+export function consoleInterviewer(options: ConsoleOptions = {}): Interviewer {
+  refuseUnknownKeys('consoleInterviewer', options, consoleOptionNames);
+  const { input = process.stdin, output = process.stdout } = options;
   return {
     ask: async (question) => {
       const { prompt = '', schema } = question;

@@ -257,7 +257,6 @@ test.each([
   [{ name: 'a b' }, 'name'],
   [{ missed: 'some' as never }, 'missed'],
   [{ limit: 0 }, 'limit'],
-  [{ crom: 1 } as never, 'crom'],
 ])('G9 a schedule with %o is refused', async (options: Partial<ScheduleOptions>, path) => {
   const refused = await (async () => house(options).nightly.start())().catch((error: unknown) => error);
   expect(refused).toMatchObject({ code: 'CONFIG_INVALID', data: { path } });

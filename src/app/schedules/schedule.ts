@@ -1,11 +1,11 @@
 /** Schedules made by programs: `schedule(graph, { cron })`. */
 import type { Engine } from '../../engine/api.ts';
-import { CairnError } from '../../errors.ts';
 import type { Graph } from '../../graph/graph.ts';
 import type { WorkedGraph } from '../worker.ts';
 import { readCron } from './cron-times.ts';
 import { endSchedule, openSchedule, readSettings, type OpenedSchedule, type ScheduleOptions } from './keep-schedule.ts';
 import { scheduleGraph, type StartDue } from './schedule-graph.ts';
+import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 
 /** A graph with a schedule. Pass it to `createWorker` together with the graph itself. */
 export interface ScheduledGraph {
@@ -48,12 +48,7 @@ export function schedule<Input = unknown>(
   target: TimedGraph<Input>,
   options: ScheduleOptions<NoInfer<Input>>,
 ): ScheduledGraph {
-  const unknown = Object.keys(options).find((name) => !optionNames.includes(name));
-  if (unknown !== undefined)
-    throw new CairnError('CONFIG_INVALID', {
-      path: unknown,
-      reason: `a schedule has no such option; it has ${optionNames.join(', ')}`,
-    });
+  refuseUnknownKeys('schedule', options, optionNames);
   const times = readCron(options.cron, options.timezone ?? 'UTC');
   const startDue: StartDue = async ({ name, input }, runId, dueMs) => {
     const { engine } = target;
@@ -78,7 +73,9 @@ export function schedule<Input = unknown>(
     get engine() {
       return engineOf();
     },
-    async start({ replaces = false } = {}) {
+    async start(how = {}) {
+      refuseUnknownKeys('the start of a schedule', how, ['replaces']);
+      const { replaces = false } = how;
       const engine = engineOf();
       const opened = await openSchedule(engine, graph, await readSettings(target.graph, options), { replaces });
       engine.resume(opened.runId, { graph, retryFailed: false }).catch(() => {});

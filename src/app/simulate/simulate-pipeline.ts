@@ -8,6 +8,7 @@ import { isScripted, scriptStages } from '../../dialects/dot/simulate/scripted-s
 import { CairnError } from '../../errors.ts';
 import { nearest } from '../../graph/nearest.ts';
 import { runScenario, type SimulatedRun } from './run-scenario.ts';
+import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 
 export interface SimulateOptions {
   /** How stages end, one scenario for each run. Default: possible ways are explored, as long as each run takes a new one. */
@@ -31,12 +32,23 @@ export interface SimulationReport {
 
 const runsMaxDefault = 200;
 
+const optionNames = Object.keys({
+  scenarios: true,
+  input: true,
+  types: true,
+  transforms: true,
+  source: true,
+  runsMax: true,
+} satisfies Record<keyof SimulateOptions, true>);
+
 /**
  * Simulates a pipeline. The rules are those of a real run, because it is one, in memory.
  * @throws GRAPH_PARSE, GRAPH_INVALID; USAGE_INVALID a scenario names an unknown stage; INPUT_INVALID a scenario's input does not fit
  */
 export async function simulatePipeline(text: string, options: SimulateOptions = {}): Promise<SimulationReport> {
+  refuseUnknownKeys('simulatePipeline', options, optionNames);
   const { source = 'inline', scenarios } = options;
+  for (const one of scenarios ?? []) refuseUnknownKeys('a scenario', one, ['name', 'input', 'stages']);
   // Faults of the text are reported before anything is run.
   readScripted(text, { name: '', stages: {} }, options, []);
   const outline = outlineOf(text, source);

@@ -23,8 +23,14 @@ export function isPipeline(text: string, source: string | undefined): boolean {
 export function readersOf(dot: Dialect, yaml: TextReader): TextReader {
   return {
     readWorkflow: (text, options) =>
-      isPipeline(text, options.source) ? dot.readDot(text, options) : yaml.readWorkflow(text, options),
+      isPipeline(text, options.source) ? dot.readDot(text, ofPipeline(options)) : yaml.readWorkflow(text, options),
     checkWorkflow: (text, options) =>
-      isPipeline(text, options.source) ? dot.checkDot(text, options) : yaml.checkWorkflow(text, options),
+      isPipeline(text, options.source) ? dot.checkDot(text, ofPipeline(options)) : yaml.checkWorkflow(text, options),
   };
+}
+
+/** Pipelines are not run by name, and have no settings of checkpoints. */
+function ofPipeline(options: ReadOptions): Omit<ReadOptions, 'workflows' | 'checkpoint'> {
+  const { workflows: _, checkpoint: __, ...others } = options;
+  return others;
 }

@@ -65,8 +65,12 @@ export const mcpCommand: Command<McpArguments> = {
     const address = http === undefined ? undefined : parseAddress(http);
     // Loaded only here: no other command needs the server.
     const { startMcpServer } = await import('../../mcp/index.ts');
+    const { cwd, storeUrl, configFile, commandLine } = session;
     const server = await startMcpServer({
-      ...session,
+      cwd,
+      storeUrl,
+      configFile,
+      commandLine,
       workflows,
       allow,
       cleanUpEvery: 'configured',

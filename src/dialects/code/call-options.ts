@@ -3,6 +3,7 @@
  * that would do it (G9, P6).
  */
 import { CairnError } from '../../errors.ts';
+import { nearest } from '../../graph/nearest.ts';
 import { amountsFault } from '../../graph/amounts.ts';
 import { isSchedule } from '../../ports/schedule.ts';
 import type { BranchOptions, ContinueOptions, InvokeOptions, PreviewedOptions } from './run-options.ts';
@@ -186,7 +187,8 @@ export function checkOptions(call: Call, options: unknown): void {
     const name = known.find((option) => option === path);
     if (name === undefined) {
       const reason = `${call} has no such option; it has ${known.join(', ')}`;
-      throw new CairnError('CONFIG_INVALID', { path, reason });
+      const guess = nearest(path, known);
+      throw new CairnError('CONFIG_INVALID', { path, reason, ...(guess && { hint: `Did you mean ${guess}?` }) });
     }
     const kind: Kind = kinds[name];
     if (value !== undefined && !kind.fits(value))

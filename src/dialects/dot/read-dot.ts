@@ -32,6 +32,7 @@ import { DotFaults } from './text/faults.ts';
 import { parseDot } from './text/parse-dot.ts';
 import { printDot } from './text/print-dot.ts';
 import type { DotSyntax } from './text/syntax.ts';
+import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 
 /** Options for reading a pipeline. */
 export interface DotOptions {
@@ -60,6 +61,19 @@ export interface DotOptions {
   readonly permissions?: Permissions;
 }
 
+const optionNames = Object.keys({
+  nodeTypes: true,
+  handlers: true,
+  agent: true,
+  transforms: true,
+  watch: true,
+  readFile: true,
+  source: true,
+  origin: true,
+  redact: true,
+  permissions: true,
+} satisfies Record<keyof DotOptions, true>);
+
 /** Returns a changed copy of the file. New parts may have any offset in the text as their place (`at`). */
 export type DotTransform = (file: DotSyntax) => DotSyntax;
 
@@ -78,6 +92,7 @@ const textMax = 5 * 1024 * 1024;
  * inline pipeline needs more than it is granted, and has no other fault
  */
 export function readDot(text: string, options: DotOptions = {}): TextWorkflow {
+  refuseUnknownKeys('readDot', options, optionNames);
   const { workflow, violations, isUnreadable } = shareBudget(() => check(text, options, { isRun: true }));
   if (workflow !== undefined) return workflow;
   const { source = 'inline' } = options;
@@ -101,6 +116,7 @@ export function readDot(text: string, options: DotOptions = {}): TextWorkflow {
  * what is in files that it may not read.
  */
 export function checkDot(text: string, options: DotOptions = {}): CheckedPipeline {
+  refuseUnknownKeys('checkDot', options, optionNames);
   const { workflow, violations } = shareBudget(() => check(text, options, { isRun: false }));
   return { workflow, violations };
 }

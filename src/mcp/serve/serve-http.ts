@@ -25,6 +25,14 @@ export interface HttpOptions {
   readonly limits?: Partial<HttpLimits>;
 }
 
+export const httpOptionNames = Object.keys({
+  host: true,
+  port: true,
+  token: true,
+  hosts: true,
+  limits: true,
+} satisfies Record<keyof HttpOptions, true>);
+
 const defaultPort = 3456;
 const path = '/mcp';
 const defaultLimits: HttpLimits = { sessions: 100, bodyBytes: 4 * 1024 * 1024, requestMs: 30_000 };

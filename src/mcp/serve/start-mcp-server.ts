@@ -8,10 +8,11 @@ import type { WorkContext } from '../../operations/declare/operation.ts';
 import { createServer } from './create-server.ts';
 import type { ServerHouse } from './server-house.ts';
 import { loadSdk } from './load-sdk.ts';
-import { serveHttp, type HttpOptions } from './serve-http.ts';
+import { httpOptionNames, serveHttp, type HttpOptions } from './serve-http.ts';
 import { serveStdio } from './serve-stdio.ts';
 import type { Serving } from './serving.ts';
 import { takeStdout } from './take-stdout.ts';
+import { refuseUnknownKeys } from '../../operations/declare/known-keys.ts';
 
 /** Options of an MCP server: where runs and workflows are, permissions of inline workflows, and how clients connect. */
 export interface McpServerOptions extends AppOptions {
@@ -29,6 +30,25 @@ export interface McpServerOptions extends AppOptions {
   /** Writes a line for the operator of the server. Default: to stderr. */
   readonly tell?: (line: string) => void;
 }
+
+const optionNames = Object.keys({
+  cwd: true,
+  configFile: true,
+  storeUrl: true,
+  workflows: true,
+  allow: true,
+  cleanUpEvery: true,
+  makesStore: true,
+  holdTimersMs: true,
+  wakes: true,
+  report: true,
+  watch: true,
+  http: true,
+  canAskClient: true,
+  answers: true,
+  commandLine: true,
+  tell: true,
+} satisfies Record<keyof McpServerOptions, true>);
 
 /** A running server. */
 export interface RunningMcpServer {
@@ -57,6 +77,8 @@ async function tellInterrupted(context: WorkContext, tell: (line: string) => voi
  * cannot be opened
  */
 export async function startMcpServer(options: McpServerOptions): Promise<RunningMcpServer> {
+  refuseUnknownKeys('startMcpServer', options, optionNames);
+  if (options.http !== undefined) refuseUnknownKeys('http of startMcpServer', options.http, httpOptionNames);
   const {
     http,
     canAskClient = true,

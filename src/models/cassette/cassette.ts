@@ -11,6 +11,7 @@ import { isPlainObject } from '../../state/values/plain.ts';
 import { tellAnswer } from '../tell-answer.ts';
 import { addToCassette, readCassette, type CassetteContents } from './cassette-file.ts';
 import { tellNearest, type AskedCall } from './nearest-call.ts';
+import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 
 export interface CassetteOptions {
   /** Path of the file, which has one JSON record per line. Created when the first call is recorded. */
@@ -20,6 +21,11 @@ export interface CassetteOptions {
   /** Names and values that must not be written to the file. Default: environment variables with names like those of secrets. */
   readonly secrets?: Readonly<Record<string, string>>;
 }
+
+const optionNames = Object.keys({ path: true, record: true, secrets: true } satisfies Record<
+  keyof CassetteOptions,
+  true
+>);
 
 /** Shorter values are not masked, because they also occur in ordinary text. */
 const secretLengthMin = 8;
@@ -32,7 +38,9 @@ const secretLengthMin = 8;
  * Calls throw CASSETTE_MISSING (with the nearest recorded call and the first difference), CONFIG_INVALID (the file is damaged), and the
  * errors of `record`.
  */
-export function createCassetteModels({ path, record, secrets = secretsOf(process.env) }: CassetteOptions): Models {
+export function createCassetteModels(options: CassetteOptions): Models {
+  refuseUnknownKeys('createCassetteModels', options, optionNames);
+  const { path, record, secrets = secretsOf(process.env) } = options;
   const mask = new TextMask(Object.entries(secrets));
   const clean = <T>(value: T): T => shown(mask.all(value)) as T;
   let contents: CassetteContents | undefined;

@@ -4,6 +4,7 @@ import type { ModelResponse } from '../../graph/contracts/model-contract.ts';
 import type { ModelRequest, Models } from '../../ports/model.ts';
 import { tokensOfAll, tokensOfText } from '../../model-calls/message-tokens.ts';
 import { ProviderLimit, type LimitClock, type ModelLimits } from './provider-limit.ts';
+import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 
 /** Limits by provider, which is the part of a model's name before the colon. */
 export type LimitsByProvider = Readonly<Record<string, ModelLimits>>;
@@ -15,6 +16,11 @@ const systemClock: LimitClock = {
     return () => clearTimeout(timer);
   },
 };
+
+const limitNames = Object.keys({ concurrency: true, requestsPerMinute: true, tokensPerMinute: true } satisfies Record<
+  keyof ModelLimits,
+  true
+>);
 
 /** The limits of this process, for each clock in use. */
 const known = new WeakMap<LimitClock, Map<string, ProviderLimit>>();
@@ -36,8 +42,12 @@ function limitOf(provider: string, limits: ModelLimits | undefined, clock: Limit
 export function limitModels(
   models: Models,
   limits: LimitsByProvider = {},
-  { clock = systemClock }: { readonly clock?: LimitClock } = {},
+  options: { readonly clock?: LimitClock } = {},
 ): Models {
+  refuseUnknownKeys('limitModels', options, ['clock']);
+  const { clock = systemClock } = options;
+  for (const [provider, given] of Object.entries(limits))
+    refuseUnknownKeys(`the limit of ${provider}`, given, limitNames);
   for (const [provider, given] of Object.entries(limits)) limitOf(provider, given, clock);
   return {
     generate: async (request) => {

@@ -29,6 +29,7 @@ export {
   type PauseQuestion,
   type Refusal,
 } from './ask/interactive-block.ts';
+import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 export { interactiveNodeType } from './ask/interactive-node-type.ts';
 
 export interface NodeTypeOptions {
@@ -37,7 +38,9 @@ export interface NodeTypeOptions {
 }
 
 /** All built-in node types. */
-export function createNodeTypes({ models }: NodeTypeOptions = {}): readonly NodeType[] {
+export function createNodeTypes(options: NodeTypeOptions = {}): readonly NodeType[] {
+  refuseUnknownKeys('createNodeTypes', options, ['models']);
+  const { models } = options;
   const working = [
     shellBlock,
     httpCall,

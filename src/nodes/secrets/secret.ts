@@ -4,6 +4,7 @@ import type { SecretReader } from '../../graph/contracts/context-access.ts';
 import { SecretReference } from '../../graph/secret-reference.ts';
 import { mapLeaves } from '../draft/map-leaves.ts';
 import { TextMask } from '../../state/secrecy/text-mask.ts';
+import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 
 /**
  * Makes a reference to a secret, for headers of {@link httpNode} and the environment of {@link shellNode}.
@@ -12,6 +13,7 @@ import { TextMask } from '../../state/secrecy/text-mask.ts';
 export function secret(name: string, options: { readonly prefix?: string } = {}): SecretReference {
   if (typeof name !== 'string' || name === '')
     throw new CairnError('CONFIG_INVALID', { reason: 'secret(name) needs the name of a secret' });
+  refuseUnknownKeys('secret', options, ['prefix']);
   const { prefix = '' } = options;
   return new SecretReference([...(prefix === '' ? [] : [prefix]), { secret: name }]);
 }

@@ -3,6 +3,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { readLimit, type Memories, type MemoryEntry } from '../../ports/memories.ts';
 import { createFile, loadDriver } from './file/open-database.ts';
 import { mapSqliteError } from './sqlite-errors.ts';
+import { checkMemoriesOptions } from './sqlite-options.ts';
 
 export interface SqliteMemoriesOptions {
   /**
@@ -26,8 +27,10 @@ CREATE TABLE IF NOT EXISTS memories (
 CREATE INDEX IF NOT EXISTS memories_of ON memories (user, session, id);
 `;
 
-/** Opens the memories. @throws STORE_UNAVAILABLE */
-export function openSqliteMemories({ path, now = Date.now }: SqliteMemoriesOptions): Memories {
+/** Opens the memories. @throws STORE_UNAVAILABLE, CONFIG_INVALID an unknown or invalid option */
+export function openSqliteMemories(options: SqliteMemoriesOptions): Memories {
+  checkMemoriesOptions(options);
+  const { path, now = Date.now } = options;
   const store = `sqlite:${path}`;
   const attempt = <T>(act: () => T): T => {
     try {

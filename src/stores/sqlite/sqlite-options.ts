@@ -50,21 +50,27 @@ const checks: Readonly<Record<keyof SqliteStoreOptions, Check>> = {
   now: [(value) => typeof value === 'function', 'it must be a function'],
 };
 
-/** Validates the options. @throws CONFIG_INVALID an unknown or invalid option */
+/** Validates the options of a store. @throws CONFIG_INVALID an unknown or invalid option */
 export function checkOptions(options: unknown): asserts options is SqliteStoreOptions {
+  check('openSqliteStore', checks, options);
+}
+
+/** Validates the options of memories. @throws CONFIG_INVALID an unknown or invalid option */
+export function checkMemoriesOptions(options: unknown): asserts options is Pick<SqliteStoreOptions, 'path' | 'now'> {
+  check('openSqliteMemories', { path: checks.path, now: checks.now }, options);
+}
+
+function check(opener: string, known: Readonly<Record<string, Check>>, options: unknown): void {
   if (options !== undefined && (typeof options !== 'object' || options === null))
-    throw new CairnError('CONFIG_INVALID', {
-      path: 'openSqliteStore',
-      reason: "it takes options: { path: 'runs.db' }",
-    });
+    throw new CairnError('CONFIG_INVALID', { path: opener, reason: "it takes options: { path: 'runs.db' }" });
   const given: Readonly<Record<string, unknown>> = { path: undefined, ...options };
   for (const [path, value] of Object.entries(given)) {
-    const check = Object.hasOwn(checks, path) ? checks[path as keyof SqliteStoreOptions] : undefined;
-    if (check === undefined) {
-      const reason = `the store has no such option; it has ${Object.keys(checks).join(', ')}`;
+    const one = Object.hasOwn(known, path) ? known[path] : undefined;
+    if (one === undefined) {
+      const reason = `${opener} has no such option; it has ${Object.keys(known).join(', ')}`;
       throw new CairnError('CONFIG_INVALID', { path, reason });
     }
-    const [fits, reason] = check;
+    const [fits, reason] = one;
     const mayBeLeftOut = path !== 'path';
     if (!(mayBeLeftOut && value === undefined) && !fits(value))
       throw new CairnError('CONFIG_INVALID', { path, reason });

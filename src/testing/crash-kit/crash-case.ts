@@ -30,6 +30,19 @@ export interface CrashCase extends CrashUsers {
   readonly mayFail?: boolean;
 }
 
+export const caseNames = Object.keys({
+  answer: true,
+  signal: true,
+  decide: true,
+  graph: true,
+  input: true,
+  models: true,
+  varies: true,
+  inspect: true,
+  isScheduleFree: true,
+  mayFail: true,
+} satisfies Record<keyof CrashCase, true>);
+
 /** Storage shared by the processes of one trial: an empty store, and blobs. Default: blobs in memory. */
 export interface CrashStorage {
   readonly store: Store;

@@ -1,8 +1,9 @@
 /** The crash kit: runs a graph once, then once for each point at which its process could be killed, and compares the results (P1, P2). */
 import { compareTrials, findQuietFault } from './compare-trials.ts';
-import type { CrashCase, CrashFault, CrashKitOptions, CrashReport } from './crash-case.ts';
+import { caseNames, type CrashCase, type CrashFault, type CrashKitOptions, type CrashReport } from './crash-case.ts';
 import { runTrial, type CrashTrial } from './crash-trial.ts';
 import type { CrashPoint } from './process-life.ts';
+import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 
 /**
  * Kills a run's process at every point, simulated within this process and on virtual time, and resumes the run in a new one. Time stands
@@ -11,6 +12,8 @@ import type { CrashPoint } from './process-life.ts';
  * @throws INTERNAL the run does not end even without a crash
  */
 export async function crashEverywhere(crashCase: CrashCase, options: CrashKitOptions): Promise<CrashReport> {
+  refuseUnknownKeys('the case of crashEverywhere', crashCase, caseNames);
+  refuseUnknownKeys('crashEverywhere', options, ['open', 'choose', 'limits']);
   const expected = await crashFree(crashCase, options);
   const { points } = expected.firstLife;
   const fault = findQuietFault(expected.summary, crashCase.mayFail);

@@ -6,6 +6,7 @@ import type { CrashFault, CrashReport } from './crash-case.ts';
 import { compareTrials, findQuietFault } from './compare-trials.ts';
 import type { CrashPoint } from './process-life.ts';
 import { crashOrdersVariable, crashResultFile, type CrashOrders, type CrashResult } from './crash-script.ts';
+import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 
 export interface CrashProcessesOptions {
   /** Path of a script that calls {@link runCrashScript}. */
@@ -21,12 +22,22 @@ export interface CrashProcessesOptions {
   readonly mayFail?: boolean;
 }
 
+const optionNames = Object.keys({
+  script: true,
+  folder: true,
+  concurrency: true,
+  choose: true,
+  isScheduleFree: true,
+  mayFail: true,
+} satisfies Record<keyof CrashProcessesOptions, true>);
+
 /**
  * Runs a script to its end once, then kills it at every point that it passed, and resumes it in a new process. Steps that end together
  * share a checkpoint, so a late point may not be reached in every process. Such a trial must end like the run without a crash, and is
  * counted as missed.
  */
 export async function crashProcesses(options: CrashProcessesOptions): Promise<CrashReport> {
+  refuseUnknownKeys('crashProcesses', options, optionNames);
   const { folder, concurrency = 2, choose = (points) => points } = options;
   const quiet = join(folder, 'quiet');
   const end = await runScript(options.script, { folder: made(quiet) });

@@ -12,12 +12,13 @@ import type { Store } from '../../ports/store.ts';
 import { driveRun } from './drive-run.ts';
 import { Life, mortalOracle, type CrashPoint } from './process-life.ts';
 import type { TrialEnd } from './compare-trials.ts';
-import type { CrashCase } from './crash-case.ts';
+import { caseNames, type CrashCase } from './crash-case.ts';
 import { mortalStore } from './mortal-store.ts';
 import { checksumsOf, summariseRun, type RunSummary } from './run-summary.ts';
 import { openEffectJournal } from './effect-oracle.ts';
 import { watchGraph } from './watch-graph.ts';
 import { WorkUnderWay } from './work-under-way.ts';
+import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 
 /** Environment variable with which {@link crashProcesses} passes orders to a script. */
 export const crashOrdersVariable = 'CAIRN_CRASH';
@@ -61,6 +62,7 @@ const tenant = 'default';
  * @throws INTERNAL the run does not end
  */
 export async function runCrashScript(script: CrashScript): Promise<void> {
+  refuseUnknownKeys('runCrashScript', script, [...caseNames, 'enter', 'openStore', 'openEngine']);
   // Timers of an engine do not keep a process alive, and a run may have nothing else to wait for.
   const alive = setInterval(() => {}, 60_000);
   const { folder, point, finish } = JSON.parse(process.env[crashOrdersVariable] ?? '{}') as CrashOrders;

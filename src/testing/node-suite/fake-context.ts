@@ -14,6 +14,7 @@ import type {
   StepOptions,
 } from '../../graph/contracts/node-contract.ts';
 import type { BlobAccess, FileAccess } from '../../graph/contracts/context-access.ts';
+import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 
 export interface FakeContextOptions extends Partial<Omit<NodeContext, 'state' | 'secrets' | 'models'>> {
   readonly state?: Partial<StateView>;
@@ -79,13 +80,13 @@ export function createFakeContext(options: FakeContextOptions = {}): FakeContext
   const lists = new Map<string, readonly unknown[]>();
   const spendings: Amounts[] = [];
   const failures: unknown[] = [];
-  const spend = (amounts: Amounts): void => void spendings.push(amounts);
+  const spend: NodeContext['spend'] = (amounts) => void spendings.push(amounts);
   const children: FakeRecord['children'][number][] = [];
   const childCalls: FakeChildCall[] = [];
   const view = createStateView(state);
   const signal = options.signal ?? new AbortController().signal;
   const blobs = options.blobs ?? fakeBlobs();
-  const context: FakeContext = {
+  const base: NodeContext = {
     runId: '00000000-0000-7000-8000-000000000000',
     nodeId: 'node',
     nodePath: ['node'],
@@ -103,22 +104,13 @@ export function createFakeContext(options: FakeContextOptions = {}): FakeContext
       steps.push({ name, options: stepOptions });
       return fn({ idempotencyKey: `key-1/${name}`, attempt: 1, signal, spend });
     },
-    // The given answers are taken as they are, without checking their type.
-    ask: ((question: Question) => {
-      questions.push(question);
-      const name = question.name ?? 'question';
-      const count = questions.filter((asked) => (asked.name ?? 'question') === name).length;
-      const list = answers[name] ?? [];
-      return count <= list.length ? Promise.resolve(list[count - 1]) : leave();
-    }) as NodeContext['ask'],
+    ask: askFrom(answers, questions),
     sleepUntil: () => leave(),
     receive: () => leave(),
     save: () => Promise.resolve(),
     retire: () => Promise.resolve(),
     retired: undefined,
-    append: async (list, items) => {
-      lists.set(list, [...(lists.get(list) ?? []), ...items]);
-    },
+    append: async (list, items) => void lists.set(list, [...(lists.get(list) ?? []), ...items]),
     list: (name) => Object.freeze([...(lists.get(name) ?? [])]),
     run: async (...args) => (await context.start(...args)).result(),
     start: async (graph, input, { name, entry } = {}) => {
@@ -137,10 +129,26 @@ export function createFakeContext(options: FakeContextOptions = {}): FakeContext
     models: { generate: (call, options) => accessModels(models, context).generate(call, options) },
     past: { isFork: false, steps: () => [], kindOf: () => undefined },
     now: () => 0,
+  };
+  refuseUnknownKeys('createFakeContext', options, [...Object.keys(base), 'answers', 'runChild']);
+  const context: FakeContext = {
+    ...base,
     ...overrides,
     record: { steps, questions, events, children, childCalls, spendings, failures },
   };
   return context;
+}
+
+/** Answers questions as they were given, without checking types, and notes them. */
+function askFrom(answers: Readonly<Record<string, readonly unknown[]>>, asked: Question[]): NodeContext['ask'] {
+  const ask = (question: Question): Promise<unknown> => {
+    asked.push(question);
+    const nameOf = ({ name = 'question' }: Question): string => name;
+    const count = asked.filter((other) => nameOf(other) === nameOf(question)).length;
+    const list = answers[nameOf(question)] ?? [];
+    return count <= list.length ? Promise.resolve(list[count - 1]) : leave();
+  };
+  return ask as NodeContext['ask'];
 }
 
 const completed: ChildResult = { status: 'completed', state: createStateView() };

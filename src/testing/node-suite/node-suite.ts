@@ -6,6 +6,7 @@ import { Outcome, partitions, stepsOutput } from '../../graph/contracts/node-con
 import { admitValue } from '../../state/values/codec.ts';
 import { deepFreeze } from '../../state/values/freeze.ts';
 import { createFakeContext, createStateView, type FakeContext, type FakeContextOptions } from './fake-context.ts';
+import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 
 export interface NodeSuiteOptions {
   /** The `test` function of your test runner: Vitest, node:test, Jest … */
@@ -20,10 +21,17 @@ export interface NodeSuiteOptions {
   readonly endless?: () => Omit<NodeDefinition, 'id'>;
 }
 
+const optionNames = Object.keys({ test: true, name: true, draft: true, context: true, endless: true } satisfies Record<
+  keyof NodeSuiteOptions,
+  true
+>);
+
 const limits = { valueBytes: 64 * 1024 * 1024, valueDepth: 500 };
 
 /** Declares the tests of one node type. */
-export function nodeSuite({ test, name, draft, context = () => ({}), endless }: NodeSuiteOptions): void {
+export function nodeSuite(options: NodeSuiteOptions): void {
+  refuseUnknownKeys('nodeSuite', options, optionNames);
+  const { test, name, draft, context = (): FakeContextOptions => ({}), endless } = options;
   const run = async (made: Omit<NodeDefinition, 'id'>, changes: FakeContextOptions = {}): Promise<Ended> => {
     const given = await context();
     const ctx = createFakeContext({

@@ -26,6 +26,7 @@ import { tagsTests } from './tags.ts';
 import { takeoverTests } from './takeover.ts';
 import { tenantsTests } from './tenants.ts';
 import { waitsTests } from './waits.ts';
+import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 
 const parts: readonly SuitePart[] = [
   admissionTests,
@@ -56,5 +57,6 @@ const parts: readonly SuitePart[] = [
  * A store that lacks a feature says so in `supports`; it must then throw STORE_UNSUPPORTED for it.
  */
 export function storeSuite(options: StoreSuiteOptions): void {
+  refuseUnknownKeys('storeSuite', options, ['test', 'create', 'supports', 'seed']);
   for (const part of parts) registerPart(part, options);
 }

@@ -1,0 +1,266 @@
+/**
+ * Every function that the package exports refuses an option which it does not know, by name and with those it knows. Each export has a row
+ * here: a call with such an option, or why it takes none. An export without a row fails the test.
+ */
+import { expect, test } from 'vitest';
+import * as agents from '../src/agents/index.ts';
+import * as aiSdk from '../src/ai-sdk/index.ts';
+import * as checkpoint from '../src/app/checkpoint-store/index.ts';
+import * as dot from '../src/dialects/dot/index.ts';
+import { compileGraph as compile } from '../src/graph/compile/compile-graph.ts';
+import { refuseUnknownKeys } from '../src/graph/known-keys.ts';
+import * as main from '../src/index.ts';
+import * as mcp from '../src/mcp/index.ts';
+import * as models from '../src/models/index.ts';
+import * as blocks from '../src/nodes/blocks/index.ts';
+import * as nodes from '../src/nodes/index.ts';
+import * as memory from '../src/stores/memory/index.ts';
+import * as sqlite from '../src/stores/sqlite/index.ts';
+import * as testing from '../src/testing/index.ts';
+import { chain, open } from './support/small-graphs.ts';
+import { packageDoors } from './support/package-doors.ts';
+
+/** As plain JavaScript gives it: no type checker stands between. */
+const odd = { maxSteps: 5 } as never as Record<string, never>;
+const one = (): number => 1;
+const simple = (): ReturnType<typeof open> => chain(open().addNode('a', one), 'a');
+const text = 'digraph p { start [shape=Mdiamond] exit [shape=Msquare] start -> exit }';
+const compiled = simple().compile();
+const ctx = testing.createFakeContext();
+
+/** Calls with an unknown option, each in another place; or why there is none. */
+type Row = readonly (() => unknown)[] | string;
+
+const noOptions = 'takes no options';
+const noFunction = 'is no function of options';
+
+const buildsNodes: Readonly<Record<string, Row>> = {
+  fileNode: [() => main.fileNode({ action: 'read', path: 'x', ...odd })],
+  functionNode: [() => chain(open().addNode('a', main.functionNode(one, odd)), 'a').toGraph()],
+  guardrailNode: [() => main.guardrailNode({ check: () => true, ...odd })],
+  httpNode: [() => main.httpNode({ url: 'http://localhost', ...odd })],
+  humanNode: [() => main.humanNode({ prompt: '?', ...odd })],
+  mapNode: [() => main.mapNode({ over: () => [], each: one, ...odd })],
+  routerNode: [() => main.routerNode(() => 'a', odd)],
+  secret: [() => main.secret('TOKEN', odd)],
+  shellNode: [() => main.shellNode({ command: ['true'], ...odd })],
+  subgraphNode: [() => main.subgraphNode(simple().toGraph(), odd)],
+  toolNode: [() => main.toolNode({ name: 't', execute: one }, odd)],
+};
+
+const scripts: Row = [
+  () => models.createScriptedModels([{ text: 'a', ...odd }]),
+  () => models.createScriptedModels([{ calls: [{ tool: 't', ...odd }] }]),
+];
+
+const rows: Readonly<Record<string, { readonly door: object; readonly of: Readonly<Record<string, Row>> }>> = {
+  'cairn-workflows': {
+    door: main,
+    of: {
+      ...buildsNodes,
+      AgentGraph: [() => chain(open(odd).addNode('a', one), 'a').toGraph()],
+      workflow: [() => main.workflow('w', odd).input({} as never).step('a', one).returns(one).toGraph()], // prettier-ignore
+      compileGraph: [() => compile({ id: 'g', nodes: [], edges: [], policies: odd })],
+      createWorker: [() => main.createWorker({ graphs: [compiled], ...odd })],
+      schedule: [
+        () => main.schedule(compiled, { cron: '* * * * *', ...odd }),
+        () => main.schedule(compiled, { cron: '* * * * *' }).start(odd),
+      ],
+      interview: [() => main.interview(compiled.engine, 'r', main.autoApprove(), odd)],
+      consoleInterviewer: [() => main.consoleInterviewer(odd)],
+      autoApprove: noOptions,
+      callbackInterviewer: noOptions,
+      queueInterviewer: noOptions,
+      recordingInterviewer: noOptions,
+      backUp: [() => main.backUp('/nowhere', '/nowhere.backup', odd)],
+      restore: [() => main.restore('/nowhere.backup', '/nowhere', odd)],
+      openCairn: [() => main.openCairn({ store: 'memory:', ...odd })],
+      openHistory: [() => main.openHistory(memory.createMemoryStore(), odd)],
+      exportFiles: [() => main.exportFiles(memory.createMemoryStore(), 'r', '/nowhere', odd)],
+      simulatePipeline: [
+        () => main.simulatePipeline(text, odd),
+        () => main.simulatePipeline(text, { scenarios: [{ name: 's', stages: {}, ...odd }] }),
+      ],
+      readScenarios: [() => main.readScenarios([{ name: 's', stages: {}, ...odd }], 'here')],
+      outcome: 'is refused where a node returns it',
+      drawGraph: noOptions,
+      drawPage: noOptions,
+      previewCost: noOptions,
+      CairnError: noFunction,
+      END: noFunction,
+      FileRef: noFunction,
+      NodeFailure: 'is an error: refusing it would hide the failure',
+      START: noFunction,
+    },
+  },
+  'cairn-workflows/nodes': {
+    door: nodes,
+    of: { ...buildsNodes, SecretReference: noFunction, guardrailViolated: noFunction, httpRetry: noFunction },
+  },
+  'cairn-workflows/agents': {
+    door: agents,
+    of: {
+      agent: [() => agents.agent({ model: 'm', ...odd })],
+      gmiNode: [() => agents.gmiNode({ instructions: 'x', model: 'm', ...odd })],
+      judgeNode: [() => agents.judgeNode({ model: 'm', ...odd } as never)],
+      llmNode: [() => agents.llmNode({ model: 'm', ...odd })],
+      localFiles: [() => agents.localFiles({ root: '.', ...odd })],
+      mcpTools: [() => agents.mcpTools({ server: 's', command: ['x'], ...odd } as never)],
+      memoryFiles: [() => agents.memoryFiles(odd)],
+      memoryTools: [() => agents.memoryTools(agents.sessionMemory(memory.createMemoryMemories()), { owner: () => ({ user: 'a', session: 's' }), ...odd })], // prettier-ignore
+      sessionMemory: [
+        () => agents.sessionMemory(memory.createMemoryMemories(), odd),
+        () => agents.sessionMemory(memory.createMemoryMemories()).open(ctx, { user: 'a', session: 's' }, odd),
+      ],
+      shellTool: [() => agents.shellTool(odd)],
+      tool: [() => agents.tool({ description: 'd', input: {}, run: one, ...odd } as never)],
+      askPerson: noOptions,
+      stageAgent: noOptions,
+      agentStateOf: noOptions,
+      readAgentState: noOptions,
+    },
+  },
+  'cairn-workflows/ai-sdk': {
+    door: aiSdk,
+    of: {
+      durable: [
+        () => aiSdk.durable(ctx, { name: 'a', ...odd }),
+        () => aiSdk.durable(ctx, { name: 'b' }).model('scripted:m', odd),
+        () => aiSdk.durable(ctx, { name: 'c' }).tools({}, odd),
+        () => aiSdk.durable(ctx, { name: 'd' }).tools({ t: {} as never }, { t: odd }),
+      ],
+      callOf: noOptions,
+      contextOf: noOptions,
+    },
+  },
+  'cairn-workflows/models': {
+    door: models,
+    of: {
+      createAiSdkModels: [
+        () => models.createAiSdkModels(odd),
+        () => models.createAiSdkModels({ profiles: { fast: { model: 'a:b', ...odd } } }),
+        () => models.createAiSdkModels({ prices: { 'a:b': { input: 1, output: 1, ...odd } } }),
+        () => models.createAiSdkModels({ limits: { a: odd } }),
+      ],
+      createCassetteModels: [() => models.createCassetteModels({ path: '/nowhere', ...odd })],
+      createScriptedModels: scripts,
+      limitModels: [
+        () => models.limitModels(models.createScriptedModels([]), {}, odd),
+        () => models.limitModels(models.createScriptedModels([]), { a: odd }),
+      ],
+      modelDeltaOf: noOptions,
+      textOf: noOptions,
+      wholeTextOf: noOptions,
+    },
+  },
+  'cairn-workflows/blocks': {
+    door: blocks,
+    of: {
+      createNodeTypes: [() => blocks.createNodeTypes(odd)],
+      defineBlock: [() => blocks.defineBlock({ name: 'A', inputs: {}, run: one, ...odd } as never)],
+      InteractiveBlock: 'is a class to extend',
+      interactiveNodeType: 'takes a block',
+      pause: 'a question is checked when it is asked, as that of ctx.ask',
+      refuse: noOptions,
+      textOfAnswer: noOptions,
+    },
+  },
+  'cairn-workflows/dot': {
+    door: dot,
+    of: {
+      readDot: [() => dot.readDot(text, odd)],
+      checkDot: [() => dot.checkDot(text, odd)],
+      readKeptDot: [() => dot.readKeptDot(dot.readDot(text).graph.text ?? '', odd)],
+      formatDot: noOptions,
+      pipelineOf: noOptions,
+      readPipeline: noOptions,
+    },
+  },
+  'cairn-workflows/checkpoint': {
+    door: checkpoint,
+    of: {
+      checkpointStoreOver: [() => checkpoint.checkpointStoreOver(memory.createMemoryStore(), odd)],
+      InMemoryCheckpointStore: noOptions,
+    },
+  },
+  'cairn-workflows/mcp': {
+    door: mcp,
+    of: {
+      startMcpServer: [
+        () => mcp.startMcpServer({ cwd: '.', storeUrl: 'memory:', ...odd }),
+        () => mcp.startMcpServer({ cwd: '.', storeUrl: 'memory:', http: { port: 0, ...odd } }),
+      ],
+    },
+  },
+  'cairn-workflows/stores/memory': {
+    door: memory,
+    of: { createMemoryStore: [() => memory.createMemoryStore(odd)], createMemoryMemories: noOptions },
+  },
+  'cairn-workflows/stores/sqlite': {
+    door: sqlite,
+    of: {
+      openSqliteStore: [() => sqlite.openSqliteStore({ path: '/nowhere/s.db', ...odd })],
+      openSqliteMemories: [() => sqlite.openSqliteMemories({ path: '/nowhere/m.db', ...odd })],
+      BackupFile: noOptions,
+      copyDatabase: noOptions,
+    },
+  },
+  'cairn-workflows/testing': {
+    door: testing,
+    of: {
+      blobSuite: [() => testing.blobSuite({ test: () => {}, create: () => null as never, ...odd })],
+      memoriesSuite: [() => testing.memoriesSuite({ test: () => {}, create: () => null as never, ...odd })],
+      nodeSuite: [() => testing.nodeSuite({ test: () => {}, name: 'n', draft: () => main.functionNode(one), ...odd })],
+      storeSuite: [() => testing.storeSuite({ test: () => {}, create: () => null as never, ...odd })],
+      crashEverywhere: [
+        () => testing.crashEverywhere({ graph: () => simple().toGraph(), input: {}, ...odd }, { open: () => ({ store: memory.createMemoryStore() }) }), // prettier-ignore
+        () => testing.crashEverywhere({ graph: () => simple().toGraph(), input: {} }, { open: () => ({ store: memory.createMemoryStore() }), ...odd }), // prettier-ignore
+      ],
+      crashProcesses: [() => testing.crashProcesses({ script: '/nowhere.ts', folder: '/nowhere', ...odd })],
+      runCrashScript: [() => testing.runCrashScript({ graph: () => simple().toGraph(), input: {}, openStore: () => memory.createMemoryStore(), ...odd })], // prettier-ignore
+      createFakeContext: [() => testing.createFakeContext(odd)],
+      createFaultyStore: [() => testing.createFaultyStore(memory.createMemoryStore(), { clock: testing.createVirtualClock(), seed: 1, ...odd })], // prettier-ignore
+      putNetworkBefore: [() => testing.putNetworkBefore({ store: memory.createMemoryStore() } as never, { ...testing.networkFaults, ...odd }, 1)], // prettier-ignore
+      createVirtualClock: [() => testing.createVirtualClock(odd)],
+      createScriptedModels: scripts,
+      createEffectOracle: noOptions,
+      openEffectJournal: noOptions,
+      findEffectFaults: noOptions,
+      networkFaults: noFunction,
+    },
+  },
+  'cairn-workflows/compile-cache': { door: {}, of: {} },
+};
+
+test('G9 every door of the package, and every export, has a row', () => {
+  expect(Object.keys(rows).toSorted()).toEqual(Object.keys(packageDoors).toSorted());
+  for (const { door, of } of Object.values(rows)) expect(Object.keys(of).toSorted()).toEqual(Object.keys(door).toSorted()); // prettier-ignore
+});
+
+const calls = Object.entries(rows).flatMap(([door, { of }]) =>
+  Object.entries(of).flatMap(([name, row]) =>
+    typeof row === 'string' ? [] : row.map((call, index) => [`${name} of ${door}, ${index}`, call] as const),
+  ),
+);
+
+test.each(calls)('G9 P6 an unknown option is refused by name: %s', async (_, call) => {
+  await expect((async () => call())()).rejects.toMatchObject({
+    code: expect.stringMatching(/^(CONFIG_INVALID|GRAPH_INVALID|USAGE_INVALID|STATE_UNKNOWN_CHANNEL)$/) as string,
+    message: expect.stringMatching(/maxSteps/) as string,
+  });
+});
+
+test('G9 P6 the option that was nearly written is suggested', () => {
+  const refused = (key: string): unknown => {
+    try {
+      return refuseUnknownKeys('f', { [key]: 1 }, ['timeoutMs', 'root']);
+    } catch (error) {
+      return (error as { readonly hint?: string }).hint;
+    }
+  };
+  expect([refused('timeotMs'), refused('timeout'), refused('xyz')]).toEqual([
+    'Did you mean timeoutMs?',
+    'Did you mean timeoutMs?',
+    'Correct the option named.',
+  ]);
+});
