@@ -166,9 +166,10 @@ function check(
 ): Checked {
   const { source = 'inline' } = options;
   const faults = new DotFaults(text, source);
+  // Of a text that cannot be read only the errors are told: what else is odd about it mostly follows from them.
   const done = (isUnreadable: boolean): Checked => ({
     workflow: undefined,
-    violations: faults.violations,
+    violations: faults.violations.filter(({ severity }) => !isUnreadable || severity === 'error'),
     isUnreadable,
   });
   if (text.length > textMax) {
@@ -209,7 +210,7 @@ function check(
         pipeline,
         layout,
         handlerOf,
-        builtIn: new Set(Object.values(typeOfShape).filter((type) => !own.has(type))),
+        builtIn: new Set([...typeOfShape.values()].filter((type) => !own.has(type))),
         withheld,
         watch: options.watch,
         children: children.byStage,

@@ -44,14 +44,24 @@ export function pickPart(state: unknown, keys: readonly string[], reference: str
   for (const [index, key] of keys.entries()) {
     const part = partOf(value, key);
     if (part === undefined) {
-      const parts = typeof value === 'object' && value !== null ? Object.keys(value).slice(0, 12).join(', ') : '';
-      const place = index === 0 ? 'the state' : formatPath(keys.slice(0, index));
+      const parts = typeof value === 'object' && value !== null ? Object.keys(value) : [];
+      const above = keys.slice(0, index);
       throw new CairnError('USAGE_INVALID', {
-        reason: `${reference} has no ${formatPath(keys.slice(0, index + 1))}`,
-        hint: parts === '' ? `${place} has no parts.` : `${place} has: ${parts}.`,
+        reason: `${reference} has no ${formatPath([...above, key])}`,
+        hint: hintOf(parts, above, keys.slice(index).join('.')),
       });
     }
     value = part.value;
   }
   return value;
+}
+
+/** What there is in place of a part. A key with a dot in it, such as `tool.output`, is often written as if it were two. */
+function hintOf(parts: readonly string[], above: readonly string[], wanted: string): string {
+  const dotted = parts.find((part) => part.includes('.') && `${wanted}.`.startsWith(`${part}.`));
+  if (dotted !== undefined)
+    return `Write ${formatPath([...above, dotted])}: a dot within a key has a backslash before it.`;
+  const place = above.length === 0 ? 'the state' : formatPath(above);
+  const shown = parts.slice(0, 12).map((part) => formatPath([part]));
+  return shown.length === 0 ? `${place} has no parts.` : `${place} has: ${shown.join(', ')}.`;
 }

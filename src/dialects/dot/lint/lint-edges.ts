@@ -17,37 +17,40 @@ export function lintEdges(report: Report): void {
 
 function lintCondition({ conditionOf, error, warn }: Report, edge: PipelineEdge): void {
   if (!edge.attributes.has('condition')) return;
-  const { clauses, fault, offset } = { offset: 0, ...conditionOf(edge) };
+  const parsed = conditionOf(edge);
   const at = edge.placeOf('condition');
-  const where = `the condition of ${edge.from} -> ${edge.to}`;
-  if (clauses === undefined) {
+  if (parsed.clauses === undefined) {
     error(
       'condition_syntax',
       at,
-      `${where}, character ${offset + 1}: ${fault ?? ''}`,
+      `${conditionNamed(edge)}, character ${parsed.offset + 1}: ${parsed.fault}`,
       'write clauses such as outcome=success && context.key!=value',
     );
     return;
   }
-  for (const { key, operator, value } of clauses) {
+  for (const { key, operator, value } of parsed.clauses) {
     if (key === 'outcome' && operator !== 'set' && !(stageStatuses as readonly string[]).includes(value))
       warn(
         'custom_outcome',
         at,
-        `${where} compares the outcome with ${JSON.stringify(value)}, which no stage has`,
+        `${conditionNamed(edge)} compares the outcome with ${JSON.stringify(value)}, which no stage has`,
         `use one of ${stageStatuses.join(', ')}, or preferred_label`,
       );
     if (key !== 'outcome' && key !== 'preferred_label' && !key.startsWith('context.'))
-      warn('condition_key', at, `${where} reads ${key} from the context`, `write context.${key}`);
+      warn('condition_key', at, `${conditionNamed(edge)} reads ${key} from the context`, `write context.${key}`);
   }
 }
 
+const conditionNamed = ({ from, to }: PipelineEdge): string => `the condition of ${from} -> ${to}`;
+
 function lintLabels({ warn }: Report, from: string, edges: readonly PipelineEdge[]): void {
+  const open = edges.filter(({ attributes }) => attributes.text('condition') === '');
+  if (open.length < 2) return;
   const labels = new Map<string, string>();
-  for (const edge of edges) {
+  for (const edge of open) {
     const { attributes, to } = edge;
     const label = normalLabel(attributes.text('label'));
-    if (label === '' || attributes.text('condition') !== '') continue;
+    if (label === '') continue;
     const other = labels.get(label);
     if (other !== undefined && other !== to)
       warn(
@@ -65,12 +68,10 @@ function lintCoverage({ conditionOf, warn, pipeline }: Report, from: string, edg
   if (edges.some(({ attributes }) => !attributes.has('condition'))) return;
   const conditions = edges.map((edge) => conditionOf(edge).clauses ?? []);
   if (conditions.some((clauses) => clauses.length === 0)) return;
-  const single = conditions.filter((clauses) => clauses.length === 1).map(([clause]) => clause as Clause);
-  const denied = new Set(single.flatMap(({ key, operator, value }) => (operator === '!=' ? [`${key} ${value}`] : [])));
-  const isOutcome = (status: string): boolean =>
-    single.some(({ key, operator, value }) => key === 'outcome' && operator === '=' && value === status);
-  if (single.some((clause) => clause.operator === '=' && denied.has(`${clause.key} ${clause.value}`))) return;
-  if (isOutcome('success') && isOutcome('fail')) return;
+  const single = conditions.flatMap((clauses) => (clauses.length === 1 ? clauses : []));
+  const said = new Set(single.map(({ key, operator, value }) => `${key} ${operator} ${value}`));
+  if (single.some(({ key, operator, value }) => operator === '=' && said.has(`${key} != ${value}`))) return;
+  if (said.has('outcome = success') && said.has('outcome = fail')) return;
   warn(
     'all_conditional_edges',
     pipeline.stages.get(from)?.at ?? 0,

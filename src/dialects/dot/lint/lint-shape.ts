@@ -48,10 +48,9 @@ function lintReach({ pipeline, layout, error, warn }: Report): void {
       if (known === undefined) jumps.set(target, [stage.id]);
       else known.push(stage.id);
     }
-  const leading = reach([exit.id], (id) => [
-    ...(incoming.get(id) ?? []).map(({ from }) => from),
-    ...(jumps.get(id) ?? []),
-  ]);
+  const leading = reach([exit.id], (id) =>
+    (incoming.get(id) ?? []).map(({ from }) => from).concat(jumps.get(id) ?? []),
+  );
   for (const { id, at, type } of pipeline.stages.values()) {
     if (leading.has(id) || type === 'exit') continue;
     if ((outgoing.get(id) ?? []).length === 0)

@@ -5,7 +5,7 @@ import { stageTools } from '../../../graph/contracts/stage-agent.ts';
 import { childType, kindOf, typeOfShape, type Stage } from '../model/pipeline.ts';
 import type { Report } from './report.ts';
 
-const builtIn: ReadonlySet<string> = new Set(Object.values(typeOfShape));
+const builtIn: ReadonlySet<string> = new Set(typeOfShape.values());
 /** Node ids that the compiled graph uses itself. */
 const reserved: ReadonlySet<string> = new Set(['outputs', '__start__', '__end__']);
 
@@ -47,6 +47,50 @@ const heeded: readonly (readonly [names: readonly string[], types: readonly stri
 const heedingTypes: ReadonlyMap<string, readonly string[]> = new Map(
   heeded.flatMap(([names, types]) => names.map((name) => [name, types])),
 );
+/** What an attribute has an effect together with, besides the type of its stage. */
+interface Companion {
+  readonly isThere: (stage: Stage) => boolean;
+  /** Why the attribute has no effect otherwise. */
+  readonly why: string;
+  readonly fix: string;
+}
+
+const runsCommand = ({ type, attributes }: Stage): boolean =>
+  type === 'tool' || attributes.text('agent_command') !== '';
+const hasTools = (stage: Stage): boolean => kindOf(stage) === 'codergen.agent';
+
+const command: Companion = {
+  isThere: runsCommand,
+  why: 'it runs no command',
+  fix: 'give it an agent_command, or take it out',
+};
+const tools: Companion = { isThere: hasTools, why: 'it has no tools', fix: 'give it tools, or take it out' };
+const companions: ReadonlyMap<string, Companion> = new Map([
+  [
+    'workdir',
+    {
+      isThere: (stage) => runsCommand(stage) || hasTools(stage),
+      why: 'it neither runs a command nor has tools',
+      fix: 'take it out',
+    },
+  ],
+  ['tools', { ...tools, why: 'its agent_command brings tools of its own', fix: 'take one of them out' }],
+  ['allow_tools', tools],
+  ['max_turns', tools],
+  ['tool_hooks.pre', tools],
+  ['tool_hooks.post', tools],
+  ['idempotent', command],
+  ['status_file', command],
+  [
+    'auto_status',
+    {
+      isThere: ({ attributes }) => attributes.text('status_file') !== '',
+      why: 'it names no status_file',
+      fix: 'take it out',
+    },
+  ],
+]);
+
 /** The smallest values of counts. */
 const leastOf: ReadonlyMap<string, number> = new Map([
   ['max_parallel', 1],
@@ -61,7 +105,7 @@ export function lintStages(report: Report): void {
     lintType(report, stage);
     lintNeeds(report, stage);
     lintAttributes(report, stage);
-    lintCommand(report, stage);
+    if (stage.type === 'codergen' || stage.type === 'tool') lintTools(report, stage);
     if (stage.type === 'wait.human') lintChoices(report, stage);
     if (stage.type === childType) lintChild(report, stage);
   }
@@ -72,12 +116,12 @@ function lintType({ handlers, error, warn }: Report, { id, type, attributes, at,
   if (!isDeclared)
     warn('undeclared_stage', at, `only edges name ${id}; is it mistyped?`, `declare it: \`${id} [...]\``);
   const shape = attributes.text('shape');
-  if (attributes.text('type') === '' && shape !== '' && !Object.hasOwn(typeOfShape, shape))
+  if (attributes.text('type') === '' && shape !== '' && !typeOfShape.has(shape))
     warn(
       'shape_known',
       placeOf('shape'),
       `shape ${shape} has no meaning: ${id} is a stage for a model, as a box is`,
-      `use one of ${Object.keys(typeOfShape).join(', ')}`,
+      `use one of ${[...typeOfShape.keys()].join(', ')}`,
     );
   if (!builtIn.has(type) && !handlers.has(type))
     error(
@@ -90,11 +134,8 @@ function lintType({ handlers, error, warn }: Report, { id, type, attributes, at,
 
 /** What a stage that runs a pipeline does while that runs. */
 function lintChild({ error, warn }: Report, { id, attributes, placeOf, at }: Stage): void {
-  const actions = attributes
-    .text('manager.actions')
-    .split(',')
-    .map((action) => action.trim());
-  for (const action of actions.filter((each) => each !== '' && !['observe', 'steer', 'wait'].includes(each)))
+  const actions = attributes.list('manager.actions');
+  for (const action of actions.filter((each) => !['observe', 'steer', 'wait'].includes(each)))
     error(
       'attribute_value',
       placeOf('manager.actions'),
@@ -146,55 +187,31 @@ function lintNeeds({ layout, error, warn }: Report, { id, type, attributes, at }
     );
 }
 
-function lintAttributes({ error, warn }: Report, { id, type, attributes, placeOf, at }: Stage): void {
+function lintAttributes({ error, warn }: Report, stage: Stage): void {
+  const { id, type, attributes, placeOf, at } = stage;
   const isBuiltIn = builtIn.has(type);
   for (const name of attributes.names()) {
     const least = leastOf.get(name);
     if (least !== undefined && (attributes.integer(name) ?? least) < least)
       error('attribute_value', at, `${name} of ${id} must be at least ${least}`, 'correct it');
-    const isHeeded = heedingTypes.get(name)?.includes(type) ?? true;
     // A default is written for the stages on which it has an effect, so it is not reported.
-    if (isBuiltIn && !isHeeded && placeOf(name) !== at)
+    if (!isBuiltIn || placeOf(name) === at) continue;
+    const rest = companions.get(name);
+    if (heedingTypes.get(name)?.includes(type) === false)
       warn('inert_attribute', placeOf(name), `${name} has no effect on ${id}, a ${type} stage`, 'take it out');
+    else if (rest?.isThere(stage) === false)
+      warn('inert_attribute', placeOf(name), `${name} of ${id} has no effect: ${rest.why}`, rest.fix);
   }
-}
-
-/** What only a stage that runs a command heeds, and what one does not. */
-function lintCommand(report: Report, stage: Stage): void {
-  const { warn } = report;
-  const { id, type, attributes, placeOf, at } = stage;
-  const own = type === 'tool' || attributes.text('agent_command') !== '';
-  const check = (name: string, isHeeded: boolean, why: string, fix: string): void => {
-    if (attributes.has(name) && placeOf(name) !== at && !isHeeded)
-      warn('inert_attribute', placeOf(name), `${name} of ${id} has no effect: ${why}`, fix);
-  };
-  if (type !== 'codergen' && type !== 'tool') return;
-  const isAgent = kindOf({ type, attributes }) === 'codergen.agent';
-  check('workdir', own || isAgent, 'it neither runs a command nor has tools', 'take it out');
-  check('tools', isAgent, 'its agent_command brings tools of its own', 'take one of them out');
-  for (const name of ['allow_tools', 'max_turns', 'tool_hooks.pre', 'tool_hooks.post'])
-    check(name, isAgent, 'it has no tools', 'give it tools, or take it out');
-  lintTools(report, stage);
-  for (const name of ['idempotent', 'status_file'])
-    check(name, own, 'it runs no command', 'give it an agent_command, or take it out');
-  check('auto_status', attributes.text('status_file') !== '', 'it names no status_file', 'take it out');
 }
 
 /** Tools are known by a few names; only what it has can be used unasked. */
 function lintTools({ error }: Report, { id, attributes, placeOf }: Stage): void {
   if (!attributes.has('tools') && !attributes.has('allow_tools')) return;
-  const listed = (name: string): readonly string[] =>
-    attributes
-      .text(name)
-      .split(',')
-      .map((each) => each.trim())
-      .filter((each) => each !== '');
-  const has = listed('tools');
   for (const [name, known] of [
     ['tools', stageTools],
-    ['allow_tools', has],
+    ['allow_tools', attributes.list('tools')],
   ] as const)
-    for (const each of listed(name))
+    for (const each of attributes.list(name))
       if (!(known as readonly string[]).includes(each))
         error('attribute_value', placeOf(name), `${name} of ${id} names ${each}`, `use ${known.join(', ')}`);
 }
@@ -226,8 +243,18 @@ function lintChoices({ layout, error, warn }: Report, { id, attributes, at, plac
     );
   if (form === 'yes_no' || form === 'confirmation') return;
   const keys = new Map<string, string>();
+  const choices = new Set<string>();
   for (const edge of edges) {
     const label = edge.attributes.text('label') || edge.to;
+    const choice = `${normalLabel(label)} ${edge.to}`;
+    if (choices.has(choice))
+      warn(
+        'label_conflict',
+        edge.placeOf('label'),
+        `${id} has two edges ${JSON.stringify(label)} to ${edge.to}: they are one choice, and the heavier is taken, whatever its condition`,
+        'leave one of them',
+      );
+    choices.add(choice);
     const key = acceleratorOf(label);
     const other = keys.get(key);
     if (other !== undefined && normalLabel(other) !== normalLabel(label))

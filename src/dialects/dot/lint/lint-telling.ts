@@ -2,20 +2,26 @@
  * Lint rules for attributes that have an effect only together with others: threads with the fidelity `full`, a summary model with summaries,
  * hooks with tools.
  */
-import { kindOf } from '../model/pipeline.ts';
+import { kindOf, type Stage } from '../model/pipeline.ts';
 import type { Report } from './report.ts';
 
 export function lintTelling({ pipeline, layout, warn }: Report): void {
   const { attributes: graph, placeOf: placeOfGraph, stages, edges } = pipeline;
   const general = graph.text('default_fidelity');
-  const used = new Set<string>();
   const inert = (at: number, what: string, fix: string): void => warn('inert_attribute', at, what, fix);
   const ofStage = (id: string): string => stages.get(id)?.attributes.text('fidelity') || general;
-  for (const { id, type, attributes, placeOf, at } of stages.values()) {
-    if (type !== 'codergen') continue;
-    const told = [ofStage(id), ...(layout.incoming.get(id) ?? []).map((edge) => edge.attributes.text('fidelity'))];
-    for (const fidelity of told) used.add(fidelity);
-    if (attributes.has('thread_id') && placeOf('thread_id') !== at && !told.includes('full'))
+  const told = ({ id }: Stage): readonly string[] => [
+    ofStage(id),
+    ...(layout.incoming.get(id) ?? []).map((edge) => edge.attributes.text('fidelity')),
+  ];
+  const isUsed = (kind: string): boolean =>
+    [...stages.values()].some(
+      (stage) => stage.type === 'codergen' && told(stage).some((fidelity) => fidelity.startsWith(kind)),
+    );
+  for (const stage of stages.values()) {
+    const { id, type, attributes, placeOf, at } = stage;
+    if (type !== 'codergen' || !attributes.has('thread_id') || placeOf('thread_id') === at) continue;
+    if (!told(stage).includes('full'))
       inert(placeOf('thread_id'), `thread_id of ${id} has no effect: it is never told in full`, 'add fidelity=full');
   }
   for (const { to, attributes, placeOf } of edges)
@@ -25,9 +31,9 @@ export function lintTelling({ pipeline, layout, warn }: Report): void {
         `thread_id has no effect: ${to} is not told in full on this way`,
         'add fidelity=full',
       );
-  if (graph.has('default_thread') && !used.has('full'))
+  if (graph.has('default_thread') && !isUsed('full'))
     inert(placeOfGraph('default_thread'), 'default_thread has no effect: no stage is told in full', 'take it out');
-  if (graph.has('summary_model') && ![...used].some((fidelity) => fidelity.startsWith('summary:')))
+  if (graph.has('summary_model') && !isUsed('summary:'))
     inert(placeOfGraph('summary_model'), 'summary_model has no effect: no stage is told a summary', 'take it out');
   for (const name of ['tool_hooks.pre', 'tool_hooks.post'])
     if (graph.has(name) && ![...stages.values()].some((stage) => kindOf(stage) === 'codergen.agent'))

@@ -6,6 +6,12 @@ import { checkDot, formatDot, readDot } from '../index.ts';
 // The lines of `digraph`: 3 and 4 declare start and exit, the body begins in line 5.
 const said = (body: string, attributes?: string): readonly string[] => lintOf(digraph(body, attributes));
 
+test('DOT1 of a text that cannot be read errors alone are told', () => {
+  const body = 'start -> a -> exit\na [promt=x "prompt"=y]';
+  expect(said(body)).toEqual(['warning unknown_attribute 6:4', 'warning DOT1 6:12', 'warning DOT1 6:12']);
+  expect(said(`${body}\na --`)).toEqual(['error DOT1 7:3']);
+});
+
 test('11.2 a pipeline without faults has nothing said of it', () => {
   expect(said('start -> a -> exit\na [prompt=x]')).toEqual([]);
 });
@@ -135,6 +141,13 @@ test.each<readonly [string, string, readonly string[]]>([
     ['warning label_conflict 7:15'],
   ],
   [
+    'label_conflict of two edges that are one choice',
+    digraph(
+      'start -> a\na -> b [label=Go, weight=2, condition="context.x=1"]\na -> b [label="[G] go"]\na -> exit [label=No]\nb -> exit\na [shape=hexagon]\nb [prompt=x]',
+    ),
+    ['warning label_conflict 7:15'],
+  ],
+  [
     'human_choices: none',
     digraph('start -> a\nstart -> exit\na [shape=hexagon]'),
     ['error human_choices 7:1', 'warning dead_end 7:1'],
@@ -167,6 +180,11 @@ test.each<readonly [string, string, readonly string[]]>([
     'inert_attribute: another type',
     digraph('start -> a -> exit\na [tool_command="make", prompt=x]'),
     ['warning inert_attribute 6:17'],
+  ],
+  [
+    'inert_attribute: another type, once, whatever else it would need',
+    digraph('start -> a -> exit\na [shape=parallelogram, tool_command="make", tools="read", max_turns=3]'),
+    ['warning inert_attribute 6:52', 'warning inert_attribute 6:70'],
   ],
   ['a default is for those that heed it', digraph('node [timeout=5m]\nstart -> a -> exit\na [prompt=x]'), []],
   [

@@ -31,9 +31,10 @@ export const fidelities: readonly string[] = [
 const fidelity: AttributeRule = { kind: 'text', oneOf: fidelities };
 export const humanForms = ['multiple_choice', 'freeform', 'yes_no', 'confirmation'] as const;
 
-type Rules = Readonly<Record<string, AttributeRule>>;
+type Rules = ReadonlyMap<string, AttributeRule>;
+type RuleTable = Readonly<Record<string, AttributeRule>>;
 
-const graphRules: Rules = {
+const graphRules: RuleTable = {
   goal: text,
   label: text,
   params: text,
@@ -58,7 +59,7 @@ const graphRules: Rules = {
   'tool_hooks.post': text,
 };
 
-const nodeRules: Rules = {
+const nodeRules: RuleTable = {
   label: text,
   shape: text,
   type: text,
@@ -104,7 +105,7 @@ const nodeRules: Rules = {
   'tool_hooks.post': text,
 };
 
-const edgeRules: Rules = {
+const edgeRules: RuleTable = {
   label: text,
   condition: text,
   weight: integer,
@@ -114,9 +115,9 @@ const edgeRules: Rules = {
 };
 
 export const attributeRules: Readonly<Record<AttributePlace, Rules>> = {
-  graph: graphRules,
-  node: nodeRules,
-  edge: edgeRules,
+  graph: new Map(Object.entries(graphRules)),
+  node: new Map(Object.entries(nodeRules)),
+  edge: new Map(Object.entries(edgeRules)),
 };
 
 /** Attributes that only affect how the graph is drawn. */

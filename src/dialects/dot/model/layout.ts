@@ -34,9 +34,13 @@ const depthMax = 100;
 
 /** Where the run jumps if the stage finally fails and no edge takes the failure, in the order in which they are tried. */
 export function retryTargets({ attributes }: Pick<Stage, 'attributes'>): readonly string[] {
-  const targets = [attributes.text('retry_target'), attributes.text('fallback_retry_target')];
-  return targets.filter((target) => target !== '');
+  const first = attributes.text('retry_target');
+  const second = attributes.text('fallback_retry_target');
+  if (second === '') return first === '' ? none : [first];
+  return first === '' ? [second] : [first, second];
 }
+
+const none: readonly string[] = [];
 
 /** Where an unsatisfied goal gate leads back to: its own targets, then those of the graph. */
 export function gateTargets(pipeline: Pipeline, gate: Stage): readonly string[] {
@@ -62,23 +66,32 @@ export function layOut(pipeline: Pipeline): Layout {
   const gateJumps = gatesOf(pipeline).flatMap((gate) => gateTargets(pipeline, gate));
   const jumpsOf = (id: string): readonly string[] => {
     const stage = stages.get(id);
-    const targets = id === exit?.id ? gateJumps : stage === undefined ? [] : retryTargets(stage);
-    return targets.filter((target) => stages.has(target));
+    const targets = id === exit?.id ? gateJumps : stage === undefined ? none : retryTargets(stage);
+    const isStage = (target: string): boolean => stages.has(target);
+    return targets.every(isStage) ? targets : targets.filter(isStage);
   };
   const targetsOf = (id: string): readonly string[] => (outgoing.get(id) ?? []).map(({ to }) => to);
+  const andJumps = (targets: readonly string[], id: string): readonly string[] => {
+    const jumps = jumpsOf(id);
+    return jumps.length === 0 ? targets : [...targets, ...jumps];
+  };
   const start = ofType('start');
   const begin = start === undefined ? [] : [start.id];
+  const reachable = reach(begin, (id) => andJumps(targetsOf(id), id));
   return {
     start,
     exit,
     outgoing,
     incoming: Map.groupBy(edges, ({ to }) => to),
     branches,
-    main: reach(begin, (id) => {
-      const own = branches.get(id);
-      return [...(own === undefined ? targetsOf(id) : [own.join]), ...jumpsOf(id)];
-    }),
-    reachable: reach(begin, (id) => [...targetsOf(id), ...jumpsOf(id)]),
+    main:
+      branches.size === 0
+        ? reachable
+        : reach(begin, (id) => {
+            const own = branches.get(id);
+            return andJumps(own === undefined ? targetsOf(id) : [own.join], id);
+          }),
+    reachable,
   };
 }
 

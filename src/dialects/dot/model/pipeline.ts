@@ -6,7 +6,7 @@ import { durationMs } from './amounts.ts';
 export interface Given {
   readonly value: string;
   /** Offset of the value. Undefined for one that a default or the stylesheet gives. */
-  readonly at: number | undefined;
+  readonly valueAt: number | undefined;
 }
 
 /** Attributes by name. */
@@ -35,6 +35,12 @@ export class Attributes {
     const value = this.#values.get(name)?.value;
     return value === undefined ? undefined : durationMs(value);
   }
+  /** The names that a value lists, separated by commas. */
+  list(name: string): readonly string[] {
+    const value = this.#values.get(name)?.value ?? '';
+    if (value === '') return [];
+    return value.split(',').flatMap((piece) => piece.trim() || []);
+  }
   names(): Iterable<string> {
     return this.#values.keys();
   }
@@ -49,17 +55,17 @@ export type StageType = string;
 /** The type of stages that run another pipeline. */
 export const childType = 'stack.manager_loop';
 
-export const typeOfShape: Readonly<Record<string, StageType>> = {
-  Mdiamond: 'start',
-  Msquare: 'exit',
-  box: 'codergen',
-  hexagon: 'wait.human',
-  diamond: 'conditional',
-  component: 'parallel',
-  tripleoctagon: 'parallel.fan_in',
-  parallelogram: 'tool',
-  house: childType,
-};
+export const typeOfShape: ReadonlyMap<string, StageType> = new Map([
+  ['Mdiamond', 'start'],
+  ['Msquare', 'exit'],
+  ['box', 'codergen'],
+  ['hexagon', 'wait.human'],
+  ['diamond', 'conditional'],
+  ['component', 'parallel'],
+  ['tripleoctagon', 'parallel.fan_in'],
+  ['parallelogram', 'tool'],
+  ['house', childType],
+]);
 
 /** The kind by which a handler is found. Stages for models have several: the model itself, an agent with tools, or an agent program. */
 export function kindOf({ type, attributes }: Pick<Stage, 'type' | 'attributes'>): string {

@@ -30,13 +30,15 @@ interface Scope {
   readonly node: Values;
   readonly edge: Values;
   readonly classes: readonly string[];
+  /** The class of the innermost subgraph that has one. */
+  readonly group: string | undefined;
 }
 
 interface Draft {
   readonly id: string;
   at: number;
   readonly values: Values;
-  readonly classes: Set<string>;
+  classes: readonly string[];
   group: string | undefined;
   /** Whether a statement of its own names it. Otherwise only edges do. */
   isDeclared: boolean;
@@ -60,11 +62,11 @@ class PipelineReader {
   }
 
   read({ name, statements }: DotSyntax): Pipeline {
-    this.#block(statements, { node: new Map(), edge: new Map(), classes: [] }, true);
+    this.#block(statements, { node: new Map(), edge: new Map(), classes: [], group: undefined }, true);
     const sheet = this.#graph.get('model_stylesheet');
     const { rules, faults } = parseStylesheet(sheet?.value ?? '');
     for (const { message, offset } of faults)
-      this.#faults.add(sheet?.at ?? 0, {
+      this.#faults.add(sheet?.valueAt ?? 0, {
         rule: 'stylesheet_syntax',
         message: `model_stylesheet, character ${offset + 1}: ${message}`,
         fix: 'write rules such as `.class { llm_model: name; }`',
@@ -73,7 +75,7 @@ class PipelineReader {
     return {
       name,
       attributes: new Attributes(this.#graph),
-      placeOf: (attribute) => this.#graph.get(attribute)?.at ?? 0,
+      placeOf: (attribute) => this.#graph.get(attribute)?.valueAt ?? 0,
       stages: this.#stages(styles),
       edges: this.#edges,
       params: this.#params(),
@@ -82,7 +84,8 @@ class PipelineReader {
 
   /** The stages. If none has the shape of a start or an exit, a stage with such a name is taken for it. */
   #stages(styles: Styles): ReadonlyMap<string, Stage> {
-    const stages = new Map([...this.#drafts].map(([id, draft]) => [id, stageOf(draft, styles)]));
+    const stages = new Map<string, Stage>();
+    for (const [id, draft] of this.#drafts) stages.set(id, stageOf(draft, styles));
     for (const [type, names] of [
       ['start', ['start', 'Start']],
       ['exit', ['exit', 'end']],
@@ -91,7 +94,7 @@ class PipelineReader {
       for (const id of names) {
         const stage = stages.get(id);
         const values = this.#drafts.get(id)?.values;
-        const isPlain = values?.get('shape')?.at === undefined && values?.get('type') === undefined;
+        const isPlain = values?.get('shape')?.valueAt === undefined && values?.get('type') === undefined;
         if (stage !== undefined && isPlain) stages.set(id, { ...stage, type });
       }
     }
@@ -118,7 +121,7 @@ class PipelineReader {
     const taken: Values = new Map();
     this.#take(of, attributes, taken);
     for (const [name, { value }] of taken) {
-      if (scope[of].size < defaultsMax || scope[of].has(name)) scope[of].set(name, { value, at: undefined });
+      if (scope[of].size < defaultsMax || scope[of].has(name)) scope[of].set(name, { value, valueAt: undefined });
       else
         this.#faults.add(attributes[0]?.at ?? 0, {
           rule: 'DOT1',
@@ -129,19 +132,19 @@ class PipelineReader {
   }
 
   /** A stage is created where it is first named, with the defaults that hold there. */
-  #draft(id: string, at: number, { node, classes }: Scope): Draft {
+  #draft(id: string, at: number, { node, classes, group }: Scope): Draft {
     const known = this.#drafts.get(id);
     const draft = known ?? {
       id,
       at,
       values: this.#copyDefaults(node, at),
-      classes: new Set<string>(),
-      group: undefined,
+      classes,
+      group,
       isDeclared: false,
     };
     if (known === undefined) this.#drafts.set(id, draft);
-    for (const name of classes) draft.classes.add(name);
-    draft.group ??= classes.at(-1);
+    if (draft.classes !== classes) draft.classes = [...new Set([...draft.classes, ...classes])];
+    draft.group ??= group;
     return draft;
   }
 
@@ -160,18 +163,22 @@ class PipelineReader {
   #edge({ ends, attributes, at }: EdgeSyntax, scope: Scope): void {
     const values = this.#copyDefaults(scope.edge, at);
     this.#take('edge', attributes, values);
-    const shared = { attributes: new Attributes(values), at, placeOf: (name: string) => values.get(name)?.at ?? at };
-    for (const [position, to] of ends.entries()) {
+    const own = new Attributes(values);
+    const placeOf = (name: string): number => values.get(name)?.valueAt ?? at;
+    let from: string | undefined;
+    for (const to of ends) {
       this.#draft(to.id, to.at, scope);
-      const from = ends[position - 1];
-      if (from !== undefined) this.#edges.push({ ...shared, index: this.#edges.length, from: from.id, to: to.id });
+      if (from !== undefined)
+        this.#edges.push({ index: this.#edges.length, from, to: to.id, attributes: own, at, placeOf });
+      from = to.id;
     }
   }
 
   #take(place: AttributePlace, attributes: readonly AttributeSyntax[], into: Values): void {
     const rules = attributeRules[place];
-    for (const { key, value, at, valueAt } of attributes) {
-      const rule = Object.hasOwn(rules, key) ? rules[key] : undefined;
+    for (const attribute of attributes) {
+      const { key, value, at, valueAt } = attribute;
+      const rule = rules.get(key);
       if (rule === undefined && !drawn.has(key))
         this.#faults.add(at, {
           rule: 'unknown_attribute',
@@ -182,7 +189,7 @@ class PipelineReader {
       const isLong = key === 'class' && value.length > classMax;
       const fault = isLong ? `has over ${classMax} characters` : rule && valueFault(rule, value);
       if (fault !== undefined) this.#refuseValue(key, value, fault, valueAt);
-      else into.set(rule?.sameAs ?? key, { value, at: valueAt });
+      else into.set(rule?.sameAs ?? key, attribute);
     }
   }
 
@@ -205,7 +212,7 @@ class PipelineReader {
     for (const piece of given.value.split(',')) {
       const [, name, , text] = /^\s*([a-z][a-z0-9_]*)\s*(=\s*([^]*?)\s*)?$/.exec(piece) ?? [];
       if (name === undefined || name === 'goal' || params.has(name))
-        this.#faults.add(given.at ?? 0, {
+        this.#faults.add(given.valueAt ?? 0, {
           rule: 'attribute_value',
           message: `params: ${JSON.stringify(piece.trim())} declares no new parameter`,
           fix: 'write names in small letters, separated by commas: `task, target=./out`; goal is always one',
@@ -217,7 +224,7 @@ class PipelineReader {
 }
 
 function guess(key: string, place: AttributePlace): string {
-  const near = nearest(key, Object.keys(attributeRules[place]));
+  const near = nearest(key, [...attributeRules[place].keys()]);
   return near === undefined ? 'take it out, or leave it to a handler of your own' : `did you mean ${near}?`;
 }
 
@@ -234,27 +241,27 @@ function innerScope(outer: Scope, statements: readonly Syntax[]): Scope {
   return {
     node: new Map(outer.node),
     edge: new Map(outer.edge),
-    classes: derived === '' ? outer.classes : [...outer.classes, derived],
+    classes: derived === '' || outer.classes.includes(derived) ? outer.classes : [...outer.classes, derived],
+    group: derived === '' ? outer.group : derived,
   };
 }
 
 function stageOf({ id, at, values, classes, group, isDeclared }: Draft, styles: Styles): Stage {
-  const own = values.get('class')?.value.split(',') ?? [];
-  const all = [...classes, ...own.map((name) => name.trim()).filter((name) => name !== '')];
+  const attributes = new Attributes(values);
+  const own = attributes.list('class');
+  const all = own.length === 0 ? classes : [...classes, ...own];
   const shape = values.get('shape')?.value ?? 'box';
-  const styled = styles.of({ id, shape, classes: all });
   // The stage's own attributes win over the stylesheet, and the stylesheet over the defaults of `node [...]`.
-  for (const [name, value] of styled)
-    if (values.get(name)?.at === undefined) values.set(name, { value, at: undefined });
-  const ofShape = Object.hasOwn(typeOfShape, shape) ? typeOfShape[shape] : undefined;
+  for (const [name, styled] of styles.of({ id, shape, classes: all }))
+    if (values.get(name)?.valueAt === undefined) values.set(name, styled);
   return {
     id,
-    type: values.get('type')?.value || (ofShape ?? 'codergen'),
-    attributes: new Attributes(values),
+    type: values.get('type')?.value || (typeOfShape.get(shape) ?? 'codergen'),
+    attributes,
     classes: all,
     group,
     isDeclared,
     at,
-    placeOf: (name) => values.get(name)?.at ?? at,
+    placeOf: (name) => values.get(name)?.valueAt ?? at,
   };
 }

@@ -1,5 +1,7 @@
 /** The model stylesheet: rules that set the models of all stages, of a shape, of a class, or of one stage. */
 
+import type { Given } from './pipeline.ts';
+
 export interface StyleRule {
   readonly selector: '*' | 'shape' | 'class' | 'id';
   readonly name: string;
@@ -106,11 +108,12 @@ function withoutComments(text: string): string {
   }
 }
 
-interface Styled {
-  readonly value: string;
+interface Styled extends Given {
   /** Position of its rule in the stylesheet. Among equally specific rules the later one wins. */
   readonly order: number;
 }
+
+type Style = ReadonlyMap<string, Given>;
 
 /** The properties of a stage that rules select by. */
 interface StyledStage {
@@ -123,35 +126,37 @@ interface StyledStage {
 export class Styles {
   readonly #found = new Map<string, Map<string, Styled>>();
   /** The values of stages with the same shape and classes, without rules for single ids. */
-  readonly #shared = new Map<string, ReadonlyMap<string, string>>();
+  readonly #shared = new Map<string, Style>();
+  readonly #ids: ReadonlySet<string>;
 
   constructor(rules: readonly StyleRule[]) {
     for (const [order, { selector, name, declarations }] of rules.entries()) {
       const key = `${selector} ${name}`;
       const known = this.#found.get(key) ?? new Map<string, Styled>();
       this.#found.set(key, known);
-      for (const [name_, value] of declarations) known.set(name_, { value, order });
+      for (const [name_, value] of declarations) known.set(name_, { value, valueAt: undefined, order });
     }
+    this.#ids = new Set(rules.filter(({ selector }) => selector === 'id').map(({ name }) => name));
   }
 
   /** The attributes that the rules give a stage. Rules for a class win over those for a shape, and rules for an id over both. */
-  of({ id, shape, classes }: StyledStage): ReadonlyMap<string, string> {
-    const key = `${shape} ${classes.join(' ')}`;
+  of({ id, shape, classes }: StyledStage): Style {
+    const key = classes.length === 0 ? shape : `${shape} ${classes.join(' ')}`;
     const shared =
       this.#shared.get(key) ??
       this.#over(new Map(), [['* '], [`shape ${shape}`], classes.map((name) => `class ${name}`)]);
     this.#shared.set(key, shared);
-    return this.#found.has(`id ${id}`) ? this.#over(shared, [[`id ${id}`]]) : shared;
+    return this.#ids.has(id) ? this.#over(shared, [[`id ${id}`]]) : shared;
   }
 
-  #over(below: ReadonlyMap<string, string>, levels: readonly (readonly string[])[]): ReadonlyMap<string, string> {
+  #over(below: Style, levels: readonly (readonly string[])[]): Style {
     const result = new Map(below);
     for (const keys of levels) {
       const best = new Map<string, Styled>();
       for (const key of keys)
         for (const [name, styled] of this.#found.get(key) ?? [])
           if (styled.order >= (best.get(name)?.order ?? -1)) best.set(name, styled);
-      for (const [name, { value }] of best) result.set(name, value);
+      for (const [name, styled] of best) result.set(name, styled);
     }
     return result;
   }

@@ -35,7 +35,7 @@ export function scriptStages({ stages }: Scenario, types: readonly string[]): Sc
     isIdempotent: () => true,
     run: ({ parts: { stage } }) => outcomeOf(next(stage.id)),
   };
-  const replaced = [...new Set([...Object.values(typeOfShape), ...types])].filter(
+  const replaced = [...new Set([...typeOfShape.values(), ...types])].filter(
     (type) => isScripted(type) && type !== 'wait.human',
   );
   return {

@@ -150,6 +150,15 @@ test.each([
   expect(parse(text).faults.map((line) => line.replace(/^\S+ \S+ /, '').split('\n')[0])).toContain(message);
 });
 
+test('DOT1 a bracket that is not closed is told where it stands, and what follows is read', () => {
+  const { syntax, faults } = parse('digraph g {\n a [x=1, y=2\n b [z=3]\n c [x=1,\n c -> d\n}');
+  expect(faults.map((line) => line.split('\n')[0])).toEqual([
+    'error p.dot:2:5 the attributes are not closed: expected ], found b',
+    'error p.dot:4:5 the attributes are not closed: expected ], found c',
+  ]);
+  expect(syntax.statements.map(({ kind }) => kind)).toEqual(['node', 'node', 'node', 'edge']);
+});
+
 test('DOT2 what real files are careless about is read with a warning each', () => {
   const { syntax, faults } = parse(
     'digraph "My flow" {\n "a" [x=1 y=2; bold]\n { b }\n b [p=1] [q=2]\n stack.child="c"\n c [l="\\l"]\n}',

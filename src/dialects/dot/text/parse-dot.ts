@@ -10,6 +10,8 @@ const plainName = /^[\p{L}_][\p{L}\p{N}_]*$/u;
 const keywords: ReadonlySet<string> = new Set(['strict', 'graph', 'digraph', 'node', 'edge', 'subgraph']);
 const keyName = /^[\p{L}_][\p{L}\p{N}_]*(?:\.[\p{L}_][\p{L}\p{N}_]*)*$/u;
 
+const none: readonly never[] = [];
+
 /** Parses a file. Reports faults to `faults`, and returns the statements that can be read. Takes linear time and never throws. */
 export function parseDot(text: string, faults: DotFaults): DotSyntax {
   return new DotParser(text, faults).file();
@@ -19,6 +21,8 @@ class DotParser {
   readonly #scanner: Scanner;
   readonly #faults: DotFaults;
   #word: Word;
+  /** The word behind it, if it was looked at. */
+  #ahead: Word | undefined;
   /** Offset at which the last word ended. */
   #behind = 0;
   /** Names of nodes and of attributes that were checked. Most occur more than once, and are checked only once. */
@@ -130,7 +134,7 @@ class DotParser {
       (word.text === 'graph' || word.text === 'node' || word.text === 'edge')
     ) {
       const attributes = this.#attributeBlocks();
-      return { kind: 'defaults', of: word.text, attributes, at: word.at, comments: [] };
+      return { kind: 'defaults', of: word.text, attributes, at: word.at, comments: none };
     }
     if (isMark('=')) return this.#assignment(word);
     if (!this.#isEnd(word)) return undefined;
@@ -140,7 +144,7 @@ class DotParser {
       return undefined;
     }
     const attributes = this.#attributeBlocks();
-    return { kind: 'node', id: word.text, attributes, at: word.at, comments: [] };
+    return { kind: 'node', id: word.text, attributes, at: word.at, comments: none };
   }
 
   #subgraph(at: number, id: string | undefined, depth: number): Syntax | undefined {
@@ -167,7 +171,7 @@ class DotParser {
     if (found === undefined) return undefined;
     if (found.key.includes('.'))
       this.#warn(key.at, 'a name with a dot, outside of brackets', `write \`graph [${found.key}=…]\``);
-    return { kind: 'defaults', of: 'graph', attributes: [found], at: key.at, comments: [] };
+    return { kind: 'defaults', of: 'graph', attributes: [found], at: key.at, comments: none };
   }
 
   #edge(first: Word): Syntax | undefined {
@@ -187,7 +191,7 @@ class DotParser {
       ends.push({ id: word.text, at: word.at });
     }
     const attributes = this.#attributeBlocks();
-    return { kind: 'edge', ends, attributes, at: first.at, comments: [] };
+    return { kind: 'edge', ends, attributes, at: first.at, comments: none };
   }
 
   /** Whether a word can name a node at the end of an edge. Reports it otherwise. */
@@ -211,6 +215,7 @@ class DotParser {
   }
 
   #attributeBlocks(): readonly AttributeSyntax[] {
+    if (this.#word.kind !== 'mark' || this.#word.text !== '[') return none;
     const attributes: AttributeSyntax[] = [];
     for (let count = 0; this.#word.kind === 'mark' && this.#word.text === '['; count += 1) {
       if (count > 0) this.#warn(this.#word.at, 'more than one block of attributes', 'write them into one');
@@ -227,7 +232,8 @@ class DotParser {
     let hasWarned = false;
     while (!this.#takeMark(']')) {
       const word = this.#word;
-      if (word.kind === 'end' || (word.kind === 'mark' && '{}'.includes(word.text))) {
+      const isOver = word.kind === 'end' || (word.kind === 'mark' && '{}'.includes(word.text));
+      if (isOver || this.#beginsStatement(word)) {
         this.#refuse(`the attributes are not closed: expected ], found ${shown(word)}`, 'close them with ]', begun);
         return;
       }
@@ -260,13 +266,14 @@ class DotParser {
 
   #attribute(key: Word): AttributeSyntax | undefined {
     // One text for all that is written alike: looking it up in a map compares no letters.
-    const name = this.#knownKeys.get(key.text) ?? key.text;
-    if (!this.#knownKeys.has(name) && !keyName.test(name)) {
+    const known = this.#knownKeys.get(key.text);
+    const name = known ?? key.text;
+    if (known === undefined && !keyName.test(name)) {
       this.#refuse(`${shown(key)} cannot name an attribute`, 'use letters, digits, _ and dots', key.at);
       if (this.#takeMark('=')) this.#value();
       return undefined;
     }
-    this.#knownKeys.set(name, name);
+    if (known === undefined) this.#knownKeys.set(name, name);
     if (key.kind === 'string') this.#warn(key.at, 'the name of an attribute is quoted', 'write it without quotes');
     if (!this.#takeMark('=')) {
       this.#warn(key.at, `${name} has no value: it is taken as true`, `write ${name}=true`);
@@ -285,16 +292,16 @@ class DotParser {
     }
     this.#advance();
     if (word.kind === 'name') return word.text;
-    const pieces = [word.text];
+    let joined = word.text;
     while (this.#takeMark('+')) {
       if (this.#word.kind !== 'string') {
         this.#refuse(`expected a string after +, found ${shown(this.#word)}`, 'join strings only');
         break;
       }
-      pieces.push(this.#word.text);
+      joined += this.#word.text;
       this.#advance();
     }
-    return pieces.join('');
+    return joined;
   }
 
   /** Skips from an unreadable statement to the next one. */
@@ -327,7 +334,15 @@ class DotParser {
 
   #advance(): void {
     this.#behind = this.#word.end;
-    this.#word = this.#scanner.next();
+    this.#word = this.#ahead ?? this.#scanner.next();
+    this.#ahead = undefined;
+  }
+
+  /** Whether the present word begins a line that reads as a statement. Then a bracket before it was not closed. */
+  #beginsStatement({ kind, isOnNewLine }: Word): boolean {
+    if (kind !== 'name' || !isOnNewLine) return false;
+    this.#ahead ??= this.#scanner.next();
+    return this.#ahead.kind === 'mark' && ['[', '->'].includes(this.#ahead.text);
   }
 
   #refuse(message: string, fix: string, at = this.#word.at): void {

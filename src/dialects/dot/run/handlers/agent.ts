@@ -55,10 +55,7 @@ async function work(stage: StageContext, agent: StageAgent, attempt: number): Pr
 
 /** The tools that an attribute names. Other names are left out here, since the lint reports them. */
 function toolsIn({ attributes }: Stage, attribute: string): readonly StageTool[] {
-  const named = attributes
-    .text(attribute)
-    .split(',')
-    .map((name) => name.trim());
+  const named = attributes.list(attribute);
   return stageTools.filter((tool) => named.includes(tool));
 }
 

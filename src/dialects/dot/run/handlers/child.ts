@@ -65,11 +65,7 @@ interface Stopped {
 async function look(stage: StageContext, handle: ChildHandle): Promise<Stopped | undefined> {
   const { ctx, attributes, value } = stage;
   const condition = attributes.text('manager.stop_condition');
-  const actions = attributes
-    .text('manager.actions')
-    .split(',')
-    .map((action) => action.trim());
-  const isSteering = actions.includes('steer') && attributes.text('prompt') !== '';
+  const isSteering = attributes.list('manager.actions').includes('steer') && attributes.text('prompt') !== '';
   if (condition === '' && !isSteering) return undefined;
   const state = await handle.state();
   const outcome = asText(state.scratch['outcome']);
