@@ -2,17 +2,18 @@
 import type { NodeContext } from './contracts/node-contract.ts';
 
 export interface PartsOptions {
-  /** How many parts may work at once. A part that waits does not count. */
+  /** How many parts may work at once. */
   readonly atOnce: number;
-  /** Whether each part begins only when the one before it has ended, including its waits. */
-  readonly isSequential?: boolean;
+  /** Whether a part that waits keeps its place. Otherwise another one may begin meanwhile. Default false. */
+  readonly keepsPlace?: boolean;
   /** Whether the order in which parts end decides something: see `PartOptions`. */
   readonly isOrdered?: boolean;
 }
 
 /**
  * Does the work of each item, started in order, with a limit on how many run at once. A part that stops at a wait (an open question, a
- * waiting child run) gives its place to the next one, so open questions do not keep other parts from asking theirs.
+ * waiting child run) gives its place to the next one, so open questions do not keep other parts from asking theirs. Where which part ends
+ * first decides something, parts are to keep their places: a crash may raise a question, and would let parts begin that else never would.
  *
  * @param work - called with a context for the part. Returns whether further parts may begin; parts that have begun are finished.
  * @throws whatever `work` throws
@@ -20,11 +21,10 @@ export interface PartsOptions {
 export function runParts<Item>(
   ctx: NodeContext,
   items: readonly Item[],
-  { atOnce, isSequential = false, isOrdered = false }: PartsOptions,
+  { atOnce, keepsPlace = false, isOrdered = false }: PartsOptions,
   work: (ctx: NodeContext, item: Item, index: number) => Promise<boolean>,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
-    const places = isSequential ? 1 : atOnce;
     const queue = [...items.entries()].toReversed();
     let atWork = 0;
     let begun = 0;
@@ -35,7 +35,7 @@ export function runParts<Item>(
         hasPlace = false;
       };
       const onWaiting = (): void => {
-        if (isSequential) return;
+        if (keepsPlace) return;
         leavePlace();
         beginMore();
       };
@@ -52,7 +52,7 @@ export function runParts<Item>(
       for (let entry = takeNext(); entry !== undefined; entry = takeNext()) begin(entry);
       if (begun === 0) resolve();
     };
-    const takeNext = (): readonly [number, Item] | undefined => (atWork < places ? queue.pop() : undefined);
+    const takeNext = (): readonly [number, Item] | undefined => (atWork < atOnce ? queue.pop() : undefined);
     beginMore();
   });
 }

@@ -91,7 +91,7 @@ describe('W2 parts that wait', () => {
   });
 
   test('W4 one after the other, a part that waits keeps its place', async () => {
-    const paused = await runToRest(createBench().engine, parted(inChild, { isSequential: true }));
+    const paused = await runToRest(createBench().engine, parted(inChild, { atOnce: 1, keepsPlace: true }));
     expect(paused.waits).toHaveLength(1);
   });
 

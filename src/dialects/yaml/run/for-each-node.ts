@@ -162,7 +162,7 @@ async function runItems(
   ctx: NodeContext,
   { parts: { file, inputs, condition }, scope, items, work }: Items,
 ): Promise<{ readonly iterations: readonly Iteration[]; readonly areSteps: boolean }> {
-  const { isSequential = true, maxParallel: atOnce = maxParallelDefault } = file.forEach ?? {};
+  const { isSequential = true, maxParallel = maxParallelDefault } = file.forEach ?? {};
   const iterations: Iteration[] = [];
   const failures = new Map<string, unknown>();
   let areSteps = true;
@@ -172,7 +172,8 @@ async function runItems(
       return { iteration: { key, status: 'skipped' }, isStep: false };
     return work(part, own, key, inputs.resolve(own));
   };
-  await runParts(ctx, items, { atOnce, isSequential }, async (part, item, index) => {
+  const order = { atOnce: isSequential ? 1 : maxParallel, keepsPlace: isSequential };
+  await runParts(ctx, items, order, async (part, item, index) => {
     try {
       const { iteration, isStep } = await runOne(part, item, index);
       iterations[index] = iteration;

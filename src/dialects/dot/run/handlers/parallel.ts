@@ -55,8 +55,9 @@ async function runBranches(stage: StageContext, work: ParallelWork): Promise<Sta
     ...inheritedTurns(ctx.state),
   });
   const atOnce = attributes.integer('max_parallel') ?? atOnceDefault;
-  // One at a time means in turn, waits included: else a question after a crash lets the next branch decide a race.
-  const order = { atOnce, isSequential: atOnce === 1, isOrdered: true };
+  // In a race a branch that waits keeps its place: a question after a crash would let another one begin, and win.
+  const keepsPlace = atOnce === 1 || needed !== undefined || failsFast;
+  const order = { atOnce, keepsPlace, isOrdered: true };
   await runParts(ctx, work.entries, order, async (part, entry) => {
     if (isDecided()) return false;
     const result = entry === work.join ? passed(entry) : await runBranch(part, work, entry, inputOf(entry), begun);
