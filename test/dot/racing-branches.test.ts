@@ -100,7 +100,7 @@ async function killedAt(race: Race, commit: number): Promise<RaceEnd | undefined
   let begun = 0;
   const happen: Happen = ({ key, index, output }) => {
     begun = Math.max(begun, index + 1);
-    effects.set(key, { output: output as EffectEntry['output'] });
+    effects.set(key, { output });
   };
   const first: Life = { isDead: false };
   const bench = createBench();

@@ -1,5 +1,4 @@
 /** Lint rules for edges: conditions are readable and can hold, labels differ, and every outcome has a way on. */
-import type { Clause } from '../model/condition.ts';
 import { normalLabel } from '../model/labels.ts';
 import type { PipelineEdge } from '../model/pipeline.ts';
 import { stageStatuses } from '../run/stage/stage-outcome.ts';
