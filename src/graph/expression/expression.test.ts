@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { thrown } from '../../../test/support/thrown.ts';
 import { functionChoice, functionCondition, sourceOf } from '../condition.ts';
-import { compileExpression, parseExpression } from './expression.ts';
+import { compileExpression, compileQuestion, parseExpression } from './expression.ts';
 import type { ConditionScope } from '../graph.ts';
 
 const nullKeyed = (entries: Readonly<Record<string, unknown>>): Record<string, unknown> =>
@@ -137,5 +137,32 @@ describe('function conditions', () => {
     const choice = functionChoice(() => ['left', 'right'], { text: 'side' });
     expect(choice.choose(scope())).toEqual(['left', 'right']);
     expect(choice).toMatchObject({ text: 'side' });
+  });
+});
+
+describe('what people write who know another language', () => {
+  it.each([
+    ['scratch.a = 1', 'Compare with ==.'],
+    ['scratch["a=b"] === "x = y"', 'Compare with ==.'],
+    ['scratch.a !== 1', 'Compare with !=.'],
+    ['scratch.a <> 1', 'Compare with !=.'],
+    ['scratch.a == 1 and scratch.b == 2', 'Write && for and.'],
+    ['scratch.a == "and" or true', 'Write || for or.'],
+    ['not scratch.a', 'Write ! for not.'],
+    ['scratch.a & true', 'Write && for and.'],
+    ['scratch.a is null', 'Compare with ==.'],
+    ['scratch.a == None', 'Write null.'],
+    ['scratch.a == True', 'Write true and false.'],
+    ['${scratch.a} == 1', 'Write names as they are, without ${ and }.'],
+    ['a == 1', 'There are outcome, output, error, input, scratch, artifacts, diagnostics, outputs; a key of the scratch state is written scratch.KEY.'], // prettier-ignore
+    ['scratch.a ==', 'Correct the expression.'],
+  ])('G6 P6 %s is refused with what is written here', (text, hint) => {
+    expect(thrown(() => compileExpression(text))).toMatchObject({ code: 'CONDITION_SYNTAX', hint });
+  });
+
+  it('G6 N11 a question about a state names its own variables', () => {
+    expect(thrown(() => compileQuestion('a == 1'))).toMatchObject({
+      hint: expect.stringMatching(/^There are status, .*, failures; /) as string,
+    });
   });
 });

@@ -4,6 +4,7 @@
 import { Environment } from '@marcbachmann/cel-js';
 import { CairnError } from '../../errors.ts';
 import { requireBoolean } from '../condition.ts';
+import { slipHint } from './condition-slips.ts';
 import { currentBudget, withBudget } from './expression-budget.ts';
 import { isTruthy, matchFunction, matchSignature, textFunctions } from './expression-functions.ts';
 import { pathOf, referencesOf, renameMethod, type ExpressionReference, type Tree } from './expression-references.ts';
@@ -104,12 +105,13 @@ interface LanguageError {
   readonly range?: { readonly start: number };
 }
 
-function syntaxError(text: string, place: string | undefined, cause: LanguageError): CairnError {
+function syntaxError(text: string, place: string | undefined, cause: LanguageError, parser: Environment): CairnError {
   const before = text.slice(0, cause.range?.start ?? 0).split('\n');
   const line = before.length;
   const column = (before.at(-1)?.length ?? 0) + 1;
   const reason = `${messageOf(cause)} at line ${line}, column ${column}${place === undefined ? '' : ` (${place})`}`;
-  return new CairnError('CONDITION_SYNTAX', { condition: text, reason, line, column, place }, { cause });
+  const hint = slipHint(text, messageOf(cause), parser === environment ? variables : stateVariables);
+  return new CairnError('CONDITION_SYNTAX', { condition: text, reason, line, column, place, hint }, { cause });
 }
 
 /**
@@ -156,12 +158,12 @@ function parse(
   try {
     parsed = parseWith(parser, text);
   } catch (error) {
-    throw syntaxError(text, place, error as LanguageError);
+    throw syntaxError(text, place, error as LanguageError, parser);
   }
   const { error, type } = checkAndMeter(parsed);
-  if (error !== undefined) throw syntaxError(text, place, error);
+  if (error !== undefined) throw syntaxError(text, place, error, parser);
   if (type === undefined || (type !== 'dyn' && !isWanted(type))) {
-    throw syntaxError(text, place, { message: `the expression gives ${type ?? 'nothing'}, not ${wanted}` });
+    throw syntaxError(text, place, { message: `the expression gives ${type ?? 'nothing'}, not ${wanted}` }, parser);
   }
   return parsed;
 }
