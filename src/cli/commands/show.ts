@@ -95,7 +95,8 @@ function printDetails({ screen }: Session, details: ShowCheckpointOutput): void 
     `  ${printable(node.join('/'))}: ${kind} ${waitId}`,
     ...wrap(printableLines(prompt), screen.width - 4).map((line) => `    ${line}`.trimEnd()),
   ]);
-  if (waits.length > 0) screen.print('', 'Open:', ...waits);
+  const isOpen = view.status === 'running' || view.status === 'paused';
+  if (waits.length > 0) screen.print('', isOpen ? 'Open:' : 'Asked, and not answered:', ...waits);
   const failures = Object.entries(view.failures);
   if (failures.length > 0)
     screen.print(

@@ -113,8 +113,13 @@ async function post(env: EngineEnvironment, run: RunRow, answer: FittingAnswer):
   }
   if (reply.status !== 'closed') return meant;
   const known = await answeredAs(env, run, waitId);
-  if (known === undefined) throw new CairnError('WAIT_NOT_FOUND', { runId, waitId, open: 'open ' });
+  if (known === undefined) throw new CairnError('WAIT_NOT_FOUND', { runId, waitId, open: 'open ', ...statusOf(run) });
   return post(env, run, { ...answer, waitId: known });
+}
+
+/** How a run ended that takes no answers. */
+function statusOf({ status }: RunRow): { readonly status?: string } {
+  return status === 'running' || status === 'paused' ? {} : { status };
 }
 
 /** Whether an answer stands for the value that is recorded already, whoever gave that. The question may be in the history alone by now. */
@@ -140,7 +145,7 @@ async function stoodFor(
  * run goes on, the name may be meant for its next question.
  */
 async function answeredAs(env: EngineEnvironment, run: RunRow, name: string): Promise<string | undefined> {
-  if (run.status === 'running' || run.status === 'paused') return undefined;
+  if (statusOf(run).status === undefined) return undefined;
   const found = ofLastVisit(waitsNamed(await readAnswered(env, run, run.head), name));
   return found.length === 1 && found[0]?.waitId !== name ? found[0]?.waitId : undefined;
 }

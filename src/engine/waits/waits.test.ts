@@ -1,6 +1,6 @@
 /** Questions, timers and signals. */
 import { expect, test } from 'vitest';
-import { createBench, edges, graphOf, node, resumeToRest, runToRest } from '../../../test/engine-kit.ts';
+import { afterCrash, createBench, edges, graphOf, node, resumeToRest, runToRest } from '../../../test/engine-kit.ts';
 
 test('W2 a question pauses the run, and its answer lets it go on', async () => {
   const { engine } = createBench();
@@ -155,4 +155,45 @@ test('G10 the open questions of a failed run are closed in the index, and open a
   const question = paused.waits.find(({ kind }) => kind === 'question');
   await engine.answer(failed.runId, question?.waitId ?? '', 'yes');
   expect((await resumeToRest(engine, failed.runId, graph)).state.outputs['ask']).toBe('yes');
+});
+
+test('W2 G10 a run that fails beside a question lists none until it is resumed, and refuses the answer with how to go on', async () => {
+  let isBroken = true;
+  const graph = graphOf(
+    'g',
+    [
+      node('ask', 'human', (ctx) => ctx.ask({ prompt: 'Which?' })),
+      node('first', 'human', (ctx) => ctx.ask({ prompt: 'First?' })),
+      node('breaks', 'pure', () => {
+        if (isBroken) throw new Error('broken');
+      }),
+    ],
+    edges('> ask', '> first', 'first > breaks', 'ask >', 'breaks >'),
+  );
+  const bench = createBench();
+  const paused = await runToRest(bench.engine, graph, {}, 'r');
+  const waitId = paused.waits.find(({ node: path }) => path[0] === 'ask')?.waitId ?? '';
+  const engine = afterCrash(bench);
+  engine.know(graph);
+  await engine.answer('r', paused.waits.find(({ node: path }) => path[0] === 'first')?.waitId ?? '', 'yes');
+  const failed = await resumeToRest(engine, 'r', graph);
+  expect([failed.status, failed.waits, (await engine.inspect('r')).waits, await engine.waits('r')]).toEqual([
+    'failed',
+    [],
+    [],
+    [],
+  ]);
+  for (const name of [waitId, 'ask']) {
+    const refusal = engine.answer('r', name, 'this');
+    await expect(refusal).rejects.toMatchObject({
+      code: 'WAIT_NOT_FOUND',
+      message: `run r has no open wait ${name}: it is failed`,
+      hint: expect.stringContaining('A failed run asks again when it is resumed.'),
+    });
+  }
+  isBroken = false;
+  const again = await resumeToRest(engine, 'r', graph);
+  expect(again.waits.map((wait) => wait.waitId)).toEqual([waitId]);
+  await engine.answer('r', waitId, 'this');
+  expect((await resumeToRest(engine, 'r', graph)).state.outputs['ask']).toBe('this');
 });

@@ -32,11 +32,14 @@ const stateWhenAsked: PropertyDescriptor = {
 export function resultOf(runId: string, seq: number, root: RunTree, frameRun: FrameRun): RunResult {
   const graphId = frameRun.graph.id;
   const error = root.status === 'failed' ? failureOf(root) : undefined;
+  // A run that is over keeps what it asked, for its resume, and takes no answers to it.
+  const isOver = root.status === 'failed' || root.status === 'cancelled';
+  const answerable = isOver ? [] : Object.entries(root.waits);
   const result = {
     runId,
     status: root.status,
     seq,
-    waits: Object.entries(root.waits).map(([waitId, wait]): OpenQuestion => ({ ...wait, waitId, runId, graphId })),
+    waits: answerable.map(([waitId, wait]): OpenQuestion => ({ ...wait, waitId, runId, graphId })),
     ...(error === undefined ? {} : { error }),
     failed: failedNodes(root),
     skipped: frameRun.plan.skippedNodes(),

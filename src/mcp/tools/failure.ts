@@ -9,7 +9,7 @@ const toolHints: Partial<Record<ErrorCode, string>> = {
   RUN_NOT_FOUND: 'list_runs lists those there are.',
   RUN_FINISHED: 'fork_checkpoint goes on from one of its checkpoints.',
   RUN_CANCELLED: 'fork_checkpoint goes on from one of its checkpoints.',
-  WAIT_NOT_FOUND: 'inbox lists the open questions.',
+  WAIT_NOT_FOUND: 'inbox lists the open questions. A failed run asks again when it is resumed.',
   WAIT_CLOSED: 'fork_checkpoint, with answers, answers otherwise.',
   CHECKPOINT_NOT_FOUND: 'list_checkpoints lists those there are.',
   CLAIM_TAKEN: 'Another process works on it: get_run says where it stands. An answer can be given all the same.',

@@ -6,6 +6,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type App, openApp } from '../../app/open-app.ts';
 import { answerWait } from '../waits/answer-wait.ts';
 import { answerWaits } from '../waits/answer-waits.ts';
+import { listWaits } from '../waits/list-waits.ts';
 import { checkWorkflow, planWorkflow } from './check-workflow.ts';
 import { deleteCheckpoint } from '../store/delete-checkpoint.ts';
 import { describeCheckpoint } from '../checkpoints/describe-checkpoint.ts';
@@ -244,4 +245,28 @@ test('D6 an older checkpoint goes if nothing needs it, and says what needs it ot
   await expect(answerWait.run(app, { run: 'r', wait: 'sure', value: 'no' })).rejects.toMatchObject({
     code: 'WAIT_CLOSED',
   });
+});
+
+test('W2 G10 no door lists a question of a run that has failed, and each says why its answer is not taken', async () => {
+  const text = `name: beside
+blocks:
+  - { id: ask, type: GetInput, inputs: { prompt: "Which?" } }
+  - { id: first, type: GetInput, inputs: { prompt: "First?" } }
+  - { id: breaks, type: EchoBlock, inputs: { message: x }, condition: "\${first.input_value > 1}", depends_on: [first] }
+`;
+  writeFileSync(join(cwd, 'workflows/beside.yaml'), text);
+  await startWorkflow.run(app, { workflow: 'beside', runId: 'r' });
+  await answerWait.run(app, { run: 'r', wait: 'first', value: 'x' });
+  expect((await resumeRun.run(app, { run: 'r' })).status).toBe('failed');
+  expect((await inspectRun.run(app, { run: 'r' })).waits).toEqual([]);
+  expect((await listWaits.run(app, { run: 'r' })).waits).toEqual([]);
+  for (const refused of [
+    answerWait.run(app, { run: 'r', wait: 'ask', value: 'x' }),
+    answerWaits.run(app, { run: 'r', answers: { ask: 'x' } }),
+  ])
+    await expect(refused).rejects.toMatchObject({
+      code: 'WAIT_NOT_FOUND',
+      message: 'run r has no open wait ask: it is failed',
+      hint: expect.stringContaining('A failed run asks again when it is resumed.'),
+    });
 });
