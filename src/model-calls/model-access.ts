@@ -62,7 +62,7 @@ export function accessModels(
  * @throws NodeFailure MODEL_UNAVAILABLE it is no answer, and must not be recorded as one
  */
 function sound(response: ModelResponse | undefined, model: string): ModelResponse {
-  if (response === undefined || !Array.isArray(response.content))
+  if (!Array.isArray(response?.content) || !response.content.every(isPart))
     throw new NodeFailure(`the adapter of ${model} gave no answer: its content must be a list of parts`, {
       code: 'MODEL_UNAVAILABLE',
     });
@@ -73,6 +73,10 @@ function sound(response: ModelResponse | undefined, model: string): ModelRespons
     ...response,
     usage: { ...response.usage, inputTokens: amount(inputTokens), outputTokens: amount(outputTokens) },
   };
+}
+
+function isPart(part: unknown): boolean {
+  return typeof (part as { readonly type?: unknown } | null)?.type === 'string';
 }
 
 function isAmount(count: number | undefined): count is number {

@@ -156,6 +156,7 @@ test('A8 a result that is too long to show is kept whole, also where no step hol
 
 test.each<[string, unknown]>([
   ['nothing', undefined],
+  ['a list of no parts', { content: [null], finishReason: 'stop', model: 'm', usage: {} }],
   ['a text where parts belong', { content: 'Hello.', finishReason: 'stop', model: 'm', usage: {} }],
 ])('A5 an adapter that answers %s is told so, and its answer is not put on record', async (_, answer) => {
   const answers = [answer, answer, answer, 'sound'];

@@ -241,3 +241,37 @@ test('A14 DOT6 an answer that the filter stopped in the middle is refused, and a
   const stage = await runDot(digraph('start -> a -> exit\na [prompt=one]'), { asksModels: true, engine: { models } });
   expect(stage.result.error).toMatchObject({ message: expect.stringContaining('kept its answer back') });
 });
+
+test('L12 an answer that ended in an error of the provider’s is none: it is asked for again, and then the node fails by name', async () => {
+  const half: ScriptedAnswer = { text: 'Pay it', finishReason: 'error' };
+  const graph = graphOf('g', [{ id: 'a', ...agent({ model: 'm', prompt: '?' }) }], edges('> a', 'a >'));
+  const mended = createScriptedModels([half, 'Pay it not.']);
+  expect((await runToRest(createBench({ models: mended }).engine, graph)).state.outputs).toEqual({ a: 'Pay it not.' });
+  const broken = createScriptedModels(() => half);
+  const failed = await runToRest(createBench({ models: broken }).engine, graph);
+  expect([failed.error?.cause, broken.requests.length]).toMatchObject([
+    { code: 'MODEL_UNAVAILABLE', data: { text: 'Pay it' } },
+    3,
+  ]);
+});
+
+test('A7 a fork with a higher limit asks anew, and takes over what the tools did; a resume refuses the other limit', async () => {
+  let looks = 0;
+  const look = tool({ description: 'Looks.', input, approval: 'never', run: () => (looks += 1) });
+  const script: Script = ({ messages, tokensMax = 10 }) => {
+    if (!messages.some(({ role }) => role === 'tool')) return { calls: [{ tool: 'look' }] };
+    return tokensMax > 10 ? 'All of it.' : cut('All');
+  };
+  const withLimit = (tokensMax: number) => agentKit(script, { tools: { look }, settings: { tokensMax } });
+  const { bench, graph } = withLimit(10);
+  expect((await runToRest(bench.engine, graph, {}, 'r')).error?.cause).toMatchObject({
+    code: 'MODEL_OUTPUT_TRUNCATED',
+  });
+  const { graph: higher } = withLimit(99);
+  const engine = afterCrash(bench);
+  const refused = await resumeToRest(engine, 'r', higher);
+  expect(refused.error?.cause).toMatchObject({ code: 'AGENT_DIVERGED' });
+  const { runId } = await engine.fork({ runId: 'r', seq: 0 });
+  expect((await resumeToRest(engine, runId, higher)).state.outputs).toEqual({ a: 'All of it.' });
+  expect(looks).toBe(1);
+});

@@ -1,7 +1,7 @@
 /** Makes one model call of a conversation. If the model gives no answer, fallback models are tried. */
 import type { ModelCall, ModelMessage, ModelResponse } from '../../graph/contracts/model-contract.ts';
 import { NodeFailure } from '../../graph/contracts/node-contract.ts';
-import { refuseFiltered } from '../../graph/contracts/whole-answer.ts';
+import { refuseStopped } from '../../graph/contracts/whole-answer.ts';
 
 /** Error codes after which the next fallback model is tried. */
 const passedOn: readonly string[] = ['MODEL_UNAVAILABLE', 'MODEL_REFUSED', 'MODEL_UNKNOWN'];
@@ -31,7 +31,7 @@ export async function askModel(
     try {
       const response = await generate({ ...settings, model, messages });
       // A blocked answer is not recorded as one, so the run can go on with another model.
-      refuseFiltered(response);
+      refuseStopped(response);
       return index === 0 ? { response } : { response, by: model };
     } catch (error) {
       if (!(error instanceof NodeFailure) || !passedOn.includes(error.code)) throw error;

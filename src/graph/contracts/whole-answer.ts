@@ -1,5 +1,5 @@
 /**
- * Answers that a model did not finish, because they reached the limit of their tokens or because the provider's filter stopped them. Half
+ * Answers that a model did not finish, because they reached the limit of their tokens or because the provider stopped them. Half
  * an answer may say the opposite of the whole one, so it is never taken for one in silence (L12).
  */
 import { textOf, type ModelResponse } from './model-contract.ts';
@@ -22,27 +22,33 @@ export function cutOffFailure(
   );
 }
 
-/** @throws NodeFailure MODEL_REFUSED the provider's filter kept the answer back, or its end */
-export function refuseFiltered({ content, finishReason, model }: ModelResponse): void {
-  if (finishReason !== 'content-filter') return;
+/**
+ * Refuses an answer that the provider says it stopped.
+ * @throws NodeFailure MODEL_REFUSED its filter kept the answer back, or its end; MODEL_UNAVAILABLE it met an error
+ */
+export function refuseStopped({ content, finishReason, model }: ModelResponse): void {
+  if (finishReason !== 'content-filter' && finishReason !== 'error') return;
   const text = textOf(content);
-  throw new NodeFailure(`${model} refused to answer: the provider's filter kept its answer back`, {
-    code: 'MODEL_REFUSED',
-    applied: 'no',
-    data: { finishReason, ...(text !== '' && { text }) },
-  });
+  const data = { finishReason, ...(text !== '' && { text }) };
+  if (finishReason === 'error')
+    throw new NodeFailure(`${model} gave no whole answer: the provider met an error`, {
+      code: 'MODEL_UNAVAILABLE',
+      data,
+    });
+  const reason = `${model} refused to answer: the provider's filter kept its answer back`;
+  throw new NodeFailure(reason, { code: 'MODEL_REFUSED', applied: 'no', data });
 }
 
-/** The text of an answer that is of use only when it is whole. @throws NodeFailure MODEL_OUTPUT_TRUNCATED, MODEL_REFUSED */
+/** The text of an answer that is of use only when it is whole. @throws NodeFailure MODEL_OUTPUT_TRUNCATED, MODEL_REFUSED, MODEL_UNAVAILABLE */
 export function wholeTextOf(response: ModelResponse): string {
-  refuseFiltered(response);
+  refuseStopped(response);
   if (isCutOff(response)) throw cutOffFailure(response);
   return textOf(response.content);
 }
 
-/** The text of a summary. Half of one is better than none, and says that it is half. @throws NodeFailure MODEL_REFUSED */
+/** The text of a summary. Half of one is better than none, and says that it is half. @throws NodeFailure MODEL_REFUSED, MODEL_UNAVAILABLE */
 export function summaryTextOf(response: ModelResponse): string {
-  refuseFiltered(response);
+  refuseStopped(response);
   const text = textOf(response.content).trim();
   return isCutOff(response) && text !== '' ? `${text}\n[the summary was cut off here]` : text;
 }

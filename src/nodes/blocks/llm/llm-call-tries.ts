@@ -1,6 +1,6 @@
 /** Makes the calls of an LLMCall block: repeats a call after a temporary failure, and after an answer that does not fit the schema. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { cutOffFailure, isCutOff, refuseFiltered } from '../../../graph/contracts/whole-answer.ts';
+import { cutOffFailure, isCutOff, refuseStopped } from '../../../graph/contracts/whole-answer.ts';
 import { NodeFailure } from '../../../graph/contracts/node-contract.ts';
 import type { JsonSchema, TypedNodeContext } from '../../../graph/contracts/node-type.ts';
 import {
@@ -45,6 +45,7 @@ export async function converse(
     let response: ModelResponse;
     try {
       response = await callOnce(models, ctx, conversation, messages, attempt);
+      refuseStopped(response);
     } catch (error) {
       if (attempt === callsMax || (error as Partial<NodeFailure>).code !== 'MODEL_UNAVAILABLE') throw error;
       const { retryAfterMs = 0 } = error as NodeFailure;
@@ -65,7 +66,6 @@ export async function converse(
       ...(cost !== undefined && { cost }),
     };
     ctx.emit({ type: 'model-call', ...metadata });
-    refuseFiltered(response);
     const isCut = isCutOff(response);
     // What asks again names the schema: without one there is nothing to ask for but the same.
     if (isCut && (schema === undefined || attempt === callsMax))

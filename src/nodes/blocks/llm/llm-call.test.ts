@@ -199,4 +199,7 @@ test('B54 an answer that was cut off is no answer: with a schema it is asked for
   await expect(call([{ text: 'Pay it', finishReason: 'content-filter' }], {}).output).rejects.toMatchObject({
     code: 'MODEL_REFUSED',
   });
+
+  const failed = call([{ text: 'Pay', finishReason: 'error' }, 'Pay it not.'], {});
+  await expect(failed.output).resolves.toMatchObject({ response: { content: 'Pay it not.' } });
 });
