@@ -45,6 +45,12 @@ export interface RunRow extends RunKey {
   readonly claim?: { readonly workerId: string; readonly remainingMs: number };
   /** Whether there are messages that no commit has taken yet. */
   readonly hasMessages: boolean;
+  /**
+   * Whether there were runs forked from it when the row was read. It saves those who go through many runs from asking for lists that are
+   * empty. Absent if the row does not tell; then the store is asked. Listings of forks should tell. The same holds for `hasTags`.
+   */
+  readonly hasForks?: boolean;
+  readonly hasTags?: boolean;
   /** Checkpoints with lower seqs were pruned; 0 if none were. */
   readonly prunedBelow: number;
   readonly schedule: RunSchedule;

@@ -1,12 +1,49 @@
 import { expect, test } from 'vitest';
+import type { RunRow, Store } from '../../ports/store.ts';
 import { ModelHistory } from '../../../test/history/model-history.ts';
 import { graphRuns, type RunGraph } from './run-graph.ts';
 
-const read = async (history: ModelHistory, runId: string): Promise<RunGraph> =>
+const read = async (history: ModelHistory, runId: string, store: Store = history.store): Promise<RunGraph> =>
   graphRuns(
-    { tenant: 'default', store: history.store, blobs: history.blobs, isWorkerDead: () => undefined, now: () => 0 },
-    await history.readRun(runId),
+    { tenant: 'default', store, blobs: history.blobs, isWorkerDead: () => undefined, now: () => 0 },
+    (await store.readRun({ tenant: 'default', runId })) as RunRow,
   );
+
+const silent = ({ hasForks: _, hasTags: __, ...row }: RunRow): RunRow => row;
+
+/** The store, but its rows tell nothing of forks and tags. */
+const silentStore = (store: Store): Store => ({
+  ...store,
+  readRun: async (key) => {
+    const row = await store.readRun(key);
+    return row && silent(row);
+  },
+  listRuns: async (query) => {
+    const page = await store.listRuns(query);
+    return { ...page, rows: page.rows.map(silent) };
+  },
+});
+
+/** The store, with the calls that are made of it. */
+function watched(store: Store, calls: string[]): Store {
+  const reads = ['readRun', 'listRuns', 'readTags', 'readCheckpoints'] as const;
+  const call =
+    (name: (typeof reads)[number]) =>
+    (...args: readonly unknown[]): unknown => {
+      calls.push(name);
+      return (store[name] as (...given: readonly unknown[]) => unknown)(...args);
+    };
+  return { ...store, ...Object.fromEntries(reads.map((name) => [name, call(name)])) };
+}
+
+test('N12 of a fork without forks and tags of its own its first checkpoint is read, and no more', async () => {
+  const history = new ModelHistory();
+  const first = await history.start('first');
+  for (const runId of ['a', 'b', 'c']) await history.fork(first, 0, runId);
+  const calls: string[] = [];
+  expect((await read(history, 'first', watched(history.store, calls))).runs).toHaveLength(4);
+  expect(calls).toEqual(['readRun', 'listRuns', 'readCheckpoints', 'readCheckpoints', 'readCheckpoints']);
+});
 
 test('N12 the tree of any of its runs is the same: the original first, each before its forks, the one named marked', async () => {
   const history = new ModelHistory();
@@ -18,6 +55,8 @@ test('N12 the tree of any of its runs is the same: the original first, each befo
   await history.fork(early, 2, 'inner');
   await history.store.tagCheckpoint({ tenant: 'default', runId: 'first' }, { name: 'good', seq: 2 });
   const graphs = await Promise.all(['first', 'inner'].map((runId) => read(history, runId)));
+  // A store of somebody else's may tell less with a run's row.
+  expect(await read(history, 'inner', silentStore(history.store))).toEqual(graphs[1]);
   for (const { runId, runs } of graphs) {
     expect(runs.map((run) => [run.runId, run.parent?.runId, run.parent?.seq])).toEqual([
       ['first', undefined, undefined],

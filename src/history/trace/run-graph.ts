@@ -48,13 +48,14 @@ export interface RunGraph {
   readonly runs: readonly GraphedRun[];
 }
 
-/** Reads the tree. For each run it reads one row and at most one checkpoint, however long the run is. */
+/** Reads the tree. For each run it reads one row and at most one checkpoint, however long the run is, and tags and forks where there are some. */
 export async function graphRuns(place: StatePlace, current: RunRow): Promise<RunGraph> {
   const root = await findRoot(place.store, current);
   const runs: GraphedRun[] = [];
   const waiting = [root];
   for (let run = waiting.pop(); run !== undefined; run = waiting.pop()) {
     runs.push(await toGraphed(place, run, run.runId === current.runId));
+    if (run.hasForks === false) continue;
     const forks: RunRow[] = [];
     for await (const fork of readAllRuns(place, { parentRunId: run.runId })) forks.push(fork);
     waiting.push(...forks.sort(byForkPoint).reverse());
@@ -90,7 +91,7 @@ async function toGraphed(place: StatePlace, run: RunRow, isCurrent: boolean): Pr
     updatedAt,
     ...(parent !== undefined && { parent }),
     ...(changed !== undefined && { changed }),
-    tags: (await place.store.readTags(run)).map(({ name, seq }) => ({ name, seq })),
+    tags: run.hasTags === false ? [] : (await place.store.readTags(run)).map(({ name, seq }) => ({ name, seq })),
     isCurrent,
   };
 }

@@ -40,6 +40,8 @@ export interface MemoryRun {
   readonly waits: Map<string, StoredWait>;
   readonly messages: StoredMessage[];
   readonly tags: Map<string, number>;
+  /** How many runs were forked from this one. */
+  forks: number;
   /**
    * Token of the newest claim; 0 if the run was never claimed. It also grows on release, so that a released claim is fenced by the same
    * check.
@@ -115,6 +117,8 @@ export function toRunRow(run: MemoryRun, now: number): RunRow {
     meta: handOut(meta),
     ...claim,
     hasMessages: hasMessages(run),
+    hasForks: run.forks > 0,
+    hasTags: run.tags.size > 0,
     prunedBelow: run.prunedBelow,
     schedule: { ...run.schedule },
   };

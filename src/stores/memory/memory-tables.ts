@@ -99,7 +99,7 @@ export class MemoryTables {
     const { tenant, runId, key, graphId, graphHash, status, parent, meta, checkpoint, waits, claim } = admission;
     const existing = this.find(admission);
     if (existing !== undefined) return { created: false, run: toRunRow(existing, this.now()) };
-    if (parent !== undefined) this.requireCheckpoint({ tenant, runId: parent.runId }, parent.seq);
+    const forked = parent && this.requireCheckpoint({ tenant, runId: parent.runId }, parent.seq);
     const run: MemoryRun = {
       no: ++this.#lastNo,
       admission: { tenant, runId, key, graphId, meta: copyBytes(meta), ...(parent && { parent: { ...parent } }) },
@@ -115,11 +115,13 @@ export class MemoryTables {
       waits: new Map(),
       messages: [],
       tags: new Map(),
+      forks: 0,
       token: 0,
       owner: undefined,
       leaseUntil: 0,
       prunedBelow: 0,
     };
+    if (forked !== undefined) forked.forks += 1;
     this.#openWaits(run, waits);
     const granted = claim && { claim: this.#grant(run, claim.workerId, claim.leaseMs) };
     const runs = this.#tenants.get(tenant) ?? new Map<string, MemoryRun>();
@@ -136,6 +138,9 @@ export class MemoryTables {
     const forks = this.#forksOf(key).map(({ admission }) => admission.runId);
     if (forks.length > 0) throw new CairnError('HISTORY_HAS_FORKS', { runId: key.runId, forks });
     this.#tenants.get(key.tenant)?.delete(key.runId);
+    const { parent } = run.admission;
+    const forked = parent && this.find({ tenant: key.tenant, runId: parent.runId });
+    if (forked !== undefined) forked.forks -= 1;
   }
 
   #forksOf(key: RunKey): MemoryRun[] {

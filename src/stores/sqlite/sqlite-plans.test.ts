@@ -7,6 +7,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { RunQuery, WaitQuery } from '../../ports/store.ts';
 import type { Prepare } from './tables/prepare.ts';
 import { NextRuns } from './tables/next-runs.ts';
+import { HistoryReads } from './tables/history-reads.ts';
 import { RunReads } from './tables/run-reads.ts';
 import { layoutVersion } from './tables/schema.ts';
 import { openSqliteStore } from './sqlite-store.ts';
@@ -86,4 +87,13 @@ test('S4 the next runs to claim are found without looking at finished ones', () 
   expect(tables.length).toBeGreaterThan(3);
   // Untaken messages are few, and have an index of their own that is read whole.
   expect(tables.filter((step) => step.startsWith('SCAN') && !step.includes('messages_untaken'))).toEqual([]);
+});
+
+test('S4 a page of checkpoints is read in order from their places, without those behind it', () => {
+  new HistoryReads(record).readCheckpoints({ tenant: 't', runId: 'r' }, { from: 1, to: 9, limit: 2 });
+  const plan = readPlan();
+  const [first, last] = [plan.indexOf('LEFT'), plan.indexOf('RIGHT')];
+  expect(last).toBeGreaterThan(first);
+  // The newest, which have no place yet, are few, and sorted.
+  expect(plan.slice(first, last).filter((step) => /SCAN|TEMP B-TREE/.test(step))).toEqual([]);
 });

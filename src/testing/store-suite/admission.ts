@@ -41,8 +41,11 @@ export const admissionTests: SuitePart = {
         prunedBelow: 0,
         schedule: { queue: '', priority: 0, dueAt: 1000 },
       };
-      assert.deepEqual({ ...reply.run }, expected);
-      assert.deepEqual({ ...(await store.readRun(keyOf('run'))) }, expected);
+      for (const run of [reply.run, await requireRun(store, 'run')]) {
+        const { hasForks = false, hasTags = false, ...row } = run;
+        assert.deepEqual(row, expected);
+        assert.deepEqual([hasForks, hasTags], [false, false]);
+      }
       assert.deepEqual(await store.readCheckpoints(keyOf('run'), { from: 0, to: 9 }), [checkpoint(0)]);
     },
 
@@ -103,6 +106,22 @@ export const admissionTests: SuitePart = {
         rows.map(({ runId }) => runId),
         ['fork'],
       );
+    },
+
+    'N12 a row that tells of forks tells of those that there are': async ({ store, supports }) => {
+      const told = async (): Promise<readonly (boolean | undefined)[]> => {
+        const { rows } = await store.listRuns({ tenant, status: ['paused'] });
+        return [await requireRun(store, 'run'), ...rows].map(({ hasForks }) => hasForks);
+      };
+      await store.admitRun(admission('run', { status: 'paused' }));
+      for (const runId of ['one', 'two'])
+        await store.admitRun(admission(runId, { parent: { runId: 'run', seq: 0 }, status: 'completed' }));
+      assert.ok((await told()).every((hasForks) => hasForks !== false));
+      if (!supports.removal) return;
+      await store.removeRun(keyOf('one'));
+      assert.ok((await told()).every((hasForks) => hasForks !== false));
+      await store.removeRun(keyOf('two'));
+      assert.ok((await told()).every((hasForks) => hasForks !== true));
     },
 
     'C8 a fork of a checkpoint that is not there is refused, and nothing is written': async ({ store }) => {

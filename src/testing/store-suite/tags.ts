@@ -28,10 +28,13 @@ export const tagsTests: SuitePart = {
     'H1 a tag that is removed is gone, and may be removed again': async ({ store }) => {
       await startRun(store, 'run');
       await store.tagCheckpoint(keyOf('run'), { name: 'good', seq: 0 });
+      // A store need not tell it with the row; what it tells is true.
+      assert.notEqual((await store.readRun(keyOf('run')))?.hasTags, false);
       await store.removeTag(keyOf('run'), 'good');
       await store.removeTag(keyOf('run'), 'good');
       await store.removeTag(keyOf('none'), 'good');
       assert.deepEqual(await store.readTags(keyOf('run')), []);
+      assert.notEqual((await store.readRun(keyOf('run')))?.hasTags, true);
     },
 
     'H1 a tag of a checkpoint that is not there is refused': async ({ store }) => {

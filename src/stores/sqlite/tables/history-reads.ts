@@ -27,8 +27,9 @@ export class HistoryReads {
     const unplaced = `from checkpoints c where ${isUnplaced} and ${ofRun}`;
     this.#placed = prepare(`select ${columns} ${placed} and p.seq = ?`);
     this.#unplaced = prepare(`select ${columns} ${unplaced} and c.seq = ?`);
+    // The entries are in the order of `p.seq`. Sorted by the same number in the rows, all rows behind the page would be read for each page.
     this.#checkpoints = prepare(
-      `select ${columns} ${placed} and p.seq between ? and ?
+      `select p.seq as seq, c.at, c.body, c.checksum ${placed} and p.seq between ? and ?
        union all select ${columns} ${unplaced} and c.seq between ? and ?
        order by 1 limit ?`,
     );

@@ -4,7 +4,7 @@ import { CairnError } from '../../../errors.ts';
 import type { Page, RunKey, RunQuery, RunRow } from '../../../ports/store.ts';
 import { behindMax, joinHead } from './checkpoint-places.ts';
 import type { Prepare, Statement } from './prepare.ts';
-import { codesOf, runColumns, toRunRow, type StoredRun } from './run-rows.ts';
+import { codesOf, runColumns, toldColumns, toRunRow, type StoredRun } from './run-rows.ts';
 
 const pageSize = 100;
 
@@ -100,7 +100,8 @@ export class RunReads {
   #listStatus(query: RunQuery, code: number, limit: number): StoredRun[] {
     const { conditions, values } = readFilters(query);
     const where = `r.tenant = ? and r.status = ? ${conditions}`;
-    return this.#select('runs r indexed by runs_by_status', where, [query.tenant, code, ...values, limit]);
+    const from = `${this.#columns} from runs r indexed by runs_by_status`;
+    return this.#select(from, where, [query.tenant, code, ...values, limit]);
   }
 
   /**
@@ -111,11 +112,12 @@ export class RunReads {
     if (this.#hasForks().get(query.tenant, query.parentRunId ?? '') === undefined) return [];
     const { conditions, values } = readFilters(query);
     const where = `r.tenant = ? and r.status in (${codes.join(', ')}) ${conditions}`;
-    return this.#select('runs r indexed by runs_by_parent', where, [query.tenant, ...values, limit]);
+    const from = `${this.#columns}, ${toldColumns} from runs r indexed by runs_by_parent`;
+    return this.#select(from, where, [query.tenant, ...values, limit]);
   }
 
   #select(from: string, where: string, values: readonly Value[]): StoredRun[] {
-    const sql = `select ${this.#columns} from ${from} ${joinHead} where ${where} order by r.no desc limit ?`;
+    const sql = `select ${from} ${joinHead} where ${where} order by r.no desc limit ?`;
     let listing = this.#listings.get(sql);
     if (listing === undefined) this.#listings.set(sql, (listing = this.#prepare(sql)));
     return listing().all(...values) as unknown as StoredRun[];
