@@ -9,7 +9,10 @@ const read = async (history: ModelHistory, runId: string, store: Store = history
     (await store.readRun({ tenant: 'default', runId })) as RunRow,
   );
 
-const silent = ({ hasForks: _, hasTags: __, ...row }: RunRow): RunRow => row;
+function silent(row: RunRow): RunRow {
+  const { hasForks: _, hasTags: __, ...rest } = row;
+  return rest;
+}
 
 /** The store, but its rows tell nothing of forks and tags. */
 const silentStore = (store: Store): Store => ({
