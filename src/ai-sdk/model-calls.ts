@@ -21,10 +21,11 @@ export interface ModelOptions {
   readonly idempotent?: boolean;
 }
 
-export const modelOptionNames = Object.keys({ retry: true, timeoutMs: true, idempotent: true } satisfies Record<
-  keyof ModelOptions,
-  true
->);
+export const modelOptionNames: readonly string[] = Object.keys({
+  retry: true,
+  timeoutMs: true,
+  idempotent: true,
+} satisfies Record<keyof ModelOptions, true>);
 
 /** What one attempt of a call is given. */
 export interface CallAttempt {

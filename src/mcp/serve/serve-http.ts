@@ -25,7 +25,7 @@ export interface HttpOptions {
   readonly limits?: Partial<HttpLimits>;
 }
 
-export const httpOptionNames = Object.keys({
+export const httpOptionNames: readonly string[] = Object.keys({
   host: true,
   port: true,
   token: true,

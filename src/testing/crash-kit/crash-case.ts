@@ -30,7 +30,7 @@ export interface CrashCase extends CrashUsers {
   readonly mayFail?: boolean;
 }
 
-export const caseNames = Object.keys({
+export const caseNames: readonly string[] = Object.keys({
   answer: true,
   signal: true,
   decide: true,
