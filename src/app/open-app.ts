@@ -45,6 +45,8 @@ export interface AppOptions extends StoreChoice {
   readonly makesStore?: boolean;
   /** A process that advances a run stays with it for timers due within this time. Default 90,000 ms. */
   readonly holdTimersMs?: number;
+  /** The same while a question is open. Default 10,000 ms: a person is not kept from it by times that come again and again. */
+  readonly holdAskedMs?: number;
   /** Whether runs that pause here are resumed when a time comes that they wait for. Default false. */
   readonly wakes?: boolean;
   /** Receives errors of clean-ups. */
@@ -149,7 +151,7 @@ export async function openApp(options: AppOptions): Promise<App> {
   const { store, blobs } = await openPlace(place, options.makesStore ?? true);
   const engineOptions: EngineOptions = {
     // Stay for the next attempt of a retry too, which is due after a minute at most unless its file says otherwise.
-    limits: { holdTimersMs: options.holdTimersMs ?? 90_000 },
+    limits: { holdTimersMs: options.holdTimersMs ?? 90_000, holdAskedMs: options.holdAskedMs ?? 10_000 },
     store,
     blobs,
     clock: systemClock,

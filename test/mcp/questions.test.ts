@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readAnswer } from '../../src/engine/admit/read-answer.ts';
+import { until } from '../support/awaited.ts';
 import { createWorkspace, serveHere, type Connection, type Filled, type Form, type Listening } from './mcp-kit.ts';
 
 const several = `
@@ -355,3 +356,21 @@ export const graph = new AgentGraph({}, { id: 'asking' })
     expect([text, await outputsOf(`${run}-cli`), await outputsOf(`${run}-mcp`)]).toEqual([text, outputs, outputs]);
   }
 }, 120_000);
+
+test('M8 W4.1 a question reaches the client at once though it has a deadline, and the server meets that', async () => {
+  const server = await serveHere(workspace, { allow: ['inline'] });
+  const { call } = await server.connect();
+  const pipeline = `digraph gated_by_time {
+    start [shape=Mdiamond]
+    exit [shape=Msquare]
+    gate [shape=hexagon, label="Ship it?", timeout="1s", human.default_choice=exit]
+    start -> gate -> exit
+  }`;
+  const paused = await call('execute_inline_workflow', { workflow_yaml: pipeline });
+  expect(paused).toMatchObject({ status: 'paused', prompt: 'Ship it?' });
+  await until(
+    'the deadline',
+    async () => (await call('get_run', { run_id: paused['run_id'] }))['status'] === 'completed',
+    50,
+  );
+});

@@ -133,6 +133,8 @@ export async function follow(
     ...session,
     makesStore: false,
     ...options,
+    // Who can be asked here is asked at once, though the question has a deadline.
+    ...(session.screen.canAsk && !session.isJson && { holdAskedMs: 0 }),
     watch: following.watch,
     report: reportTo(session),
   });

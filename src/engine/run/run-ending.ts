@@ -1,6 +1,7 @@
 /** Decides how a run stands when there is nothing left to do here (G10, W4). */
 import { CairnError } from '../../errors.ts';
-import type { RunStatus } from '../../state/tree.ts';
+import { isAnswerable } from '../../history/stored/open-waits.ts';
+import type { RunStatus, WaitRecord } from '../../state/tree.ts';
 import type { RunCore } from './run-core.ts';
 
 /**
@@ -16,6 +17,17 @@ export function endingOf(core: RunCore): RunStatus | undefined {
   if (!standing.mayFinish) return undefined;
   if (isFailing) return 'failed';
   if (agenda.queue.length > 0 || agenda.heldCount > 0) return undefined;
-  if (Object.keys(core.root.waits).length > 0) return 'paused';
+  const waits = Object.entries(core.root.waits);
+  if (waits.length > 0) return isTimeNear(core, waits) ? undefined : 'paused';
   throw new CairnError('INTERNAL', { reason: 'nothing is ready, running or waiting, and the run has not ended' });
+}
+
+/** Whether a due time is so near that this process stays for it: less near if a person can be asked meanwhile (W4.1). */
+function isTimeNear({ env, agenda }: RunCore, waits: readonly (readonly [waitId: string, WaitRecord])[]): boolean {
+  const { holdTimersMs, holdAskedMs } = env.limits;
+  const nearMs = waits.some(([, wait]) => isAnswerable(wait)) ? Math.min(holdAskedMs, holdTimersMs) : holdTimersMs;
+  const now = env.clock.now();
+  return waits.some(
+    ([waitId, { dueAt }]) => dueAt !== undefined && dueAt - now <= nearMs && agenda.armedWaits.has(waitId),
+  );
 }

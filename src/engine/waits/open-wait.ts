@@ -83,16 +83,14 @@ export function isRetryOpen(core: RunCore, { node, name }: WaitRecord): boolean 
 }
 
 /**
- * Arms a due time: with a timer that keeps the run from pausing if it is near; otherwise with one that fires only if the run is still being
- * advanced. The row in the index serves whoever comes later.
+ * Arms a due time, with a timer that fires if the run is still being advanced then. If the time is near, the run does not pause before it
+ * (W4.1). The row in the index serves whoever comes later.
  */
 export function armDueTime(core: RunCore, waitId: string): void {
   const dueAt = core.root.waits[waitId]?.dueAt;
   if (dueAt === undefined || core.agenda.armedWaits.has(waitId)) return;
-  const delayMs = dueAt - core.env.clock.now();
-  const startTimer = delayMs > core.env.limits.holdTimersMs ? watchTimer : holdTimer;
   core.agenda.armedWaits.add(waitId);
-  startTimer(core, delayMs, () => {
+  watchTimer(core, dueAt - core.env.clock.now(), () => {
     core.agenda.armedWaits.delete(waitId);
     if (core.standing.isStopping || !Object.hasOwn(core.root.waits, waitId)) return;
     fireDueWait(core, waitId);

@@ -40,6 +40,7 @@ const optionNames = Object.keys({
   cleanUpEvery: true,
   makesStore: true,
   holdTimersMs: true,
+  holdAskedMs: true,
   wakes: true,
   report: true,
   watch: true,
@@ -92,6 +93,8 @@ export async function startMcpServer(options: McpServerOptions): Promise<Running
   const app = await openApp({
     cleanUpEvery: 'configured',
     wakes: true,
+    // A question reaches the client at once; the server meets its deadline when it comes.
+    holdAskedMs: 0,
     report: (error) => tell(reasonOf(error)),
     ...options,
   });
