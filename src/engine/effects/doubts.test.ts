@@ -178,6 +178,27 @@ test('O2 an effect whose owner is not known to be gone is judged only after its 
   expect(begunAt).toHaveLength(1);
 });
 
+test('O2.5 an owner that dies while its effect is waited for holds it up no longer', async () => {
+  const bench = createBench({ limits: { effectMs: 600_000 } });
+  let isBegun = false;
+  const begin = (): Promise<never> => {
+    isBegun = true;
+    return never;
+  };
+  const graph = ofNode(begin);
+  const { engine, kill } = killableEngine(bench);
+  await engine.start(graph, {}, { runId: 'r' });
+  await until('the effect begins', () => isBegun);
+  kill();
+  bench.clock.timeMs += 31_000;
+  // Alive for some time after its claim is lost, as a process is that was stopped and goes on.
+  const diesAt = bench.clock.timeMs + 5_000;
+  const ids = { ...testIds('worker-2'), isWorkerDead: () => bench.clock.timeMs >= diesAt };
+  const paused = await resumeToRest(createEngine({ ...bench.options, ids }), 'r', graph);
+  expect(paused.waits.map(({ kind }) => kind)).toEqual(['doubt']);
+  expect([bench.clock.timeMs >= diesAt, bench.clock.timeMs < diesAt + 1_000]).toEqual([true, true]);
+});
+
 test.each(['node', 'step'])(
   'O2 a resume that waits for the owner of an open effect (of a %s) says so at once: for whom, and until when',
   async (kind) => {

@@ -82,8 +82,8 @@ export function saidByPerson(effort: Effort): unknown {
 async function ownerGone(core: RunCore, activation: Activation, intent: Intent): Promise<boolean> {
   const { clock, ids, effectsInFlight, limits } = core.env;
   const isOwn = intent.by === ids.workerId;
-  const isGone = (): boolean =>
-    isOwn ? !effectsInFlight.has(intent.key) : intent.by !== undefined && ids.isWorkerDead(intent.by) === true;
+  const isOwnerDead = (): boolean | undefined => (intent.by === undefined ? undefined : ids.isWorkerDead(intent.by));
+  const isGone = (): boolean => (isOwn ? !effectsInFlight.has(intent.key) : isOwnerDead() === true);
   for (let hasWaited = false; ; hasWaited = true) {
     const remainingMs = intent.deadlineAt - clock.now();
     if (isGone() || remainingMs <= 0) {
@@ -94,8 +94,10 @@ async function ownerGone(core: RunCore, activation: Activation, intent: Intent):
       activation.heldBy = { owner: intent.by, until: intent.deadlineAt };
       core.loop.publishLive('waiting', activation, activation.heldBy);
     }
-    // The effect may still run in this process, in an attempt that is over, and may end long before its deadline.
-    const delayMs = isOwn ? Math.min(remainingMs, limits.messagePollMs) : remainingMs;
+    // It may be over long before its deadline: an effect that still runs in this process, in an attempt that is over, may end, and a
+    // process that is known to be alive may die.
+    const endsUnseen = isOwn || isOwnerDead() === false;
+    const delayMs = endsUnseen ? Math.min(remainingMs, limits.messagePollMs) : remainingMs;
     await new Promise<void>((resolve) => {
       holdTimer(core, delayMs, resolve);
     });
