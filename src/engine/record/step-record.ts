@@ -53,7 +53,10 @@ function newReads(activation: Activation, known: NodeRecord | undefined): readon
   activation.keptReadCount = readCount;
   const { reads } = activation;
   const told = new Set(known?.reads);
-  activation.untoldReads = [...activation.untoldReads, ...reads.filter((name) => !told.has(name))];
+  const untold = reads.filter((name) => !told.has(name));
+  // A function that is repeated reads again what its record names.
+  if (untold.length === 0 && reads.length === told.size) return undefined;
+  activation.untoldReads = [...activation.untoldReads, ...untold];
   return reads;
 }
 

@@ -112,3 +112,18 @@ test('X2 a step that reads something else leaves the calls before it as they are
   expect((await resumeToRest(bench.engine, fork.runId, graph)).status).toBe('paused');
   expect(made).toEqual(['first', 'second', 'third']);
 });
+
+test('P3 C1 a resume that finds a question still open leaves no checkpoint: what is read again is on record', async () => {
+  const run = async (ctx: NodeContext): Promise<number> => {
+    const seen = x(ctx);
+    const looked = await ctx.step('look', {}, () => seen);
+    await ctx.ask({ name: 'go', prompt: `go on with ${looked}?` });
+    return looked;
+  };
+  const nodes = [node('x', 'pure', () => outcome({ scratch: { x: 1 } })), node('a', 'pure', run)];
+  const graph = graphOf('g', nodes, edges('> x', 'x > a', 'a >'));
+  const bench = createBench();
+  const paused = await runToRest(bench.engine, graph);
+  for (const seq of [paused.seq, paused.seq, paused.seq])
+    expect(await resumeToRest(afterCrash(bench), paused.runId, graph)).toMatchObject({ status: 'paused', seq });
+});
