@@ -3,6 +3,41 @@ import type { Mutant } from './mutant.ts';
 
 export const agentMutants: readonly Mutant[] = [
   {
+    name: 'the last call of an answer that was cut off is made',
+    file: 'src/agents/modes/read-turn.ts',
+    old: '{ ...last, fault: cutCall }',
+    new: 'last',
+    tests: ['test/bad-input/cut-answers.test.ts'],
+  },
+  {
+    name: 'an answer that an older version took is read in the new way',
+    file: 'src/agents/modes/read-turn.ts',
+    old: 'return next === undefined || told === text;',
+    new: 'return next === undefined || told !== null;',
+    tests: ['test/bad-input/cut-answers.test.ts'],
+  },
+  {
+    name: 'half an answer is the text of a stage',
+    file: 'src/graph/contracts/whole-answer.ts',
+    old: 'if (isCutOff(response)) throw cutOffFailure(response);',
+    new: '',
+    tests: ['test/bad-input/cut-answers.test.ts'],
+  },
+  {
+    name: 'an error that cannot be stored loses its code',
+    file: 'src/engine/admit/encode-error.ts',
+    old: 'new Error(reasonOf(thrown).slice(0, 10_000)), codeOf(thrown))',
+    new: 'new Error(reasonOf(thrown).slice(0, 10_000)))',
+    tests: ['test/bad-input/thrown-values.test.ts'],
+  },
+  {
+    name: 'a failed run lists questions that nobody can answer',
+    file: 'src/engine/watch/run-result.ts',
+    old: "root.status === 'failed' || root.status === 'cancelled'",
+    new: "root.status === 'cancelled'",
+    tests: ['src/engine/waits/waits.test.ts'],
+  },
+  {
     name: 'a failure that a model was told of is tried again',
     file: 'src/agents/tools/tool-calls.ts',
     old: 'if (told?.isError === true) return',

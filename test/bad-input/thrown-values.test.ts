@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest';
 import { hookTool } from '../../src/agents/stage/tool-hooks.ts';
 import { tool, type FunctionTool } from '../../src/agents/tools/agent-tool.ts';
 import type { StageHandler } from '../../src/dialects/dot/index.ts';
-import { NodeFailure, type NodeContext } from '../../src/graph/contracts/node-contract.ts';
+import { NodeFailure, outcome, type NodeContext } from '../../src/graph/contracts/node-contract.ts';
 import { reasonOf } from '../../src/errors.ts';
 import type { EdgeDefinition } from '../../src/graph/graph.ts';
 import { agentKit } from '../agents/agent-kit.ts';
@@ -122,6 +122,11 @@ describe.each(thrown)('V10 %s', (_, value, said, code) => {
     const graph = graphOf('g', nodes, [...edges('> a', 'b >'), conditional]);
     const failed = await runToRest(createBench().engine, graph);
     expect(failed.error?.cause).toMatchObject({ code: 'CONDITION_FAILED', data: { reason: said } });
+
+    const gives = node('a', 'pure', () => outcome({ scratch: { x: 1 } }));
+    const reducers = { 'scratch.x': { name: 'mine', reduce: throws(value) } };
+    const reduced = await runToRest(createBench().engine, graphOf('g', [gives], edges('> a', 'a >'), { reducers }));
+    expect(reduced.error?.cause).toMatchObject({ code: 'REDUCER_FAILED', data: { reason: said } });
   });
 
   test('DOT6 thrown by the handler of a stage is the reason why it failed', async () => {
