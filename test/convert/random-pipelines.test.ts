@@ -95,14 +95,16 @@ const pipeline = fc
 const isValid = (text: string): boolean => checkDot(text, { nodeTypes }).workflow !== undefined;
 
 test(
-  'CV1 P5 a pipeline that is converted does, asks and ends as it did; of what is shared nothing is lost',
+  'CV1 P5 a pipeline that is converted, and converted back, does, asks and ends as it did; of what is shared nothing is lost',
   { timeout: 300_000 },
   async () => {
     await fc.assert(
       fc.asyncProperty(pipeline.filter(isValid), fc.integer(), async (text, seed) => {
         const { text: yaml, lost } = converted(text);
         expect(lost).toEqual([]);
-        expect(await wayOf(yaml, worldOf(seed))).toEqual(await wayOf(text, worldOf(seed)));
+        const way = await wayOf(text, worldOf(seed));
+        expect(await wayOf(yaml, worldOf(seed))).toEqual(way);
+        expect(await wayOf(converted(yaml).text, worldOf(seed))).toEqual(way);
       }),
       { numRuns: 80 },
     );

@@ -119,7 +119,7 @@ const workflow = fc.array(block, { minLength: 1, maxLength: 6 }).map(write);
 const isValid = (text: string): boolean => checkWorkflow(text, { nodeTypes }).workflow !== undefined;
 
 test(
-  'CV1 P5 a workflow file that is converted does, asks and ends as it did; of what is shared nothing is lost',
+  'CV1 P5 a workflow file that is converted, and converted back, does, asks and ends as it did; of what is shared nothing is lost',
   { timeout: 300_000 },
   async () => {
     await fc.assert(
@@ -127,7 +127,9 @@ test(
         const { text: dot, lost } = converted(text);
         // Here no call fails that is asked for a verdict.
         expect(lost.filter((one) => !one.includes('goes the way of its verdict'))).toEqual([]);
-        expect(await wayOf(dot, worldOf(seed))).toEqual(await wayOf(text, worldOf(seed)));
+        const way = await wayOf(text, worldOf(seed));
+        expect(await wayOf(dot, worldOf(seed))).toEqual(way);
+        expect(await wayOf(converted(dot).text, worldOf(seed))).toEqual(way);
       }),
       { numRuns: 80 },
     );

@@ -254,13 +254,17 @@ describe('permissions', () => {
       for (const connection of [none, inlineOnly, granted]) {
         const checked = await connection.call('validate_workflow', { workflow_yaml: text(path) });
         expect(checked['valid']).toBe(false);
+        const converted = await connection.call('convert_workflow', { workflow_text: text(path), to: 'yaml' });
+        expect(converted).toMatchObject({ isError: true, code: 'GRAPH_INVALID' });
         const ran = await connection.call('execute_inline_workflow', { workflow_yaml: text(path) });
         expect(ran['status']).toBe('failure');
-        expect(JSON.stringify([checked, ran])).not.toContain(planted);
+        expect(JSON.stringify([checked, converted, ran])).not.toContain(planted);
       }
     const own = { workflow_yaml: text(join(folder, 'free', 'own.dot')) };
     expect(await granted.call('validate_workflow', own)).toMatchObject({ valid: true });
     expect(await granted.call('execute_inline_workflow', own)).toMatchObject({ status: 'success' });
+    const converted = await granted.call('convert_workflow', { workflow_text: own.workflow_yaml, to: 'yaml' });
+    expect(converted).toMatchObject({ notes: expect.arrayContaining([expect.objectContaining({ code: 'WORK' })]) });
   });
 
   test('M15 workflows of the folders are the operator’s own, and run with everything', async () => {

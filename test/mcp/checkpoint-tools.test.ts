@@ -284,6 +284,7 @@ test('M1 test_tools_handle_no_executor_gracefully: a server with nothing to run 
     post_mortem: checkpoint,
     preview_resume: checkpoint,
     fork_checkpoint: checkpoint,
+    convert_workflow: { workflow_text: ': not yaml', to: 'dot' },
   };
   const answering: Readonly<Record<string, Content>> = {
     list_workflows: {},

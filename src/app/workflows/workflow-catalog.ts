@@ -104,16 +104,27 @@ class Catalog implements Workflows {
   async convert(...[text, source, to]: Parameters<Workflows['convert']>): ReturnType<Workflows['convert']> {
     const { dialect } = this.#options;
     const { options, nodeTypes } = dialect;
-    const from = isPipeline(text, source) ? 'dot' : 'yaml';
-    if (to === 'cairn') return { ...dialect.convertWorkflow(text, { ...options, source }), notes: [] };
+    const name = source ?? 'workflow';
+    const from = isPipeline(text, name) ? 'dot' : 'yaml';
+    if (to === 'cairn') return { ...dialect.convertWorkflow(text, { ...options, source: name }), notes: [] };
     if (from === to)
       throw new CairnError('USAGE_INVALID', {
-        reason: `${source} is written in ${to} already`,
-        hint: to === 'dot' ? `Run: cairn fmt ${source}` : 'For a file with {{ }}, convert --to cairn.',
+        reason: `${name} is written in ${to} already`,
+        hint: to === 'dot' ? `Run: cairn fmt ${name}` : 'For a file with {{ }}, convert --to cairn.',
       });
-    const workflow = dialect.readWorkflow(text, { ...options, source, workflows: this.texts });
+    const workflow =
+      source === undefined
+        ? this.#readUngranted(text, name)
+        : dialect.readWorkflow(text, { ...options, source, workflows: this.texts });
     const { convertText } = await import('../../dialects/convert/convert-text.ts');
-    return convertText({ text, source, workflow, from, nodeTypes }, to);
+    return convertText({ text, source: name, workflow, from, nodeTypes }, to);
+  }
+
+  /** Reads a text that is not run: what its blocks need is granted or not when they are. */
+  #readUngranted(text: string, name: string): KnownWorkflow['workflow'] {
+    const { workflow, violations } = this.check(text);
+    if (workflow === undefined) throw new CairnError('GRAPH_INVALID', { graphId: name, violations });
+    return workflow;
   }
 
   reload(): ReturnType<Workflows['reload']> {

@@ -28,6 +28,7 @@ test('CV1 P5 the release of the examples, as a workflow file, checks, asks, writ
     '$ git tag --force "v<2.0.0; rm -rf />"',
   ]);
   expect(notes.map(({ code, severity, place }) => `${code} ${severity} ${place}`)).toEqual([
+    'OUTPUT changed w.dot:1:1',
     'LOOP lost w.dot:7:3',
     'ANSWER lost w.dot:14:3',
     'ANSWER changed w.dot:14:3',
@@ -234,6 +235,48 @@ test('CV2 what one dialect cannot name is renamed, and told: ids, inputs, the wo
   );
   expect(yaml.notes.map(({ message }) => message)).toEqual([
     'the workflow Über uns is called ber-uns',
+    'a run gives no result with status, gates and failures',
     'blocks is called blocks_step',
   ]);
+});
+
+test('CV4 what has too many ways to be written one by one is refused, with what to do', () => {
+  const refusal = {
+    code: 'GRAPH_INVALID',
+    data: expect.objectContaining({
+      violations: [
+        expect.objectContaining({
+          rule: 'CV4',
+          message: 'it has too many ways to be written one by one',
+          fix: 'split it into workflows that are converted one by one',
+        }),
+      ],
+    }) as object,
+  };
+  const long = Array.from(
+    { length: 2_001 },
+    (_, index) => `  - { id: b${index}, type: EchoBlock, inputs: { message: hi } }\n`,
+  );
+  expect(() => converted(`name: w\nblocks:\n${long.join('')}`)).toThrow(expect.objectContaining(refusal));
+  // What comes at the end asks how each of those before it ended: 2 to the power of 16 ways.
+  const asked = Array.from({ length: 16 }, (_, index) => `b${index}`);
+  const wide = asked.map((id) => `  - { id: ${id}, type: ConfirmOperation, inputs: { message: hi, operation: hi } }\n`);
+  const last = `  - { id: last, type: Shell, depends_on: [${asked.join(', ')}], condition: "${asked.map((id) => `${id}.confirmed`).join(' or ')}", inputs: { command: x } }\n`;
+  const tested = asked.map(
+    (id) =>
+      `  - { id: after_${id}, type: Shell, depends_on: [last, ${id}], condition: "${id}.confirmed", inputs: { command: x } }\n`,
+  );
+  expect(() => converted(`name: w\nblocks:\n${wide.join('')}${last}${tested.join('')}`)).toThrow(
+    expect.objectContaining(refusal),
+  );
+  const graph = new AgentGraph({}, { id: 'wide' });
+  const isGood = (): boolean => true;
+  for (const id of asked)
+    graph
+      .addNode(id, functionNode(isGood))
+      .addNode(`after_${id}`, functionNode(isGood))
+      .addEdge(START, id as never)
+      .addEdge(id as never, `after_${id}` as never, { when: isGood })
+      .addEdge(`after_${id}` as never, END);
+  expect(() => convertGraph(graph.compile().graph, 'dot')).toThrow(expect.objectContaining(refusal));
 });

@@ -1,5 +1,6 @@
 /** All tools, in the order in which clients see them. */
 import type { AnyTool } from './tool.ts';
+import { convertWorkflow } from './convert-workflow.ts';
 import { deleteCheckpoint } from './delete-checkpoint.ts';
 import { executeInlineWorkflow, executeWorkflow } from './execute-workflow.ts';
 import { getCheckpointInfo } from './get-checkpoint-info.ts';
@@ -17,6 +18,7 @@ export const toolList: readonly AnyTool[] = [
   resumeWorkflow,
   executeInlineWorkflow,
   validateWorkflow,
+  convertWorkflow,
   listCheckpoints,
   getCheckpointInfo,
   deleteCheckpoint,

@@ -37,12 +37,12 @@ export interface Workflows {
   ): { readonly workflow: TextWorkflow | undefined; readonly violations: readonly Violation[] };
   /**
    * Writes a workflow in another dialect; `cairn`: a file of the `{{ }}` form as one with `${ }`. What does not carry over is told in the
-   * notes. @throws GRAPH_PARSE, GRAPH_INVALID it has faults, or is of the `{{ }}` form and has something without a counterpart;
+   * notes. @param source - its file; undefined: a text of nobody's, which may have files read only within the grants for such texts. @throws GRAPH_PARSE, GRAPH_INVALID it has faults, or is of the `{{ }}` form and has something without a counterpart;
    * USAGE_INVALID it is of that dialect
    */
   convert(
     text: string,
-    source: string,
+    source: string | undefined,
     to: WrittenDialect | 'cairn',
   ): Promise<Conversion & { readonly changedCount?: number }>;
   /** A pipeline in canonical format. @throws GRAPH_PARSE; USAGE_INVALID its dialect has no such format */

@@ -8,8 +8,8 @@ import type { Operation, WorkContext } from '../declare/operation.ts';
 export interface ConvertWorkflowInput {
   /** Default: `source` is a module that exports a graph. */
   readonly text?: string;
-  /** The module, or the name of the text in places. */
-  readonly source: string;
+  /** The module, or the file of the text. Default: the text is no file, and has files read only within the grants for such texts. */
+  readonly source?: string;
   /** The dialect to write; `cairn`: a YAML file of the `{{ }}` form as one with `${ }`. */
   readonly to: 'cairn' | WrittenDialect;
   /** Refuse if anything is lost. Default: it is told in the notes. */
@@ -30,7 +30,7 @@ export const convertWorkflow: Operation<ConvertWorkflowInput, ConvertWorkflowOut
   name: 'convert',
   summary: 'write a workflow in another dialect, and say what does not carry over',
   input: {
-    source: { type: 'text', description: 'its name in messages, or the module', isRequired: true },
+    source: { type: 'text', description: 'the module, or the file of the text; default: the text is no file' },
     text: { type: 'text', description: 'the workflow; default: source is a module that exports a graph' },
     to: { type: 'text', description: 'what is written', isRequired: true, choices: ['yaml', 'dot', 'cairn'] },
     strict: { type: 'flag', description: 'refuse if anything is lost' },
@@ -53,7 +53,7 @@ export const convertWorkflow: Operation<ConvertWorkflowInput, ConvertWorkflowOut
     const lost = converted.notes.filter(({ severity }) => severity === 'lost');
     if (strict && lost.length > 0)
       throw new CairnError('CONVERSION_LOSSY', {
-        source: input.source,
+        source: input.source ?? 'workflow',
         to: input.to,
         violations: lost.map(({ code, ...note }) => ({ ...note, rule: code, severity: 'error' })),
       });
@@ -66,6 +66,7 @@ async function convert(
   { text: given, source, to, export: exportName }: Omit<ConvertWorkflowInput, 'strict'>,
 ): Promise<ConvertWorkflowOutput> {
   if (given !== undefined) return (await openWorkflows()).convert(given, source, to);
+  if (source === undefined) throw new CairnError('USAGE_INVALID', { reason: 'neither a text nor a module is given' });
   if (to === 'cairn')
     throw new CairnError('USAGE_INVALID', { reason: `${source} is a module, and no file of the {{ }} form` });
   const { graph } = await loadGraph(source, exportName);

@@ -114,6 +114,12 @@ const lostOfGraph = [
 const lostOfStages = ['tool_hooks.pre', 'tool_hooks.post', 'max_visits', 'max_parallel', 'auto_status'];
 
 function noteGraph(pipeline: Pipeline, notes: Notes, placeOf: (at: number) => string): void {
+  notes.changed(
+    'OUTPUT',
+    placeOf(0),
+    'a run gives no result with status, gates and failures',
+    'read how the run ended, and how its blocks did',
+  );
   for (const name of lostOfGraph.filter((one) => pipeline.attributes.has(one)))
     notes.lost('SETTING', placeOf(pipeline.placeOf(name)), `${name} has no counterpart`, 'take it out');
   for (const stage of pipeline.stages.values())

@@ -69,6 +69,10 @@ class Laying {
   readonly #made = new Map<string, Step>();
   readonly #ids: Set<string>;
   readonly #used = new Set<string>();
+  /** How many copies of a step are written. */
+  readonly #copies = new Map<string, number>();
+  /** What was noted of the order of two steps: it is the same on every way. */
+  readonly #ordered = new Set<string>();
 
   constructor(steps: readonly LaidStep[], notes: Notes) {
     this.#steps = steps;
@@ -138,7 +142,7 @@ class Laying {
     const made = this.#made.get(key);
     if (made !== undefined) return made.id;
     const isFirst = !this.#used.has(step.id);
-    const id = isFirst && this.#ids.has(step.id) ? step.id : freeId(step.id, this.#ids);
+    const id = isFirst ? this.#firstId(step.id) : this.#copyId(step.id);
     this.#used.add(step.id).add(id);
     this.#ids.add(id);
     if (!isFirst)
@@ -152,15 +156,26 @@ class Laying {
     return id;
   }
 
+  /** Steps have their own ids; questions that stand in for conditions get free ones. */
+  #firstId(id: string): string {
+    return this.#steps.some(({ step }) => step.id === id) ? id : freeId(id, this.#ids);
+  }
+
+  /** Counted on from the last copy, since there may be thousands. */
+  #copyId(id: string): string {
+    let count = (this.#copies.get(id) ?? 1) + 1;
+    while (this.#ids.has(`${id}_${count}`)) count += 1;
+    this.#copies.set(id, count);
+    return `${id}_${count}`;
+  }
+
   /** One after the other runs what could run side by side. */
   #noteOrder({ step, isAfter }: LaidStep, ended: ReadonlyMap<string, Ended>): void {
-    for (const [other, end] of ended)
-      if (end !== undefined && !isAfter(other))
-        this.#notes.lost(
-          'PARALLEL',
-          step.place,
-          `${step.id} runs after ${other}, not beside it`,
-          'nothing, or use a parallel stage',
-        );
+    for (const [other, end] of ended) {
+      const pair = `${step.id} runs after ${other}, not beside it`;
+      if (end === undefined || this.#ordered.has(pair) || isAfter(other)) continue;
+      this.#ordered.add(pair);
+      this.#notes.lost('PARALLEL', step.place, pair, 'nothing, or use a parallel stage');
+    }
   }
 }
