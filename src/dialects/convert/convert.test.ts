@@ -275,8 +275,8 @@ test('CV4 what has too many ways to be written one by one is refused, with what 
     graph
       .addNode(id, functionNode(isGood))
       .addNode(`after_${id}`, functionNode(isGood))
-      .addEdge(START, id as never)
-      .addEdge(id as never, `after_${id}` as never, { when: isGood })
-      .addEdge(`after_${id}` as never, END);
+      .addEdge(START, id)
+      .addEdge(id, `after_${id}`, { when: isGood })
+      .addEdge(`after_${id}`, END);
   expect(() => convertGraph(graph.compile().graph, 'dot')).toThrow(expect.objectContaining(refusal));
 });
