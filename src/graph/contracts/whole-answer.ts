@@ -17,7 +17,7 @@ export function cutOffFailure(
 ): NodeFailure {
   const { outputTokens } = usage;
   return new NodeFailure(
-    `the answer of ${model} was cut off at the limit of its tokens (${outputTokens} written): raise the limit, or ask for less`,
+    `the answer of ${model} was cut off at the limit of its tokens (${outputTokens} written): fork the run with a higher limit, or ask for less`,
     { code: 'MODEL_OUTPUT_TRUNCATED', data: { text: textOf(content), outputTokens, ...more } },
   );
 }
