@@ -143,6 +143,36 @@ describe('failures', () => {
 });
 
 describe('policies', () => {
+  test('C1 P6 without an input the schema is given an empty object: what is missing is named, and defaults hold', async () => {
+    const echo = (schema: z.ZodType): ReturnType<typeof open> =>
+      chain(
+        open({}, { input: schema }).addNode('a', ({ input }) => input),
+        'a',
+      );
+    const n = z.number().default(3);
+    const done = await echo(z.object({ n }))
+      .compile()
+      .invoke(undefined as never);
+    expect([done.status, done.state.outputs['a']]).toEqual(['completed', { n: 3 }]);
+    const late = z.object({ n }).refine(() => Promise.resolve(true));
+    expect(
+      (
+        await echo(late)
+          .compile()
+          .invoke(undefined as never)
+      ).state.outputs['a'],
+    ).toEqual({ n: 3 });
+    const missing = echo(z.object({ n, topic: z.string() })).compile();
+    await expect(missing.invoke(undefined as never)).rejects.toMatchObject({
+      code: 'INPUT_INVALID',
+      message: expect.stringMatching(/: topic: .*string/) as string,
+    });
+    const one = await echo(z.undefined())
+      .compile()
+      .invoke(undefined as never);
+    expect(one.status).toBe('completed');
+  });
+
   test('G9 schemas are enforced, and what would have no effect is refused', async () => {
     const schemas = { input: z.object({ n: z.number().default(3) }), scratch: z.object({ n: z.number() }) };
     const compiled = new AgentGraph(schemas)

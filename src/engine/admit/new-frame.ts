@@ -6,7 +6,7 @@ import type { Intake } from '../../state/values/admit.ts';
 import { admitValue, type CodecLimits } from '../../state/values/codec.ts';
 import type { FrameTree } from '../../state/tree.ts';
 
-/** @throws INPUT_INVALID the input does not fit its schema; VALUE_UNSTORABLE */
+/** Where no input is given, and the schema does not take that, an empty object is. @throws INPUT_INVALID; VALUE_UNSTORABLE */
 export function newFrame(
   graph: Graph,
   input: unknown,
@@ -15,9 +15,18 @@ export function newFrame(
 ): FrameTree | Promise<FrameTree> {
   const schema = graph.schemas.input;
   if (schema === undefined) return frameOf(graph, input, limits, intake);
-  const result = schema['~standard'].validate(input);
+  const result = validated(schema['~standard'], input);
   if (result instanceof Promise) return result.then((checked) => frameOf(graph, accepted(checked), limits, intake));
   return frameOf(graph, accepted(result), limits, intake);
+}
+
+type Checked = StandardResult<unknown>;
+
+function validated(schema: StandardSchema['~standard'], input: unknown): Checked | Promise<Checked> {
+  const orEmpty = (checked: Checked): Checked | Promise<Checked> =>
+    checked.issues === undefined || input !== undefined ? checked : schema.validate({});
+  const result = schema.validate(input);
+  return result instanceof Promise ? result.then(orEmpty) : orEmpty(result);
 }
 
 /**

@@ -1,5 +1,6 @@
 /** Child runs. */
 import { expect, test } from 'vitest';
+import { until } from '../../../test/support/awaited.ts';
 import { afterCrash, createBench, edges, graphOf, node, resumeToRest, runToRest } from '../../../test/engine-kit.ts';
 import { createEngine } from '../engine.ts';
 
@@ -125,7 +126,11 @@ test('P1 a child that failed before a crash is not tried again, but for a retry 
     edges('> p', 'p >'),
   );
   await bench.engine.start(graph, {}, { runId: 'r' });
-  await pause();
+  await until('the failure of the child is on record', async () => {
+    for await (const { change } of bench.engine.history.log('r'))
+      if (JSON.stringify(change).includes('bad')) return true;
+    return false;
+  });
   isStuck = false;
   const second = afterCrash(bench);
   expect((await resumeToRest(second, 'r', graph)).error?.message).toContain('failed');

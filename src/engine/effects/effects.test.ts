@@ -1,5 +1,6 @@
 /** Effects in doubt, and steps. */
 import { expect, test } from 'vitest';
+import { within } from '../../../test/support/awaited.ts';
 import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 import { afterCrash, createBench, edges, graphOf, node, resumeToRest, runToRest } from '../../../test/engine-kit.ts';
 
@@ -7,11 +8,13 @@ const never = new Promise<never>(() => {});
 
 test('X an effect that started and has no result is in doubt: asked about, and never repeated unasked', async () => {
   const bench = createBench();
+  const begun = Promise.withResolvers<void>();
   let calls = 0;
   const graph = graphOf(
     'g',
     [
       node('pay', 'external', () => {
+        begun.resolve();
         calls += 1;
         return calls === 1 ? never : 'again';
       }),
@@ -20,7 +23,7 @@ test('X an effect that started and has no result is in doubt: asked about, and n
     edges('> pay', 'pay > after', 'after >'),
   );
   const handle = await bench.engine.start(graph, {}, { runId: 'doubt' });
-  await new Promise((resolve) => setTimeout(resolve, 20));
+  await within('the effect begins', begun.promise);
   expect(calls).toBe(1);
   const second = afterCrash(bench);
   const paused = await resumeToRest(second, handle.runId, graph);
@@ -37,17 +40,23 @@ test('X an effect that started and has no result is in doubt: asked about, and n
 
 test('X a reconciled effect is taken as it happened', async () => {
   const bench = createBench();
+  const begun = Promise.withResolvers<void>();
+  const run = (): Promise<never> => {
+    begun.resolve();
+    return never;
+  };
+  const reconcile = (): object => ({ happened: true, output: 'found' });
   const graph = graphOf(
     'g',
     [
-      node('pay', 'external', () => never, {
-        implementation: { run: () => never, reconcile: () => ({ happened: true, output: 'found' }) },
+      node('pay', 'external', run, {
+        implementation: { run, reconcile: reconcile as never },
       }),
     ],
     edges('> pay', 'pay >'),
   );
   await bench.engine.start(graph, {}, { runId: 'reconcile' });
-  await new Promise((resolve) => setTimeout(resolve, 20));
+  await within('the effect begins', begun.promise);
   const done = await resumeToRest(afterCrash(bench), 'reconcile', graph);
   expect(done.state.outputs['pay']).toBe('found');
 });

@@ -1,5 +1,6 @@
 /** Forks: what is replayed, what is answered otherwise. */
 import { expect, test } from 'vitest';
+import { within } from '../../../test/support/awaited.ts';
 import { functionCondition } from '../../graph/condition.ts';
 import { outcome } from '../../graph/contracts/node-contract.ts';
 import {
@@ -74,14 +75,17 @@ test('H2 a fork answers a recorded question otherwise', async () => {
 
 test('X2 a fork takes each recorded step once, after a crash too', async () => {
   const bench = createBench();
+  const stuck = Promise.withResolvers<void>();
   let isStuck = false;
   const graph = graphOf(
     'g',
     [
       node('p', 'read', (ctx) => ctx.step('s', { effect: 'write', input: 1 }, () => `v${ctx.visit}`)),
-      node('mid', 'read', (ctx) =>
-        isStuck && ctx.visit === 1 ? new Promise(() => {}) : outcome({ goto: ctx.visit < 3 ? 'p' : 'out' }),
-      ),
+      node('mid', 'read', (ctx) => {
+        if (!isStuck || ctx.visit > 1) return outcome({ goto: ctx.visit < 3 ? 'p' : 'out' });
+        stuck.resolve();
+        return new Promise(() => {});
+      }),
       node('out', 'pure', () => 1),
     ],
     edges('> p', 'p > mid', 'mid > p', 'mid > out', 'out >'),
@@ -90,7 +94,7 @@ test('X2 a fork takes each recorded step once, after a crash too', async () => {
   isStuck = true;
   await bench.engine.fork({ runId: 'r', seq: 0 }, { runId: 'f' });
   await bench.engine.resume('f', { graph });
-  await new Promise((resolve) => setTimeout(resolve, 20));
+  await within('the fork stands at mid', stuck.promise);
   isStuck = false;
   const second = afterCrash({ ...bench, options: { ...bench.options, findGraph: () => graph } });
   expect((await resumeToRest(second, 'f', graph)).state.outputs['p']).toBe('v3');

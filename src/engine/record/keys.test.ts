@@ -5,7 +5,6 @@ import type { Commit } from '../../ports/store.ts';
 import { afterCrash, createBench, edges, graphOf, node, resumeToRest, runToRest } from '../../../test/engine-kit.ts';
 
 const never = new Promise<never>(() => {});
-const soon = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 20));
 
 test('X1 W1 after a save, a child run has other keys and a question of the same name another id', async () => {
   const { engine } = createBench();
@@ -38,19 +37,21 @@ test('X1 W1 after a save, a child run has other keys and a question of the same 
 test('X a fork retries an idempotent step in doubt with the key it was begun under', async () => {
   const bench = createBench();
   const keys: string[] = [];
+  const begun = Promise.withResolvers<void>();
   const graph = graphOf(
     'g',
     [
       node('p', 'read', (ctx) =>
-        ctx.step('s', { effect: 'write', idempotent: true, input: 1 }, ({ idempotencyKey }) =>
-          keys.push(idempotencyKey) === 1 ? never : 1,
-        ),
+        ctx.step('s', { effect: 'write', idempotent: true, input: 1 }, ({ idempotencyKey }) => {
+          begun.resolve();
+          return keys.push(idempotencyKey) === 1 ? never : 1;
+        }),
       ),
     ],
     edges('> p', 'p >'),
   );
   await bench.engine.start(graph, {}, { runId: 'r' });
-  await soon();
+  await within('the step begins, behind its intent', begun.promise);
   const { store } = bench;
   const second = afterCrash(bench);
   const taken = await store.claimRun({
