@@ -119,6 +119,15 @@ blocks:
   expect(out).toMatch(/\n {2}send +ExecuteWorkflow, asks a person\n/);
 });
 
+test('G7 plan shows the graph of a module: waves, what comes before, who is asked', () => {
+  const folder = openFolder();
+  const { out, err } = folder.cairn('plan', releaseGraph);
+  expect(err).toBe('');
+  expect(out).toMatch(/^release  \S+release\.ts\n/);
+  expect(out).toMatch(/\nWave 1\n {2}read +function, read\n/);
+  expect(out).toMatch(/\n {2}approve +human, asks a person\n +after draft\n/);
+});
+
 test('G7 every fault of a file is told at once, with its place and what to do', () => {
   const folder = openFolder();
   folder.write('broken.yaml', broken);

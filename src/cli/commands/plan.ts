@@ -25,6 +25,7 @@ export const planCommand: Command<PlanArguments> = {
     'Blocks of a wave could start together; a block starts as soon as what it depends on is done. All faults of a file are told at once, with their places.',
   examples: [
     { line: 'cairn plan deploy.yaml', does: 'before it is run for the first time' },
+    { line: 'cairn plan release.ts', does: 'the graph that a module exports' },
     { line: 'cairn plan deploy --workflows ops --json', does: 'one of a folder, for a program' },
   ],
   execute(session, { workflows, ...input }) {

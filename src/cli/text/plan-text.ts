@@ -100,7 +100,7 @@ export function formatPlan(workflow: WorkflowDescription, face: Face): readonly 
   const { name, version, source, description, inputs, outputs, secrets, warnings } = workflow;
   const { paint, width } = face;
   return [
-    `${paint('strong', printable(name))} ${printable(version)}${source === undefined ? '' : paint('dim', `  ${printable(source)}`)}`,
+    `${paint('strong', printable(name))}${version === '' ? '' : ` ${printable(version)}`}${source === undefined ? '' : paint('dim', `  ${printable(source)}`)}`,
     ...(description === undefined ? [] : wrap(printable(description), Math.min(width, 120))),
     ...formatSection(
       'Inputs',

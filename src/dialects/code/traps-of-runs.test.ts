@@ -150,9 +150,7 @@ describe('policies', () => {
         'a',
       );
     const n = z.number().default(3);
-    const done = await echo(z.object({ n }))
-      .compile()
-      .invoke(undefined as never);
+    const done = await echo(z.object({ n })).compile().invoke(undefined);
     expect([done.status, done.state.outputs['a']]).toEqual(['completed', { n: 3 }]);
     const late = z.object({ n }).refine(() => Promise.resolve(true));
     expect(
@@ -167,9 +165,7 @@ describe('policies', () => {
       code: 'INPUT_INVALID',
       message: expect.stringMatching(/: topic: .*string/) as string,
     });
-    const one = await echo(z.undefined())
-      .compile()
-      .invoke(undefined as never);
+    const one = await echo(z.undefined()).compile().invoke(undefined);
     expect(one.status).toBe('completed');
   });
 

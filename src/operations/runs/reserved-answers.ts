@@ -55,7 +55,8 @@ export async function refuseForkAnswers(context: WorkContext, fork: ReservedFork
   }
 }
 
-function mayAsk({ effect, subgraph }: GraphNode): boolean {
+/** Whether a node, or one of the graph that it runs, asks a person by its kind. */
+export function mayAsk({ effect, subgraph }: GraphNode): boolean {
   return effect === 'human' || subgraph?.nodes.some(mayAsk) === true;
 }
 

@@ -1,6 +1,7 @@
 /** The operations `check` and `plan`: report what a workflow text would do, and everything wrong with it. Nothing is run. */
 import { flag, listOf, objectOf, violation, workflow } from '../declare/output-shapes.ts';
 import type { Violation } from '../../graph/graph.ts';
+import { describeGraph } from './describe-graph.ts';
 import { describe, type WorkflowDescription } from './describe-workflow.ts';
 import type { Operation, WorkContext } from '../declare/operation.ts';
 
@@ -17,6 +18,7 @@ export interface CheckWorkflowOutput {
 
 export interface PlanWorkflowInput {
   readonly file: string;
+  readonly export?: string;
 }
 
 export const checkWorkflow: Operation<CheckWorkflowInput, CheckWorkflowOutput, WorkContext> = {
@@ -42,16 +44,20 @@ export const planWorkflow: Operation<PlanWorkflowInput, WorkflowDescription, Wor
   input: {
     file: {
       type: 'text',
-      description: 'a workflow in YAML, or the name of a known one',
+      description: 'a workflow in YAML or DOT, the name of a known one, or a module that exports a graph',
       isRequired: true,
       isPositional: true,
     },
+    export: { type: 'text', description: 'the name of the export, if the module has several graphs' },
   },
   output: 'the workflow',
   outputSchema: workflow,
   isReadOnly: true,
-  async run(context, { file }) {
-    const { workflow, source } = await context.loadWorkflow(file);
-    return describe(workflow, source);
+  async run(context, { file, export: exportName }) {
+    const { graph, workflow } = await context.loadGraph(file, exportName);
+    if (workflow === undefined) return describeGraph(graph, file);
+    // A file is told by the name under which its faults are.
+    const known = await context.loadWorkflow(file);
+    return describe(known.workflow, known.source);
   },
 };
