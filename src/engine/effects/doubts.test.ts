@@ -178,6 +178,23 @@ test('O2 an effect whose owner is not known to be gone is judged only after its 
   expect(begunAt).toHaveLength(1);
 });
 
+test('X3 a person is asked about the second step of a name by its count', async () => {
+  const { bench, graph } = await killedInEffect((run) =>
+    graphOf(
+      'g',
+      [
+        node('a', 'read', async (ctx) => {
+          await ctx.step('mail', {}, () => 1);
+          return ctx.step('mail', { effect: 'write' }, run);
+        }),
+      ],
+      edges('> a', 'a >'),
+    ),
+  );
+  const paused = await resumeToRest(afterCrash(bench), 'r', graph);
+  expect(paused.waits[0]?.prompt).toBe('It is not known whether this write effect happened: a, step mail 2. Did it?');
+});
+
 test('O2.5 an owner that dies while its effect is waited for holds it up no longer', async () => {
   const bench = createBench({ limits: { effectMs: 600_000 } });
   let isBegun = false;

@@ -81,7 +81,7 @@ export function retryWait(node: readonly string[], attempt: number, retryAt: num
 
 /** The question about an effect in doubt. `because`: why the answer before was none. */
 export function doubtWait({ node, step, effect, intent }: DoubtedEffect, because?: string): WaitRecord {
-  const place = `${node.join('/')}${step === undefined ? '' : `, step ${step}`}`;
+  const place = `${node.join('/')}${step === undefined ? '' : `, step ${step.replace('\0', ' ')}`}`;
   const what = intent.about === undefined ? place : `${node.join('/')}: ${intent.about}`;
   const question = `It is not known whether this ${effect} effect happened: ${what}. Did it?`;
   return {

@@ -2,15 +2,19 @@
 
 const hash = /(?<!\S)[\w-]{22,}(?!\S)/gu;
 const shownOfHash = 8;
+/** What the record puts before the count of a call whose name was called before. */
+const countMark = '\0';
 
-/** A step's name with its hashes cut short: enough of each to tell two apart. JSON output has them whole. */
+/** A step's name with its count in words, and its hashes cut short: enough of each to tell two apart. JSON output has them whole. */
 export function shortStepName(name: string): string {
-  return name.replaceAll(hash, (whole) => (/[A-Z\d]/u.test(whole) ? `${whole.slice(0, shownOfHash)}…` : whole));
+  const counted = name.replace(countMark, ' ');
+  return counted.replaceAll(hash, (whole) => (/[A-Z\d]/u.test(whole) ? `${whole.slice(0, shownOfHash)}…` : whole));
 }
 
 /** What steps do alike, whatever they are given: their names without hashes and counts. */
 export function stepKind(name: string): string {
   const kind = name
+    .replace(countMark, ' ')
     .replaceAll(hash, (whole) => (/[A-Z\d]/u.test(whole) ? '' : whole))
     .replaceAll(/\s+\d*(?=\s|$)/gu, ' ');
   return kind.trim() || name;
