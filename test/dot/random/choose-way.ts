@@ -22,7 +22,8 @@ export interface BranchResult {
 export interface Ending {
   readonly status: string;
   readonly label?: string | undefined;
-  readonly next?: string | undefined;
+  /** The stages that it asks for, in turn. */
+  readonly next?: readonly string[];
   readonly reason?: string;
   /** A person chose this edge. */
   readonly chosen?: EdgePlan;
@@ -74,9 +75,10 @@ export function chooseWay(
 }
 
 /** The edges that the stage asked for: by label, or else by the stage that it suggested. */
-function preferred(edges: readonly EdgePlan[], { label = '', next }: Ending): readonly EdgePlan[] {
+function preferred(edges: readonly EdgePlan[], { label = '', next = [] }: Ending): readonly EdgePlan[] {
   const labelled = edges.filter((edge) => label !== '' && edge.label !== undefined && isSame(edge.label, label));
-  return labelled.length > 0 ? labelled : edges.filter(({ to }) => to === next);
+  const first = next.find((id) => edges.some(({ to }) => to === id));
+  return labelled.length > 0 ? labelled : edges.filter(({ to }) => to === first);
 }
 
 function isSame(a: string, b: string): boolean {

@@ -142,10 +142,18 @@ class Drawing {
     if (at < 0.5 && !room.isPlain && this.#name === 'main') return this.#child();
     const ends = Array.from({ length: 1 + random.integer(3) }, () => this.#end(room));
     const attributes: Attributes = {
-      ...(room.isPlain ? { max_retries: 0 } : random.chance(0.3) && { max_retries: random.integer(3) }),
+      ...(room.isPlain ? { max_retries: 0 } : random.chance(0.3) && this.#retries()),
       ...(random.chance(0.2) && { allow_partial: true }),
     };
     return this.#one('task', attributes, random.chance(0.7) ? [...ends, { status: 'success' }] : ends);
+  }
+
+  /** A number of attempts, or a preset, which has one too: delays pass in virtual time. */
+  #retries(): Attributes {
+    const random = this.#random;
+    const preset = random.pick(['', 'none', 'standard', 'linear', 'patient']);
+    const max = { max_retries: random.integer(3) };
+    return preset === '' ? max : { retry_policy: preset, ...(random.chance(0.3) && max) };
   }
 
   #one(kind: StagePlan['kind'], attributes: Attributes, ends?: readonly TaskEnd[]): Link {
@@ -182,7 +190,7 @@ class Drawing {
   #human(): Link {
     const random = this.#random;
     const isTimed = random.chance(0.5);
-    const form = random.pick(['', '', '', 'yes_no', 'confirmation']);
+    const form = random.pick(['', '', '', 'yes_no', 'confirmation', 'freeform', 'freeform']);
     const link = this.#one('human', {
       ...(form !== '' && { 'human.type': form }),
       ...(isTimed && { timeout: '1h' }),

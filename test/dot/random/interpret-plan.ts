@@ -1,6 +1,6 @@
 /** What the rules say of a random pipeline: a walk over it, without an engine. It shares nothing with the product. */
 import { chooseWay, conditionHolds, plainLabel, type BranchResult, type Context, type Ending } from './choose-way.ts';
-import type { EdgePlan, PipelinePlan, StagePlan, TaskEnd } from './pipeline-plan.ts';
+import type { Attributes, EdgePlan, PipelinePlan, StagePlan, TaskEnd } from './pipeline-plan.ts';
 
 interface Failure {
   readonly stage: string;
@@ -151,7 +151,7 @@ export class Interpreter {
   }
 
   #task({ plan, context, restarts }: Walk, { id, attributes, ends = [] }: StagePlan, visit: number): Ending {
-    const attempts = 1 + Number(attributes['max_retries'] ?? plan.attributes['default_max_retries'] ?? 0);
+    const attempts = attemptsOf(plan, attributes);
     for (let attempt = 1; ; attempt += 1) {
       const end = endAt(ends, visit, attempt);
       this.begun.push(beginning(context.path, id, restarts, visit, attempt));
@@ -162,7 +162,12 @@ export class Interpreter {
       context.flag = end.flag ?? context.flag;
       const isPartial = end.status === 'retry' && attributes['allow_partial'] === true;
       const status = end.status !== 'retry' ? end.status : isPartial ? 'partial_success' : 'fail';
-      return { status, label: end.label, next: end.next, reason: `${id} says ${end.status}` };
+      return {
+        status,
+        label: end.label,
+        next: end.next === undefined ? [] : [end.next],
+        reason: `${id} says ${end.status}`,
+      };
     }
   }
 
@@ -171,26 +176,35 @@ export class Interpreter {
     const { plan, context } = walk;
     const form = attributes['human.type'];
     const facts = { outcome: context.outcome, preferred_label: context.label, 'context.flag': context.flag };
-    const open = plan.edges.filter((edge) => edge.from === id && conditionHolds(edge, facts));
+    const own = plan.edges.filter((edge) => edge.from === id);
+    const unlabelled = own.filter(({ label }) => label === undefined);
+    const open = own.filter((edge) => conditionHolds(edge, facts));
     const captions = open.map(({ label, to }) => plainLabel(label ?? to));
     const offered = open.filter((_, index) => captions.indexOf(captions[index] as string) === index);
-    const choices: readonly (EdgePlan | string)[] = form === undefined ? offered : ['Yes', 'No'];
+    const isFree = form === 'freeform';
+    const labelled = offered.filter(({ label }) => label !== undefined);
+    const choices: readonly (EdgePlan | string)[] =
+      form === undefined ? offered : isFree ? [...labelled, 'any text'] : ['Yes', 'No'];
     if (choices.length === 0) return { status: 'fail', reason: 'there is nothing to choose' };
     const late = String(attributes['human.default_choice'] ?? '');
     const isLate = ({ label, to }: EdgePlan): boolean =>
       to === late || [to, label ?? to].some((said) => plainLabel(said) === plainLabel(late));
     const fallback = form === undefined ? offered.find(isLate) : late && 'Yes';
-    const attempts = 1 + Number(attributes['max_retries'] ?? plan.attributes['default_max_retries'] ?? 0);
+    const attempts = attemptsOf(plan, attributes);
     for (let attempt = 1; attempt <= attempts; attempt += 1) {
       const pick = this.#pick(id);
       const chosen = choices[pick % (choices.length + (attributes['timeout'] === undefined ? 0 : 1))] ?? fallback;
       if (chosen === undefined || chosen === '') continue;
+      if (typeof chosen !== 'string' && isFree) return { status: 'success', label: chosen.label, next: [chosen.to] };
       if (typeof chosen !== 'string') return { status: 'success', label: chosen.label ?? chosen.to, chosen };
+      // A text that says no label asks for the edges without one, whatever their conditions.
+      if (isFree) return { status: 'success', next: unlabelled.map(({ to }) => to) };
       const isRefused = form === 'confirmation' && chosen === 'No';
       return { status: isRefused ? 'fail' : 'success', label: chosen, reason: 'it was not confirmed' };
     }
     const status = attributes['allow_partial'] === true ? 'partial_success' : 'fail';
-    return { status, unanswered: form === undefined ? 'edge' : 'yes and no', reason: 'nobody answered' };
+    const reason = 'nobody answered';
+    return isFree ? { status, reason } : { status, unanswered: form === undefined ? 'edge' : 'yes and no', reason };
   }
 
   #pick(id: string): number {
@@ -265,6 +279,16 @@ export function endAt(ends: readonly TaskEnd[], visit: number, attempt: number):
 function begin(plan: PipelinePlan, context: Context, restarts: number): Walk {
   const counts = { visits: new Map<string, number>(), jumps: new Map<string, number>() };
   return { plan, context, restarts, ...counts, gates: new Map(), failures: [], history: [] };
+}
+
+/** Attempts of each preset; a number of retries wins over it. */
+const presets: Readonly<Record<string, number>> = { none: 1, standard: 5, linear: 3, patient: 3 };
+
+function attemptsOf(plan: PipelinePlan, { max_retries: own, retry_policy: preset }: Attributes): number {
+  if (own !== undefined) return 1 + Number(own);
+  return preset === undefined
+    ? 1 + Number(plan.attributes['default_max_retries'] ?? 0)
+    : (presets[String(preset)] ?? 1);
 }
 
 function stageOf({ stages }: PipelinePlan, id: string): StagePlan {

@@ -79,8 +79,12 @@ function pickOf({ waitId }: OpenQuestion): number {
 
 /** What a person answers; undefined: nobody does. */
 export function answerPlan(question: OpenQuestion): unknown {
-  const choices = (question as { readonly choices?: readonly { readonly value: string }[] }).choices ?? ['Yes', 'No'];
-  const values = choices.map((choice) => (typeof choice === 'string' ? choice : choice.value));
+  const { choices = [], metadata } = question as {
+    readonly choices?: readonly (string | { readonly value: string })[];
+    readonly metadata?: { readonly form?: string };
+  };
+  const said = choices.map((choice) => (typeof choice === 'string' ? choice : choice.value));
+  const values = metadata?.form === 'freeform' ? [...said, 'any text'] : said;
   return values[pickOf(question) % (values.length + (question.dueAt === undefined ? 0 : 1))];
 }
 
