@@ -3,6 +3,20 @@ import type { Mutant } from './mutant.ts';
 
 export const agentMutants: readonly Mutant[] = [
   {
+    name: 'a failure that was told before a summary does not count as a call',
+    file: 'src/agents/tools/tool-calls.ts',
+    old: 'this.#ctx.past.passOver((one) => isPartOf(one, key));',
+    new: '',
+    tests: ['src/agents/history/summary.test.ts'],
+  },
+  {
+    name: 'after a summary the question of a call is looked for among those retired',
+    file: 'src/engine/calls/visit-past.ts',
+    old: 'recordedStep(activation, upcomingKey(activation, name))',
+    new: 'recordedStep(activation, name)',
+    tests: ['src/agents/history/summary.test.ts'],
+  },
+  {
     name: 'the last call of an answer that was cut off is made',
     file: 'src/agents/modes/read-turn.ts',
     old: '{ ...last, fault: cutCall }',
@@ -40,8 +54,8 @@ export const agentMutants: readonly Mutant[] = [
   {
     name: 'a failure that a model was told of is tried again',
     file: 'src/agents/tools/tool-calls.ts',
-    old: 'if (told?.isError === true) return',
-    new: 'if (told === null) return',
+    old: 'if (told?.isError === true) {',
+    new: 'if (told === null) {',
     tests: ['src/agents/agent.test.ts'],
   },
   {

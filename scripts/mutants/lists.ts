@@ -68,8 +68,8 @@ export const listMutants: readonly Mutant[] = [
   {
     name: 'calls after a retirement have the keys of those that were retired',
     file: 'src/engine/record/step-keys.ts',
-    old: '(activation.ordinals.get(name) ?? retiredCalls(activation, name)) + 1',
-    new: '(activation.ordinals.get(name) ?? 0) + 1',
+    old: 'activation.ordinals?.get(name) ?? retiredCalls(activation, name);',
+    new: 'activation.ordinals?.get(name) ?? 0;',
     tests: ['src/engine/calls/retire.test.ts'],
   },
   {

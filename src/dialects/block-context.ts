@@ -189,6 +189,7 @@ export class ItemContext extends BlockContext {
       isFork: past.isFork,
       steps: () => named.map((step) => ({ ...step, name: step.name.slice(own.length) })),
       kindOf: (name) => past.kindOf(`${own}${name}`),
+      passOver: (isPassed) => past.passOver((name) => name.startsWith(own) && isPassed(name.slice(own.length))),
     };
   }
   override ask<const Asked extends Question>(question: Asked): Promise<AnswerTo<Asked>> {

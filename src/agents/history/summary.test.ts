@@ -84,3 +84,68 @@ test('A11 summaries need to be told when a conversation is too long', () => {
     /history\.tokensMax must be a whole number over 0/u,
   );
 });
+
+/** Makes the call and asks; then it looks, until a summary stands for all that, and makes the same call and asks again. */
+const twice =
+  (call: { readonly tool: string; readonly input: unknown }): Script =>
+  ({ model, messages }) => {
+    if (model === 'small') return 'It looked.';
+    const answers = messages.filter(({ role }) => role === 'assistant').length;
+    const isShort = JSON.stringify(messages).includes('in short');
+    const looks = [0, 1].map((n) => ({ calls: [{ tool: 'look', input: { n } }] }));
+    const turns = [{ calls: [call] }, { calls: [{ tool: 'ask' }] }];
+    return (isShort ? [looks[0], ...turns] : [...turns, ...looks])[answers] ?? 'Done.';
+  };
+
+test('A4 A11 P1 a call that failed and was told before a pause counts as made, so that an equal one after a summary has its own key', async () => {
+  const keys: (string | undefined)[] = [];
+  const fails = tool({
+    description: 'Fails.',
+    input: { type: 'object' },
+    run: (_, { idempotencyKey }) => {
+      keys.push(idempotencyKey);
+      throw new Error('It is down.');
+    },
+  });
+  const { bench, graph } = agentKit(twice({ tool: 'fails', input: {} }), {
+    ...config,
+    tools: { look, ask, fails },
+    allow: ['fails'],
+    history: { messagesMax: 7, summary: { model: 'small', messagesKept: 2 } },
+  });
+  let result = await runToRest(bench.engine, graph, {}, 'r');
+  for (let asked = 0; asked < 2; asked += 1) {
+    const engine = afterCrash(bench);
+    await engine.answer('r', result.waits[0]?.waitId ?? '', 'this');
+    result = await resumeToRest(engine, 'r', graph);
+  }
+  expect(result.state.outputs).toEqual({ a: 'Done.' });
+  expect(keys).toHaveLength(2);
+  expect(new Set(keys).size).toBe(2);
+});
+
+test('A6 A11 a call that a person was asked about after a summary keeps the arguments that were given', async () => {
+  const sent: unknown[] = [];
+  const send = tool({
+    description: 'Sends.',
+    input: { type: 'object' },
+    run: (args) => (sent.push(args), 'sent'),
+  });
+  const { bench, graph } = agentKit(twice({ tool: 'send', input: { to: 'ann' } }), {
+    ...config,
+    tools: { look, ask, send },
+    history: { messagesMax: 7, summary: { model: 'small', messagesKept: 2 } },
+  });
+  let result = await runToRest(bench.engine, graph, {}, 'r');
+  const answers = ['approve', 'this', { decision: 'edit', args: { to: 'bob' } }, 'that'];
+  for (const answer of answers) {
+    const engine = afterCrash(bench);
+    await engine.answer('r', result.waits[0]?.waitId ?? '', answer);
+    result = await resumeToRest(engine, 'r', graph);
+  }
+  expect([result.error, result.state.outputs, sent]).toEqual([
+    undefined,
+    { a: 'Done.' },
+    [{ to: 'ann' }, { to: 'bob' }],
+  ]);
+});

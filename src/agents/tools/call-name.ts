@@ -16,6 +16,13 @@ export function nthName(name: string, nth: number): string {
   return nth === 1 ? name : `${name} ${nth}`;
 }
 
+/** Whether a recorded call is this one, or one that a composed tool made in it. An equal call that came later is neither. */
+export function isPartOf(recorded: string, call: string): boolean {
+  return (
+    recorded === call || (recorded.startsWith(`${call} `) && !/^\d+(?: |$)/u.test(recorded.slice(call.length + 1)))
+  );
+}
+
 /** The tool in a call's name. */
 export function toolOfName(name: string): string {
   return name.split(' ')[1] as string;

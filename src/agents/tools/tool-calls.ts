@@ -5,7 +5,7 @@ import { NodeFailure, type NodeContext, type StepOptions } from '../../graph/con
 import { checkAgainst } from '../../schema/standard-schema.ts';
 import { actsOutside, type ComposedTool, type FunctionTool } from './agent-tool.ts';
 import { askApproval, isAskedAbout, needsApproval, refusedText } from './approval.ts';
-import { callName, nthName } from './call-name.ts';
+import { callName, isPartOf, nthName } from './call-name.ts';
 import { writtenIn } from '../files/written-files.ts';
 import { callContext } from './call-context.ts';
 import { composedObservation, lastOf, observation, shorten, storable, type Observation } from './observation.ts';
@@ -140,7 +140,10 @@ export class ToolCalls {
       if (decision.kind === 'refused') return refusal(refusedText(name, decision.reason));
       if (decision.args !== call.input) args = await argumentsOf(tool, decision.args);
     }
-    if (told?.isError === true) return { output: told.output, isError: true };
+    if (told?.isError === true) {
+      this.#ctx.past.passOver((one) => isPartOf(one, key));
+      return { output: told.output, isError: true };
+    }
     try {
       const result = await this.#perform(tool, key, args, call, told);
       // The result of a composed tool is not recorded by itself.

@@ -197,7 +197,7 @@ export class Context implements NodeContext {
     };
   }
   get past(): VisitPast {
-    return pastOf(this.#core, this.#activation);
+    return pastOf(this.#core, this.#activation, this.#generation);
   }
   now(): number {
     return this.#core.env.clock.now();

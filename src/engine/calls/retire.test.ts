@@ -1,6 +1,6 @@
 /** Retired calls: they leave the live state, stay in the history, and are not made again (X4). */
 import { expect, test } from 'vitest';
-import type { NodeContext } from '../../graph/contracts/node-contract.ts';
+import { NodeFailure, type NodeContext } from '../../graph/contracts/node-contract.ts';
 import { loadState } from '../../history/load/load.ts';
 import { viewState } from '../../history/read/state-view.ts';
 import type { NodeRecord } from '../../state/tree.ts';
@@ -96,6 +96,33 @@ test('X4 retired calls leave the live state and stay in the history; a function 
   expect(past).toContain('system,turn,turn\u00002,summary');
   expect(await answerAll(bench, graph)).toEqual(whole);
   expect([effects.length, new Set(effects).size, outside.length]).toEqual([5, 5, 1]);
+});
+
+test('X4.11 P1 recorded calls that a repeated function passes over count as made, and are retired with the others', async () => {
+  const keys: string[] = [];
+  const graph = single(async (ctx) => {
+    const attempt = (): Promise<unknown> =>
+      ctx.step('try', { effect: 'write' }, ({ idempotencyKey }) => {
+        keys.push(idempotencyKey);
+        throw new NodeFailure('It is down.', { applied: 'no' });
+      });
+    if (ctx.retired === undefined) {
+      if (ctx.past.steps().length === 0) await attempt().catch(() => undefined);
+      else ctx.past.passOver((name) => name === 'try');
+      await ctx.ask({ prompt: '?' });
+      await ctx.retire(true);
+    }
+    await attempt().catch(() => undefined);
+  });
+  const bench = createBench();
+  const paused = await runToRest(bench.engine, graph, {}, 'r');
+  const next = afterCrash(bench);
+  await next.answer('r', paused.waits[0]?.waitId ?? '', 'yes');
+  expect((await resumeToRest(next, 'r', graph)).status).toBe('completed');
+  expect(keys).toHaveLength(2);
+  expect(new Set(keys).size).toBe(2);
+  const { retired, steps } = await recordAt(bench, 'r', (await rowOf(bench, 'r')).head - 1);
+  expect([retired?.calls, Object.keys(steps ?? {})]).toEqual([{ question: 1, try: 1 }, ['try\u00002']]);
 });
 
 test('X4 P1 a kill at any commit around retirements repeats no effect, loses none, and ends in the same state', async () => {

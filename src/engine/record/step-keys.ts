@@ -11,12 +11,29 @@ export function nextStepKey(core: RunCore, activation: Activation, name: string)
 }
 
 function nthKey(activation: Activation, name: string): string {
-  activation.ordinals ??= new Map();
-  const ordinal = (activation.ordinals.get(name) ?? retiredCalls(activation, name)) + 1;
-  activation.ordinals.set(name, ordinal);
-  const key = callKey(name, ordinal);
+  const key = upcomingKey(activation, name);
+  (activation.ordinals ??= new Map()).set(name, countedCalls(activation, name) + 1);
   (activation.calls ??= []).push(key);
   return key;
+}
+
+/** The key that the next call with this name will have. */
+export function upcomingKey(activation: Activation, name: string): string {
+  return callKey(name, countedCalls(activation, name) + 1);
+}
+
+/** Number of calls with this name that this attempt has made, those that were retired before it among them. */
+function countedCalls(activation: Activation, name: string): number {
+  return activation.ordinals?.get(name) ?? retiredCalls(activation, name);
+}
+
+/** Counts a recorded call as made by this attempt, which does not repeat it. */
+export function passKey(activation: Activation, key: string): void {
+  const name = nameOfStepKey(key);
+  const ordinal = ordinalOf(key, callKey(name, 1)) ?? 1;
+  if (ordinal <= countedCalls(activation, name)) return;
+  (activation.ordinals ??= new Map()).set(name, ordinal);
+  (activation.calls ??= []).push(key);
 }
 
 export function callKey(name: string, ordinal: number): string {

@@ -10,8 +10,13 @@ export interface VisitPast {
   readonly isFork: boolean;
   /** Steps by their names, in the order in which they were recorded. */
   steps(): readonly PastStep[];
-  /** What is recorded under a name: a step, or a question, open or answered. Undefined: neither. */
+  /** What is recorded of the next call with this name: a step, or a question, open or answered. Undefined: neither. */
   kindOf(name: string): 'step' | 'question' | undefined;
+  /**
+   * Says that this attempt does not repeat the recorded calls of some names, because it knows how they ended. They then count as made: a
+   * later call of such a name is the next one, and `ctx.retire` retires them too.
+   */
+  passOver(isPassed: (name: string) => boolean): void;
 }
 
 /** A recorded step. `started` means that its end was not recorded. */

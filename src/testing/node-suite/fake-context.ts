@@ -127,7 +127,7 @@ export function createFakeContext(options: FakeContextOptions = {}): FakeContext
     blobs,
     files: fakeFiles(blobs),
     models: { generate: (call, options) => accessModels(models, context).generate(call, options) },
-    past: { isFork: false, steps: () => [], kindOf: () => undefined },
+    past: { isFork: false, steps: () => [], kindOf: () => undefined, passOver: () => undefined },
     now: () => 0,
   };
   refuseUnknownKeys('createFakeContext', options, [...Object.keys(base), 'answers', 'runChild']);
