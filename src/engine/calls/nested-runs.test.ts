@@ -2,6 +2,8 @@
 import { expect, test } from 'vitest';
 import type { OnFailure } from '../../graph/graph.ts';
 import { type ChildResult, type NodeContext, outcome } from '../../graph/contracts/node-contract.ts';
+import type { Store } from '../../ports/store.ts';
+import { settleDown } from '../../../test/dying-engine.ts';
 import {
   afterCrash,
   changesOf,
@@ -12,6 +14,7 @@ import {
   resumeToRest,
   runToRest,
 } from '../../../test/engine-kit.ts';
+import { createEngine } from '../engine.ts';
 
 type Graph = ReturnType<typeof graphOf>;
 const outputOf = (result: ChildResult, id: string): unknown => {
@@ -238,11 +241,19 @@ test('W6 a call that is answered from the record gives its place to a child run 
     edges('> a', 'a >'),
     { policies: { concurrency: 1 } },
   );
-  const { engine } = createBench({ findGraph: () => graph });
+  const { engine, options } = createBench({ findGraph: () => graph });
   const { waits } = await runToRest(engine, graph, {}, 'r');
   await engine.answer('r', waits[0]?.waitId ?? '', 'yes');
   expect((await resumeToRest(engine, 'r', graph)).status).toBe('completed');
   const fork = await engine.fork({ runId: 'r', seq: 0 });
-  const result = await resumeToRest(engine, fork.runId, graph);
+  // The answer is found after the child run has begun to wait for a place.
+  const { store } = options;
+  const late: Store = Object.assign(Object.create(store) as Store, {
+    readCheckpoints: async (...given: Parameters<Store['readCheckpoints']>) => {
+      await settleDown();
+      return store.readCheckpoints(...given);
+    },
+  });
+  const result = await resumeToRest(createEngine({ ...options, store: late }), fork.runId, graph);
   expect([result.status, result.state.outputs['a']]).toEqual(['completed', ['yes', 'ran']]);
 });
