@@ -61,8 +61,15 @@ export const forksMutants: readonly Mutant[] = [
   {
     name: 'a preview keeps what has begun waiting for room',
     file: 'src/engine/preview/preview.ts',
-    old: 'return !isEffect(node) && frameRun.openRecordOf(node) !== undefined;',
-    new: 'return !isEffect(node) && frameRun.openRecordOf(node) === undefined && start.visit < 0;',
+    old: 'return !isEffect(node) && queued.frameRun.openRecordOf(node) !== undefined;',
+    new: 'return !isEffect(node) && queued.frameRun.openRecordOf(node) === undefined && queued.start.visit < 0;',
+    tests: ['test/preview/preview.test.ts'],
+  },
+  {
+    name: 'a preview gives what continues earlier work room before its turn',
+    file: 'src/engine/preview/preview.ts',
+    old: 'agenda.setBusy(early, false);',
+    new: '',
     tests: ['test/preview/preview.test.ts'],
   },
   {

@@ -14,6 +14,7 @@ import { findFaultsOfResumes } from './resumes.ts';
 /** Repeat one graph with CAIRN_SEED=N CAIRN_GRAPHS=1. */
 const firstSeed = Number(process.env['CAIRN_SEED'] ?? 1);
 const graphs = Number(process.env['CAIRN_GRAPHS'] ?? 300);
+const drawn = Array.from({ length: graphs }, (_, index) => firstSeed + index);
 
 function drawPatch(random: SeededRandom): ForkOptions {
   const patches: readonly ForkOptions[] = [
@@ -28,14 +29,13 @@ function drawPatch(random: SeededRandom): ForkOptions {
 type FindFaults = (trial: ForkTrial, random: SeededRandom) => Promise<readonly PreviewFault[]>;
 
 /** What is false in the previews of random graphs; of the first graph also the smallest that fails. */
-function findAll(find: FindFaults): Promise<readonly string[]> {
+function findAll(find: FindFaults, seeds = drawn): Promise<readonly string[]> {
   const faultsOf = async (plan: RandomGraphPlan, seed: number): Promise<readonly string[]> => {
     const trial = openForkTrial(randomGraphCase(plan), seed);
     const faults = await trial.clock.run(find(trial, createSeededRandom(seed * 7 + 1)));
     return faults.map(({ kind, told }) => `${kind}: ${told}`);
   };
   const make = (seed: number): RandomGraphPlan => planRandomGraph(seed, { nodesMost: 7, recovers: true });
-  const seeds = Array.from({ length: graphs }, (_, index) => firstSeed + index);
   return tellFaults(seeds, { ...planProperty, make, faultsOf });
 }
 
@@ -54,3 +54,7 @@ test(
     expect(found).toEqual([]);
   },
 );
+
+test('X5 what continues earlier work has no room before its turn: seed 7015135 told of a node that another was first', async () => {
+  expect(await findAll((trial, random) => findFaultsOfForks(trial, random, drawPatch), [7015135])).toEqual([]);
+});

@@ -86,6 +86,8 @@ class Preview implements Loop {
   readonly #rows: PreviewRow[] = [];
   /** Nodes whose outcome is known only by running them: their visits by node index. */
   readonly #untold = new Map<number, number>();
+  /** What was started before its turn. It stays in the queue, to keep its turn. */
+  readonly #early = new Map<QueuedStart, Activation>();
   #judging = 0;
   #wake: (() => void) | undefined;
   #fault: unknown;
@@ -120,7 +122,7 @@ class Preview implements Loop {
     this.restored();
     startPlanned(this.core, rootFrame, rootFrame.plan.initial());
     for (;;) {
-      for (let next = this.#nextStart(); next !== undefined; next = this.#nextStart()) prepareStart(this.core, next);
+      while (this.#startNext());
       for (const activation of agenda.cancelled.splice(0)) settleCancelled(this.core, activation);
       replay?.pump();
       this.#recorded();
@@ -142,17 +144,28 @@ class Preview implements Loop {
   }
 
   /**
-   * The next start: the first if there is room; otherwise the first that continues earlier work with the state it saw, which does not
-   * depend on when it starts.
+   * Starts the first in the queue if there is room. Otherwise the first that continues earlier work with the state it saw, since that does
+   * not depend on when it starts; it takes room only in its turn, so that those before it have theirs first. @returns whether one was found
    */
-  #nextStart(): QueuedStart | undefined {
-    const { queue } = this.core.agenda;
-    if (this.#hasRoom) return queue.shift();
-    const index = queue.findIndex(({ frameRun, start }) => {
-      const node = frameRun.graph.nodes[start.node] as GraphNode;
-      return !isEffect(node) && frameRun.openRecordOf(node) !== undefined;
-    });
-    return index < 0 ? undefined : queue.splice(index, 1)[0];
+  #startNext(): boolean {
+    const { agenda } = this.core;
+    if (this.#hasRoom) {
+      const next = agenda.queue.shift() as QueuedStart;
+      const early = this.#early.get(next);
+      if (early === undefined) prepareStart(this.core, next);
+      else if (!early.isOver) agenda.setBusy(early, true);
+      return true;
+    }
+    const next = agenda.queue.find((queued) => !this.#early.has(queued) && continuesWork(queued));
+    if (next === undefined) return false;
+    prepareStart(this.core, next);
+    const early = next.frameRun.activations.get(nodeOf(next).index);
+    if (early === undefined) agenda.queue.splice(agenda.queue.indexOf(next), 1);
+    else {
+      agenda.setBusy(early, false);
+      this.#early.set(next, early);
+    }
+    return true;
   }
 
   begin(activation: Activation): void {
@@ -310,8 +323,10 @@ class Preview implements Loop {
   #unstarted(): void {
     const { agenda, rootFrame } = this.core;
     const because = [...this.#untold.keys()].map((index) => rootFrame.graph.nodes[index]?.id ?? '').join(' or ');
-    for (const { frameRun, start } of agenda.queue.splice(0)) {
-      const { id, effect } = frameRun.graph.nodes[start.node] as GraphNode;
+    for (const queued of agenda.queue.splice(0)) {
+      if (this.#early.has(queued)) continue;
+      const { frameRun, start } = queued;
+      const { id, effect } = nodeOf(queued);
       this.#rows.push({
         node: [...frameRun.nodePath, id],
         visit: start.visit,
@@ -334,4 +349,14 @@ class Preview implements Loop {
       this.#rows.push({ node: [id], visit, effect, prediction: 'unknown', because, ...this.#lastCost([id], visit) });
     }
   }
+}
+
+function nodeOf({ frameRun, start }: QueuedStart): GraphNode {
+  return frameRun.graph.nodes[start.node] as GraphNode;
+}
+
+/** Whether a start goes on with work of its node that is on record. */
+function continuesWork(queued: QueuedStart): boolean {
+  const node = nodeOf(queued);
+  return !isEffect(node) && queued.frameRun.openRecordOf(node) !== undefined;
 }
