@@ -16,12 +16,40 @@ export function settledState(
   const { outputAs } = node;
   const written = frameRun.frame.tree.channels['artifacts'];
   const isSeenAs = outputAs !== undefined && (written === undefined || !Object.hasOwn(written, outputAs));
-  return Object.freeze({
-    ...state,
-    outputs: recordingObject(new Overlay(state.outputs, node.id, output)),
-    failures: recordingObject(new Overlay(state.failures, node.id, error)) as StateView['failures'],
-    ...(isSeenAs ? { artifacts: recordingObject(new Overlay(state.artifacts, outputAs, output)) } : {}),
-  });
+  const added: Added = { outputs: [node.id, output], failures: [node.id, error] };
+  return recordingObject(
+    new Settled(state, isSeenAs ? { ...added, artifacts: [outputAs, output] } : added),
+  ) as unknown as StateView;
+}
+
+/** By area of the state: the key that the outcome adds there, and its value. */
+type Added = Partial<Readonly<Record<string, readonly [key: string, value: unknown]>>>;
+
+/** The state with what the outcome adds. An area is put together when it is first read, because most edges read one or none. */
+class Settled implements Source {
+  readonly #state: Readonly<Record<string, unknown>>;
+  readonly #added: Added;
+  readonly #areas = new Map<string, unknown>();
+
+  constructor(state: StateView, added: Added) {
+    this.#state = state as unknown as Readonly<Record<string, unknown>>;
+    this.#added = added;
+  }
+
+  get(key: string): unknown {
+    const added = Object.hasOwn(this.#added, key) ? this.#added[key] : undefined;
+    if (added === undefined) return Object.hasOwn(this.#state, key) ? this.#state[key] : absent;
+    let area = this.#areas.get(key);
+    if (area === undefined) {
+      area = recordingObject(new Overlay(this.#state[key] as Readonly<Record<string, unknown>>, ...added));
+      this.#areas.set(key, area);
+    }
+    return area;
+  }
+
+  keys(): readonly string[] {
+    return Object.keys(this.#state);
+  }
 }
 
 class Overlay implements Source {
