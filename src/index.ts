@@ -85,7 +85,7 @@ export type { Tag } from './history/read/tag-checkpoint.ts';
 export type { CleanUpOptions, CleanUpReport, CleanUpSettings, SettingsFor } from './history/shorten/clean-up.ts';
 export type { KeepOptions, PrunedRun, PrunedRuns } from './history/shorten/prune-runs.ts';
 export type { RemovedCheckpoint } from './history/shorten/remove-checkpoint.ts';
-export type { RemovedRuns } from './history/shorten/remove-run.ts';
+export type { RemovedRuns, RemoveOptions } from './history/shorten/remove-run.ts';
 export type { Bisection, FoundCheckpoint } from './history/trace/bisect.ts';
 export type { Blame, BlamedPart } from './history/trace/blame.ts';
 export { exportFiles, type RunFolder, type RunFolderOptions } from './app/run-folder/write-folder.ts';

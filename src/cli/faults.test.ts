@@ -1,5 +1,6 @@
 /** The command line as a process: what a person's mistakes get. */
-import { existsSync, statSync } from 'node:fs';
+import { existsSync, realpathSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { openFolder, releaseGraph } from '../../test/cli/cairn.ts';
 
@@ -96,7 +97,7 @@ test('P6 with --json a fault is JSON, and CAIRN_DEBUG=1 shows the stack', () => 
   expect(code).toBe(3);
 });
 
-test('O3 reading makes no store, nor does what needs a run that is there', () => {
+test('O3 reading makes no store, nor does what needs a run that is there: each says that the store is not there', () => {
   const empty = openFolder();
   for (const args of [
     ['resume', 'r'],
@@ -104,12 +105,37 @@ test('O3 reading makes no store, nor does what needs a run that is there', () =>
     ['cancel', 'r'],
     ['rm', 'r'],
     ['fork', 'r', '--run'],
-  ])
-    expect(empty.cairn(...args).code).toBe(3);
-  expect(empty.cairn('prune', '--all', '--yes').err).toBe('No runs here.\n');
-  expect(empty.cairn('ls').err).toMatch(/^No runs here: there is no .*cairn\.db\n$/);
+    ['log', 'r'],
+    ['export', 'r', '-'],
+  ]) {
+    const { code, err } = empty.cairn(...args);
+    expect([code, err]).toEqual([3, expect.stringMatching(/^cairn: no run r: there is no store .*cairn\.db \[RUN_/)]);
+  }
   expect(empty.cairn('doctor').out).toMatch(/not there yet/);
   expect(empty.lines('.cairn/cairn.db')).toEqual([]);
+});
+
+test('O3 a list of a store that is not there says so, and it cannot be verified', () => {
+  const empty = openFolder();
+  for (const [args, words] of [
+    [['ls'], 'No runs here'],
+    [['inbox'], 'Nothing is open'],
+    [['prune', '--all', '--dry-run'], 'No runs here'],
+    [['cleanup', '--dry-run'], 'Nothing to clean up'],
+    [['release', '--all'], 'No run is held'],
+    [['schedule', 'list'], 'No schedules here'],
+  ] as const) {
+    const { code, err } = empty.cairn(...args, '--store', 'nowhere.db');
+    expect([code, err]).toEqual([0, `${words}: there is no ${join(realpathSync(empty.path), 'nowhere.db')}\n`]);
+  }
+  const unverified = empty.cairn('verify');
+  expect([unverified.code, unverified.err]).toEqual([
+    6,
+    expect.stringMatching(
+      /cairn\.db cannot be reached: it is not there \[STORE_UNAVAILABLE\]\nName the store with --store/,
+    ),
+  ]);
+  expect(empty.lines('nowhere.db')).toEqual([]);
 });
 
 const hasFullDevice = existsSync('/dev/full');

@@ -1,13 +1,15 @@
 /** From arguments to an exit code: finds the command, reads its arguments, executes it, tells what went wrong. */
+import { missingStore } from '../app/place/open-reading.ts';
 import { readVersion } from '../app/version.ts';
 import { CairnError } from '../errors.ts';
 import type { Command } from './command.ts';
 import { reportFailure } from './failure.ts';
 import { explainAll, explainCommand } from './help.ts';
 import { nearest } from '../operations/declare/nearest.ts';
+import { namesStore } from './note-none.ts';
 import { parseArguments } from './parse.ts';
 import { openScreen, type Screen } from './screen.ts';
-import { openSession } from './session.ts';
+import { openSession, type Session } from './session.ts';
 import { splitCommand } from './split-command.ts';
 
 function findCommand(commands: readonly Command[], name: string): Command {
@@ -21,6 +23,14 @@ function findCommand(commands: readonly Command[], name: string): Command {
     reason: `unknown command ${JSON.stringify(name)}`,
     hint: guess === undefined ? 'List the commands with: cairn --help' : `Did you mean ${guess}?`,
   });
+}
+
+/** A run is not found in a store that does not exist either: the error then names the store. */
+async function withStorePlace(session: Session, error: unknown): Promise<unknown> {
+  if (!CairnError.is(error, 'RUN_NOT_FOUND')) return error;
+  const missing = await missingStore(session);
+  if (missing === undefined) return error;
+  return new CairnError('RUN_NOT_FOUND', { ...error.data, missingStore: missing, hint: namesStore }, { cause: error });
 }
 
 async function execute(commands: readonly Command[], args: readonly string[], screen: Screen): Promise<number> {
@@ -48,10 +58,12 @@ async function execute(commands: readonly Command[], args: readonly string[], sc
     screen.print(...explainCommand(command, screen));
     return 0;
   }
-  return command.execute(
-    openSession(screen, { isJson: json === true, storeUrl: store, configFile: config, texts }),
-    input,
-  );
+  const session = openSession(screen, { isJson: json === true, storeUrl: store, configFile: config, texts });
+  try {
+    return await command.execute(session, input);
+  } catch (error) {
+    throw await withStorePlace(session, error);
+  }
 }
 
 /** Runs one command line; what it prints is all there is to see. @returns the exit code */

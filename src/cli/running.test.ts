@@ -86,7 +86,7 @@ test('H1 preview and fork: another answer makes another run, the first stays as 
   expect(folder.cairn('diff', 'r', 'f').out).toMatch(/ {2}outputs\.approve: "yes" → "no"\n/);
   const kept = folder.cairn('rm', 'r');
   expect([kept.code, kept.err]).toEqual([3, expect.stringMatching(/has forks: .*\[HISTORY_HAS_FORKS\]/)]);
-  expect(folder.cairn('rm', 'r', '--with-forks').out.split('\n')).toHaveLength(4);
+  expect(folder.cairn('rm', 'r', '--with-forks', '--yes').out.split('\n')).toHaveLength(4);
   expect(folder.cairn('ls').err).toBe('No runs here.\n');
 });
 

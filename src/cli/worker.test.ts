@@ -141,7 +141,7 @@ test('W5 a signal is sent by a command, to a run that waits for it or does not y
 
 test('W5 inbox shows what asks, and below it which runs wait for signals and times, and until when', () => {
   const folder = openFolder();
-  expect(folder.cairn('inbox').err).toBe('Nothing is open.\n');
+  expect(folder.cairn('inbox').err).toMatch(/^Nothing is open: there is no .*cairn\.db\n$/);
   folder.cairn('run', hearingGraph, '--run-id', 'h');
   folder.write('late.yaml', 'name: late\nblocks:\n  - { id: say, type: EchoBlock, inputs: { message: hi } }\n');
   folder.cairn('schedule', 'add', 'late.yaml', '--cron', '0 0 1 1 *');

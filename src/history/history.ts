@@ -35,7 +35,7 @@ import { checkTagName, removeTag, tagCheckpoint, type Tag } from './read/tag-che
 import type { CleanUpOptions, CleanUpReport, CleanUpSettings, SettingsFor } from './shorten/clean-up.ts';
 import type { KeepOptions, PrunedRuns } from './shorten/prune-runs.ts';
 import type { RemovedCheckpoint } from './shorten/remove-checkpoint.ts';
-import type { RemovedRuns } from './shorten/remove-run.ts';
+import type { RemovedRuns, RemoveOptions } from './shorten/remove-run.ts';
 import { checkpointId } from './stored/checkpoint.ts';
 import type { Bisection } from './trace/bisect.ts';
 import type { Blame } from './trace/blame.ts';
@@ -71,7 +71,7 @@ const known = {
   prune: ['keepEvery', 'keepLast', 'dryRun'] satisfies readonly (keyof KeepOptions)[],
   cleanUp: ['graphId', 'dryRun'] satisfies readonly (keyof CleanUpOptions)[],
   settings: ['max_per_workflow', 'ttl_seconds', 'keep_paused'] satisfies readonly (keyof CleanUpSettings)[],
-  remove: ['withForks'],
+  remove: ['withForks', 'dryRun'] satisfies readonly (keyof RemoveOptions)[],
   export: ['move', 'masked'] satisfies readonly (keyof ExportAs)[],
   import: ['move', 'runId'] satisfies readonly (keyof ImportAs)[],
 } as const;
@@ -263,7 +263,7 @@ export class History<State = StateAt> {
   }
 
   /** Removes a run with its history. @throws CLAIM_TAKEN; HISTORY_HAS_FORKS the run has forks and `withForks` is not set */
-  async remove(run: RunName, options: { readonly withForks?: boolean } = {}): Promise<RemovedRuns> {
+  async remove(run: RunName, options: RemoveOptions = {}): Promise<RemovedRuns> {
     refuseUnknownKeys('history.remove', options, known.remove);
     const { removeRun } = await import('./shorten/remove-run.ts');
     return removeRun(this.#place, (await this.#run(run)).runId, options);

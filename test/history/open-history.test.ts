@@ -186,6 +186,8 @@ test('C8 H4 a program prunes, verifies, moves and removes runs', async () => {
   expect((await collect(history.list({ forksOf: 'a' }))).map(({ runId }) => runId)).toEqual(['b']);
   await expect(history.remove('b@head')).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
   expect(await history.removeCheckpoint(fork)).toMatchObject({ runId: 'b', removed: 'run' });
+  expect(await history.remove('a', { dryRun: true })).toEqual({ removed: ['a'], blobs: 0 });
+  expect((await history.show('a')).view.status).toBe('completed');
   expect((await history.remove({ runId: 'a' })).removed).toEqual(['a']);
   await expect(history.show('a')).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
   await app.close();

@@ -50,7 +50,11 @@ export async function backUp(store: string, file: string, options: BackupOptions
   if (place.kind !== 'sqlite')
     throw new CairnError('CONFIG_INVALID', { path: 'store', reason: 'only a SQLite store can be backed up' });
   if (!existsSync(place.path))
-    throw new CairnError('STORE_UNAVAILABLE', { store: `sqlite:${place.path}`, reason: 'it is not there' });
+    throw new CairnError('STORE_UNAVAILABLE', {
+      store: `sqlite:${place.path}`,
+      reason: 'it is not there',
+      hint: 'Name the store that is to be backed up; on the command line with --store.',
+    });
   requireReplaceable(file);
   const { blobs = createFileBlobs(place.blobs), keep = 1 } = options;
   return makeWhole(file, async (part) => {

@@ -60,7 +60,11 @@ export async function restore(file: string, store: string, options: RestoreOptio
       reason: `${place.path} is there already; name another place, or have it replaced`,
     });
   if (!existsSync(file))
-    throw new CairnError('STORE_UNAVAILABLE', { store: `backup:${file}`, reason: 'it is not there' });
+    throw new CairnError('STORE_UNAVAILABLE', {
+      store: `backup:${file}`,
+      reason: 'it is not there',
+      hint: 'Name the file that the backup was written to.',
+    });
   makeFolder(dirname(place.path), `sqlite:${place.path}`);
   return makeWhole(place.path, async (part) => {
     await copyFile(file, part, constants.COPYFILE_EXCL);

@@ -22,6 +22,12 @@ export async function chooseStore(choice: StoreChoice): Promise<StorePlace> {
   return parseStoreUrl((await readConfig(choice)).store, cwd);
 }
 
+/** Path of the chosen store, if nothing is there. @throws CONFIG_INVALID */
+export async function missingStore(choice: StoreChoice): Promise<string | undefined> {
+  const place = await chooseStore(choice);
+  return place.kind === 'sqlite' && !existsSync(place.path) ? place.path : undefined;
+}
+
 /** Whether the file is that of a store whose creation was interrupted. It holds nothing yet. */
 function isEmptyStore(error: unknown): boolean {
   return CairnError.is(error, 'STORE_UNAVAILABLE') && error.data['reason'] === 'it is empty';

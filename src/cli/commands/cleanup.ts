@@ -1,14 +1,26 @@
 /** `cairn cleanup` */
 import { perform } from '../../operations/declare/perform.ts';
 import { cleanUp, type CleanUpInput, type CleanUpReport } from '../../operations/store/clean-up.ts';
+import type { FieldsOf } from '../../operations/declare/operation.ts';
 import type { Command } from '../command.ts';
+import { asksFirst, deleteAsAsked, yesField } from '../live/delete.ts';
 import { withApp } from '../live/follow.ts';
 import { noteBlobs } from '../note-blobs.ts';
+import { noteNone } from '../note-none.ts';
 import type { Session } from '../session.ts';
+import { countOf } from '../../operations/words/amounts.ts';
 import { printable } from '../text/printable.ts';
 import { formatAge } from '../../operations/words/time.ts';
 
-function print({ screen }: Session, { removed, pruned, left }: CleanUpReport, isDry: boolean, now: number): void {
+interface CleanUpArguments extends CleanUpInput {
+  readonly yes?: boolean;
+}
+
+const fields: FieldsOf<CleanUpArguments> = { ...cleanUp.input, yes: yesField };
+
+async function print(session: Session, report: CleanUpReport, isDry: boolean, now: number): Promise<void> {
+  const { screen } = session;
+  const { removed, pruned, left, blobs } = report;
   for (const { runId, graphId, endedAt } of removed)
     screen.print(
       `${printable(runId)} ${printable(graphId)}  ${isDry ? 'would go' : 'removed'}: ended ${formatAge(now - endedAt)} ago`,
@@ -21,28 +33,41 @@ function print({ screen }: Session, { removed, pruned, left }: CleanUpReport, is
     screen.note(
       `${printable(runId)} was left as it is: ${because === 'busy' ? 'it is being worked on' : 'it has forks'}`,
     );
-  if (removed.length + pruned.length === 0) screen.note('Nothing to clean up.');
+  if (removed.length + pruned.length === 0) await noteNone(session, 'Nothing to clean up');
+  noteBlobs(session, blobs);
 }
 
-export const cleanupCommand: Command<CleanUpInput> = {
+/** `Remove 2 runs and prune 40 checkpoints` */
+function questionFor({ removed, pruned }: CleanUpReport): string | undefined {
+  const count = pruned.reduce((sum, { checkpoints }) => sum + checkpoints, 0);
+  const parts = [
+    ...(removed.length > 0 ? [`remove ${countOf(removed.length, 'run')}`] : []),
+    ...(count > 0 ? [`prune at most ${countOf(count, 'checkpoint')}`] : []),
+  ].join(' and ');
+  return parts === '' ? undefined : `${parts.slice(0, 1).toUpperCase()}${parts.slice(1)}`;
+}
+
+export const cleanupCommand: Command<CleanUpArguments> = {
   name: cleanUp.name,
   summary: cleanUp.summary,
-  fields: cleanUp.input,
-  details:
-    'The settings are those of each workflow, and of the configuration for what it leaves open; where neither has any, nothing goes. What a paused run needs to go on always stays.',
+  fields,
+  details: `${asksFirst} The settings are those of each workflow, and of the configuration for what it leaves open; where neither has any, nothing goes. What a paused run needs to go on always stays.`,
   examples: [
     { line: 'cairn cleanup --dry-run', does: 'what would go' },
     { line: 'cairn cleanup --workflow deploy', does: 'only runs of one workflow' },
+    { line: 'cairn cleanup --yes', does: 'from a schedule, where nobody can be asked' },
   ],
-  execute(session, input) {
-    return withApp(session, async (app) => {
-      const output = await perform(cleanUp, app, input);
-      if (session.isJson) session.printJson(output);
-      else {
-        print(session, output, input.dryRun === true, app.now());
-        noteBlobs(session, output.blobs);
-      }
-      return 0;
-    });
+  execute(session, { yes, dryRun, ...input }) {
+    return withApp(session, (app) =>
+      deleteAsAsked(
+        session,
+        { dryRun, yes },
+        {
+          act: (isDry) => perform(cleanUp, app, { ...input, dryRun: isDry }),
+          print: (report, isDry) => print(session, report, isDry, app.now()),
+          questionFor,
+        },
+      ),
+    );
   },
 };

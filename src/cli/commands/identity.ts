@@ -5,6 +5,7 @@ import { CairnError } from '../../errors.ts';
 import { storeIdentity, type StoreIdentityInput } from '../../operations/store/store-identity.ts';
 import type { Command } from '../command.ts';
 import { withApp } from '../live/follow.ts';
+import { noteNone } from '../note-none.ts';
 import { printable } from '../text/printable.ts';
 
 export const identityCommand: Command<StoreIdentityInput> = {
@@ -33,7 +34,7 @@ export const identityCommand: Command<StoreIdentityInput> = {
       const { identity, before } = output;
       if (session.isJson) session.printJson(output);
       else if (identity === '')
-        session.screen.note('This store has no identity yet; it gets one when it is opened for writing.');
+        await noteNone(session, 'No identity yet; whoever opens the store for writing gives it one');
       else session.screen.print(printable(identity));
       if (before !== undefined && before !== '' && !session.isJson) session.screen.note(`It was ${printable(before)}.`);
       return 0;

@@ -3,6 +3,7 @@ import { perform } from '../../operations/declare/perform.ts';
 import { withReading } from '../../app/place/open-reading.ts';
 import { listWaits, type ListWaitsInput, type ListWaitsOutput } from '../../operations/waits/list-waits.ts';
 import type { Command } from '../command.ts';
+import { noteNone } from '../note-none.ts';
 import type { Session } from '../session.ts';
 import { nodeNameOf, type OpenQuestion } from '../../operations/waits/find-wait.ts';
 import { printable } from '../text/printable.ts';
@@ -23,10 +24,6 @@ function rowOf(wait: OpenQuestion, now: number): readonly string[] {
 
 function printWaits(session: Session, { waits, hasMore, waiting }: ListWaitsOutput, now: number): void {
   const { screen, commandLine } = session;
-  if (waits.length + waiting.length === 0) {
-    screen.note('Nothing is open.');
-    return;
-  }
   const names = namesOf(waits);
   for (const [index, wait] of waits.entries()) {
     if (index > 0) screen.print('');
@@ -64,6 +61,7 @@ export const inboxCommand: Command<ListWaitsInput> = {
     return withReading(session, async (context) => {
       const output = await perform(listWaits, context, input);
       if (session.isJson) session.printJson(output);
+      else if (output.waits.length + output.waiting.length === 0) await noteNone(session, 'Nothing is open');
       else printWaits(session, output, context.now());
       return 0;
     });

@@ -1,5 +1,4 @@
 /** `cairn ls` */
-import { existsSync } from 'node:fs';
 import { perform } from '../../operations/declare/perform.ts';
 import { withReading } from '../../app/place/open-reading.ts';
 import {
@@ -10,6 +9,7 @@ import {
   type ListRunsOutput,
 } from '../../operations/runs/list-runs.ts';
 import type { Command } from '../command.ts';
+import { noteNone } from '../note-none.ts';
 import type { Session } from '../session.ts';
 import { underParents } from '../text/fork-tree.ts';
 import { printable } from '../text/printable.ts';
@@ -33,15 +33,9 @@ function statusOf(run: ListedRun): Cell {
 
 interface Listed extends ListRunsOutput {
   readonly now: number;
-  /** Path of the store, if it does not exist. */
-  readonly missing: string | undefined;
 }
 
-function printRuns({ screen, commandLine }: Session, { runs, hasMore, now, missing }: Listed): void {
-  if (runs.length === 0) {
-    screen.note(missing === undefined ? 'No runs here.' : `No runs here: there is no ${printable(missing)}`);
-    return;
-  }
+function printRuns({ screen, commandLine }: Session, { runs, hasMore, now }: Listed): void {
   const rows = underParents(runs).map(({ run, lines }) => [
     `${lines}${printable(run.runId)}`,
     statusOf(run),
@@ -65,11 +59,11 @@ export const lsCommand: Command<ListRunsInput> = {
     { line: 'cairn ls --all --json', does: 'everything, for a program' },
   ],
   execute(session, input) {
-    return withReading(session, async (context, place) => {
+    return withReading(session, async (context) => {
       const output = await perform(listRuns, context, input);
-      const missing = place.kind === 'sqlite' && !existsSync(place.path) ? place.path : undefined;
       if (session.isJson) session.printJson(output);
-      else printRuns(session, { ...output, now: context.now(), missing });
+      else if (output.runs.length === 0) await noteNone(session, 'No runs here');
+      else printRuns(session, { ...output, now: context.now() });
       return 0;
     });
   },

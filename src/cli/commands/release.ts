@@ -3,6 +3,7 @@ import { releaseRuns, type ReleaseRunsInput } from '../../operations/runs/releas
 import { perform } from '../../operations/declare/perform.ts';
 import type { Command } from '../command.ts';
 import { withApp } from '../live/follow.ts';
+import { noteNone } from '../note-none.ts';
 import { printable } from '../text/printable.ts';
 
 export const releaseCommand: Command<ReleaseRunsInput> = {
@@ -25,11 +26,11 @@ export const releaseCommand: Command<ReleaseRunsInput> = {
           session.screen.print(
             `${printable(runId)} goes on from checkpoint ${head}${inDoubt.length > 0 ? `; in doubt: ${printable(inDoubt.join(', '))}` : ''}`,
           );
-        session.screen.note(
-          output.released.length === 0
-            ? 'No run is held.'
-            : 'Effects that followed the backup are not in this store: they may happen again, under the same keys.',
-        );
+        if (output.released.length === 0) await noteNone(session, 'No run is held');
+        else
+          session.screen.note(
+            'Effects that followed the backup are not in this store: they may happen again, under the same keys.',
+          );
       }
       return 0;
     });

@@ -11,6 +11,7 @@ import {
 import { workflowsField } from '../app-fields.ts';
 import type { Command } from '../command.ts';
 import { withApp } from '../live/follow.ts';
+import { noteNone } from '../note-none.ts';
 import { readInput, withTypedTexts } from '../read-input.ts';
 import type { Session } from '../session.ts';
 import { printable } from '../text/printable.ts';
@@ -44,9 +45,10 @@ function rowOf({ name, cron, timezone, nextAt, started, error, status, file }: S
   return [name, `${cron} ${timezone}`, next, last, file ?? ''].map(printable);
 }
 
-function print({ screen, commandLine }: Session, action: string, { schedules, created }: ScheduleOutput): void {
+async function print(session: Session, action: string, { schedules, created }: ScheduleOutput): Promise<void> {
+  const { screen, commandLine } = session;
   if (action === 'list') {
-    if (schedules.length === 0) screen.note('No schedules here.');
+    if (schedules.length === 0) await noteNone(session, 'No schedules here');
     else screen.print(...formatTable(columns, schedules.map(rowOf), screen));
     return;
   }
@@ -93,7 +95,7 @@ export const scheduleCommand: Command<ScheduleArguments> = {
         const ofRuns = await typed(app, session, given, value);
         const output = await perform(schedule, app, { ...given, ...(ofRuns !== undefined && { input: ofRuns }) });
         if (session.isJson) session.printJson(output);
-        else print(session, given.action, output);
+        else await print(session, given.action, output);
         return 0;
       },
       open,

@@ -1,9 +1,11 @@
 /** `cairn verify` */
 import { perform } from '../../operations/declare/perform.ts';
 import { withHistory } from '../../app/place/with-history.ts';
-import { errorTable } from '../../errors.ts';
+import { missingStore } from '../../app/place/open-reading.ts';
+import { CairnError, errorTable } from '../../errors.ts';
 import { verifyRuns, type VerifyRunsInput } from '../../operations/store/verify-runs.ts';
 import type { Command } from '../command.ts';
+import { namesStore } from '../note-none.ts';
 import { countOf } from '../../operations/words/amounts.ts';
 import { printable } from '../text/printable.ts';
 
@@ -15,7 +17,11 @@ export const verifyCommand: Command<VerifyRunsInput> = {
     { line: 'cairn verify', does: 'every run of the store' },
     { line: 'cairn verify 0198c2f4 --json', does: 'one run; a program reads the faults' },
   ],
-  execute(session, input) {
+  async execute(session, input) {
+    const missing = input.run === undefined ? await missingStore(session) : undefined;
+    // Whoever verifies a store that is not there has named another one: that it is whole would be no answer.
+    if (missing !== undefined)
+      throw new CairnError('STORE_UNAVAILABLE', { store: missing, reason: 'it is not there', hint: namesStore });
     return withHistory(session, async (context) => {
       const { reports, damage, isSound } = await perform(verifyRuns, context, input);
       const { print, paint } = session.screen;

@@ -13,6 +13,13 @@ export interface RemovedRuns {
   readonly blobs: number;
 }
 
+export interface RemoveOptions {
+  /** Whether runs forked from it are removed too. Default: a run with forks is refused. */
+  readonly withForks?: boolean;
+  /** Whether to only report what would be removed. Nothing is changed. */
+  readonly dryRun?: boolean;
+}
+
 /** The run and all its forks at any depth, those without forks of their own first. */
 async function readFamily(place: StatePlace, runId: string): Promise<readonly string[]> {
   const families: (readonly string[])[] = [];
@@ -25,7 +32,7 @@ async function readFamily(place: StatePlace, runId: string): Promise<readonly st
 export async function removeRun(
   place: StatePlace,
   runId: string,
-  { withForks = false }: { readonly withForks?: boolean } = {},
+  { withForks = false, dryRun = false }: RemoveOptions = {},
 ): Promise<RemovedRuns> {
   const { store, blobs, tenant } = place;
   const family = await readFamily(place, runId);
@@ -35,6 +42,7 @@ export async function removeRun(
     const run = await store.readRun({ tenant, runId: member });
     if (run !== undefined && isHeld(run)) throw new CairnError('RUN_HELD', { runId: member });
   }
+  if (dryRun) return { removed: family, blobs: 0 };
   const named = new Set<string>();
   for (const member of family) {
     await addNamed(store, { tenant, runId: member }, named);

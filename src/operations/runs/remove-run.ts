@@ -7,6 +7,7 @@ import type { HistoryContext, Operation } from '../declare/operation.ts';
 export interface RemoveRunInput {
   readonly run: string;
   readonly withForks?: boolean;
+  readonly dryRun?: boolean;
 }
 
 export const removeRun: Operation<RemoveRunInput, RemovedRuns, HistoryContext> = {
@@ -15,11 +16,12 @@ export const removeRun: Operation<RemoveRunInput, RemovedRuns, HistoryContext> =
   input: {
     run: { type: 'text', description: 'the run', isRequired: true, isPositional: true },
     withForks: { type: 'flag', description: 'remove the runs forked from it too' },
+    dryRun: { type: 'flag', description: 'say what would go, and leave it' },
   },
   output: 'the runs removed',
   outputSchema: objectOf({ removed: texts, blobs: whole }),
   isReadOnly: false,
-  async run(context, { run, withForks = false }) {
-    return remove(context, (await findRun(context, run)).runId, { withForks });
+  async run(context, { run, withForks = false, dryRun = false }) {
+    return remove(context, (await findRun(context, run)).runId, { withForks, dryRun });
   },
 };
