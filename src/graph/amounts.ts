@@ -58,9 +58,13 @@ export function hasAmounts(amounts: Amounts | undefined): amounts is Amounts {
 }
 
 function combine(first: Amounts = {}, second: Amounts = {}, calculate: (a: number, b: number) => number): Amounts {
-  const units = new Set([...Object.keys(first), ...Object.keys(second)]);
-  const round = (amount: number): number => (Number.isInteger(amount) ? amount : Number(amount.toPrecision(15)));
-  return Object.fromEntries(
-    Array.from(units, (unit) => [unit, round(calculate(amountOf(first, unit), amountOf(second, unit)))]),
-  );
+  const result: Record<string, number> = {};
+  for (const unit of Object.keys(first)) result[unit] = round(calculate(amountOf(first, unit), amountOf(second, unit)));
+  for (const unit of Object.keys(second))
+    if (!Object.hasOwn(first, unit)) result[unit] = round(calculate(0, amountOf(second, unit)));
+  return result;
+}
+
+function round(amount: number): number {
+  return Number.isInteger(amount) ? amount : Number(amount.toPrecision(15));
 }

@@ -86,7 +86,7 @@ export class ModelSteps {
       input: key,
       retry,
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
-      ...(atMost === undefined || isGiven ? {} : { atMost: atMost() }),
+      ...(atMost === undefined || isGiven ? {} : { atMost }),
     } as const;
     const recorded = await ctx.step(
       name,

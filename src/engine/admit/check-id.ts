@@ -3,6 +3,11 @@ import { CairnError } from '../../errors.ts';
 
 const encoder = new TextEncoder();
 
+/** Whether a text has more bytes. A UTF-16 unit takes three at most, so that most texts need not be encoded to know. */
+function isLonger(text: string, limitBytes: number): boolean {
+  return text.length * 3 > limitBytes && encoder.encode(text).byteLength > limitBytes;
+}
+
 /** @throws ID_INVALID */
 export function checkId(kind: string, id: string, limitBytes: number): void {
   const fault =
@@ -10,7 +15,7 @@ export function checkId(kind: string, id: string, limitBytes: number): void {
       ? 'it is no text'
       : id === ''
         ? 'it is empty'
-        : encoder.encode(id).byteLength > limitBytes
+        : isLonger(id, limitBytes)
           ? `it is longer than ${limitBytes} bytes`
           : id.isWellFormed()
             ? undefined

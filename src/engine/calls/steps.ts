@@ -2,13 +2,14 @@
  * `ctx.step`: recorded steps of a composed node (X4). A recorded result is returned; otherwise the function runs as an effort of its own.
  */
 import { CairnError } from '../../errors.ts';
+import type { AtMost } from '../../graph/amounts.ts';
 import type { StepContext, StepOptions } from '../../graph/contracts/node-contract.ts';
-import { stepFault } from '../../graph/validate/validate-calls.ts';
+import { atMostFault, stepFault } from '../../graph/validate/validate-calls.ts';
 import type { StepRecord } from '../../state/tree.ts';
 import { admitError } from '../admit/encode-error.ts';
 import { offloadValue } from '../admit/offload.ts';
 import { afterFailure, planRetry } from '../effects/after-failure.ts';
-import { budgetMet } from '../effects/budget-met.ts';
+import { budgetMet, isBudgeted } from '../effects/budget-met.ts';
 import { judgeStep, recordKnownEnd, takeStep } from '../effects/judge-step.ts';
 import { announceAttempt, callAttempt } from '../effects/step-attempt.ts';
 import { book } from '../record/account.ts';
@@ -130,7 +131,7 @@ class StepCall<T> {
 
   async perform(): Promise<T> {
     if (!this.#isCurrent()) return never<T>();
-    this.#checkOptions();
+    this.#refuse(stepFault(this.#options));
     checkStepCount(this.#core, ensureSteps(this.#activation));
     const effort = new StepEffort(this.#core, this.#activation, {
       key: this.#key,
@@ -149,9 +150,8 @@ class StepCall<T> {
     return this.#attempts(effort, attempt);
   }
 
-  /** @throws NODE_CALL_REFUSED an unknown option, or an invalid value */
-  #checkOptions(): void {
-    const reason = stepFault(this.#options);
+  /** @throws NODE_CALL_REFUSED an option is unknown, or its value invalid */
+  #refuse(reason: string | undefined): void {
     const node = this.#activation.path.join('/');
     if (reason !== undefined) throw new CairnError('NODE_CALL_REFUSED', { call: 'step', node, reason });
   }
@@ -202,12 +202,23 @@ class StepCall<T> {
     }
   }
 
+  /** The most that the step spends. A function tells it where that matters. */
+  #atMost(): AtMost | undefined {
+    const { atMost } = this.#options;
+    if (typeof atMost !== 'function') return atMost;
+    if (!isBudgeted(this.#activation)) return undefined;
+    const told = atMost();
+    this.#refuse(atMostFault(told));
+    return told;
+  }
+
   /** Starts the cost account of an attempt that fits its budgets. @throws BUDGET_EXCEEDED */
   async #underBudget(effort: StepEffort, attempt: number): Promise<Charge> {
     const core = this.#core;
     const activation = this.#activation;
+    const atMost = this.#atMost();
     for (;;) {
-      const charge = new Charge(activation, effort, this.#options.atMost);
+      const charge = new Charge(activation, effort, atMost);
       const met = budgetMet(core, charge);
       if (met === undefined) {
         if (charge.atMost !== undefined) core.ledger.open(charge);

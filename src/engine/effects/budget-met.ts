@@ -40,6 +40,11 @@ export function budgetMet(core: RunCore, attempt: Charge): MetBudget | undefined
   return waiting;
 }
 
+/** Whether an attempt is under any budget, so that it matters what it spends at most. */
+export function isBudgeted(activation: Activation): boolean {
+  return budgetsOf(activation).next().done !== true;
+}
+
 /** The budgets of the visit, its run, and so on outwards. Most runs have none. */
 function* budgetsOf(activation: Activation): Generator<Budget> {
   for (let at: Activation | undefined = activation; at !== undefined; at = at.frameRun.starter) {

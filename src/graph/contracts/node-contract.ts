@@ -184,8 +184,8 @@ export interface StepOptions {
   /** Whether a repeated call with the same key has no second effect. If so, a step in doubt is retried; otherwise a person is asked. */
   readonly idempotent?: boolean;
   readonly reconcile?: (asked: { readonly idempotencyKey: string }) => Promise<Reconciliation> | Reconciliation;
-  /** The most that one attempt spends, by unit. It is reserved before the attempt starts, so the budget is never exceeded. */
-  readonly atMost?: AtMost;
+  /** The most that one attempt spends, by unit: reserved before it starts. A function is called only where there is a budget. */
+  readonly atMost?: AtMost | (() => AtMost);
   /** What the call does, such as `mail to ada`, for a person who is asked about it. Up to 500 characters; it does not identify the step. */
   readonly about?: string;
   /** Whether nobody need be asked if it is in doubt and no longer called, since it changes nothing outside. Default false. */

@@ -1,4 +1,5 @@
 /** Checks what a node passes to the calls of its context. As in a definition, an option that would have no effect is refused (G9). */
+import type { AtMost } from '../amounts.ts';
 import type { Question, StepOptions } from '../contracts/node-contract.ts';
 import { checkRetry, effects } from './validate-nodes.ts';
 import {
@@ -51,7 +52,14 @@ export function stepFault(options: StepOptions): string | undefined {
   checkType(report, '', 'about', options.about, 'string');
   checkType(report, '', 'forgettable', options.forgettable, 'boolean');
   checkType(report, '', 'reconcile', options.reconcile, 'function');
-  if (options.atMost !== 'nothing') checkAmounts(report, '', 'atMost', options.atMost);
+  const { atMost } = options;
+  return firstOf(report) ?? (typeof atMost === 'function' ? undefined : atMostFault(atMost));
+}
+
+/** What is wrong with the most that an attempt spends; undefined if nothing is. */
+export function atMostFault(atMost: AtMost | undefined): string | undefined {
+  const report = createReport();
+  if (atMost !== 'nothing') checkAmounts(report, '', 'atMost', atMost);
   return firstOf(report);
 }
 
