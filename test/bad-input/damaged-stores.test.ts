@@ -153,7 +153,11 @@ test('S3 on a full store the run stops with STORE_FULL, nothing committed is los
     ids: testIds('worker-1', ['worker-1']),
   });
   const stopped = await full.resume(handle.runId, { graph: heavy });
-  await expect(stopped.result()).rejects.toMatchObject({ code: 'STORE_FULL', retry: 'later' });
+  await expect(stopped.result()).rejects.toMatchObject({
+    code: 'STORE_FULL',
+    retry: 'later',
+    hint: 'Free some disk space, then resume run full: what was committed is kept.',
+  });
   const { head = 0 } = (await bounded.readRun({ tenant: 'default', runId: 'full' })) ?? {};
   expect(head).toBeGreaterThan(5);
   bounded.free();
@@ -174,6 +178,20 @@ test('S3 on a full store the run stops with STORE_FULL, nothing committed is los
     for (const waitId of waits) await engine.answer(runId, waitId, { decision: 'happened', output: 'it did' });
     return resumeToRest(engine, runId, heavy);
   }
+});
+
+test('P6 a run that a full store did not record is started again, and not resumed', async () => {
+  const store = openSqliteStore({ path });
+  opened.push(store);
+  const full: Store = {
+    ...store,
+    admitRun: () => Promise.reject(new CairnError('STORE_FULL', { store: store.name })),
+  };
+  const { engine } = createBench({ store: full });
+  await expect(engine.start(graph, {})).rejects.toMatchObject({
+    code: 'STORE_FULL',
+    hint: 'Free some disk space, then do the same again.',
+  });
 });
 
 /** The store at a path, which has no room after a few hundred kilobytes until it is freed. */

@@ -1,6 +1,7 @@
 /** Outcomes that cannot be stored, that are huge, deep, or named to do harm; nodes that throw, hang or go round for ever. */
 import { expect, test } from 'vitest';
 import { outcome, type NodeContext } from '../../src/graph/contracts/node-contract.ts';
+import { subgraphNode } from '../../src/nodes/subgraph-node.ts';
 import { afterCrash, createBench, edges, graphOf, node, resumeToRest, runToRest } from '../engine-kit.ts';
 
 const never = new Promise<never>(() => {});
@@ -224,6 +225,40 @@ test('G4 a loop without end stops at maxVisits with a typed error that names the
   });
   const failed = await runToRest(engine, graph);
   expect(failed.error?.cause).toMatchObject({ code: 'RUN_LIMIT', data: { limit: 'maxVisits', value: 50, path: 'a' } });
+});
+
+test.each([
+  [
+    'a text',
+    'done',
+    'it is a string, and has to be { output, goto, scratch, artifacts, diagnostics }, or some of them',
+  ],
+  ['a list', ['done'], /it is a list, and has to be \{ output, /],
+  ['a promise', Promise.resolve({ output: 1 }), /it is a Promise, and has to be \{ output, /],
+  ['nothing', undefined, /it is undefined, and has to be \{ output, /],
+  ['a text as updates', { scratch: 'done' }, 'at scratch: it is a string, and has to be an object of updates'],
+  ['no updates', { artifacts: null }, 'at artifacts: it is null, and has to be an object of updates'],
+  [
+    'a promise of updates',
+    { scratch: Promise.resolve({ a: 1 }) },
+    'at scratch: it is a Promise, and has to be an object',
+  ],
+])('P6 an outcome, or the output of a subgraph node, that is %s is refused in words', async (_, parts, words) => {
+  const child = single(() => 1);
+  const { implementation } = subgraphNode(child, { output: () => parts as object });
+  const graphs = [
+    single(() => outcome(parts as object)),
+    single(implementation.run, { effect: 'read', subgraph: child }),
+  ];
+  for (const graph of graphs) {
+    const { error } = await runToRest(createBench().engine, graph);
+    expect(error?.message).toMatch(words);
+    expect(error?.cause).toMatchObject({
+      code: 'NODE_OUTPUT_INVALID',
+      message: expect.stringContaining('the outcome of node a does not fit'),
+      data: { node: 'a' },
+    });
+  }
 });
 
 test('P6 an outcome with a part that nothing reads, or a target that is none, is refused by name', async () => {

@@ -8,6 +8,7 @@ import {
   type Partition,
 } from '../../graph/contracts/node-contract.ts';
 import type { Graph, StandardSchema } from '../../graph/graph.ts';
+import { describeValue } from '../../state/values/describe-value.ts';
 import { admitValue, maskedText, type Admitted } from '../../state/values/codec.ts';
 import type { StepOrder } from '../../state/tree.ts';
 import type { Activation } from '../run/frame-run.ts';
@@ -27,7 +28,7 @@ export interface AdmittedOutcome {
   readonly goto?: readonly string[];
 }
 
-/** Validates what a node returned. @throws VALUE_UNSTORABLE, VALUE_TOO_LARGE, CHECKPOINT_TOO_LARGE, STATE_INVALID, STATE_UNKNOWN_CHANNEL */
+/** Validates what a node returned. @throws VALUE_UNSTORABLE, VALUE_TOO_LARGE, CHECKPOINT_TOO_LARGE, STATE_INVALID, STATE_UNKNOWN_CHANNEL, NODE_OUTPUT_INVALID */
 export function admitOutcome(core: RunCore, activation: Activation, returned: unknown): AdmittedOutcome {
   const outcome = takeIn(core, activation, returned);
   checkWritten(core, activation, () => partsOf(activation, outcome));
@@ -49,6 +50,7 @@ function takeIn(core: RunCore, activation: Activation, returned: unknown): Admit
       : { output: admitValue(returned, ['outputs', node.id], core.env.limits, core.secrets.intake) };
   }
   const { parts } = returned;
+  checkParts(node.id, parts);
   const updates = admitUpdates(core, parts, frameRun.graph);
   return {
     ...(parts.output === undefined || parts.output === stepsOutput
@@ -61,6 +63,34 @@ function takeIn(core: RunCore, activation: Activation, returned: unknown): Admit
 }
 
 const knownParts: readonly string[] = ['output', 'goto', ...partitions];
+
+/**
+ * Checks that the parts of an outcome, and the updates of each partition, are objects: code that is not type-checked may give a text, or a
+ * promise, in their place. @throws NODE_OUTPUT_INVALID
+ */
+function checkParts(node: string, parts: OutcomeParts): void {
+  if (!isKeyed(parts))
+    throw new CairnError('NODE_OUTPUT_INVALID', {
+      node,
+      reason: `it is ${describeValue(parts)}, and has to be { ${knownParts.join(', ')} }, or some of them`,
+    });
+  for (const partition of partitions) {
+    const given: unknown = parts[partition];
+    if (given === undefined || isKeyed(given)) continue;
+    throw new CairnError('NODE_OUTPUT_INVALID', {
+      node,
+      path: partition,
+      reason: `it is ${describeValue(given)}, and has to be an object of updates`,
+    });
+  }
+}
+
+/** Whether a value is an object of named values. What has no names of its own, as a promise or a date, would be taken as empty. */
+function isKeyed(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return Object.keys(value).length > 0 || prototype === null || Object.getPrototypeOf(prototype) === null;
+}
 
 function admitUpdates(core: RunCore, parts: OutcomeParts, graph: Graph): AdmittedUpdates | undefined {
   for (const part of Object.keys(parts)) {

@@ -30,6 +30,7 @@ import { Checkpoints } from './checkpoints.ts';
 import type { ClaimKeeper } from './claim-keeper.ts';
 import { MessageIntake } from './message-intake.ts';
 import { prepareStart } from './prepare.ts';
+import { stoppedBy } from './stopped-by.ts';
 
 /** The most launches before the loop rests. Otherwise a chain of nodes that never waits would block everything else. */
 const launchesPerTurn = 512;
@@ -236,10 +237,11 @@ export class Runner implements Loop {
     return this.#feed.tracer?.trace(path, name, parts, this.core.secrets);
   }
 
-  fail(error: unknown): void {
+  fail(thrown: unknown): void {
     if (this.#isOver) return;
     this.#isOver = true;
     const { core } = this;
+    const error = stoppedBy(thrown, core.runId);
     core.standing.stop('broken');
     this.#stopTimers();
     this.#abortAll(error);

@@ -4,6 +4,7 @@
  */
 import type { CustomReducer, ReducerName } from '../../graph/graph.ts';
 import { canonicalText } from '../values/canonical.ts';
+import { describeValue } from '../values/describe-value.ts';
 import { isPlainObject, setOwn, type PlainObject } from '../values/plain.ts';
 
 /** A channel as a reducer sees it. Reducers never change it. */
@@ -65,8 +66,8 @@ function asItems(update: unknown): readonly unknown[] {
 function reduceAppend(slot: Slot, update: unknown): Reduction {
   if (!slot.exists) return set(asItems(update));
   if (Array.isArray(slot.value)) return { kind: 'append', items: asItems(update) };
-  if (typeof slot.value !== 'string') throw new TypeError(`cannot append to ${describe(slot.value)}`);
-  if (typeof update !== 'string') throw new TypeError(`cannot append ${describe(update)} to a text`);
+  if (typeof slot.value !== 'string') throw new TypeError(`cannot append to ${describeValue(slot.value)}`);
+  if (typeof update !== 'string') throw new TypeError(`cannot append ${describeValue(update)} to a text`);
   return { kind: 'text', text: update };
 }
 
@@ -74,7 +75,7 @@ function reduceUnion(slot: Slot, update: unknown): Reduction {
   if (update instanceof Set && (!slot.exists || slot.value instanceof Set)) {
     return set(new Set(distinct([...((slot.value as Set<unknown> | undefined) ?? []), ...update], new Set())));
   }
-  if (slot.exists && !Array.isArray(slot.value)) throw new TypeError(`cannot unite with ${describe(slot.value)}`);
+  if (slot.exists && !Array.isArray(slot.value)) throw new TypeError(`cannot unite with ${describeValue(slot.value)}`);
   const given = update instanceof Set ? [...update] : asItems(update);
   if (!slot.exists) return set(distinct(given, new Set()));
   const items = distinct(given, slot.itemTexts());
@@ -98,9 +99,9 @@ function distinct(items: readonly unknown[], known: ReadonlySet<string>): readon
 }
 
 function reduceMerge(slot: Slot, update: unknown): Reduction {
-  if (!isPlainObject(update)) throw new TypeError(`cannot merge ${describe(update)}`);
+  if (!isPlainObject(update)) throw new TypeError(`cannot merge ${describeValue(update)}`);
   if (!slot.exists) return set(update);
-  if (!isPlainObject(slot.value)) throw new TypeError(`cannot merge into ${describe(slot.value)}`);
+  if (!isPlainObject(slot.value)) throw new TypeError(`cannot merge into ${describeValue(slot.value)}`);
   const parts: Part[] = [];
   const value = mergeObjects(slot.value, update, [], parts);
   return parts.length === 0 ? keep : { kind: 'parts', value, parts };
@@ -124,10 +125,11 @@ function mergeObjects(current: PlainObject, update: PlainObject, path: readonly 
 }
 
 function reduceSum(slot: Slot, update: unknown): Reduction {
-  if (typeof update !== 'number' && typeof update !== 'bigint') throw new TypeError(`cannot add ${describe(update)}`);
+  if (typeof update !== 'number' && typeof update !== 'bigint')
+    throw new TypeError(`cannot add ${describeValue(update)}`);
   if (!slot.exists) return set(update);
   if (typeof slot.value !== typeof update)
-    throw new TypeError(`cannot add ${describe(update)} to ${describe(slot.value)}`);
+    throw new TypeError(`cannot add ${describeValue(update)} to ${describeValue(slot.value)}`);
   return set((slot.value as number) + (update as number));
 }
 
@@ -139,19 +141,19 @@ function isOrdered(value: unknown): value is Ordered {
 
 function reduceOrder(slot: Slot, update: unknown, wins: (current: Ordered, given: Ordered) => boolean): Reduction {
   const { exists, value } = slot;
-  if (!isOrdered(update)) throw new TypeError(`${describe(update)} has no order`);
+  if (!isOrdered(update)) throw new TypeError(`${describeValue(update)} has no order`);
   if (!exists) return set(update);
   if (!isOrdered(value) || value instanceof Date !== update instanceof Date) {
-    throw new TypeError(`cannot compare ${describe(update)} with ${describe(value)}`);
+    throw new TypeError(`cannot compare ${describeValue(update)} with ${describeValue(value)}`);
   }
   return wins(value, update) ? set(update) : keep;
 }
 
 /** A running mean. The number of updates is kept beside the channel. A value that came from elsewhere counts as one update. */
 function reduceMean(slot: Slot, update: unknown): Reduction {
-  if (typeof update !== 'number') throw new TypeError(`no mean of ${describe(update)}`);
+  if (typeof update !== 'number') throw new TypeError(`no mean of ${describeValue(update)}`);
   if (!slot.exists) return { kind: 'set', value: update, aux: 1 };
-  if (typeof slot.value !== 'number') throw new TypeError(`no mean with ${describe(slot.value)}`);
+  if (typeof slot.value !== 'number') throw new TypeError(`no mean with ${describeValue(slot.value)}`);
   const count = (typeof slot.aux === 'number' ? slot.aux : 1) + 1;
   return { kind: 'set', value: slot.value + (update - slot.value) / count, aux: count };
 }
@@ -164,13 +166,5 @@ function reduceLongest(slot: Slot, update: unknown): Reduction {
 
 function lengthOf(value: unknown): number {
   if (typeof value === 'string' || Array.isArray(value)) return value.length;
-  throw new TypeError(`${describe(value)} has no length`);
-}
-
-function describe(value: unknown): string {
-  if (value === null) return 'null';
-  if (value === undefined) return 'undefined';
-  if (Array.isArray(value)) return 'a list';
-  if (typeof value !== 'object') return `a ${typeof value}`;
-  return isPlainObject(value) ? 'an object' : `a ${value.constructor.name}`;
+  throw new TypeError(`${describeValue(value)} has no length`);
 }
