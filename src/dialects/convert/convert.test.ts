@@ -73,29 +73,36 @@ test('CV4 every example of the repository converts to a text that is valid, and 
   }
 });
 
-test('CV1 branches side by side are blocks side by side; the run goes on if as many succeed as the join needs', async () => {
-  const text = line(
-    `fork [shape=component, join_policy="2_of_n"]
+test.each([
+  ['a stage', ''],
+  ['a fan-in', '\njoin [shape=tripleoctagon]\njoin -> after'],
+])(
+  'CV1 branches side by side are blocks side by side; the run goes on if as many succeed as %s needs',
+  async (_, join) => {
+    const end = join === '' ? 'after' : 'join';
+    const text = line(
+      `fork [shape=component, join_policy="2_of_n"]
 a [shape=parallelogram, tool_command=a]
 b [shape=parallelogram, tool_command=b]
 c [shape=parallelogram, tool_command=c]
 c2 [shape=parallelogram, tool_command=c2]
 after [shape=parallelogram, tool_command=after]
 start -> fork
-fork -> a -> after
-fork -> b -> after
-fork -> c -> c2 -> after
+fork -> a -> ${end}
+fork -> b -> ${end}
+fork -> c -> c2 -> ${end}${join}
 after -> exit`,
-  );
-  const { text: yaml } = converted(text);
-  const failing = (...names: readonly string[]): World => ({ ...allWell, succeeds: (what) => !names.includes(what) });
-  // Where two have succeeded the pipeline cancels the third; a file lets it end. So one fails first in each of these.
-  for (const names of [['a'], ['b'], ['a', 'c2'], ['a', 'b'], ['a', 'b', 'c']]) {
-    const [one, other] = [await wayOf(yaml, failing(...names)), await wayOf(text, failing(...names))];
-    const sorted = ({ status, done }: typeof one): object => ({ status, done: done.toSorted() });
-    expect([names, sorted(one)]).toEqual([names, sorted(other)]);
-  }
-});
+    );
+    const { text: yaml } = converted(text);
+    const failing = (...names: readonly string[]): World => ({ ...allWell, succeeds: (what) => !names.includes(what) });
+    // Where two have succeeded the pipeline cancels the third; a file lets it end. So one fails first in each of these.
+    for (const names of [['a'], ['b'], ['a', 'c2'], ['a', 'b'], ['a', 'b', 'c']]) {
+      const [one, other] = [await wayOf(yaml, failing(...names)), await wayOf(text, failing(...names))];
+      const sorted = ({ status, done }: typeof one): object => ({ status, done: done.toSorted() });
+      expect([names, sorted(one)]).toEqual([names, sorted(other)]);
+    }
+  },
+);
 
 test('CV3 a loop is cut where it leads back: a failure fails the run, any other end comes to a block that stops it', async () => {
   const text = line(

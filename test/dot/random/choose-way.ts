@@ -9,6 +9,8 @@ export interface Context {
   /** What the tasks so far reported, in order. */
   path: string;
   results: readonly BranchResult[];
+  /** Why the last parallel stage failed; empty if it did not. */
+  shortfall: string;
 }
 
 export interface BranchResult {

@@ -53,7 +53,14 @@ interface Walk {
 }
 
 const isGood = (status: string | undefined): boolean => status === 'success' || status === 'partial_success';
-const emptyContext = (path: string): Context => ({ outcome: '', label: '', flag: '', path, results: [] });
+const emptyContext = (path: string): Context => ({
+  outcome: '',
+  label: '',
+  flag: '',
+  path,
+  results: [],
+  shortfall: '',
+});
 
 export class Interpreter {
   /** Attempts of tasks that began, each with all that was reported before it. */
@@ -141,8 +148,9 @@ export class Interpreter {
       case 'parallel':
         return this.#parallel(walk, stage);
       case 'fan_in':
-        if (context.results.some(({ outcome }) => isGood(outcome))) return { status: 'success' };
-        return { status: 'fail', reason: context.results.length > 0 ? 'all branches failed' : 'no results' };
+        if (!context.results.some(({ outcome }) => isGood(outcome)))
+          return { status: 'fail', reason: context.results.length > 0 ? 'all branches failed' : 'no results' };
+        return context.shortfall === '' ? { status: 'success' } : { status: 'fail', reason: context.shortfall };
       case 'child':
         return this.#child(walk, stage);
       default:
@@ -229,11 +237,11 @@ export class Interpreter {
     context.results = done;
     const [good, bad] = [count(isGood), count((one) => one === 'fail')];
     const isShort = needed < Infinity && good < needed;
-    if (isShort) return { status: 'fail', reason: 'are needed' };
-    if (bad === 0 || policy === 'ignore') return { status: 'success' };
-    if (policy === 'fail_fast') return { status: 'fail', reason: 'a branch failed' };
-    if (good === 0) return { status: 'fail', reason: 'all branches failed' };
-    return { status: needed < Infinity ? 'success' : 'partial_success' };
+    const isIgnored = bad === 0 || policy === 'ignore';
+    const why = policy === 'fail_fast' ? 'a branch failed' : good === 0 ? 'all branches failed' : '';
+    context.shortfall = isShort ? 'are needed' : isIgnored ? '' : why;
+    if (context.shortfall !== '') return { status: 'fail', reason: context.shortfall };
+    return { status: isIgnored || needed < Infinity ? 'success' : 'partial_success' };
   }
 
   #branch(outer: Walk, entry: string, join: string, parallel: string): BranchResult {

@@ -54,8 +54,7 @@ export function parallelWork(stage: Stage, { entries, join, stages }: Branches, 
     work: {
       kind: 'parallel',
       branches: first,
-      // A fan-in goes on with the best of those that are left.
-      needed: isFanIn ? 1 : Math.min(first.length, neededOf(policy, entries.length)),
+      needed: Math.min(first.length, neededOf(policy, entries.length)),
     },
     ends: [
       { on: 'success', to: success ?? finish },

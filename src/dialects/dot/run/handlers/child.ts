@@ -6,6 +6,7 @@ import { askModel } from './codergen.ts';
 import { asText, contextValue, expand, steerSignal } from '../context/context-keys.ts';
 import type { PipelineResult } from './ends.ts';
 import { rootMessage } from './parallel.ts';
+import { newestAnswer } from '../prompt/newest-answer.ts';
 import { historyOf, preambleOf } from '../prompt/preamble.ts';
 import { modelStep, type StageContext, type StageHandler } from '../stage/stage-parts.ts';
 import { reportIn, type StageFailure, type StageOutcome } from '../stage/stage-outcome.ts';
@@ -104,10 +105,11 @@ async function steer(stage: StageContext, handle: ChildHandle, state: StateView)
 
 function outcomeOf({ parts }: StageContext, { status, state, error }: ChildResult): StageOutcome {
   if (status !== 'completed') return end('fail', 'failed', { failureReason: rootMessage(error) });
-  const { status: outcome, failures, last_response: response } = state.outputs['outputs'] as PipelineResult;
+  const { status: outcome, failures, last_response: last } = state.outputs['outputs'] as PipelineResult;
   const { id } = parts.stage;
   const inner = (failures as readonly StageFailure[]).map((one) => ({ ...one, stage: `${id}/${one.stage}` }));
-  return end(outcome, 'completed', { failures: inner }, response);
+  const response = newestAnswer(state)?.text;
+  return end(outcome, 'completed', { failures: inner, ...(response !== undefined && { response }) }, last);
 }
 
 function end(

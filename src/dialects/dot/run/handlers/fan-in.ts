@@ -1,7 +1,9 @@
 /** A stage that joins branches: it picks the best of their results by rank, or asks a model to pick. */
-import { expand } from '../context/context-keys.ts';
+import { asText, expand } from '../context/context-keys.ts';
 import { askModel, codergenHandler } from './codergen.ts';
-import type { BranchResult } from './parallel.ts';
+import { cut } from '../prompt/cut.ts';
+import { tellBranches } from '../prompt/tell-branches.ts';
+import { shortfallKey, type ShownResult } from '../stage/branch-result.ts';
 import type { StageContext, StageHandler } from '../stage/stage-parts.ts';
 import type { StageOutcome } from '../stage/stage-outcome.ts';
 
@@ -15,7 +17,7 @@ export const fanInHandler: StageHandler = {
 };
 
 async function bringTogether(stage: StageContext): Promise<StageOutcome> {
-  const results = stage.value('parallel.results') as readonly BranchResult[] | undefined;
+  const results = (await stage.context.whole('parallel.results')) as readonly ShownResult[] | undefined;
   if (results === undefined || results.length === 0)
     return { status: 'fail', failureReason: 'there are no results of branches' };
   const candidates = results.filter(({ outcome }) => outcome !== 'fail' && outcome !== 'skipped');
@@ -25,14 +27,18 @@ async function bringTogether(stage: StageContext): Promise<StageOutcome> {
       status: 'fail',
       failureReason: `all branches failed: ${results.map(({ id, failure_reason: reason }) => `${id}: ${reason ?? 'no reason'}`).join('; ')}`,
     };
-  const ranked: readonly BranchResult[] = candidates.toSorted(
+  const ranked: readonly ShownResult[] = candidates.toSorted(
     (a, b) => rankOf(a) - rankOf(b) || scoreOf(b) - scoreOf(a) || (a.id < b.id ? -1 : 1),
   );
-  const asked = stage.attributes.text('prompt') === '' ? undefined : await askForBest(stage, results, ranked);
+  const shortfall = asText(stage.value(shortfallKey));
+  const isAsking = shortfall === '' && stage.attributes.text('prompt') !== '';
+  const asked = isAsking ? await askForBest(stage, results, ranked) : undefined;
   const best = asked?.best ?? ranked[0] ?? first;
+  const response = asked?.answer ?? best.response;
   return {
-    status: 'success',
-    ...(asked !== undefined && { response: asked.answer }),
+    // Too few succeeded, or one failed where none may: that some succeeded does not make the whole a success.
+    ...(shortfall === '' ? { status: 'success' } : { status: 'fail', failureReason: shortfall }),
+    ...(response !== undefined && { response }),
     contextUpdates: {
       'parallel.fan_in.best_id': best.id,
       'parallel.fan_in.best_outcome': best.outcome,
@@ -41,23 +47,26 @@ async function bringTogether(stage: StageContext): Promise<StageOutcome> {
   };
 }
 
-function rankOf({ outcome }: BranchResult): number {
+/** Most characters of the branches' results that a model is sent. */
+const resultsMax = 200_000;
+
+function rankOf({ outcome }: ShownResult): number {
   return ranks.indexOf(outcome);
 }
 
-function scoreOf({ context }: BranchResult): number {
+function scoreOf({ context }: ShownResult): number {
   return Number(context['score'] ?? 0) || 0;
 }
 
 /** Asks the model. The best is the candidate that the answer names last. If it names none, the ranks decide. */
 async function askForBest(
   stage: StageContext,
-  results: readonly BranchResult[],
-  candidates: readonly BranchResult[],
-): Promise<{ readonly answer: string; readonly best: BranchResult | undefined }> {
+  results: readonly ShownResult[],
+  candidates: readonly ShownResult[],
+): Promise<{ readonly answer: string; readonly best: ShownResult | undefined }> {
   const { ctx, parts, attributes } = stage;
   const prompt = [
-    `Results of the branches:\n${JSON.stringify(results, undefined, 2)}`,
+    `Results of the branches:\n${cut(tellBranches(results, { value: 20_000, answer: 50_000 }), resultsMax)}`,
     expand(attributes.text('prompt'), ctx.state, parts.params),
     `End your answer with the id of the best branch, one of ${candidates.map(({ id }) => id).join(', ')}.`,
   ].join('\n\n');

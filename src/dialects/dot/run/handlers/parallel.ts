@@ -1,25 +1,21 @@
 /** A stage that runs branches in parallel, each with its own context, and reports how they ended. */
 import type { Graph } from '../../../../graph/graph.ts';
-import type { ChildHandle, ChildResult, NodeContext } from '../../../../graph/contracts/node-contract.ts';
+import type { ChildHandle, ChildResult, NodeContext, StateView } from '../../../../graph/contracts/node-contract.ts';
 import { runParts } from '../../../../graph/run-parts.ts';
 import type { Branches } from '../../model/layout.ts';
 import { asText, contextOf, edgeKey, inheritedKey, isReserved } from '../context/context-keys.ts';
 import { inheritedTurns } from '../prompt/conversation.ts';
+import { inheritedAnswer, ownAnswer } from '../prompt/newest-answer.ts';
+import { shortfallKey, shownResult, type BranchResult } from '../stage/branch-result.ts';
 import type { StageContext, StageHandler } from '../stage/stage-parts.ts';
 import { branchGates, branchGatesKey, gateOutcomes, toldByFailure, type GateOutcomes } from '../stage/gate-outcomes.ts';
-import { isSuccess, type StageFailure, type StageOutcome, type StageStatus } from '../stage/stage-outcome.ts';
-
-/** The result of a branch, kept in `parallel.results`. */
-export interface BranchResult {
-  /** The first stage of the branch. */
-  readonly id: string;
-  readonly outcome: StageStatus;
-  readonly failure_reason?: string;
-  /** The context values that the branch's stages wrote. */
-  readonly context: Readonly<Record<string, unknown>>;
-  readonly gates: GateOutcomes;
-  readonly failures: readonly StageFailure[];
-}
+import {
+  isSuccess,
+  type StageFailure,
+  type StageOutcome,
+  type StageOutput,
+  type StageStatus,
+} from '../stage/stage-outcome.ts';
 
 const atOnceDefault = 4;
 
@@ -53,6 +49,7 @@ async function runBranches(stage: StageContext, work: ParallelWork): Promise<Sta
   const inputOf = (entry: string): unknown => ({
     [inheritedKey]: { ...inherited, [edgeKey]: work.edges.get(entry) ?? '' },
     ...inheritedTurns(ctx.state),
+    ...inheritedAnswer(ctx.state),
   });
   const atOnce = attributes.integer('max_parallel') ?? atOnceDefault;
   // In a race a branch that waits keeps its place: a question after a crash would let another one begin, and win.
@@ -71,7 +68,8 @@ async function runBranches(stage: StageContext, work: ParallelWork): Promise<Sta
   });
   const results = work.entries.map((entry) => counted.get(entry) ?? skipped(entry));
   const gates: GateOutcomes = Object.assign({}, branchGates(ctx.state), ...results.map((result) => result.gates));
-  return judge(results, { needed, count: work.entries.length, policy: attributes.text('error_policy'), gates });
+  const judged = judge(results, { needed, count: work.entries.length, policy: attributes.text('error_policy'), gates });
+  return { ...judged, contextUpdates: { ...judged.contextUpdates, [shortfallKey]: judged.failureReason ?? '' } };
 }
 
 /** How many branches must succeed. Undefined means that all are waited for. */
@@ -105,7 +103,14 @@ async function runBranch(
 function resultOf(id: string, { status, state, error }: ChildResult, gates: readonly string[]): BranchResult {
   const own = Object.fromEntries(Object.entries(state.scratch).filter(([key]) => !isReserved(key)));
   const inner = (state.diagnostics['failures'] ?? []) as readonly StageFailure[];
-  const shared = { id, context: own, gates: gateOutcomes(state, gates), failures: inner };
+  const response = failedResponse(state) ?? ownAnswer(state)?.text;
+  const shared = {
+    id,
+    ...(response !== undefined && { response }),
+    context: own,
+    gates: gateOutcomes(state, gates),
+    failures: inner,
+  };
   if (status === 'cancelled') return skipped(id);
   if (status === 'failed') {
     const reason = rootMessage(error);
@@ -127,16 +132,19 @@ function resultOf(id: string, { status, state, error }: ChildResult, gates: read
   };
 }
 
+/** What a stage answered that failed its branch: its node has no output. */
+function failedResponse({ failures }: StateView): string | undefined {
+  const [failure] = Object.values(failures) as readonly {
+    readonly data?: { readonly outcome?: Partial<StageOutput> };
+  }[];
+  return failure?.data?.outcome?.response;
+}
+
 /** The innermost cause of an error, which is the stage's own reason rather than the engine's wrapping. */
 export function rootMessage(error: Error | undefined): string {
   let last = error;
   for (let depth = 0; depth < 10 && last?.cause instanceof Error; depth += 1) last = last.cause;
   return last?.message ?? 'the branch failed';
-}
-
-/** The part of a branch's result that later stages see. */
-function shownResult({ id, outcome, failure_reason: reason, context }: BranchResult): Partial<BranchResult> {
-  return { id, outcome, ...(reason !== undefined && { failure_reason: reason }), context };
 }
 
 interface Judged {

@@ -1,9 +1,13 @@
 /** Describes the run so far for the prompt of a stage, in the detail that its fidelity asks for. */
 import type { StateView } from '../../../../graph/contracts/node-contract.ts';
 import { asText, contextOf, contextValue } from '../context/context-keys.ts';
-import type { Turn } from './conversation.ts';
 import { isLarge, shownLarge } from '../context/large-values.ts';
+import type { ShownResult } from '../stage/branch-result.ts';
 import type { StageOutput } from '../stage/stage-outcome.ts';
+import type { Turn } from './conversation.ts';
+import { cut } from './cut.ts';
+import { newestAnswer } from './newest-answer.ts';
+import { ended, tellBranches } from './tell-branches.ts';
 
 interface Amount {
   /** Characters of the whole description. Four characters count as one token. */
@@ -29,29 +33,32 @@ const amounts: ReadonlyMap<string, Amount> = new Map(
 );
 
 /** Context values that repeat what the description says anyway. */
-const untold = /^(?:graph\.|internal\.|current_node$|last_response$|last_stage$|outcome$|preferred_label$)/;
+const untold =
+  /^(?:graph\.|internal\.|parallel\.stage$|current_node$|last_response$|last_stage$|outcome$|preferred_label$)/;
 
 /** The description, `` if there is nothing to say. A conversation that begins gets that of `summary:high`. */
 export function preambleOf(state: StateView, fidelity: string): string {
   const amount = amounts.get(fidelity === 'full' ? 'summary:high' : fidelity) ?? compact;
   return joined(amount, [
     section('Goal', asText(contextValue(state, 'graph.goal'))),
-    section('Stages so far', stagesOf(historyOf(state), amount.stages)),
+    section('Stages so far', stagesOf(state, 0, amount)),
     section('Context', valuesOf(state, amount.value)),
+    branchesOf(state, amount),
     answerSection(state, amount.answer),
   ]);
 }
 
 /** What other stages did since the thread's last turn. Sent when the thread goes on. */
-export function newsOf(state: StateView, { stage, after }: Turn): string {
+export function newsOf(state: StateView, { answer, after }: Turn): string {
   const amount = amounts.get('summary:high') ?? compact;
   // The first one in the history behind the turn is the stage of the turn itself.
-  const since = historyOf(state).slice(after + 1);
-  if (since.length === 0) return '';
+  const first = after + 1;
+  if (historyOf(state).length <= first) return '';
   return joined(amount, [
-    section('Stages since then', stagesOf(since, amount.stages)),
+    section('Stages since then', stagesOf(state, first, amount)),
     section('Context', valuesOf(state, amount.value)),
-    asText(contextValue(state, 'last_stage')) === stage ? '' : answerSection(state, amount.answer),
+    branchesOf(state, amount),
+    newestAnswer(state)?.text === answer ? '' : answerSection(state, amount.answer),
   ]);
 }
 
@@ -60,8 +67,8 @@ function joined({ total }: Amount, parts: readonly string[]): string {
 }
 
 function answerSection(state: StateView, length: number): string {
-  if (length === 0) return '';
-  return section(`Answer of ${asText(contextValue(state, 'last_stage'))}`, answerOf(state, length));
+  const newest = newestAnswer(state);
+  return length === 0 || newest === undefined ? '' : section(`Answer of ${newest.stage}`, cut(newest.text, length));
 }
 
 /** A stage that ended, and its outcome. */
@@ -79,27 +86,35 @@ function section(title: string, text: string): string {
   return text === '' ? '' : `${title}:\n${text}`;
 }
 
-function stagesOf(history: readonly Ended[], count: number): string {
-  const told = count === 0 ? [] : history.slice(-count);
-  const left = history.length - told.length;
-  const lines = told.map(({ stage, outcome }) => `- ${stage}: ${outcome}`);
+/** Stages from one in the history on. Why one failed is told of its last visit, whose output the run still has. */
+function stagesOf(state: StateView, first: number, { stages: count, value }: Amount): string {
+  const history = historyOf(state);
+  const since = history.slice(first);
+  const told = count === 0 ? [] : since.slice(-count);
+  const left = since.length - told.length;
+  const newest = new Map(history.map(({ stage }, index) => [stage, index]));
+  const lines = told.map(({ stage, outcome }, index) => {
+    const isNewest = newest.get(stage) === history.length - told.length + index;
+    const output = state.outputs[stage] as Partial<StageOutput> | undefined;
+    return `- ${stage}: ${ended(outcome, isNewest ? output?.failure_reason : undefined, value)}`;
+  });
   return (left > 0 && count > 0 ? [`- ${left} more before`, ...lines] : lines).join('\n');
+}
+
+/** How the branches of the last parallel stage ended. Results that are kept as a file are told as a value of the context. */
+function branchesOf(state: StateView, { value, answer }: Amount): string {
+  const results = contextValue(state, 'parallel.results');
+  if (!Array.isArray(results) || value === 0) return '';
+  const each = { value, answer: Math.floor(answer / results.length) };
+  return section('Results of the branches', tellBranches(results as readonly ShownResult[], each));
 }
 
 function valuesOf(state: StateView, length: number): string {
   if (length === 0) return '';
-  const told = Object.entries(contextOf(state)).filter(([key, value]) => !untold.test(key) && asText(value) !== '');
+  const isTold = (key: string, value: unknown): boolean =>
+    !untold.test(key) && asText(value) !== '' && !(key === 'parallel.results' && Array.isArray(value));
+  const told = Object.entries(contextOf(state)).filter(([key, value]) => isTold(key, value));
   return told
     .map(([key, value]) => `- ${key}: ${isLarge(value) ? shownLarge(value, length) : cut(asText(value), length)}`)
     .join('\n');
-}
-
-function answerOf(state: StateView, length: number): string {
-  const stage = asText(contextValue(state, 'last_stage'));
-  const output = (stage === '' ? undefined : state.outputs[stage]) as Partial<StageOutput> | undefined;
-  return cut(output?.response ?? asText(contextValue(state, 'last_response')), length);
-}
-
-function cut(text: string, length: number): string {
-  return text.length <= length ? text : `${text.slice(0, length)} […${text.length - length} more characters]`;
 }

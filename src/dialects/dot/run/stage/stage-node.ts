@@ -16,6 +16,7 @@ import { failed, guarded, isFinal, retryCode, verdictCode } from './stage-failur
 import type { ToldOfBranches } from './gate-outcomes.ts';
 import { contextReader } from '../context/context-reader.ts';
 import { keepLarge } from '../context/large-values.ts';
+import { answeredKey } from '../prompt/newest-answer.ts';
 import { historyOf } from '../prompt/preamble.ts';
 import type { Asking, StageHandler, StageParts } from './stage-parts.ts';
 import {
@@ -157,6 +158,7 @@ function settle(ctx: NodeContext, parts: StageParts, result: StageEnd): unknown 
     // Clear the label that an earlier stage preferred: it does not apply to this one.
     if (result.preferredLabel !== undefined || contextValue(ctx.state, 'preferred_label') !== undefined)
       scratch['preferred_label'] = result.preferredLabel ?? '';
+    if (hasAnswered(result) && contextValue(ctx.state, answeredKey) !== stage.id) scratch[answeredKey] = stage.id;
     scratch['internal.failure_reason'] = result.status === 'fail' ? (result.failureReason ?? '') : '';
   }
   const ending = endingOf(result);
@@ -200,6 +202,10 @@ function settle(ctx: NodeContext, parts: StageParts, result: StageEnd): unknown 
       ...(result.turn !== undefined && { conversation: [result.turn] }),
     },
   } as never);
+}
+
+function hasAnswered({ response, contextUpdates = {} }: StageEnd): boolean {
+  return response !== undefined || Object.hasOwn(contextUpdates, 'last_response');
 }
 
 export function endingOf(result: StageOutcome): StageOutput {
