@@ -15,7 +15,8 @@ import { openFiles } from './files/open-files.ts';
 import type { FileStore } from '../ports/file-store.ts';
 import { traceAgent } from '../model-calls/gen-ai-spans.ts';
 import { finalForm } from './final-answer.ts';
-import { historyFault, type HistoryLimit } from './history/history-limit.ts';
+import type { HistoryLimit } from './history/history-limit.ts';
+import { checkAgentOptions, type AgentOptions } from './check-options.ts';
 import type { McpTools } from './mcp/mcp-tools.ts';
 import type { ModelSettings, ModelStepOptions } from './model/model-step.ts';
 import { modeNames } from './modes/create-mode.ts';
@@ -170,22 +171,11 @@ function namesOf(model: string | readonly string[]): readonly string[] {
   return typeof model === 'string' ? [model] : model;
 }
 
-function check({
-  model,
-  mode = 'native',
-  maxLoops = defaultLoops,
-  history = {},
-  settings,
-}: Pick<AgentConfig, 'model' | 'mode' | 'maxLoops' | 'history' | 'settings'>): void {
-  const names = namesOf(model);
+function check(config: Pick<AgentConfig, 'model'> & AgentOptions): void {
+  const names = namesOf(config.model);
   if (!Array.isArray(names) || names.length === 0 || !names.every((name) => typeof name === 'string' && name !== ''))
     refuse('model must be the name of a model, or several');
-  if (!modeNames.includes(mode)) refuse(`mode must be one of ${modeNames.join(', ')}`);
-  if (mode !== 'native' && settings?.toolChoice !== undefined)
-    refuse(`toolChoice is for tool calls of the provider's own, and the mode is ${mode}`);
-  if (!Number.isSafeInteger(maxLoops) || maxLoops < 1) refuse('maxLoops must be a whole number over 0');
-  const fault = historyFault(history);
-  if (fault !== undefined) refuse(fault);
+  checkAgentOptions(config, modeNames);
 }
 
 function refuse(reason: string): never {

@@ -3,6 +3,7 @@ import { CairnError } from '../errors.ts';
 import type { ModelMessage } from '../graph/contracts/model-contract.ts';
 import type { StateView } from '../graph/contracts/node-contract.ts';
 import type { Computed } from '../nodes/draft/typed-context.ts';
+import { messagesFault } from './messages-fault.ts';
 import { isPlainObject } from '../state/values/plain.ts';
 
 /** A text, or a list of messages. */
@@ -23,6 +24,9 @@ export function openingOf(
 ): readonly ModelMessage[] {
   const said = typeof instructions === 'function' ? instructions({ state }) : instructions;
   const asked = typeof prompt === 'function' ? prompt({ state }) : (prompt ?? promptOf(state.input));
+  if (said !== undefined && typeof said !== 'string') refuse(`instructions gave ${kindOf(said)}, not a text`);
+  const fault = typeof asked === 'string' ? undefined : messagesFault(asked);
+  if (fault !== undefined) refuse(`prompt gave ${fault}`);
   const system: readonly ModelMessage[] = said === undefined || said === '' ? [] : [{ role: 'system', content: said }];
   return [...system, ...(typeof asked === 'string' ? [{ role: 'user', content: asked } as const] : asked)];
 }
@@ -31,6 +35,15 @@ function promptOf(input: unknown): Prompt {
   if (typeof input === 'string') return input;
   const prompt = isPlainObject(input) ? input['prompt'] : undefined;
   if (typeof prompt === 'string') return prompt;
-  const reason = 'there is no prompt for the model: give `prompt`, or start the run with { prompt: "…" }';
+  return refuse('there is no prompt for the model: give `prompt`, or start the run with { prompt: "…" }');
+}
+
+/** What a function gave, in words. */
+function kindOf(value: unknown): string {
+  if (value instanceof Promise) return 'a promise, where functions of the configuration answer at once';
+  return value === null ? 'null' : Array.isArray(value) ? 'a list' : typeof value;
+}
+
+function refuse(reason: string): never {
   throw new CairnError('CONFIG_INVALID', { reason });
 }

@@ -1,6 +1,7 @@
 /** Wraps the SDK's tools so that each call is a step, identified by the tool and its arguments (A4). */
 import type { Tool, ToolSet } from 'ai';
-import { askApproval, isAskedAbout, refusedText } from '../agents/tools/approval.ts';
+import { askApproval, asksBefore, isAskedAbout, refusedText } from '../agents/tools/approval.ts';
+import { checkToolOptions } from '../agents/tools/check-tool.ts';
 import type { Approval, FunctionTool } from '../agents/tools/agent-tool.ts';
 import { callContext } from '../agents/tools/call-context.ts';
 import { traceTool } from '../model-calls/gen-ai-spans.ts';
@@ -64,7 +65,10 @@ export class DurableTools {
   wrap<Tools extends ToolSet>(tools: Tools, how: { readonly [Name in keyof Tools]?: ToolOptions }): Tools {
     refuseUnknownKeys('the options of tools', how, Object.keys(tools));
     for (const [name, one] of Object.entries(how))
-      if (one !== undefined) refuseUnknownKeys(`the tool ${name}`, one, optionNames);
+      if (one !== undefined) {
+        refuseUnknownKeys(`the tool ${name}`, one, optionNames);
+        checkToolOptions(`the tool ${name}`, one);
+      }
     const wrapped = Object.entries(tools).map(([name, tool]) => [
       name,
       this.#wrap(name, tool as Tool, how[name] ?? {}),
@@ -166,7 +170,6 @@ async function needsApproval(
   input: unknown,
   { toolCallId, messages, context }: SdkToolOptions,
 ): Promise<boolean> {
-  if (typeof approval === 'function') return approval(input);
-  if (approval !== undefined) return approval === 'always';
+  if (approval !== undefined) return asksBefore(approval, input);
   return typeof own === 'function' ? own(input, { toolCallId, messages, context }) : own;
 }

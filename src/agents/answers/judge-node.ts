@@ -14,6 +14,7 @@ import { isPlainObject } from '../../state/values/plain.ts';
 import { finalForm } from '../final-answer.ts';
 import type { ModelSettings, ModelStepOptions } from '../model/model-step.ts';
 import type { Opening, Prompt } from '../prompt.ts';
+import { checkAnswerOptions } from '../check-options.ts';
 import { askOnce, checkModel } from './ask-once.ts';
 
 /** The verdict, if no schema is given. */
@@ -94,7 +95,11 @@ export function judgeNode<S extends StateView = StateView, Schema extends AnySch
   refuseUnknownKeys('judgeNode', config, configKeys);
   const { model, rubric, prompt, schema = scoredVerdict, threshold = 0.5, routes, calls = {} } = config;
   checkModel('judgeNode', model);
-  if (rubric === undefined || rubric === '') refuse('it needs a rubric, by which it judges');
+  checkAnswerOptions('judgeNode', config);
+  if (typeof rubric !== 'function' && (typeof rubric !== 'string' || rubric === ''))
+    refuse('it needs a rubric, by which it judges: a text, or a function of the state');
+  if (config.score !== undefined && typeof config.score !== 'function')
+    refuse('score must be a function of the verdict');
   if (!Number.isFinite(threshold)) refuse('threshold must be a number');
   const form = finalForm(schema, 'judgeNode: schema');
   const { properties } = form.json;

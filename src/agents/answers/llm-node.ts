@@ -8,6 +8,7 @@ import type { Answer } from '../agent.ts';
 import { finalForm } from '../final-answer.ts';
 import type { ModelSettings, ModelStepOptions } from '../model/model-step.ts';
 import type { Opening } from '../prompt.ts';
+import { checkAnswerOptions } from '../check-options.ts';
 import { askOnce, checkModel } from './ask-once.ts';
 
 export interface LlmNodeConfig<
@@ -45,6 +46,7 @@ export function llmNode<S extends StateView = StateView, Schema extends AnySchem
   refuseUnknownKeys('llmNode', config, configKeys);
   const { model, output, instructions, prompt, calls = {} } = config;
   checkModel('llmNode', model);
+  checkAnswerOptions('llmNode', config);
   const form = output === undefined ? undefined : finalForm(output, 'llmNode: output');
   const settings: ModelSettings = { model, ...config.settings, ...(form !== undefined && { schema: form.json }) };
   const { data, codeText, config: opening } = describeConfig({ instructions, prompt });

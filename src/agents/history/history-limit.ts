@@ -1,5 +1,6 @@
 /** Limits how much of a long conversation a model is sent. */
 import type { ModelMessage } from '../../graph/contracts/model-contract.ts';
+import { isPlainObject } from '../../state/values/plain.ts';
 
 /**
  * The limits. Default: everything is sent. The system messages at the beginning are always sent, and no result is sent without its call.
@@ -24,11 +25,30 @@ export interface SummaryOptions {
   readonly messagesKept?: number;
 }
 
-export function historyFault({ messagesMax, tokensMax, summary }: HistoryLimit): string | undefined {
+const limitNames = ['messagesMax', 'tokensMax', 'countTokens', 'summary'];
+const summaryNames = ['model', 'instructions', 'messagesKept'];
+
+/** What is wrong with these limits, whose types nobody has checked; undefined if nothing is. */
+export function historyFault(limit: HistoryLimit): string | undefined {
+  const { messagesMax, tokensMax, countTokens, summary } = limit;
+  const { model, instructions, messagesKept }: SummaryOptions = typeof summary === 'object' ? summary : {};
+  const stray = strayOf(limit, limitNames) ?? strayOf(summary, summaryNames);
+  if (stray !== undefined) return `history has no ${stray}; it has ${[...limitNames, ...summaryNames].join(', ')}`;
   for (const [name, value] of Object.entries({ messagesMax, tokensMax }))
     if (value !== undefined && (!Number.isSafeInteger(value) || value < 1))
       return `history.${name} must be a whole number over 0`;
+  if (messagesKept !== undefined && (!Number.isSafeInteger(messagesKept) || messagesKept < 0))
+    return 'history.summary.messagesKept must be a whole number';
+  if (countTokens !== undefined && typeof countTokens !== 'function') return 'history.countTokens must be a function';
+  if (summary !== undefined && typeof summary !== 'boolean' && !isPlainObject(summary))
+    return 'history.summary must be true, false or an object of options';
+  for (const [name, value] of Object.entries({ model, instructions }))
+    if (value !== undefined && typeof value !== 'string') return `history.summary.${name} must be a text`;
   if (summary !== undefined && summary !== false && messagesMax === undefined && tokensMax === undefined)
     return 'history.summary needs messagesMax or tokensMax, which say when a conversation is too long';
   return undefined;
+}
+
+function strayOf(value: unknown, known: readonly string[]): string | undefined {
+  return isPlainObject(value) ? Object.keys(value).find((name) => !known.includes(name)) : undefined;
 }

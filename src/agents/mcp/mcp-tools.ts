@@ -2,6 +2,7 @@
 import { CairnError } from '../../errors.ts';
 import type { SecretReference } from '../../graph/secret-reference.ts';
 import { describeConfig } from '../../nodes/draft/computed.ts';
+import { isTexts } from '../check-options.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 
 /** A text, or a secret that is resolved each time the server is reached. */
@@ -69,6 +70,9 @@ export function mcpTools(config: McpConfig): McpTools {
     refuse(`${server}: args, env and cwd are for a command, headers for a url`);
   if (!Number.isSafeInteger(timeoutMs) || timeoutMs < 1) refuse(`${server}: timeoutMs must be a whole number over 0`);
   const { allow = [], only, trustsAnnotations = false } = copy;
+  if (allow !== true && !isTexts(allow)) refuse(`${server}: allow must be a list of names of tools, or true`);
+  if (only !== undefined && !isTexts(only)) refuse(`${server}: only must be a list of names of tools`);
+  if (typeof trustsAnnotations !== 'boolean') refuse(`${server}: trustsAnnotations must be true or false`);
   const stray = allow === true || only === undefined ? undefined : allow.find((name) => !only.includes(name));
   if (stray !== undefined) refuse(`${server}: allow names ${stray}, which is not offered`);
   return { config: { ...copy, allow, trustsAnnotations, timeoutMs }, data };

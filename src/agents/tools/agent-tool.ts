@@ -4,6 +4,7 @@ import type { EffectClass, NodeContext, Reconciliation, RetryPolicy } from '../.
 import type { SecretReader, FileAccess } from '../../graph/contracts/context-access.ts';
 import type { Graph } from '../../graph/graph.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';
+import { checkToolOptions } from './check-tool.ts';
 import type { NodeDraft } from '../../nodes/draft/node-draft.ts';
 import { isStandardSchema, type AnySchema, type SchemaValue } from '../../schema/standard-schema.ts';
 
@@ -141,6 +142,7 @@ export function tool<Schema extends AnySchema>(definition: AgentTool<Schema>): A
   if (!isStandardSchema(input) && (typeof input !== 'object' || input === null))
     refuse('it needs a schema as its input');
   if ((typeof run === 'function') === (typeof node === 'object')) refuse('it needs a function `run`, or a `node`');
+  checkToolOptions('tool', definition);
   return definition;
 }
 

@@ -4,7 +4,7 @@ import type { JsonSchema } from '../../graph/contracts/node-type.ts';
 import { schemaDefect } from '../../schema/json-schema.ts';
 import { checkAgainst } from '../../schema/standard-schema.ts';
 import { isPlainObject } from '../../state/values/plain.ts';
-import { actsOutside, type AgentTool } from './agent-tool.ts';
+import { actsOutside, type AgentTool, type Approval } from './agent-tool.ts';
 import type { NamedTool } from './tool-box.ts';
 
 /** The tool that a person is asked about. */
@@ -73,9 +73,14 @@ export async function needsApproval(
   allow: readonly string[] | true,
 ): Promise<boolean> {
   const { approval } = definition;
-  if (typeof approval === 'function') return approval(args);
-  if (approval !== undefined) return approval === 'always';
+  if (approval !== undefined) return asksBefore(approval, args);
   return actsOutside(definition) && allow !== true && !allow.includes(name);
+}
+
+/** Whether this `approval` asks before a call. Anything that is not clearly a no asks: a function that forgets to return lets nothing pass. */
+export async function asksBefore<Args>(approval: Approval<Args>, args: Args): Promise<boolean> {
+  if (typeof approval !== 'function') return approval !== 'never';
+  return ((await approval(args)) as unknown) !== false;
 }
 
 /**

@@ -8,6 +8,7 @@ import type { NodeDraft } from '../../nodes/draft/node-draft.ts';
 import { jsonSchemaOf } from '../../schema/standard-schema.ts';
 import type { AgentTool } from './agent-tool.ts';
 import { agentTraits } from './agent-traits.ts';
+import { checkToolOptions } from './check-tool.ts';
 import type { KeptOffer } from '../turn-note.ts';
 
 /** What may be given as a tool: a tool, another agent, or a tool run by the provider. */
@@ -59,6 +60,7 @@ export function createToolBox(tools: Readonly<Record<string, ToolEntry>>): ToolB
       throw new CairnError('CONFIG_INVALID', {
         reason: `agent: tool ${JSON.stringify(name)}: models know tools by letters, digits, _ and -, 64 at most`,
       });
+    if (typeof entry !== 'object' || entry === null) throw noTool(name);
     if ('providerTool' in entry) {
       offered.push({ ...entry, name });
       continue;
@@ -79,13 +81,21 @@ export function createToolBox(tools: Readonly<Record<string, ToolEntry>>): ToolB
 }
 
 function definitionOf(name: string, entry: AgentTool | NodeDraft): AgentTool {
-  if ('description' in entry) return entry;
+  if ('description' in entry) {
+    if (!('run' in entry) && !('node' in entry)) throw noTool(name);
+    // A tool may be a changed copy of another, which nobody has checked.
+    checkToolOptions(`agent: tool ${name}`, entry);
+    return entry;
+  }
   const traits = 'implementation' in entry ? agentTraits.get(entry.implementation) : undefined;
-  if (traits === undefined)
-    throw new CairnError('CONFIG_INVALID', {
-      reason: `agent: tool ${name} is no tool: make one with tool({ description, input, run }), or tool({ description, input, node })`,
-    });
+  if (traits === undefined) throw noTool(name);
   return { ...traits, node: entry };
+}
+
+function noTool(name: string): CairnError {
+  return new CairnError('CONFIG_INVALID', {
+    reason: `agent: tool ${name} is no tool: make one with tool({ description, input, run }), or tool({ description, input, node })`,
+  });
 }
 
 function targetOf(name: string, definition: AgentTool): Pick<NamedTool, 'graph' | 'nodeId'> {

@@ -26,21 +26,32 @@ export function idFault(id: unknown): string | undefined {
   return undefined;
 }
 
-/** A wrong value as messages show it. Some values cannot be written as JSON. */
-function shown(value: unknown): string {
+/** A wrong value as messages show it, cut off if it is long. Some values cannot be written as JSON. */
+export function shown(value: unknown): string {
   if (typeof value === 'number' || typeof value === 'bigint') return String(value);
   if (typeof value === 'function' || typeof value === 'symbol' || value === undefined) return `a ${typeof value}`;
-  return JSON.stringify(value);
+  const text = jsonOf(value);
+  return text.length > shownMax ? `${text.slice(0, shownMax)}…` : text;
 }
 
-/** Reports unknown fields, because every accepted field must have an effect (G9). */
-export function checkFields(report: Report, place: string, value: object, known: readonly string[]): void {
+const shownMax = 100;
+
+function jsonOf(value: unknown): string {
+  try {
+    return JSON.stringify(value);
+  } catch {
+    return 'a value that is no JSON';
+  }
+}
+
+/** Reports unknown fields, because every accepted field must have an effect (G9). @param path - before the names of fields */
+export function checkFields(report: Report, place: string, value: object, known: readonly string[], path = ''): void {
   for (const field of Object.keys(value)) {
     if (known.includes(field)) continue;
     report.error(
       'G9',
       place,
-      `unknown field ${JSON.stringify(field)}`,
+      `unknown field ${JSON.stringify(`${path}${field}`)}`,
       `remove it, or use one of: ${known.join(', ')}`,
     );
   }
