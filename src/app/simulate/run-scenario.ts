@@ -5,6 +5,7 @@ import type { Scenario } from '../../dialects/dot/simulate/scenario.ts';
 import type { ScriptedStages } from '../../dialects/dot/simulate/scripted-stages.ts';
 import type { Engine, RunHandle, RunResult } from '../../engine/api.ts';
 import { createEngine } from '../../engine/engine.ts';
+import { CairnError } from '../../errors.ts';
 import type { Graph } from '../../graph/graph.ts';
 import { createScriptedModels } from '../../models/scripted.ts';
 import type { Models } from '../../ports/model.ts';
@@ -50,7 +51,7 @@ export async function runScenario(
     findGraph: () => Promise.resolve(graph),
   });
   try {
-    const result = await bringToRest(engine, clock, await engine.start(graph, input), script);
+    const result = await bringToRest({ engine, clock, script, name }, await engine.start(graph, input));
     const told = path.map((ending) => ending);
     return { name, ...endOf(result), path: told, unused: script.unused() };
   } finally {
@@ -58,39 +59,51 @@ export async function runScenario(
   }
 }
 
-async function bringToRest(
-  engine: Engine,
-  clock: VirtualClock,
-  begun: RunHandle,
-  script: ScriptedStages,
-): Promise<RunResult> {
+interface Simulation {
+  readonly engine: Engine;
+  readonly clock: VirtualClock;
+  readonly script: ScriptedStages;
+  /** The scenario's. */
+  readonly name: string;
+}
+
+async function bringToRest(simulation: Simulation, begun: RunHandle): Promise<RunResult> {
   let handle = begun;
   let result = await handle.result();
   for (let turn = 0; turn < turnsMax && result.status === 'paused'; turn += 1) {
-    if (!(await attend(engine, clock, result, script))) return result;
-    handle = await engine.resume(result.runId, { retryFailed: false });
+    if (!(await attend(simulation, result))) return result;
+    handle = await simulation.engine.resume(result.runId, { retryFailed: false });
     result = await handle.result();
   }
   return result;
 }
 
 /** Gives one answer, or advances time to the next deadline. @returns false if neither is possible */
-async function attend(
-  engine: Engine,
-  clock: VirtualClock,
-  { runId, waits }: RunResult,
-  script: ScriptedStages,
-): Promise<boolean> {
+async function attend({ engine, clock, script, name }: Simulation, { runId, waits }: RunResult): Promise<boolean> {
   for (const { kind, node, waitId } of waits) {
-    const answer = kind === 'question' ? script.nextAnswer(node.at(-1) ?? '') : undefined;
+    const stage = node.at(-1) ?? '';
+    const answer = kind === 'question' ? script.nextAnswer(stage) : undefined;
     if (typeof answer !== 'string') continue;
-    await engine.answer(runId, waitId, answer);
+    await engine.answer(runId, waitId, answer).catch((error: unknown) => {
+      throw refusedAnswer(error, `the scenario ${name} answers ${stage} with ${JSON.stringify(answer)}`);
+    });
     return true;
   }
   const due = waits.flatMap(({ dueAt }) => (dueAt === undefined ? [] : [dueAt]));
   if (due.length === 0) return false;
   clock.timeMs = Math.max(clock.timeMs + 1, Math.min(...due));
   return true;
+}
+
+/** An answer that does not fit is a fault of the scenario: its name and its stage are told. Anything else is as it was. */
+function refusedAnswer(error: unknown, what: string): unknown {
+  if (!CairnError.is(error, 'ANSWER_INVALID')) return error;
+  return new CairnError('USAGE_INVALID', { reason: `${what}: ${error.message}` }, { cause: error });
+}
+
+/** Whether a scenario gave an answer that does not fit. */
+export function isRefusedAnswer(error: unknown): boolean {
+  return error instanceof CairnError && CairnError.is(error.cause, 'ANSWER_INVALID');
 }
 
 function endOf({ status, state, error, waits }: RunResult): Pick<SimulatedRun, 'status' | 'reason' | 'waitsAt'> {

@@ -70,6 +70,30 @@ test('DOT30 without scenarios ways are looked for until nothing new is found', a
   expect(report.runs[0]?.name).toBe('all succeed');
 });
 
+test('DOT30 ways are looked for behind questions of every form, yes and no without labels and choices that are not offered too', async () => {
+  const asking = digraph(
+    `start -> a -> ok\nok [shape=hexagon, human.type=confirmation, retry_target=mend]\nmend -> ok\nok -> free
+free [shape=hexagon, human.type=freeform]\nfree -> again [label=again]\nagain -> free\nfree -> word
+word [shape=hexagon, human.type=yes_no]\nword -> pick [label=Yes]\nword -> last
+pick [shape=hexagon, timeout=1m]\npick -> last [label=Last]\npick -> never [label=Never, condition="context.x=1"]\npick -> late [condition="outcome=fail"]
+never -> exit\nlate -> exit\nlast -> exit\n${box('a', 'mend', 'again', 'last', 'late', 'never')}`,
+  );
+  const report = await simulatePipeline(asking);
+  expect(report.coverage.edges.missed.map(({ from, to }) => `${from} -> ${to}`)).toEqual([
+    'pick -> never',
+    'never -> exit',
+  ]);
+  expect(pathsOf(report)).toContain('ok fails: start a ok mend ok: waiting');
+});
+
+test('DOT30 an answer of a scenario that does not fit is refused with the scenario and the stage', async () => {
+  const scenarios = [{ name: 'odd', stages: { gate: [{ answer: 'perhaps' }] } }];
+  await expect(simulatePipeline(text, { scenarios })).rejects.toMatchObject({
+    code: 'USAGE_INVALID',
+    message: expect.stringContaining('the scenario odd answers gate with "perhaps": ') as unknown,
+  });
+});
+
 test('DOT30 branches, gates, retries, restarts and failed commands are those of a run', async () => {
   const wide = digraph(
     `start -> p\np [shape=component]\np -> a -> j\np -> b -> j\nj [shape=tripleoctagon]\nj -> judge\njudge -> a2 [label=again, loop_restart=true]\njudge -> exit [label=done]\na2 -> judge\njudge [prompt=x, goal_gate=true, retry_target=fix, max_retries=1]\nfix -> judge\n${box('a', 'b', 'a2', 'fix')}`,

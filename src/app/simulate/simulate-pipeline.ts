@@ -7,7 +7,7 @@ import type { Scenario } from '../../dialects/dot/simulate/scenario.ts';
 import { isScripted, scriptStages } from '../../dialects/dot/simulate/scripted-stages.ts';
 import { CairnError } from '../../errors.ts';
 import { nearest } from '../../graph/nearest.ts';
-import { runScenario, type SimulatedRun } from './run-scenario.ts';
+import { isRefusedAnswer, runScenario, type SimulatedRun } from './run-scenario.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 
 export interface SimulateOptions {
@@ -99,6 +99,11 @@ function refuseUnknown({ name, stages }: Scenario, { pipeline }: Outline): void 
   }
 }
 
+/** An idea is a guess: a choice that is not offered where it is tried leads nowhere, and is passed over. */
+function passIfRefused(error: unknown): undefined {
+  if (!isRefusedAnswer(error)) throw error;
+}
+
 /**
  * Explores: first a run in which every stage succeeds, then the runs that each run suggests, each goal once. Runs that cover nothing new
  * are left out.
@@ -119,7 +124,8 @@ async function explore(
     tried.add(idea.aim);
     count += 1;
     const before = covered.edges.size + covered.stages.size;
-    const run = await simulate(idea.scenario);
+    const run = await simulate(idea.scenario).catch(passIfRefused);
+    if (run === undefined) continue;
     if (covered.edges.size + covered.stages.size > before || runs.length === 0) runs.push({ ...run, unused: [] });
     const { path, waitsAt: stage } = run;
     const open: readonly StageEnding[] =

@@ -48,3 +48,11 @@ test('N13 of the steps of a node those are counted that do the same, and failed 
     '      tool mail K_0U9D0X… failed: no such city [TOOL_FAILED]',
   ]);
 });
+
+test('N13 of a long text that was replaced the beginning is shown, so that what came after it can be read', () => {
+  const [start, visit] = story.entries;
+  const changes = [{ path: ['scratch', 'answer'], before: 'x'.repeat(100), after: 'a better one' }];
+  const changed = { ...story, entries: [start, { ...visit, steps: [], changes }] } as PostMortem;
+  const lines = formatStory(changed, { width: 80, paint: (_tone, text) => text });
+  expect(lines[5]).toBe(`      scratch.answer: "${'x'.repeat(22)}… → "a better one"`);
+});

@@ -22,6 +22,8 @@ export interface StoryScreen {
 
 /** Changes of one visit that are shown. `--json` shows all. */
 const changesMax = 6;
+/** Columns of a value as it was before: the one that came after must have room on the line. */
+const beforeMax = 24;
 const margin = 6;
 
 export function formatStory(story: PostMortem, screen: StoryScreen): readonly string[] {
@@ -85,7 +87,7 @@ function formatChanges(changes: VisitWords['changes'], line: (text: string) => s
     const path = printable(formatPath(change.path));
     if (!('after' in change)) return line(`${path} gone`);
     if (change.isAppended === true) return line(`${path} + ${formatInline(change.after)}`);
-    const before = 'before' in change ? `${formatInline(change.before)} → ` : '';
+    const before = 'before' in change ? `${fit(formatInline(change.before), beforeMax)} → ` : '';
     return line(`${path}: ${before}${formatInline(change.after)}`);
   });
   const more = changes.length - changesMax;

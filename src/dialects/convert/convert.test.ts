@@ -165,6 +165,20 @@ test('CV5 texts of one dialect are texts in the other: no value becomes an expre
   expect(await wayOf(yaml, allWell, input)).toEqual(await wayOf(text, allWell, input));
 });
 
+test('CV1 a question says the same inputs in both dialects; a dollar sign that would name one is told', () => {
+  const text = line(
+    'gate [shape=hexagon, label="Ship $goal at $5 for $who?"]\nstart -> gate\ngate -> exit [label=Yes]',
+    'graph [params="who=you"]',
+  );
+  const { text: yaml, lost } = converted(text);
+  expect(yaml).toContain('question: Ship ${inputs.goal} at $5 for ${inputs.who}?');
+  expect([lost, converted(yaml).lost]).toEqual([[], []]);
+  expect(converted(yaml).text).toContain('label="Ship $goal at $5 for $who?"');
+  const literal =
+    'name: w\ninputs: { who: { type: str } }\nblocks: [{ id: ask, type: GetInput, inputs: { prompt: Is $who in? } }]\n';
+  expect(converted(literal).lost).toEqual(['TEXT in the question of ask $who is the input, and not text']);
+});
+
 test('CV3 a compiled graph keeps its order, its questions and its commands; functions and predicates are done by hand', async () => {
   const graph = new AgentGraph({}, { id: 'ship' })
     .addNode('build', shellNode({ command: ['make', 'it good'], env: { MODE: "it's" } }))

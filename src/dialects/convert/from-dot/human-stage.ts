@@ -4,6 +4,7 @@ import type { Stage } from '../../dot/model/pipeline.ts';
 import type { Way } from '../../dot/run/stage/choose-edge.ts';
 import { chose, type Text } from '../outline/outline.ts';
 import type { Ending } from './pipeline-ways.ts';
+import { piecesOf } from './stage-prompt.ts';
 import type { Done, StageReading } from './stage-reading.ts';
 
 type Asked = Pick<Done, 'work' | 'ends'>;
@@ -19,7 +20,8 @@ export function humanWork(stage: Stage, reading: StageReading): Done {
       `${stage.id} waits for an answer without a limit, and takes no default`,
       'answer it by a program when it is late',
     );
-  const question: Text = [attributes.text('label') || (form === 'freeform' ? 'What do you say?' : 'Select an option:')];
+  const otherwise = form === 'freeform' ? 'What do you say?' : 'Select an option:';
+  const question = piecesOf(attributes.text('label') || otherwise, reading.pipeline);
   return { timeoutMs: undefined, isIdempotent: false, ...askedIn(form)(stage, question, reading) };
 }
 

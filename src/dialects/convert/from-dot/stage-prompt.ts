@@ -1,5 +1,5 @@
 /** Prompts of a pipeline. */
-import type { Stage } from '../../dot/model/pipeline.ts';
+import type { Pipeline, Stage } from '../../dot/model/pipeline.ts';
 import type { Piece, Text } from '../outline/outline.ts';
 import { writePrompt } from '../outline/told-answer.ts';
 import type { StageReading } from './stage-reading.ts';
@@ -7,7 +7,6 @@ import type { StageReading } from './stage-reading.ts';
 /** The prompt; before it the goal, as far as the run is told it. */
 export function promptOf(stage: Stage, { pipeline, notes, placeOf, fidelityOf }: StageReading): Text {
   const own = stage.attributes.text('prompt') || stage.attributes.text('label') || stage.id;
-  const names = new Set(['goal', ...pipeline.params.map(({ name }) => name)]);
   const fidelity = fidelityOf(stage);
   if (fidelity !== 'truncate')
     notes.lost(
@@ -17,11 +16,12 @@ export function promptOf(stage: Stage, { pipeline, notes, placeOf, fidelityOf }:
       'name what it needs in its prompt: ${blocks.ID.response.content}, ${blocks.ID.stdout}',
     );
   const hasGoal = pipeline.attributes.text('goal') !== '';
-  return writePrompt({ hasGoal, answerOf: undefined, own: pieces(own, names) });
+  return writePrompt({ hasGoal, answerOf: undefined, own: piecesOf(own, pipeline) });
 }
 
-/** The text with `$NAME` of inputs as whole words. */
-function pieces(text: string, names: ReadonlySet<string>): Text {
+/** A prompt or a question, in which `$NAME` of inputs are whole words. */
+export function piecesOf(text: string, { params }: Pick<Pipeline, 'params'>): Text {
+  const names = new Set(['goal', ...params.map(({ name }) => name)]);
   const found: Piece[] = [];
   let from = 0;
   for (const match of text.matchAll(/\$([A-Za-z_][A-Za-z0-9_]*)/g)) {

@@ -1,4 +1,4 @@
-/** Prompts and questions of a pipeline. In prompts `$NAME` is an input; in questions it is text. */
+/** Prompts and questions of a pipeline: `$NAME` in them is an input. */
 import type { Notes } from '../outline/notes.ts';
 import type { OutlineInput, Piece, Step, Text } from '../outline/outline.ts';
 import { readPrompt } from '../outline/told-answer.ts';
@@ -40,14 +40,27 @@ export class DotPrompts {
         'give the input goal another name',
       );
     return [
-      ['prompt', own.map((piece, index) => this.#piece(piece, own[index + 1], { id, place })).join('')],
+      ['prompt', this.#pieces(own, `the prompt of ${id}`, place)],
       ['fidelity', isTold ? undefined : 'truncate'],
     ];
   }
 
-  #piece(piece: Piece, next: Piece | undefined, { id, place }: Named): string {
-    const noteConfusion = (what: string): void =>
-      this.#notes.lost('TEXT', place, `in the prompt of ${id} ${what}`, 'word it otherwise');
+  /** A question, in which an earlier answer is named. */
+  asked({ id, place }: Named, text: Text): string {
+    const what = `the question of ${id}`;
+    for (const piece of text)
+      if (typeof piece === 'object' && 'answerOf' in piece)
+        this.#notes.lost('VALUE', place, `${what} says whose answer it means, and not the answer`, 'ask without it');
+    return this.#pieces(text, what, place);
+  }
+
+  #pieces(text: Text, what: string, place: string): string {
+    const noteConfusion = (how: string): void =>
+      this.#notes.lost('TEXT', place, `in ${what} ${how}`, 'word it otherwise');
+    return text.map((piece, index) => this.#piece(piece, text[index + 1], noteConfusion)).join('');
+  }
+
+  #piece(piece: Piece, next: Piece | undefined, noteConfusion: (how: string) => void): string {
     if (typeof piece === 'string') {
       for (const [word, name = ''] of piece.matchAll(/\$([A-Za-z_][A-Za-z0-9_]*)/g))
         if (this.#names.has(name)) noteConfusion(`${word} is the input, and not text`);
@@ -57,16 +70,5 @@ export class DotPrompts {
     if (typeof next === 'string' && /^[A-Za-z0-9_]/.test(next))
       noteConfusion(`$${piece.input} runs into the word behind it`);
     return `$${piece.input}`;
-  }
-
-  /** A question, in which the names of values stand for them. */
-  asked({ id, place }: Named, text: Text): string {
-    const parts = text.map((piece) => {
-      if (typeof piece === 'string') return piece;
-      const name = 'input' in piece ? piece.input : `the answer of ${piece.answerOf}`;
-      this.#notes.lost('VALUE', place, `the question of ${id} says <${name}> in place of the value`, 'ask without it');
-      return `<${name}>`;
-    });
-    return parts.join('');
   }
 }

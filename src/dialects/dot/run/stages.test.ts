@@ -130,6 +130,24 @@ test.each(['Fix', '[F] Fix', 'fix', 'f', 'F', 'b'])(
   },
 );
 
+test.each(['multiple_choice', 'freeform', 'yes_no', 'confirmation'])(
+  'DOT7 a question (%s) says the goal and the parameters, and leaves other words with a dollar sign alone',
+  async (form) => {
+    const text = digraph(
+      `start -> gate -> exit\ngate [shape=hexagon, human.type="${form}", label="Ship $goal to $who for $5, $whom?"]`,
+      'graph [goal="version 2", params="who=everybody"]',
+    );
+    const { result } = await runDot(text, { input: { goal: 'all of $who' } });
+    expect(result.waits[0]?.prompt).toBe('Ship all of $who to everybody for $5, $whom?');
+  },
+);
+
+test('DOT16 why a command failed is told by the beginning and the end of what it said', async () => {
+  const said = "echo first >&2; head -c 2000 /dev/zero | tr '\\\\0' x >&2; echo last >&2; exit 3";
+  const { result } = await runDot(digraph(`start -> a -> exit\na [shape=parallelogram, tool_command="${said}"]`));
+  expect(result.error?.message).toMatch(/the command exited with 3: first\nx+ \[…\] x+last$/);
+});
+
 test('DOT7 an answer that means no choice is refused, and the question stays open', async () => {
   const { engine, result } = await runDot(human);
   await expect(engine.answer(result.runId, result.waits[0]?.waitId ?? '', 'perhaps')).rejects.toMatchObject({

@@ -2,7 +2,7 @@
 import { parseCondition } from '../model/condition.ts';
 import { normalLabel, sayingOf } from '../model/labels.ts';
 import { retryTargets, type Layout } from '../model/layout.ts';
-import type { Pipeline, PipelineEdge } from '../model/pipeline.ts';
+import type { Pipeline, PipelineEdge, Stage } from '../model/pipeline.ts';
 import type { StageOutcome, StageStatus } from '../run/stage/stage-outcome.ts';
 import type { StageEnding } from '../run/stage/stage-parts.ts';
 import type { Scenario, ScriptedEnd } from './scenario.ts';
@@ -39,13 +39,14 @@ export function ideasFrom(
     };
     const edges = outgoing.get(id) ?? [];
     const isAsking = stage.type === 'wait.human';
+    const end = (edge: PipelineEdge): ScriptedEnd => (isAsking ? answerFor(stage, edge, edges) : endFor(edge));
     for (const edge of edges) {
       if (edge.index === taken) continue;
-      const others = isAsking ? edges.filter((other) => other !== edge).map((other) => endFor(other, stage.type)) : [];
-      add(`${edge.from} -> ${edge.to}${captionOf(edge)}`, endFor(edge, stage.type), isAsking ? others : [success]);
+      const others = isAsking ? edges.filter((other) => other !== edge).map(end) : [];
+      add(`${edge.from} -> ${edge.to}${captionOf(edge)}`, end(edge), isAsking ? others : [success]);
     }
     if (retryTargets(stage).length > 0 || stage.attributes.flag('goal_gate'))
-      add(`${id} fails`, { outcome: { status: 'fail', failureReason: `${id} fails` } });
+      add(`${id} fails`, isAsking ? refusalOf(stage) : failureOf(id), isAsking ? edges.map(end) : [success]);
   }
   return ideas;
 }
@@ -63,10 +64,33 @@ function actorBefore({ stages }: Pipeline, endings: readonly StageEnding[], diam
   return before !== undefined && isScripted(stages.get(before.stage)?.type ?? 'start') ? before.stage : undefined;
 }
 
+function failureOf(id: string): ScriptedEnd {
+  return { outcome: { status: 'fail', failureReason: `${id} fails` } };
+}
+
+/** How a question fails: it is not confirmed, or nobody answers in time. */
+function refusalOf({ attributes }: Stage): ScriptedEnd {
+  return { answer: attributes.text('human.type') === 'confirmation' ? 'No' : null };
+}
+
+/** The answer for which the edge is taken. Looks at the edge alone, so the result is a guess. */
+function answerFor(stage: Stage, edge: PipelineEdge, edges: readonly PipelineEdge[]): ScriptedEnd {
+  const label = edge.attributes.text('label');
+  const asksForFailure = parseCondition(edge.attributes.text('condition')).clauses?.some(
+    ({ key, operator, value }) => key === 'outcome' && (operator === '=') === (value === 'fail'),
+  );
+  if (asksForFailure === true) return refusalOf(stage);
+  if (!['yes_no', 'confirmation'].includes(stage.attributes.text('human.type')))
+    return { answer: label === '' ? edge.to : sayingOf(label) };
+  // An edge that says neither is taken for the word that no other says.
+  const said = new Set(edges.map((one) => normalLabel(one.attributes.text('label'))));
+  if (['yes', 'no'].includes(normalLabel(label))) return { answer: normalLabel(label) };
+  return { answer: said.has('yes') ? 'no' : 'yes' };
+}
+
 /** How the stage must end for the edge to be taken. Looks at one clause after the other, so the result is a guess. */
-function endFor({ to, attributes }: PipelineEdge, type: string): ScriptedEnd {
+function endFor({ to, attributes }: PipelineEdge): ScriptedEnd {
   const label = attributes.text('label');
-  if (type === 'wait.human') return { answer: label === '' ? to : sayingOf(label) };
   let status: StageStatus = 'success';
   let preferred = label;
   const updates: Record<string, unknown> = {};

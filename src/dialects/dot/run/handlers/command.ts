@@ -23,8 +23,8 @@ export interface CommandEnd {
   readonly reported: Reported;
 }
 
-/** Characters of a failed command's stderr that the reason of the failure shows. */
-const reasonMax = 500;
+/** Characters of a failed command's stderr that the reason of the failure shows: half of its beginning, half of its end. */
+const reasonMax = 600;
 
 /** @param shell - the block type `Shell`, which runs commands */
 export async function runStageCommand(
@@ -62,10 +62,17 @@ export async function runStageCommand(
 
 /** The failure for a command whose exit code is not 0. It carries what the command reported. */
 export function exitFailure({ exitCode, stderr }: CommandEnd, result: Partial<StageOutcome>): NodeFailure {
-  const said = stderr.trim().slice(-reasonMax);
+  const said = shortened(stderr.trim());
   const failureReason = result.failureReason ?? `the command exited with ${exitCode}${said === '' ? '' : `: ${said}`}`;
   const outcome: StageOutcome = { ...result, status: 'fail', failureReason };
   return new NodeFailure(failureReason, { code: 'EXIT_CODE', applied: 'ended', data: { result: outcome } });
+}
+
+/** Some programs say what is wrong first, and where after that; others say it last. */
+function shortened(text: string): string {
+  return text.length <= reasonMax
+    ? text
+    : `${text.slice(0, reasonMax / 2)} […] ${text.slice(-reasonMax / 2)}`.toWellFormed();
 }
 
 /** How the stage ended, by the command's report. Undefined if there is none, and none is required. */

@@ -3,7 +3,7 @@ import type { NodeContext, Question } from '../../../../graph/contracts/node-con
 import { humanForms } from '../../model/attributes.ts';
 import { acceleratorOf, normalLabel, sayingOf } from '../../model/labels.ts';
 import { holds } from '../../model/condition.ts';
-import { asText } from '../context/context-keys.ts';
+import { asText, expand } from '../context/context-keys.ts';
 import type { Way } from '../stage/choose-edge.ts';
 import type { StageContext, StageHandler } from '../stage/stage-parts.ts';
 import { inShort, type StageOutcome, type StageOutput } from '../stage/stage-outcome.ts';
@@ -95,8 +95,8 @@ const askings: Readonly<Record<Form, (stage: StageContext) => Asking | undefined
   confirmation: (stage) => yesNo(stage, 'confirmation'),
 };
 
-function promptOf({ attributes }: StageContext, otherwise: string): string {
-  return attributes.text('label') || otherwise;
+function promptOf({ attributes, ctx, parts }: StageContext, otherwise: string): string {
+  return expand(attributes.text('label'), ctx.state, parts.params) || otherwise;
 }
 
 /** A text that names one of the choices is that choice. Any other text takes the edge without a label, if there is one. */
