@@ -213,9 +213,10 @@ class AgentLoop {
       );
     this.#conversation.add(this.#mode.tell(calls, results), true);
     this.#note = {
-      results: results.map(({ output, parts, from, isHeld, whole, isError, isKept, isCached }, index) => ({
+      results: results.map(({ output, parts, from, node, isHeld, whole, isError, isKept, isCached }, index) => ({
         call: (calls[index] as ToolCallPart).id,
         ...(from !== undefined && { from }),
+        ...(node !== undefined && { node }),
         ...(isHeld !== true && { output }),
         ...(whole !== undefined && { whole }),
         ...(isError && { isError }),

@@ -35,6 +35,7 @@ test.each<[object, RegExp]>([
   [{ history: { messagesMax: 5, summary: { keep: 2 } } }, /history has no keep/u],
   [{ history: { tokensMax: 5, countTokens: 5 } }, /countTokens must be a function/u],
   [{ history: { tokensMax: 5, summary: 'yes' } }, /summary must be true, false or an object/u],
+  [{ history: { tokensMax: 5, summary: null } }, /summary must be true, false or an object/u],
   [{ settings: 5 }, /settings is 5/u],
   [{ settings: { maxTokens: 5 } }, /unknown field "settings\.maxTokens": remove it, or use one of: temperature/u],
   [{ settings: { model: 'other' } }, /unknown field "settings\.model"/u],

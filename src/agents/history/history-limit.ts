@@ -31,7 +31,7 @@ const summaryNames = ['model', 'instructions', 'messagesKept'];
 /** What is wrong with these limits, whose types nobody has checked; undefined if nothing is. */
 export function historyFault(limit: HistoryLimit): string | undefined {
   const { messagesMax, tokensMax, countTokens, summary } = limit;
-  const { model, instructions, messagesKept }: SummaryOptions = typeof summary === 'object' ? summary : {};
+  const { model, instructions, messagesKept }: SummaryOptions = isPlainObject(summary) ? summary : {};
   const stray = strayOf(limit, limitNames) ?? strayOf(summary, summaryNames);
   if (stray !== undefined) return `history has no ${stray}; it has ${[...limitNames, ...summaryNames].join(', ')}`;
   for (const [name, value] of Object.entries({ messagesMax, tokensMax }))

@@ -149,7 +149,7 @@ export class ToolCalls {
       // The result of a composed tool is not recorded by itself.
       return isComposed(tool)
         ? await composedObservation(result, this.#ctx.files, name, definition.showsImages)
-        : { ...observation(result, key, definition.showsImages), isHeld: true };
+        : { ...observation(result, key, definition.showsImages), isHeld: true, ...placeOf(tool) };
     } catch (error) {
       if (definition.onFailure === 'fail' || !isOfTool(error, this.#ctx)) throw error;
       const text = failureText(tool, error);
@@ -208,6 +208,11 @@ function count(counts: Map<string, number>, key: string): number {
   const counted = (counts.get(key) ?? 0) + 1;
   counts.set(key, counted);
   return counted;
+}
+
+/** Where in a child run the result is, if the tool's name does not tell. */
+function placeOf({ graph, nodeId, name }: NamedTool): Pick<Observation, 'node'> {
+  return graph === undefined || nodeId === name ? {} : { node: nodeId ?? null };
 }
 
 function isComposed({ definition }: NamedTool): boolean {

@@ -1,6 +1,7 @@
 /** The view of an agent at work, at a question, and when it has ended. */
 import { expect, test } from 'vitest';
-import { createBench, edges, graphOf, resumeToRest, runToRest } from '../../../test/engine-kit.ts';
+import { createBench, edges, graphOf, node, resumeToRest, runToRest } from '../../../test/engine-kit.ts';
+import { outcome } from '../../graph/contracts/node-contract.ts';
 import { createScriptedModels, type Script } from '../../models/scripted.ts';
 import { agent } from '../agent.ts';
 import { tool } from '../tools/agent-tool.ts';
@@ -115,4 +116,41 @@ test('A15 what a fork took over is looked for where it was recorded', async () =
   await resumeToRest(bench.engine, runId, graph);
   const seen = await readAgentState(bench.engine.history, runId, 'a').catch((error: unknown) => String(error));
   expect(seen).toMatch(/taken over from r/u);
+});
+
+test('A15 the result of a graph is shown as the model was told it: of the node that `result` names, else its artifacts', async () => {
+  const count = graphOf(
+    'count',
+    [node('count', 'pure', () => 'the node'), node('sum', 'pure', () => 7)],
+    edges('> count', 'count > sum', 'sum >'),
+  );
+  const stack = graphOf(
+    'stack',
+    [node('stack', 'pure', () => outcome({ output: 'the node', artifacts: { stones: 3 } }))],
+    edges('> stack', 'stack >'),
+  );
+  const input = { type: 'object' };
+  const tools = {
+    count: tool({ description: 'Counts.', input, node: count, result: 'sum' }),
+    stack: tool({ description: 'Stacks.', input, node: stack }),
+  };
+  const models = createScriptedModels([{ calls: [{ tool: 'count' }, { tool: 'stack' }] }, 'Done.']);
+  const bench = createBench({ models });
+  const graph = graphOf('g', [{ id: 'a', ...agent({ model: 'm', prompt: 'Go.', tools }) }], edges('> a', 'a >'));
+  await runToRest(bench.engine, graph, {}, 'r');
+  const state = await readAgentState(bench.engine.history, 'r', 'a');
+  expect(state?.intermediateSteps[0]?.calls.map(({ output }) => output)).toEqual([7, { stones: 3 }]);
+  expect(state?.messages.slice(0, -1)).toEqual(models.requests.at(-1)?.messages);
+});
+
+test('A15 an agent within that has ended is done, while a call beside it waits for a person', async () => {
+  const calls = [{ tool: 'helper', input: { prompt: 'Help.' } }, { tool: 'mail' }];
+  const models = createScriptedModels(({ model }) => (model === 'small' ? 'Helped.' : { calls }));
+  const bench = createBench({ models });
+  const tools = { helper: agent({ model: 'small' }), mail };
+  const graph = graphOf('g', [{ id: 'a', ...agent({ model: 'm', prompt: 'Go.', tools }) }], edges('> a', 'a >'));
+  const { status } = await runToRest(bench.engine, graph, {}, 'r');
+  const state = await readAgentState(bench.engine.history, 'r', 'a');
+  expect([status, state?.pendingCalls.map(({ tool }) => tool)]).toEqual(['paused', ['mail']]);
+  expect(state?.intermediateSteps[0]?.calls[0]).toMatchObject({ tool: 'helper', status: 'done' });
 });

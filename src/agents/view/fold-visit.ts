@@ -93,7 +93,7 @@ function resultOf(record: NodeRecord, note: ResultNote): Pick<Observation, 'outp
   if (step?.kind === 'step') return observation(step.output, from, note.isShown);
   const child = under(record.children, from);
   if (child === undefined) return { output: undefined };
-  const own = child.nodes[toolOfName(from)];
+  const own = note.node === null ? undefined : child.nodes[note.node ?? toolOfName(from)];
   return observation(own === undefined ? (child.channels['artifacts'] ?? {}) : own.output, from, note.isShown);
 }
 
@@ -132,7 +132,10 @@ function standingOf(record: NodeRecord, name: string): Pick<AgentCall, 'status' 
   const step = under(record.steps, name);
   const statuses = { open: 'waiting', started: 'started', done: 'done', failed: 'failed' } as const;
   if (step !== undefined) return { status: statuses[step.status], step: name };
-  if (under(record.children, name) !== undefined) return { status: 'started', step: name };
+  const child = under(record.children, name);
+  // A node or another agent, whose own record tells how it ended.
+  const ended = child?.nodes[toolOfName(name)]?.status === 'completed';
+  if (child !== undefined) return { status: ended ? 'done' : 'started', step: name };
   const own = Object.entries(record.steps ?? {}).filter(
     ([key]) => key === `approve ${name}` || key.startsWith(`${name} `),
   );
