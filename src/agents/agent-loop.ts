@@ -7,7 +7,7 @@ import { cutOffFailure } from '../graph/contracts/whole-answer.ts';
 import type { Amounts } from '../graph/amounts.ts';
 import { boundsOf } from './model/call-bounds.ts';
 import { readFinal, type FinalForm } from './final-answer.ts';
-import { Conversation } from './history/conversation.ts';
+import { Conversation, type ConversationMark } from './history/conversation.ts';
 import type { HistoryLimit } from './history/history-limit.ts';
 import { summarize } from './history/summary.ts';
 import { ModelSteps, type ModelSettings, type ModelStepOptions } from './model/model-step.ts';
@@ -61,7 +61,7 @@ export async function converse(
   const kept = ctx.retired as KeptConversation | undefined;
   const offer = servers.length === 0 ? box : await ServedBox.open(ctx, box, servers, kept?.served);
   const loop = new AgentLoop(ctx, asked, { ...options, offer }, kept);
-  while (loop.number <= options.loopsMax) {
+  while (loop.countedLoops < options.loopsMax) {
     const answer = await loop.turn();
     if (answer !== undefined) return answer.value;
   }
@@ -69,6 +69,13 @@ export async function converse(
     code: 'AGENT_LOOPS_EXCEEDED',
     data: { loops: options.loopsMax },
   });
+}
+
+/** Answers that were cut off one after the other, and how the conversation stood before the first of them. */
+interface CutAnswers {
+  readonly before: ConversationMark;
+  readonly repairs: number;
+  readonly count: number;
 }
 
 class AgentLoop {
@@ -85,6 +92,9 @@ class AgentLoop {
   #note: TurnNote;
   #faulty: number;
   #repairs: number;
+  #cut: CutAnswers | undefined;
+  /** Number of answers that were asked for anew. */
+  #anew: number;
   number: number;
 
   constructor(
@@ -110,6 +120,12 @@ class AgentLoop {
     this.#faulty = kept?.faulty ?? 0;
     this.#repairs = kept?.repairs ?? 0;
     this.number = kept?.loop ?? 1;
+    this.#anew = kept?.anew ?? 0;
+  }
+
+  /** Number of answers so far that count as loops. */
+  get countedLoops(): number {
+    return this.number - 1 - this.#anew;
   }
 
   /** The beginning of the conversation, given the tools that are offered now. */
@@ -141,6 +157,7 @@ class AgentLoop {
   async turn(): Promise<{ readonly value: unknown } | undefined> {
     await this.#checkOffer();
     const response = await this.#ask();
+    const before = this.#conversation.mark();
     const next = this.#models.noteOfNext() as TurnNote | undefined;
     const {
       message,
@@ -152,11 +169,17 @@ class AgentLoop {
     } = readTurn(this.#mode, response, this.number, next);
     this.#conversation.add(message);
     this.number += 1;
+    if (isCut) {
+      const { before: first = before, repairs = this.#repairs, count = 0 } = this.#cut ?? {};
+      this.#cut = { before: first, repairs, count: count + 1 };
+      this.#tellCut(response, said as string, next);
+      return undefined;
+    }
+    this.#cut = undefined;
     if (calls.length > 0) {
       await this.#checkOffer();
       await this.#callTools(calls, next);
-    } else if (isCut) this.#tellCut(response, said as string);
-    else if (last === undefined) this.#tellFault(fault, said);
+    } else if (last === undefined) this.#tellFault(fault, said);
     else return this.#take(last);
     return undefined;
   }
@@ -191,6 +214,7 @@ class AgentLoop {
       opening: { ...opening, messages: messages.filter(({ role }) => role === 'system') },
       ...this.#conversation.kept(),
       loop: this.number,
+      ...(this.#anew > 0 && { anew: this.#anew }),
       faulty: this.#faulty,
       repairs: this.#repairs,
       tools: this.#tools.keep(),
@@ -200,6 +224,7 @@ class AgentLoop {
     this.#ctx.emit({ type: 'history-truncated', loop: this.number, isSummarized: true });
     this.#models = new ModelSteps(this.#ctx, this.#options.steps, this.#options.span);
     this.#note = {};
+    this.#cut = undefined;
   }
 
   /** @param next - what the model was told of these calls, if that is on record */
@@ -236,11 +261,29 @@ class AgentLoop {
     this.#say(said);
   }
 
-  /** An answer that was cut off is asked for again, as one that does not fit is. */
-  #tellCut(response: ModelResponse, said: string): void {
-    if (this.#repairs === repairsMax) throw cutOffFailure(response);
-    this.#repairs += 1;
-    this.#say(said);
+  /**
+   * An answer that was cut off is asked for again, as one that does not fit is. Where that would end the agent, and the bound of its tokens
+   * was raised since, the conversation goes back to before the answers that were cut off, and the call is made anew.
+   *
+   * @param next - what the model was told after this answer, if that is on record
+   */
+  #tellCut(response: ModelResponse, said: string, next: TurnNote | undefined): void {
+    if (this.#repairs < repairsMax) {
+      this.#repairs += 1;
+      return this.#say(said);
+    }
+    const isAnew = next === undefined ? this.#models.mayComeWhole : next.anew !== undefined;
+    if (!isAnew) throw cutOffFailure(response, 'settings');
+    const { before, repairs, count } = this.#cut as CutAnswers;
+    this.#conversation.backTo(before);
+    this.#repairs = repairs;
+    this.#anew += count;
+    this.#cut = undefined;
+    this.#note = { anew: count };
+    this.#ctx.emit(
+      { type: 'model-asked-anew', loop: this.number, dropped: count },
+      { recorded: true, name: 'model-asked-anew' },
+    );
   }
 
   async #take(last: LastWord): Promise<{ readonly value: unknown } | undefined> {

@@ -40,6 +40,8 @@ export interface TurnNote {
   readonly results?: readonly ResultNote[];
   /** What the loop itself told the model: why its answer could not be used. */
   readonly text?: string;
+  /** How many of the last answers were cut off, and are no part of the conversation any more: the call asks anew for the first of them. */
+  readonly anew?: number;
   /** How many messages after the system messages were not sent. */
   readonly left?: number;
 }
@@ -51,6 +53,8 @@ export interface KeptConversation {
   readonly messages: readonly ModelMessage[];
   readonly replies: readonly number[];
   readonly loop: number;
+  /** Number of answers that were cut off and asked for anew, which do not count as loops. */
+  readonly anew?: number;
   readonly faulty: number;
   readonly repairs: number;
   readonly tools: KeptTools;

@@ -1,8 +1,9 @@
 /** The model calls of one conversation. Each is a step, identified by its request (A2, A3). */
+import { mayComeWhole } from '../agents/model/answer-bound.ts';
 import { CallRecord, type RecordedCall } from '../agents/model/call-record.ts';
 import { CairnError } from '../errors.ts';
 import type { SecretReader } from '../graph/contracts/context-access.ts';
-import type { RetryPolicy, StepContext } from '../graph/contracts/node-contract.ts';
+import type { NodeContext, RetryPolicy, StepContext } from '../graph/contracts/node-contract.ts';
 import { costsOf, withoutSecrets } from '../model-calls/model-access.ts';
 import type { AskedCalls } from './asked-calls.ts';
 import type { Attempt } from './attempt.ts';
@@ -41,6 +42,16 @@ export class InterruptedCall extends Error {
     super(cause.message, { cause });
   }
 }
+
+/** What a call asks. */
+interface AskedRequest {
+  readonly settings: object;
+  readonly messages: readonly object[];
+  /** The most tokens of its answer. */
+  readonly tokensMax: number | undefined;
+}
+
+type GivenAnswer = RecordedCall<RecordedAnswer> & { readonly name: string; readonly isOlder: boolean };
 
 const defaultRetry: RetryPolicy = { attempts: 3, on: ['MODEL_UNAVAILABLE'], jitter: 0.2 };
 
@@ -82,24 +93,55 @@ export class ModelCalls {
     const defaults = { id: this.#createId(), modelId: model.modelId, at: attempt.ctx.now() };
     try {
       const { settings, messages } = this.#copies.copyOf(model, request);
-      const key = this.#record.keyOf(settings, messages);
-      while (this.#record.isDivergent(key)) if (!(await attempt.progress())) break;
-      const { name, marks, isRecorded } = this.#record.enter(key, messages);
-      const stepOptions = { ...this.#optionsOf(model, request, how), input: key };
-      const { response } = await attempt.during(() =>
-        attempt.ctx.step(name, stepOptions, async (step): Promise<RecordedCall<RecordedAnswer>> => {
-          // Announces that pieces of an earlier attempt are void, so that a page showing them removes them.
-          if (isRecorded || step.attempt > 1) attempt.ctx.emit({ type: 'model-restarted', call: step.idempotencyKey });
-          const made = await make({ options: optionsFor(request, step, attempt.ctx.secrets), step, defaults });
-          return { response: made, marks };
-        }),
-      );
-      this.#record.leave();
+      while (this.#record.isDivergent(settings, messages)) if (!(await attempt.progress())) break;
+      const asked = { settings, messages, tokensMax: request.maxOutputTokens };
+      const options = this.#optionsOf(model, request, how);
+      const perform = (step: StepContext): Promise<RecordedAnswer> =>
+        make({ options: optionsFor(request, step, attempt.ctx.secrets), step, defaults });
+      let given = await this.#ask(asked, options, perform, false);
+      while (await this.#isAskedAnew(given, asked)) given = await this.#ask(asked, options, perform, true);
+      const { response } = given;
       this.#asked.note(response);
       return response;
     } catch (error) {
       throw this.#judge(error);
     }
+  }
+
+  async #ask(
+    { settings, messages, tokensMax }: AskedRequest,
+    options: Parameters<NodeContext['step']>[1],
+    make: (step: StepContext) => Promise<RecordedAnswer>,
+    isAnew: boolean,
+  ): Promise<GivenAnswer> {
+    const attempt = this.#attempt;
+    const { name, key, marks, isRecorded, isOlder } = this.#record.enter(settings, messages);
+    const bound = isOlder || tokensMax === undefined ? {} : { tokensMax };
+    const recorded = await attempt.during(() =>
+      attempt.ctx.step(name, { ...options, input: key }, async (step): Promise<RecordedCall<RecordedAnswer>> => {
+        // Announces that pieces of an earlier attempt are void, so that a page showing them removes them.
+        if (isRecorded || step.attempt > 1) attempt.ctx.emit({ type: 'model-restarted', call: step.idempotencyKey });
+        return { response: await make(step), marks, ...bound, ...(isAnew && { isAnew }) };
+      }),
+    );
+    this.#record.leave();
+    return { ...recorded, name, isOlder };
+  }
+
+  /**
+   * Whether the call is made again in place of this answer: it was cut off, the bound of its tokens was raised since, and the function has
+   * called nothing after it that is on record, so that nothing was done on the strength of it.
+   */
+  async #isAskedAnew({ response, tokensMax, name, isOlder }: GivenAnswer, asked: AskedRequest): Promise<boolean> {
+    const { ctx } = this.#attempt;
+    const next = this.#record.nextOf(name);
+    if (next === 'another') return false;
+    if (next !== 'anew') {
+      if (isOlder || !mayComeWhole(response.finishReason.unified, tokensMax, asked.tokensMax)) return false;
+      if (next === undefined) while (!ctx.past.isAllMade()) if (!(await this.#attempt.progress())) return false;
+    }
+    ctx.emit({ type: 'model-asked-anew', dropped: 1 }, { recorded: true, name: 'model-asked-anew' });
+    return true;
   }
 
   #optionsOf(

@@ -189,6 +189,8 @@ export class ItemContext extends BlockContext {
       isFork: past.isFork,
       steps: () => named.map((step) => ({ ...step, name: step.name.slice(own.length) })),
       kindOf: (name) => past.kindOf(`${own}${name}`),
+      isRecorded: (name) => past.isRecorded(`${own}${name}`),
+      isAllMade: () => past.isAllMade(),
       passOver: (isPassed) => past.passOver((name) => name.startsWith(own) && isPassed(name.slice(own.length))),
     };
   }

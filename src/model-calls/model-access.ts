@@ -54,6 +54,7 @@ export function accessModels(
       }
     },
     costOf: (model, usage) => models?.costOf?.(model, usage),
+    tokensMaxOf: (model) => models?.tokensMaxOf?.(model),
   };
 }
 

@@ -83,6 +83,7 @@ export function createAiSdkModels(options: AiSdkOptions = {}): Models {
       return limited.generate({ ...profile, ...request, model: profile.model });
     },
     costOf: (model, usage) => costOf(prices, profileOf(model).model, usage).cost,
+    tokensMaxOf: (model) => profileOf(model).tokensMax,
   };
 }
 

@@ -13,7 +13,7 @@ import { afterCrash, createBench, edges, graphOf, node, resumeToRest, type Bench
 import { sayAnswer, sayCalls } from './say.ts';
 import { scriptedSdkModel } from './scripted-sdk-model.ts';
 
-export const goldenNames = ['native', 'json', 'xml', 'react', 'summarized', 'sdk'] as const;
+export const goldenNames = ['native', 'json', 'xml', 'react', 'summarized', 'bounded', 'sdk', 'sdk-bounded'] as const;
 export type GoldenName = (typeof goldenNames)[number];
 
 /** A run of one of them, in a process of its own, and all that reaches the outside there. */
@@ -37,7 +37,7 @@ export function createGolden(name: GoldenName): GoldenRun {
     reached.push(what);
     return `${what} done`;
   };
-  const mode: ModeName = name === 'summarized' || name === 'sdk' ? 'native' : name;
+  const mode: ModeName = name === 'json' || name === 'xml' || name === 'react' ? name : 'native';
   const models = createScriptedModels(({ model, messages }): ScriptedAnswer => {
     reach(`model ${model}`);
     const heard = JSON.stringify(messages);
@@ -52,7 +52,7 @@ export function createGolden(name: GoldenName): GoldenRun {
       calls.map((call) => ({ input: { a: 1 }, ...call })),
     );
   });
-  const graph = name === 'sdk' ? sdkGraph(reach) : agentGraph(name, mode, reach);
+  const graph = name === 'sdk' || name === 'sdk-bounded' ? sdkGraph(name, reach) : agentGraph(name, mode, reach);
   return { bench: createBench({ models }), graph, reached };
 }
 
@@ -78,12 +78,13 @@ function agentGraph(name: GoldenName, mode: ModeName, reach: (what: string) => s
     prompt: 'Go.',
     tools: { look, cached, send, ask, helper },
     mode,
+    ...(name === 'bounded' && { settings: { tokensMax: 500 } }),
     ...(name === 'summarized' && { history: { messagesMax: 5, summary: { messagesKept: 2 } } }),
   });
   return graphOf('golden', [{ id: 'a', ...worker }], edges('> a', 'a >'));
 }
 
-function sdkGraph(reach: (what: string) => string): Graph {
+function sdkGraph(name: GoldenName, reach: (what: string) => string): Graph {
   const model = scriptedSdkModel(({ prompt }) => {
     reach('model sdk');
     const turn = prompt.filter(({ role }) => role === 'assistant').length;
@@ -106,8 +107,8 @@ function sdkGraph(reach: (what: string) => string): Graph {
       ask: sdkTool({ inputSchema, execute: async (_, options) => contextOf(options)?.ask({ prompt: 'Which?' }) }),
     };
     const tools = d.tools(own, { look: { effect: 'read' }, ask: { composed: true } });
-    const stopWhen = isStepCount(5);
-    return (await generateText({ model: d.model(model), tools, prompt: 'Go.', stopWhen, ...d.settings })).text;
+    const how = { stopWhen: isStepCount(5), ...(name === 'sdk-bounded' && { maxOutputTokens: 500 }), ...d.settings };
+    return (await generateText({ model: d.model(model), tools, prompt: 'Go.', ...how })).text;
   };
   return graphOf('golden', [node('a', 'read', run)], edges('> a', 'a >'));
 }

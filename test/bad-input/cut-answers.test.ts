@@ -254,24 +254,3 @@ test('L12 an answer that ended in an error of the provider’s is none: it is as
     3,
   ]);
 });
-
-test('A7 a fork with a higher limit asks anew, and takes over what the tools did; a resume refuses the other limit', async () => {
-  let looks = 0;
-  const look = tool({ description: 'Looks.', input, approval: 'never', run: () => (looks += 1) });
-  const script: Script = ({ messages, tokensMax = 10 }) => {
-    if (!messages.some(({ role }) => role === 'tool')) return { calls: [{ tool: 'look' }] };
-    return tokensMax > 10 ? 'All of it.' : cut('All');
-  };
-  const withLimit = (tokensMax: number) => agentKit(script, { tools: { look }, settings: { tokensMax } });
-  const { bench, graph } = withLimit(10);
-  expect((await runToRest(bench.engine, graph, {}, 'r')).error?.cause).toMatchObject({
-    code: 'MODEL_OUTPUT_TRUNCATED',
-  });
-  const { graph: higher } = withLimit(99);
-  const engine = afterCrash(bench);
-  const refused = await resumeToRest(engine, 'r', higher);
-  expect(refused.error?.cause).toMatchObject({ code: 'AGENT_DIVERGED' });
-  const { runId } = await engine.fork({ runId: 'r', seq: 0 });
-  expect((await resumeToRest(engine, runId, higher)).state.outputs).toEqual({ a: 'All of it.' });
-  expect(looks).toBe(1);
-});

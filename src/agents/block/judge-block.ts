@@ -10,6 +10,7 @@ import {
   requireText,
   textField,
 } from '../../nodes/blocks/fields.ts';
+import { boundedBy } from '../../graph/contracts/whole-answer.ts';
 import { isPlainObject } from '../../state/values/plain.ts';
 import { callOptions, modelField, schemaField, schemaOf, settingsOf } from './agent-inputs.ts';
 import { checkSchema } from './check-schema.ts';
@@ -59,7 +60,7 @@ export const judgeBlock: NodeType = {
       settings: settingsOf(inputs),
       ...(schema !== undefined && { schema }),
     });
-    return judge.implementation.run(ctx);
+    return boundedBy('block', async () => judge.implementation.run(ctx));
   },
 };
 

@@ -2,6 +2,7 @@
 import { CairnError } from '../../errors.ts';
 import { Outcome } from '../../graph/contracts/node-contract.ts';
 import type { NodeType, TypedNodeContext } from '../../graph/contracts/node-type.ts';
+import { boundedBy } from '../../graph/contracts/whole-answer.ts';
 import { readText, requireText } from '../../nodes/blocks/fields.ts';
 import { agent, type AgentConfig } from '../agent.ts';
 import type { AgentTool } from '../tools/agent-tool.ts';
@@ -29,7 +30,7 @@ const counted = { tokens: 0, seconds: 0 };
 /** Runs the block. @returns its output fields */
 export async function runAgent(blocks: ReadonlyMap<string, NodeType>, ctx: TypedNodeContext): Promise<unknown> {
   const config = configOf(blocks, ctx);
-  const given: unknown = await agent(config).implementation.run(ctx);
+  const given = await boundedBy('block', async () => agent(config).implementation.run(ctx));
   // Files of a folder leave nothing in the state.
   const answer = given instanceof Outcome ? given.parts.output : given;
   return { response: config.output === undefined ? { content: answer } : answer, success: true };

@@ -3,6 +3,12 @@ import type { ModelMessage } from '../../graph/contracts/model-contract.ts';
 import type { HistoryLimit } from './history-limit.ts';
 import { tokensOf, tokensOfAll } from '../../model-calls/message-tokens.ts';
 
+/** A place in a conversation to which it can be taken back. */
+export interface ConversationMark {
+  readonly length: number;
+  readonly start: number;
+}
+
 export class Conversation {
   readonly #limit: HistoryLimit;
   /** The system messages at the beginning, which are always sent. */
@@ -32,6 +38,18 @@ export class Conversation {
   add(message: ModelMessage, isReply = false): void {
     if (isReply) this.#replies.add(this.#messages.length);
     this.#messages.push(message);
+  }
+
+  mark(): ConversationMark {
+    return { length: this.#messages.length, start: this.#start };
+  }
+
+  /** Drops all messages since a mark. The mark must be of the same messages: none was replaced since. */
+  backTo({ length, start }: ConversationMark): void {
+    this.#messages.length = length;
+    this.#replies = new Set([...this.#replies].filter((place) => place < length));
+    this.#start = start;
+    this.#reported = undefined;
   }
 
   /** Takes the provider's token count of the messages sent last. Call it before messages are added. */

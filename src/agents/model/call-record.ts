@@ -11,6 +11,10 @@ import { MessageKeys } from '../../model-calls/message-keys.ts';
 export interface RecordedCall<Response = unknown> {
   readonly response: Response;
   readonly marks: readonly string[];
+  /** The most tokens that the answer could have, if there was a bound. */
+  readonly tokensMax?: number;
+  /** Whether it was made anew, in place of an answer of an equal request that was cut off under a lower bound. */
+  readonly isAnew?: true;
   /** Name of the fallback model that answered, if one did. */
   readonly by?: string;
   /** Data that the caller added. */
@@ -21,8 +25,12 @@ export interface RecordedCall<Response = unknown> {
 export interface EnteredCall {
   /** Name of the step. Equal requests have equal names. */
   readonly name: string;
+  /** Hash of the request. */
+  readonly key: string;
   readonly marks: readonly string[];
   readonly isRecorded: boolean;
+  /** Whether an older version recorded it, for which the bound of the answer's tokens was a part of the key. */
+  readonly isOlder: boolean;
 }
 
 /** The calls of one conversation in one visit of a node. `Message` is the type of its messages. */
@@ -30,8 +38,10 @@ export class CallRecord<Message extends object> {
   readonly #ctx: NodeContext;
   readonly #name: string;
   readonly #keys = new MessageKeys();
-  /** The recorded calls of this conversation when the attempt began: their number by step name. */
-  readonly #recorded = new Map<string, number>();
+  /** The recorded calls of this conversation that this attempt has not made yet, by step name. Undefined: its end is not recorded. */
+  readonly #recorded = new Map<string, (RecordedCall | undefined)[]>();
+  /** Settings without the bound of the answer's tokens, by the settings with it. */
+  readonly #unbound = new WeakMap<object, object>();
   readonly #pastMarks: readonly string[];
   /** The answers that were recorded when the attempt began. */
   readonly past: readonly RecordedCall[];
@@ -46,7 +56,8 @@ export class CallRecord<Message extends object> {
     this.#ctx = ctx;
     this.#name = name;
     const own = ctx.past.steps().filter((step) => step.name.startsWith(`${name} `));
-    for (const step of own) this.#recorded.set(step.name, (this.#recorded.get(step.name) ?? 0) + 1);
+    for (const { name: step, status, output } of own)
+      this.#leftOf(step).push(status === 'done' ? (output as RecordedCall) : undefined);
     this.past = own.filter(({ status }) => status === 'done').map(({ output }) => output as RecordedCall);
     this.#pastMarks = this.past.flatMap(({ marks }) => marks);
   }
@@ -56,24 +67,58 @@ export class CallRecord<Message extends object> {
     return this.#madeCount;
   }
 
-  /** Hash of a request. @param settings - the request without its messages */
-  keyOf(settings: object, messages: readonly Message[]): string {
-    return this.#keys.keyOf(settings, messages);
-  }
-
   /**
    * Begins a call.
-   * @param key - hash of the request
+   * @param settings - the request without its messages
    * @throws AGENT_DIVERGED recorded answers are left, but none is for this request, and the run is not a fork
    */
-  enter(key: string, messages: readonly Message[]): EnteredCall {
-    const name = `${this.#name} ${key}`;
-    const left = this.#recorded.get(name) ?? 0;
-    if (left > 0) this.#recorded.set(name, left - 1);
+  enter(settings: object, messages: readonly Message[]): EnteredCall {
+    const { name, key, isOlder } = this.#find(settings, messages);
+    const left = this.#leftOf(name);
+    const isRecorded = left.length > 0;
+    if (isRecorded) left.shift();
     else this.#refuseDivergence(messages);
     const fresh = messages.slice(this.#last.take(messages)).filter((message) => !this.#sent.has(message));
     for (const message of fresh) this.#sent.add(message);
-    return { name, marks: fresh.map((message) => this.#keys.markOf(message)), isRecorded: left > 0 };
+    return { name, key, marks: fresh.map((message) => this.#keys.markOf(message)), isRecorded, isOlder };
+  }
+
+  /** Finds a request on record. A higher bound of the answer's tokens makes no other request of it, since it changes no whole answer. */
+  #find(settings: object, messages: readonly Message[]): Pick<EnteredCall, 'name' | 'key' | 'isOlder'> {
+    const unbound = this.#withoutBound(settings);
+    if (unbound !== settings) {
+      const key = this.#keys.keyOf(settings, messages);
+      const name = `${this.#name} ${key}`;
+      if (this.#ctx.past.isRecorded(name)) return { name, key, isOlder: true };
+    }
+    const key = this.#keys.keyOf(unbound, messages);
+    return { name: `${this.#name} ${key}`, key, isOlder: false };
+  }
+
+  #withoutBound(settings: object): object {
+    if (!('tokensMax' in settings) && !('maxOutputTokens' in settings)) return settings;
+    let unbound = this.#unbound.get(settings);
+    if (unbound === undefined) {
+      const { tokensMax: _, maxOutputTokens: _sdk, ...rest } = settings as Readonly<Record<string, unknown>>;
+      this.#unbound.set(settings, (unbound = rest));
+    }
+    return unbound;
+  }
+
+  /** The next recorded calls of a name, which this attempt has not made yet. */
+  #leftOf(name: string): (RecordedCall | undefined)[] {
+    let left = this.#recorded.get(name);
+    if (left === undefined) this.#recorded.set(name, (left = []));
+    return left;
+  }
+
+  /** Whether the next call with this name is on record, and whether it was made in place of the one before. `begun`: its end is not known. */
+  nextOf(name: string): 'anew' | 'begun' | 'another' | undefined {
+    const left = this.#leftOf(name);
+    if (left.length === 0) return undefined;
+    const [next] = left;
+    if (next === undefined) return 'begun';
+    return next.isAnew === true ? 'anew' : 'another';
   }
 
   /** Ends a call that was begun: it has its answer. */
@@ -82,8 +127,8 @@ export class CallRecord<Message extends object> {
   }
 
   /** Whether recorded answers are left, but none is for this request. */
-  isDivergent(key: string): boolean {
-    return !this.#isFree && (this.#recorded.get(`${this.#name} ${key}`) ?? 0) === 0;
+  isDivergent(settings: object, messages: readonly Message[]): boolean {
+    return !this.#isFree && this.#leftOf(this.#find(settings, messages).name).length === 0;
   }
 
   /** Whether any request may be made: every recorded answer was used, or the run is a fork. */

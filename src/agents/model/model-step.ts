@@ -2,6 +2,7 @@
 import type { Amounts } from '../../graph/amounts.ts';
 import type { ModelAccess, ModelCall, ModelMessage, ModelResponse } from '../../graph/contracts/model-contract.ts';
 import { isCutOff } from '../../graph/contracts/whole-answer.ts';
+import { mayComeWhole } from './answer-bound.ts';
 import type { NodeContext, RetryPolicy } from '../../graph/contracts/node-contract.ts';
 import type { TraceSpan } from '../../graph/contracts/trace-contract.ts';
 import { askModel } from './ask-model.ts';
@@ -46,6 +47,7 @@ export class ModelSteps {
   readonly #models: ModelAccess;
   /** Whether the answer to the last call was recorded before. */
   #isRecorded = false;
+  #mayComeWhole = false;
 
   /** @param span - parent of the calls' spans. Default: the attempt's span */
   constructor(ctx: NodeContext, options: ModelStepOptions = {}, span?: TraceSpan) {
@@ -61,6 +63,11 @@ export class ModelSteps {
     return this.#isRecorded ? this.#record.past[this.#record.madeCount]?.note : undefined;
   }
 
+  /** Whether the last answer was cut off under a lower bound of its tokens than the call has now, so that asking anew makes sense. */
+  get mayComeWhole(): boolean {
+    return this.#mayComeWhole;
+  }
+
   /**
    * Makes the call, or returns its recorded answer.
    * @throws AGENT_DIVERGED recorded answers are left, but none is for this request, and the run is not a fork; the models' errors
@@ -72,8 +79,7 @@ export class ModelSteps {
   ): Promise<ModelResponse> {
     const ctx = this.#ctx;
     const { retry = defaultRetry, timeoutMs, idempotent = false, fallbacks = [] } = this.#options;
-    const key = this.#record.keyOf(settings, messages);
-    const { name, marks, isRecorded } = this.#record.enter(key, messages);
+    const { name, key, marks, isRecorded, isOlder } = this.#record.enter(settings, messages);
     // An answer on record spends nothing: what it might have spent is not worth counting.
     const isGiven = isRecorded && !this.isCaughtUp;
     // A call that offers the provider's own tools may act on the world.
@@ -106,12 +112,20 @@ export class ModelSteps {
           },
         );
         if (isCutOff(answered.response)) ctx.emit({ type: 'model-truncated', call: idempotencyKey });
-        return { ...answered, marks, ...(note !== undefined && { note }) };
+        const tokensMax = isOlder ? undefined : this.#boundOf(settings, answered.by);
+        return {
+          ...answered,
+          marks,
+          ...(tokensMax !== undefined && { tokensMax }),
+          ...(note !== undefined && { note }),
+        };
       },
     );
     this.#record.leave();
     this.#isRecorded = isRecorded;
-    return recorded.response;
+    const { response, tokensMax, by } = recorded;
+    this.#mayComeWhole = !isOlder && mayComeWhole(response.finishReason, tokensMax, this.#boundOf(settings, by));
+    return response;
   }
 
   /** Number of answers given in this attempt. */
@@ -122,6 +136,11 @@ export class ModelSteps {
   /** Whether every recorded answer was given, so that the next call is new. */
   get isCaughtUp(): boolean {
     return this.#record.madeCount >= this.#record.past.length;
+  }
+
+  /** The most tokens that an answer may have. @param by - the fallback model that gives it, if one does */
+  #boundOf({ model, tokensMax }: ModelSettings, by: string = model): number | undefined {
+    return tokensMax ?? this.#models.tokensMaxOf?.(by);
   }
 
   async #generate(...[call, told]: Parameters<ModelAccess['generate']>): Promise<ModelResponse> {

@@ -42,9 +42,9 @@ export function unreadable(fault: string): string {
   return `this call cannot be read: ${fault}`;
 }
 
-/** Whether the model was told this text then, or is to be told it now. */
+/** Whether the model was told this text then, or is to be told it now. An answer that was asked for anew was cut off, and nobody was told. */
 function wasTold(told: unknown, next: TurnNote | undefined, text: string): boolean {
-  return next === undefined || told === text;
+  return next === undefined || next.anew !== undefined || told === text;
 }
 
 /** Providers accept no calls without results, so the calls are left out. The record of the answer has them. */

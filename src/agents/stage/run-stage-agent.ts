@@ -1,5 +1,6 @@
 /** An agent at work in a stage: the tools that the stage names, in its folder, with the hooks around them. */
 import { Outcome, type NodeContext } from '../../graph/contracts/node-contract.ts';
+import { boundedBy } from '../../graph/contracts/whole-answer.ts';
 import type { StageAgentRequest, StageTool } from '../../graph/contracts/stage-agent.ts';
 import { agent } from '../agent.ts';
 import type { AgentTool } from '../tools/agent-tool.ts';
@@ -30,7 +31,7 @@ export async function runStageAgent(ctx: NodeContext, request: StageAgentRequest
     ...(provider !== undefined && { settings: { provider } }),
   });
   const own = attempt === 1 ? ctx : scopeContext(ctx, `attempt ${attempt}`);
-  const ended: unknown = await implementation.run(own);
+  const ended = await boundedBy('profile', async () => implementation.run(own));
   return String(ended instanceof Outcome ? ended.parts.output : ended);
 }
 

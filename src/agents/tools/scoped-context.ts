@@ -26,6 +26,8 @@ export function scopeContext(ctx: NodeContext, prefix: string): NodeContext {
   const ownPast: VisitPast = {
     isFork: past.isFork,
     kindOf: (name) => past.kindOf(under(name)),
+    isRecorded: (name) => past.isRecorded(under(name)),
+    isAllMade: () => past.isAllMade(),
     steps: () =>
       past.steps().flatMap((step) => {
         const isOwn = step.name.startsWith(under(''));

@@ -44,7 +44,10 @@ export function foldVisit(record: NodeRecord): FoldedVisit | undefined {
   let loop = (kept?.loop ?? 1) - 1;
   const used = new Set<string>();
   let asked: readonly ToolCallPart[] = [];
+  /** Number of messages before each answer. */
+  const lengths: number[] = [];
   for (const [index, { response, note = {}, by }] of done.entries()) {
+    if (note.anew !== undefined) messages.length = lengths.at(-note.anew) ?? messages.length;
     if (note.results !== undefined) {
       const results = note.results.map((result) => ({
         ...resultOf(record, result),
@@ -57,6 +60,7 @@ export function foldVisit(record: NodeRecord): FoldedVisit | undefined {
     if (note.text !== undefined) messages.push({ role: 'user', content: note.text });
     loop += 1;
     const turn = readTurn(mode, response, loop, done[index + 1]?.note);
+    lengths.push(messages.length);
     messages.push(turn.message);
     asked = turn.calls;
     loops.push({ loop, ...loopOf({ record, used: new Set(used), cache }, turn, response, by) });

@@ -20,6 +20,7 @@ export function openModels(
   return {
     generate: async (request) => (await (opened ??= open())).generate(request),
     costOf: (model, usage) => costOf(prices, profiles[model]?.model ?? model, usage).cost,
+    tokensMaxOf: (model) => (Object.hasOwn(profiles, model) ? profiles[model]?.tokensMax : undefined),
   };
 }
 

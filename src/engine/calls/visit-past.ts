@@ -5,7 +5,7 @@ import type { Activation } from '../run/frame-run.ts';
 import type { RunCore } from '../run/run-core.ts';
 
 /** @param generation - of the attempt that asks */
-export function pastOf({ run }: RunCore, activation: Activation, generation: number): VisitPast {
+export function pastOf({ run, replay }: RunCore, activation: Activation, generation: number): VisitPast {
   return {
     isFork: run.parent !== undefined,
     steps: () => stepsOf(activation),
@@ -14,9 +14,15 @@ export function pastOf({ run }: RunCore, activation: Activation, generation: num
       if (kind === 'ask') return 'question';
       return kind === 'step' ? kind : undefined;
     },
+    isRecorded: (name) => {
+      const key = upcomingKey(activation, name);
+      return recordedStep(activation, key) !== undefined || replay?.hasCall(activation, key) === true;
+    },
+    isAllMade: () => recordedCalls(activation).every(({ key }) => activation.calls?.includes(key) === true),
     passOver: (isPassed) => {
       if (activation.generation !== generation) return;
-      for (const key of endedCalls(activation)) if (isPassed(nameOfStepKey(key))) passKey(activation, key);
+      for (const { key, isOver } of recordedCalls(activation))
+        if (isOver && isPassed(nameOfStepKey(key))) passKey(activation, key);
     },
   };
 }
@@ -28,9 +34,12 @@ function stepsOf({ frameRun, node }: Activation): readonly PastStep[] {
   );
 }
 
-/** Keys of the recorded calls of which it is known how they ended. */
-function endedCalls({ frameRun, node }: Activation): readonly string[] {
+/** The recorded calls: their keys, and whether it is known how they ended. */
+function recordedCalls({ frameRun, node }: Activation): readonly { readonly key: string; readonly isOver: boolean }[] {
   const { steps = {}, children = {} } = frameRun.openRecordOf(node) ?? {};
-  const ended = Object.entries(steps).filter(([, { status }]) => status !== 'started' && status !== 'open');
-  return [...ended.map(([key]) => key), ...Object.keys(children)];
+  const own = Object.entries(steps).map(([key, { status }]) => ({
+    key,
+    isOver: status !== 'started' && status !== 'open',
+  }));
+  return [...own, ...Object.keys(children).map((key) => ({ key, isOver: true }))];
 }

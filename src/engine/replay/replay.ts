@@ -70,6 +70,10 @@ export class ReplaySource implements RecordedPast {
     return [...new Set(ended.map(({ part }) => part.step ?? ''))];
   }
 
+  hasCall(activation: Activation, stepKey: string): boolean {
+    return this.#outcomes.of(activation, stepKey).length > 0;
+  }
+
   hasAnswer(activation: Activation): boolean {
     const known = activation.frameRun.openRecordOf(activation.node)?.steps ?? {};
     return this.#outcomes.stepsOf(activation).some(({ part: { step: stepKey = '', by, effect, kind } }) => {

@@ -63,6 +63,8 @@ export interface RecordedPast {
   costOf(path: readonly string[], visit: number): Amounts | undefined;
   /** Keys of the visit's recorded steps and answers that a function gets that makes those calls again alike. */
   callsOf(activation: Activation): readonly string[];
+  /** Whether an ancestor recorded the end of this step. */
+  hasCall(activation: Activation, stepKey: string): boolean;
   /** Whether an answer is recorded that a question of this visit would get without being asked. */
   hasAnswer(activation: Activation): boolean;
   /**

@@ -125,7 +125,8 @@ function livePositions(frame: FrameTree, codeHash: string | undefined): LivePosi
     nodes: Object.entries(frame.nodes).map(([id, record]) => ({
       id,
       isOpen: record.fired === undefined,
-      hasIntent: record.intent !== undefined,
+      // What failed before anything happened may go on under another definition.
+      hasIntent: record.intent !== undefined && record.applied !== 'no',
       ...(record.fired === undefined ? {} : { fired: record.fired }),
       ...(record.fired === undefined && record.children !== undefined
         ? { children: Object.values(record.children).map((child) => livePositions(child, undefined)) }

@@ -12,6 +12,10 @@ export interface VisitPast {
   steps(): readonly PastStep[];
   /** What is recorded of the next call with this name: a step, or a question, open or answered. Undefined: neither. */
   kindOf(name: string): 'step' | 'question' | undefined;
+  /** Whether the next call with this name is on record: in this visit, or in a fork in that of an ancestor behind the fork point. */
+  isRecorded(name: string): boolean;
+  /** Whether this attempt has made all calls that are on record of this visit, child runs among them, so that what it calls next is new. */
+  isAllMade(): boolean;
   /**
    * Says that this attempt does not repeat the recorded calls of some names, because it knows how they ended. They then count as made: a
    * later call of such a name is the next one, and `ctx.retire` retires them too.

@@ -192,6 +192,8 @@ export interface ModelAccess {
   ): Promise<ModelResponse>;
   /** The price of a call with this usage; undefined if the model's prices are not known. */
   costOf?(model: string, usage: ModelUsage): number | undefined;
+  /** The most tokens of an answer where a call names no bound; undefined: the provider decides. */
+  tokensMaxOf?(model: string): number | undefined;
 }
 
 /** The text of an answer or a message: its text parts, joined. */

@@ -10,16 +10,39 @@ export function isCutOff({ finishReason }: Pick<ModelResponse, 'finishReason'>):
   return finishReason === 'length';
 }
 
+const code = 'MODEL_OUTPUT_TRUNCATED';
+
+/** What a user does for a longer answer, by where its bound was set. */
+export const waysOn = {
+  call: 'raise tokensMax of the call and resume the run',
+  settings: 'raise settings.tokensMax (of a gmiNode maxTokens) and resume the run: only this call is made again',
+  block: 'raise its max_tokens and resume the run with the changed file (--file)',
+  profile: 'raise tokensMax of its model in cairn.config and resume the run',
+} as const;
+
 /** The failure of a call whose answer was cut off. It holds the text that came, because that was paid for. */
 export function cutOffFailure(
   { model, usage, content }: ModelResponse,
-  more: Readonly<Record<string, unknown>> = {},
+  way: keyof typeof waysOn,
+  { data, ...hints }: { readonly data?: Readonly<Record<string, unknown>>; readonly applied?: 'no' } = {},
 ): NodeFailure {
   const { outputTokens } = usage;
-  return new NodeFailure(
-    `the answer of ${model} was cut off at the limit of its tokens (${outputTokens} written): fork the run with a higher limit, or ask for less`,
-    { code: 'MODEL_OUTPUT_TRUNCATED', data: { text: textOf(content), outputTokens, ...more } },
-  );
+  const what = `the answer of ${model} was cut off at the limit of its tokens (${outputTokens} written)`;
+  return new NodeFailure(`${what}: ${waysOn[way]}`, {
+    ...hints,
+    code,
+    data: { text: textOf(content), outputTokens, ...data },
+  });
+}
+
+/** Does work whose answers have their bounds from somewhere else than its settings, and says so in the failure for one that was cut off. */
+export async function boundedBy<T>(way: keyof typeof waysOn, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof NodeFailure) || error.code !== code) throw error;
+    throw new NodeFailure(error.message.replace(waysOn.settings, waysOn[way]), { code, data: error.data });
+  }
 }
 
 /**
@@ -39,10 +62,14 @@ export function refuseStopped({ content, finishReason, model }: ModelResponse): 
   throw new NodeFailure(reason, { code: 'MODEL_REFUSED', applied: 'no', data });
 }
 
-/** The text of an answer that is of use only when it is whole. @throws NodeFailure MODEL_OUTPUT_TRUNCATED, MODEL_REFUSED, MODEL_UNAVAILABLE */
-export function wholeTextOf(response: ModelResponse): string {
+/**
+ * The text of an answer that is of use only when it is whole.
+ * @param way - where the bound of its tokens was set. Default: in the call
+ * @throws NodeFailure MODEL_OUTPUT_TRUNCATED, MODEL_REFUSED, MODEL_UNAVAILABLE
+ */
+export function wholeTextOf(response: ModelResponse, way: keyof typeof waysOn = 'call'): string {
   refuseStopped(response);
-  if (isCutOff(response)) throw cutOffFailure(response);
+  if (isCutOff(response)) throw cutOffFailure(response, way);
   return textOf(response.content);
 }
 

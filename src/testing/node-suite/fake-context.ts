@@ -68,6 +68,15 @@ export function createStateView(parts: Partial<StateView> = {}): StateView {
   return { input: undefined, scratch: {}, artifacts: {}, diagnostics: {}, outputs: {}, failures: {}, ...parts };
 }
 
+const noPast: NodeContext['past'] = {
+  isFork: false,
+  steps: () => [],
+  kindOf: () => undefined,
+  isRecorded: () => false,
+  isAllMade: () => true,
+  passOver: () => undefined,
+};
+
 /**
  * Makes a context. Its steps run at once, its questions get the given answers, and its record shows what was called. Each part can be
  * overridden.
@@ -127,7 +136,7 @@ export function createFakeContext(options: FakeContextOptions = {}): FakeContext
     blobs,
     files: fakeFiles(blobs),
     models: { generate: (call, options) => accessModels(models, context).generate(call, options) },
-    past: { isFork: false, steps: () => [], kindOf: () => undefined, passOver: () => undefined },
+    past: noPast,
     now: () => 0,
   };
   refuseUnknownKeys('createFakeContext', options, [...Object.keys(base), 'answers', 'runChild']);

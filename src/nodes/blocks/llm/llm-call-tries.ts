@@ -69,7 +69,7 @@ export async function converse(
     const isCut = isCutOff(response);
     // What asks again names the schema: without one there is nothing to ask for but the same.
     if (isCut && (schema === undefined || attempt === callsMax))
-      throw cutOffFailure(response, { content: text, metadata });
+      throw cutOffFailure(response, 'block', { data: { content: text, metadata }, applied: 'no' });
     if (schema === undefined) return { response: { content: text }, success: true, metadata };
     const reading = isCut ? { fault: 'it was cut off at the limit of its length' } : await readAnswer(text, schema);
     if (reading.fault === undefined) return { response: reading.value, success: true, metadata };
@@ -124,6 +124,8 @@ function misfit(fault: string, content: string, metadata: { readonly attempts: n
   const calls = metadata.attempts === 1 ? 'one call' : `${metadata.attempts} calls`;
   return new NodeFailure(`the answer does not fit after ${calls}: ${fault}`, {
     code: 'MODEL_OUTPUT_INVALID',
+    // Nothing was changed outside, so that the run can go on with a changed file.
+    applied: 'no',
     data: { content, error: fault, metadata },
   });
 }

@@ -59,7 +59,7 @@ export async function askModel(
   );
   const { inputTokens, outputTokens } = response.usage;
   if (parts.budgeted.has('tokens')) step?.spend({ tokens: inputTokens + outputTokens });
-  return wholeTextOf(response);
+  return wholeTextOf(response, 'profile');
 }
 
 /** The whole prompt: the run so far (as much as the fidelity says), the stage's own prompt, and the instructions for the report. */
