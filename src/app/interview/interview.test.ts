@@ -86,6 +86,23 @@ test('11.8.4 the console shows question and choices without control characters, 
   expect([await asked, String(screen.read())]).toEqual([undefined, 'a\ufffd[31mb\n> ']);
 });
 
+test('W5.2 the console stops asking when the deadline passes, and the run goes on without an answer', async () => {
+  const output = new PassThrough();
+  const question = { waitId: 'w', runId: 'r', graphId: 'g', kind: 'question', name: 'question', node: [] } as const;
+  let resumed = 0;
+  const engine = {
+    resume: () => {
+      resumed += 1;
+      const waits = resumed > 2 ? [] : [{ ...question, dueAt: Date.now() + 20 }];
+      return Promise.resolve({ result: async () => ({ status: resumed > 2 ? 'completed' : 'paused', waits }) });
+    },
+    answer: () => Promise.reject(new Error('nobody answered')),
+  } as unknown as Parameters<typeof interview>[0];
+  const result = await interview(engine, 'r', consoleInterviewer({ input: new PassThrough(), output }));
+  expect([result.status, resumed]).toEqual(['completed', 3]);
+  expect(String(output.read())).toMatch(/^\n> [\r\n]*The time to answer is over\.\n/);
+});
+
 test('11.8 P1 killed at every commit, no answer is asked for twice once it was given, and none is lost', async () => {
   let trials = 0;
   for (let commits = 1; commits < 40; commits += 1) {

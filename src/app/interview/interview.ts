@@ -2,6 +2,7 @@
 import { CairnError } from '../../errors.ts';
 import type { Engine, ResumeOptions, RunResult } from '../../engine/api.ts';
 import { isAnswerable } from '../../history/stored/open-waits.ts';
+import { isAhead } from './deadline.ts';
 import type { AskedQuestion, Interviewer } from './interviewers.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 
@@ -31,9 +32,20 @@ export async function interview(
     if (result.status !== 'paused') return result;
     let count = 0;
     for (const question of result.waits)
-      if (isAnswerable(question) && (await answered(engine, question, interviewer, by))) count += 1;
+      if (isAnswerable(question) && (await closed(engine, question, interviewer, by))) count += 1;
     if (count === 0) return result;
   }
+}
+
+/** Whether the run can go on by what became of the question: it was answered, or its deadline passed while it was asked. */
+async function closed(
+  engine: Pick<Engine, 'answer'>,
+  question: AskedQuestion,
+  interviewer: Interviewer,
+  by: string | undefined,
+): Promise<boolean> {
+  const wasAhead = isAhead(question);
+  return (await answered(engine, question, interviewer, by)) || (wasAhead && !isAhead(question));
 }
 
 /** Whether it was answered. */

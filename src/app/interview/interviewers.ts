@@ -1,6 +1,7 @@
 /** Who answers the questions of runs in a program: five forms, and any function of one's own. */
 import { choicesOf } from '../../engine/admit/choices.ts';
 import type { OpenQuestion } from '../../history/stored/open-waits.ts';
+import { isAhead, watchDeadline } from './deadline.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 
 /** One open question of a run. */
@@ -68,7 +69,7 @@ export interface ConsoleOptions {
 
 const consoleOptionNames = Object.keys({ input: true, output: true } satisfies Record<keyof ConsoleOptions, true>);
 
-/** Asks a person by lines of text: what is typed is the answer, and nothing leaves the question open. */
+/** Asks a person by lines of text: what is typed is the answer, and nothing leaves the question open, as its deadline does. */
 export function consoleInterviewer(options: ConsoleOptions = {}): Interviewer {
   refuseUnknownKeys('consoleInterviewer', options, consoleOptionNames);
   const { input = process.stdin, output = process.stdout } = options;
@@ -80,12 +81,18 @@ export function consoleInterviewer(options: ConsoleOptions = {}): Interviewer {
       // Loaded when a person is asked: most programs ask nobody at this console.
       const { createInterface } = process.getBuiltinModule('node:readline/promises');
       const reader = createInterface({ input, output, terminal: false });
+      const { signal, release } = watchDeadline(isAhead(question) ? question.dueAt : undefined);
       try {
         output.write(`${lines.join('\n')}\n`);
-        const typed = (await reader.question(isOfType(schema, 'boolean') ? '[y/n] ' : '> ')).trim();
+        const typed = (await reader.question(isOfType(schema, 'boolean') ? '[y/n] ' : '> ', { signal })).trim();
         if (typed === '') return undefined;
         return isOfType(schema, 'boolean') ? /^(?:y|yes|true)$/iu.test(typed) : typed;
+      } catch (error) {
+        if (!signal.aborted) throw error;
+        output.write('\nThe time to answer is over.\n');
+        return undefined;
       } finally {
+        release();
         reader.close();
       }
     },

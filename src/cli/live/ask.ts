@@ -1,4 +1,5 @@
 /** Asks open questions in the terminal. */
+import { watchDeadline } from '../../app/interview/deadline.ts';
 import {
   choicesOf,
   isAnswerable,
@@ -25,8 +26,8 @@ function messageOf(wait: OpenQuestion, isList: boolean): string {
   return [printableLines(text), ...describeMetadata(wait)].join('\n');
 }
 
-/** A person's answer to one question; undefined if they do not want to answer. */
-async function askOne(wait: OpenQuestion): Promise<{ readonly value: unknown } | undefined> {
+/** A person's answer to one question; undefined if they do not want to answer, or the signal has ended the prompt. */
+async function askOne(wait: OpenQuestion, signal: AbortSignal): Promise<{ readonly value: unknown } | undefined> {
   const { confirm, isCancel, select, text } = await import('@clack/prompts');
   const choices = choicesOf(wait) ?? (wait.kind === 'doubt' ? doubtChoices : undefined);
   const message = messageOf(wait, choices !== undefined);
@@ -34,13 +35,13 @@ async function askOne(wait: OpenQuestion): Promise<{ readonly value: unknown } |
   if (choices !== undefined && choices.length > 0) {
     const options = choices.map(({ label }, index) => ({ value: index, label: printable(label) }));
     const other = wait.matching === 'open' ? [{ value: choices.length, label: 'something else …' }] : [];
-    const picked = await select({ message, options: [...options, ...other] });
+    const picked = await select({ message, options: [...options, ...other], signal });
     if (isCancel(picked)) return undefined;
     const choice = choices[picked];
     if (choice !== undefined) return { value: choice.value };
   }
   if (type === 'boolean' && choices === undefined) {
-    const isYes = await confirm({ message });
+    const isYes = await confirm({ message, signal });
     return isCancel(isYes) ? undefined : { value: isYes };
   }
   // After a list, the question is on the screen already. The prompt draws its border only before the first line, so it is added to the
@@ -48,38 +49,54 @@ async function askOne(wait: OpenQuestion): Promise<{ readonly value: unknown } |
   const asked = choices === undefined ? message.replaceAll('\n', '\n│  ') : 'Your answer';
   const typed = await text({
     message: asked,
+    signal,
     ...(type === 'object' || type === 'array' ? { placeholder: 'JSON' } : {}),
   });
   // The text is interpreted later, like the text of `cairn answer`.
   return isCancel(typed) ? undefined : { value: typed ?? '' };
 }
 
-/**
- * Asks the open questions one after another. If an answer does not fit, the question is asked again.
- *
- * @param answer - passes an answer to the engine
- * @param refused - called with the reason if an answer did not fit; returns whether to ask again
- * @returns whether any question was answered
- */
-export async function askQuestions(
-  waits: readonly OpenQuestion[],
-  answer: (wait: OpenQuestion, value: unknown) => Promise<void>,
-  refused: (error: unknown) => boolean,
-): Promise<boolean> {
-  let isAnyAnswered = false;
-  for (const wait of waits.filter(isAnswerable)) {
-    let isOpen = true;
-    while (isOpen) {
-      const given = await askOne(wait);
-      if (given === undefined) return isAnyAnswered;
+export interface Asking {
+  /** Passes an answer to the engine. */
+  readonly answer: (wait: OpenQuestion, value: unknown) => Promise<void>;
+  /** Tells why an answer was refused, or throws what is no reason to go on. @returns whether to ask again */
+  readonly refused: (error: unknown) => boolean;
+  readonly say: (line: string) => void;
+}
+
+/** Asks one question until it has an answer that fits. @returns whether it is closed: false if the person leaves it open */
+async function askUntilClosed(wait: OpenQuestion, asking: Asking): Promise<boolean> {
+  const { signal, release } = watchDeadline(wait.dueAt);
+  try {
+    for (;;) {
+      const given = signal.aborted ? undefined : await askOne(wait, signal);
+      if (given === undefined) {
+        if (signal.aborted) asking.say(`The time to answer ${nodeNameOf(wait)} is over; the run goes on.`);
+        return signal.aborted;
+      }
       try {
-        await answer(wait, given.value);
-        isAnyAnswered = true;
-        isOpen = false;
+        await asking.answer(wait, given.value);
+        return true;
       } catch (error) {
-        if (!refused(error)) throw error;
+        if (!asking.refused(error)) return true;
       }
     }
+  } finally {
+    release();
   }
-  return isAnyAnswered;
+}
+
+/**
+ * Asks the open questions one after another. If an answer does not fit, the question is asked again. A prompt ends when the deadline of
+ * its question passes.
+ *
+ * @returns whether the run can go on: a question was answered, by whomever, or its time is over
+ */
+export async function askQuestions(waits: readonly OpenQuestion[], asking: Asking): Promise<boolean> {
+  let canGoOn = false;
+  for (const wait of waits.filter(isAnswerable)) {
+    if (!(await askUntilClosed(wait, asking))) return canGoOn;
+    canGoOn = true;
+  }
+  return canGoOn;
 }

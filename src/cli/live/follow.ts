@@ -96,17 +96,18 @@ async function askAndResume(
     standing.waits.some(isAnswerable)
   ) {
     const { runId } = standing;
-    const isAnswered = await askQuestions(
-      standing.waits,
-      async ({ waitId }, value) =>
+    const canGoOn = await askQuestions(standing.waits, {
+      answer: async ({ waitId }, value) =>
         void (await perform(answerWait, app, { run: runId, wait: waitId, value, by: 'person' })),
-      (error) => {
-        if (!CairnError.is(error, 'ANSWER_INVALID')) return false;
+      refused: (error) => {
+        // Somebody else may have answered meanwhile.
+        if (!CairnError.is(error, 'ANSWER_INVALID', 'WAIT_CLOSED', 'WAIT_NOT_FOUND')) throw error;
         reportFailure(error, session.screen, false);
-        return true;
+        return CairnError.is(error, 'ANSWER_INVALID');
       },
-    );
-    if (!isAnswered) break;
+      say: session.screen.note,
+    });
+    if (!canGoOn) break;
     standing = await following.show(() => perform(resumeRun, app, { run: runId, ...resume }));
   }
   return standing;
