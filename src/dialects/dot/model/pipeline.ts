@@ -1,53 +1,6 @@
 /** A pipeline: what a DOT file says once defaults, classes and the stylesheet are worked in. */
 import { isAbsolute, join } from 'node:path';
-import { durationMs } from './amounts.ts';
-
-/** The value of an attribute, as text. */
-export interface Given {
-  readonly value: string;
-  /** Offset of the value. Undefined for one that a default or the stylesheet gives. */
-  readonly valueAt: number | undefined;
-}
-
-/** Attributes by name. */
-export class Attributes {
-  readonly #values: ReadonlyMap<string, Given>;
-
-  constructor(values: ReadonlyMap<string, Given>) {
-    this.#values = values;
-  }
-
-  has(name: string): boolean {
-    return this.#values.has(name);
-  }
-  text(name: string): string {
-    return this.#values.get(name)?.value ?? '';
-  }
-  flag(name: string): boolean {
-    return this.#values.get(name)?.value === 'true';
-  }
-  /** Undefined if it is not given, or not a number. */
-  integer(name: string): number | undefined {
-    const value = Number(this.#values.get(name)?.value ?? Number.NaN);
-    return Number.isSafeInteger(value) ? value : undefined;
-  }
-  durationMs(name: string): number | undefined {
-    const value = this.#values.get(name)?.value;
-    return value === undefined ? undefined : durationMs(value);
-  }
-  /** The names that a value lists, separated by commas. */
-  list(name: string): readonly string[] {
-    const value = this.#values.get(name)?.value ?? '';
-    if (value === '') return [];
-    return value.split(',').flatMap((piece) => piece.trim() || []);
-  }
-  names(): Iterable<string> {
-    return this.#values.keys();
-  }
-  entries(): readonly (readonly [string, string])[] {
-    return Array.from(this.#values, ([name, { value }]) => [name, value]);
-  }
-}
+import type { Attributes } from './attribute-values.ts';
 
 /** The type of a stage: one of the nine of the language, or one for which the user has a handler. */
 export type StageType = string;

@@ -5,18 +5,11 @@ import { nearest } from '../../../graph/nearest.ts';
 import type { DotFaults } from '../text/faults.ts';
 import type { AttributeSyntax, DotSyntax, EdgeSyntax, Syntax } from '../text/syntax.ts';
 import { attributeRules, drawn, valueFault, type AttributePlace } from './attributes.ts';
-import {
-  Attributes,
-  typeOfShape,
-  type Given,
-  type Param,
-  type Pipeline,
-  type PipelineEdge,
-  type Stage,
-} from './pipeline.ts';
+import { Attributes, noValues, type Given, type Values } from './attribute-values.ts';
+import { typeOfShape, type Param, type Pipeline, type PipelineEdge, type Stage } from './pipeline.ts';
 import { parseStylesheet, Styles } from './stylesheet.ts';
 
-/** Most different attributes that `node [...]` and `edge [...]` may set. Each stage or edge gets a copy of all of them. */
+/** Most different attributes that `node [...]` and `edge [...]` may set. All of them hold for each stage or edge. */
 const defaultsMax = 200;
 /** Most characters in the values of all stages and edges together. A long default counts once for each of them. */
 const valuesMax = 20_000_000;
@@ -24,11 +17,9 @@ const valuesMax = 20_000_000;
 /** Most characters in one list of classes. */
 const classMax = 1_000;
 
-type Values = Map<string, Given>;
-
 interface Scope {
-  readonly node: Values;
-  readonly edge: Values;
+  readonly node: Defaults;
+  readonly edge: Defaults;
   readonly classes: readonly string[];
   /** The class of the innermost subgraph that has one. */
   readonly group: string | undefined;
@@ -37,7 +28,8 @@ interface Scope {
 interface Draft {
   readonly id: string;
   at: number;
-  readonly values: Values;
+  readonly defaults: Values;
+  readonly written: Written;
   classes: readonly string[];
   group: string | undefined;
   /** Whether a statement of its own names it. Otherwise only edges do. */
@@ -51,7 +43,7 @@ export function readPipeline(syntax: DotSyntax, faults: DotFaults): Pipeline {
 
 class PipelineReader {
   readonly #faults: DotFaults;
-  readonly #graph: Values = new Map();
+  readonly #graph = new Written();
   readonly #drafts = new Map<string, Draft>();
   readonly #edges: PipelineEdge[] = [];
   /** Characters that defaults have added to stages and edges so far. */
@@ -62,8 +54,9 @@ class PipelineReader {
   }
 
   read({ name, statements }: DotSyntax): Pipeline {
-    this.#block(statements, { node: new Map(), edge: new Map(), classes: [], group: undefined }, true);
-    const sheet = this.#graph.get('model_stylesheet');
+    this.#block(statements, { node: new Defaults(), edge: new Defaults(), classes: [], group: undefined }, true);
+    const attributes = new Attributes(this.#graph.all);
+    const sheet = attributes.given('model_stylesheet');
     const { rules, faults } = parseStylesheet(sheet?.value ?? '');
     for (const { message, offset } of faults)
       this.#faults.add(sheet?.valueAt ?? 0, {
@@ -74,11 +67,11 @@ class PipelineReader {
     const styles = new Styles(rules);
     return {
       name,
-      attributes: new Attributes(this.#graph),
-      placeOf: (attribute) => this.#graph.get(attribute)?.valueAt ?? 0,
+      attributes,
+      placeOf: (name) => attributes.given(name)?.valueAt ?? 0,
       stages: this.#stages(styles),
       edges: this.#edges,
-      params: this.#params(),
+      params: this.#params(attributes.given('params')),
     };
   }
 
@@ -93,9 +86,10 @@ class PipelineReader {
       if ([...stages.values()].some((stage) => stage.type === type)) continue;
       for (const id of names) {
         const stage = stages.get(id);
-        const values = this.#drafts.get(id)?.values;
-        const isPlain = values?.get('shape')?.valueAt === undefined && values?.get('type') === undefined;
-        if (stage !== undefined && isPlain) stages.set(id, { ...stage, type });
+        if (stage === undefined) continue;
+        const { attributes } = stage;
+        if (attributes.given('shape')?.valueAt === undefined && !attributes.has('type'))
+          stages.set(id, { ...stage, type });
       }
     }
     return stages;
@@ -110,25 +104,21 @@ class PipelineReader {
         const draft = this.#draft(statement.id, statement.at, scope);
         if (!draft.isDeclared) draft.at = statement.at;
         draft.isDeclared = true;
-        this.#take('node', statement.attributes, draft.values);
+        draft.written.add(this.#valid('node', statement.attributes));
       } else if (statement.of === 'graph') {
-        if (isOutermost) this.#take('graph', statement.attributes, this.#graph);
+        if (isOutermost) this.#graph.add(this.#valid('graph', statement.attributes));
       } else this.#defaults(statement.of, statement.attributes, scope);
     }
   }
 
   #defaults(of: 'node' | 'edge', attributes: readonly AttributeSyntax[], scope: Scope): void {
-    const taken: Values = new Map();
-    this.#take(of, attributes, taken);
-    for (const [name, { value }] of taken) {
-      if (scope[of].size < defaultsMax || scope[of].has(name)) scope[of].set(name, { value, valueAt: undefined });
-      else
-        this.#faults.add(attributes[0]?.at ?? 0, {
+    for (const attribute of this.#valid(of, attributes))
+      if (!scope[of].set(attribute))
+        this.#faults.add(attribute.at, {
           rule: 'DOT1',
           message: `more than ${defaultsMax} different attributes as defaults`,
           fix: 'set them where they are meant',
         });
-    }
   }
 
   /** A stage is created where it is first named, with the defaults that hold there. */
@@ -137,7 +127,8 @@ class PipelineReader {
     const draft = known ?? {
       id,
       at,
-      values: this.#copyDefaults(node, at),
+      defaults: this.#counted(node, at),
+      written: new Written(),
       classes,
       group,
       isDeclared: false,
@@ -148,8 +139,10 @@ class PipelineReader {
     return draft;
   }
 
-  #copyDefaults(defaults: Values, at: number): Values {
-    if (this.#size > valuesMax) return new Map();
+  /** The defaults for one stage or edge more. None, when there are too many letters in all of them. */
+  #counted(given: Defaults, at: number): Values {
+    const defaults = given.take();
+    if (defaults.size === 0 || this.#size > valuesMax) return noValues;
     for (const { value } of defaults.values()) this.#size += value.length;
     if (this.#size > valuesMax)
       this.#faults.add(at, {
@@ -157,14 +150,12 @@ class PipelineReader {
         message: `with all defaults written out, the file is larger than ${valuesMax} characters`,
         fix: 'set long values where they are meant, not as defaults',
       });
-    return new Map(defaults);
+    return defaults;
   }
 
   #edge({ ends, attributes, at }: EdgeSyntax, scope: Scope): void {
-    const values = this.#copyDefaults(scope.edge, at);
-    this.#take('edge', attributes, values);
-    const own = new Attributes(values);
-    const placeOf = (name: string): number => values.get(name)?.valueAt ?? at;
+    const own = new Attributes(this.#valid('edge', attributes), noValues, this.#counted(scope.edge, at));
+    const placeOf = (name: string): number => own.given(name)?.valueAt ?? at;
     let from: string | undefined;
     for (const to of ends) {
       this.#draft(to.id, to.at, scope);
@@ -174,9 +165,11 @@ class PipelineReader {
     }
   }
 
-  #take(place: AttributePlace, attributes: readonly AttributeSyntax[], into: Values): void {
+  /** The attributes that can be read, each under its usual name: mostly the list itself. Reports the others. */
+  #valid(place: AttributePlace, attributes: readonly AttributeSyntax[]): readonly AttributeSyntax[] {
     const rules = attributeRules[place];
-    for (const attribute of attributes) {
+    let valid: AttributeSyntax[] | undefined;
+    for (const [index, attribute] of attributes.entries()) {
       const { key, value, at, valueAt } = attribute;
       const rule = rules.get(key);
       if (rule === undefined && !drawn.has(key))
@@ -189,8 +182,13 @@ class PipelineReader {
       const isLong = key === 'class' && value.length > classMax;
       const fault = isLong ? `has over ${classMax} characters` : rule && valueFault(rule, value);
       if (fault !== undefined) this.#refuseValue(key, value, fault, valueAt);
-      else into.set(rule?.sameAs ?? key, attribute);
+      if (fault === undefined && rule?.sameAs === undefined) valid?.push(attribute);
+      else {
+        valid ??= attributes.slice(0, index);
+        if (fault === undefined) valid.push({ ...attribute, key: rule?.sameAs ?? key });
+      }
     }
+    return valid ?? attributes;
   }
 
   /** Reports a value that cannot be read. It is ignored, so the default holds. */
@@ -205,8 +203,7 @@ class PipelineReader {
   }
 
   /** Parses the parameters, such as `params="task, target=./out"`. */
-  #params(): readonly Param[] {
-    const given = this.#graph.get('params');
+  #params(given: Given | undefined): readonly Param[] {
     if (given === undefined) return [];
     const params = new Map<string, Param>();
     for (const piece of given.value.split(',')) {
@@ -239,29 +236,73 @@ function innerScope(outer: Scope, statements: readonly Syntax[]): Scope {
     .replaceAll(/\s/g, '-')
     .replaceAll(/[^a-z0-9-]/g, '');
   return {
-    node: new Map(outer.node),
-    edge: new Map(outer.edge),
+    node: new Defaults(outer.node.take()),
+    edge: new Defaults(outer.edge.take()),
     classes: derived === '' || outer.classes.includes(derived) ? outer.classes : [...outer.classes, derived],
     group: derived === '' ? outer.group : derived,
   };
 }
 
-function stageOf({ id, at, values, classes, group, isDeclared }: Draft, styles: Styles): Stage {
-  const attributes = new Attributes(values);
-  const own = attributes.list('class');
-  const all = own.length === 0 ? classes : [...classes, ...own];
-  const shape = values.get('shape')?.value ?? 'box';
+function stageOf({ id, at, defaults, written, classes, group, isDeclared }: Draft, styles: Styles): Stage {
+  const own = new Attributes(written.all, noValues, defaults);
+  const named = own.list('class');
+  const all = named.length === 0 ? classes : [...classes, ...named];
+  const shape = own.given('shape')?.value ?? 'box';
   // The stage's own attributes win over the stylesheet, and the stylesheet over the defaults of `node [...]`.
-  for (const [name, styled] of styles.of({ id, shape, classes: all }))
-    if (values.get(name)?.valueAt === undefined) values.set(name, styled);
+  const attributes = new Attributes(written.all, styles.of({ id, shape, classes: all }), defaults);
   return {
     id,
-    type: values.get('type')?.value || (typeOfShape.get(shape) ?? 'codergen'),
+    type: attributes.text('type') || (typeOfShape.get(shape) ?? 'codergen'),
     attributes,
     classes: all,
     group,
     isDeclared,
     at,
-    placeOf: (name) => values.get(name)?.valueAt ?? at,
+    placeOf: (name) => attributes.given(name)?.valueAt ?? at,
   };
 }
+
+/** The defaults that hold from a statement on. Stages and edges keep those that they took: later ones are set in a copy. */
+class Defaults {
+  #values: Map<string, Given>;
+  #isTaken: boolean;
+
+  constructor(outer?: Values) {
+    this.#values = (outer ?? new Map<string, Given>()) as Map<string, Given>;
+    this.#isTaken = outer !== undefined;
+  }
+
+  take(): Values {
+    this.#isTaken = true;
+    return this.#values;
+  }
+
+  /** Sets one. Returns false if there are too many. */
+  set({ key, value }: AttributeSyntax): boolean {
+    if (this.#values.size >= defaultsMax && !this.#values.has(key)) return false;
+    if (this.#isTaken) this.#values = new Map(this.#values);
+    this.#isTaken = false;
+    this.#values.set(key, { value, valueAt: undefined });
+    return true;
+  }
+}
+
+/** The attributes written for a stage or the graph. Those of a single statement stay the list that the parser made. */
+class Written {
+  #all: readonly AttributeSyntax[] = none;
+  #own: AttributeSyntax[] | undefined;
+
+  get all(): readonly AttributeSyntax[] {
+    return this.#all;
+  }
+
+  add(attributes: readonly AttributeSyntax[]): void {
+    if (this.#all.length === 0) this.#all = attributes;
+    else {
+      this.#all = this.#own ??= [...this.#all];
+      for (const attribute of attributes) this.#own.push(attribute);
+    }
+  }
+}
+
+const none: readonly AttributeSyntax[] = [];

@@ -1,6 +1,6 @@
 /** The model stylesheet: rules that set the models of all stages, of a shape, of a class, or of one stage. */
 
-import type { Given } from './pipeline.ts';
+import type { Given, Values } from './attribute-values.ts';
 
 export interface StyleRule {
   readonly selector: '*' | 'shape' | 'class' | 'id';
@@ -113,8 +113,6 @@ interface Styled extends Given {
   readonly order: number;
 }
 
-type Style = ReadonlyMap<string, Given>;
-
 /** The properties of a stage that rules select by. */
 interface StyledStage {
   readonly id: string;
@@ -126,7 +124,7 @@ interface StyledStage {
 export class Styles {
   readonly #found = new Map<string, Map<string, Styled>>();
   /** The values of stages with the same shape and classes, without rules for single ids. */
-  readonly #shared = new Map<string, Style>();
+  readonly #shared = new Map<string, Values>();
   readonly #ids: ReadonlySet<string>;
 
   constructor(rules: readonly StyleRule[]) {
@@ -140,7 +138,7 @@ export class Styles {
   }
 
   /** The attributes that the rules give a stage. Rules for a class win over those for a shape, and rules for an id over both. */
-  of({ id, shape, classes }: StyledStage): Style {
+  of({ id, shape, classes }: StyledStage): Values {
     const key = classes.length === 0 ? shape : `${shape} ${classes.join(' ')}`;
     const shared =
       this.#shared.get(key) ??
@@ -149,7 +147,7 @@ export class Styles {
     return this.#ids.has(id) ? this.#over(shared, [[`id ${id}`]]) : shared;
   }
 
-  #over(below: Style, levels: readonly (readonly string[])[]): Style {
+  #over(below: Values, levels: readonly (readonly string[])[]): Values {
     const result = new Map(below);
     for (const keys of levels) {
       const best = new Map<string, Styled>();

@@ -191,7 +191,7 @@ class DotParser {
       ends.push({ id: word.text, at: word.at });
     }
     const attributes = this.#attributeBlocks();
-    return { kind: 'edge', ends, attributes, at: first.at, comments: none };
+    return { kind: 'edge', ends: trimmed(ends), attributes, at: first.at, comments: none };
   }
 
   /** Whether a word can name a node at the end of an edge. Reports it otherwise. */
@@ -222,7 +222,7 @@ class DotParser {
       this.#advance();
       this.#attributeBlock(attributes);
     }
-    return attributes;
+    return trimmed(attributes);
   }
 
   /** Reads attributes up to the closing bracket, and past it. */
@@ -354,6 +354,11 @@ class DotParser {
   #warn(at: number, message: string, fix: string): void {
     this.#faults.add(at, { rule: 'DOT1', severity: 'warning', message, fix });
   }
+}
+
+/** The list without the room that it was given for growing, which is that of 16 more items: a parsed file is kept for a while. */
+function trimmed<Item>(items: readonly Item[]): readonly Item[] {
+  return items.slice();
 }
 
 function shown({ kind, text }: Word): string {
