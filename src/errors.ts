@@ -29,7 +29,7 @@ export class CairnError extends Error {
 
   /** Whether a value is a Cairn error, and has one of the codes if any are given. Also recognises errors of another copy of the library. */
   static is(value: unknown, ...codes: readonly ErrorCode[]): value is CairnError {
-    if (typeof value !== 'object' || value === null || !(Symbol.for(brandKey) in value)) return false;
+    if (typeof value !== 'object' || value === null || !hasBrand(value)) return false;
     return codes.length === 0 || codes.includes((value as CairnError).code);
   }
 
@@ -45,6 +45,29 @@ export class CairnError extends Error {
   }
 }
 
+function hasBrand(value: object): boolean {
+  try {
+    return Symbol.for(brandKey) in value;
+  } catch {
+    return false;
+  }
+}
+
+/** All that is read of a thrown value, here or by whoever stores or tells it. */
+const readFields = ['name', 'message', 'code', 'data', 'cause', 'stack', 'applied', 'retryAfterMs'] as const;
+
+/** What was thrown, or a plain error that says what it said if it cannot be read: a proxy or a getter may throw whenever it is touched. */
+export function readableThrown(thrown: unknown): unknown {
+  if ((typeof thrown !== 'object' && typeof thrown !== 'function') || thrown === null) return thrown;
+  try {
+    void (thrown instanceof Error);
+    for (const field of readFields) void (thrown as Readonly<Record<string, unknown>>)[field];
+    return thrown;
+  } catch {
+    return new Error(reasonOf(thrown));
+  }
+}
+
 /** Longest JSON of a thrown value that its text quotes. */
 const thrownLength = 500;
 
@@ -53,8 +76,9 @@ export function reasonOf(thrown: unknown): string {
   try {
     if (typeof thrown === 'string') return thrown === '' ? 'thrown: an empty text' : thrown;
     if (typeof thrown !== 'object' || thrown === null) return `thrown: ${String(thrown)}`;
-    const { message, name, code } = thrown as Readonly<Record<string, unknown>>;
+    const { message } = thrown as Readonly<Record<string, unknown>>;
     if (typeof message === 'string' && message !== '') return message;
+    const { name, code } = thrown as Readonly<Record<string, unknown>>;
     // Errors of several errors, such as refused connections, have no message of their own.
     if (thrown instanceof Error) return [name, code].filter((word) => typeof word === 'string').join(' ');
     const json = JSON.stringify(thrown);

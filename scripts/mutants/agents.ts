@@ -198,4 +198,11 @@ export const agentMutants: readonly Mutant[] = [
     new: 'this.#anew = 0;',
     tests: ['test/bad-input/raised-bounds.test.ts'],
   },
+  {
+    name: 'what was thrown and cannot be read is taken as it is',
+    file: 'src/errors.ts',
+    old: 'return new Error(reasonOf(thrown));',
+    new: 'return thrown;',
+    tests: ['test/bad-input/thrown-values.test.ts'],
+  },
 ];

@@ -9,6 +9,7 @@ import { toolCallKey } from '../model-calls/message-keys.ts';
 import { scopeContext } from '../agents/tools/scoped-context.ts';
 import { lastOf } from '../agents/tools/observation.ts';
 import { isOfTool } from '../agents/tools/tool-failure.ts';
+import { readableThrown } from '../errors.ts';
 import type { NodeContext, StepContext } from '../graph/contracts/node-contract.ts';
 import { checkAgainst } from '../schema/standard-schema.ts';
 import { encodeValue } from '../state/values/codec.ts';
@@ -93,7 +94,8 @@ export class DurableTools {
     return attempt.during(async () => {
       try {
         return await this.#perform(key, { ...call, input: await this.#approved(key, call) });
-      } catch (error) {
+      } catch (thrown) {
+        const error = readableThrown(thrown);
         throw isOfTool(error, attempt.ctx) ? error : attempt.end(error);
       }
     });

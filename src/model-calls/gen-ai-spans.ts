@@ -1,4 +1,5 @@
 /** Spans of model calls, tool calls and agents, with the attributes of OpenTelemetry's conventions for generative AI (E10.5). */
+import { readableThrown } from '../errors.ts';
 import type { ModelCall, ModelMessage, ModelResponse } from '../graph/contracts/model-contract.ts';
 import type { SpanAttributes, SpanParts, TraceSpan } from '../graph/contracts/trace-contract.ts';
 import { answerText, messagesText, valueText } from './gen-ai-messages.ts';
@@ -68,8 +69,8 @@ export function endChat(
   });
 }
 
-export function endFailed(span: TraceSpan | undefined, error: unknown): void {
-  const { code, name } = (error ?? {}) as { readonly code?: unknown; readonly name?: unknown };
+export function endFailed(span: TraceSpan | undefined, thrown: unknown): void {
+  const { code, name } = (readableThrown(thrown) ?? {}) as { readonly code?: unknown; readonly name?: unknown };
   span?.end({ error: typeof code === 'string' ? code : typeof name === 'string' ? name : 'Error' });
 }
 

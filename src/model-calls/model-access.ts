@@ -2,6 +2,7 @@
  * Models as a node's code sees them: calls carry the attempt's key and signal, streamed pieces become live events, and the cost is added to
  * the attempt's (Q7). All secrets that the run knows are masked in what a model is sent, whatever brought them there (N6.4).
  */
+import { readableThrown } from '../errors.ts';
 import type { Amounts } from '../graph/amounts.ts';
 import type {
   ModelAccess,
@@ -48,9 +49,9 @@ export function accessModels(
         attempt.spend(costsOf(response));
         endChat(chat, response);
         return response;
-      } catch (error) {
-        endFailed(chat, error);
-        throw error;
+      } catch (thrown) {
+        endFailed(chat, thrown);
+        throw readableThrown(thrown);
       }
     },
     costOf: (model, usage) => models?.costOf?.(model, usage),

@@ -23,6 +23,33 @@ const caused = (cause: unknown): Error => Object.assign(new Error('no room', { c
 const selfCaused = caused(undefined);
 selfCaused.cause = selfCaused;
 
+const throws = (value: unknown) => (): never => {
+  throw value;
+};
+
+/** A proxy of which nothing can be read. @param told - thrown by each access; default: the proxy itself */
+function closed(told?: Error): object {
+  const trap = (): never => {
+    throw told ?? proxy;
+  };
+  const traps = ['get', 'set', 'has', 'ownKeys', 'getPrototypeOf', 'getOwnPropertyDescriptor', 'defineProperty'];
+  const proxy: object = new Proxy({}, Object.fromEntries(traps.map((name) => [name, trap])));
+  return proxy;
+}
+function revoked(): object {
+  const { proxy, revoke } = Proxy.revocable({}, {});
+  revoke();
+  return proxy;
+}
+function withGetters(): Error {
+  const get = throws(new Error('not to be read'));
+  const keys = ['name', 'code', 'cause', 'data', 'stack', 'applied', 'retryAfterMs'];
+  return Object.defineProperties(
+    new Error('no room'),
+    Object.fromEntries(keys.map((key) => [key, { get, enumerable: true }])),
+  );
+}
+
 /** What is thrown, what is said of it, and the code that it carries. */
 const thrown: readonly (readonly [name: string, value: unknown, said: string, code: string | undefined])[] = [
   ['a text', 'no room', 'no room', undefined],
@@ -54,13 +81,17 @@ const thrown: readonly (readonly [name: string, value: unknown, said: string, co
     'no room',
     'FULL',
   ],
+  ['a proxy whose every access throws', closed(new Error('no')), 'thrown: a value of type object', undefined],
+  ['a proxy whose every access throws itself', closed(), 'thrown: a value of type object', undefined],
+  ['a proxy that was revoked', revoked(), 'thrown: a value of type object', undefined],
+  ['an error of which only the message can be read', withGetters(), 'no room', undefined],
+  ['an error with a cause that cannot be read', caused(closed()), 'no room', 'FULL'],
+  ['an error with data that cannot be read', Object.assign(caused('y'), { data: revoked() }), 'no room', 'FULL'],
 ];
 
-const throws = (value: unknown) => (): never => {
-  throw value;
-};
-
-describe.each(thrown)('V10 %s', (_, value, said, code) => {
+describe.each(thrown.map(([name], index) => [name, index] as const))('V10 %s', (_, index) => {
+  // A runner reads the values of a table, and some of these cannot be read.
+  const [, value, said, code] = thrown[index] as (typeof thrown)[number];
   const told = (error: unknown): readonly unknown[] => [reasonOf(error), (error as { readonly code?: unknown }).code];
   /** What is on record says the same as what was told first. */
   async function failedWith(run: (ctx: NodeContext) => unknown): Promise<void> {
@@ -75,7 +106,22 @@ describe.each(thrown)('V10 %s', (_, value, said, code) => {
     expect(told(error?.cause)).toEqual([said, code]);
   }
 
-  test('V10 thrown by a node’s function fails it', () => failedWith(throws(value)));
+  test('V10 thrown by a node’s function fails it, and so does what it says that it failed with', async () => {
+    await failedWith(throws(value));
+    await failedWith(async () => throws(value)());
+    await failedWith((ctx) => ctx.fail(value));
+  });
+
+  test('V10 thrown by a model, or by what says whether a call is asked about', async () => {
+    const models = { generate: throws(value) };
+    const asked = agentKit([], {}, { models });
+    const failed = await runToRest(asked.bench.engine, asked.graph);
+    expect(told(failed.error?.cause)).toEqual([said, code]);
+    const acts = tool({ description: 'Acts.', input: { type: 'object' }, approval: throws(value), run: () => 1 });
+    const acting = agentKit([{ calls: [{ tool: 'acts' }] }, 'Done.'], { tools: { acts } });
+    const ended = await runToRest(acting.bench.engine, acting.graph);
+    expect(told(ended.error?.cause)).toEqual([said, code]);
+  });
 
   test('V10 thrown in a step is what the function catches, at once and from the record', async () => {
     await failedWith((ctx) => ctx.step('s', {}, throws(value)));
@@ -141,6 +187,30 @@ describe.each(thrown)('V10 %s', (_, value, said, code) => {
     expect(JSON.stringify(result.state)).toContain(JSON.stringify(said).slice(1, -1));
   });
 });
+
+test.each([() => closed(new Error('no')), () => closed(), revoked])(
+  'V10 a value that cannot be read is refused where it is given back, and other runs go on: %#',
+  async (make) => {
+    const { engine } = createBench();
+    const gives: readonly ((ctx: NodeContext) => unknown)[] = [
+      make,
+      async () => [make()],
+      (ctx) => ctx.step('s', {}, make),
+      (ctx) => ctx.step('s', {}, () => ({ made: make() })),
+      () => outcome({ scratch: { made: make() } }),
+      () => outcome(make()),
+      (ctx) => ctx.ask(make() as never),
+      (ctx) => ctx.emit(make(), { recorded: true }),
+    ];
+    for (const run of gives) {
+      const graph = graphOf('g', [node('a', 'read', run)], edges('> a', 'a >'));
+      const { status, error } = await runToRest(engine, graph);
+      expect([status, error?.message]).toEqual(['failed', expect.stringMatching(/^node a failed: ./u)]);
+    }
+    const whole = graphOf('whole', [node('a', 'pure', () => 1)], edges('> a', 'a >'));
+    expect((await runToRest(engine, whole)).status).toBe('completed');
+  },
+);
 
 test('DOT24 what a tool throws that is no error reaches the hook behind it, and the model', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'cairn-'));

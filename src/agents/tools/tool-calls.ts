@@ -1,5 +1,5 @@
 /** The tool calls of one conversation. Each is made once, identified by its tool and arguments. Failures are reported to the model. */
-import { reasonOf } from '../../errors.ts';
+import { readableThrown, reasonOf } from '../../errors.ts';
 import type { ToolCallPart } from '../../graph/contracts/model-contract.ts';
 import { NodeFailure, type NodeContext, type StepOptions } from '../../graph/contracts/node-contract.ts';
 import { checkAgainst } from '../../schema/standard-schema.ts';
@@ -150,7 +150,8 @@ export class ToolCalls {
       return isComposed(tool)
         ? await composedObservation(result, this.#ctx.files, name, definition.showsImages)
         : { ...observation(result, key, definition.showsImages), isHeld: true, ...placeOf(tool) };
-    } catch (error) {
+    } catch (thrown) {
+      const error = readableThrown(thrown);
       if (definition.onFailure === 'fail' || !isOfTool(error, this.#ctx)) throw error;
       const text = failureText(tool, error);
       return refusal(shorten(text, `is the failure of ${key}`) ?? text);

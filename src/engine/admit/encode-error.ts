@@ -2,12 +2,13 @@
  * Stores errors as values: with name, message, code, data and cause, never with a stack. An error that cannot be stored completely does not
  * make its outcome be lost.
  */
-import { reasonOf } from '../../errors.ts';
+import { readableThrown, reasonOf } from '../../errors.ts';
 import { admitValue, type Admitted } from '../../state/values/codec.ts';
 import type { RunCore } from '../run/run-core.ts';
 
 /** Whatever was thrown, as an Error. An object that is none is its `data`. */
-export function asError(thrown: unknown): Error {
+export function asError(given: unknown): Error {
+  const thrown = readableThrown(given);
   if (thrown instanceof Error) return thrown;
   const error = new Error(reasonOf(thrown));
   if (typeof thrown !== 'object' || thrown === null) return error;

@@ -1,5 +1,5 @@
 /** Gives secrets to a node's code. The run remembers the names of the secrets that were used, never a value. */
-import { CairnError } from '../../errors.ts';
+import { CairnError, readableThrown } from '../../errors.ts';
 import type { SecretReader } from '../../graph/contracts/context-access.ts';
 import type { Secrets } from '../../ports/secrets.ts';
 import { factsOf } from '../effects/retry.ts';
@@ -28,7 +28,7 @@ async function readSecret(secrets: Secrets | undefined, name: string): Promise<s
   try {
     value = await secrets?.read(name);
   } catch (error) {
-    throw new CairnError('SECRET_UNAVAILABLE', { name, reason: factsOf(error).code });
+    throw new CairnError('SECRET_UNAVAILABLE', { name, reason: factsOf(readableThrown(error)).code });
   }
   if (value === undefined) throw new CairnError('SECRET_MISSING', { name });
   return value;

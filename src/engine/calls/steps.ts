@@ -1,7 +1,7 @@
 /**
  * `ctx.step`: recorded steps of a composed node (X4). A recorded result is returned; otherwise the function runs as an effort of its own.
  */
-import { CairnError } from '../../errors.ts';
+import { CairnError, readableThrown } from '../../errors.ts';
 import type { AtMost } from '../../graph/amounts.ts';
 import type { StepContext, StepOptions } from '../../graph/contracts/node-contract.ts';
 import { atMostFault, stepFault } from '../../graph/validate/validate-calls.ts';
@@ -181,8 +181,9 @@ class StepCall<T> {
         const result = await callAttempt(core, effort, { attempt, deadlineMs, charge }, this.#fn);
         if (!this.#isCurrent()) return never<T>();
         return (await this.#finish(effort, attempt, result, charge)) as T;
-      } catch (error) {
+      } catch (thrown) {
         if (!this.#isCurrent()) return never<T>();
+        const error = readableThrown(thrown);
         // When the run is cancelled, the function may end by itself. A failure elsewhere lets running work finish (E7, G8).
         if (core.standing.isCancelling) throw error;
         if (!core.standing.mayFinish) return never<T>();

@@ -1,5 +1,5 @@
 /** Makes one attempt: starts the node's function, handles its end, and decides about another attempt (E6, X3). */
-import { CairnError } from '../../errors.ts';
+import { CairnError, readableThrown } from '../../errors.ts';
 import type { Activation } from '../run/frame-run.ts';
 import { admitOutcome, type AdmittedOutcome } from '../admit/admit-outcome.ts';
 import { Context } from '../calls/context.ts';
@@ -68,8 +68,13 @@ function giveUp(core: RunCore, activation: Activation): void {
   core.loop.requestTurn();
 }
 
+/** Whether a function gave a promise. What cannot be read is none, and is refused where values are taken in. */
 function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
+  try {
+    return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
+  } catch {
+    return false;
+  }
 }
 
 /** Starts the timeout. Called after the function has returned a promise, because no timer fires before. */
@@ -99,7 +104,7 @@ function attemptReturned(core: RunCore, activation: Activation, returned: unknow
 
 /** Handles a failed attempt. Effects that it started are told to stop, and get the grace period of a cancel to end and be recorded. */
 export function attemptFailed(core: RunCore, activation: Activation, thrown: unknown): void {
-  const error = activation.failure === undefined ? thrown : activation.failure.error;
+  const error = readableThrown(activation.failure === undefined ? thrown : activation.failure.error);
   activation.cancelTimer?.();
   activation.abort(error);
   activation.isStopped = true;

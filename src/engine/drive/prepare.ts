@@ -1,6 +1,6 @@
 /** Starts a due activation: decides how it starts, and does that (E3, X). */
 import { suppliedFault } from '../admit/supplied-fault.ts';
-import { CairnError, reasonOf } from '../../errors.ts';
+import { CairnError, readableThrown, reasonOf } from '../../errors.ts';
 import type { GraphNode } from '../../graph/graph.ts';
 import type { NodeRecord } from '../../state/tree.ts';
 import { admitKept } from '../admit/admit-kept.ts';
@@ -67,7 +67,8 @@ function startDecided(core: RunCore, activation: Activation, record: NodeRecord 
   } catch (error) {
     const reason = reasonOf(error);
     const { id } = activation.node;
-    return settleFailed(core, activation, new CairnError('CONDITION_FAILED', { node: id, reason }, { cause: error }));
+    const cause = readableThrown(error);
+    return settleFailed(core, activation, new CairnError('CONDITION_FAILED', { node: id, reason }, { cause }));
   }
   carryOut(core, activation, record, decision);
 }

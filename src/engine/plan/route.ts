@@ -1,5 +1,5 @@
 /** Decides which edges a settled activation fires (G3, G5, G6, G8). */
-import { CairnError, reasonOf } from '../../errors.ts';
+import { CairnError, readableThrown, reasonOf } from '../../errors.ts';
 import type { Choice, ConditionScope, Graph, GraphEdge, GraphNode } from '../../graph/graph.ts';
 
 /** The input of a routing decision. */
@@ -99,7 +99,7 @@ function holds(request: RouteRequest, edge: GraphEdge, chosen: Map<Choice, reado
     throw new CairnError(
       'CONDITION_FAILED',
       { node: node.id, edge: edge.key, reason: reasonOf(error) },
-      { cause: error },
+      { cause: readableThrown(error) },
     );
   }
 }

@@ -1,5 +1,5 @@
 /** Runs one reducer, and converts its result to a value and ops. */
-import { CairnError, reasonOf } from '../../errors.ts';
+import { CairnError, readableThrown, reasonOf } from '../../errors.ts';
 import { copyValue, type CodecLimits, type Intake } from '../values/admit.ts';
 import type { ChannelNode } from './channel-table.ts';
 import { encodeValue } from '../values/encode.ts';
@@ -38,7 +38,7 @@ export function runReducer(
     return reduction.kind === 'made' ? takeIn(reduction.value, slot, name, admission) : reduction;
   } catch (cause) {
     const reason = reasonOf(cause);
-    throw new CairnError('REDUCER_FAILED', { channel: name, reason }, { cause });
+    throw new CairnError('REDUCER_FAILED', { channel: name, reason }, { cause: readableThrown(cause) });
   }
 }
 

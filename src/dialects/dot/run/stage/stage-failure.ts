@@ -1,5 +1,5 @@
 /** How stages fail: with an outcome of their own, for good or to be tried again, or because the run itself ends. */
-import { CairnError, reasonOf } from '../../../../errors.ts';
+import { CairnError, readableThrown, reasonOf } from '../../../../errors.ts';
 import { NodeFailure, type NodeContext } from '../../../../graph/contracts/node-contract.ts';
 import type { StageOutcome } from './stage-outcome.ts';
 
@@ -43,7 +43,8 @@ export async function guarded(
 ): Promise<StageOutcome> {
   try {
     return await run();
-  } catch (error) {
+  } catch (thrown) {
+    const error = readableThrown(thrown);
     if (isOfRun(ctx, error)) throw error;
     const { code, data } = (error ?? {}) as { code?: unknown; data?: Readonly<Record<string, unknown>> };
     const message = reasonOf(error);
