@@ -100,4 +100,18 @@ export const storesMutants: readonly Mutant[] = [
     new: 'return run;',
     tests: ['src/stores/sqlite/file/file-damage.test.ts'],
   },
+  {
+    name: 'a row of a run is taken for what was written whatever its check value',
+    file: 'src/stores/sqlite/tables/run-rows.ts',
+    old: 'row.check_value !== checkOf(row)',
+    new: 'checkOf(row) < 0',
+    tests: ['src/stores/sqlite/damaged-runs.test.ts'],
+  },
+  {
+    name: 'a damaged run takes the place of one that can go on',
+    file: 'src/stores/sqlite/tables/run-writes.ts',
+    old: 'damage = error;\n          isAgain = true;',
+    new: 'damage = error;',
+    tests: ['src/stores/sqlite/damaged-runs.test.ts'],
+  },
 ];

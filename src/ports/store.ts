@@ -54,6 +54,11 @@ export interface RunRow extends RunKey {
   /** Checkpoints with lower seqs were pruned; 0 if none were. */
   readonly prunedBelow: number;
   readonly schedule: RunSchedule;
+  /**
+   * True if the store has found that the row is not as it was written. Only listings give such rows; what else reads or claims the run is
+   * STORE_CORRUPT.
+   */
+  readonly isDamaged?: true;
 }
 
 /** A stored checkpoint. */

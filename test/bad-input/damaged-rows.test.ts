@@ -7,6 +7,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createMemoryBlobs } from '../../src/blobs/memory-blobs.ts';
 import type { Engine } from '../../src/engine/api.ts';
 import { listWaits } from '../../src/operations/waits/list-waits.ts';
+import { listRuns, shownStatusOf } from '../../src/operations/runs/list-runs.ts';
 import { verifyRuns } from '../../src/operations/store/verify-runs.ts';
 import type { HistoryContext } from '../../src/operations/declare/operation.ts';
 import type { Store } from '../../src/ports/store.ts';
@@ -133,7 +134,12 @@ test.each([
 test.each([
   ['status', 'status = 2', 'its row says completed, its history paused'],
   ['graph', "graph_hash = 'another'", 'another graph'],
-  ['key', "key = '0123456789abcdef'", 'its row has the key 0123456789abcdef'],
+  ['key', "key = '0123456789abcdef'", 'the row of run r was changed'],
+  [
+    'key, from before rows had check values,',
+    "key = '0123456789abcdef', check_value = null",
+    'its row has the key 0123',
+  ],
 ])('C6 a run whose row has another %s than its history is a fault', async (_, change, fault) => {
   await pause();
   tamper(`update runs set ${change} where run_id = 'r'`);
@@ -141,6 +147,33 @@ test.each([
   expect(faults).toContainEqual(expect.stringContaining(fault));
   expect(faults.every((one) => one.startsWith('r '))).toBe(true);
 });
+
+test.each([
+  ['what its keys derive from', "meta = cast(replace(cast(meta as text), 'keySeed', 'keySeee') as blob)"],
+  ['its queue', "queue = 'other'"],
+  ['its status', 'status = 77'],
+])(
+  'C6 P6 a run whose row was changed in %s is refused by name, and keeps no worker from the others',
+  async (_, change) => {
+    const { engine: first } = open();
+    for (const runId of ['r', 'other']) await first.start(graph, {}, { runId, detach: true });
+    tamper(`update runs set ${change} where run_id = 'r'`);
+    const { engine, store, context } = open();
+    const refused = { code: 'STORE_CORRUPT', data: { reason: 'the row of run r was changed' } };
+    await expect(engine.resume('r')).rejects.toMatchObject(refused);
+    await expect(engine.inspect('r')).rejects.toMatchObject(refused);
+    await expect(engine.fork({ runId: 'r', seq: 0 })).rejects.toMatchObject(refused);
+    const taken = await engine.takeUp({ limit: 1 });
+    expect(taken.map(({ runId }) => runId)).toEqual(['other']);
+    expect((await (await taken[0]?.handle)?.result())?.status).toBe('paused');
+    const { damage, isSound } = await verifyRuns.run(context, {});
+    expect([damage, isSound]).toEqual([['the row of run r of tenant default was changed'], false]);
+    const listed = (await listRuns.run(context, {})).runs.map((run) => `${run.runId} ${shownStatusOf(run)}`);
+    // What has no status that is known stands in no list; verify tells of it.
+    expect(listed).toEqual(change === 'status = 77' ? ['other paused'] : ['other paused', 'r damaged']);
+    await expect(store.removeRun({ tenant: 'default', runId: 'r' })).rejects.toMatchObject(refused);
+  },
+);
 
 test('C6 a run whose row is gone is told as damage of the store, as its checkpoints are there', async () => {
   await pause();

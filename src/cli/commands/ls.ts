@@ -27,7 +27,7 @@ const columns = [
 
 function statusOf(run: ListedRun): Cell {
   const text = shownStatusOf(run);
-  const tones = { stopped: 'warn', held: 'warn', answered: 'good' } as const;
+  const tones = { stopped: 'warn', held: 'warn', damaged: 'bad', answered: 'good' } as const;
   return { text, tone: text in tones ? tones[text as keyof typeof tones] : toneOf(run.status) };
 }
 
@@ -52,7 +52,7 @@ export const lsCommand: Command<ListRunsInput> = {
   summary: listRuns.summary,
   fields: listRuns.input,
   details:
-    'A run that is "stopped" is running by its record, but nobody works on it: its process has died; resume it. One that is "answered" can be resumed. One that is "held" was restored from a backup: release it first.',
+    'A run that is "stopped" is running by its record, but nobody works on it: its process has died; resume it. One that is "answered" can be resumed. One that is "held" was restored from a backup: release it first. Of one that is "damaged" the store holds something else than was written.',
   examples: [
     { line: 'cairn ls', does: 'the newest runs' },
     { line: 'cairn ls --status paused,failed --graph release-notes', does: 'what needs attention' },

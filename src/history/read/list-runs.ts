@@ -25,13 +25,15 @@ export interface ListedRun {
   readonly isHeld: boolean;
   /** Whether an answer, a signal or a cancel request has not been taken yet. */
   readonly hasMessages: boolean;
+  /** True if the run's row is not as it was written. Nothing else reads the run. */
+  readonly isDamaged?: true;
 }
 
 /**
  * The status shown to people, which adds to the recorded one. `stopped`: the run's process has died. `answered`: an answer has not been
- * taken yet. `held`: restored from a backup and not released.
+ * taken yet. `held`: restored from a backup and not released. `damaged`: its row is not as it was written.
  */
-export type ShownStatus = StoredStatus | 'stopped' | 'answered' | 'held';
+export type ShownStatus = StoredStatus | 'stopped' | 'answered' | 'held' | 'damaged';
 
 /** Which runs to list; all conditions must hold. */
 export interface ListQuery {
@@ -45,6 +47,7 @@ export interface ListQuery {
 
 /** The recorded statuses that a run with this shown status can have. */
 function recordedAs(shown: ShownStatus): readonly StoredStatus[] {
+  if (shown === 'damaged') return [...openStatuses, 'completed', 'cancelled'];
   if (shown === 'held') return openStatuses;
   return [shown === 'stopped' ? 'running' : shown === 'answered' ? 'paused' : shown];
 }
@@ -60,7 +63,8 @@ export function isStopped(run: RunRow, isWorkerDead: ReadPlace['isWorkerDead']):
 }
 
 /** The status shown to people. */
-export function shownStatusOf({ status, isStopped, isHeld, hasMessages }: ListedRun): ShownStatus {
+export function shownStatusOf({ status, isStopped, isHeld, hasMessages, isDamaged }: ListedRun): ShownStatus {
+  if (isDamaged === true) return 'damaged';
   if (isHeld) return 'held';
   if (isStopped) return 'stopped';
   return status === 'paused' && hasMessages ? 'answered' : status;
@@ -81,6 +85,7 @@ export function toListedRun(run: RunRow, isWorkerDead: ReadPlace['isWorkerDead']
     isStopped: isStopped(run, isWorkerDead),
     isHeld: isHeld(run),
     hasMessages,
+    ...(run.isDamaged === true && { isDamaged: true as const }),
   };
 }
 

@@ -2,7 +2,7 @@
 import { CairnError } from '../../errors.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { RunKey, RunRow, Store } from '../../ports/store.ts';
-import { readAllRuns, readAllWaits } from '../place/all-rows.ts';
+import { readAllRuns, readAllWaits, requireSound } from '../place/all-rows.ts';
 import { checkpointText } from '../stored/checkpoint.ts';
 import { asBuffer } from '../stored/checksum.ts';
 import { firstSeqOf } from '../load/lineage.ts';
@@ -75,9 +75,10 @@ export async function collectBlobs(
 ): Promise<number> {
   const old = await listOld(blobs, tenant, among);
   // Rows are read first: they are quick to read and hold the blobs that most runs share.
-  for await (const { meta } of readAllRuns({ store, tenant })) {
+  for await (const run of readAllRuns({ store, tenant })) {
     if (old.size === 0) return 0;
-    for (const [hash] of asBuffer(meta).toString('latin1').matchAll(hashes)) old.delete(hash);
+    requireSound(store, run);
+    for (const [hash] of asBuffer(run.meta).toString('latin1').matchAll(hashes)) old.delete(hash);
   }
   for await (const run of readAllRuns({ store, tenant })) {
     for await (const text of textsOf(store, run)) {

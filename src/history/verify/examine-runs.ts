@@ -1,5 +1,6 @@
 /** Checks that unfinished runs could be resumed, by reading of each what a resume would read (C6). */
 import { CairnError } from '../../errors.ts';
+import { requireSound } from '../place/all-rows.ts';
 import { loadState } from '../load/load.ts';
 import { listMetaBlobs } from '../stored/stored-meta.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
@@ -30,7 +31,8 @@ export async function examineRuns(store: Store, blobs: BlobStore, tenant: string
 }
 
 async function damageOf(store: Store, blobs: BlobStore, run: RunRow): Promise<CairnError | undefined> {
-  if ((await readAll(store, blobs, run)) === undefined) return undefined;
+  const damage = await readAll(store, blobs, run);
+  if (damage === undefined || run.isDamaged === true) return damage;
   // A write or a pruning between two reads looks like damage, so it is damage only if it shows a second time.
   const now = await store.readRun(run);
   return now === undefined ? undefined : readAll(store, blobs, now);
@@ -38,11 +40,12 @@ async function damageOf(store: Store, blobs: BlobStore, run: RunRow): Promise<Ca
 
 async function readAll(store: Store, blobs: BlobStore, run: RunRow): Promise<CairnError | undefined> {
   try {
+    requireSound(store, run);
     await loadState(store, blobs, run);
     for (const hash of listMetaBlobs(run)) await blobs.get(run.tenant, hash);
     return undefined;
   } catch (error) {
-    if (!CairnError.is(error) || error.code.startsWith('STORE_')) throw error;
+    if (!CairnError.is(error) || (error.code.startsWith('STORE_') && run.isDamaged !== true)) throw error;
     return error;
   }
 }

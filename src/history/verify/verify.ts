@@ -34,10 +34,19 @@ export interface VerifyReport {
  * of the store itself
  */
 export async function verifyRun(store: Store, blobs: BlobStore, run: RunRow): Promise<VerifyReport> {
-  const report = await verifyOnce(store, blobs, run);
-  if (report.faults.length === 0) return report;
+  const report = run.isDamaged === true ? damagedRow(store, run) : await verifyOnce(store, blobs, run);
+  if (run.isDamaged === true || report.faults.length === 0) return report;
   // A pruning between two reads looks like damage, so it is damage only if it shows a second time.
   return verifyOnce(store, blobs, (await store.readRun(run)) ?? run);
+}
+
+/** Nothing that such a row says can be relied on, so that nothing else of the run is looked at. */
+function damagedRow(store: Store, { runId }: RunRow): VerifyReport {
+  const { code, message } = new CairnError('STORE_CORRUPT', {
+    store: store.name,
+    reason: `the row of run ${runId} was changed`,
+  });
+  return { runId, checkpoints: 0, snapshots: 0, blobs: 0, faults: [{ checkpoint: runId, code, message }] };
 }
 
 async function verifyOnce(store: Store, blobs: BlobStore, run: RunRow): Promise<VerifyReport> {

@@ -23,6 +23,7 @@ import { CairnError, type ErrorCode } from '../../errors.ts';
 import type { Store } from '../../ports/store.ts';
 import {
   admission,
+  checksumOf,
   commitMany,
   commitOf,
   keyOf,
@@ -191,11 +192,12 @@ test('P6 a store of a newer layout is refused by name', async () => {
 const layouts = [
   { layout: 1, head: 9, waits: ['w'] },
   { layout: 2, head: 70, waits: ['late', 'w'] },
+  { layout: 3, head: 70, waits: ['late', 'w'], identity: 'kept' },
 ];
 
 test.each(layouts)(
   'C7 a store of layout $layout is read as it is, and brought up to date when it is opened for writing',
-  async ({ layout, head, waits }) => {
+  async ({ layout, head, waits, identity = '' }: (typeof layouts)[number] & { readonly identity?: string }) => {
     writeFileSync(path, gunzipSync(readFileSync(join(import.meta.dirname, `golden/layout-${layout}.db.gz`))));
     const describe = async (store: Store): Promise<readonly unknown[]> => [
       (await store.listRuns({ tenant })).rows.map((row) => `${row.runId} ${row.head} ${row.status}`),
@@ -212,18 +214,18 @@ test.each(layouts)(
       Array.from({ length: head + 1 }, (_, seq) => seq),
       5,
       ['five'],
-      waits.map((waitId) => [waitId, undefined]),
-      layout === 1 ? [] : [['hello', undefined]],
+      waits.map((waitId) => [waitId, layout < 3 ? undefined : checksumOf(waitId)]),
+      layout === 1 ? [] : [['hello', layout < 3 ? undefined : checksumOf('hello')]],
     ];
     const before = readFileSync(path);
     const reader = openSqliteStore({ path, readOnly: true });
     expect(await describe(reader)).toEqual(written);
-    expect(await reader.readIdentity()).toBe('');
+    expect(await reader.readIdentity()).toBe(identity);
     await reader.close();
     expect(readFileSync(path).equals(before)).toBe(true);
     const store = openSqliteStore({ path });
     expect(await describe(store)).toEqual(written);
-    expect(await store.readIdentity()).toMatch(/^[0-9a-f]{32}$/);
+    expect(await store.readIdentity()).toMatch(identity === '' ? /^[0-9a-f]{32}$/ : /^kept$/);
     const next = { tenant, workerId: 'two', leaseMs: 1, at: 2000, limit: 9 };
     const granted = (await store.claimNext(next)).map(({ run }) => run.runId);
     expect(granted).toEqual(layout === 1 ? ['fork'] : ['fork', 'run']);
@@ -231,7 +233,7 @@ test.each(layouts)(
     expect((await store.readRun(keyOf('run')))?.head).toBe(300);
     await store.close();
     const db = new DatabaseSync(path);
-    expect(db.prepare('pragma user_version').get()).toEqual({ user_version: 3 });
+    expect(db.prepare('pragma user_version').get()).toEqual({ user_version: 4 });
     expect(db.prepare("select name from sqlite_master where name = 'checkpoints_by_seq'").all()).toEqual([]);
     expect(db.prepare('pragma quick_check').all()).toEqual([{ quick_check: 'ok' }]);
     db.close();

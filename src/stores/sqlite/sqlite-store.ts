@@ -85,7 +85,7 @@ export function openSqliteStore(options: SqliteStoreOptions): Store {
   return {
     name,
     capabilities: { durability: durability === 'normal' ? 'process' : 'power', isShared: true },
-    ...createReads(opened, now, (work) => {
+    ...createReads(opened, now, name, (work) => {
       try {
         if (isClosed) throw new CairnError('STORE_CLOSED', { store: name });
         return Promise.resolve(work());
@@ -124,16 +124,17 @@ type Reads = Pick<
 function createReads(
   { db, layout }: OpenedDatabase,
   now: () => number,
+  store: string,
   read: <Reply>(work: () => Reply) => Promise<Reply>,
 ): Reads {
   const prepare = createPrepare(db);
-  const runs = new RunReads(prepare, now, layout);
+  const runs = new RunReads(prepare, now, layout, store);
   const history = new HistoryReads(prepare);
   const waits = new WaitReads(prepare, layout);
   const identity = new StoreIdentity(prepare, layout);
   return {
     readIdentity: () => read(() => identity.read()),
-    findDamage: () => read(() => findDamage(db)),
+    findDamage: () => read(() => [...findDamage(db), ...runs.findDamage()]),
     readRun: (key) => read(() => runs.readRun(key)),
     findRuns: (tenant, prefix, limit) => read(() => runs.findRuns(tenant, prefix, limit)),
     listRuns: (query) => read(() => runs.listRuns(query)),
@@ -156,7 +157,7 @@ function createWrites(
 ): Omit<Store, keyof Reads | 'name' | 'capabilities' | 'close'> {
   const prepare = createPrepare(db);
   const commits = new CommitWrite(prepare, heads, places);
-  const reads = new RunReads(prepare, now, layoutVersion);
+  const reads = new RunReads(prepare, now, layoutVersion, store);
   const runs = new RunWrites({ prepare, heads, places, runs: reads, commits, now, store });
   const history = new HistoryWrites(prepare, heads, places);
   const messages = new MessageWrite(prepare);

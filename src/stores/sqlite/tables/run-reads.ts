@@ -4,9 +4,13 @@ import { CairnError } from '../../../errors.ts';
 import type { Page, RunKey, RunQuery, RunRow } from '../../../ports/store.ts';
 import { behindMax, joinHead } from './checkpoint-places.ts';
 import type { Prepare, Statement } from './prepare.ts';
-import { codesOf, runColumns, toldColumns, toRunRow, type StoredRun } from './run-rows.ts';
+import { codesOf, isDamagedRow, runColumns, toldColumns, toRunRow, type StoredRun } from './run-rows.ts';
+import { readText } from './text-columns.ts';
 
 const pageSize = 100;
+
+/** The most damaged rows that are named. */
+const shownFaults = 20;
 
 /** Parses a cursor. @throws USAGE_INVALID */
 export function readCursor(cursor: string, parts: number): readonly number[] {
@@ -22,20 +26,25 @@ type Value = string | number;
 export class RunReads {
   readonly #prepare: Prepare;
   readonly #now: () => number;
+  readonly #store: string;
   readonly #columns: string;
   readonly #listings = new Map<string, Statement>();
   readonly #byId: Statement;
+  readonly #all: Statement;
   readonly #byPrefix: Statement;
   readonly #newestNear: Statement;
   readonly #newestFar: Statement;
   readonly #isPlaceLost: Statement;
   readonly #hasForks: Statement;
 
-  constructor(prepare: Prepare, now: () => number, layout: number) {
+  /** @param store - its name, for messages */
+  constructor(prepare: Prepare, now: () => number, layout: number, store: string) {
+    this.#store = store;
     this.#prepare = prepare;
     this.#now = now;
     const columns = (this.#columns = runColumns(layout));
     this.#byId = prepare(`select ${columns} from runs r ${joinHead} where r.tenant = ? and r.run_id = ?`);
+    this.#all = prepare(`select ${columns} from runs r ${joinHead}`);
     const behind = `select max(c.seq) as seq from runs r ${joinHead} join checkpoints c on c.run = r.no`;
     this.#newestNear = prepare(`${behind} and c.id between h.id + 1 and h.id + ${behindMax} where r.no = ?`);
     this.#newestFar = prepare(`${behind} and c.id > h.id + ${behindMax} where r.no = ?`);
@@ -54,8 +63,14 @@ export class RunReads {
   readRun({ tenant, runId }: RunKey): RunRow | undefined {
     const row = this.#byId().get(tenant, runId) as StoredRun | undefined;
     if (row === undefined) return undefined;
-    const run = toRunRow(row, this.#now());
+    const run = this.#requireSound(toRunRow(row, this.#now()));
     return run.status === 'running' && run.claim === undefined ? this.#withLostHead(run, row.no) : run;
+  }
+
+  /** Only listings show rows that are not as they were written. @throws STORE_CORRUPT */
+  #requireSound(run: RunRow): RunRow {
+    if (run.isDamaged !== true) return run;
+    throw new CairnError('STORE_CORRUPT', { store: this.#store, reason: `the row of run ${run.runId} was changed` });
   }
 
   /**
@@ -69,12 +84,21 @@ export class RunReads {
     return seq === null ? run : { ...run, head: Math.max(run.head, seq) };
   }
 
+  /** Looks at the rows of all runs, of every tenant. Returns a line for each that is not as it was written. */
+  findDamage(): readonly string[] {
+    const lines: string[] = [];
+    for (const row of this.#all().iterate() as unknown as Iterable<StoredRun>)
+      if (lines.length < shownFaults && isDamagedRow(row))
+        lines.push(`the row of run ${readText(row.run_id)} of tenant ${readText(row.tenant)} was changed`);
+    return lines;
+  }
+
   findRuns(tenant: string, prefix: string, limit: number): RunRow[] {
     const now = this.#now();
     // Every text that begins with the prefix sorts before the prefix followed by the last code point.
     const range = [tenant, prefix, `${prefix}\u{10ffff}`];
     const rows = this.#byPrefix().all(tenant, ...range, ...range, limit) as unknown as StoredRun[];
-    return rows.map((row) => toRunRow(row, now));
+    return rows.map((row) => this.#requireSound(toRunRow(row, now)));
   }
 
   listRuns(query: RunQuery): Page<RunRow> {

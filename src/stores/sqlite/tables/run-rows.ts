@@ -4,6 +4,7 @@ import type { RunRow, StoredStatus, WaitRow } from '../../../ports/store.ts';
 import { headSeq } from './checkpoint-places.ts';
 import { asBytes, readText } from './text-columns.ts';
 import { bytesOf } from './byte-columns.ts';
+import { checkOf, type CheckedColumns } from './row-check.ts';
 
 /** A status is stored as its index in this list, which is part of the layout. The last one marks runs that were never claimed. */
 const statuses: readonly StoredStatus[] = ['running', 'paused', 'completed', 'failed', 'cancelled', 'running'];
@@ -27,6 +28,9 @@ const texts = ['r.tenant', 'r.run_id', 'r.key', 'r.graph_id', 'r.graph_hash', 'r
 /** Columns added in the third layout, and their replacements in files of an older one. */
 const scheduleColumns = `r.priority, r.due, ${asBytes('r.queue')}, ${asBytes('r.queue_key')}`;
 const noSchedule = "0 as priority, r.created_at as due, x'' as queue, null as queue_key";
+/** The column added in the fourth layout, and its replacement in files of an older one. */
+const checkColumn = 'r.check_value';
+const noCheck = 'null as check_value';
 
 /**
  * The columns that `toRunRow` reads, of a run `r` and its head `h`. The head is looked up and not stored, so that a commit need not write
@@ -34,7 +38,7 @@ const noSchedule = "0 as priority, r.created_at as due, x'' as queue, null as qu
  */
 export const runColumns = (layout: number): string => `
   r.no, r.status, r.created_at, r.parent_seq, r.meta, r.lease_until, r.pruned_below, ${texts.map(asBytes).join(', ')},
-  ${layout < 3 ? noSchedule : scheduleColumns}, ${headSeq(layout < 3 ? '0' : 'r.head_seen')} as head,
+  ${layout < 3 ? noSchedule : scheduleColumns}, ${layout < 4 ? noCheck : checkColumn}, ${headSeq(layout < 3 ? '0' : 'r.head_seen')} as head,
   h.at as updated_at,
   exists (select 1 from messages where run = r.no and is_taken = 0) as has_messages`;
 
@@ -43,30 +47,23 @@ export const toldColumns = `
   exists (select 1 from runs f indexed by runs_by_parent where f.tenant = r.tenant and f.parent_run = r.run_id) as has_forks,
   exists (select 1 from tags where run = r.no) as has_tags`;
 
-export interface StoredRun {
-  readonly no: number;
-  readonly tenant: Uint8Array;
-  readonly run_id: Uint8Array;
-  readonly key: Uint8Array;
-  readonly graph_id: Uint8Array;
+export interface StoredRun extends CheckedColumns {
   readonly graph_hash: Uint8Array;
   readonly status: number;
-  readonly created_at: number;
-  readonly parent_run: Uint8Array | null;
-  readonly parent_seq: number | null;
-  readonly meta: Uint8Array;
   readonly owner: Uint8Array | null;
   readonly lease_until: number;
   readonly pruned_below: number;
-  readonly priority: number;
-  readonly due: number;
-  readonly queue: Uint8Array;
-  readonly queue_key: Uint8Array | null;
+  readonly check_value: number | null;
   readonly head: number;
   readonly updated_at: number | null;
   readonly has_messages: number;
   readonly has_forks?: number;
   readonly has_tags?: number;
+}
+
+/** Whether a row is not as it was written, as far as its check value and its status tell. */
+export function isDamagedRow(row: StoredRun): boolean {
+  return statuses[row.status] === undefined || (row.check_value !== null && row.check_value !== checkOf(row));
 }
 
 export function toRunRow(row: StoredRun, now: number): RunRow {
@@ -85,6 +82,7 @@ export function toRunRow(row: StoredRun, now: number): RunRow {
     ...(parent_run === null || parent_seq === null ? {} : { parent: { runId: readText(parent_run), seq: parent_seq } }),
     meta: bytesOf(row.meta),
     ...(owner === null || remainingMs <= 0 ? {} : { claim: { workerId: readText(owner), remainingMs } }),
+    ...(isDamagedRow(row) && { isDamaged: true as const }),
     hasMessages: row.has_messages === 1,
     ...(row.has_forks !== undefined && { hasForks: row.has_forks === 1 }),
     ...(row.has_tags !== undefined && { hasTags: row.has_tags === 1 }),

@@ -20,6 +20,7 @@ import { NextRuns } from './next-runs.ts';
 import type { Prepare, Statement } from './prepare.ts';
 import type { RunHead, RunHeads } from './run-heads.ts';
 import type { RunReads } from './run-reads.ts';
+import { checkOf, type CheckedColumns } from './row-check.ts';
 import { statusCode, waitingCode } from './run-rows.ts';
 import { tablesOfRun } from './schema.ts';
 import { asBytes, readText } from './text-columns.ts';
@@ -60,8 +61,8 @@ export class RunWrites {
     this.#selectRun = prepare('select 1 from runs where tenant = ? and run_id = ?');
     this.#insertRun =
       prepare(`insert into runs (no, tenant, run_id, key, graph_id, graph_hash, status, created_at, parent_run, parent_seq,
-      meta, token, owner, lease_until, queue, queue_key, priority, due, head_seen, pruned_below)
-      values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)`);
+      meta, token, owner, lease_until, queue, queue_key, priority, due, head_seen, check_value, pruned_below)
+      values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)`);
     this.#selectForks = prepare(
       `select ${asBytes('run_id')} from runs where tenant = ? and parent_run = ? order by no`,
     );
@@ -125,6 +126,7 @@ export class RunWrites {
       priority,
       dueAt,
       checkpoint.seq,
+      checkOf(columnsOf(no, admission)),
     );
     places.append(no, checkpoint);
     commits.openWaits(no, admission, admission.waits);
@@ -200,11 +202,27 @@ export class RunWrites {
   }
 
   claimNext(request: NextRequest): readonly GrantedClaim[] {
-    const { tenant, workerId, leaseMs } = request;
-    return this.#next.find(request, this.#parts.now()).flatMap((runId) => {
-      const reply = this.claimRun({ tenant, runId, workerId, leaseMs });
-      return reply.claim === undefined ? [] : [reply];
-    });
+    const { tenant, workerId, leaseMs, limit } = request;
+    const except = [...(request.except ?? [])];
+    const granted: GrantedClaim[] = [];
+    let damage: unknown;
+    for (let isAgain = true; isAgain && granted.length < limit;) {
+      isAgain = false;
+      for (const runId of this.#next.find({ ...request, except, limit: limit - granted.length }, this.#parts.now())) {
+        except.push(runId);
+        try {
+          const reply = this.claimRun({ tenant, runId, workerId, leaseMs });
+          if (reply.claim !== undefined) granted.push(reply);
+        } catch (error) {
+          // A damaged run keeps no others from going on: nothing of it was written, and the next in order takes its place.
+          if (!CairnError.is(error, 'STORE_CORRUPT')) throw error;
+          damage = error;
+          isAgain = true;
+        }
+      }
+    }
+    if (granted.length === 0 && damage !== undefined) throw damage;
+    return granted;
   }
 
   renewClaim(claim: Claim): { readonly hasMessages: boolean } {
@@ -223,6 +241,28 @@ export class RunWrites {
     head.token = this.#nextToken(head.token);
     this.#releaseClaim().run(head.token, head.head, claim.tenant, claim.runId);
   }
+}
+
+/** The columns of a new run that its check value is made of, as the database will have them. */
+function columnsOf(no: number, admission: Admission): CheckedColumns {
+  const { tenant, runId, key, graphId, parent, meta, checkpoint } = admission;
+  const { queue, key: queueKey, priority, dueAt } = scheduleOf(admission);
+  const encoded = (text: string | undefined): Uint8Array | null => (text === undefined ? null : Buffer.from(text));
+  return {
+    no,
+    tenant: Buffer.from(tenant),
+    run_id: Buffer.from(runId),
+    key: Buffer.from(key),
+    graph_id: Buffer.from(graphId),
+    created_at: checkpoint.at,
+    parent_run: encoded(parent?.runId),
+    parent_seq: parent?.seq ?? null,
+    priority,
+    due: dueAt,
+    queue: Buffer.from(queue),
+    queue_key: encoded(queueKey),
+    meta,
+  };
 }
 
 /** The row of a newly admitted run. */

@@ -5,7 +5,7 @@ import { CairnError } from '../../../errors.ts';
 import { isUnplaced } from './checkpoint-places.ts';
 import { waitingCode } from './run-rows.ts';
 
-export const layoutVersion = 3;
+export const layoutVersion = 4;
 
 /** 'Cair', the SQLite application id of our databases. */
 export const applicationId = 0x43616972;
@@ -29,6 +29,8 @@ const pageBytes = 16_384;
  * Runs that were never claimed have a status of their own, and an index in the order of `claimNext`. So a long queue need not be sorted,
  * and a run that is claimed when it is admitted writes no page of that index. `head_seen` is the run's head at the last write of its row: a
  * head below it means that checkpoints were lost.
+ *
+ * `check_value` of a run is that of its columns which never change (row-check.ts); null in rows from before it existed.
  *
  * `no` is a run's short number in the other tables. Columns that change come before those that may be long. A wait that is never due has
  * the largest due time.
@@ -69,6 +71,7 @@ const tables = `
     parent_run text,
     parent_seq integer,
     owner text,
+    check_value integer,
     meta blob not null,
     primary key (tenant, run_id)
   ) without rowid;
@@ -171,6 +174,7 @@ const upgrades: Readonly<Record<number, string>> = {
     alter table waits add column checksum blob;
     alter table messages add column checksum blob;
     ${storeTable}`,
+  3: 'alter table runs add column check_value integer;',
 };
 
 /**

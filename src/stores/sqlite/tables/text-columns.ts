@@ -5,6 +5,8 @@ export function asBytes(column: string): string {
   return `cast(${column} as blob) as ${column.slice(column.indexOf('.') + 1)}`;
 }
 
-export function readText(bytes: Uint8Array): string {
+/** A damaged file may give nothing in place of a text. */
+export function readText(bytes: Uint8Array | null): string {
+  if (bytes === null) return '';
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
 }
