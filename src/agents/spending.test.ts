@@ -1,11 +1,16 @@
 /** Agents under budgets, and models that stand in for others. */
+import { generateText } from 'ai';
 import { expect, test } from 'vitest';
-import { afterCrash, createBench, edges, graphOf, resumeToRest, runToRest } from '../../test/engine-kit.ts';
+import { scriptedSdkModel } from '../../test/agents/scripted-sdk-model.ts';
+import { afterCrash, createBench, edges, graphOf, node, resumeToRest, runToRest } from '../../test/engine-kit.ts';
+import { durable } from '../ai-sdk/index.ts';
+import type { Amounts } from '../graph/amounts.ts';
 import { NodeFailure } from '../graph/contracts/node-contract.ts';
 import { costOf } from '../models/prices.ts';
 import { createScriptedModels, type Script, type ScriptedTurn } from '../models/scripted.ts';
 import type { Models } from '../ports/model.ts';
 import { agent, type AgentConfig } from './agent.ts';
+import { llmNode } from './answers/llm-node.ts';
 import { tool } from './tools/agent-tool.ts';
 
 const look = tool({ description: 'Looks.', input: { type: 'object' }, effect: 'read', run: () => 'seen' });
@@ -75,6 +80,48 @@ test('A13 seconds are those of model calls and tools', async () => {
   );
   const done = await runToRest(bench.engine, graph);
   expect([done.status, done.spent?.['seconds']]).toEqual(['completed', 11]);
+});
+
+/** Answers of 100 tokens in and 20 out: a helper is asked for once, then the end. */
+const helped: Script = ({ model, messages }) => ({
+  ...(model === 'm' && messages.length === 1
+    ? { calls: [{ tool: 'helper', input: { prompt: 'Help.' } }] }
+    : { text: 'Done.' }),
+  usage: { inputTokens: 100, outputTokens: 20 },
+});
+
+test.each([{ tokens: 200 }, { tokens: 200, seconds: 60 }])(
+  'A13 a budget of %j holds agents within, too, which name no such unit',
+  async (budget) => {
+    const helper = agent({ model: 'small', description: 'Helps.' });
+    const { bench, requests, graph } = kit(helped, { budget, onBudget: 'fail', tools: { helper } });
+    const failed = await runToRest(bench.engine, graph);
+    // The third call does not begin: 240 of 200 are spent.
+    expect([failed.status, requests.length, failed.spent?.['tokens']]).toEqual(['failed', 2, 240]);
+    expect(failed.error?.cause).toMatchObject({ code: 'BUDGET_EXCEEDED' });
+  },
+);
+
+test('A13 a budget of the run in tokens holds agents, nodes of one answer and agents of the AI SDK; without one none is spent', async () => {
+  const sdk = node('sdk', 'pure', async (ctx) => {
+    const d = durable(ctx, { name: 'd' });
+    const { text } = await generateText({ model: d.model(scriptedSdkModel(['Said.'])), prompt: 'Go.', ...d.settings });
+    return text;
+  });
+  const nodes = [
+    { id: 'a', ...agent({ model: 'm', prompt: 'Go.' }) },
+    { id: 'b', ...llmNode({ model: 'm', prompt: 'Go.' }) },
+    sdk,
+  ];
+  const graph = graphOf('g', nodes, edges('> a', 'a > b', 'b > sdk', 'sdk >'));
+  const answer: Script = () => ({ text: 'Done.', usage: { inputTokens: 100, outputTokens: 20 } });
+  const spent = async (budget: Amounts): Promise<number | undefined> => {
+    const { engine } = createBench({ models: createScriptedModels(answer) });
+    const handle = await engine.start(graph, {}, { runId: 'r', budget });
+    return (await handle.result()).spent['tokens'];
+  };
+  expect(await spent({ tokens: 1_000 })).toBe(255);
+  expect(await spent({ outputTokens: 1_000 })).toBeUndefined();
 });
 
 test('A14 where a model gives no answer the next is asked, and the record says which answered', async () => {

@@ -23,7 +23,7 @@ export function durableModel(model: SdkModel, attempt: Attempt, calls: ModelCall
       if (attempt.stepKind === 'repair') return model.doGenerate(options);
       return resultOf(
         await calls.call(model, options, how, (made) =>
-          traceCall(attempt.ctx, model, made.options, () => generate(model, options, made)),
+          traceCall(attempt.ctx, model, made.options, () => generate(model, attempt, options, made)),
         ),
       );
     },
@@ -36,12 +36,13 @@ export function durableModel(model: SdkModel, attempt: Attempt, calls: ModelCall
 
 async function generate(
   model: SdkModel,
+  attempt: Attempt,
   { abortSignal }: SdkCallOptions,
   { options, step, defaults }: CallAttempt,
 ): Promise<RecordedAnswer> {
   try {
     const result = await model.doGenerate(options);
-    spendOn(step, result.usage);
+    spendOn(attempt, step, model, result.usage);
     return answerOf(result, defaults);
   } catch (error) {
     throw callFailure(error, model.modelId, { isInterrupted: false, isAborted: abortSignal?.aborted === true });
@@ -119,7 +120,7 @@ async function read(
       const delta = deltaOf(part, tools);
       if (delta !== undefined) ctx.emit({ type: 'model-delta', call: step.idempotencyKey, delta });
       handOn(told, part, answer.length);
-      if (part.type === 'finish') spendOn(step, part.usage);
+      if (part.type === 'finish') spendOn({ ctx }, step, model, part.usage);
     }
     return answer.end(defaults);
   } catch (error) {

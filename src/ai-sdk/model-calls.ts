@@ -7,6 +7,7 @@ import type { NodeContext, RetryPolicy, StepContext } from '../graph/contracts/n
 import { costsOf, withoutSecrets } from '../model-calls/model-access.ts';
 import type { AskedCalls } from './asked-calls.ts';
 import type { Attempt } from './attempt.ts';
+import { isNamed } from './named-model.ts';
 import { providerErrorOf } from './provider-error.ts';
 import type { AnswerDefaults, RecordedAnswer } from './recorded-answer.ts';
 import { RequestCopies } from './request-copies.ts';
@@ -184,8 +185,14 @@ function optionsFor(
   };
 }
 
-/** Reports the cost of a call. */
-export function spendOn(step: StepContext, { inputTokens, outputTokens }: SdkUsage): void {
+/** Reports the cost of a call; in `tokens` too, where a budget names them. A model of the engine has reported the rest itself. */
+export function spendOn(
+  { ctx }: Pick<Attempt, 'ctx'>,
+  step: StepContext,
+  model: SdkModel,
+  { inputTokens, outputTokens }: SdkUsage,
+): void {
   const usage = { inputTokens: inputTokens.total ?? 0, outputTokens: outputTokens.total ?? 0 };
-  step.spend(costsOf({ usage }));
+  if (!isNamed(model)) step.spend(costsOf({ usage }));
+  if (ctx.isBudgeted?.('tokens')) step.spend({ tokens: usage.inputTokens + usage.outputTokens });
 }

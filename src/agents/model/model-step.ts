@@ -23,7 +23,10 @@ export interface ModelStepOptions {
   readonly idempotent?: boolean;
   /** Models to try in order if the model gives no answer. */
   readonly fallbacks?: readonly string[];
-  /** Further units that calls spend, beside those of Q7.1: `tokens` (input and output together) and `seconds` (the duration). */
+  /**
+   * Further units that calls spend whether or not a budget around them names these (A13): `tokens` (input and output together) and `seconds`
+   * (the duration).
+   */
   readonly counted?: readonly string[];
 }
 
@@ -144,15 +147,24 @@ export class ModelSteps {
   }
 
   async #generate(...[call, told]: Parameters<ModelAccess['generate']>): Promise<ModelResponse> {
-    const { counted = [] } = this.#options;
     const beganAt = this.#ctx.now();
     try {
       const response = await this.#models.generate(call, told);
       const { inputTokens, outputTokens } = response.usage;
-      if (counted.includes('tokens')) this.#ctx.spend({ tokens: inputTokens + outputTokens });
+      if (countsUnit(this.#ctx, this.#options, 'tokens')) this.#ctx.spend({ tokens: inputTokens + outputTokens });
       return response;
     } finally {
-      if (counted.includes('seconds')) this.#ctx.spend({ seconds: (this.#ctx.now() - beganAt) / 1_000 });
+      if (countsUnit(this.#ctx, this.#options, 'seconds'))
+        this.#ctx.spend({ seconds: (this.#ctx.now() - beganAt) / 1_000 });
     }
   }
+}
+
+/** Whether an agent's calls spend this unit: it is always to be counted, or a budget around the agent names it (A13). */
+export function countsUnit(
+  ctx: Pick<NodeContext, 'isBudgeted'>,
+  { counted = [] }: Pick<ModelStepOptions, 'counted'>,
+  unit: 'tokens' | 'seconds',
+): boolean {
+  return counted.includes(unit) || ctx.isBudgeted?.(unit) === true;
 }

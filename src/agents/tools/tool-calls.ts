@@ -42,7 +42,7 @@ export class ToolCalls {
   readonly #cached: Map<string, unknown>;
 
   /** Whether function tools spend seconds while they run. */
-  readonly #isTimed: boolean;
+  readonly #isTimed: () => boolean;
   readonly #spans: SpanSource;
 
   constructor(
@@ -56,7 +56,7 @@ export class ToolCalls {
     }: {
       readonly box: ToolOffer;
       readonly allow: readonly string[] | true;
-      readonly isTimed: boolean;
+      readonly isTimed: () => boolean;
       readonly span?: TraceSpan | undefined;
       readonly kept: KeptTools | undefined;
     },
@@ -198,7 +198,7 @@ export class ToolCalls {
           const given = await own.run(args, callContext(ctx, step));
           return await storable(await lastOf(given, tellProgress(step.idempotencyKey)), ctx.files, name);
         } finally {
-          if (this.#isTimed) step.spend({ seconds: (ctx.now() - beganAt) / 1_000 });
+          if (this.#isTimed()) step.spend({ seconds: (ctx.now() - beganAt) / 1_000 });
         }
       }),
     );

@@ -3,7 +3,6 @@ import { dirname, isAbsolute, join, normalize, resolve } from 'node:path';
 import type { Violation } from '../../graph/graph.ts';
 import type { Need } from '../../graph/contracts/node-type.ts';
 import type { TextWorkflow } from '../text-workflow.ts';
-import { budgetedUnits } from './compile/stage-policy.ts';
 import type { Around } from './model/around.ts';
 import { childType, folderIn, type Pipeline, type Stage } from './model/pipeline.ts';
 import type { DotFaults } from './text/faults.ts';
@@ -80,7 +79,6 @@ function readChild(
     chain: [...chain, path],
     folder,
     isSteered: around.isSteered || stage.attributes.text('manager.actions').includes('steer'),
-    budgeted: new Set([...around.budgeted, ...budgetedUnits(pipeline, stage)]),
   };
   const { workflow, violations, kept = text, files = new Map<string, string>() } = check(text, inner, path);
   if (workflow !== undefined) return { workflow, files: new Map([[path, kept], ...files]) };

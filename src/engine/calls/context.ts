@@ -20,6 +20,7 @@ import type { MemoryConsistency } from '../../graph/contracts/memory-consistency
 import type { ModelAccess } from '../../graph/contracts/model-contract.ts';
 import type { SpanParts, TraceSpan } from '../../graph/contracts/trace-contract.ts';
 import { deepFreeze } from '../../state/values/freeze.ts';
+import { isBudgeted } from '../effects/budget-met.ts';
 import { accessModels } from '../../model-calls/model-access.ts';
 import type { Activation } from '../run/frame-run.ts';
 import { append, listOf } from './append.ts';
@@ -161,6 +162,9 @@ export class Context implements NodeContext {
     // The attempt that reports the cost may be over. A step that is over reports that itself.
     if (charge.step === undefined && (generation !== this.#generation || phase !== 'running')) charge.isOver = true;
     spend(this.#core, charge, amounts);
+  }
+  isBudgeted(unit: string): boolean {
+    return isBudgeted(this.#activation, unit);
   }
   get spent(): Amounts {
     return this.#activation.view.spent;

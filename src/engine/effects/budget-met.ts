@@ -40,9 +40,10 @@ export function budgetMet(core: RunCore, attempt: Charge): MetBudget | undefined
   return waiting;
 }
 
-/** Whether an attempt is under any budget, so that it matters what it spends at most. */
-export function isBudgeted(activation: Activation): boolean {
-  return budgetsOf(activation).next().done !== true;
+/** Whether an attempt is under any budget, or under one that names this unit, so that it matters what it spends. */
+export function isBudgeted(activation: Activation, unit?: string): boolean {
+  for (const { limits } of budgetsOf(activation)) if (unit === undefined || Object.hasOwn(limits, unit)) return true;
+  return false;
 }
 
 /** The budgets of the visit, its run, and so on outwards. Most runs have none. */

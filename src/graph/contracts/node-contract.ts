@@ -331,6 +331,8 @@ export interface NodeContext {
    * @throws NODE_CALL_REFUSED
    */
   spend(amounts: Amounts): void;
+  /** Whether a budget names this unit: of the visit, of its run, or of anything that these are part of. */
+  isBudgeted?(unit: string): boolean;
   /** What this run (or child run) had spent in the state that this activation sees, by unit. */
   readonly spent: Amounts;
   /**

@@ -129,6 +129,7 @@ export function createFakeContext(options: FakeContextOptions = {}): FakeContext
     part: () => context,
     spend,
     fail: (error) => void failures.push(error),
+    isBudgeted: () => false,
     spent: {},
     emit: (event) => void events.push(event),
     trace: () => undefined,

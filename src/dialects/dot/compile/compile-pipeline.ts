@@ -31,7 +31,7 @@ import { restartId, restartsImplementation } from '../run/handlers/restarts.ts';
 import { jumpLabel, routeOf, stageImplementation } from '../run/stage/stage-node.ts';
 import type { StageHandler, StageParts } from '../run/stage/stage-parts.ts';
 import type { Around } from '../model/around.ts';
-import { budgetedUnits, budgetPolicies, retryOf, tellings } from './stage-policy.ts';
+import { budgetPolicies, retryOf, tellings } from './stage-policy.ts';
 
 /** What a pipeline is compiled with. */
 export interface Compiling {
@@ -45,7 +45,7 @@ export interface Compiling {
   readonly watch: StageParts['watch'];
   /** The pipelines that stages run, by stage. */
   readonly children: ReadonlyMap<string, TextWorkflow>;
-  readonly around: Pick<Around, 'folder' | 'isSteered' | 'budgeted'>;
+  readonly around: Pick<Around, 'folder' | 'isSteered'>;
   readonly placeOf: (at: number) => string;
 }
 
@@ -213,7 +213,6 @@ class GraphParts {
         watch: this.#compiling.watch,
         folder: folderOf(stage, around.folder),
         isSteered: around.isSteered,
-        budgeted: new Set([...around.budgeted, ...budgetedUnits(pipeline, stage)]),
       };
       this.nodes.push(this.#node(stage, parts, branches));
       this.#connect(parts, branches === undefined ? edges : []);

@@ -28,12 +28,6 @@ export function budgetPolicies({ attributes }: Pick<Stage, 'attributes'>): {
   return { budget, onBudget: attributes.text('on_budget') === 'fail' ? 'fail' : 'ask' };
 }
 
-/** The units that are only counted if a budget names them. */
-export function budgetedUnits(pipeline: Pipeline, stage: Stage): ReadonlySet<string> {
-  const named = [pipeline, stage].flatMap((each) => Object.keys(budgetPolicies(each).budget ?? {}));
-  return new Set(named.filter((unit) => unit === 'tokens' || unit === 'seconds'));
-}
-
 /** An edge's attributes win over those of its stage, and these over the graph's. A thread may also be that of the block around the stage. */
 export function tellings(
   { attributes: graph }: Pipeline,

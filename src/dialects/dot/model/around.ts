@@ -8,10 +8,8 @@ export interface Around {
   /** The folder in which its commands work, unless their stage names one. */
   readonly folder: string;
   readonly isSteered: boolean;
-  /** Units that their budgets name. */
-  readonly budgeted: ReadonlySet<string>;
 }
 
 export function outermost(source: string): Around {
-  return { chain: [normalize(source)], folder: '', isSteered: false, budgeted: new Set() };
+  return { chain: [normalize(source)], folder: '', isSteered: false };
 }

@@ -23,6 +23,19 @@ test('DOT26 a budget of tokens asks when it is spent, or fails; a pipeline witho
   expect(Object.keys(plain.result.spent)).not.toContain('tokens');
 });
 
+test('DOT26 a budget in tokens and time that only the start of a run names holds its stages', async () => {
+  const models = createScriptedModels(() => 'done');
+  const workflow = readDot(digraph(chain), dotOptions());
+  const { engine } = createBench({ models, findGraph: () => Promise.resolve(workflow.graph) });
+  const handle = await engine.start(workflow.graph, {}, { budget: { tokens: 1, seconds: 60 } });
+  const { status, spent } = await handle.result();
+  expect([status, models.requests.length, Object.keys(spent).toSorted()]).toEqual([
+    'paused',
+    1,
+    ['inputTokens', 'outputTokens', 'seconds', 'tokens'],
+  ]);
+});
+
 test('DOT26 a budget of time counts the seconds that stages take; one of a stage is for each of its visits', async () => {
   const bench = createBench();
   const slow: StageHandler = {

@@ -55,6 +55,8 @@ export async function converse(
     }
     usage.input_tokens += response.usage.inputTokens;
     usage.output_tokens += response.usage.outputTokens;
+    const { inputTokens, outputTokens } = response.usage;
+    if (ctx.isBudgeted?.('tokens')) ctx.spend({ tokens: inputTokens + outputTokens });
     if (response.cost !== undefined) cost = (cost ?? 0) + response.cost;
     const { model, finishReason } = response;
     const text = textOf(response.content);

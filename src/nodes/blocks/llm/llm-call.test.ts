@@ -2,7 +2,11 @@
 import { expect, test } from 'vitest';
 import { NodeFailure } from '../../../graph/contracts/node-contract.ts';
 import type { Inputs } from '../../../graph/contracts/node-type.ts';
-import { createFakeContext, type FakeContext } from '../../../testing/node-suite/fake-context.ts';
+import {
+  createFakeContext,
+  type FakeContext,
+  type FakeContextOptions,
+} from '../../../testing/node-suite/fake-context.ts';
 import { createScriptedModels, type ScriptedModels, type Script } from '../../../models/scripted.ts';
 import { llmCallType } from './llm-call.ts';
 
@@ -12,7 +16,11 @@ interface Called {
   readonly output: Promise<unknown>;
 }
 
-function call(script: Script, inputs: Inputs, overrides: { readonly signal?: AbortSignal } = {}): Called {
+function call(
+  script: Script,
+  inputs: Inputs,
+  overrides: Pick<FakeContextOptions, 'signal' | 'isBudgeted'> = {},
+): Called {
   const models = createScriptedModels(script);
   const ctx = createFakeContext(overrides);
   const given = { prompt: 'Hello', profile: 'cheap', retry_delay: 0, ...inputs };
@@ -58,6 +66,12 @@ test.each([
   const { models, output } = call(['ok'], inputs);
   await output;
   expect(models.requests[0]).toMatchObject({ model });
+});
+
+test.each([true, false])('B50 tokens are spent where a budget names them: %j', async (isBudgeted) => {
+  const { ctx, output } = call(['Hi.'], {}, { isBudgeted: (unit) => isBudgeted && unit === 'tokens' });
+  await output;
+  expect(ctx.record.spendings.filter((spent) => 'tokens' in spent)).toEqual(isBudgeted ? [{ tokens: 3 }] : []);
 });
 
 test('B52 an answer that fits the schema is a value, with a code fence around it or not', async () => {

@@ -38,7 +38,7 @@ async function work(stage: StageContext, agent: StageAgent, attempt: number): Pr
     tools: toolsIn(parts.stage, 'tools'),
     allow: toolsIn(parts.stage, 'allow_tools'),
     folder: parts.folder,
-    counted: [...parts.budgeted],
+    counted: ['tokens', 'seconds'].filter((unit) => ctx.isBudgeted?.(unit) === true),
     attempt,
     ...(loopsMax !== undefined && { loopsMax }),
     ...(parts.timeoutMs !== undefined && { timeoutMs: parts.timeoutMs }),

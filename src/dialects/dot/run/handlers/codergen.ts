@@ -58,7 +58,7 @@ export async function askModel(
     step === undefined ? {} : { idempotencyKey: step.idempotencyKey, signal: step.signal },
   );
   const { inputTokens, outputTokens } = response.usage;
-  if (parts.budgeted.has('tokens')) step?.spend({ tokens: inputTokens + outputTokens });
+  if (ctx.isBudgeted?.('tokens')) step?.spend({ tokens: inputTokens + outputTokens });
   return wholeTextOf(response, 'profile');
 }
 

@@ -89,7 +89,7 @@ async function perform(ctx: NodeContext, handler: StageHandler, parts: StagePart
       const full = { ...context, ...(asking !== undefined && { asking }) };
       if (effect === undefined) return checkedOutcome(await handler.run(full));
       return ctx.step('work', { ...options, effect }, async (step) => {
-        const result = checkedOutcome(await timed(ctx, parts, step, () => handler.run({ ...full, step })));
+        const result = checkedOutcome(await timed(ctx, step, () => handler.run({ ...full, step })));
         if (result.status === 'fail') throw failed(result, verdictCode);
         if (result.status === 'retry') throw failed(result, retryCode);
         return result;
@@ -104,7 +104,6 @@ async function perform(ctx: NodeContext, handler: StageHandler, parts: StagePart
 /** Where a budget is of time, a step says how long it took. */
 async function timed(
   ctx: NodeContext,
-  { budgeted }: StageParts,
   step: StepContext,
   run: () => Promise<StageOutcome> | StageOutcome,
 ): Promise<StageOutcome> {
@@ -112,7 +111,7 @@ async function timed(
   try {
     return await run();
   } finally {
-    if (budgeted.has('seconds')) step.spend({ seconds: (ctx.now() - beganAt) / 1_000 });
+    if (ctx.isBudgeted?.('seconds')) step.spend({ seconds: (ctx.now() - beganAt) / 1_000 });
   }
 }
 

@@ -62,8 +62,6 @@ export interface StageParts {
   readonly folder: string;
   /** Whether its run may be told something from outside, for the prompts of its stages. */
   readonly isSteered: boolean;
-  /** `tokens` and `seconds`, where a budget names them: its steps say what they spend of these. */
-  readonly budgeted: ReadonlySet<string>;
   /** Says why a need is not granted. Undefined means that it is. */
   readonly withheld: ((need: Need) => string | undefined) | undefined;
 }
