@@ -85,3 +85,20 @@ test('C2.1 what a program is given of a run is what was computed, not what is sh
   await cairn.run({ file: 'login.yaml', input: { password: 'open sesame' }, runId: 'r' });
   expect(await cairn.state({ checkpoint: 'r', path: 'input.password' })).toMatchObject({ value: 'open sesame' });
 });
+
+test('11.8.6 D24 an interviewer answers what a pipeline of a file asks', async () => {
+  const dot = `digraph p {
+    start [shape=Mdiamond]
+    exit [shape=Msquare]
+    ship [shape=hexagon, label="Ship it?"]
+    name [shape=hexagon, human.type=freeform, label="Under which name?"]
+    start -> ship
+    ship -> name [label=Yes]
+    ship -> exit [label=No]
+    name -> exit
+  }`;
+  writeFileSync(join(folder, 'ship.dot'), dot);
+  await cairn.run({ file: 'ship.dot', runId: 's' });
+  const result = await library.interview(cairn.engine, 's', library.queueInterviewer(['Yes', 'version 2']));
+  expect(result).toMatchObject({ status: 'completed', state: { scratch: { 'human.gate.text': 'version 2' } } });
+});

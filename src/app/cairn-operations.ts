@@ -98,6 +98,7 @@ export async function openOperations(options: CairnOptions): Promise<Cairn> {
     identity: act(storeIdentity),
     schedule: act(schedule),
     schema: app.readSchema,
+    engine: app.engine,
     history: app.engine.history,
     close: () => app.close(),
   };

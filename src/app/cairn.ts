@@ -1,4 +1,5 @@
 /** What the command line can do, for programs: workflows and graphs of files, and the runs of a store, by the same operations. */
+import type { Engine } from '../engine/api.ts';
 import type { History } from '../history/history.ts';
 import type { JsonSchema } from '../graph/contracts/node-type.ts';
 import type { bisectRun } from '../operations/checkpoints/bisect-run.ts';
@@ -85,6 +86,8 @@ export interface Cairn {
   readonly schedule: Act<typeof schedule>;
   /** The JSON Schema of workflow files, with the blocks there are here. */
   readonly schema: () => Promise<JsonSchema>;
+  /** Goes on with runs and takes answers: `interview` asks for it. */
+  readonly engine: Pick<Engine, 'resume' | 'answer'>;
   /** The runs of the store: read piece by piece, exported and imported. */
   readonly history: History;
   /** Withdraws what has not begun, gives runs back, and closes the store. */

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { checkDot, readDot, type StageHandler } from '../../src/dialects/dot/index.ts';
 import { createScriptedModels } from '../../src/models/scripted.ts';
-import { box, digraph, dotOptions, lintOf, runDot } from '../dot-kit.ts';
+import { box, digraph, dotOptions, lintOf, runDot, scripted } from '../dot-kit.ts';
 
 test('DOT1 syntax errors are told with line, column, the source line and a caret, all of a file at once', () => {
   const { violations, workflow } = checkDot('digraph p {\n  a -- b\n  c:port -> d\n  e [k=<b>]\n}', dotOptions());
@@ -149,13 +149,27 @@ test('H3 a pipeline that was edited under a paused run is refused where the stag
   });
 });
 
-test('DOT7 an answer that the edited pipeline does not offer any more fails the stage, and is named', async () => {
-  const { engine, result } = await runDot(asking);
-  const { graph } = readDot(asking.replace('label=Yes', 'label=Sure'), dotOptions());
-  await engine.answer(result.runId, result.waits[0]?.waitId ?? '', 'Yes');
-  const resumed = await (await engine.resume(result.runId, { graph })).result();
-  expect([resumed.status, resumed.error?.message]).toEqual(['failed', expect.stringContaining('the answer was "Yes"')]);
-});
+test.each([
+  ['label="[Y] Yes"', 'label=Sure', 'Sure'],
+  ['shape=hexagon', 'shape=hexagon, human.type=yes_no', 'yes'],
+])(
+  'DOT7 where the edited pipeline does not offer what was answered (%s is now %s), it is named, and what is offered is asked',
+  async (before, after, answer) => {
+    const text = asking.replace('label=Yes', 'label="[Y] Yes"');
+    const { engine, result } = await runDot(text);
+    const stages = scripted();
+    const { graph } = readDot(text.replace(before, after), dotOptions({ handlers: { codergen: stages.handler } }));
+    await engine.answer(result.runId, result.waits[0]?.waitId ?? '', '[Y] Yes');
+    const asked = await (await engine.resume(result.runId, { graph })).result();
+    expect([asked.status, asked.waits[0]?.prompt]).toEqual([
+      'paused',
+      expect.stringContaining('The answer "[Y] Yes" is no choice of the pipeline as it is now.'),
+    ]);
+    await engine.answer(result.runId, asked.waits[0]?.waitId ?? '', answer);
+    const done = await (await engine.resume(result.runId, { graph })).result();
+    expect([done.status, stages.begun]).toEqual(['completed', ['a']]);
+  },
+);
 
 test('H3 an edit behind what a paused run waits for is taken up when that pipeline is given', async () => {
   const text = digraph(`start -> gate\ngate [shape=hexagon]\ngate -> a\na -> exit\n${box('a')}`);

@@ -30,11 +30,20 @@ async function askPerson(stage: StageContext): Promise<StageOutcome> {
   const form = (attributes.text('human.type') || humanForms[0]) as Form;
   const asking = askings[form](stage);
   if (asking === undefined) return { status: 'fail', failureReason: 'there is nothing to choose: no edge is open' };
-  for (let attempt = 1; ; attempt += 1) {
-    const answer = await ask(ctx, asking, parts.timeoutMs);
-    if (answer !== undefined) return asking.outcomeOf(answer);
+  let { prompt } = asking;
+  let attempt = 1;
+  for (;;) {
+    const answer = await ask(ctx, { ...asking, prompt }, parts.timeoutMs);
+    const given = answer === undefined ? undefined : asking.outcomeOf(answer);
+    if (given !== undefined) return given;
+    if (answer !== undefined) {
+      // The pipeline was edited since it was answered. What it offers now is asked; the answer is on record.
+      prompt = `${asking.prompt}\nThe answer ${inShort(answer)} is no choice of the pipeline as it is now.`;
+      continue;
+    }
     const failureReason = `nobody answered within ${(parts.timeoutMs ?? 0) / 1_000} s`;
-    if (attempt < parts.retry.attempts) continue;
+    attempt += 1;
+    if (attempt <= parts.retry.attempts) continue;
     if (attributes.flag('allow_partial')) return { status: 'partial_success', notes: failureReason };
     return { status: 'fail', failureReason };
   }
@@ -56,7 +65,8 @@ function outcomeFault(stage: Offering, { outcome, preferred_label: label }: Stag
 interface Asking extends Pick<Question, 'prompt' | 'choices' | 'schema' | 'metadata'> {
   /** The answer that is taken when nobody answers in time. Undefined means that there is none. */
   readonly late: string | undefined;
-  readonly outcomeOf: (answer: string) => StageOutcome;
+  /** Undefined for an answer that is none of the choices: it was given before the pipeline was edited. */
+  readonly outcomeOf: (answer: string) => StageOutcome | undefined;
 }
 
 /** Builds the question of each form. The result is undefined if there is nothing to ask. */
@@ -74,8 +84,7 @@ const askings: Readonly<Record<Form, (stage: StageContext) => Asking | undefined
       late: late && sayingOf(late.label),
       outcomeOf: (answer) => {
         const chosen = forms.get(answer);
-        if (chosen !== undefined) return chosenOutcome(chosen);
-        throw new Error(`the answer was ${inShort(answer)}, which is no choice of the pipeline as it is now`);
+        return chosen && chosenOutcome(chosen);
       },
     };
   },
@@ -132,7 +141,8 @@ function yesNo(stage: StageContext, form: 'yes_no' | 'confirmation'): Asking {
     metadata: { form },
     late: words[stage.attributes.text('human.default_choice')],
     outcomeOf: (answer) => {
-      const said = words[answer] as 'Yes' | 'No';
+      const said = words[answer];
+      if (said === undefined) return undefined;
       const contextUpdates = { 'human.gate.selected': said === 'Yes' ? 'Y' : 'N', 'human.gate.label': said };
       if (form === 'confirmation' && said === 'No')
         return { status: 'fail', failureReason: 'it was not confirmed', preferredLabel: said, contextUpdates };
