@@ -28,13 +28,14 @@ async function runAgent(stage: StageContext, shell: NodeType): Promise<StageOutc
     prompt: [...earlier.map(spoken), prompt].join('\n\n'),
     env: { ...(thread !== undefined && { CAIRN_THREAD: thread }), ...(model !== 'default' && { CAIRN_MODEL: model }) },
   });
-  const { stdout, exitCode, reported } = end;
+  const { stdout, stderr, exitCode, reported } = end;
   const written = reportedOutcome(stage, reported);
   const outcome = written ?? outcomeOf(stage, stdout);
   const contextUpdates = { ...outcome.contextUpdates, last_response: shownHead(stdout) };
   const result: StageOutcome = { ...outcome, contextUpdates, response: stdout };
   // A failed program's last words are not used as the reason of the failure; its status file is.
-  if (exitCode !== 0) throw exitFailure(end, written === undefined ? { contextUpdates, response: stdout } : result);
+  if (exitCode !== 0)
+    throw exitFailure(end, stderr, written === undefined ? { contextUpdates, response: stdout } : result);
   return result;
 }
 

@@ -3,6 +3,7 @@ import type { NodeType } from '../../../../graph/contracts/node-type.ts';
 import { NodeFailure, type StepContext } from '../../../../graph/contracts/node-contract.ts';
 import { StepItemContext } from '../../../block-context.ts';
 import { asText } from '../context/context-keys.ts';
+import { cutMiddle } from '../prompt/cut.ts';
 import type { StageOutcome } from '../stage/stage-outcome.ts';
 import type { StageContext } from '../stage/stage-parts.ts';
 import { openStatusFile, type Reported } from './status-file.ts';
@@ -23,7 +24,7 @@ export interface CommandEnd {
   readonly reported: Reported;
 }
 
-/** Characters of a failed command's stderr that the reason of the failure shows: half of its beginning, half of its end. */
+/** Characters of what a failed command said that its reason shows. Some programs say first what is wrong, and where after that; others last. */
 const reasonMax = 600;
 
 /** @param shell - the block type `Shell`, which runs commands */
@@ -60,19 +61,15 @@ export async function runStageCommand(
   }
 }
 
-/** The failure for a command whose exit code is not 0. It carries what the command reported. */
-export function exitFailure({ exitCode, stderr }: CommandEnd, result: Partial<StageOutcome>): NodeFailure {
-  const said = shortened(stderr.trim());
+/**
+ * The failure for a command whose exit code is not 0. It carries what the command reported.
+ * @param words - what it said of the reason
+ */
+export function exitFailure({ exitCode }: CommandEnd, words: string, result: Partial<StageOutcome>): NodeFailure {
+  const said = cutMiddle(words.trim(), reasonMax);
   const failureReason = result.failureReason ?? `the command exited with ${exitCode}${said === '' ? '' : `: ${said}`}`;
   const outcome: StageOutcome = { ...result, status: 'fail', failureReason };
   return new NodeFailure(failureReason, { code: 'EXIT_CODE', applied: 'ended', data: { result: outcome } });
-}
-
-/** Some programs say what is wrong first, and where after that; others say it last. */
-function shortened(text: string): string {
-  return text.length <= reasonMax
-    ? text
-    : `${text.slice(0, reasonMax / 2)} […] ${text.slice(-reasonMax / 2)}`.toWellFormed();
 }
 
 /** How the stage ended, by the command's report. Undefined if there is none, and none is required. */

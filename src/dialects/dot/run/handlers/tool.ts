@@ -16,7 +16,7 @@ export function toolHandler(shell: NodeType): StageHandler {
 
 async function runTool(stage: StageContext, shell: NodeType): Promise<StageOutcome> {
   const end = await runStageCommand(stage, shell, { script: stage.attributes.text('tool_command') });
-  const { exitCode, stdout, reported } = end;
+  const { exitCode, stdout, stderr, reported } = end;
   const own = {
     'tool.output': stdout,
     'tool.exit_code': exitCode,
@@ -24,6 +24,7 @@ async function runTool(stage: StageContext, shell: NodeType): Promise<StageOutco
   };
   const outcome = reportedOutcome(stage, reported) ?? { status: 'success' as const };
   const result: StageOutcome = { ...outcome, contextUpdates: { ...outcome.contextUpdates, ...own } };
-  if (exitCode !== 0) throw exitFailure(end, result);
+  // Programs that run tests say on stdout what failed.
+  if (exitCode !== 0) throw exitFailure(end, stderr.trim() === '' ? stdout : stderr, result);
   return result;
 }

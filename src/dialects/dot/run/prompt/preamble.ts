@@ -5,7 +5,7 @@ import { isLarge, shownLarge } from '../context/large-values.ts';
 import type { ShownResult } from '../stage/branch-result.ts';
 import type { StageOutput } from '../stage/stage-outcome.ts';
 import type { Turn } from './conversation.ts';
-import { cut } from './cut.ts';
+import { cut, cutMiddle } from './cut.ts';
 import { newestAnswer } from './newest-answer.ts';
 import { ended, tellBranches } from './tell-branches.ts';
 
@@ -115,6 +115,6 @@ function valuesOf(state: StateView, length: number): string {
     !untold.test(key) && asText(value) !== '' && !(key === 'parallel.results' && Array.isArray(value));
   const told = Object.entries(contextOf(state)).filter(([key, value]) => isTold(key, value));
   return told
-    .map(([key, value]) => `- ${key}: ${isLarge(value) ? shownLarge(value, length) : cut(asText(value), length)}`)
+    .map(([key, value]) => `- ${key}: ${isLarge(value) ? shownLarge(value, length) : cutMiddle(asText(value), length)}`)
     .join('\n');
 }

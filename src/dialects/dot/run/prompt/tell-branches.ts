@@ -1,7 +1,7 @@
 /** Tells prompts how the branches of a parallel stage ended, and what they answered. */
 import { asText } from '../context/context-keys.ts';
 import type { ShownResult } from '../stage/branch-result.ts';
-import { cut } from './cut.ts';
+import { cut, cutMiddle } from './cut.ts';
 
 /** Most characters of what is told of each branch. */
 export interface BranchAmount {
@@ -21,14 +21,14 @@ function tellBranch(
   const values = Object.entries(context).filter(([key, value]) => !isSaid(key) && asText(value) !== '');
   const lines = [
     ...(response === undefined ? [] : [`answer: ${cut(response.trim(), amount.answer)}`]),
-    ...values.map(([key, value]) => `${key}: ${cut(asText(value).trimEnd(), amount.value)}`),
+    ...values.map(([key, value]) => `${key}: ${cutMiddle(asText(value).trimEnd(), amount.value)}`),
   ];
   return [`- ${id}: ${ended(outcome, reason, amount.value)}`, ...lines.map(indented)].join('\n');
 }
 
 /** An outcome, and why, if it says why. */
 export function ended(outcome: string, reason: string | undefined, length: number): string {
-  return reason === undefined || reason === '' || length === 0 ? outcome : `${outcome} (${cut(reason, length)})`;
+  return reason === undefined || reason === '' || length === 0 ? outcome : `${outcome} (${cutMiddle(reason, length)})`;
 }
 
 function indented(text: string): string {

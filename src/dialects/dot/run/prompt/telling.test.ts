@@ -47,6 +47,18 @@ test('DOT29 the stage to which a failure leads back is told why it failed', asyn
   expect(promptOf(models, 'a')).toContain('- t: fail (the command exited with 1: 2 and 2 is 5)');
 });
 
+test('DOT16 DOT29 what a command printed is told by its beginning and its end, and is the reason where it wrote nothing to stderr', async () => {
+  const models = answering();
+  const command = "echo begin; head -c 5000 /dev/zero | tr '\\\\0' x; echo; echo 1 test failed; exit 1";
+  const body = `start -> t -> exit\nt -> a [condition="outcome=fail"]\na -> exit\n${ask('a')}\nt [shape=parallelogram, tool_command="${command}"]`;
+  await runDot(digraph(body), { asksModels: true, engine: { models } });
+  const told = promptOf(models, 'a');
+  expect(told).toMatch(
+    /- t: fail \(the command exited with 1: begin\nx+ \[… \d+ more characters …\] x+\n1 test failed\)/,
+  );
+  expect(told).toMatch(/- tool\.output: begin\nx+ \[… \d+ more characters …\] x+\n1 test failed\n/);
+});
+
 const panel = (more = ''): string =>
   digraph(
     `start -> a -> p\np -> b -> j\np -> c -> j\nj -> d -> exit\nj -> e [condition="outcome=fail"]\ne -> exit\np [shape=component${more}]\nj [shape=tripleoctagon, prompt="do pick"]\n${ask('a', 'b', 'c', 'd', 'e')}`,
