@@ -68,7 +68,7 @@ export const dotMutants: readonly Mutant[] = [
   {
     name: 'an answer that an edited pipeline offers no more counts as none',
     file: 'src/dialects/dot/run/handlers/human.ts',
-    old: 'if (chosen !== undefined) return chosenOutcome(chosen);',
+    old: 'return chosen && chosenOutcome(chosen);',
     new: "return chosen === undefined ? { status: 'success' } : chosenOutcome(chosen);",
     tests: ['test/dot/bad-input.test.ts'],
   },

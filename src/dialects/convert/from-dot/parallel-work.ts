@@ -1,4 +1,5 @@
 /** What a parallel stage does: its branches, and where the run goes on when they have ended. */
+import { neededBranches } from '../../dot/model/join-policy.ts';
 import { reach, type Branches } from '../../dot/model/layout.ts';
 import type { Stage } from '../../dot/model/pipeline.ts';
 import { failure, finish } from '../outline/outline.ts';
@@ -54,7 +55,7 @@ export function parallelWork(stage: Stage, { entries, join, stages }: Branches, 
     work: {
       kind: 'parallel',
       branches: first,
-      needed: Math.min(first.length, neededOf(policy, entries.length)),
+      needed: Math.min(first.length, neededBranches(policy, entries.length) ?? 1),
     },
     ends: [
       { on: 'success', to: success ?? finish },
@@ -63,12 +64,6 @@ export function parallelWork(stage: Stage, { entries, join, stages }: Branches, 
     timeoutMs: undefined,
     isIdempotent: false,
   };
-}
-
-function neededOf(policy: string, count: number): number {
-  if (policy === 'quorum') return Math.floor(count / 2) + 1;
-  const [, before, within] = /^(\d+)_of_n$|^k_of_n\((\d+)\)$/.exec(policy) ?? [];
-  return Number(before ?? within ?? 1);
 }
 
 /** Whether a branch comes to a stage. */

@@ -1,6 +1,7 @@
 /** Runs all lint rules on a pipeline. The rules are those of docs/spec/dot.md. */
 import type { Redact } from '../../../state/values/admit.ts';
 import type { Report } from './report.ts';
+import { lintCounts } from './lint-counts.ts';
 import { lintEdges } from './lint-edges.ts';
 import { lintShape } from './lint-shape.ts';
 import { lintStages } from './lint-stages.ts';
@@ -11,6 +12,7 @@ import { lintUnstored } from './lint-unstored.ts';
 export function lintPipeline(report: Report, redact?: Redact): void {
   lintShape(report);
   lintStages(report);
+  lintCounts(report);
   lintEdges(report);
   lintTelling(report);
   if (redact !== undefined) lintUnstored(report, redact);

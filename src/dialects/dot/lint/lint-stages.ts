@@ -91,15 +91,6 @@ const companions: ReadonlyMap<string, Companion> = new Map([
   ],
 ]);
 
-/** The smallest values of counts. */
-const leastOf: ReadonlyMap<string, number> = new Map([
-  ['max_parallel', 1],
-  ['max_visits', 1],
-  ['max_retries', 0],
-  ['manager.max_cycles', 1],
-  ['max_turns', 1],
-]);
-
 export function lintStages(report: Report): void {
   for (const stage of report.pipeline.stages.values()) {
     lintType(report, stage);
@@ -172,9 +163,6 @@ function lintNeeds({ layout, error, warn }: Report, { id, type, attributes, at }
     );
   if (type === 'tool' && attributes.text('tool_command').trim() === '')
     error('tool_command_required', at, `${id} has no tool_command: it has nothing to run`, 'give it a tool_command');
-  const policy = attributes.text('join_policy');
-  if (policy !== '' && !/^(?:wait_all|all|first_success|quorum|k_of_n\(\d{1,6}\)|\d{1,6}_of_n)$/.test(policy))
-    error('attribute_value', at, `join_policy of ${id} is ${policy}`, 'use wait_all, first_success, quorum, or 2_of_n');
   if (
     type === 'conditional' &&
     (layout.outgoing.get(id) ?? []).every((edge) => edge.attributes.text('condition') === '')
@@ -187,13 +175,10 @@ function lintNeeds({ layout, error, warn }: Report, { id, type, attributes, at }
     );
 }
 
-function lintAttributes({ error, warn }: Report, stage: Stage): void {
+function lintAttributes({ warn }: Report, stage: Stage): void {
   const { id, type, attributes, placeOf, at } = stage;
   const isBuiltIn = builtIn.has(type);
   for (const name of attributes.names()) {
-    const least = leastOf.get(name);
-    if (least !== undefined && (attributes.integer(name) ?? least) < least)
-      error('attribute_value', at, `${name} of ${id} must be at least ${least}`, 'correct it');
     // A default is written for the stages on which it has an effect, so it is not reported.
     if (!isBuiltIn || placeOf(name) === at) continue;
     const rest = companions.get(name);

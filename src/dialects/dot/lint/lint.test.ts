@@ -289,3 +289,24 @@ test('DOT1 reading takes time in proportion to the text: files that would make a
   ];
   for (const text of long) expect(checkDot(text, dotOptions()).workflow).toBeUndefined();
 }, 60_000);
+
+test.each(['max_retry_jumps=-1', 'default_max_retries=-1', 'max_node_visits=0', 'max_restarts=-1'])(
+  'DOT12 a count of the graph that means nothing is an error: %s',
+  (count) => {
+    const place = `2:${'graph [goal=g, '.length + count.indexOf('=') + 2}`;
+    expect(said('start -> a -> exit\na [prompt=x]', `graph [goal=g, ${count}]`)).toEqual([
+      `error attribute_value ${place}`,
+    ]);
+  },
+);
+
+test.each([
+  ['3_of_n', ['error attribute_value 5:33']],
+  ['k_of_n(0)', ['error attribute_value 5:33']],
+  ['2_of_n', []],
+  ['quorum', []],
+  ['most', ['error attribute_value 5:33']],
+])('DOT5 a join that needs more branches than there are, or none, is an error: %s', (policy, findings) => {
+  const body = `p [shape=component, join_policy="${policy}"]\nj [shape=tripleoctagon]\nstart -> p\np -> a -> j\np -> b -> j\nj -> exit\na [prompt=x]\nb [prompt=x]`;
+  expect(said(body)).toEqual(findings);
+});

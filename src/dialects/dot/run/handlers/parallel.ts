@@ -2,6 +2,7 @@
 import type { Graph } from '../../../../graph/graph.ts';
 import type { ChildHandle, ChildResult, NodeContext, StateView } from '../../../../graph/contracts/node-contract.ts';
 import { runParts } from '../../../../graph/run-parts.ts';
+import { neededBranches } from '../../model/join-policy.ts';
 import type { Branches } from '../../model/layout.ts';
 import { asText, contextOf, edgeKey, inheritedKey, isReserved } from '../context/context-keys.ts';
 import { inheritedTurns } from '../prompt/conversation.ts';
@@ -35,7 +36,7 @@ export interface ParallelWork extends Pick<Branches, 'entries' | 'join'> {
 
 async function runBranches(stage: StageContext, work: ParallelWork): Promise<StageOutcome> {
   const { ctx, attributes, parts } = stage;
-  const needed = neededOf(attributes.text('join_policy'), work.entries.length);
+  const needed = neededBranches(attributes.text('join_policy'), work.entries.length);
   const failsFast = attributes.text('error_policy') === 'fail_fast';
   const counted = new Map<string, BranchResult>();
   const begun = new Map<string, ChildHandle>();
@@ -70,14 +71,6 @@ async function runBranches(stage: StageContext, work: ParallelWork): Promise<Sta
   const gates: GateOutcomes = Object.assign({}, branchGates(ctx.state), ...results.map((result) => result.gates));
   const judged = judge(results, { needed, count: work.entries.length, policy: attributes.text('error_policy'), gates });
   return { ...judged, contextUpdates: { ...judged.contextUpdates, [shortfallKey]: judged.failureReason ?? '' } };
-}
-
-/** How many branches must succeed. Undefined means that all are waited for. */
-function neededOf(policy: string, count: number): number | undefined {
-  if (policy === 'first_success') return 1;
-  if (policy === 'quorum') return Math.floor(count / 2) + 1;
-  const [, before, within] = /^(\d+)_of_n$|^k_of_n\((\d+)\)$/.exec(policy) ?? [];
-  return before === undefined && within === undefined ? undefined : Number(before ?? within);
 }
 
 function passed(id: string): BranchResult {
