@@ -1,10 +1,12 @@
 /** What a server keeps to: the protocol on its output, its grants, its secrets (M1, M15, M16 of docs/spec/mcp.md). */
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { within } from '../support/awaited.ts';
 import { connectStdio, createWorkspace, ended, serveHere, serverCommand, type Connection } from './mcp-kit.ts';
 
 const planted = 'swordfish-4711-planted';
@@ -57,7 +59,14 @@ function speak(env: Readonly<Record<string, string>> = {}) {
   const lines: string[] = [];
   let errors = '';
   child.stderr.on('data', (chunk: Buffer) => (errors += chunk.toString()));
-  createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
+  const output = createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
+  /** Waits for lines, not for time: until one of them makes `look` find something. */
+  const hears = async <T>(what: string, look: () => T | undefined): Promise<T> => {
+    for (let found = look(); ; found = look()) {
+      if (found !== undefined) return found;
+      await within(`${what}; it wrote ${errors}`, once(output, 'line'));
+    }
+  };
   const answerTo = (id: number): unknown =>
     lines.map((line) => JSON.parse(line) as { readonly id?: number }).find((message) => message.id === id);
   let last = 0;
@@ -65,11 +74,11 @@ function speak(env: Readonly<Record<string, string>> = {}) {
     child,
     lines,
     errors: () => errors,
+    hears,
     send: async (method: string, params: object): Promise<unknown> => {
       const id = (last += 1);
       child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n`);
-      await expect.poll(() => answerTo(id), { timeout: 20_000, interval: 20 }).toBeDefined();
-      return answerTo(id);
+      return hears(`the server answers ${method}`, () => answerTo(id));
     },
   };
 }
@@ -88,13 +97,13 @@ describe('standard output', () => {
     await ended(child);
     expect(child.exitCode).toBe(0);
     for (const line of lines) expect(JSON.parse(line)).toMatchObject({ jsonrpc: '2.0' });
-  }, 30_000);
+  });
 
   test('M1 what is no protocol is answered with an error, and no end of the server', async () => {
-    const { child, send, lines } = speak();
+    const { child, send, lines, hears } = speak();
     child.stdin.write('hello?\n{"jsonrpc":"2.0"}\n[]\n\n{"jsonrpc":"2.0","id":77,"method":3}\n{"id":"x"');
     child.stdin.write(',"method":"ping"}\n');
-    await expect.poll(() => lines.length, { timeout: 20_000, interval: 20 }).toBe(5);
+    await hears('the server answers five times', () => (lines.length >= 5 ? lines : undefined));
     expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
       { jsonrpc: '2.0', id: null, error: { code: -32_700, message: expect.stringContaining('no JSON') as string } },
       { jsonrpc: '2.0', id: null, error: { code: -32_600, message: 'this is no JSON-RPC 2.0 message' } },
@@ -107,7 +116,7 @@ describe('standard output', () => {
     expect(await send('tools/call', { name: 'nothing' })).toMatchObject({ error: { code: -32_602 } });
     child.kill('SIGTERM');
     await ended(child);
-  }, 30_000);
+  });
 
   test('M1 a message that is too large ends the server, which says why', async () => {
     const { child, send, errors } = speak();
@@ -117,7 +126,7 @@ describe('standard output', () => {
     await ended(child);
     expect(child.exitCode).toBe(0);
     expect(errors()).toMatch(/maximum size|buffer/i);
-  }, 30_000);
+  });
 
   test('M1 without the SDK the server says what to install', async () => {
     const program = `
@@ -133,7 +142,7 @@ describe('standard output', () => {
     child.stdout.on('data', (chunk: Buffer) => (output += String(chunk)));
     await ended(child);
     expect(output.trim()).toBe('CONFIG_MISSING_PEER Install it: npm install @modelcontextprotocol/server');
-  }, 30_000);
+  });
 });
 
 describe('secrets', () => {
@@ -162,7 +171,7 @@ describe('secrets', () => {
       .map(({ parentPath, name }) => join(parentPath, name));
     expect(kept.length).toBeGreaterThan(2);
     expect(kept.filter((path) => readFileSync(path).includes(planted))).toEqual([]);
-  }, 40_000);
+  });
 });
 
 describe('masks', () => {
@@ -191,7 +200,7 @@ describe('masks', () => {
     for (const { uri } of (await client.listResources()).resources) said.push(await client.readResource({ uri }));
     expect(JSON.stringify(said)).toContain('[redacted]');
     expect(JSON.stringify(said)).not.toContain(planted);
-  }, 40_000);
+  });
 });
 
 describe('permissions', () => {

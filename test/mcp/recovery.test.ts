@@ -2,6 +2,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
+import { until } from '../support/awaited.ts';
 import {
   connectStdio,
   createWorkspace,
@@ -82,7 +83,7 @@ const ledgerOf = ({ folder }: Workspace): readonly string[] =>
   readFileSync(join(folder, 'ledger'), 'utf8').trim().split('\n');
 
 async function begun({ folder }: Workspace): Promise<void> {
-  await expect.poll(() => existsSync(join(folder, 'begun')), { timeout: 20_000, interval: 20 }).toBe(true);
+  await until('the run has begun', () => existsSync(join(folder, 'begun')), 20);
 }
 
 /** Connects to a server process, and says how to kill it. */
@@ -143,7 +144,7 @@ describe.each([
     const done = await connection.call('resume_workflow', { checkpoint_id: run });
     expect(done).toMatchObject({ status: 'success', outputs: { gate: 'passed' } });
     expect(ledgerOf(workspace)).toEqual(['built', 'built', 'released', 'last']);
-  }, 40_000);
+  });
 });
 
 describe('an effect that was at work when the server died', () => {
@@ -161,7 +162,7 @@ describe('an effect that was at work when the server died', () => {
     const done = await connection.call('resume_workflow', { checkpoint_id: id, llm_response: 'run again' });
     expect(done).toMatchObject({ status: 'success', outputs: { gate: 'passed' } });
     expect(ledgerOf(workspace)).toEqual(['built', 'last']);
-  }, 40_000);
+  });
 });
 
 describe('two servers on one store', () => {
@@ -184,7 +185,7 @@ describe('two servers on one store', () => {
     await expect
       .poll(async () => (await two.call('get_run', { run_id: run }))['status'], { timeout: 20_000 })
       .toBe('completed');
-  }, 40_000);
+  });
 
   test('M9 an answer that the second is given reaches the first, which goes on', async () => {
     const workspace = create();
@@ -201,7 +202,7 @@ describe('two servers on one store', () => {
     await expect
       .poll(() => two.call('get_run', { run_id: run }), { timeout: 20_000 })
       .toMatchObject({ status: 'completed', outputs: { who: 'me' } });
-  }, 40_000);
+  });
 
   test('M1 a server over HTTP ends in good order when asked to, whoever is connected', async () => {
     const server = await serveHttp(create());
@@ -210,7 +211,7 @@ describe('two servers on one store', () => {
     server.process.kill('SIGTERM');
     await ended(server.process);
     expect(server.process.exitCode).toBe(143);
-  }, 40_000);
+  });
 
   test('M9 a server that is asked to stop gives its runs back: the next one goes on at once', async () => {
     const workspace = create();
@@ -224,5 +225,5 @@ describe('two servers on one store', () => {
     expect(await two.call('get_run', { run_id: run })).toMatchObject({ status: 'interrupted' });
     expect(await two.call('resume_workflow', { checkpoint_id: run })).toMatchObject({ status: 'success' });
     expect(ledgerOf(workspace)).toEqual(['built', 'last']);
-  }, 40_000);
+  });
 });

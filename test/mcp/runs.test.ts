@@ -71,7 +71,7 @@ afterAll(async () => {
 });
 
 async function begun(): Promise<void> {
-  await expect.poll(() => existsSync(begunFile), { timeout: 20_000, interval: 20 }).toBe(true);
+  await until('the run has begun', () => existsSync(begunFile), 20);
 }
 
 async function statusOf(run: unknown): Promise<unknown> {
@@ -171,7 +171,7 @@ describe('workflows', () => {
       rmSync(join(workspace.folder, 'workflows', 'passing.yaml'));
       expect(await connection.call('reload_workflows')).toMatchObject({ total: 3 });
       expect(await connection.call('execute_workflow', { workflow: 'passing' })).toMatchObject({ isError: true });
-      await expect.poll(() => changes, { timeout: 5_000 }).toBeGreaterThan(0);
+      await until('the client is told of it', () => changes > 0, 20);
     },
   );
 });
@@ -256,7 +256,7 @@ describe('runs', () => {
     const signal = { run_id: run, name: 'paid', value: 40 };
     expect(await tools.call('send_signal', signal)).toEqual({ run_id: run, name: 'paid', status: 'running' });
     expect(await tools.call('cancel_run', { run_id: run })).toMatchObject({ run_id: run });
-    await expect.poll(() => statusOf(run), { timeout: 20_000 }).toBe('cancelled');
+    await until('the run is cancelled', async () => (await statusOf(run)) === 'cancelled', 20);
     expect(await tools.call('send_signal', signal)).toMatchObject({ isError: true, code: 'RUN_FINISHED' });
     expect(await tools.call('resume_workflow', { checkpoint_id: run })).toMatchObject({
       isError: true,

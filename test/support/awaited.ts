@@ -1,5 +1,8 @@
 /** Waiting for what other code, or another process, does: never without end, and what fails says what was awaited. */
 
+/** The runner's own timers, whatever timers a test puts in their place. */
+const { setTimeout, clearTimeout } = globalThis;
+
 /** Longer than anything healthy takes on a busy machine, and shorter than the runner's own patience, which says nothing. */
 const patienceMs = 40_000;
 

@@ -3,9 +3,10 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as sdk from '@modelcontextprotocol/server';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { agentKit, type AgentKit } from '../../../test/agents/agent-kit.ts';
 import { afterCrash, resumeToRest, runToRest } from '../../../test/engine-kit.ts';
+import { until, within } from '../../../test/support/awaited.ts';
 import { argsOf, createToolServer, livesOf, logOf, type ServedTool } from '../../../test/support/tool-server.ts';
 import { serveHttp } from '../../mcp/serve/serve-http.ts';
 import type { Script, ScriptedAnswer } from '../../models/scripted.ts';
@@ -66,7 +67,7 @@ describe('A22 tools of an MCP server', () => {
     ]);
     expect([told(one), served.calls()]).toEqual(['hi', ['say hi']]);
     const lives = (): string => readFileSync(livesOf(served.file), 'utf8');
-    await expect.poll(lives, { timeout: 20_000 }).toBe('open\nclosed\nopen\nclosed\n');
+    await until('both servers have ended', () => lives() === 'open\nclosed\nopen\nclosed\n', 10);
   });
 
   test('A22 are called over HTTP, with headers in which secrets may stand, masked in what comes back', async () => {
@@ -136,14 +137,23 @@ describe('A22 tools of an MCP server', () => {
 
   test('A22 a call that takes too long ends, and so does one whose run is cancelled; the server is told', async () => {
     const served = serve({ ...say, does: 'hang' });
-    const slow = agentKit(calling('say'), {
-      servers: [mcpTools({ ...served.command, allow: true, timeoutMs: 2_000 })],
-    });
-    expect((await runToRest(slow.bench.engine, slow.graph)).status).toBe('completed');
+    const timeoutMs = 2_000;
+    const slow = agentKit(calling('say'), { servers: [mcpTools({ ...served.command, allow: true, timeoutMs })] });
+    // The client's timers are in this test's hands, so that only the call can be too late, however long the server takes to start.
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    try {
+      const run = runToRest(slow.bench.engine, slow.graph);
+      await until('the server is called', () => served.calls().length === 1, 10);
+      vi.advanceTimersByTime(timeoutMs);
+      expect((await within('the run ends', run)).status).toBe('completed');
+    } finally {
+      vi.useRealTimers();
+    }
     expect(told(slow)).toMatch(/did not answer the call of say: .*timed out.*not known whether/iu);
     const cancelled = agentKit(calling('say'), { servers: [mcpTools({ ...served.command, allow: true })] });
     const handle = await cancelled.bench.engine.start(cancelled.graph, {}, { runId: 'r' });
-    await expect.poll(() => served.calls(), { timeout: 20_000 }).toEqual(['say hi', 'cancelled', 'say hi']);
+    await until('the server is called again', () => served.calls().length === 3, 10);
+    expect(served.calls()).toEqual(['say hi', 'cancelled', 'say hi']);
     await cancelled.bench.engine.cancel('r');
     expect((await handle.result()).status).toBe('cancelled');
   });
