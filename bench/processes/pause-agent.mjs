@@ -1,5 +1,5 @@
-/** Runs an agent up to its question, and puts its conversation as one row into a bare database. */
-import { rmSync, writeFileSync } from 'node:fs';
+/** Runs an agent up to its question, prints the question's id, and puts the conversation as one row into a bare database. */
+import { rmSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { readAgentState } from '../../dist/agents/index.js';
 import { openAgent, runId } from './paused-agent.mjs';
@@ -11,7 +11,7 @@ for (const name of ['ours', 'state']) {
 const { graph, store } = openAgent(folder);
 const { status, waits } = await graph.invoke({}, { runId });
 if (status !== 'paused') throw new Error(`the run is ${status}`);
-writeFileSync(`${folder}/wait`, waits[0].waitId);
+console.log(waits[0].waitId);
 const { messages } = await readAgentState(graph.history, runId, 'agent');
 await graph.close();
 await store.close();

@@ -16,12 +16,12 @@ export const agentResume: Group = {
     const paused = join(folder, 'paused');
     const work = join(folder, 'work');
     mkdirSync(paused);
-    spawnNode([join(processes, 'pause-agent.mjs'), paused]);
+    const waitId = spawnNode([join(processes, 'pause-agent.mjs'), paused]).stdout.trim();
     const cached = { NODE_COMPILE_CACHE: join(folder, 'compile-cache') };
     const time = (script: string): number => {
       rmSync(work, { recursive: true, force: true });
       cpSync(paused, work, { recursive: true });
-      return spawnNode([join(processes, script), work], cached).tookMs;
+      return spawnNode([join(processes, script), work, waitId], cached).tookMs;
     };
     return {
       repeat: () => {
