@@ -1,8 +1,13 @@
 /** The hash of a blob: SHA-256 of its bytes. */
 
+import type * as Crypto from 'node:crypto';
+
+let loaded: typeof Crypto | undefined;
+
 /** The hash as 64 hex digits. The module is loaded on first use, because that takes longer than some commands. */
 export function hashBlob(bytes: Uint8Array): string {
-  return process.getBuiltinModule('node:crypto').hash('sha256', bytes, 'hex');
+  loaded ??= process.getBuiltinModule('node:crypto');
+  return loaded.hash('sha256', bytes, 'hex');
 }
 
 /** Whether a text has the form of a hash. Only such texts are used in file names. */

@@ -2,6 +2,7 @@
  * Stored bodies: plain text, or compressed if that saves at least a tenth. A checksum always covers the plain text, so compression affects
  * only the size.
  */
+import type * as Zlib from 'node:zlib';
 import { asBuffer } from './checksum.ts';
 
 /** First bytes of zstd data. A plain body begins with a brace, so the two can be told apart. */
@@ -11,8 +12,10 @@ const brotliMark = Buffer.from('B');
 const smallQuality = 2;
 const savedShare = 0.1;
 
-/** Loaded on first use, because most runs never have bodies that large. */
-const zlib = () => process.getBuiltinModule('node:zlib');
+let loaded: typeof Zlib | undefined;
+
+/** Loaded on first use, because most runs never have bodies that large. Kept, since asking Node for it each time costs as much as unpacking. */
+const zlib = () => (loaded ??= process.getBuiltinModule('node:zlib'));
 
 /** Compresses a large body with zstd. */
 export function packLarge(text: Uint8Array): Uint8Array {
