@@ -17,10 +17,15 @@ const reading: readonly (string | undefined)[] = [
   'bisect',
   'graph',
   'post-mortem',
+  'verify',
+  'doctor',
 ];
 
-function loadGroup(name: string | undefined): Promise<Group> {
-  if (listing.includes(name)) return import('./listing.ts');
+function loadGroup(name: string | undefined, args: readonly string[]): Promise<Group> {
+  // Every group knows the version, and this one is the smallest. Shells ask for runs at each press of a key.
+  const isVersion = name === undefined && args.includes('--version');
+  const areRuns = name === 'completion' && args.includes('runs');
+  if (isVersion || areRuns || listing.includes(name)) return import('./listing.ts');
   if (reading.includes(name)) return import('./reading.ts');
   return import('./working.ts');
 }
@@ -44,7 +49,7 @@ async function main(): Promise<void> {
   process.getBuiltinModule('node:module').enableCompileCache();
   silenceRemarks();
   const args = process.argv.slice(2);
-  const group = await loadGroup(splitCommand(args).name);
+  const group = await loadGroup(splitCommand(args).name, args);
   process.exitCode = await group.runArguments(args);
 }
 

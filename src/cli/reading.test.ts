@@ -77,6 +77,31 @@ test('H1 a tag names a checkpoint, export and import carry a run to another stor
   expect(folder.cairn('tag', 'r', 'early', '--remove').out).toBe('removed tag early of r\n');
 });
 
+test('P3 commands that only read load no engine', () => {
+  const listener = `data:text/javascript,${encodeURIComponent(`
+    import { registerHooks } from 'node:module';
+    import { writeSync } from 'node:fs';
+    registerHooks({ load: (url, context, next) => (writeSync(2, 'loaded ' + url + '\\n'), next(url, context)) });
+  `)}`;
+  const main = new URL('main.ts', import.meta.url).pathname;
+  const loadedBy = (...args: readonly string[]): readonly string[] => {
+    const { stderr } = spawnSync(process.execPath, ['--import', listener, main, ...args], {
+      cwd: folder.path,
+      encoding: 'utf8',
+    });
+    return [...stderr.matchAll(/^loaded .*\/src\/(.*)$/gm)].map(([, file]) => file ?? '');
+  };
+  for (const args of [['ls'], ['--version'], ['completion', 'runs'], ['log', 'r'], ['verify'], ['doctor']]) {
+    const loaded = loadedBy(...args);
+    expect([args, loaded.includes('cli/run-command.ts'), loaded.includes('engine/engine.ts')]).toEqual([
+      args,
+      true,
+      false,
+    ]);
+  }
+  expect(loadedBy('resume', 'r')).toContain('engine/engine.ts');
+});
+
 test('P6 a reader that goes away ends the command quietly', () => {
   const command = `for i in 1 2 3; do node ${process.argv[1] === undefined ? '' : ''}"$MAIN" --help; done | head -1`;
   const { stdout, stderr } = spawnSync('sh', ['-c', command], {

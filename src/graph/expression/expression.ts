@@ -22,8 +22,14 @@ const arithmetic: Readonly<Record<string, (a: number, b: number) => number>> = {
   '%': (a, b) => a % b,
 };
 
-/** Makes the language for conditions and texts, so that both calculate and compare alike. */
-function createLanguage(): Environment {
+/** Makes a value when it is first needed: making an environment takes as long as much of a command, and many graphs have no expressions. */
+function onFirstUse<Value>(create: () => Value): () => Value {
+  let created: Value | undefined;
+  return () => (created ??= create());
+}
+
+/** The language for conditions and texts, so that both calculate and compare alike. */
+const openLanguage = onFirstUse(() => {
   const environment = new Environment({ homogeneousAggregateLiterals: false, enableOptionalTypes: true });
   // Numbers in the state are doubles, and whole numbers in an expression are ints. CEL itself does not mix the two, so mixed operators are
   // added.
@@ -36,7 +42,7 @@ function createLanguage(): Environment {
   environment.registerOperator('double % double', (a: number, b: number) => a % b);
   environment.registerFunction(matchSignature, matchFunction, { async: false });
   return environment;
-}
+});
 
 /** Parses an expression. Calls of CEL's own `matches`, which may take exponential time, are replaced by calls of ours. */
 function parseWith(parser: Environment, text: string): ReturnType<Environment['parse']> {
@@ -65,9 +71,14 @@ function messageOf({ summary, message }: LanguageError): string {
   return (summary ?? message).replaceAll('matches_(', 'matches(');
 }
 
-const language = createLanguage();
-const environment = language.clone();
-for (const name of variables) environment.registerVariable(name, 'dyn');
+/** The language with variables of these names. */
+function withVariables(names: readonly string[]): Environment {
+  const environment = openLanguage().clone();
+  for (const name of names) environment.registerVariable(name, 'dyn');
+  return environment;
+}
+
+const openConditions = onFirstUse(() => withVariables(variables));
 
 /** Values are read on demand, so that only what an expression names is recorded as read. */
 function contextOf({ outcome, state }: ConditionScope): Readonly<Record<(typeof variables)[number], unknown>> {
@@ -110,7 +121,7 @@ function syntaxError(text: string, place: string | undefined, cause: LanguageErr
   const line = before.length;
   const column = (before.at(-1)?.length ?? 0) + 1;
   const reason = `${messageOf(cause)} at line ${line}, column ${column}${place === undefined ? '' : ` (${place})`}`;
-  const hint = slipHint(text, messageOf(cause), parser === environment ? variables : stateVariables);
+  const hint = slipHint(text, messageOf(cause), parser === openConditions() ? variables : stateVariables);
   return new CairnError('CONDITION_SYNTAX', { condition: text, reason, line, column, place, hint }, { cause });
 }
 
@@ -152,7 +163,7 @@ function parse(
   place: string | undefined,
   wanted: string,
   isWanted: (type: string) => boolean,
-  parser: Environment = environment,
+  parser: Environment = openConditions(),
 ): ReturnType<Environment['parse']> {
   let parsed: ReturnType<Environment['parse']>;
   try {
@@ -182,15 +193,7 @@ function run(parsed: ReturnType<Environment['parse']>, scope: ConditionScope, te
 
 /** Variables of a question about a run's state: its parts, by the names under which people see them. */
 const stateVariables = ['status', 'input', 'scratch', 'artifacts', 'diagnostics', 'outputs', 'failures'] as const;
-let stateEnvironment: Environment | undefined;
-
-/** The environment for such questions, created at first use. */
-function openStateEnvironment(): Environment {
-  if (stateEnvironment !== undefined) return stateEnvironment;
-  stateEnvironment = language.clone();
-  for (const name of stateVariables) stateEnvironment.registerVariable(name, 'dyn');
-  return stateEnvironment;
-}
+const openQuestions = onFirstUse(() => withVariables(stateVariables));
 
 /** A condition over a run's state at a checkpoint, written in the language of conditions. */
 export interface StateQuestion {
@@ -202,7 +205,7 @@ export interface StateQuestion {
 
 /** Parses a question about a state. @throws CONDITION_SYNTAX as {@link compileExpression} does */
 export function compileQuestion(text: string): StateQuestion {
-  const parsed = parse(text, undefined, 'true or false', (type) => type === 'bool', openStateEnvironment());
+  const parsed = parse(text, undefined, 'true or false', (type) => type === 'bool', openQuestions());
   const reads = referencesOf(parsed.ast).map(({ name, path }) => ({ name, path: knownKeys(path) }));
   const holds = (values: Readonly<Record<string, unknown>>): boolean => {
     let value: unknown;
@@ -299,8 +302,8 @@ const macro =
 /** Name that replaces `has(…)` in texts, because CEL's own works only on keys of maps. */
 export const presenceFunction = 'has_';
 
-function createTextEnvironment(): Environment {
-  const texts = language.clone({ unlistedVariablesAreDyn: true, enableOptionalTypes: false });
+const openTexts = onFirstUse(() => {
+  const texts = openLanguage().clone({ unlistedVariablesAreDyn: true, enableOptionalTypes: false });
   texts.registerType('Fields', FieldReader).registerType('Url', URL).registerType('Failure', Error);
   const metadata = { async: false };
   for (const [signature, handler] of Object.entries(textFunctions)) {
@@ -331,14 +334,15 @@ function createTextEnvironment(): Environment {
     metadata,
   );
   return texts;
-}
-
-const texts = createTextEnvironment();
+});
 
 /** Names of the functions and methods that {@link parseExpression} knows. */
-export const functionNames: readonly string[] = [
-  ...new Set(texts.getDefinitions().functions.map(({ name }) => name)),
-].filter((name) => !name.endsWith('_'));
+export const knownFunctions: () => readonly string[] = onFirstUse(() => {
+  const names = openTexts()
+    .getDefinitions()
+    .functions.map(({ name }) => name);
+  return [...new Set(names)].filter((name) => !name.endsWith('_'));
+});
 
 const errorOf = (error: LibraryError): ExpressionError => {
   const reference = isAbsence(error) && error.node !== undefined ? pathOf(error.node as Tree) : undefined;
@@ -353,7 +357,7 @@ const errorOf = (error: LibraryError): ExpressionError => {
 export function parseExpression(text: string): ParsedExpression {
   let parsed: ReturnType<Environment['parse']>;
   try {
-    parsed = parseWith(texts, text);
+    parsed = parseWith(openTexts(), text);
   } catch (error) {
     throw errorOf(error as LibraryError);
   }

@@ -1,5 +1,5 @@
 /** Rewrites an expression in CEL's own syntax (T4). `and`, `or`, `not`, `None`, chained comparisons, references and templates are ours. */
-import { functionNames, presenceFunction } from '../../../graph/expression/expression.ts';
+import { knownFunctions, presenceFunction } from '../../../graph/expression/expression.ts';
 import { textFunction } from '../../../graph/expression/expression-functions.ts';
 import { nearest } from '../../../graph/nearest.ts';
 import { closers, TextError, type Token } from './expression-tokens.ts';
@@ -244,12 +244,13 @@ class Writer {
 
 function calledName({ text, start }: { readonly text: string; readonly start: number }): string {
   if (text === 'has') return presenceFunction;
-  if (functionNames.includes(text)) return text;
+  const known = knownFunctions();
+  if (known.includes(text)) return text;
   if (text === 'raw') {
     throw new TextError(start, 'raw() is for commands, and stands alone: ${raw(x)}', 'write the reference without it');
   }
-  const guess = nearest(text, functionNames);
-  const fix = guess === undefined ? `use one of: ${functionNames.join(', ')}` : `write ${guess}(…)`;
+  const guess = nearest(text, known);
+  const fix = guess === undefined ? `use one of: ${known.join(', ')}` : `write ${guess}(…)`;
   throw new TextError(start, `no function ${text}`, fix);
 }
 
