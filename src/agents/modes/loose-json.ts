@@ -25,49 +25,60 @@ function parse(text: string): LooseJson {
   }
 }
 
+// An answer may have many megabytes, so what follows makes no object for a character, and leaps over strings.
+const codes = { quote: 0x22, comma: 0x2c, backslash: 0x5c } as const;
+const opening: ReadonlySet<number> = new Set([0x5b, 0x7b]);
+const closing: ReadonlySet<number> = new Set([0x5d, 0x7d]);
+
 /** The text of the first complete object or list. */
 function valueIn(text: string): string | undefined {
   const start = text.search(/[[{]/u);
   if (start < 0) return undefined;
   let depth = 0;
-  for (const { character, at, isText } of charactersOf(text, start)) {
-    if (isText) continue;
-    if (character === '{' || character === '[') depth += 1;
-    if (character === '}' || character === ']') depth -= 1;
-    if (depth === 0) return text.slice(start, at + 1);
+  for (let at = start; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code === codes.quote) at = endOfString(text, at);
+    else if (opening.has(code)) depth += 1;
+    else if (closing.has(code) && (depth -= 1) === 0) return text.slice(start, at + 1);
   }
   return undefined;
 }
 
-const escapes: Readonly<Record<string, string>> = { '\n': String.raw`\n`, '\r': String.raw`\r`, '\t': String.raw`\t` };
-
 /** Escapes line ends inside strings, and removes trailing commas. */
 function mend(text: string): string {
-  const closing = /\s*[}\]]/uy;
+  const closes = /\s*[}\]]/uy;
   const mended: string[] = [];
-  for (const { character, at, isText } of charactersOf(text, 0)) {
-    closing.lastIndex = at + 1;
-    if (!isText && character === ',' && closing.test(text)) continue;
-    mended.push(isText ? (escapes[character] ?? character) : character);
+  let from = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code === codes.quote) {
+      const end = endOfString(text, at);
+      mended.push(text.slice(from, at), withoutLineEnds(text.slice(at, end)));
+      from = at = end;
+    } else if (code === codes.comma) {
+      closes.lastIndex = at + 1;
+      if (!closes.test(text)) continue;
+      mended.push(text.slice(from, at));
+      from = at + 1;
+    }
   }
-  return mended.join('');
+  return mended.join('') + text.slice(from);
 }
 
-/** Yields the characters of a JSON text, each with whether it is inside a string. */
-function* charactersOf(
-  text: string,
-  start: number,
-): Generator<{ readonly character: string; readonly at: number; readonly isText: boolean }> {
-  let isText = false;
-  for (let at = start; at < text.length; at += 1) {
-    const character = text[at] as string;
-    if (isText && character === '\\') {
-      yield { character, at, isText };
-      at += 1;
-      if (at < text.length) yield { character: text[at] as string, at, isText };
-      continue;
-    }
-    if (character === '"') isText = !isText;
-    yield { character, at, isText: isText && character !== '"' };
+/** The place of the quote that ends a string; the text's length if none does. @param start - the place of the quote that begins it */
+function endOfString(text: string, start: number): number {
+  for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
+    let before = end - 1;
+    while (text.charCodeAt(before) === codes.backslash) before -= 1;
+    if ((end - before) % 2 === 1) return end;
   }
+  return text.length;
+}
+
+function withoutLineEnds(text: string): string {
+  if (!/[\n\r\t]/u.test(text)) return text;
+  return text
+    .replaceAll(/\n/gu, String.raw`\n`)
+    .replaceAll(/\r/gu, String.raw`\r`)
+    .replaceAll(/\t/gu, String.raw`\t`);
 }

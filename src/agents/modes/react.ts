@@ -42,6 +42,7 @@ const mark = (words: string): RegExp => new RegExp(String.raw`^[ \t>*_#-]*(?:${w
 const observation = mark(String.raw`Observation(?:\s*\([^)\n]*\))?`);
 const finalAnswer = mark('Final[ _]?Answer');
 const action = mark('Action');
+const everyAction = new RegExp(action, 'gimu');
 const actionInput = mark('Action[ _]?Input');
 const thought = mark('Thought');
 
@@ -73,14 +74,11 @@ function startOf(text: string, pattern: RegExp): number {
 
 /** The calls in a text that begins with an Action. */
 function callsOf(text: string, loop: number, tools: readonly ModelTool[]): readonly ToolCallPart[] {
-  const calls: ToolCallPart[] = [];
-  for (let rest = text; rest !== '';) {
-    rest = rest.replace(action, '');
-    const next = startOf(rest, action);
-    calls.push(callOf(rest.slice(0, next), { loop, index: calls.length }, tools));
-    rest = rest.slice(next);
-  }
-  return calls;
+  const marks = [...text.matchAll(everyAction)];
+  return marks.map(({ 0: word, index: at }, index) => {
+    const part = text.slice(at + word.length, marks[index + 1]?.index);
+    return callOf(part, { loop, index }, tools);
+  });
 }
 
 function callOf(text: string, place: Parameters<typeof spokenCall>[2], tools: readonly ModelTool[]): ToolCallPart {

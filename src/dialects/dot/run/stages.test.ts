@@ -39,6 +39,18 @@ test('11.6.3 the answer of a model is kept whole in the output, its head in the 
   expect(prompt).toContain(`Answer of a:\n${'x'.repeat(2_000)} […3000 more characters]`);
 });
 
+test('DOT6 a report is found behind a megabyte of white space in the answer, in time in proportion to it', async () => {
+  const report = '{"outcome": "fail", "failure_reason": "no stones"}';
+  const text = digraph(
+    'start -> a\na -> exit [condition="outcome=success"]\na -> b [condition="outcome=fail"]\nb -> exit\na [prompt=one]\nb [shape=parallelogram, tool_command="echo b"]',
+  );
+  for (const answer of [`I look.${' \n'.repeat(500_000)}${report}`, `I look.\n\`\`\`json\n${report} \n\`\`\`\n`]) {
+    const models = createScriptedModels(() => answer);
+    const { history, result } = await runDot(text, { asksModels: true, engine: { models } });
+    expect([result.status, history]).toEqual(['completed', ['start', 'a: fail', 'b']]);
+  }
+});
+
 test('DOT6 6.1.14 the fidelity of the edge wins over the stage’s, and that over the graph’s', async () => {
   const prompts = async (edge: string, stage: string, graph: string): Promise<string> => {
     const models = createScriptedModels((_, index) => (index === 0 ? 'first answer' : 'ok'));

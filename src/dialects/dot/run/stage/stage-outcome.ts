@@ -105,9 +105,12 @@ export function readReport(report: Readonly<Record<string, unknown>>): StageOutc
 /** Most places near the end of an answer at which a report is looked for. */
 const triesMax = 20;
 
+const fence = '```';
+
 /** The report at the end of an answer: JSON with an `outcome`, plain or in a fenced block. Undefined if there is none. */
 export function reportIn(answer: string): Readonly<Record<string, unknown>> | undefined {
-  const text = answer.trimEnd().replace(/\s*```$/, '');
+  const whole = answer.trimEnd();
+  const text = whole.endsWith(fence) ? whole.slice(0, -fence.length).trimEnd() : whole;
   let begin = text.length;
   for (let tries = 0; tries < triesMax && begin > 0; tries += 1) {
     begin = text.lastIndexOf('{', begin - 1);
