@@ -41,6 +41,7 @@ test.each<[object, RegExp]>([
   [{ settings: { model: 'other' } }, /unknown field "settings\.model"/u],
   [{ settings: { tokensMax: -1 } }, /settings\.tokensMax is -1/u],
   [{ settings: { temperature: 'hot' } }, /settings\.temperature is "hot"/u],
+  [{ settings: { reasoning: 'much' } }, /settings\.reasoning is "much": use none/u],
   [{ settings: { toolChoice: 'must' } }, /settings\.toolChoice is "must": use 'auto'/u],
   [{ settings: { toolChoice: 'required' }, mode: 'xml' }, /toolChoice is for tool calls of the provider's own/u],
   [{ settings: { provider: { openai: 5 } } }, /settings\.provider is/u],

@@ -3,6 +3,7 @@
  * otherwise it would be ignored, or fail in the middle of a run.
  */
 import { CairnError } from '../errors.ts';
+import { reasoningEfforts } from '../graph/contracts/model-contract.ts';
 import { checkRetry } from '../graph/validate/validate-nodes.ts';
 import {
   checkFields,
@@ -36,7 +37,7 @@ export interface AgentOptions extends AskingOptions {
   readonly callsMax?: unknown;
 }
 
-const settingNames = ['temperature', 'tokensMax', 'provider'];
+const settingNames = ['temperature', 'tokensMax', 'reasoning', 'provider'];
 const callNames = ['retry', 'timeoutMs', 'idempotent'];
 const answerCallNames = [...callNames, 'fallbacks', 'counted'];
 
@@ -110,6 +111,8 @@ function checkAsking(
     checkFields(report, '', settings, settingKeys, 'settings.');
     checkRange(report, '', 'settings.temperature', settings['temperature'], { min: 0, isWhole: false });
     checkRange(report, '', 'settings.tokensMax', settings['tokensMax'], { min: 1 });
+    const isEffort = (value: unknown): boolean => (reasoningEfforts as readonly unknown[]).includes(value);
+    checkThat(report, 'settings.reasoning', settings['reasoning'], isEffort, `use ${reasoningEfforts.join(', ')}`);
     const isByProvider = (value: unknown): boolean => isRecord(value) && Object.values(value).every(isRecord);
     checkThat(report, 'settings.provider', settings['provider'], isByProvider, 'give an object of options by provider');
   }

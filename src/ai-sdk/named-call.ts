@@ -19,7 +19,16 @@ type SdkFilePart = Extract<SdkUserPart, { readonly type: 'file' }>;
 type SdkToolResult = Extract<SdkAssistantPart, { readonly type: 'tool-result' }>;
 
 export function namedCall(model: string, options: SdkCallOptions): ModelCall {
-  const { prompt, tools = [], toolChoice, temperature, maxOutputTokens, responseFormat, providerOptions } = options;
+  const {
+    prompt,
+    tools = [],
+    toolChoice,
+    temperature,
+    maxOutputTokens,
+    responseFormat,
+    providerOptions,
+    reasoning,
+  } = options;
   const schema = responseFormat?.type === 'json' ? (responseFormat.schema ?? { type: 'object' }) : undefined;
   return {
     model,
@@ -31,6 +40,7 @@ export function namedCall(model: string, options: SdkCallOptions): ModelCall {
     ...(temperature !== undefined && { temperature }),
     ...(maxOutputTokens !== undefined && { tokensMax: maxOutputTokens }),
     ...(schema !== undefined && { schema: schema as Readonly<Record<string, unknown>> }),
+    ...(reasoning !== undefined && reasoning !== 'provider-default' && { reasoning }),
     ...providerOf({ providerOptions }),
   };
 }
@@ -44,7 +54,6 @@ export function unheeded(options: SdkCallOptions): SdkResult['warnings'] {
     'frequencyPenalty',
     'stopSequences',
     'seed',
-    'reasoning',
   ] as const satisfies readonly (keyof SdkCallOptions)[];
   const given = settings.filter((setting) => options[setting] !== undefined);
   return given.map((feature) => ({ type: 'unsupported', feature }));

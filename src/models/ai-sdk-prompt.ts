@@ -102,10 +102,11 @@ function resultPart(part: UserPart): Extract<SdkToolOutput, { type: 'content' }>
 
 /** The settings of a call, without its model and messages. */
 export function settingsOf(sdk: AiSdk, call: ModelCall): object {
-  const { temperature, tokensMax, schema, tools, provider } = call;
+  const { temperature, tokensMax, schema, tools, provider, reasoning } = call;
   return {
     ...(temperature !== undefined && { temperature }),
     ...(tokensMax !== undefined && { maxOutputTokens: tokensMax }),
+    ...(reasoning !== undefined && { reasoning }),
     ...optionsOf(provider),
     ...(tools !== undefined && tools.length > 0 && { tools: toolsOf(sdk, tools) }),
     // Asks the provider for JSON. The answer is returned as text, whether it fits the schema or not.

@@ -160,8 +160,9 @@ test.each([false, true])(
 
 test('a profile names a model, and its settings hold where the request has none', async () => {
   respond = completion('Hi.');
-  await models.generate(request({ model: 'cheap', temperature: 1 }));
-  expect(calls[0]?.body).toMatchObject({ model: 'small', temperature: 1, max_tokens: 9 });
+  await models.generate(request({ model: 'cheap', temperature: 1, reasoning: 'low' }));
+  const settings = { temperature: 1, max_tokens: 9, reasoning_effort: 'low' };
+  expect(calls[0]?.body).toMatchObject({ model: 'small', ...settings });
 });
 
 test('a schema asks the provider for JSON, and what comes is handed on as it is', async () => {

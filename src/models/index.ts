@@ -32,6 +32,7 @@ export type {
   ModelUsage,
   ProviderData,
   ProviderTool,
+  ReasoningEffort,
   ReasoningPart,
   TextPart,
   ToolCallPart,

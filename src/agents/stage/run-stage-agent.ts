@@ -14,7 +14,7 @@ import { hookTool } from './tool-hooks.ts';
 const loopsDefault = 50;
 
 export async function runStageAgent(ctx: NodeContext, request: StageAgentRequest): Promise<string> {
-  const { model, messages, attempt, loopsMax = loopsDefault, timeoutMs, provider, hooks, counted = [] } = request;
+  const { model, messages, attempt, loopsMax = loopsDefault, timeoutMs, settings, hooks, counted = [] } = request;
   const byGroup = toolsOf(request);
   const tools = Object.assign({}, ...byGroup.values()) as Readonly<Record<string, AgentTool>>;
   const working = hooks === undefined ? tools : mapTools(tools, (name, tool) => hookTool(name, tool, hooks));
@@ -28,7 +28,7 @@ export async function runStageAgent(ctx: NodeContext, request: StageAgentRequest
     // Whose budget it is does not matter here: its units are what is counted.
     ...(counted.length > 0 && { budget: Object.fromEntries(counted.map((unit) => [unit, Number.MAX_SAFE_INTEGER])) }),
     ...(timeoutMs !== undefined && { calls: { timeoutMs } }),
-    ...(provider !== undefined && { settings: { provider } }),
+    ...(settings !== undefined && { settings }),
   });
   const own = attempt === 1 ? ctx : scopeContext(ctx, `attempt ${attempt}`);
   const ended = await boundedBy('profile', async () => implementation.run(own));

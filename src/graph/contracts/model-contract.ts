@@ -120,8 +120,14 @@ export interface ModelCall {
   readonly tokensMax?: number;
   /** JSON Schema that the answer must fit. The adapter passes it to providers that support it. */
   readonly schema?: JsonSchema;
+  /** Default: the provider's. The adapter says it to each provider in that one's words. */
+  readonly reasoning?: ReasoningEffort;
   readonly provider?: ProviderData;
 }
+
+/** How much a model is to reason before it answers. */
+export const reasoningEfforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
+export type ReasoningEffort = (typeof reasoningEfforts)[number];
 
 /** Token counts of one call. A count that is zero or that the provider does not report is absent. */
 export interface ModelUsage {

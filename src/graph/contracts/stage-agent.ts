@@ -1,5 +1,5 @@
 /** An agent that may work in a stage of a workflow written as text: a model, with tools that are known by a few names. */
-import type { ModelMessage, ProviderData } from './model-contract.ts';
+import type { ModelMessage, ModelCall } from './model-contract.ts';
 import type { NodeContext } from './node-contract.ts';
 import type { Need } from './node-type.ts';
 
@@ -38,7 +38,8 @@ export interface StageAgentRequest {
   readonly loopsMax?: number;
   /** Of one call of the model. */
   readonly timeoutMs?: number;
-  readonly provider?: ProviderData;
+  /** Of each call of the model. */
+  readonly settings?: Pick<ModelCall, 'reasoning'>;
   readonly hooks?: ToolHooks;
   /** Of the stage, counted from 1: each begins its work anew. */
   readonly attempt: number;

@@ -20,7 +20,7 @@ test('11.12.19 11.6.3 $goal and parameters are expanded as whole words in prompt
   expect(result.status).toBe('completed');
   const [request] = models.requests;
   expect(request?.model).toBe('acme:m-1');
-  expect(request?.provider).toEqual({ acme: { reasoningEffort: 'low' } });
+  expect(request?.reasoning).toBe('low');
   expect(JSON.stringify(request?.messages)).toContain('do the thing for me, $goals, ${goal} and $HOME');
   expect(context).toMatchObject({ last_stage: 'a', last_response: 'done' });
 });

@@ -7,7 +7,7 @@ import {
 } from '../../../../graph/contracts/stage-agent.ts';
 import type { Stage } from '../../model/pipeline.ts';
 import { inAttempts } from '../stage/attempts.ts';
-import { askingOf, modelNameOf, outcomeOf, providerOf, shownHead } from './codergen.ts';
+import { askingOf, modelNameOf, outcomeOf, settingsOf, shownHead } from './codergen.ts';
 import { asText } from '../context/context-keys.ts';
 import type { Asking, StageContext, StageHandler } from '../stage/stage-parts.ts';
 import type { StageOutcome } from '../stage/stage-outcome.ts';
@@ -30,7 +30,6 @@ async function work(stage: StageContext, agent: StageAgent, attempt: number): Pr
   const { ctx, parts, attributes } = stage;
   const { earlier, prompt } = stage.asking as Asking;
   const loopsMax = attributes.integer('max_turns');
-  const provider = providerOf(parts.stage);
   const hooks = hooksOf(stage);
   const answer = await agent.run(ctx, {
     model: modelNameOf(parts.stage),
@@ -42,7 +41,7 @@ async function work(stage: StageContext, agent: StageAgent, attempt: number): Pr
     attempt,
     ...(loopsMax !== undefined && { loopsMax }),
     ...(parts.timeoutMs !== undefined && { timeoutMs: parts.timeoutMs }),
-    ...(provider !== undefined && { provider }),
+    settings: settingsOf(parts.stage),
     ...(hooks !== undefined && { hooks }),
   });
   const outcome = outcomeOf(stage, answer);

@@ -1,6 +1,6 @@
 /** A stage for a language model: the prompt, what the run says so far, and what the answer reports of itself. */
 import { wholeTextOf } from '../../../../graph/contracts/whole-answer.ts';
-import type { ModelMessage, ProviderData } from '../../../../graph/contracts/model-contract.ts';
+import type { ModelCall, ModelMessage, ReasoningEffort } from '../../../../graph/contracts/model-contract.ts';
 import type { Stage } from '../../model/pipeline.ts';
 import { asText, contextValue, edgeKey, expand, resumedKey, steerSignal } from '../context/context-keys.ts';
 import { openThread } from '../prompt/conversation.ts';
@@ -34,12 +34,10 @@ export function modelNameOf({ attributes }: Stage): string {
   return provider === '' || model.includes(':') ? model : `${provider}:${model}`;
 }
 
-/** Options for one provider: the reasoning effort, if the provider is known. */
-export function providerOf(stage: Stage): ProviderData | undefined {
-  const effort = stage.attributes.text('reasoning_effort');
-  const model = modelNameOf(stage);
-  const [provider = ''] = model.includes(':') ? model.split(':') : [stage.attributes.text('llm_provider')];
-  return effort === '' || provider === '' ? undefined : { [provider]: { reasoningEffort: effort } };
+/** The settings of a stage for its model. */
+export function settingsOf({ attributes }: Stage): Pick<ModelCall, 'reasoning'> {
+  const effort = attributes.text('reasoning_effort');
+  return effort === '' ? {} : { reasoning: effort as ReasoningEffort };
 }
 
 export async function askModel(
@@ -48,12 +46,11 @@ export async function askModel(
   earlier: readonly ModelMessage[] = [],
 ): Promise<string> {
   const model = modelNameOf(parts.stage);
-  const provider = providerOf(parts.stage);
   const response = await ctx.models.generate(
     {
       model,
       messages: [...earlier, { role: 'user', content: prompt }],
-      ...(provider !== undefined && { provider }),
+      ...settingsOf(parts.stage),
     },
     step === undefined ? {} : { idempotencyKey: step.idempotencyKey, signal: step.signal },
   );
