@@ -8,6 +8,7 @@ import { modelFailure } from './ai-sdk-failure.ts';
 import { choosing, messagesOf, settingsOf } from './ai-sdk-prompt.ts';
 import { importPeer, OpenProviders, splitModel } from './ai-sdk-providers.ts';
 import type { ModelProfile, ProviderSettings } from './ai-sdk-settings.ts';
+import { withProvider } from './model-families.ts';
 import { limitModels, type LimitsByProvider } from './limit/limit-models.ts';
 import { checkImages } from './image-limits.ts';
 import { costOf, type ModelPrice, type ModelPrices } from './prices.ts';
@@ -59,8 +60,10 @@ export function createAiSdkModels(options: AiSdkOptions = {}): Models {
     const [name, model] = splitModel(id, Object.keys(profiles));
     return (await opened.open(name))(model);
   };
-  const profileOf = (name: string): ModelProfile =>
-    (Object.hasOwn(profiles, name) ? profiles[name] : undefined) ?? { model: name };
+  const profileOf = (name: string): ModelProfile => {
+    const profile = (Object.hasOwn(profiles, name) ? profiles[name] : undefined) ?? { model: name };
+    return { ...profile, model: withProvider(profile.model) };
+  };
   const called: Models = {
     async generate(request) {
       const id = request.model;

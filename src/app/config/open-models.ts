@@ -1,5 +1,6 @@
 /** The models of a configuration. The code that calls them is loaded at the first call. */
 import type { LimitsByProvider, ModelPrices, ModelProfile } from '../../models/index.ts';
+import { withProvider } from '../../models/model-families.ts';
 import { costOf } from '../../models/prices.ts';
 import type { Models } from '../../ports/model.ts';
 import { isModels, type ModelNames } from './config.ts';
@@ -19,7 +20,7 @@ export function openModels(
   };
   return {
     generate: async (request) => (await (opened ??= open())).generate(request),
-    costOf: (model, usage) => costOf(prices, profiles[model]?.model ?? model, usage).cost,
+    costOf: (model, usage) => costOf(prices, withProvider(profiles[model]?.model ?? model), usage).cost,
     tokensMaxOf: (model) => (Object.hasOwn(profiles, model) ? profiles[model]?.tokensMax : undefined),
   };
 }
