@@ -7,7 +7,8 @@ import { asText, contextValue, expand, steerSignal } from '../context/context-ke
 import type { PipelineResult } from './ends.ts';
 import { rootMessage } from './parallel.ts';
 import { newestAnswer } from '../prompt/newest-answer.ts';
-import { historyOf, preambleOf } from '../prompt/preamble.ts';
+import { historyOf } from '../prompt/ended-stages.ts';
+import { preambleOf } from '../prompt/preamble.ts';
 import { modelStep, type StageContext, type StageHandler } from '../stage/stage-parts.ts';
 import { reportIn, type StageFailure, type StageOutcome } from '../stage/stage-outcome.ts';
 

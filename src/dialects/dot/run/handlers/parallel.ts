@@ -6,6 +6,7 @@ import { neededBranches } from '../../model/join-policy.ts';
 import type { Branches } from '../../model/layout.ts';
 import { asText, contextOf, edgeKey, inheritedKey, isReserved } from '../context/context-keys.ts';
 import { inheritedTurns } from '../prompt/conversation.ts';
+import { inheritedStages } from '../prompt/ended-stages.ts';
 import { inheritedAnswer, ownAnswer } from '../prompt/newest-answer.ts';
 import { shortfallKey, shownResult, type BranchResult } from '../stage/branch-result.ts';
 import type { StageContext, StageHandler } from '../stage/stage-parts.ts';
@@ -51,6 +52,7 @@ async function runBranches(stage: StageContext, work: ParallelWork): Promise<Sta
     [inheritedKey]: { ...inherited, [edgeKey]: work.edges.get(entry) ?? '' },
     ...inheritedTurns(ctx.state),
     ...inheritedAnswer(ctx.state),
+    ...inheritedStages(ctx.state),
   });
   const atOnce = attributes.integer('max_parallel') ?? atOnceDefault;
   // In a race a branch that waits keeps its place: a question after a crash would let another one begin, and win.

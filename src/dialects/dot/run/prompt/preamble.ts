@@ -3,11 +3,11 @@ import type { StateView } from '../../../../graph/contracts/node-contract.ts';
 import { asText, contextOf, contextValue } from '../context/context-keys.ts';
 import { isLarge, shownLarge } from '../context/large-values.ts';
 import type { ShownResult } from '../stage/branch-result.ts';
-import type { StageOutput } from '../stage/stage-outcome.ts';
 import type { Turn } from './conversation.ts';
 import { cut, cutMiddle } from './cut.ts';
+import { historyOf, tellStages, tellStagesSince } from './ended-stages.ts';
 import { newestAnswer } from './newest-answer.ts';
-import { ended, tellBranches } from './tell-branches.ts';
+import { tellBranches } from './tell-branches.ts';
 
 interface Amount {
   /** Characters of the whole description. Four characters count as one token. */
@@ -41,7 +41,7 @@ export function preambleOf(state: StateView, fidelity: string): string {
   const amount = amounts.get(fidelity === 'full' ? 'summary:high' : fidelity) ?? compact;
   return joined(amount, [
     section('Goal', asText(contextValue(state, 'graph.goal'))),
-    section('Stages so far', stagesOf(state, 0, amount)),
+    section('Stages so far', tellStages(state, amount)),
     section('Context', valuesOf(state, amount.value)),
     branchesOf(state, amount),
     answerSection(state, amount.answer),
@@ -55,7 +55,7 @@ export function newsOf(state: StateView, { answer, after }: Turn): string {
   const first = after + 1;
   if (historyOf(state).length <= first) return '';
   return joined(amount, [
-    section('Stages since then', stagesOf(state, first, amount)),
+    section('Stages since then', tellStagesSince(state, first, amount)),
     section('Context', valuesOf(state, amount.value)),
     branchesOf(state, amount),
     newestAnswer(state)?.text === answer ? '' : answerSection(state, amount.answer),
@@ -71,34 +71,8 @@ function answerSection(state: StateView, length: number): string {
   return length === 0 || newest === undefined ? '' : section(`Answer of ${newest.stage}`, cut(newest.text, length));
 }
 
-/** A stage that ended, and its outcome. */
-interface Ended {
-  readonly stage: string;
-  readonly outcome: string;
-}
-
-/** Stages, in the order in which they ended. */
-export function historyOf({ diagnostics }: StateView): readonly Ended[] {
-  return (diagnostics['history'] ?? []) as readonly Ended[];
-}
-
 function section(title: string, text: string): string {
   return text === '' ? '' : `${title}:\n${text}`;
-}
-
-/** Stages from one in the history on. Why one failed is told of its last visit, whose output the run still has. */
-function stagesOf(state: StateView, first: number, { stages: count, value }: Amount): string {
-  const history = historyOf(state);
-  const since = history.slice(first);
-  const told = count === 0 ? [] : since.slice(-count);
-  const left = since.length - told.length;
-  const newest = new Map(history.map(({ stage }, index) => [stage, index]));
-  const lines = told.map(({ stage, outcome }, index) => {
-    const isNewest = newest.get(stage) === history.length - told.length + index;
-    const output = state.outputs[stage] as Partial<StageOutput> | undefined;
-    return `- ${stage}: ${ended(outcome, isNewest ? output?.failure_reason : undefined, value)}`;
-  });
-  return (left > 0 && count > 0 ? [`- ${left} more before`, ...lines] : lines).join('\n');
 }
 
 /** How the branches of the last parallel stage ended. Results that are kept as a file are told as a value of the context. */

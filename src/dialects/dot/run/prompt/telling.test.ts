@@ -72,6 +72,16 @@ test('DOT5 DOT29 branches are told the whole answer before them', async () => {
   expect(promptOf(models, 'b')).not.toContain('parallel.stage');
 });
 
+test('DOT5 DOT29 branches, and branches in them, are told which stages ended before them, and why one failed', async () => {
+  const models = answering();
+  const body = `start -> t -> a -> p\nt -> a [condition="outcome=fail"]\np -> b -> q -> c -> k -> j\nq -> d -> k\np -> e -> j\nj -> exit
+t [shape=parallelogram, tool_command="echo 2 failed; exit 1"]\np [shape=component]\nq [shape=component]\nk [shape=tripleoctagon]\nj [shape=tripleoctagon]\n${ask('a', 'b', 'c', 'd', 'e')}`;
+  await runDot(digraph(body), { asksModels: true, engine: { models } });
+  const before = '- start: success\n- t: fail (the command exited with 1: 2 failed)\n- a: success';
+  expect(promptOf(models, 'e')).toContain(`Stages so far:\n${before}\n\n`);
+  expect(promptOf(models, 'c')).toContain(`Stages so far:\n${before}\n- b: success\n\n`);
+});
+
 test('DOT5 DOT29 the fan-in and the stages behind it are told how each branch ended, and its whole answer, one that failed too', async () => {
   const models = answering({ b: `${long} of b`, c: verdict, pick: 'It is b' });
   const { context } = await runDot(panel(), { asksModels: true, engine: { models } });

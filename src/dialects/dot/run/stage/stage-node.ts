@@ -17,7 +17,7 @@ import type { ToldOfBranches } from './gate-outcomes.ts';
 import { contextReader } from '../context/context-reader.ts';
 import { keepLarge } from '../context/large-values.ts';
 import { answeredKey } from '../prompt/newest-answer.ts';
-import { historyOf } from '../prompt/preamble.ts';
+import { historyOf } from '../prompt/ended-stages.ts';
 import type { Asking, StageHandler, StageParts } from './stage-parts.ts';
 import {
   checkedOutcome,
