@@ -3,6 +3,41 @@ import type { Mutant } from './mutant.ts';
 
 export const childMutants: readonly Mutant[] = [
   {
+    name: 'a part in doubt gives its place away though its failure would be the end',
+    file: 'src/graph/run-parts.ts',
+    old: " || (keepsPlace === 'in doubt' && isInDoubt)",
+    new: '',
+    tests: ['src/engine/waits/waiting-parts.test.ts', 'test/maps/doubts.test.ts'],
+  },
+  {
+    name: 'parts that had begun are dropped with those that had not',
+    file: 'src/graph/run-parts.ts',
+    old: 'queue = queue.filter(([index, item]) => hasBegun(item, index));',
+    new: 'queue = hasBegun === undefined ? queue : [];',
+    tests: ['src/engine/waits/waiting-parts.test.ts', 'test/maps/doubts.test.ts'],
+  },
+  {
+    name: 'a child run in doubt is taken for one that asks',
+    file: 'src/engine/waits/leave.ts',
+    old: 'if (nodePath.every((part, index) => path[index] === part)) return true;',
+    new: '',
+    tests: ['src/engine/waits/waiting-parts.test.ts', 'test/maps/doubts.test.ts'],
+  },
+  {
+    name: 'a run pauses before another part begins in the place of one that waits',
+    file: 'src/engine/run/agenda.ts',
+    old: 'cancelled.length + toldCount > 0',
+    new: 'cancelled.length > 0',
+    tests: ['src/engine/waits/waiting-parts.test.ts', 'test/maps/doubts.test.ts'],
+  },
+  {
+    name: 'a run pauses while a child run is being begun beside one that waits',
+    file: 'src/engine/waits/leave.ts',
+    old: "  if (activation.phase === 'running') core.agenda.setBusy(activation, true);\n",
+    new: '',
+    tests: ['src/engine/waits/waiting-parts.test.ts', 'test/maps/doubts.test.ts'],
+  },
+  {
     name: 'a signal to a child run is taken by a fork from its original too',
     file: 'src/engine/calls/wait-calls.ts',
     old: 'if (replayed === undefined || replayed.step.by === sentByParent) return undefined;',

@@ -191,6 +191,7 @@ export class ItemContext extends BlockContext {
       kindOf: (name) => past.kindOf(`${own}${name}`),
       isRecorded: (name) => past.isRecorded(`${own}${name}`),
       isAllMade: () => past.isAllMade(),
+      names: () => new Set([...past.names()].flatMap((name) => (name.startsWith(own) ? [name.slice(own.length)] : []))),
       passOver: (isPassed) => past.passOver((name) => name.startsWith(own) && isPassed(name.slice(own.length))),
     };
   }

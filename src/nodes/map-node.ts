@@ -155,7 +155,15 @@ async function mapItems(
   const work = createWork(config);
   const results: MapResult[] = [];
   let hasFailed = false;
-  await runParts(ctx, items as readonly unknown[], { atOnce: concurrency }, async (part, item, index) => {
+  const order = {
+    atOnce: concurrency,
+    keepsPlace: config.continueOnError === true ? 'never' : 'in doubt',
+    begunBefore: () => {
+      const names = ctx.past.names();
+      return (_: unknown, index: number) => names.has(keys[index] ?? '');
+    },
+  } as const;
+  await runParts(ctx, items as readonly unknown[], order, async (part, item, index) => {
     try {
       results[index] = { status: 'completed', value: await work(part, keys[index] ?? '', item, index) };
     } catch (error) {

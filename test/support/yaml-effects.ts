@@ -12,7 +12,6 @@ import {
   type Refusal,
 } from '../../src/nodes/blocks/index.ts';
 import type { CrashProcess } from '../../src/testing/crash-kit/process-life.ts';
-import type { EffectOracle } from '../../src/testing/crash-kit/effect-oracle.ts';
 import { performEffect } from '../random-graph/random-effect.ts';
 import type { EffectPlan } from '../random-graph/plan-random-graph.ts';
 
@@ -69,26 +68,12 @@ function effectType(process: CrashProcess, name: string, recovery: EffectPlan['r
       const { value = null } = ctx.inputs;
       const tag = tagOf(ctx.inputs);
       const call = { place: placeOf(ctx, tag), key: ctx.idempotencyKey, attempt: ctx.attempt };
-      return performEffect(forItem(process, tag), planOf(ctx, recovery), call, { value });
+      return performEffect(process, planOf(ctx, recovery), call, { value });
     },
     ...(recovery === 'reconcile' && {
-      reconcile: ({ idempotencyKey, inputs: given }: { idempotencyKey: string; inputs: Inputs }) =>
-        forItem(process, tagOf(given)).oracle.reconcile(idempotencyKey),
+      reconcile: ({ idempotencyKey }: { readonly idempotencyKey: string }) => process.oracle.reconcile(idempotencyKey),
     }),
   };
-}
-
-/** The person who is asked about an item says what its record would be; the block's own look says what the block gives. */
-function forItem(process: CrashProcess, key: string | undefined): CrashProcess {
-  if (key === undefined) return process;
-  const { oracle } = process;
-  const apply: EffectOracle['apply'] = (entry) =>
-    oracle.apply({ ...entry, output: { key, status: 'completed', outputs: entry.output } });
-  const reconcile: EffectOracle['reconcile'] = (sent) => {
-    const found = oracle.reconcile(sent);
-    return found.happened === true ? { ...found, output: (found.output as { outputs: unknown }).outputs } : found;
-  };
-  return { ...process, oracle: { apply, reconcile, find: (sent) => oracle.find(sent), entries: [] } };
 }
 
 /** An effect, a question, an effect; an answer that ends with `?` is refused once. */

@@ -33,6 +33,8 @@ export function scopeContext(ctx: NodeContext, prefix: string): NodeContext {
         const isOwn = step.name.startsWith(under(''));
         return isOwn ? [{ ...step, name: step.name.slice(under('').length) }] : [];
       }),
+    names: () =>
+      new Set([...past.names()].flatMap((name) => (name.startsWith(under('')) ? [name.slice(under('').length)] : []))),
     passOver: (isPassed) =>
       past.passOver((name) => name.startsWith(under('')) && isPassed(name.slice(under('').length))),
   };

@@ -10,7 +10,7 @@ import { never } from '../run/guard-call.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { keepSignal } from '../waits/early-signals.ts';
 import { giveBack, inTurn } from '../waits/give-back.ts';
-import { endCall } from '../waits/leave.ts';
+import { beginCall, endCall } from '../waits/leave.ts';
 import { closeWait } from '../waits/open-wait.ts';
 import { sentByParent } from '../waits/wait.ts';
 
@@ -29,7 +29,7 @@ export async function callOnce(
   const recorded = recordedStep(activation, key);
   if (recorded !== undefined) return void (await giveBack(core, activation, recorded, false));
   const { generation } = activation;
-  activation.beginCall();
+  beginCall(core, activation);
   try {
     const act = await prepare();
     if (activation.generation !== generation || activation.phase !== 'running') return await never();

@@ -1,6 +1,7 @@
 /** `ctx.start` and `ctx.run`: child runs, and the handles through which their parent uses them (W6). */
 import { CairnError } from '../../errors.ts';
 import type { ChildHandle, ChildResult, StateView } from '../../graph/contracts/node-contract.ts';
+import type { OnWaiting } from '../../graph/contracts/part-contract.ts';
 import { asError } from '../admit/encode-error.ts';
 import { nextEndOrder } from '../record/end-order.ts';
 import { nextCallKey, nextChildKey } from '../record/step-keys.ts';
@@ -10,7 +11,7 @@ import type { RunCore } from '../run/run-core.ts';
 import { cancelChild } from '../settle/cancel-child.ts';
 import { dropActivations } from '../settle/drop-children.ts';
 import { inTurn } from '../waits/give-back.ts';
-import { endCall, goesOn, updateBusy } from '../waits/leave.ts';
+import { beginCall, endCall, goesOn, updateBusy } from '../waits/leave.ts';
 import { callOnce, sendSignal } from './child-calls.ts';
 import { openChild, type ChildCall } from './child-frame.ts';
 import { runStepOf } from './steps.ts';
@@ -18,7 +19,7 @@ import { runStepOf } from './steps.ts';
 /** Options of a child run. */
 export interface ChildOptions {
   readonly name: string;
-  readonly onWaiting: (() => void) | undefined;
+  readonly onWaiting: OnWaiting | undefined;
   /** Whether its end is reported in the order in which calls ended (X4.13). */
   readonly isOrdered: boolean;
 }
@@ -56,7 +57,7 @@ async function takeUp(
   call: ChildCall,
 ): Promise<LiveChild | undefined> {
   const { generation } = activation;
-  activation.beginCall();
+  beginCall(core, activation);
   try {
     const frameRun = await openChild(core, activation, key, call);
     return frameRun === undefined || !isRunning(activation, generation)

@@ -6,13 +6,13 @@ import type {
   EmitOptions,
   ChildRunOptions,
   NodeContext,
-  PartOptions,
   Question,
   ReceiveOptions,
   StateView,
   StepContext,
   StepOptions,
 } from '../../graph/contracts/node-contract.ts';
+import type { OnWaiting, PartOptions } from '../../graph/contracts/part-contract.ts';
 import type { BlobAccess, FileAccess, SecretReader, VisitPast } from '../../graph/contracts/context-access.ts';
 import type { AnswerTo } from '../../graph/contracts/answer-types.ts';
 import type { Graph } from '../../graph/graph.ts';
@@ -42,10 +42,10 @@ export class Context implements NodeContext {
   readonly #core: RunCore;
   readonly #activation: Activation;
   readonly #generation: number;
-  readonly #onWaiting: (() => void) | undefined;
+  readonly #onWaiting: OnWaiting | undefined;
   readonly #isOrdered: boolean;
 
-  constructor(core: RunCore, activation: Activation, onWaiting?: () => void, isOrdered = true) {
+  constructor(core: RunCore, activation: Activation, onWaiting?: OnWaiting, isOrdered = true) {
     this.#core = core;
     this.#activation = activation;
     this.#generation = activation.generation;
@@ -151,7 +151,7 @@ export class Context implements NodeContext {
       isOrdered: this.#isOrdered,
     });
   }
-  part(onWaiting: () => void, { isOrdered = false }: PartOptions = {}): NodeContext {
+  part(onWaiting: OnWaiting, { isOrdered = false }: PartOptions = {}): NodeContext {
     this.#guard('part');
     return new Context(this.#core, this.#activation, onWaiting, isOrdered);
   }

@@ -4,6 +4,7 @@
 import { CairnError, readableThrown } from '../../errors.ts';
 import type { AtMost } from '../../graph/amounts.ts';
 import type { StepContext, StepOptions } from '../../graph/contracts/node-contract.ts';
+import type { OnWaiting } from '../../graph/contracts/part-contract.ts';
 import { atMostFault, stepFault } from '../../graph/validate/validate-calls.ts';
 import type { StepRecord } from '../../state/tree.ts';
 import { admitError } from '../admit/encode-error.ts';
@@ -30,7 +31,7 @@ import { holdTimer } from '../run/timers.ts';
 import { inputHashOf } from '../settle/settle.ts';
 import { askForBudget } from '../waits/budget-wait.ts';
 import { giveBack, inTurn } from '../waits/give-back.ts';
-import { endCall, leaveAtWait, wakeLeft } from '../waits/leave.ts';
+import { beginCall, endCall, leaveAtWait, wakeLeft } from '../waits/leave.ts';
 import { openWait } from '../waits/open-wait.ts';
 import { retryWait } from '../waits/wait.ts';
 
@@ -46,7 +47,7 @@ export async function runStep<T>(
   name: string,
   options: StepOptions,
   fn: StepFunction<T>,
-  onWaiting: (() => void) | undefined,
+  onWaiting: OnWaiting | undefined,
 ): Promise<T> {
   guardCall(activation, activation.generation, 'step');
   return runStepOf(core, activation, nextStepKey(core, activation, name), options, fn, onWaiting);
@@ -59,14 +60,14 @@ export async function runStepOf<T>(
   key: string,
   options: StepOptions,
   fn: StepFunction<T>,
-  onWaiting: (() => void) | undefined,
+  onWaiting: OnWaiting | undefined,
 ): Promise<T> {
   const { generation } = activation;
   const isPart = onWaiting !== undefined;
   const recorded = recordOfInput(core, activation, key, options);
   if (recorded?.status === 'done' || recorded?.status === 'failed')
     return giveBack(core, activation, recorded, isPart) as Promise<T>;
-  activation.beginCall();
+  beginCall(core, activation);
   activation.notePart(key, onWaiting);
   if (isEffect({ effect: options.effect ?? 'pure' })) activation.beginEffect(key);
   try {

@@ -19,6 +19,7 @@ export function pastOf({ run, replay }: RunCore, activation: Activation, generat
       return recordedStep(activation, key) !== undefined || replay?.hasCall(activation, key) === true;
     },
     isAllMade: () => recordedCalls(activation).every(({ key }) => activation.calls?.includes(key) === true),
+    names: () => new Set(recordedCalls(activation).map(({ key }) => nameOfStepKey(key))),
     passOver: (isPassed) => {
       if (activation.generation !== generation) return;
       for (const { key, isOver } of recordedCalls(activation))

@@ -1,6 +1,7 @@
 /** `ctx.ask`, `ctx.sleepUntil` and `ctx.receive`: questions, timers and signals of a composed node (X4, W). */
 import { CairnError } from '../../errors.ts';
 import type { Question } from '../../graph/contracts/node-contract.ts';
+import type { OnWaiting } from '../../graph/contracts/part-contract.ts';
 import { questionFault } from '../../graph/validate/validate-calls.ts';
 import { admitValue, type Admitted } from '../../state/values/codec.ts';
 import { deepFreeze } from '../../state/values/freeze.ts';
@@ -18,7 +19,7 @@ import { inputHashOf } from '../settle/settle.ts';
 import { admitStep, checkStepCount, finishStep } from '../record/finish-step.ts';
 import { guardCall, never } from '../run/guard-call.ts';
 import { giveBack, inTurn } from '../waits/give-back.ts';
-import { endCall, leaveAtWait } from '../waits/leave.ts';
+import { beginCall, endCall, leaveAtWait } from '../waits/leave.ts';
 import { sentByParent } from '../waits/wait.ts';
 import { nextStepKey, recordedStep } from '../record/step-keys.ts';
 import { enterEvents } from '../record/told-events.ts';
@@ -30,7 +31,7 @@ interface WaitCall {
   readonly kind: StepKind;
   readonly name: string;
   readonly wait: WaitRecord;
-  readonly onWaiting: (() => void) | undefined;
+  readonly onWaiting: OnWaiting | undefined;
   /** Of a signal: false where only one that has come is taken. Default true. */
   readonly waits?: boolean;
 }
@@ -43,7 +44,7 @@ async function waitFor(core: RunCore, activation: Activation, call: WaitCall): P
   const isPart = call.onWaiting !== undefined;
   if (recorded?.status === 'done' || recorded?.status === 'failed') return giveBack(core, activation, recorded, isPart);
   const { generation } = activation;
-  activation.beginCall();
+  beginCall(core, activation);
   try {
     // A signal that arrives during this search finds no open wait and is kept, so the search is repeated.
     const isKept = (): boolean =>
@@ -157,7 +158,7 @@ export function ask(
   core: RunCore,
   activation: Activation,
   question: Question,
-  onWaiting: (() => void) | undefined,
+  onWaiting: OnWaiting | undefined,
 ): Promise<unknown> {
   guardCall(activation, activation.generation, 'ask');
   const schema = checkQuestion(activation, question);
@@ -207,7 +208,7 @@ export async function sleepUntil(
   activation: Activation,
   time: number | Date,
   name: string,
-  onWaiting: (() => void) | undefined,
+  onWaiting: OnWaiting | undefined,
 ): Promise<void> {
   guardCall(activation, activation.generation, 'sleepUntil');
   const dueAt = typeof time === 'number' ? time : time.getTime();

@@ -10,6 +10,7 @@ import type { Activation } from '../run/frame-run.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { settleFailed } from '../settle/settle.ts';
 import { settleOutcome } from '../settle/settle-outcome.ts';
+import { tellWaiting } from '../waits/leave.ts';
 import { openWait } from '../waits/open-wait.ts';
 import { doubtWait } from '../waits/wait.ts';
 import { judge, type Verdict } from './judge.ts';
@@ -85,4 +86,5 @@ function askWhetherItHappened(core: RunCore, activation: Activation, because?: s
   );
   activation.phase = 'left';
   core.agenda.setBusy(activation, false);
+  tellWaiting(core, frameRun);
 }

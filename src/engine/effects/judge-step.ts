@@ -1,5 +1,5 @@
 /** Carries out the verdict about a step in doubt (X3). */
-import { CairnError } from '../../errors.ts';
+import { CairnError, reasonOf } from '../../errors.ts';
 import type { Intent, StepRecord } from '../../state/tree.ts';
 import { offloadValue } from '../admit/offload.ts';
 import type { StepEffort } from '../record/effort.ts';
@@ -31,16 +31,56 @@ export async function judgeStep(
   if (!isCurrent()) return never();
   if (verdict.kind === 'run') return undefined;
   if (verdict.kind === 'original') return judgeByOriginal(core, effort, isCurrent, verdict.end);
-  if (verdict.kind === 'happened') return recordKnownEnd(core, effort, isCurrent, verdict.returned, verdict.by);
+  if (verdict.kind === 'happened') {
+    const { returned, by } = verdict;
+    const output = by === 'person' ? outputSaid(effort, returned) : { output: returned };
+    return 'fault' in output
+      ? askAgain(core, effort, isCurrent, output.fault)
+      : recordKnownEnd(core, effort, isCurrent, output.output, by);
+  }
   if (verdict.kind === 'fail') throw new CairnError('EFFECT_IN_DOUBT', { node: effort.name, decided: 'fail' });
-  const recorded = recordedStep(activation, key) as StepRecord;
   // The question was answered while the step was judged.
-  if (recorded.decision !== undefined) return judgeStep(core, effort, isCurrent);
+  if (recordedStep(activation, key)?.decision !== undefined) return judgeStep(core, effort, isCurrent);
+  return askWhetherItHappened(core, effort, isCurrent);
+}
+
+/** What a person says that the effect gave, as the step's own output; or why it cannot be that. */
+function outputSaid(
+  { options: { said } }: StepEffort,
+  given: unknown,
+): { readonly output: unknown } | { readonly fault: string } {
+  try {
+    return { output: said === undefined ? given : said(given) };
+  } catch (error) {
+    return { fault: reasonOf(error) };
+  }
+}
+
+function askAgain(
+  core: RunCore,
+  effort: StepEffort,
+  isCurrent: () => boolean,
+  because: string,
+): Promise<{ readonly output: unknown } | undefined> {
+  const { decision: _, ...undecided } = effort.fields() ?? {};
+  effort.restore(undecided);
+  return askWhetherItHappened(core, effort, isCurrent, because);
+}
+
+/** Stops at the question whether the effect happened, and judges it again when that is answered. */
+async function askWhetherItHappened(
+  core: RunCore,
+  effort: StepEffort,
+  isCurrent: () => boolean,
+  because?: string,
+): Promise<{ readonly output: unknown } | undefined> {
+  const { activation, stepKey: key } = effort;
+  const recorded = recordedStep(activation, key) as StepRecord;
   const { effect = effort.effect, intent, wait } = recorded;
-  const question = doubtWait({ node: activation.path, step: key, effect, intent: intent as Intent });
+  const question = doubtWait({ node: activation.path, step: key, effect, intent: intent as Intent }, because);
   const waitId = openWait(core, activation, key, question, wait);
   if (wait === undefined) setStep(core, activation.path, key, { ...recorded, wait: waitId });
-  await leaveAtWait(core, activation, key);
+  await leaveAtWait(core, activation, key, true);
   if (!isCurrent()) return never();
   activation.beginEffect(key);
   return judgeStep(core, effort, isCurrent);

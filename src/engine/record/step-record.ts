@@ -96,6 +96,16 @@ export function reopenFailed(core: RunCore, activation: Activation): void {
   frame.deleteNodeField(node.id, 'error');
   frame.deleteNodeField(node.id, 'applied');
   clearFailedSteps(core, activation);
+  forgetFailures(core, activation);
+}
+
+/** Forgets that a person said `fail` of steps in doubt: who resumes the run is asked again (X3.5). */
+function forgetFailures(core: RunCore, { frameRun, node, path }: Activation): void {
+  for (const [key, step] of Object.entries(frameRun.openRecordOf(node)?.steps ?? {})) {
+    const { decision, ...undecided } = step;
+    const { decision: word = decision } = (decision ?? {}) as { readonly decision?: unknown };
+    if (step.status === 'started' && word === 'fail') setStep(core, path, key, undecided);
+  }
 }
 
 /** Prepares another attempt: failed steps and child runs may run again. Effects that may have happened stay, in doubt (X3). */

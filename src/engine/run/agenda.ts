@@ -1,6 +1,7 @@
 /** The work to be done for a run: its queues, and counts of work in progress. Others add to it; only the loop removes from it. */
 import type { PlanStart } from '../plan/plan-step.ts';
 import type { Activation, FrameRun } from './frame-run.ts';
+import { Waiters } from './waiters.ts';
 
 /** An activation that may start. These are queued in the order in which they were decided. */
 export interface QueuedStart {
@@ -17,6 +18,8 @@ export class Agenda {
   readonly gates: Activation[] = [];
   /** How many of these wait for a checkpoint that was made already. */
   gatedCount = 0;
+  /** Number of parts of a node's work that are about to be told that they wait. */
+  toldCount = 0;
   /** Activations asked to stop because their result is no longer needed. */
   readonly cancelled: Activation[] = [];
   /** Activations whose wait was closed, to be run again. */
@@ -26,7 +29,7 @@ export class Agenda {
   /** Frames of child runs that have not ended. */
   readonly childFrames: Set<FrameRun> = new Set();
   /** The activation waiting for each wait, by wait id. */
-  readonly waiters: Map<string, Activation> = new Map();
+  readonly waiters: Waiters = new Waiters();
   /** Ids of waits whose due time has a timer in this process. */
   readonly armedWaits: Set<string> = new Set();
   /** Functions that cancel the timers of this process. */
@@ -53,9 +56,9 @@ export class Agenda {
     activation.frameRun.activations.delete(activation.node.index);
   }
 
-  /** Whether something has to be started, woken or stopped. */
+  /** Whether something has to be started, woken, told or stopped. */
   get isDue(): boolean {
-    const { launches, gates, gatedCount, wakeUps, cancelled } = this;
-    return launches.length + gates.length + gatedCount + wakeUps.length + cancelled.length > 0;
+    const { launches, gates, gatedCount, toldCount, wakeUps, cancelled } = this;
+    return launches.length + gates.length + gatedCount + wakeUps.length + cancelled.length + toldCount > 0;
   }
 }

@@ -3,6 +3,7 @@
  * An activation is one visit of the run to a node, while it is prepared, running, left at a wait, or waiting to be tried again (W6).
  */
 import { channelNames } from '../../state/channels/view.ts';
+import type { OnWaiting } from '../../graph/contracts/part-contract.ts';
 import type { Graph, GraphNode } from '../../graph/graph.ts';
 import { DeltaBuilder } from '../../state/delta.ts';
 import { Frame, type OpenView } from '../../state/frame.ts';
@@ -48,7 +49,7 @@ export class FrameRun {
   /** Called when this frame has ended; used by the parent's `ctx.run`. */
   onEnd: (() => void) | undefined;
   /** Called when this frame only waits; used by the part of the parent that started it. */
-  onWaiting: (() => void) | undefined;
+  onWaiting: OnWaiting | undefined;
   readonly #partPrefixes: (string | undefined)[] = [];
 
   constructor(options: FrameRunOptions) {

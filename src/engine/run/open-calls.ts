@@ -2,6 +2,7 @@
  * What the function of an activation has called since it started: which calls are open, which names were used, and how the function is told
  * to stop. All of this begins anew when the function is started again, after a wait or a failure.
  */
+import type { OnWaiting } from '../../graph/contracts/part-contract.ts';
 import type { CallOrder } from './call-order.ts';
 
 /** An event that is to be recorded. */
@@ -62,7 +63,7 @@ export class OpenCalls {
   /** Events that are not in a checkpoint yet. They are lost if the attempt dies. */
   events: ToldEvent[] | undefined;
   #effectSteps: Set<string> | undefined;
-  #parts: Map<string, () => void> | undefined;
+  #parts: Map<string, OnWaiting> | undefined;
   #controller: AbortController | undefined;
   #abortReason: unknown;
 
@@ -72,7 +73,7 @@ export class OpenCalls {
   }
 
   /** Notes whom to tell when the call with this key stops at a wait. */
-  notePart(key: string, onWaiting: (() => void) | undefined): void {
+  notePart(key: string, onWaiting: OnWaiting | undefined): void {
     if (onWaiting !== undefined) (this.#parts ??= new Map()).set(key, onWaiting);
   }
 
@@ -81,10 +82,9 @@ export class OpenCalls {
     return this.#parts?.has(key) === true;
   }
 
-  /** The call of this key is left at a wait. Its part is told after the call, since it may begin another that is left at once. */
-  leavePart(key: string): void {
-    const onWaiting = this.#parts?.get(key);
-    if (onWaiting !== undefined) queueMicrotask(onWaiting);
+  /** Whom to tell when the call with this key stops at a wait. */
+  partOf(key: string): OnWaiting | undefined {
+    return this.#parts?.get(key);
   }
 
   beginEffect(key: string): void {

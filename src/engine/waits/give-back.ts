@@ -10,7 +10,7 @@ import { CallOrder } from '../run/call-order.ts';
 import type { Activation } from '../run/frame-run.ts';
 import { never } from '../run/guard-call.ts';
 import type { RunCore } from '../run/run-core.ts';
-import { endCall } from './leave.ts';
+import { beginCall, endCall } from './leave.ts';
 
 /**
  * Resolves when it is the turn of a call that has ended; at once if it overlapped no other. Parts of a node's work do not wait for each
@@ -32,7 +32,7 @@ function orderOf({ env }: RunCore, { frameRun, node }: Activation): CallOrder {
 /** Lets a call wait until the rest of the process had its turn. Meanwhile it counts as under way, and if its attempt ends it never returns. */
 async function paused(core: RunCore, activation: Activation, pause: Promise<void>): Promise<void> {
   const { generation } = activation;
-  activation.beginCall();
+  beginCall(core, activation);
   await pause;
   if (activation.generation !== generation) await never();
   endCall(core, activation);
@@ -50,7 +50,7 @@ export async function giveBack(
   const pause = core.pace.pause();
   if (pause !== undefined) await paused(core, activation, pause);
   if (order !== undefined && !isPart) {
-    activation.beginCall();
+    beginCall(core, activation);
     await inTurn(core, activation, order);
     endCall(core, activation);
   }

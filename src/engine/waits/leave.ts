@@ -3,6 +3,7 @@
  * calls; otherwise it is run again from its top (X4, W4).
  */
 import { CairnError } from '../../errors.ts';
+import type { OnWaiting } from '../../graph/contracts/part-contract.ts';
 import type { Activation, FrameRun } from '../run/frame-run.ts';
 import type { RunCore } from '../run/run-core.ts';
 
@@ -14,6 +15,12 @@ export function updateBusy(core: RunCore, activation: Activation): void {
   core.agenda.setBusy(activation, !onlyWaits || !hasNoWork(activation));
   // A place is free now for what is queued, such as its own children.
   if (!activation.isBusy) core.loop.requestTurn();
+}
+
+/** Call when the function makes a call. It works again, though the rest of it may only wait. */
+export function beginCall(core: RunCore, activation: Activation): void {
+  activation.beginCall();
+  if (activation.phase === 'running') core.agenda.setBusy(activation, true);
 }
 
 /** Call when a call has returned or stopped at a wait. The function may have nothing to do now but wait. */
@@ -66,12 +73,29 @@ export function tellWaiting(core: RunCore, frameRun: FrameRun): void {
   if (!isListenedTo(frameRun)) return;
   for (let frame = frameRun; frame.parent !== undefined; frame = frame.parent) {
     if (frame.plan.isDone || frame.hasFailed || isAtWork(core, frame)) return;
-    if (frame.onWaiting !== undefined) queueMicrotask(frame.onWaiting);
+    if (frame.onWaiting !== undefined) tell(core, frame.onWaiting, hasDoubt(core, frame));
   }
+}
+
+/** Tells a part that it waits, after the call that waits: another part may begin then, and wait at once. */
+function tell({ agenda, loop }: RunCore, onWaiting: OnWaiting, isInDoubt: boolean): void {
+  agenda.toldCount += 1;
+  queueMicrotask(() => {
+    agenda.toldCount -= 1;
+    onWaiting(isInDoubt);
+    loop.requestTurn();
+  });
 }
 
 function isListenedTo(frameRun: FrameRun | undefined): boolean {
   return frameRun !== undefined && (frameRun.onWaiting !== undefined || isListenedTo(frameRun.parent));
+}
+
+/** Whether somebody is asked about an effect in a frame, or in a child run of it. */
+function hasDoubt({ agenda }: RunCore, { nodePath }: FrameRun): boolean {
+  for (const { path } of agenda.waiters.inDoubt())
+    if (nodePath.every((part, index) => path[index] === part)) return true;
+  return false;
 }
 
 function isAtWork(core: RunCore, frameRun: FrameRun): boolean {
@@ -85,10 +109,13 @@ function isAtWork(core: RunCore, frameRun: FrameRun): boolean {
 /**
  * Call when the call with this key stops at a wait. Resolves if the wait is closed while the function is still running; otherwise the
  * function is run again from its top.
+ *
+ * @param isInDoubt - whether somebody is asked if its effect happened
  */
-export function leaveAtWait(core: RunCore, activation: Activation, key: string): Promise<void> {
+export function leaveAtWait(core: RunCore, activation: Activation, key: string, isInDoubt = false): Promise<void> {
   activation.endEffect(key);
-  activation.leavePart(key);
+  const onWaiting = activation.partOf(key);
+  if (onWaiting !== undefined) tell(core, onWaiting, isInDoubt);
   activation.openWaits += 1;
   const closed = new Promise<void>((resolve) => (activation.parked ??= new Map()).set(key, resolve));
   endCall(core, activation);

@@ -31,7 +31,7 @@ export function openWait(
     known ??
     openDoubtOf(core, wait, stepKey) ??
     waitIdOf(core.runId, [...activation.keyParts, placeOf(activation, stepKey)], nameInId(wait));
-  core.agenda.waiters.set(waitId, activation);
+  core.agenda.waiters.set(waitId, activation, wait.kind === 'doubt');
   showWait(core, activation, waitId, stepKey === undefined ? wait : { ...wait, step: stepKey });
   armDueTime(core, waitId);
   return waitId;

@@ -1,7 +1,9 @@
 /** Parts of a node's work that wait keep no others from being done (W2, W4). */
 import { describe, expect, test } from 'vitest';
 import type { Graph } from '../../graph/graph.ts';
-import type { NodeContext } from '../../graph/contracts/node-contract.ts';
+import { NodeFailure, type NodeContext } from '../../graph/contracts/node-contract.ts';
+import type { RunResult } from '../api.ts';
+import { killedInEffect, settleDown } from '../../../test/dying-engine.ts';
 import { runParts, type PartsOptions } from '../../graph/run-parts.ts';
 import { mapNode } from '../../nodes/index.ts';
 import { afterCrash, createBench, edges, graphOf, node, resumeToRest, runToRest } from '../../../test/engine-kit.ts';
@@ -21,7 +23,7 @@ const child = graphOf(
 /** Twenty parts, three at once, whose work is given. */
 function parted(
   work: (part: NodeContext, item: number) => Promise<unknown>,
-  options: Partial<PartsOptions> = {},
+  options: Partial<PartsOptions<number>> = {},
 ): Graph {
   const run = async (ctx: NodeContext): Promise<unknown> => {
     const done: unknown[] = [];
@@ -91,7 +93,7 @@ describe('W2 parts that wait', () => {
   });
 
   test('W4 one after the other, a part that waits keeps its place', async () => {
-    const paused = await runToRest(createBench().engine, parted(inChild, { atOnce: 1, keepsPlace: true }));
+    const paused = await runToRest(createBench().engine, parted(inChild, { atOnce: 1, keepsPlace: 'always' }));
     expect(paused.waits).toHaveLength(1);
   });
 
@@ -103,6 +105,99 @@ describe('W2 parts that wait', () => {
     for (const { waitId } of paused.waits) await bench.engine.answer(paused.runId, waitId, 'yes');
     expect((await resumeToRest(afterCrash(bench), paused.runId, graph)).status).toBe('completed');
   });
+});
+
+/** A map whose first item is in doubt after a crash, and what its items do; by default each of them one effect. */
+async function doubtful(
+  config: { readonly concurrency: number; readonly continueOnError?: boolean },
+  isChild: boolean,
+): Promise<{ readonly begun: readonly number[]; readonly end: (answer: string) => Promise<RunResult> }> {
+  const begun: number[] = [];
+  const make = (effect: () => unknown): Graph => {
+    const act = (item: number): unknown => (item === 0 ? effect() : begun.push(item));
+    const one = graphOf('one', [node('act', 'external', (ctx) => act(ctx.input as number))], edges('> act', 'act >'));
+    const shared = { over: () => [0, 1, 2], ...config };
+    const map = isChild
+      ? mapNode({ ...shared, each: one as never })
+      : mapNode({ ...shared, effectClass: 'external', each: ({ item }) => act(item) });
+    return graphOf('g', [{ id: 'a', ...map }], links);
+  };
+  const { bench, graph } = await killedInEffect(make);
+  const { waits } = await resumeToRest(afterCrash(bench), 'r', graph);
+  expect(waits.map(({ kind }) => kind)).toEqual(['doubt']);
+  const end = async (answer: string): Promise<RunResult> => {
+    await bench.engine.answer('r', waits[0]?.waitId ?? '', answer);
+    return resumeToRest(afterCrash(bench), 'r', graph);
+  };
+  return { begun, end };
+}
+
+describe.each([
+  ['step', false],
+  ['child run', true],
+])('W2.5 an item in doubt that is a %s', (_, isChild) => {
+  test('P1 keeps its place where its failure would be the end of the map', async () => {
+    const { begun, end } = await doubtful({ concurrency: 1 }, isChild);
+    expect(begun).toEqual([]);
+    const failed = await end('fail');
+    expect([failed.status, begun]).toEqual(['failed', []]);
+  });
+
+  test('lets the others go on when it is decided', async () => {
+    const { begun, end } = await doubtful({ concurrency: 1 }, isChild);
+    expect([(await end('happened')).status, begun]).toEqual(['completed', [1, 2]]);
+  });
+
+  test('gives its place to the others where failures are gathered', async () => {
+    const { begun, end } = await doubtful({ concurrency: 1, continueOnError: true }, isChild);
+    expect(begun).toEqual([1, 2]);
+    expect((await end('fail')).state.outputs['a']).toMatchObject([
+      { status: 'failed' },
+      { status: 'completed' },
+      { status: 'completed' },
+    ]);
+  });
+});
+
+const askAtOnce = node('ask', 'human', (ctx) => ctx.ask({ prompt: String(ctx.input) }));
+
+test.each([
+  ['an item whose only node asks', graphOf('c', [askAtOnce], edges('> ask', 'ask >'))],
+  [
+    'an item whose last node beside its question ends at once',
+    graphOf(
+      'c',
+      [askAtOnce, node('slow', 'pure', () => settleDown()), node('last', 'pure', () => 1)],
+      edges('> ask', '> slow', 'slow > last', 'ask >', 'last >'),
+    ),
+  ],
+])('W2.5 %s lets the next one begin before the run pauses', async (_, each) => {
+  const map = mapNode({ over: () => items, each, concurrency: 1 });
+  const paused = await runToRest(createBench().engine, graphOf('g', [{ id: 'a', ...map }], links));
+  expect(paused.waits).toHaveLength(20);
+});
+
+test('N16 an item that was answered is finished though another fails first when the map is repeated', async () => {
+  const done: unknown[] = [];
+  const work = graphOf(
+    'c',
+    [
+      node('ask', 'human', (ctx) => ctx.ask({ prompt: String(ctx.input) })),
+      node('act', 'external', (ctx) => {
+        done.push(ctx.input);
+        if (ctx.input === 0) throw new NodeFailure('no', { code: 'NO' });
+      }),
+    ],
+    edges('> ask', 'ask > act', 'act >'),
+  );
+  const graph = graphOf('g', [{ id: 'a', ...mapNode({ over: () => [0, 1], each: work, concurrency: 1 }) }], links);
+  const bench = createBench();
+  const paused = await runToRest(bench.engine, graph);
+  expect(paused.waits).toHaveLength(2);
+  for (const { waitId } of paused.waits) await bench.engine.answer(paused.runId, waitId, 'yes');
+  const { status, error } = await resumeToRest(afterCrash(bench), paused.runId, graph);
+  expect([status, done]).toEqual(['failed', [0, 1]]);
+  expect(error?.cause).toMatchObject({ code: 'ITEM_FAILED', data: { failed: ['0'], count: 1 } });
 });
 
 test('X4 a part that says so is the last to begin, and a part that throws ends them all', async () => {

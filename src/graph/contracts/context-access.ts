@@ -16,6 +16,8 @@ export interface VisitPast {
   isRecorded(name: string): boolean;
   /** Whether this attempt has made all calls that are on record of this visit, child runs among them, so that what it calls next is new. */
   isAllMade(): boolean;
+  /** Names of all recorded calls: steps, questions, timers, signals and child runs. */
+  names(): ReadonlySet<string>;
   /**
    * Says that this attempt does not repeat the recorded calls of some names, because it knows how they ended. They then count as made: a
    * later call of such a name is the next one, and `ctx.retire` retires them too.

@@ -6,6 +6,7 @@ import type { MemoryConsistency } from './memory-consistency.ts';
 import type { ModelAccess } from './model-contract.ts';
 import type { NoNames } from '../no-names.ts';
 import type { SpanParts, TraceSpan } from './trace-contract.ts';
+import type { OnWaiting, PartOptions } from './part-contract.ts';
 
 /** The effect class of a node or step. It says what recovery may do after a crash: see docs/spec/effects.md. */
 export type EffectClass = 'pure' | 'read' | 'write' | 'external' | 'human';
@@ -184,6 +185,11 @@ export interface StepOptions {
   /** Whether a repeated call with the same key has no second effect. If so, a step in doubt is retried; otherwise a person is asked. */
   readonly idempotent?: boolean;
   readonly reconcile?: (asked: { readonly idempotencyKey: string }) => Promise<Reconciliation> | Reconciliation;
+  /**
+   * Makes the step's output of what a person says that the effect gave: null if they do not say. If it throws, they are asked again.
+   * Default: what they say.
+   */
+  readonly said?: (given: unknown) => unknown;
   /** The most that one attempt spends, by unit: reserved before it starts. A function is called only where there is a budget. */
   readonly atMost?: AtMost | (() => AtMost);
   /** What the call does, such as `mail to ada`, for a person who is asked about it. Up to 500 characters; it does not identify the step. */
@@ -324,7 +330,7 @@ export interface NodeContext {
    * the order in which they ended, also when the function is repeated. Use that if the order decides something; without it, parts run as
    * fast as they can.
    */
-  part?(onWaiting: () => void, options?: PartOptions): NodeContext;
+  part?(onWaiting: OnWaiting, options?: PartOptions): NodeContext;
   /**
    * Adds to the cost of this attempt. Inside a step the cost belongs to the step. Otherwise it is recorded with the attempt's end or the
    * next `save`, and a function that runs again from its top has to report it again.
@@ -367,12 +373,6 @@ export interface NodeContext {
 export interface ReceiveOptions {
   /** False: only one that has come already is taken, and it is recorded that there was none, which gives undefined. Default true. */
   readonly waits?: boolean;
-}
-
-/** How a part of a node's work runs beside the others. */
-export interface PartOptions {
-  /** Default false. */
-  readonly isOrdered?: boolean;
 }
 
 /** What `reconcile` is told about the activation in doubt. Its state is the one that the attempt saw (E9). */

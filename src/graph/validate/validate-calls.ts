@@ -19,6 +19,7 @@ const stepFields = [
   'timeoutMs',
   'idempotent',
   'reconcile',
+  'said',
   'atMost',
   'about',
   'forgettable',
@@ -52,6 +53,7 @@ export function stepFault(options: StepOptions): string | undefined {
   checkType(report, '', 'about', options.about, 'string');
   checkType(report, '', 'forgettable', options.forgettable, 'boolean');
   checkType(report, '', 'reconcile', options.reconcile, 'function');
+  checkType(report, '', 'said', options.said, 'function');
   const { atMost } = options;
   return firstOf(report) ?? (typeof atMost === 'function' ? undefined : atMostFault(atMost));
 }

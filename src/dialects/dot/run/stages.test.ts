@@ -1,9 +1,11 @@
 /** What stages do: models, commands, questions; by the numbers of the specification's definition of done. */
 import { expect, test } from 'vitest';
 import { box, digraph, dotOptions, runDot, scripted, seen } from '../../../../test/dot-kit.ts';
+import { killedInEffect } from '../../../../test/dying-engine.ts';
 import { afterCrash, resumeToRest } from '../../../../test/engine-kit.ts';
+import type { RunResult } from '../../../engine/api.ts';
 import { createScriptedModels, type ScriptedModels } from '../../../models/scripted.ts';
-import { readDot } from '../index.ts';
+import { readDot, type StageHandler } from '../index.ts';
 
 function promptOf({ requests }: ScriptedModels, index: number): string {
   const content = requests[index]?.messages[0]?.content;
@@ -247,3 +249,31 @@ test('DOT7 a question that nobody answered takes an edge whose condition holds, 
   expect((await runDot(text(''))).begun).toEqual(['b']);
   expect((await runDot(text(', allow_partial=true'))).begun).toEqual(['c']);
 });
+
+/** A pipeline whose first stage is in doubt after a crash, when a person has said how it ended. */
+async function decided(answer: unknown): Promise<RunResult> {
+  const { bench, graph } = await killedInEffect((effect) => {
+    const codergen: StageHandler = { effect: 'external', run: () => effect() as never };
+    return readDot(digraph(`start -> a -> exit\n${box('a')}`), dotOptions({ handlers: { codergen } })).graph;
+  });
+  const engine = afterCrash(bench);
+  const { waits } = await resumeToRest(engine, 'r', graph);
+  await engine.answer('r', waits[0]?.waitId ?? '', answer);
+  return resumeToRest(engine, 'r', graph);
+}
+
+test('X3.5 a stage in doubt of which a person says that it happened succeeded, or ended as they say', async () => {
+  expect(seen(await decided('happened')).history).toEqual(['start', 'a']);
+  const told = await decided({ decision: 'happened', output: { status: 'partial_success', contextUpdates: { x: 1 } } });
+  expect(seen(told).history).toEqual(['start', 'a: partial_success']);
+  expect(seen(told).context).toMatchObject({ x: 1 });
+});
+
+test.each(['done', { status: 'banana' }, { status: 'fail' }])(
+  'X3.9 who says that a stage gave %j is asked again, with the reason',
+  async (output) => {
+    const { status, waits } = await decided({ decision: 'happened', output });
+    expect([status, waits[0]?.kind]).toEqual(['paused', 'doubt']);
+    expect(waits[0]?.prompt).toContain(`${JSON.stringify(output)} is no outcome of a stage that did its work`);
+  },
+);

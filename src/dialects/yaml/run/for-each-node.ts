@@ -22,7 +22,6 @@ import { callWorkflow } from './call-node.ts';
 import { isCall } from '../file/call-type.ts';
 import { readItems, type Item } from './for-each-items.ts';
 import { evaluateBefore } from './input-templates.ts';
-import { isMapping } from '../file/shape.ts';
 import type { Template } from '../expression/template.ts';
 
 /** How one item ended. */
@@ -117,7 +116,7 @@ function chooseWork(parts: BlockParts, effect: EffectClass, timeoutMs: number | 
     ...(isIdempotent(parts, effect) && { idempotent: true }),
   };
   return async (ctx, scope, key, inputs) => {
-    const given: unknown = await ctx.step(
+    const iteration: Iteration = await ctx.step(
       key,
       {
         ...fixed,
@@ -128,19 +127,14 @@ function chooseWork(parts: BlockParts, effect: EffectClass, timeoutMs: number | 
             return found.happened === true ? { ...found, output: completed(key, found.output) } : found;
           },
         }),
+        // A person who confirms that the effect happened gives the output of the block, or null.
+        said: (given) => (given === null ? { key, status: 'completed' } : completed(key, given)),
       },
       async (step) =>
         completed(key, await orEmpty(type.run(new StepItemContext(partsOf(ctx, scope, inputs), key, step)))),
     );
-    // A person who confirms that the effect happened gives the output of the block, or null.
-    return isIteration(given, key)
-      ? { iteration: given, isStep: true }
-      : { iteration: given === null ? { key, status: 'completed' } : completed(key, given), isStep: false };
+    return { iteration, isStep: true };
   };
-}
-
-function isIteration(given: unknown, key: string): given is Iteration {
-  return isMapping(given) && given['key'] === key && given['status'] === 'completed';
 }
 
 /** Whether it is harmless to repeat the block's effect: as the file says, or else as the type says. */
@@ -172,7 +166,14 @@ async function runItems(
       return { iteration: { key, status: 'skipped' }, isStep: false };
     return work(part, own, key, inputs.resolve(own));
   };
-  const order = { atOnce: isSequential ? 1 : maxParallel, keepsPlace: isSequential };
+  const order = {
+    atOnce: isSequential ? 1 : maxParallel,
+    keepsPlace: isSequential ? 'always' : file.continuesOnError ? 'never' : 'in doubt',
+    begunBefore: () => {
+      const keys = keysIn(ctx.past.names());
+      return ({ key }: Item) => keys.has(key);
+    },
+  } as const;
   await runParts(ctx, items, order, async (part, item, index) => {
     try {
       const { iteration, isStep } = await runOne(part, item, index);
@@ -185,8 +186,18 @@ async function runItems(
     }
     return failures.size === 0 || file.continuesOnError;
   });
-  if (failures.size > 0 && !file.continuesOnError) throw itemFailure(failures);
+  if (failures.size > 0 && !file.continuesOnError) throw itemFailure(iterations, failures);
   return { iterations, areSteps };
+}
+
+/** Keys of the items that have made calls: a call has the item's key for a name, begins with it, or ends with it in brackets. */
+function keysIn(names: ReadonlySet<string>): ReadonlySet<string> {
+  const keys = new Set(names);
+  for (const name of names) {
+    for (let at = name.indexOf('/'); at >= 0; at = name.indexOf('/', at + 1)) keys.add(name.slice(0, at));
+    if (name.endsWith(']')) keys.add(name.slice(name.indexOf('[') + 1, -1));
+  }
+  return keys;
 }
 
 function summarise(iterations: readonly Iteration[]): ForEachOutput {
@@ -204,12 +215,13 @@ function describe(error: unknown): NonNullable<Iteration['error']> {
   return { code: typeof code === 'string' ? code : 'FAILED', message: reasonOf(error) };
 }
 
-function itemFailure(failures: ReadonlyMap<string, unknown>): NodeFailure {
-  const [first] = failures;
-  const [key, cause] = first ?? ['', undefined];
+function itemFailure(iterations: readonly Iteration[], failures: ReadonlyMap<string, unknown>): NodeFailure {
+  const failed = iterations.filter((iteration) => iteration?.status === 'failed').map(({ key }) => key);
+  const [key = ''] = failed;
+  const cause = failures.get(key);
   return new NodeFailure(`item '${key}' failed: ${describe(cause).message}`, {
     code: 'ITEM_FAILED',
-    data: { failed: [...failures.keys()].slice(0, 100), count: failures.size },
+    data: { failed: failed.slice(0, 100), count: failed.length },
     cause,
   });
 }

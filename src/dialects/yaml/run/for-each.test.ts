@@ -1,6 +1,7 @@
 /** Blocks that run once for each item. */
 import { describe, expect, test } from 'vitest';
-import { afterCrash, createBench, runToRest } from '../../../../test/engine-kit.ts';
+import { killedInEffect } from '../../../../test/dying-engine.ts';
+import { afterCrash, createBench, resumeToRest, runToRest } from '../../../../test/engine-kit.ts';
 import { answerAll, journal, optionsOf, read, runText, type Ran } from '../../../../test/yaml-kit.ts';
 import type { NodeType } from '../../../graph/contracts/node-type.ts';
 
@@ -185,6 +186,52 @@ test('Y10 at most max_parallel items run at once', async () => {
   );
   await runToRest(createBench().engine, graph);
   expect(most).toBe(3);
+});
+
+test.each([
+  ['parallel, which fails with an item', 'max_parallel: 1', []],
+  ['sequential', 'for_each_mode: sequential, continue_on_error: true', []],
+  ['parallel, which gathers failures', 'max_parallel: 1, continue_on_error: true', [2, 3]],
+])('Y10 W2.5 beside an item in doubt after a crash: %s', async (_, how, expected) => {
+  const begun: unknown[] = [];
+  const { bench, graph } = await killedInEffect((effect) => {
+    const act: NodeType = {
+      name: 'Act',
+      description: '',
+      inputs: { value: { schema: {}, description: '' } },
+      outputs: {},
+      effect: 'external',
+      run: ({ inputs: { value } }) => (value === 1 ? effect() : void begun.push(value)),
+    };
+    const block = `{ id: a, type: Act, for_each: [1, 2, 3], ${how}, inputs: { value: "\${each.value}" } }`;
+    return read(`${head}blocks: [${block}]\n`, { nodeTypes: [act] }).graph;
+  });
+  const { waits } = await resumeToRest(afterCrash(bench), 'r', graph);
+  expect([waits.map(({ kind }) => kind), begun]).toEqual([['doubt'], expected]);
+  await bench.engine.answer('r', waits[0]?.waitId ?? '', 'happened');
+  expect((await resumeToRest(afterCrash(bench), 'r', graph)).status).toBe('completed');
+  expect(begun).toEqual([2, 3]);
+});
+
+test('Y10 the items that failed are told in the order of the items', async () => {
+  const fails: NodeType = {
+    name: 'Fails',
+    description: '',
+    inputs: { turns: { schema: {}, description: '' } },
+    outputs: {},
+    effect: 'pure',
+    run: async ({ inputs }) => {
+      for (let turn = 0; turn < Number(inputs['turns']); turn += 1)
+        await new Promise((resolve) => setImmediate(resolve));
+      throw new Error(`after ${String(inputs['turns'])}`);
+    },
+  };
+  const block = '{ id: a, type: Fails, for_each: { slow: 5, fast: 1 }, inputs: { turns: "${each.value}" } }';
+  const { result } = await runText(`${head}blocks: [${block}]\n`, {}, { nodeTypes: [fails] });
+  expect(result.error?.cause).toMatchObject({
+    message: "item 'slow' failed: after 5",
+    data: { failed: ['slow', 'fast'] },
+  });
 });
 
 test('Y10 retries are those of an item', async () => {

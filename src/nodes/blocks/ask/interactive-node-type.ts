@@ -61,12 +61,14 @@ async function take(
 ): Promise<Turn> {
   const { effect, idempotent = false } = block;
   if (effect === 'pure') return turnOf(await call(contextOf(ctx, ctx)));
-  const taken = await ctx.step(name, { effect, idempotent, input }, async (step) =>
+  return ctx.step(name, { effect, idempotent, input, said: turnSaid }, async (step) =>
     turnOf(await call(contextOf(ctx, step))),
   );
-  // If the call was in doubt and a person said that it happened, the person's answer is the block's output; without one the output is
-  // empty.
-  return isTurn(taken) ? taken : { output: isPlainObject(taken) ? taken : {} };
+}
+
+/** If the call was in doubt and a person says that it happened, what they say is the block's output; if they do not say, that is empty. */
+function turnSaid(given: unknown): Turn {
+  return isTurn(given) ? given : { output: isPlainObject(given) ? given : {} };
 }
 
 function isTurn(taken: unknown): taken is Turn {

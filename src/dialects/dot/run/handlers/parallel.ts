@@ -56,8 +56,8 @@ async function runBranches(stage: StageContext, work: ParallelWork): Promise<Sta
   });
   const atOnce = attributes.integer('max_parallel') ?? atOnceDefault;
   // In a race a branch that waits keeps its place: a question after a crash would let another one begin, and win.
-  const keepsPlace = atOnce === 1 || needed !== undefined || failsFast;
-  const order = { atOnce, keepsPlace, isOrdered: true };
+  const isRace = atOnce === 1 || needed !== undefined || failsFast;
+  const order = { atOnce, keepsPlace: isRace ? 'always' : 'never', isOrdered: true } as const;
   await runParts(ctx, work.entries, order, async (part, entry) => {
     if (isDecided()) return false;
     const result = entry === work.join ? passed(entry) : await runBranch(part, work, entry, inputOf(entry), begun);

@@ -24,6 +24,7 @@ import {
   isSuccess,
   inShort,
   readReport,
+  saidOutcome,
   type StageEnd,
   type StageFailure,
   type StageOutcome,
@@ -88,7 +89,7 @@ async function perform(ctx: NodeContext, handler: StageHandler, parts: StagePart
       asking = await handler.asks?.(context);
       const full = { ...context, ...(asking !== undefined && { asking }) };
       if (effect === undefined) return checkedOutcome(await handler.run(full));
-      return ctx.step('work', { ...options, effect }, async (step) => {
+      return ctx.step('work', { ...options, effect, said: saidOutcome }, async (step) => {
         const result = checkedOutcome(await timed(ctx, step, () => handler.run({ ...full, step })));
         if (result.status === 'fail') throw failed(result, verdictCode);
         if (result.status === 'retry') throw failed(result, retryCode);

@@ -61,6 +61,15 @@ export function checkedOutcome(returned: unknown): StageOutcome {
   return { status: 'fail', failureReason: `its handler ${strange(given.status)}` };
 }
 
+/** The outcome that a person says a stage had whose effect was in doubt. Without one the stage succeeded. @throws it is none */
+export function saidOutcome(said: unknown): StageOutcome {
+  const given = (said ?? { status: 'success' }) as StageOutcome;
+  if (isSuccess(given.status) || given.status === 'skipped') return given;
+  throw new TypeError(
+    `${inShort(said)} is no outcome of a stage that did its work, like { "status": "success" }; for one that failed, say fail`,
+  );
+}
+
 function isStatus(status: unknown): status is StageStatus {
   return (stageStatuses as readonly unknown[]).includes(status);
 }
