@@ -35,13 +35,13 @@ test.runIf(hasTerminals)(
   },
 );
 
-test.runIf(hasTerminals)(
-  'W3 who answers in a terminal what somebody else has answered is told so, and the run goes on',
-  async () => {
+test.runIf(hasTerminals).each([[[]], [['--resume']]])(
+  'W3 who answers in a terminal what somebody else has answered %j is told so, and the run goes on',
+  async (more) => {
     const folder = openAsking('');
     const asked = inTerminal(folder, 'run', 'asks.ts', '--run-id', 'r');
     await asked.shows(/◆ {2}Publish\?/);
-    expect(folder.cairn('answer', 'r', 'no').code).toBe(0);
+    expect(folder.cairn('answer', 'r', 'no', ...more).code).toBe(0);
     asked.type('\r');
     const { code, shown } = await asked.ended();
     expect(shown).toMatch(/\[WAIT_CLOSED\]/);
