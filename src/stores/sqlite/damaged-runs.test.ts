@@ -4,11 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { DatabaseSync } from 'node:sqlite';
+import { crc32 } from 'node:zlib';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { CairnError } from '../../errors.ts';
 import type { RunRow, Store } from '../../ports/store.ts';
 import { admission, commitMany, keyOf, startRun, tenant } from '../../testing/store-suite/examples.ts';
 import { openSqliteStore } from './sqlite-store.ts';
+import { checkOf } from './tables/row-check.ts';
 
 let folder = '';
 let path = '';
@@ -79,6 +81,28 @@ test.each(changes)(
     await store.close();
   },
 );
+
+test('C6 the check value is the CRC-32 of what never changes, so that any program can compute it', () => {
+  const texts = ['acme', 'run', '2acd', 'graph', null, 'slow', 'customer', 'meta of run'];
+  const [of, id, key, graph, parent, queue, queueKey, meta] = texts.map(
+    (text) => text && Buffer.from(text),
+  ) as Buffer[];
+  const row = { no: 7, created_at: 1_003, parent_seq: null, priority: 5, due: 1_234 };
+  const sizes = texts.map((text) => text?.length ?? null);
+  const bytes = `${JSON.stringify([7, 1_003, null, 5, 1_234, ...sizes])}${texts.join('')}`;
+  const columns = {
+    ...row,
+    tenant: of,
+    run_id: id,
+    key,
+    graph_id: graph,
+    parent_run: parent,
+    queue,
+    queue_key: queueKey,
+    meta,
+  };
+  expect(checkOf(columns as unknown as Parameters<typeof checkOf>[0])).toBe(crc32(bytes));
+});
 
 test('C6 a run with another id, or in another tenant, than it was written with is told', async () => {
   await makeStore();
