@@ -205,4 +205,11 @@ export const agentMutants: readonly Mutant[] = [
     new: 'return thrown;',
     tests: ['test/bad-input/thrown-values.test.ts'],
   },
+  {
+    name: 'calls without number are made under the AI SDK',
+    file: 'src/ai-sdk/asked-calls.ts',
+    old: 'if (own.length > answerCallsMax)',
+    new: 'if (own.length > Infinity)',
+    tests: ['test/bad-input/many-calls-sdk.test.ts'],
+  },
 ];

@@ -1,4 +1,5 @@
 /** The tool calls that the models of a conversation requested. Each may be made once. Equal calls are told apart by their order (A4). */
+import { answerCallsMax } from '../agents/modes/read-turn.ts';
 import type { RecordedAnswer } from './recorded-answer.ts';
 
 export class AskedCalls {
@@ -6,10 +7,14 @@ export class AskedCalls {
   readonly #ordinals = new Map<string, number>();
   readonly #decided = new Set<string>();
   readonly #counts = new Map<string, number>();
+  /** For each call of an answer that makes too many: how many it makes. */
+  readonly #tooMany = new Map<string, number>();
 
   note({ content }: RecordedAnswer): void {
-    for (const part of content) {
-      if (part.type !== 'tool-call') continue;
+    const calls = content.filter((part) => part.type === 'tool-call');
+    const own = calls.filter(({ providerExecuted }) => providerExecuted !== true);
+    if (own.length > answerCallsMax) for (const { toolCallId } of own) this.#tooMany.set(toolCallId, own.length);
+    for (const part of calls) {
       const call = `${part.toolName} ${part.input}`;
       const ordinal = (this.#counts.get(call) ?? 0) + 1;
       this.#counts.set(call, ordinal);
@@ -20,6 +25,13 @@ export class AskedCalls {
   /** The number of this call among equal ones; undefined if no model of the conversation requested it. */
   ordinalOf(id: string): number | undefined {
     return this.#ordinals.get(id);
+  }
+
+  /** Why this call is not made, if its answer makes too many: none of them is (A5). */
+  refusalOf(id: string): string | undefined {
+    const count = this.#tooMany.get(id);
+    if (count === undefined) return undefined;
+    return `not made: the answer makes ${count} calls, and ${answerCallsMax} at most are made of one; make fewer at a time`;
   }
 
   /** Notes that whether to ask a person about this call was decided already, outside of the tool. */

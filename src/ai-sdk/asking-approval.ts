@@ -8,6 +8,7 @@ import { CairnError } from '../errors.ts';
 import { askedTool } from './asked-tool.ts';
 import type { AskedCalls } from './asked-calls.ts';
 import type { Attempt } from './attempt.ts';
+import { wasBegun } from './durable-tools.ts';
 import { plainCopy } from './plain-copy.ts';
 
 type Configuration<Tools extends ToolSet> = ToolApprovalConfiguration<Tools, Record<string, unknown>>;
@@ -26,6 +27,12 @@ export function askingApproval(
     const { toolCall, tools = {} } = given;
     const { toolName: name, toolCallId } = toolCall;
     const input: unknown = toolCall.input;
+    const refusal = asked.refusalOf(toolCallId);
+    if (
+      refusal !== undefined &&
+      !wasBegun(attempt.ctx, keyOf(name, plainCopy(input), asked.ordinalOf(toolCallId) ?? 1))
+    )
+      return { type: 'denied', reason: refusal };
     const status = await statusOf(config, given);
     // The configuration has no entry for this tool, so the tool itself decides when it is called.
     if (status === undefined) return 'not-applicable';

@@ -1,6 +1,6 @@
 /** Wraps the SDK's tools so that each call is a step, identified by the tool and its arguments (A4). */
 import type { Tool, ToolSet } from 'ai';
-import { askApproval, asksBefore, isAskedAbout, refusedText } from '../agents/tools/approval.ts';
+import { askApproval, asksBefore, isAskedAbout, questionName, refusedText } from '../agents/tools/approval.ts';
 import { checkToolOptions } from '../agents/tools/check-tool.ts';
 import type { Approval, FunctionTool } from '../agents/tools/agent-tool.ts';
 import { callContext } from '../agents/tools/call-context.ts';
@@ -91,6 +91,8 @@ export class DurableTools {
     const reason = 'no model of this conversation asked for this call, or it was made; wrap the model with d.model';
     const ordinal = this.#asked.take(options.toolCallId) ?? attempt.refuse(`tool ${name}`, reason);
     const key = this.keyOf(name, call.input, ordinal);
+    const refusal = this.#asked.refusalOf(options.toolCallId);
+    if (refusal !== undefined && !wasBegun(attempt.ctx, key)) throw new Error(refusal);
     return attempt.during(async () => {
       try {
         return await this.#perform(key, { ...call, input: await this.#approved(key, call) });
@@ -144,6 +146,12 @@ export class DurableTools {
       }),
     );
   }
+}
+
+/** Whether a call is on record, or a question about it: an older version made as many calls of an answer as it asked for. */
+export function wasBegun({ past }: Pick<NodeContext, 'past'>, key: string): boolean {
+  if (past.isRecorded(key) || past.kindOf(questionName(key)) !== undefined) return true;
+  return past.steps().some(({ name }) => name.startsWith(`${key} `));
 }
 
 function stepOptionsOf(name: string, how: ToolOptions, args: unknown): Parameters<NodeContext['step']>[1] {

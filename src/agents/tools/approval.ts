@@ -61,7 +61,8 @@ export async function isAskedAbout(
   return past.kindOf(key) === undefined && decide();
 }
 
-const questionName = (key: string): string => `approve ${key}`;
+/** Name of the question about a call. */
+export const questionName = (key: string): string => `approve ${key}`;
 
 /**
  * Whether a person must be asked before this call. By default that is so for tools that act on the world, unless the agent's `allow` names
