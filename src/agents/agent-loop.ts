@@ -88,6 +88,8 @@ class AgentLoop {
   readonly #conversation: Conversation;
   readonly #tools: ToolCalls;
   #models: ModelSteps;
+  /** Calls for a summary since the last one that was used: a model may have said nothing. */
+  #summaries: ModelSteps | undefined;
   /** Everything the model was told since its last answer; recorded with the next model call. */
   #note: TurnNote;
   #faulty: number;
@@ -189,13 +191,8 @@ class AgentLoop {
     const { history, steps } = this.#options;
     if (history.summary !== undefined && history.summary !== false && conversation.isLong) {
       const name = `${steps.name ?? 'model'}-summary`;
-      const isShort = await summarize(
-        new ModelSteps(this.#ctx, { ...steps, name }, this.#options.span),
-        this.#settings,
-        conversation,
-        history,
-      );
-      if (isShort) await this.#retire();
+      this.#summaries ??= new ModelSteps(this.#ctx, { ...steps, name }, this.#options.span);
+      if (await summarize(this.#summaries, this.#settings, conversation, history)) await this.#retire();
     }
     const { messages, left } = conversation.take();
     if (left > 0) this.#ctx.emit({ type: 'history-truncated', loop: this.number, left });
@@ -223,6 +220,7 @@ class AgentLoop {
     await this.#ctx.retire(kept);
     this.#ctx.emit({ type: 'history-truncated', loop: this.number, isSummarized: true });
     this.#models = new ModelSteps(this.#ctx, this.#options.steps, this.#options.span);
+    this.#summaries = undefined;
     this.#note = {};
     this.#cut = undefined;
   }

@@ -55,7 +55,8 @@ export class StreamedAnswer {
 
   /** The complete answer. @throws Error the stream ended before the answer did */
   end(defaults: AnswerDefaults): RecordedAnswer {
-    if (this.#finish === undefined) throw new Error('the stream ended before the answer did');
+    if (this.#finish === undefined || this.#finish.finishReason.unified === 'interrupted')
+      throw new Error('the stream ended before the answer did');
     const { finishReason, usage, providerMetadata } = this.#finish;
     const { type: _, ...response } = this.#metadata;
     const answer = { content: this.#content, finishReason, usage, warnings: this.#warnings, response };

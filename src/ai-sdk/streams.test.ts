@@ -20,7 +20,7 @@ const usage = {
   inputTokens: { total: 1, noCache: 1, cacheRead: undefined, cacheWrite: undefined },
   outputTokens: { total: 1, text: 1, reasoning: undefined },
 };
-const finish = (unified: 'stop' | 'tool-calls'): SdkStreamPart => ({
+const finish = (unified: 'stop' | 'tool-calls' | 'interrupted'): SdkStreamPart => ({
   type: 'finish',
   finishReason: { unified, raw: unified },
   usage,
@@ -137,6 +137,29 @@ test('U4 a stream that is cut off after pieces were handed on fails once, and so
   });
   expect(await twice(graph)).toBe('Whole.');
   expect([errors, cut.asked(), early.asked()]).toEqual([['TypeError: terminated', 'TypeError: terminated'], 1, 2]);
+});
+
+test('U4 a stream that ends before its answer does is cut off, where the provider tells so and where it tells nothing', async () => {
+  const half = [start, { type: 'text-start', id: 't' }, { type: 'text-delta', id: 't', delta: 'Half' }] as const;
+  for (const end of [[finish('interrupted')], []]) {
+    const begun = streaming([[...half, ...end]]);
+    const empty = streaming([
+      [start, ...end],
+      [start, ...text('t', 'Whole.'), finish('stop')],
+    ]);
+    const errors: string[] = [];
+    const graph = single(async (ctx) => {
+      const d = durable(ctx, { name: 'support' });
+      const onError = ({ error }: { readonly error: unknown }): void => void errors.push(String(error));
+      await streamText({ model: d.model(begun.model), prompt: 'One.', onError, ...d.settings }).consumeStream();
+      const said = await streamText({ model: d.model(empty.model), prompt: 'Two.', ...d.settings }).text;
+      await ctx.ask({ prompt: 'Fine?' });
+      return said;
+    });
+    expect(await twice(graph)).toBe('Whole.');
+    const cut = 'Error: the stream ended before the answer did';
+    expect([errors, begun.asked(), empty.asked()]).toEqual([[cut, cut], 1, 2]);
+  }
 });
 
 test('U4 in a run that knows secrets the SDK is told what is on record, so that a restart sees the same conversation', async () => {

@@ -3,7 +3,6 @@ import { reasonOf } from '../errors.ts';
 import type * as aiSdk from 'ai';
 import type {
   AssistantPart,
-  FinishReason,
   ModelDelta,
   ModelResponse,
   ModelUsage,
@@ -22,6 +21,7 @@ export interface SdkAnswer {
   readonly providerMetadata: aiSdk.ProviderMetadata | undefined;
 }
 
+/** @throws Error the provider's stream ended before the answer did */
 export function answerOf({
   content,
   finishReason,
@@ -30,9 +30,10 @@ export function answerOf({
   response,
   providerMetadata,
 }: SdkAnswer): ModelResponse {
+  if (finishReason === 'interrupted') throw new Error('the stream ended before the answer did');
   return {
     content: content.flatMap(partOf),
-    finishReason: reasons.has(finishReason) ? (finishReason as FinishReason) : 'other',
+    finishReason: reasons.has(finishReason) ? finishReason : 'other',
     model: response.modelId,
     usage: usageOf(usage),
     ...(warnings.length > 0 && { warnings: warnings.map(warningText) }),

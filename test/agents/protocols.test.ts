@@ -108,7 +108,7 @@ test.each(
   },
 );
 
-test.each(names.flatMap((name) => [[name, 'cut'] as const, [name, 'error'] as const]))(
+test.each(names.flatMap((name) => (['cut', 'error', 'end'] as const).map((breaks) => [name, breaks] as const)))(
   'L6 %s: a stream that ends by %s may be asked for again',
   async (name, breaks) => {
     server.answer({ text: 'One two three.', breaks });

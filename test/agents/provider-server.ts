@@ -9,8 +9,8 @@ export interface ServerTurn {
   /** An error of the protocol in place of an answer. */
   readonly status?: number;
   readonly retryAfter?: string;
-  /** Streams: the connection ends after the first piece, or the server says that it failed. */
-  readonly breaks?: 'cut' | 'error';
+  /** Streams: after the first piece the connection breaks, the server says that it failed, or the stream ends as if it were over. */
+  readonly breaks?: 'cut' | 'error' | 'end';
 }
 
 export interface ServerCall {
@@ -79,6 +79,7 @@ function reply(response: ServerResponse, protocol: Protocol, turn: ServerTurn, i
     response.end(`${events.map(eventText).join('')}${protocol === 'chat' ? 'data: [DONE]\n\n' : ''}`);
   else if (breaks === 'error')
     response.end([...events.slice(0, begun[protocol]), failed[protocol]].map(eventText).join(''));
+  else if (breaks === 'end') response.end(events.slice(0, begun[protocol]).map(eventText).join(''));
   else response.write(events.slice(0, begun[protocol]).map(eventText).join(''), () => response.destroy());
 }
 

@@ -3,7 +3,8 @@ import { expect, test } from 'vitest';
 import { agentKit } from '../../../test/agents/agent-kit.ts';
 import { afterCrash, resumeToRest, rowOf, runToRest } from '../../../test/engine-kit.ts';
 import { loadState } from '../../history/load/load.ts';
-import type { Script } from '../../models/scripted.ts';
+import type { Script, ScriptedAnswer } from '../../models/scripted.ts';
+import type { ModelRequest } from '../../ports/model.ts';
 import { agent, type AgentConfig } from '../agent.ts';
 import { tool } from '../tools/agent-tool.ts';
 
@@ -33,7 +34,7 @@ const config: Partial<AgentConfig> = {
   history: { messagesMax: 5, summary: { model: 'small', messagesKept: 2 } },
 };
 /** Looks, and looks again; after the summary it asks, looks a third time, and is done. */
-const script: Script = ({ model, messages }) => {
+const script = ({ model, messages }: ModelRequest): ScriptedAnswer => {
   if (model === 'small') return 'It looked.';
   const answers = messages.filter(({ role }) => role === 'assistant').length;
   const isShort = JSON.stringify(messages).includes('in short');
@@ -74,6 +75,22 @@ test('A11 a summary stands for the oldest messages; what it was made of leaves t
     { args: { n: 0 } },
     'limited may be called 1 times, and was: go on without it',
   ]);
+});
+
+test('A3 A11 where the model that summarises says nothing, messages are left out, and the next summary is asked for', async () => {
+  let summaries = 0;
+  const silentOnce: Script = (request) => {
+    if (request.model === 'small') return (summaries += 1) === 1 ? '' : 'It looked.';
+    return script(request);
+  };
+  const { bench, models, graph } = agentKit(silentOnce, config);
+  const paused = await runToRest(bench.engine, graph, {}, 'r');
+  expect([paused.status, summaries]).toEqual(['paused', 2]);
+  const engine = afterCrash(bench);
+  await engine.answer('r', paused.waits[0]?.waitId ?? '', 'this');
+  const asked = models.requests.length;
+  const done = await resumeToRest(engine, 'r', graph);
+  expect([done.state.outputs, summaries, models.requests.length]).toEqual([{ a: 'Done.' }, 2, asked + 1]);
 });
 
 test('A11 summaries need to be told when a conversation is too long', () => {
