@@ -3,6 +3,20 @@ import type { Mutant } from './mutant.ts';
 
 export const childMutants: readonly Mutant[] = [
   {
+    name: 'a node in doubt gives its place to what is queued',
+    file: 'src/engine/run/agenda.ts',
+    old: 'if (!isBusy && !isOver) taken += 1;',
+    new: '',
+    tests: ['src/engine/effects/places-in-doubt.test.ts'],
+  },
+  {
+    name: 'what a child run had begun is taken up behind what is queued',
+    file: 'src/engine/settle/cancel.ts',
+    old: 'queue.unshift(...begun);',
+    new: 'queue.push(...begun);',
+    tests: ['src/engine/effects/places-in-doubt.test.ts'],
+  },
+  {
     name: 'a part in doubt gives its place away though its failure would be the end',
     file: 'src/graph/run-parts.ts',
     old: " || (keepsPlace === 'in doubt' && isInDoubt)",

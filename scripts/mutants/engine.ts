@@ -243,8 +243,8 @@ export const engineMutants: readonly Mutant[] = [
   {
     name: 'more attempts are at work than concurrency allows',
     file: 'src/engine/drive/runner.ts',
-    old: '(core.agenda.busyCount < concurrency || core.standing.isStopping)',
-    new: '(core.agenda.busyCount < concurrency + 1 || core.standing.isStopping)',
+    old: '(core.agenda.placesTaken < concurrency || core.standing.isStopping)',
+    new: '(core.agenda.placesTaken < concurrency + 1 || core.standing.isStopping)',
     tests: ['src/dialects/code/traps-of-runs.test.ts', 'test/traps.test.ts'],
   },
   {

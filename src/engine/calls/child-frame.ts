@@ -13,7 +13,7 @@ import { recordPathOf } from '../record/tree-path.ts';
 import { type Activation, FrameRun } from '../run/frame-run.ts';
 import { guardCall } from '../run/guard-call.ts';
 import type { RunCore } from '../run/run-core.ts';
-import { startPlanned } from '../settle/cancel.ts';
+import { startInitial } from '../settle/cancel.ts';
 import { settleStart } from '../settle/settle-start.ts';
 import { dropWaitsOf } from '../waits/open-wait.ts';
 
@@ -57,7 +57,7 @@ export async function openChild(
   if (known?.failure !== undefined) return failedBefore(frameRun, known.failure);
   if (known === undefined) admitChild(core, activation, frameRun, key, written);
   core.agenda.childFrames.add(frameRun);
-  startPlanned(core, frameRun, frameRun.plan.initial());
+  startInitial(core, frameRun);
   core.loop.requestTurn();
   return frameRun;
 }

@@ -20,7 +20,7 @@ import { RunCore, type EngineEnvironment } from '../run/run-core.ts';
 import { endingOf } from '../run/run-ending.ts';
 import type { RunFeed } from '../run/run-feed.ts';
 import { holdTimer } from '../run/timers.ts';
-import { startPlanned } from '../settle/cancel.ts';
+import { startInitial } from '../settle/cancel.ts';
 import { takeHolds } from '../settle/open-effects.ts';
 import { settleCancelled } from '../settle/settle.ts';
 import { againBy, endedDoubts } from '../waits/ended-doubts.ts';
@@ -110,7 +110,7 @@ export class Runner implements Loop {
       if (wait.dueAt !== undefined && wait.dueAt <= now) fireDueWait(core, waitId);
       else armDueTime(core, waitId);
     }
-    startPlanned(core, core.rootFrame, core.rootFrame.plan.initial());
+    startInitial(core, core.rootFrame);
     if (core.root.failures !== undefined) core.standing.stop('failing');
     this.#isStarted = true;
     this.requestTurn();
@@ -302,7 +302,7 @@ export class Runner implements Loop {
       for (const activation of core.agenda.wakeUps.splice(0)) this.#wakeUp(activation);
     core.replay?.pump();
     const { concurrency } = core.rootFrame.graph.policies;
-    while (core.agenda.queue.length > 0 && (core.agenda.busyCount < concurrency || core.standing.isStopping)) {
+    while (core.agenda.queue.length > 0 && (core.agenda.placesTaken < concurrency || core.standing.isStopping)) {
       const queued = core.agenda.queue.shift();
       if (queued !== undefined && !core.standing.isStopping && !queued.frameRun.hasFailed) prepareStart(core, queued);
     }

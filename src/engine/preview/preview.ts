@@ -23,7 +23,7 @@ import { Charge } from '../run/ledger.ts';
 import type { Loop } from '../run/loop.ts';
 import { RunCore, type EngineEnvironment } from '../run/run-core.ts';
 import { momentOf } from '../run/standing.ts';
-import { startPlanned } from '../settle/cancel.ts';
+import { startInitial } from '../settle/cancel.ts';
 import { settleCancelled } from '../settle/settle.ts';
 import { draftFork } from '../forks/fork.ts';
 import { openState } from '../runs/open-state.ts';
@@ -120,7 +120,7 @@ class Preview implements Loop {
   async predict(): Promise<readonly PreviewRow[]> {
     const { agenda, rootFrame, replay } = this.core;
     this.restored();
-    startPlanned(this.core, rootFrame, rootFrame.plan.initial());
+    startInitial(this.core, rootFrame);
     for (;;) {
       while (this.#startNext());
       for (const activation of agenda.cancelled.splice(0)) settleCancelled(this.core, activation);

@@ -47,6 +47,13 @@ export class Agenda {
     this.busyCount += isBusy ? 1 : -1;
   }
 
+  /** Number of places taken: by attempts in progress, and by what waits for a word about its effect in doubt (E1.3). */
+  get placesTaken(): number {
+    let taken = this.busyCount;
+    for (const { isBusy, isOver } of this.waiters.inDoubt()) if (!isBusy && !isOver) taken += 1;
+    return taken;
+  }
+
   /** Removes an activation that has settled, or will not settle in this process. */
   forget(activation: Activation): void {
     activation.phase = 'settled';

@@ -16,7 +16,8 @@ export function endingOf(core: RunCore): RunStatus | undefined {
   if (standing.isCancelling) return 'cancelled';
   if (!standing.mayFinish) return undefined;
   if (isFailing) return 'failed';
-  if (agenda.queue.length > 0 || agenda.heldCount > 0) return undefined;
+  const hasRoom = agenda.placesTaken < core.rootFrame.graph.policies.concurrency;
+  if ((agenda.queue.length > 0 && hasRoom) || agenda.heldCount > 0) return undefined;
   const waits = Object.entries(core.root.waits);
   if (waits.length > 0) return isTimeNear(core, waits) ? undefined : 'paused';
   throw new CairnError('INTERNAL', { reason: 'nothing is ready, running or waiting, and the run has not ended' });
