@@ -106,7 +106,7 @@ export type ErrorCode =
 // prettier-ignore
 export const errorTable: Readonly<Record<ErrorCode, ErrorRow>> = {
   GRAPH_INVALID: row(400, 2, 'no', 'graph {graphId} is not valid:{violations}', 'Mend every place listed; all of them are listed.'),
-  GRAPH_PARSE: row(400, 2, 'no', 'cannot read {file}{:|line}{: |reason}', 'Correct the file and run the command again.'),
+  GRAPH_PARSE: row(400, 2, 'no', 'cannot read {file}{:|line}{: |reason}', '{|hint|Correct the file and run the command again.}'),
   GRAPH_UNKNOWN_NODE_TYPE: row(400, 2, 'no', 'unknown node type {type}{ at |path}', 'Register the node type, or use a known one.'),
   CONVERSION_LOSSY: row(422, 2, 'no', 'not all of {source} carries over to {to}:{violations}', 'Change what is listed, or convert without --strict and see to it in the text that is written.'),
   CONDITION_SYNTAX: row(400, 2, 'no', 'condition {condition} cannot be parsed{: |reason}', '{|hint|Correct the expression.}'),

@@ -22,7 +22,7 @@ test.each([
     ['run', 'nowhere.ts'],
     2,
     'cairn: cannot read nowhere.ts: there is no such file [GRAPH_PARSE]',
-    'Correct the file and run the command again.',
+    'Name another file.',
   ],
   [
     ['run', 'broken.ts'],
@@ -69,6 +69,13 @@ test.each([
     3,
     'cairn: no run ../../etc [RUN_NOT_FOUND]',
     'List the runs with: cairn ls. One that ended may have been removed since; whether its row was lost, cairn verify tells.',
+  ],
+  [['run', 'nowhere.yaml'], 2, /^cairn: cannot read nowhere\.yaml: there is no such file /, 'Name another file.'],
+  [
+    ['import', 'nowhere.jsonl'],
+    2,
+    'cairn: cannot read nowhere.jsonl: there is no such file [USAGE_INVALID]',
+    'Name another file.',
   ],
   [['prune'], 2, 'cairn: RUN is missing [USAGE_INVALID]', 'Name a run, or prune all of them with --all.'],
   [['ls', '--store', 'postgres://here'], 2, /stores of kind postgres are not known/, 'Correct the option named.'],
@@ -149,9 +156,12 @@ test.runIf(hasFullDevice)(
       expect(err).toMatch(/^cairn: the output cannot be written: ENOSPC[^\n]*\n$/);
       expect(code).toBe(6);
     }
+    expect(folder.cairn('export', 'full', 'nowhere/full.jsonl').err).toBe(
+      'cairn: cannot write nowhere/full.jsonl: its folder is not there [USAGE_INVALID]\nName another file.\n',
+    );
     const { err, code } = folder.cairn('export', 'full', '/dev/full');
     expect([err.split('\n')[0], code]).toEqual([expect.stringMatching(/cannot write \/dev\/full: ENOSPC/), 2]);
     expect(statSync('/dev/full').isCharacterDevice()).toBe(true);
-    expect(folder.cairn('export', 'full', folder.path).err).toMatch(/EISDIR.*\[USAGE_INVALID\]/);
+    expect(folder.cairn('export', 'full', folder.path).err).toMatch(/: it is a folder \[USAGE_INVALID\]/);
   },
 );

@@ -45,7 +45,7 @@ function formatList(pairs: readonly (readonly [string, string])[], width: number
 }
 
 function describe({ description, choices }: Field): string {
-  return choices === undefined ? description : `${description}: ${choices.join(', ')}`;
+  return choices === undefined ? description : `${description} (${choices.join(', ')})`;
 }
 
 /** The help of one command. */

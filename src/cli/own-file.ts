@@ -2,14 +2,14 @@
 import { writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { CairnError } from '../errors.ts';
+import { fileFault } from './file-fault.ts';
 
 /** @throws USAGE_INVALID there is such a file, and `replaces` was not said; the folder is not there */
 export function writeOwnFile(cwd: string, file: string, text: string, { replaces = true } = {}): void {
   try {
     writeFileSync(resolve(cwd, file), text, { mode: 0o600, flag: replaces ? 'w' : 'wx' });
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    const reason = code === 'EEXIST' ? `${file} exists` : message;
+    const reason = `cannot write ${file}: ${fileFault(error, 'write')}`;
     throw new CairnError('USAGE_INVALID', { reason, hint: 'Name another file.' }, { cause: error });
   }
 }

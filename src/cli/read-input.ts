@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { CairnError } from '../errors.ts';
 import { parsePath } from '../operations/declare/state-path.ts';
 import type { KnownWorkflow } from '../operations/declare/workflows.ts';
+import { fileFault } from './file-fault.ts';
 import { splitAssignment } from './parse.ts';
 
 function readInputFile(file: string): unknown {
@@ -10,9 +11,7 @@ function readInputFile(file: string): unknown {
   try {
     text = readFileSync(file === '-' ? 0 : file, 'utf8');
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    const faults: Readonly<Record<string, string>> = { ENOENT: 'there is no such file', EISDIR: 'it is a folder' };
-    const reason = `cannot read ${file}: ${faults[code ?? ''] ?? message}`;
+    const reason = `cannot read ${file}: ${fileFault(error, 'read')}`;
     throw new CairnError('USAGE_INVALID', { reason, hint: 'Name a file of JSON, or - for standard input.' });
   }
   try {

@@ -120,7 +120,7 @@ test('H1 every command explains itself with an example', () => {
       ' ',
     ),
   );
-  for (const name of ['run', 'ls', 'log', 'fork']) {
+  for (const name of ['run', 'ls', 'log', 'fork', 'schedule', 'mcp']) {
     const { out, code } = folder.cairn(name, '--help');
     expect(code).toBe(0);
     expect(out).toMatch(new RegExp(`^cairn ${name} .*\\[options\\]\\n[^]*\\nExamples:\\n {2}.*cairn ${name}`));

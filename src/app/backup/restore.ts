@@ -57,7 +57,8 @@ export async function restore(file: string, store: string, options: RestoreOptio
   if (existsSync(place.path) && !replace)
     throw new CairnError('CONFIG_INVALID', {
       path: 'store',
-      reason: `${place.path} is there already; name another place, or have it replaced`,
+      reason: `${place.path} is there already`,
+      hint: 'Name another place, or have this one put aside: replace, on the command line --replace.',
     });
   if (!existsSync(file))
     throw new CairnError('STORE_UNAVAILABLE', {

@@ -34,13 +34,17 @@ export interface GraphLoader {
   readonly findGraph: (meta: RunMeta, readText: () => Promise<string | undefined>) => Promise<Graph | undefined>;
 }
 
-function unreadable(file: string, reason: string, cause?: unknown): CairnError {
-  return new CairnError('GRAPH_PARSE', { file, reason }, cause === undefined ? {} : { cause });
+function unreadable(
+  file: string,
+  reason: string,
+  { hint, cause }: { hint?: string; cause?: unknown } = {},
+): CairnError {
+  return new CairnError('GRAPH_PARSE', { file, reason, ...(hint !== undefined && { hint }) }, { cause });
 }
 
 function readFile(cwd: string, file: string): string {
   const path = resolve(cwd, file);
-  if (!existsSync(path)) throw unreadable(file, 'there is no such file');
+  if (!existsSync(path)) throw unreadable(file, 'there is no such file', { hint: 'Name another file.' });
   const stat = statSync(path);
   if (!stat.isFile()) throw unreadable(file, 'it is not a file');
   if (stat.size > fileBytesMax)
@@ -51,7 +55,7 @@ function readFile(cwd: string, file: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {
-    throw unreadable(file, (error as Error).message, error);
+    throw unreadable(file, (error as Error).message, { cause: error });
   }
 }
 

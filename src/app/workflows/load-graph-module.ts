@@ -40,10 +40,11 @@ function isUncompiled(value: unknown): boolean {
 function unreadable(
   file: string,
   reason: string,
-  more: { readonly line?: number; readonly cause?: unknown } = {},
+  more: { readonly line?: number; readonly hint?: string; readonly cause?: unknown } = {},
 ): CairnError {
-  const { line, cause } = more;
-  return new CairnError('GRAPH_PARSE', { file, reason, ...(line !== undefined && { line }) }, { cause });
+  const { line, hint, cause } = more;
+  const data = { file, reason, ...(line !== undefined && { line }), ...(hint !== undefined && { hint }) };
+  return new CairnError('GRAPH_PARSE', data, { cause });
 }
 
 /** The line of a file that an error came from, as far as its stack tells. */
@@ -106,7 +107,7 @@ function pickExport(
  */
 export async function loadGraphModule(root: string, file: string, exportName?: string): Promise<GraphModule> {
   const path = resolve(root, file);
-  if (!existsSync(path)) throw unreadable(file, 'there is no such file');
+  if (!existsSync(path)) throw unreadable(file, 'there is no such file', { hint: 'Name another file.' });
   if (!statSync(path).isFile()) throw unreadable(file, 'it is not a file');
   if (!extensions.includes(extname(path)))
     throw unreadable(file, `a workflow ends with .yaml or .yml, a module with ${extensions.join(', ')}`);

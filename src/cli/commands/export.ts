@@ -5,6 +5,7 @@ import { resolve } from 'node:path';
 import { CairnError } from '../../errors.ts';
 import { exportRun, type ExportRunInput } from '../../operations/store/move-runs.ts';
 import type { FieldsOf } from '../../operations/declare/operation.ts';
+import { fileFault } from '../file-fault.ts';
 import type { Command } from '../command.ts';
 import { exportFiles, type ExportFilesInput, type FilesContext } from '../../operations/store/export-files.ts';
 import { withHistory } from '../../app/place/with-history.ts';
@@ -37,7 +38,7 @@ function reach<Result>(file: string, act: () => Result): Result {
   try {
     return act();
   } catch (error) {
-    const reason = `cannot write ${file}: ${(error as Error).message}`;
+    const reason = `cannot write ${file}: ${fileFault(error, 'write')}`;
     throw new CairnError('USAGE_INVALID', { reason, hint: 'Name another file.' }, { cause: error });
   }
 }

@@ -5,6 +5,7 @@ import type { App } from '../../app/open-app.ts';
 import { CairnError } from '../../errors.ts';
 import { importRun, type ImportAs } from '../../operations/store/move-runs.ts';
 import type { FieldsOf } from '../../operations/declare/operation.ts';
+import { fileFault } from '../file-fault.ts';
 import type { Command } from '../command.ts';
 import { withApp } from '../live/follow.ts';
 import { printable } from '../text/printable.ts';
@@ -27,7 +28,7 @@ async function* readText(file: string): AsyncGenerator<string> {
     if (CairnError.is(error)) throw error;
     throw new CairnError(
       'USAGE_INVALID',
-      { reason: `cannot read ${file}: ${(error as Error).message}` },
+      { reason: `cannot read ${file}: ${fileFault(error, 'read')}`, hint: 'Name another file.' },
       { cause: error },
     );
   }

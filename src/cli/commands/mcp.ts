@@ -25,7 +25,7 @@ const fields: FieldsOf<McpArguments> = {
   tokenEnv: { type: 'text', description: 'the environment variable that holds the token HTTP clients must show' },
   answers: {
     type: 'text',
-    description: 'who may answer: anyone (default), or person: clients may not answer, nor fork past a question',
+    description: 'who may answer; with person, clients may not, nor fork past a question; default anyone',
     choices: ['anyone', 'person'],
   },
   noForms: { type: 'flag', description: 'put no questions to the person behind the client' },

@@ -80,7 +80,7 @@ export const scheduleCommand: Command<ScheduleArguments> = {
   examples: [
     { line: `cairn schedule add report.yaml --cron '0 2 * * *' --timezone Europe/Berlin`, does: 'each night at two' },
     {
-      line: `cairn schedule add report.ts --name weekly --cron '0 8 * * 1' --input kind=week --missed all`,
+      line: `cairn schedule add report.ts --name weekly --cron '0 8 * * 1' --missed all`,
       does: 'none is left out',
     },
     { line: 'cairn schedule list', does: 'when each is due next, and what it started last' },

@@ -10,7 +10,7 @@ test.each([
   ['scratch.tool.output.lines', 'Write scratch.tool\\.output: a dot within a key has a backslash before it.'],
   ['scratch.tool', 'scratch has: tool\\.output, plan.'],
   ['scratch.plan.title', 'scratch.plan has no parts.'],
-  ['plan', 'the state has: scratch.'],
+  ['plan', 'The state has: scratch.'],
 ])('P6 of %s, which is not there, it is said what there is: %s', (path, hint) => {
   const missing = path.startsWith('scratch.plan') ? path : path.split('.').slice(0, 2).join('.');
   expect(() => pickPart(state, parsePath(path), 'r@1')).toThrow(

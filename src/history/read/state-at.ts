@@ -61,7 +61,7 @@ function hintOf(parts: readonly string[], above: readonly string[], wanted: stri
   const dotted = parts.find((part) => part.includes('.') && `${wanted}.`.startsWith(`${part}.`));
   if (dotted !== undefined)
     return `Write ${formatPath([...above, dotted])}: a dot within a key has a backslash before it.`;
-  const place = above.length === 0 ? 'the state' : formatPath(above);
+  const place = above.length === 0 ? 'The state' : formatPath(above);
   const shown = parts.slice(0, 12).map((part) => formatPath([part]));
   return shown.length === 0 ? `${place} has no parts.` : `${place} has: ${shown.join(', ')}.`;
 }

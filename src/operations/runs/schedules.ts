@@ -120,7 +120,7 @@ export const schedule: Operation<ScheduleInput, ScheduleOutput, ScheduleContext>
     name: { type: 'text', description: 'its name, with which ids of runs begin; default: that of the graph' },
     missed: {
       type: 'text',
-      description: 'of times that nobody met within a minute, start; default last',
+      description: 'which of the times that nobody met within a minute are started; default last',
       choices: ['skip', 'last', 'all'],
     },
     limit: { type: 'integer', description: 'the most that --missed all starts at once; default 100' },
