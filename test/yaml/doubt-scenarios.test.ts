@@ -94,6 +94,13 @@ describe('X3.5 T6 a person says that it happened', () => {
     ]);
   });
 
+  test('Y10 of an item, as it is stored', async () => {
+    const answer = { decision: 'happened', output: { key: '0', status: 'completed', outputs: { value: 7 } } };
+    const result = await decide(yamlBench([lostType()]), each('a.iterations[0].value'), answer);
+    expect(outputsOf(result)).toEqual({ status: 'completed', value: 7 });
+    expect(result.state.outputs['a']).toMatchObject([{ key: '0', status: 'completed', outputs: { value: 7 } }, {}]);
+  });
+
   test('of a call of an interactive block, with or without what the block gives', async () => {
     const bench = (): YamlBench => yamlBench([interactiveNodeType(new LostCall())]);
     const text = `name: t\nblocks: [{ id: a, type: LostCall }]\n${outputs('default(a.value, 0)')}\n`;

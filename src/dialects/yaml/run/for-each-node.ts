@@ -127,14 +127,20 @@ function chooseWork(parts: BlockParts, effect: EffectClass, timeoutMs: number | 
             return found.happened === true ? { ...found, output: completed(key, found.output) } : found;
           },
         }),
-        // A person who confirms that the effect happened gives the output of the block, or null.
-        said: (given) => (given === null ? { key, status: 'completed' } : completed(key, given)),
+        // A person who confirms that the effect happened gives the block's output, nothing, or the item as it is stored.
+        said: (given) =>
+          given === null ? { key, status: 'completed' } : isItem(given, key) ? given : completed(key, given),
       },
       async (step) =>
         completed(key, await orEmpty(type.run(new StepItemContext(partsOf(ctx, scope, inputs), key, step)))),
     );
     return { iteration, isStep: true };
   };
+}
+
+function isItem(given: unknown, key: string): boolean {
+  const { key: own, status } = given as Partial<Iteration>;
+  return own === key && status === 'completed';
 }
 
 /** Whether it is harmless to repeat the block's effect: as the file says, or else as the type says. */
