@@ -3,34 +3,14 @@ import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { until } from '../../../test/support/awaited.ts';
 import { outcome, type Reconciliation } from '../../graph/contracts/node-contract.ts';
-import type { RunResult } from '../api.ts';
 import { createEngine } from '../engine.ts';
 import { createEngineWorker } from '../worker.ts';
+import { decide, ofNode, ofStep } from '../../../test/doubt-kit.ts';
 import { killableEngine, killedInEffect } from '../../../test/dying-engine.ts';
-import {
-  afterCrash,
-  createBench,
-  edges,
-  graphOf,
-  node,
-  resumeToRest,
-  testIds,
-  type Bench,
-} from '../../../test/engine-kit.ts';
+import { afterCrash, createBench, edges, graphOf, node, resumeToRest, testIds } from '../../../test/engine-kit.ts';
 
 type Graph = ReturnType<typeof graphOf>;
 const never = new Promise<never>(() => {});
-
-const ofNode = (run: () => unknown): Graph => graphOf('g', [node('a', 'write', run)], edges('> a', 'a >'));
-const ofStep = (run: () => unknown): Graph =>
-  graphOf('g', [node('a', 'read', (ctx) => ctx.step('s', { effect: 'write' }, run))], edges('> a', 'a >'));
-
-async function decide(bench: Bench, graph: Graph, answer: unknown): Promise<RunResult> {
-  const paused = await resumeToRest(afterCrash(bench), 'r', graph);
-  expect(paused.waits.map(({ kind }) => kind)).toEqual(['doubt']);
-  await bench.engine.answer('r', paused.waits[0]?.waitId ?? '', answer);
-  return resumeToRest(afterCrash(bench), 'r', graph);
-}
 
 test.each([
   ['node', ofNode],

@@ -1,20 +1,8 @@
 /** What a person says of an effect in doubt: what becomes of it, in this attempt and in a resume of the failed run (X3). */
 import { expect, test } from 'vitest';
+import { decide, ofNode, ofStep } from '../../../test/doubt-kit.ts';
 import { killedInEffect } from '../../../test/dying-engine.ts';
-import { afterCrash, edges, graphOf, node, resumeToRest, type Bench } from '../../../test/engine-kit.ts';
-import type { Graph } from '../../graph/graph.ts';
-import type { RunResult } from '../api.ts';
-
-const ofNode = (run: () => unknown): Graph => graphOf('g', [node('a', 'write', run)], edges('> a', 'a >'));
-const ofStep = (run: () => unknown): Graph =>
-  graphOf('g', [node('a', 'read', (ctx) => ctx.step('s', { effect: 'write' }, run))], edges('> a', 'a >'));
-
-async function decide(bench: Bench, graph: Graph, answer: unknown): Promise<RunResult> {
-  const paused = await resumeToRest(afterCrash(bench), 'r', graph);
-  expect(paused.waits.map(({ kind }) => kind)).toEqual(['doubt']);
-  await bench.engine.answer('r', paused.waits[0]?.waitId ?? '', answer);
-  return resumeToRest(afterCrash(bench), 'r', graph);
-}
+import { edges, graphOf, node } from '../../../test/engine-kit.ts';
 
 test.each([
   ['node', ofNode, 'fail'],
