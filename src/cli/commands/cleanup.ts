@@ -1,10 +1,6 @@
 /** `cairn cleanup` */
-import { perform } from '../../operations/declare/perform.ts';
-import { cleanUp, type CleanUpInput, type CleanUpReport } from '../../operations/store/clean-up.ts';
-import type { FieldsOf } from '../../operations/declare/operation.ts';
-import type { Command } from '../command.ts';
-import { asksFirst, deleteAsAsked, yesField } from '../live/delete.ts';
-import { withApp } from '../live/follow.ts';
+import { cleanUp, type CleanUpReport } from '../../operations/store/clean-up.ts';
+import { deletionCommand, type PrintedReport } from '../live/delete.ts';
 import { noteBlobs } from '../note-blobs.ts';
 import { noteNone } from '../note-none.ts';
 import type { Session } from '../session.ts';
@@ -12,13 +8,7 @@ import { countOf } from '../../operations/words/amounts.ts';
 import { printable } from '../text/printable.ts';
 import { formatAge } from '../../operations/words/time.ts';
 
-interface CleanUpArguments extends CleanUpInput {
-  readonly yes?: boolean;
-}
-
-const fields: FieldsOf<CleanUpArguments> = { ...cleanUp.input, yes: yesField };
-
-async function print(session: Session, report: CleanUpReport, isDry: boolean, now: number): Promise<void> {
+async function print(session: Session, report: CleanUpReport, { isDry, now }: PrintedReport): Promise<void> {
   const { screen } = session;
   const { removed, pruned, left, blobs } = report;
   for (const { runId, graphId, endedAt } of removed)
@@ -47,27 +37,14 @@ function questionFor({ removed, pruned }: CleanUpReport): string | undefined {
   return parts === '' ? undefined : `${parts.slice(0, 1).toUpperCase()}${parts.slice(1)}`;
 }
 
-export const cleanupCommand: Command<CleanUpArguments> = {
-  name: cleanUp.name,
-  summary: cleanUp.summary,
-  fields,
-  details: `${asksFirst} The settings are those of each workflow, and of the configuration for what it leaves open; where neither has any, nothing goes. What a paused run needs to go on always stays.`,
+export const cleanupCommand = deletionCommand(cleanUp, {
+  details:
+    'The settings are those of each workflow, and of the configuration for what it leaves open; where neither has any, nothing goes. What a paused run needs to go on always stays.',
   examples: [
     { line: 'cairn cleanup --dry-run', does: 'what would go' },
     { line: 'cairn cleanup --workflow deploy', does: 'only runs of one workflow' },
     { line: 'cairn cleanup --yes', does: 'from a schedule, where nobody can be asked' },
   ],
-  execute(session, { yes, dryRun, ...input }) {
-    return withApp(session, (app) =>
-      deleteAsAsked(
-        session,
-        { dryRun, yes },
-        {
-          act: (isDry) => perform(cleanUp, app, { ...input, dryRun: isDry }),
-          print: (report, isDry) => print(session, report, isDry, app.now()),
-          questionFor,
-        },
-      ),
-    );
-  },
-};
+  print,
+  questionFor,
+});

@@ -1,25 +1,12 @@
 /** `cairn prune` */
-import { perform } from '../../operations/declare/perform.ts';
-import type { FieldsOf } from '../../operations/declare/operation.ts';
-import { pruneRuns, type PruneRunsInput } from '../../operations/store/prune-runs.ts';
+import { pruneRuns } from '../../operations/store/prune-runs.ts';
 import { noteBlobs } from '../note-blobs.ts';
-import type { Command } from '../command.ts';
-import { asksFirst, deleteAsAsked, yesField } from '../live/delete.ts';
-import { withApp } from '../live/follow.ts';
+import { deletionCommand, type PrintedReport } from '../live/delete.ts';
 import { noteNone } from '../note-none.ts';
 import type { Session } from '../session.ts';
 import { countOf } from '../../operations/words/amounts.ts';
 import { printable } from '../text/printable.ts';
 import { wrap } from '../text/width.ts';
-
-interface PruneArguments extends PruneRunsInput {
-  readonly yes?: boolean;
-}
-
-const fields: FieldsOf<PruneArguments> = {
-  ...pruneRuns.input,
-  yes: yesField,
-};
 
 type Pruned = Awaited<ReturnType<typeof pruneRuns.run>>;
 
@@ -35,7 +22,7 @@ function countAll({ pruned }: Pruned): number {
   return pruned.reduce((sum, { removed }) => sum + removed, 0);
 }
 
-async function print(session: Session, { pruned, busy, blobs }: Pruned, isDry: boolean): Promise<void> {
+async function print(session: Session, { pruned, busy, blobs }: Pruned, { isDry }: PrintedReport): Promise<void> {
   const { screen } = session;
   for (const { runId, removed, spans, oldest } of pruned) {
     const went = `${countOf(removed, 'checkpoint')} ${isDry ? 'would be pruned' : 'pruned'}`;
@@ -47,30 +34,17 @@ async function print(session: Session, { pruned, busy, blobs }: Pruned, isDry: b
   noteBlobs(session, blobs);
 }
 
-export const pruneCommand: Command<PruneArguments> = {
-  name: pruneRuns.name,
-  summary: pruneRuns.summary,
-  fields,
-  details: `${asksFirst} Kept are the newest checkpoints, tags, points that were forked from, open waits, and the outcomes of writes and answers as long as anything before them is kept.`,
+export const pruneCommand = deletionCommand(pruneRuns, {
+  details:
+    'Kept are the newest checkpoints, tags, points that were forked from, open waits, and the outcomes of writes and answers as long as anything before them is kept.',
   examples: [
     { line: 'cairn prune 0198c2f4 --keep-last 10', does: 'keep the newest ten of a run' },
     { line: 'cairn prune --all --dry-run', does: 'what would go of every run' },
     { line: 'cairn prune --all --keep-every 100 --yes', does: 'thin out every history, in a script' },
   ],
-  execute(session, { yes, dryRun, ...input }) {
-    return withApp(session, (app) =>
-      deleteAsAsked(
-        session,
-        { dryRun, yes },
-        {
-          act: (isDry) => perform(pruneRuns, app, { ...input, dryRun: isDry }),
-          print: (report, isDry) => print(session, report, isDry),
-          questionFor: (plan) => {
-            const count = countAll(plan);
-            return count === 0 ? undefined : `Prune ${countOf(count, 'checkpoint')}`;
-          },
-        },
-      ),
-    );
+  print,
+  questionFor: (plan) => {
+    const count = countAll(plan);
+    return count === 0 ? undefined : `Prune ${countOf(count, 'checkpoint')}`;
   },
-};
+});

@@ -2,21 +2,70 @@
  * How every command that deletes goes about it: it says what would go, asks, and deletes. Where nobody can be asked, `--yes` says that it
  * is meant (D22).
  */
+import type { App } from '../../app/open-app.ts';
 import { CairnError } from '../../errors.ts';
-import type { Field } from '../../operations/declare/operation.ts';
+import type { Field, Fields, Operation } from '../../operations/declare/operation.ts';
+import { perform } from '../../operations/declare/perform.ts';
+import type { Command } from '../command.ts';
 import type { Session } from '../session.ts';
+import { withApp } from './follow.ts';
 
-export const yesField: Field = { type: 'flag', description: 'do not ask; needed where nobody can be asked' };
+const yesField: Field = { type: 'flag', description: 'do not ask; needed where nobody can be asked' };
 
 /** What the commands say of it under `--help`. */
-export const asksFirst = 'It says what would go, and asks.';
+const asksFirst = 'It says what would go, and asks.';
 
-export interface Deletion<Report> {
-  /** Deletes. A dry run changes nothing and reports what would go. */
-  readonly act: (dryRun: boolean) => Promise<Report>;
-  readonly print: (report: Report, isDry: boolean) => Promise<void>;
+/** What every operation that deletes can be told. */
+interface Deleting {
+  readonly dryRun?: boolean;
+}
+
+/** What a command adds to its operation. */
+interface DeletionWords<Report> extends Required<Pick<Command, 'details' | 'examples'>> {
+  readonly print: (session: Session, report: Report, told: PrintedReport) => Promise<void>;
   /** What the person agrees to: `Remove 2 runs`. Undefined if nothing would go. */
   readonly questionFor: (plan: Report) => string | undefined;
+}
+
+/** How a report is told. */
+export interface PrintedReport {
+  /** Whether nothing was deleted, and the report says what would go. */
+  readonly isDry: boolean;
+  readonly now: number;
+}
+
+interface Deletion<Report> extends Pick<DeletionWords<Report>, 'questionFor'> {
+  /** Deletes. A dry run changes nothing and reports what would go. */
+  readonly act: (isDry: boolean) => Promise<Report>;
+  readonly print: (report: Report, isDry: boolean) => Promise<void>;
+}
+
+/** Makes the command of an operation that deletes. */
+export function deletionCommand<Input extends Deleting, Report>(
+  operation: Operation<Input, Report, App>,
+  { details, examples, print, questionFor }: DeletionWords<Report>,
+): Command<Input & { readonly yes?: boolean }> {
+  const fields: Fields = { ...operation.input, yes: yesField };
+  return {
+    name: operation.name,
+    summary: operation.summary,
+    fields,
+    details: `${asksFirst} ${details}`,
+    examples,
+    execute(session, { yes, ...input }) {
+      return withApp(session, (app) =>
+        deleteAsAsked(
+          session,
+          { dryRun: input.dryRun, yes },
+          {
+            act: (isDry) => perform(operation, app, { ...(input as unknown as Input), dryRun: isDry }),
+            print: (report, isDry) => print(session, report, { isDry, now: app.now() }),
+            questionFor,
+          },
+        ),
+      );
+    },
+  };
 }
 
 /** Call only if `screen.canAsk`. @returns false if the person said no or pressed Ctrl-C */
@@ -42,7 +91,7 @@ async function isMeant<Report>(session: Session, { act, print, questionFor }: De
 }
 
 /** Does all of it. @returns the exit code: that nothing was deleted after all is no fault */
-export async function deleteAsAsked<Report>(
+async function deleteAsAsked<Report>(
   session: Session,
   { dryRun, yes }: { readonly dryRun?: boolean | undefined; readonly yes?: boolean | undefined },
   deletion: Deletion<Report>,
