@@ -3,25 +3,19 @@ import { exit } from 'node:process';
 import type { Command } from './command.ts';
 import { answerCommand } from './commands/answer.ts';
 import { backupCommand } from './commands/backup.ts';
-import { bisectCommand } from './commands/bisect.ts';
-import { blameCommand } from './commands/blame.ts';
 import { cancelCommand } from './commands/cancel.ts';
 import { cleanupCommand } from './commands/cleanup.ts';
 import { createCompletionCommand } from './commands/completion.ts';
 import { convertCommand } from './commands/convert.ts';
-import { diffCommand } from './commands/diff.ts';
 import { doctorCommand } from './commands/doctor.ts';
 import { drawCommand } from './commands/draw.ts';
 import { exportCommand } from './commands/export.ts';
 import { forkCommand } from './commands/fork.ts';
-import { graphCommand } from './commands/graph.ts';
 import { identityCommand } from './commands/identity.ts';
 import { importCommand } from './commands/import.ts';
 import { inboxCommand } from './commands/inbox.ts';
 import { fmtCommand, lintCommand } from './commands/lint.ts';
-import { logCommand } from './commands/log.ts';
 import { lsCommand } from './commands/ls.ts';
-import { postMortemCommand } from './commands/post-mortem.ts';
 import { previewCommand } from './commands/preview.ts';
 import { mcpCommand } from './commands/mcp.ts';
 import { planCommand } from './commands/plan.ts';
@@ -33,13 +27,12 @@ import { rmCommand } from './commands/rm.ts';
 import { runRunCommand } from './commands/run.ts';
 import { scheduleCommand } from './commands/schedule.ts';
 import { schemaCommand } from './commands/schema.ts';
-import { showCommand } from './commands/show.ts';
 import { signalCommand } from './commands/signal.ts';
-import { stateCommand } from './commands/state.ts';
 import { tagCommand } from './commands/tag.ts';
 import { verifyCommand } from './commands/verify.ts';
 import { workerCommand } from './commands/worker.ts';
 import { workflowsCommand } from './commands/workflows.ts';
+import { historyCommands } from './history-commands.ts';
 import { runCommand } from './run-command.ts';
 
 const commands: readonly Command[] = [
@@ -56,14 +49,7 @@ const commands: readonly Command[] = [
   fmtCommand,
   drawCommand,
   lsCommand,
-  logCommand,
-  showCommand,
-  stateCommand,
-  diffCommand,
-  blameCommand,
-  bisectCommand,
-  graphCommand,
-  postMortemCommand,
+  ...historyCommands,
   previewCommand,
   forkCommand,
   cancelCommand,
