@@ -1,6 +1,7 @@
 /**
  * An SVG with nothing in it that could act: only the elements and attributes that Graphviz draws with, no scripts, links, styles or
- * references to the outside. Whatever a node is called has become text by now, and stays text.
+ * references to the outside. Whatever a node is called has become text by now, and stays text. Of the titles, which browsers show as
+ * tooltips, only the graph's is kept: the others name nodes as Graphviz was given them, `n3`.
  */
 
 const elements: ReadonlySet<string> = new Set([
@@ -30,6 +31,7 @@ const attribute = /([A-Za-z_][\w:-]*)\s*=\s*(?:"([^"]*)"|'([^']*)')/g;
 export function cleanSvg(svg: string): string {
   let kept = '';
   let skipped: { readonly name: string; depth: number } | undefined;
+  let hasTitle = false;
   for (const [text, close, name, given = '', isEmpty] of svg.matchAll(token)) {
     if (name === undefined) {
       if (skipped === undefined && kept !== '' && !text.startsWith('<')) kept += text;
@@ -40,10 +42,11 @@ export function cleanSvg(svg: string): string {
       if (skipped.depth === 0) skipped = undefined;
       continue;
     }
-    if (!elements.has(name)) {
+    if (!elements.has(name) || (name === 'title' && hasTitle && close === '')) {
       if (close === '' && isEmpty === '') skipped = { name, depth: 1 };
       continue;
     }
+    hasTitle ||= name === 'title';
     kept += close === '/' ? `</${name}>` : `<${name}${cleanAttributes(given)}${isEmpty === '/' ? '/' : ''}>`;
   }
   return kept.trim();

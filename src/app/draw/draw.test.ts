@@ -1,7 +1,7 @@
 /** Pictures and pages: what anybody wrote into a graph or a run is text in them, and can do nothing. */
 import { expect, test } from 'vitest';
 import { pictureOf } from '../../dialects/dot/picture/picture.ts';
-import { checkDot, formatDot } from '../../dialects/dot/index.ts';
+import { checkDot, formatDot, readDot } from '../../dialects/dot/index.ts';
 import { END, START, type GraphStructure } from '../../graph/graph.ts';
 import type { PostMortem, ToldVisit } from '../../history/trace/story.ts';
 import { marksOf } from '../../operations/runs/picture-marks.ts';
@@ -48,6 +48,11 @@ const visit = (path: readonly string[], more: Partial<ToldVisit> = {}): ToldVisi
   edges: [],
   ...more,
 });
+const at = { runId: 'r', seq: 1, at: 0 };
+function openVisit(path: readonly string[], more: Partial<ToldVisit>): ToldVisit {
+  const { attempts: _, ...begun } = visit(path, { status: 'started', ...more });
+  return begun;
+}
 const storyOf = (entries: PostMortem['entries'], more: Partial<PostMortem> = {}): PostMortem => ({
   runId: 'r',
   graphId: 'g',
@@ -87,7 +92,7 @@ test('P14 an SVG keeps what Graphviz draws with, and nothing else', () => {
   const clean = cleanSvg(`<?xml version="1.0"?><!DOCTYPE svg PUBLIC "x" "y" [<!ENTITY e SYSTEM "file:///etc/passwd">]>
 <svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" onload="x()" width="1pt"><style>*{}</style>
 <script>alert('</svg>')</script><a xlink:href="javascript:x()"><text x="1" fill="url(http://e/)" style="x">name</text></a>
-<foreignObject><div>in</div></foreignObject><g class="node" onclick='x()'><!-- c --><title>t &lt;b&gt;</title></g><script/></svg>`);
+<foreignObject><div>in</div></foreignObject><g class="node" onclick='x()'><!-- c --><title>t &lt;b&gt;</title><title>n3</title></g><script/></svg>`);
   expect(clean.replaceAll('\n', '')).toBe(
     '<svg xmlns="http://www.w3.org/2000/svg" width="1pt"><g class="node"><title>t &lt;b&gt;</title></g></svg>',
   );
@@ -151,20 +156,26 @@ test('C2.1 a page masks what stands under the name of a secret, and without a pi
   expect(page).toContain('<ol class="outline"><li class="good">a → b</li></ol>');
 });
 
-test('N14 a run colours its picture: how each node ended last, and which edges were taken', async () => {
+test('N14 a run marks its picture in colours and in words: how each node ended last, and which edges were taken', async () => {
   const structure = structureOf(['a', 'b', 'c']);
   const story = storyOf([
     visit(['a'], { edges: [{ to: 'b', fired: true, because: '' }] }),
     visit(['b'], { status: 'failed', attempts: 3 }),
+    visit(['d'], { value: { outcome: 'partial_success' }, retries: [{ ...at, attempt: 1, step: 'work' }] }),
+    openVisit(['e'], { questions: [{ ...at, kind: 'question', name: 'go' }] }),
   ]);
   const { nodes, taken } = marksOf(story);
   expect([...nodes]).toEqual([
     ['a', { tone: 'good' }],
-    ['b', { tone: 'bad', note: '3 attempts' }],
+    ['b', { tone: 'bad', note: 'failed, 3 attempts' }],
+    ['d', { tone: 'warn', note: 'partial success, 2 attempts' }],
+    ['e', { tone: 'warn', note: 'waiting' }],
   ]);
   expect([...taken]).toEqual([
     ['a\nb', 1],
     ['__start__\na', 1],
+    ['__start__\nd', 1],
+    ['__start__\ne', 1],
   ]);
   const dot = pictureOf(structure, marksOf(story));
   const node = (id: string): string => new RegExp(`label="?${id}[^\\]]*`).exec(dot)?.[0] ?? '';
@@ -175,6 +186,52 @@ test('N14 a run colours its picture: how each node ended last, and which edges w
   ]);
   expect(await drawGraph(structure, story)).toContain('#ffe2e0');
   expect(await drawGraph(structure)).not.toContain('#ffe2e0');
+});
+
+test('N14 the start of each run leads to the nodes to which nothing else led in that run', () => {
+  const entries = [
+    visit(['outputs', 'run 0', 'plan'], { edges: [{ to: 'work', fired: true, because: '' }] }),
+    visit(['outputs', 'run 0', 'work'], { edges: [{ to: 'outputs', fired: true, because: '' }] }),
+    visit(['outputs', 'run 1', 'work'], { edges: [{ to: 'outputs', fired: true, because: '' }] }),
+    visit(['outputs', 'run 1', 'outputs']),
+    visit(['outputs']),
+  ];
+  expect(Object.fromEntries(marksOf(storyOf(entries)).taken)).toEqual({
+    'outputs/plan\nwork': 1,
+    'outputs/work\noutputs': 2,
+    'outputs/__start__\nplan': 1,
+    'outputs/__start__\nwork': 1,
+    '__start__\noutputs': 1,
+  });
+});
+
+test('N14 the edges of a pipeline have the labels and conditions of its file, and say where a failure leads; its exit has its shape', () => {
+  const { graph } = readDot(`digraph Ship {
+    start [shape=Mdiamond]
+    exit [shape=Msquare]
+    check [shape=parallelogram, tool_command="true", goal_gate=true, retry_target=start]
+    ask [shape=hexagon]
+    start -> check
+    check -> ask [condition="outcome=success && context.tries!=3"]
+    check -> exit
+    ask -> check [label="[A] Again"]
+    ask -> exit [label="[E] End \\N"]
+  }`);
+  const dot = pictureOf(graph.structure);
+  const names = new Map([...dot.matchAll(/^ {2}(n\d+) \[[^\]]*?label="?(\w+)/gm)].map(([, name, id]) => [name, id]));
+  const labels = [...dot.matchAll(/^ {2}(n\d+) -> (n\d+) \[(?:[^\]]*?label=" *([^"]*?) *")?/gm)].map(
+    ([, from = '', to = '', label]) => [`${names.get(from) ?? ''} ${names.get(to) ?? ''}`, label],
+  );
+  expect(Object.fromEntries(labels)).toMatchObject({
+    'start check': undefined,
+    'check ask': 'outcome=success && context.tries!=3',
+    'check exit': undefined,
+    'check start': 'retry target',
+    'ask check': '[A] Again',
+    'ask exit': '[E] End \\\\N',
+    'exit start': 'goal gate',
+  });
+  expect(dot).toMatch(/label=exit, shape=Msquare/);
 });
 
 test('N14 what draws is asked for by name where it is not installed, and a layout has an end', async () => {

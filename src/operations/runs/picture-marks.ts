@@ -1,5 +1,6 @@
-/** A post-mortem as marks on the picture of its graph: how each node ended last, and how often each edge was taken. */
+/** A post-mortem as marks on the picture of its graph: how each node ended last, in colour and in words, and how often each edge was taken. */
 import type { PictureMarks, PictureTone } from '../../dialects/dot/picture/picture.ts';
+import { START } from '../../graph/graph.ts';
 import type { PostMortem, ToldVisit } from '../../history/trace/story.ts';
 
 const byOutcome: Readonly<Record<string, PictureTone>> = {
@@ -19,42 +20,59 @@ const byStatus: Readonly<Record<ToldVisit['status'], PictureTone>> = {
 };
 
 /** A stage of a pipeline says itself how it ended; of any other node its status does. */
-export function toneOfVisit({ status, value, attempts }: ToldVisit): PictureTone {
-  if (attempts === undefined) return status === 'waiting' ? 'warn' : 'running';
-  const outcome = (value as { readonly outcome?: unknown } | null | undefined)?.outcome;
-  const tone = typeof outcome === 'string' && Object.hasOwn(byOutcome, outcome) ? byOutcome[outcome] : undefined;
-  return status === 'completed' && tone !== undefined ? tone : byStatus[status];
+export function toneOfVisit(visit: ToldVisit): PictureTone {
+  return standingOf(visit)[0];
 }
 
-/** The nodes of a visit's path; the names of the child runs between them are no part of a graph. */
+/** The tone, and the word for it; no word if all is well. */
+function standingOf({ status, value, attempts, questions }: ToldVisit): readonly [tone: PictureTone, word: string] {
+  if (attempts === undefined) {
+    const isWaiting = status === 'waiting' || questions.some(({ closedAt }) => closedAt === undefined);
+    return isWaiting ? ['warn', 'waiting'] : ['running', 'running'];
+  }
+  const outcome = (value as { readonly outcome?: unknown } | null | undefined)?.outcome;
+  const isStage = status === 'completed' && typeof outcome === 'string' && Object.hasOwn(byOutcome, outcome);
+  const tone = (isStage ? byOutcome[outcome] : undefined) ?? byStatus[status];
+  return [tone, tone === 'good' ? '' : isStage ? outcome.replaceAll('_', ' ') : status];
+}
+
+/** The nodes of a path; the names of the child runs between them are no part of a graph. */
 function nodesIn(path: readonly string[]): readonly string[] {
   return path.filter((_, index) => index % 2 === 0);
 }
 
 export function marksOf({ entries }: Pick<PostMortem, 'entries'>): PictureMarks {
+  const told = entries.filter((entry) => entry.kind === 'visit');
   const nodes = new Map<string, { readonly tone: PictureTone; readonly note?: string }>();
   const visits = new Map<string, number>();
   const taken = new Map<string, number>();
-  for (const entry of entries) {
-    if (entry.kind !== 'visit') continue;
-    const path = nodesIn(entry.path);
-    const place = path.join('/');
+  /** Nodes to which an edge led, by their paths in the runs that they are of. */
+  const reached = new Set<string>();
+  const take = (frame: readonly string[], from: string, to: string): void => {
+    const key = `${[...nodesIn(frame), from].join('/')}\n${to}`;
+    taken.set(key, (taken.get(key) ?? 0) + 1);
+    reached.add([...frame, to].join('\0'));
+  };
+  for (const visit of told) {
+    const frame = visit.path.slice(0, -1);
+    const place = nodesIn(visit.path).join('/');
     const count = (visits.get(place) ?? 0) + 1;
     visits.set(place, count);
-    const notes = [count > 1 ? `${count} visits` : '', (entry.attempts ?? 1) > 1 ? `${entry.attempts} attempts` : ''];
-    const note = notes.filter((text) => text !== '').join(', ');
-    nodes.set(place, { tone: toneOfVisit(entry), ...(note !== '' && { note }) });
-    for (const { to, fired } of entry.edges) {
-      const key = `${place}\n${to}`;
-      if (fired) taken.set(key, (taken.get(key) ?? 0) + 1);
-    }
+    const [tone, word] = standingOf(visit);
+    const note = [word, timesOf(count, 'visit'), timesOf(attemptsOf(visit), 'attempt')].filter(Boolean).join(', ');
+    nodes.set(place, { tone, ...(note !== '' && { note }) });
+    for (const { to, fired } of visit.edges) if (fired) take(frame, visit.path.at(-1) ?? '', to);
   }
-  // The start of a graph fires with its first nodes, and no visit of it is told.
-  for (const place of nodes.keys()) {
-    const path = place.split('/');
-    const frame = path.slice(0, -1).map((id) => `${id}/`);
-    const isLedTo = [...taken.keys()].some((key) => key.startsWith(frame.join('')) && key.endsWith(`\n${path.at(-1)}`));
-    if (!isLedTo) taken.set(`${frame.join('')}__start__\n${path.at(-1)}`, 1);
-  }
+  // The start of a run fires with its first nodes, and no visit of it is told: they are those to which nothing led.
+  for (const { path } of told) if (!reached.has(path.join('\0'))) take(path.slice(0, -1), START, path.at(-1) ?? '');
   return { nodes, taken };
+}
+
+function timesOf(count: number, what: string): string {
+  return count > 1 ? `${count} ${what}s` : '';
+}
+
+/** Attempts of the node, or of the step that took the most. */
+function attemptsOf({ attempts = 1, retries }: ToldVisit): number {
+  return Math.max(attempts, ...retries.map(({ attempt }) => attempt + 1));
 }

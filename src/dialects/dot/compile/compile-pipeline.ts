@@ -24,11 +24,12 @@ import {
   startHandler,
   type PipelineResult,
 } from '../run/handlers/ends.ts';
-import { wayLabel, type Way, type Ways } from '../run/stage/choose-edge.ts';
+import { jumpLabel, wayLabel, type Way, type Ways } from '../run/stage/choose-edge.ts';
 import { childHandler } from '../run/handlers/child.ts';
 import { parallelHandler } from '../run/handlers/parallel.ts';
 import { restartId, restartsImplementation } from '../run/handlers/restarts.ts';
-import { jumpLabel, routeOf, stageImplementation } from '../run/stage/stage-node.ts';
+import { routeOf, stageImplementation } from '../run/stage/stage-node.ts';
+import { exitChoice } from '../run/stage/stored-choice.ts';
 import type { StageHandler, StageParts } from '../run/stage/stage-parts.ts';
 import type { Around } from '../model/around.ts';
 import { budgetPolicies, retryOf, tellings } from './stage-policy.ts';
@@ -343,7 +344,7 @@ class GraphParts {
       place: placeOf(stage.at),
     });
     const choice: Choice = {
-      text: 'exit',
+      text: exitChoice,
       choose: ({ outcome: { output } }) => {
         const { jump } = output as { readonly jump?: string };
         return jump === undefined ? endLabel : jumpLabel(jump);

@@ -5,6 +5,7 @@
 import { END, START, type GraphStructure } from '../../../graph/graph.ts';
 import { printDot } from '../text/print-dot.ts';
 import type { AttributeSyntax, Syntax } from '../text/syntax.ts';
+import { labelsOf } from './edge-labels.ts';
 
 /** How a node ended or stands, which decides its colour. */
 export type PictureTone = 'good' | 'bad' | 'warn' | 'running' | 'skipped' | 'untouched';
@@ -25,6 +26,9 @@ const colours: Readonly<Record<PictureTone, readonly [fill: string, line: string
   untouched: ['#ffffff', '#b6bdc5'],
 };
 const plain: readonly [string, string] = ['#f6f8fa', '#57606a'];
+
+/** At edges that were not taken: as pale as can be read. */
+const paleText = '#6e7781';
 
 /** Most levels of child graphs that are drawn inside their nodes. */
 const depthMax = 3;
@@ -56,7 +60,7 @@ export function pictureOf(structure: GraphStructure, marks?: PictureMarks): stri
     }),
     of('edge', { fontname: font, fontsize: '9', arrowsize: '0.7' }),
   ];
-  return printDot({ name: 'picture', comments: [], statements: [...defaults, ...statements], closing: [] });
+  return printDot({ name: short(structure.id), comments: [], statements: [...defaults, ...statements], closing: [] });
 }
 
 class Drawing {
@@ -71,6 +75,7 @@ class Drawing {
     const ids = [START, ...structure.nodes.map((node) => String(node['id'])), END];
     const names = new Map(ids.map((id) => [id, this.#name('n')]));
     const edges = structure.edges.filter(({ from, to }) => names.has(String(from)) && names.has(String(to)));
+    const labels = labelsOf(edges);
     const ends = [START, END].filter((id) => edges.some(({ from, to }) => from === id || to === id));
     const nodes = structure.nodes.flatMap((node) => this.#node(node, names.get(String(node['id'])) ?? '', path, depth));
     return [
@@ -85,7 +90,7 @@ class Drawing {
         }),
       ),
       ...nodes,
-      ...edges.map((edge) => this.#edge(edge, names, path)),
+      ...edges.map((edge, index) => this.#edge(edge, labels[index], names, path)),
     ];
   }
 
@@ -122,13 +127,11 @@ class Drawing {
     ];
   }
 
-  #edge(edge: Data, names: ReadonlyMap<string, string>, path: readonly string[]): Syntax {
+  #edge(edge: Data, label: string | undefined, names: ReadonlyMap<string, string>, path: readonly string[]): Syntax {
     const [from, to] = [String(edge['from']), String(edge['to'])];
     const count = this.#marks?.taken.get(`${[...path, from].join('/')}\n${to}`) ?? 0;
     const isKnown = this.#marks !== undefined;
     const condition = (edge['condition'] as { readonly text?: string } | undefined)?.text;
-    const label =
-      edge['label'] === to || edge['choice'] !== undefined ? undefined : (edge['label'] as string | undefined);
     const times = count > 1 ? `${count}×` : '';
     const text = [label ?? condition ?? (edge['on'] === 'failed' ? 'failed' : ''), times]
       .filter((part) => part !== '')
@@ -142,10 +145,11 @@ class Drawing {
       ends: [from, to].map((id) => ({ id: names.get(id) ?? '', at: 0 })),
       attributes: attributes({
         color: colour,
-        fontcolor: colour,
+        fontcolor: isKnown && count === 0 ? paleText : colour,
         penwidth: isKnown && count > 0 ? '1.8' : '1',
         ...(isKnown && count === 0 && { style: 'dashed' }),
-        ...(text !== '' && { label: text }),
+        // The blanks keep it clear of the line.
+        ...(text !== '' && { label: `  ${text}  ` }),
       }),
     };
   }
@@ -169,17 +173,20 @@ const shapes: ReadonlySet<unknown> = new Set([
   'house',
 ]);
 
-function shapeOf({ config, effect }: Data): Readonly<Record<string, string>> {
-  const shape = (config as { readonly attributes?: { readonly shape?: unknown } } | undefined)?.attributes?.shape;
+function shapeOf({ config, effect, type }: Data): Readonly<Record<string, string>> {
+  const { attributes: given } = (config ?? {}) as { readonly attributes?: { readonly shape?: unknown } };
+  const shape = type === 'exit' ? 'Msquare' : given?.shape;
   if (typeof shape === 'string' && shapes.has(shape)) return shape === 'box' ? {} : { shape, style: 'filled' };
   if (effect === 'human') return { shape: 'hexagon', style: 'filled' };
   return effect === 'external' || effect === 'write' ? { shape: 'box', style: 'filled,bold' } : {};
 }
 
-/** Shortens a label, and removes characters that would break a line or the file. */
+/** Shortens a label, and removes characters that would break a line or the file, or turn the direction of writing. */
 function short(text: string): string {
-  // oxlint-disable-next-line no-control-regex
-  const plainText = text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ').toWellFormed();
+  const plainText = text
+    // oxlint-disable-next-line no-control-regex
+    .replace(/[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]+/g, ' ')
+    .toWellFormed();
   return plainText.length > labelMax ? `${plainText.slice(0, labelMax - 1)}…` : plainText;
 }
 

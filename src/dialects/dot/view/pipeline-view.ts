@@ -5,10 +5,10 @@
 import { outgoingEdges, type StoredEdge } from '../../../graph/compile/outgoing-edges.ts';
 import type { GraphStructure } from '../../../graph/graph.ts';
 import type { FrameTree, NodeRecord } from '../../../state/tree.ts';
-import type { Ways } from '../run/stage/choose-edge.ts';
 import { asText, inheritedKey } from '../run/context/context-keys.ts';
 import { turnsOf } from '../run/prompt/conversation.ts';
 import type { StageOutput, StageStatus } from '../run/stage/stage-outcome.ts';
+import { readChoice } from '../run/stage/stored-choice.ts';
 
 /** An edge from a stage that ended. */
 export interface PipelineStep {
@@ -168,9 +168,8 @@ function stepsFrom(graph: GraphStructure, from: string, record: NodeRecord | und
 }
 
 function captionOf({ label, choice }: StoredEdge): string | undefined {
-  if (choice === undefined || !choice.text.startsWith('[{"edges":')) return undefined;
-  const [ways] = JSON.parse(choice.text) as [Ways];
-  const caption = ways.edges.find((way) => way.label === label)?.caption;
+  const stored = choice && readChoice(choice.text);
+  const caption = stored?.ways.edges.find((way) => way.label === label)?.caption;
   return caption === '' ? undefined : caption;
 }
 

@@ -9,7 +9,8 @@ import { gateTargets } from '../../model/layout.ts';
 import type { Pipeline, Stage } from '../../model/pipeline.ts';
 import { asText, contextValue, edgeKey } from '../context/context-keys.ts';
 import { gateOutcomes, type GateOutcomes } from '../stage/gate-outcomes.ts';
-import { jumpKey, jumpLabel, jumpsMade } from '../stage/stage-node.ts';
+import { jumpLabel } from '../stage/choose-edge.ts';
+import { jumpKey, jumpsMade } from '../stage/stage-node.ts';
 import type { StageEnding, StageHandler } from '../stage/stage-parts.ts';
 import { isSuccess, type StageOutcome, type StageOutput, type StageStatus } from '../stage/stage-outcome.ts';
 

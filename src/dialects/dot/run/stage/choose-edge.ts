@@ -22,6 +22,11 @@ export function wayLabel(index: number): string {
   return `edge ${index}`;
 }
 
+/** The label in the compiled graph for a jump, which is no edge of the file. */
+export function jumpLabel(target: string): string {
+  return `jump ${target}`;
+}
+
 /** The index in the file of the edge with this label. Undefined for the join of branches, which is no edge of the file. */
 export function edgeIndexOf(label: string): number | undefined {
   const [, index] = /^edge (\d+)$/.exec(label) ?? [];

@@ -1,21 +1,15 @@
 /** Explains why a pipeline took the edge it took from a stage: evaluates the condition of every edge again. */
 import type { ConditionScope, ExplainedWay } from '../../../../graph/graph.ts';
-import { holds, type Clause, type ConditionFacts } from '../../model/condition.ts';
+import { holds, type ConditionFacts } from '../../model/condition.ts';
 import { normalLabel } from '../../model/labels.ts';
-import { chooseEdge, isAnswer, type Way, type Ways } from './choose-edge.ts';
+import { chooseEdge, isAnswer, jumpLabel, type Way, type Ways } from './choose-edge.ts';
 import { asText, contextValue } from '../context/context-keys.ts';
-import { jumpLabel, jumpsMade } from './stage-node.ts';
+import { jumpsMade } from './stage-node.ts';
 import type { StageOutput } from './stage-outcome.ts';
+import { conditionText, exitChoice, readChoice } from './stored-choice.ts';
 
 /** The label of the exit's edge to the end. */
 const endLabel = 'end';
-
-/** The content of a choice's text: the stage's edges, the stages to which it may jump, and how often. */
-interface StoredChoice {
-  readonly ways: Ways;
-  readonly jumps: readonly string[];
-  readonly jumpsMax: number;
-}
 
 /** What the failure of a stage that failed the run holds. */
 interface StageFailureData {
@@ -28,7 +22,7 @@ export function explainWays(
   text: string,
   { outcome: { output, error }, state }: ConditionScope,
 ): readonly ExplainedWay[] | undefined {
-  if (text === 'exit') return explainExit(output);
+  if (text === exitChoice) return explainExit(output);
   const choice = readChoice(text);
   const failure = (error as { readonly data?: StageFailureData } | undefined)?.data;
   const ended = output ?? failure?.outcome;
@@ -44,7 +38,7 @@ export function explainWays(
   };
   const told = ways.edges.map((way): ExplainedWay => {
     const isOpen = holds(way.clauses, facts);
-    const condition = way.clauses.map(clauseText).join(' && ');
+    const condition = conditionText(way.clauses);
     return {
       label: way.label,
       ...(way.caption !== '' && { caption: way.caption }),
@@ -75,21 +69,6 @@ function explainExit(output: unknown): readonly ExplainedWay[] {
     { label: endLabel, because: 'a goal gate has not succeeded' },
     { label: jumpLabel(jump), because: 'a goal gate has not succeeded, and leads back there' },
   ];
-}
-
-function readChoice(text: string): StoredChoice | undefined {
-  if (!text.startsWith('[{"edges":')) return undefined;
-  try {
-    const [ways, jumps, jumpsMax] = JSON.parse(text) as [Ways, readonly string[], number];
-    return Array.isArray(ways.edges) ? { ways, jumps: jumps ?? [], jumpsMax: jumpsMax ?? 0 } : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function clauseText({ key, operator, value }: Clause): string {
-  if (operator === 'set') return key;
-  return `${key}${operator}${/^[A-Za-z0-9_.:+-]+$/.test(value) ? value : JSON.stringify(value)}`;
 }
 
 function isAsked({ caption, to }: Way, { preferred_label: label, suggested_next_ids: ids = [] }: StageOutput): string {

@@ -10,7 +10,7 @@ import {
 } from '../../../../graph/contracts/node-contract.ts';
 import { isPlainObject } from '../../../../state/values/plain.ts';
 import { contextValue, edgeKey, isReserved, resumedKey } from '../context/context-keys.ts';
-import { chooseEdge, edgeIndexOf } from './choose-edge.ts';
+import { chooseEdge, edgeIndexOf, jumpLabel } from './choose-edge.ts';
 import type { Turn } from '../prompt/conversation.ts';
 import { failed, guarded, isFinal, retryCode, verdictCode } from './stage-failure.ts';
 import type { ToldOfBranches } from './gate-outcomes.ts';
@@ -218,11 +218,6 @@ export function endingOf(result: StageOutcome): StageOutput {
     ...(failureReason !== undefined && { failure_reason: failureReason }),
     ...(response !== undefined && { response }),
   };
-}
-
-/** The label of the compiled graph's edge for a jump. */
-export function jumpLabel(target: string): string {
-  return `jump ${target}`;
 }
 
 export function jumpKey(stage: string, target: string): string {
