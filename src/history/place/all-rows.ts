@@ -1,5 +1,5 @@
 /** Reads all runs and all waits of a store, page by page. */
-import { CairnError } from '../../errors.ts';
+import { requireSound } from '../../ports/sound-run.ts';
 import type { OpenWait, RunQuery, RunRow, Store, WaitQuery } from '../../ports/store.ts';
 
 interface Where {
@@ -22,12 +22,6 @@ export async function* readAllRuns(
   } while (cursor !== undefined);
 }
 
-/** Refuses a row that is not as it was written. @throws STORE_CORRUPT */
-export function requireSound(store: Store, run: RunRow): void {
-  if (run.isDamaged === true)
-    throw new CairnError('STORE_CORRUPT', { store: store.name, reason: `the row of run ${run.runId} was changed` });
-}
-
 /**
  * All runs, or those of one graph, newest first, as an array. For code that changes runs, since a change moves a run within the list.
  * @throws STORE_CORRUPT the row of a run is not as it was written
@@ -35,8 +29,7 @@ export function requireSound(store: Store, run: RunRow): void {
 export async function collectRuns(place: Where, graphId?: string): Promise<readonly RunRow[]> {
   const runs: RunRow[] = [];
   for await (const run of readAllRuns(place, graphId === undefined ? {} : { graphId })) {
-    requireSound(place.store, run);
-    runs.push(run);
+    runs.push(requireSound(place.store.name, run));
   }
   return runs;
 }

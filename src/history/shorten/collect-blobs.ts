@@ -1,8 +1,9 @@
 /** Removes blobs that nothing refers to any more (C5). */
 import { CairnError } from '../../errors.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
+import { requireSound } from '../../ports/sound-run.ts';
 import type { RunKey, RunRow, Store } from '../../ports/store.ts';
-import { readAllRuns, readAllWaits, requireSound } from '../place/all-rows.ts';
+import { readAllRuns, readAllWaits } from '../place/all-rows.ts';
 import { checkpointText } from '../stored/checkpoint.ts';
 import { asBuffer } from '../stored/checksum.ts';
 import { firstSeqOf } from '../load/lineage.ts';
@@ -77,7 +78,7 @@ export async function collectBlobs(
   // Rows are read first: they are quick to read and hold the blobs that most runs share.
   for await (const run of readAllRuns({ store, tenant })) {
     if (old.size === 0) return 0;
-    requireSound(store, run);
+    requireSound(store.name, run);
     for (const [hash] of asBuffer(run.meta).toString('latin1').matchAll(hashes)) old.delete(hash);
   }
   for await (const run of readAllRuns({ store, tenant })) {

@@ -1,9 +1,9 @@
 /** Checks that unfinished runs could be resumed, by reading of each what a resume would read (C6). */
 import { CairnError } from '../../errors.ts';
-import { requireSound } from '../place/all-rows.ts';
 import { loadState } from '../load/load.ts';
 import { listMetaBlobs } from '../stored/stored-meta.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
+import { requireSound } from '../../ports/sound-run.ts';
 import type { RunRow, Store } from '../../ports/store.ts';
 import type { Finding } from './finding.ts';
 
@@ -40,7 +40,7 @@ async function damageOf(store: Store, blobs: BlobStore, run: RunRow): Promise<Ca
 
 async function readAll(store: Store, blobs: BlobStore, run: RunRow): Promise<CairnError | undefined> {
   try {
-    requireSound(store, run);
+    requireSound(store.name, run);
     await loadState(store, blobs, run);
     for (const hash of listMetaBlobs(run)) await blobs.get(run.tenant, hash);
     return undefined;

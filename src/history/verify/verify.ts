@@ -2,6 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { CairnError, type ErrorCode } from '../../errors.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
+import { damagedRun } from '../../ports/sound-run.ts';
 import type { CheckpointRow, RunRow, Store } from '../../ports/store.ts';
 import { Chain, decodeOrNothing, missingError } from '../stored/chain.ts';
 import { checkpointId, rootChecksum, type DecodedCheckpoint } from '../stored/checkpoint.ts';
@@ -41,12 +42,15 @@ export async function verifyRun(store: Store, blobs: BlobStore, run: RunRow): Pr
 }
 
 /** Nothing that such a row says can be relied on, so that nothing else of the run is looked at. */
-function damagedRow(store: Store, { runId }: RunRow): VerifyReport {
-  const { code, message } = new CairnError('STORE_CORRUPT', {
-    store: store.name,
-    reason: `the row of run ${runId} was changed`,
-  });
-  return { runId, checkpoints: 0, snapshots: 0, blobs: 0, faults: [{ checkpoint: runId, code, message }] };
+function damagedRow(store: Store, run: RunRow): VerifyReport {
+  const { code, message } = damagedRun(store.name, run);
+  return {
+    runId: run.runId,
+    checkpoints: 0,
+    snapshots: 0,
+    blobs: 0,
+    faults: [{ checkpoint: run.runId, code, message }],
+  };
 }
 
 async function verifyOnce(store: Store, blobs: BlobStore, run: RunRow): Promise<VerifyReport> {

@@ -1,6 +1,7 @@
 /** Reads runs by id and by prefix, and lists them. */
 
 import { CairnError } from '../../../errors.ts';
+import { requireSound } from '../../../ports/sound-run.ts';
 import type { Page, RunKey, RunQuery, RunRow } from '../../../ports/store.ts';
 import { behindMax, joinHead } from './checkpoint-places.ts';
 import type { Prepare, Statement } from './prepare.ts';
@@ -63,14 +64,8 @@ export class RunReads {
   readRun({ tenant, runId }: RunKey): RunRow | undefined {
     const row = this.#byId().get(tenant, runId) as StoredRun | undefined;
     if (row === undefined) return undefined;
-    const run = this.#requireSound(toRunRow(row, this.#now()));
+    const run = requireSound(this.#store, toRunRow(row, this.#now()));
     return run.status === 'running' && run.claim === undefined ? this.#withLostHead(run, row.no) : run;
-  }
-
-  /** Only listings show rows that are not as they were written. @throws STORE_CORRUPT */
-  #requireSound(run: RunRow): RunRow {
-    if (run.isDamaged !== true) return run;
-    throw new CairnError('STORE_CORRUPT', { store: this.#store, reason: `the row of run ${run.runId} was changed` });
   }
 
   /**
@@ -98,7 +93,7 @@ export class RunReads {
     // Every text that begins with the prefix sorts before the prefix followed by the last code point.
     const range = [tenant, prefix, `${prefix}\u{10ffff}`];
     const rows = this.#byPrefix().all(tenant, ...range, ...range, limit) as unknown as StoredRun[];
-    return rows.map((row) => this.#requireSound(toRunRow(row, now)));
+    return rows.map((row) => requireSound(this.#store, toRunRow(row, now)));
   }
 
   listRuns(query: RunQuery): Page<RunRow> {
