@@ -3,6 +3,7 @@
  * otherwise it would be ignored, or fail in the middle of a run.
  */
 import { CairnError } from '../errors.ts';
+import { isPlainObject } from '../graph/canonical.ts';
 import { reasoningEfforts } from '../graph/contracts/model-contract.ts';
 import { checkRetry } from '../graph/validate/validate-nodes.ts';
 import {
@@ -144,9 +145,7 @@ function checkToolChoice(report: Report, choice: unknown, mode: unknown): void {
 
 /** Whether a value is an object of values by name, and no instance of a class. */
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  if (typeof value !== 'object' || value === null) return false;
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === Object.prototype || prototype === null;
+  return typeof value === 'object' && value !== null && isPlainObject(value);
 }
 
 const isListOf =

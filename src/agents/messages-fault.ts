@@ -14,13 +14,19 @@ const fieldsOfParts: Readonly<Record<string, readonly string[]>> = {
 
 /** What is wrong with messages, as the end of a sentence; undefined if nothing is. */
 export function messagesFault(messages: unknown): string | undefined {
-  if (messages instanceof Promise) return 'a promise, where functions of the configuration answer at once';
-  if (!Array.isArray(messages)) return `${messages === null ? 'null' : typeof messages}, not a text or messages`;
+  if (messages instanceof Promise) return kindOf(messages);
+  if (!Array.isArray(messages)) return `${kindOf(messages)}, not a text or messages`;
   for (const [index, message] of messages.entries()) {
     const fault = messageFault(message);
     if (fault !== undefined) return `a message ${index + 1} that ${fault}`;
   }
   return undefined;
+}
+
+/** What a function of the configuration gave, in words. */
+export function kindOf(value: unknown): string {
+  if (value instanceof Promise) return 'a promise, where functions of the configuration answer at once';
+  return value === null ? 'null' : Array.isArray(value) ? 'a list' : typeof value;
 }
 
 function messageFault(message: unknown): string | undefined {

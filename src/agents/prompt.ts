@@ -3,7 +3,7 @@ import { CairnError } from '../errors.ts';
 import type { ModelMessage } from '../graph/contracts/model-contract.ts';
 import type { StateView } from '../graph/contracts/node-contract.ts';
 import type { Computed } from '../nodes/draft/typed-context.ts';
-import { messagesFault } from './messages-fault.ts';
+import { kindOf, messagesFault } from './messages-fault.ts';
 import { isPlainObject } from '../state/values/plain.ts';
 
 /** A text, or a list of messages. */
@@ -36,12 +36,6 @@ function promptOf(input: unknown): Prompt {
   const prompt = isPlainObject(input) ? input['prompt'] : undefined;
   if (typeof prompt === 'string') return prompt;
   return refuse('there is no prompt for the model: give `prompt`, or start the run with { prompt: "…" }');
-}
-
-/** What a function gave, in words. */
-function kindOf(value: unknown): string {
-  if (value instanceof Promise) return 'a promise, where functions of the configuration answer at once';
-  return value === null ? 'null' : Array.isArray(value) ? 'a list' : typeof value;
 }
 
 function refuse(reason: string): never {

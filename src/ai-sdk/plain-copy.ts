@@ -1,4 +1,5 @@
 /** Copies the SDK's objects as plain values that can be hashed and stored. Properties that are undefined are left out. */
+import { isPlainObject } from '../graph/canonical.ts';
 
 /** Copies data. Functions and symbols are left out; bytes of any kind become a Uint8Array. */
 export function plainCopy(value: unknown): unknown {
@@ -6,7 +7,7 @@ export function plainCopy(value: unknown): unknown {
   if (value instanceof Uint8Array) return new Uint8Array(value);
   if (value instanceof ArrayBuffer) return new Uint8Array(value.slice(0));
   if (Array.isArray(value)) return value.map((item: unknown) => (isValue(item) ? plainCopy(item) : null));
-  if (!isRecord(value)) return value;
+  if (!isPlainObject(value)) return value;
   const copy: Record<string, unknown> = {};
   for (const key of Object.keys(value)) if (isValue(value[key])) copy[key] = plainCopy(value[key]);
   return copy;
@@ -52,9 +53,4 @@ function isCopyOfProperties(
 
 function isValue(value: unknown): boolean {
   return value !== undefined && typeof value !== 'function' && typeof value !== 'symbol';
-}
-
-function isRecord(value: object): value is Record<string, unknown> {
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === Object.prototype || prototype === null;
 }
