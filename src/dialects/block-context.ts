@@ -17,6 +17,7 @@ import type {
   StepOptions,
 } from '../graph/contracts/node-contract.ts';
 import type { BlobAccess, FileAccess, SecretReader, VisitPast } from '../graph/contracts/context-access.ts';
+import { scopePast } from '../graph/contracts/scoped-past.ts';
 import type { SpanParts, TraceSpan } from '../graph/contracts/trace-contract.ts';
 import type { CallableWorkflow, FileOutput, Inputs, Need, TypedNodeContext } from '../graph/contracts/node-type.ts';
 
@@ -182,18 +183,7 @@ export class ItemContext extends BlockContext {
     return super.step(`${this.#key}/${name}`, options, fn);
   }
   override get past(): VisitPast {
-    const { past } = this.ctx;
-    const own = `${this.#key}/`;
-    const named = past.steps().filter(({ name }) => name.startsWith(own));
-    return {
-      isFork: past.isFork,
-      steps: () => named.map((step) => ({ ...step, name: step.name.slice(own.length) })),
-      kindOf: (name) => past.kindOf(`${own}${name}`),
-      isRecorded: (name) => past.isRecorded(`${own}${name}`),
-      isAllMade: () => past.isAllMade(),
-      names: () => new Set([...past.names()].flatMap((name) => (name.startsWith(own) ? [name.slice(own.length)] : []))),
-      passOver: (isPassed) => past.passOver((name) => name.startsWith(own) && isPassed(name.slice(own.length))),
-    };
+    return scopePast(this.ctx.past, `${this.#key}/`);
   }
   override ask<const Asked extends Question>(question: Asked): Promise<AnswerTo<Asked>> {
     return super.ask<Asked>({ ...question, name: `${this.#key}/${question.name ?? 'question'}` });

@@ -1,7 +1,7 @@
 /** A node's context that prefixes all names of calls, so that several parts of one function do not clash. */
 import { CairnError } from '../../errors.ts';
 import type { NodeContext } from '../../graph/contracts/node-contract.ts';
-import type { VisitPast } from '../../graph/contracts/context-access.ts';
+import { scopePast } from '../../graph/contracts/scoped-past.ts';
 
 const named = ['step', 'append', 'list'] as const;
 
@@ -13,6 +13,7 @@ const named = ['step', 'append', 'list'] as const;
 export function scopeContext(ctx: NodeContext, prefix: string): NodeContext {
   const under = (name: string): string => `${prefix} ${name}`;
   const own: Partial<NodeContext> = {
+    past: scopePast(ctx.past, under('')),
     ask: (question) => ctx.ask({ ...question, name: under(question.name ?? 'question') }),
     sleepUntil: (time, name = 'sleep') => ctx.sleepUntil(time, under(name)),
     run: (graph, input, options = {}) => ctx.run(graph, input, { ...options, name: under(options.name ?? 'run') }),
@@ -22,25 +23,8 @@ export function scopeContext(ctx: NodeContext, prefix: string): NodeContext {
     save: () => Promise.reject(refusal(ctx, 'save')),
     retire: () => Promise.reject(refusal(ctx, 'retire')),
   };
-  const { past } = ctx;
-  const ownPast: VisitPast = {
-    isFork: past.isFork,
-    kindOf: (name) => past.kindOf(under(name)),
-    isRecorded: (name) => past.isRecorded(under(name)),
-    isAllMade: () => past.isAllMade(),
-    steps: () =>
-      past.steps().flatMap((step) => {
-        const isOwn = step.name.startsWith(under(''));
-        return isOwn ? [{ ...step, name: step.name.slice(under('').length) }] : [];
-      }),
-    names: () =>
-      new Set([...past.names()].flatMap((name) => (name.startsWith(under('')) ? [name.slice(under('').length)] : []))),
-    passOver: (isPassed) =>
-      past.passOver((name) => name.startsWith(under('')) && isPassed(name.slice(under('').length))),
-  };
   return new Proxy(ctx, {
     get(target, key) {
-      if (key === 'past') return ownPast;
       if (Object.hasOwn(own, key)) return own[key as keyof NodeContext];
       const value: unknown = Reflect.get(target, key, target);
       if (typeof value !== 'function') return value;
