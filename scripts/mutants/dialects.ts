@@ -3,6 +3,13 @@ import type { Mutant } from './mutant.ts';
 
 export const dialectsMutants: readonly Mutant[] = [
   {
+    name: 'a block is not told of the budgets around it',
+    file: 'src/dialects/block-context.ts',
+    old: 'return this.ctx.isBudgeted?.(unit) === true;',
+    new: 'return false;',
+    tests: ['test/yaml/budgets.test.ts'],
+  },
+  {
     name: 'items of a sequential for_each start after one that failed',
     file: 'src/dialects/yaml/run/for-each-node.ts',
     old: 'return failures.size === 0 || file.continuesOnError;',

@@ -120,6 +120,9 @@ export class BlockContext implements TypedNodeContext {
   spend(amounts: Amounts): void {
     this.ctx.spend(amounts);
   }
+  isBudgeted(unit: string): boolean {
+    return this.ctx.isBudgeted?.(unit) === true;
+  }
   trace(name: string, parts?: SpanParts): TraceSpan | undefined {
     return this.ctx.trace(name, parts);
   }

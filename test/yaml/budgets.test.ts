@@ -35,6 +35,22 @@ test('Q4 Q7 a workflow in a file has a budget, and its models spend it', async (
   ]);
 });
 
+test('Q7 models of a workflow in a file spend tokens where its budget names them, as items of a for_each too', async () => {
+  for (const work of ['', '    for_each: ["${inputs.who}"]\n']) {
+    const text = reviews('budget: { tokens: 110 }\ninputs: { who: { type: string, default: me } }').replace(
+      '    inputs: { prompt: Rate it }\n',
+      `${work}    inputs: { prompt: Rate it }\n`,
+    );
+    const { result } = await runText(
+      text.replace('${first.response.content}', 'Rate it'),
+      {},
+      { nodeTypes: createNodeTypes({ models: models() }) },
+    );
+    expect([result.status, result.spent]).toEqual(['paused', { ...usage, cost: 0.5, tokens: 110 }]);
+    expect(result.waits[0]?.prompt).toContain('has spent 110 of its budget of 110 tokens; next is second');
+  }
+});
+
 test('Q4 a file says that a budget fails, and a block has one of its own with a bound', async () => {
   const nodeTypes = createNodeTypes({ models: models() });
   const failed = await runText(reviews('budget: { cost: 0.5 }\non_budget: fail'), {}, { nodeTypes });
