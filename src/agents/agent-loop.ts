@@ -10,7 +10,7 @@ import { readFinal, type FinalForm } from './final-answer.ts';
 import { Conversation, type ConversationMark } from './history/conversation.ts';
 import type { HistoryLimit } from './history/history-limit.ts';
 import { summarize } from './history/summary.ts';
-import { countsUnit, ModelSteps, type ModelSettings, type ModelStepOptions } from './model/model-step.ts';
+import { ModelSteps, type ModelSettings, type ModelStepOptions } from './model/model-step.ts';
 import { createMode } from './modes/create-mode.ts';
 import { readTurn } from './modes/read-turn.ts';
 import type { LastWord, Mode, ModeName } from './modes/mode.ts';
@@ -113,7 +113,7 @@ class AgentLoop {
     this.#tools = new ToolCalls(ctx, {
       box: options.offer,
       allow: options.allow,
-      isTimed: () => countsUnit(ctx, options.steps, 'seconds'),
+      counted: options.steps.counted,
       span: options.span,
       kept: kept?.tools,
     });

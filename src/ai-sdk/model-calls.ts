@@ -4,6 +4,7 @@ import { CallRecord, type RecordedCall } from '../agents/model/call-record.ts';
 import { CairnError } from '../errors.ts';
 import type { SecretReader } from '../graph/contracts/context-access.ts';
 import type { NodeContext, RetryPolicy, StepContext } from '../graph/contracts/node-contract.ts';
+import { spendTokens } from '../graph/contracts/spend-counted.ts';
 import { costsOf, withoutSecrets } from '../model-calls/model-access.ts';
 import type { AskedCalls } from './asked-calls.ts';
 import type { Attempt } from './attempt.ts';
@@ -194,5 +195,5 @@ export function spendOn(
 ): void {
   const usage = { inputTokens: inputTokens.total ?? 0, outputTokens: outputTokens.total ?? 0 };
   if (!isNamed(model)) step.spend(costsOf({ usage }));
-  if (ctx.isBudgeted?.('tokens')) step.spend({ tokens: usage.inputTokens + usage.outputTokens });
+  spendTokens(ctx, step, usage);
 }

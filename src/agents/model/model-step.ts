@@ -4,6 +4,7 @@ import type { ModelAccess, ModelCall, ModelMessage, ModelResponse } from '../../
 import { isCutOff } from '../../graph/contracts/whole-answer.ts';
 import { mayComeWhole } from './answer-bound.ts';
 import type { NodeContext, RetryPolicy } from '../../graph/contracts/node-contract.ts';
+import { spendSeconds, spendTokens } from '../../graph/contracts/spend-counted.ts';
 import type { TraceSpan } from '../../graph/contracts/trace-contract.ts';
 import { askModel } from './ask-model.ts';
 import { CallRecord, type RecordedCall } from './call-record.ts';
@@ -147,24 +148,12 @@ export class ModelSteps {
   }
 
   async #generate(...[call, told]: Parameters<ModelAccess['generate']>): Promise<ModelResponse> {
-    const beganAt = this.#ctx.now();
-    try {
+    const [ctx, { counted }] = [this.#ctx, this.#options];
+    const generate = async (): Promise<ModelResponse> => {
       const response = await this.#models.generate(call, told);
-      const { inputTokens, outputTokens } = response.usage;
-      if (countsUnit(this.#ctx, this.#options, 'tokens')) this.#ctx.spend({ tokens: inputTokens + outputTokens });
+      spendTokens(ctx, ctx, response.usage, counted);
       return response;
-    } finally {
-      if (countsUnit(this.#ctx, this.#options, 'seconds'))
-        this.#ctx.spend({ seconds: (this.#ctx.now() - beganAt) / 1_000 });
-    }
+    };
+    return spendSeconds(ctx, ctx, generate, counted);
   }
-}
-
-/** Whether an agent's calls spend this unit: it is always to be counted, or a budget around the agent names it (A13). */
-export function countsUnit(
-  ctx: Pick<NodeContext, 'isBudgeted'>,
-  { counted = [] }: Pick<ModelStepOptions, 'counted'>,
-  unit: 'tokens' | 'seconds',
-): boolean {
-  return counted.includes(unit) || ctx.isBudgeted?.(unit) === true;
 }

@@ -1,7 +1,13 @@
 /** The tool calls of one conversation. Each is made once, identified by its tool and arguments. Failures are reported to the model. */
 import { readableThrown, reasonOf } from '../../errors.ts';
 import type { ToolCallPart } from '../../graph/contracts/model-contract.ts';
-import { NodeFailure, type NodeContext, type StepOptions } from '../../graph/contracts/node-contract.ts';
+import {
+  NodeFailure,
+  type NodeContext,
+  type StepContext,
+  type StepOptions,
+} from '../../graph/contracts/node-contract.ts';
+import { spendSeconds } from '../../graph/contracts/spend-counted.ts';
 import { checkAgainst } from '../../schema/standard-schema.ts';
 import { actsOutside, type ComposedTool, type FunctionTool } from './agent-tool.ts';
 import { askApproval, isAskedAbout, needsApproval, refusedText } from './approval.ts';
@@ -41,8 +47,8 @@ export class ToolCalls {
   /** Results of cacheable tools, by call name. Kept so that an equal call later in the conversation gets the same result. */
   readonly #cached: Map<string, unknown>;
 
-  /** Whether function tools spend seconds while they run. */
-  readonly #isTimed: () => boolean;
+  /** Units that are spent whether or not a budget names them: function tools spend seconds. */
+  readonly #counted: readonly string[] | undefined;
   readonly #spans: SpanSource;
 
   constructor(
@@ -50,13 +56,13 @@ export class ToolCalls {
     {
       box,
       allow,
-      isTimed,
+      counted,
       span,
       kept,
     }: {
       readonly box: ToolOffer;
       readonly allow: readonly string[] | true;
-      readonly isTimed: () => boolean;
+      readonly counted: readonly string[] | undefined;
       readonly span?: TraceSpan | undefined;
       readonly kept: KeptTools | undefined;
     },
@@ -64,7 +70,7 @@ export class ToolCalls {
     this.#ctx = ctx;
     this.#box = box;
     this.#allow = allow;
-    this.#isTimed = isTimed;
+    this.#counted = counted;
     this.#spans = span ?? ctx;
     this.#counts = new Map(Object.entries(kept?.counts ?? {}));
     this.#cached = new Map(Object.entries(kept?.cache ?? {}));
@@ -191,16 +197,12 @@ export class ToolCalls {
         ? {}
         : { reconcile: ({ idempotencyKey }: StepDoubt) => reconcile.call(own, { idempotencyKey, args }) }),
     };
+    const run = async (step: StepContext): Promise<unknown> => {
+      const given = await own.run(args, callContext(ctx, step));
+      return storable(await lastOf(given, tellProgress(step.idempotencyKey)), ctx.files, name);
+    };
     return ctx.step(key, options, (step) =>
-      traceTool(this.#spans, traced, async () => {
-        const beganAt = ctx.now();
-        try {
-          const given = await own.run(args, callContext(ctx, step));
-          return await storable(await lastOf(given, tellProgress(step.idempotencyKey)), ctx.files, name);
-        } finally {
-          if (this.#isTimed()) step.spend({ seconds: (ctx.now() - beganAt) / 1_000 });
-        }
-      }),
+      traceTool(this.#spans, traced, () => spendSeconds(ctx, step, () => run(step), this.#counted)),
     );
   }
 }

@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cutOffFailure, isCutOff, refuseStopped } from '../../../graph/contracts/whole-answer.ts';
 import { NodeFailure } from '../../../graph/contracts/node-contract.ts';
+import { spendTokens } from '../../../graph/contracts/spend-counted.ts';
 import type { JsonSchema, TypedNodeContext } from '../../../graph/contracts/node-type.ts';
 import {
   textOf,
@@ -55,8 +56,7 @@ export async function converse(
     }
     usage.input_tokens += response.usage.inputTokens;
     usage.output_tokens += response.usage.outputTokens;
-    const { inputTokens, outputTokens } = response.usage;
-    if (ctx.isBudgeted?.('tokens')) ctx.spend({ tokens: inputTokens + outputTokens });
+    spendTokens(ctx, ctx, response.usage);
     if (response.cost !== undefined) cost = (cost ?? 0) + response.cost;
     const { model, finishReason } = response;
     const text = textOf(response.content);

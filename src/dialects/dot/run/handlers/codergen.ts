@@ -1,6 +1,7 @@
 /** A stage for a language model: the prompt, what the run says so far, and what the answer reports of itself. */
 import { wholeTextOf } from '../../../../graph/contracts/whole-answer.ts';
 import type { ModelCall, ModelMessage, ReasoningEffort } from '../../../../graph/contracts/model-contract.ts';
+import { spendTokens } from '../../../../graph/contracts/spend-counted.ts';
 import type { Stage } from '../../model/pipeline.ts';
 import { asText, contextValue, edgeKey, expand, resumedKey, steerSignal } from '../context/context-keys.ts';
 import { openThread } from '../prompt/conversation.ts';
@@ -54,8 +55,7 @@ export async function askModel(
     },
     step === undefined ? {} : { idempotencyKey: step.idempotencyKey, signal: step.signal },
   );
-  const { inputTokens, outputTokens } = response.usage;
-  if (ctx.isBudgeted?.('tokens')) step?.spend({ tokens: inputTokens + outputTokens });
+  if (step !== undefined) spendTokens(ctx, step, response.usage);
   return wholeTextOf(response, 'profile');
 }
 

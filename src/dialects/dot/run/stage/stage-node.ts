@@ -5,9 +5,9 @@ import {
   outcome,
   type NodeContext,
   type NodeImplementation,
-  type StepContext,
   type StateView,
 } from '../../../../graph/contracts/node-contract.ts';
+import { spendSeconds } from '../../../../graph/contracts/spend-counted.ts';
 import { isPlainObject } from '../../../../state/values/plain.ts';
 import { contextValue, edgeKey, isReserved, resumedKey } from '../context/context-keys.ts';
 import { chooseEdge, edgeIndexOf, jumpLabel } from './choose-edge.ts';
@@ -90,7 +90,7 @@ async function perform(ctx: NodeContext, handler: StageHandler, parts: StagePart
       const full = { ...context, ...(asking !== undefined && { asking }) };
       if (effect === undefined) return checkedOutcome(await handler.run(full));
       return ctx.step('work', { ...options, effect, said: saidOutcome }, async (step) => {
-        const result = checkedOutcome(await timed(ctx, step, () => handler.run({ ...full, step })));
+        const result = checkedOutcome(await spendSeconds(ctx, step, () => handler.run({ ...full, step })));
         if (result.status === 'fail') throw failed(result, verdictCode);
         if (result.status === 'retry') throw failed(result, retryCode);
         return result;
@@ -100,20 +100,6 @@ async function perform(ctx: NodeContext, handler: StageHandler, parts: StagePart
   );
   const turn = turnOf(ctx, stage.id, asking, result);
   return { ...result, hasAsked: asking !== undefined, ...(turn !== undefined && { turn }) };
-}
-
-/** Where a budget is of time, a step says how long it took. */
-async function timed(
-  ctx: NodeContext,
-  step: StepContext,
-  run: () => Promise<StageOutcome> | StageOutcome,
-): Promise<StageOutcome> {
-  const beganAt = ctx.now();
-  try {
-    return await run();
-  } finally {
-    if (ctx.isBudgeted?.('seconds')) step.spend({ seconds: (ctx.now() - beganAt) / 1_000 });
-  }
 }
 
 /** The turn that the stage adds to its thread. Undefined if it has no thread, or got no answer. */
