@@ -59,7 +59,7 @@ function readChild(
   const { chain } = around;
   const own = stage.attributes.text(attribute);
   const named = own || pipeline.attributes.text(attribute);
-  const at = own === '' && named !== '' ? pipeline.placeOf(attribute) : stage.placeOf(attribute);
+  const at = own === '' && named !== '' ? pipeline.attributes.placeOf(attribute) : stage.attributes.placeOf(attribute);
   const refuse = (message: string, fix: string, rule = 'child_pipeline'): undefined => {
     faults.add(at, { rule, message, fix });
   };

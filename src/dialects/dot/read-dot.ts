@@ -272,9 +272,9 @@ function refuseNeeds(
   for (const stage of pipeline.stages.values())
     for (const need of needsOf(stage) ?? []) refuse(need, stage.at, stage.id);
   for (const hook of ['tool_hooks.pre', 'tool_hooks.post'])
-    if (pipeline.attributes.text(hook) !== '') refuse({ kind: 'shell' }, pipeline.placeOf(hook), hook);
+    if (pipeline.attributes.text(hook) !== '') refuse({ kind: 'shell' }, pipeline.attributes.placeOf(hook), hook);
   const name = pipeline.attributes.text('summary_model');
-  if (name !== '') refuse({ kind: 'model', name }, pipeline.placeOf('summary_model'), 'summary_model');
+  if (name !== '') refuse({ kind: 'model', name }, pipeline.attributes.placeOf('summary_model'), 'summary_model');
 }
 
 function inputsOf({ attributes, params }: Pipeline): readonly WorkflowInput[] {

@@ -15,7 +15,7 @@ export function modelWork(stage: Stage, reading: StageReading): Done {
   if (attributes.text('reasoning_effort') !== '')
     notes.lost(
       'SETTING',
-      placeOf(stage.placeOf('reasoning_effort')),
+      placeOf(stage.attributes.placeOf('reasoning_effort')),
       `the reasoning effort of ${stage.id} is not told`,
       'set it in the profile of the model',
     );

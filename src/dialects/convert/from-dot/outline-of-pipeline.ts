@@ -87,7 +87,7 @@ function gated(step: Step, stage: Stage, { pipeline, notes, placeOf }: StageRead
   if (ends.some(({ on, to }) => on === 'fail' && isStep(to) && to !== back))
     notes.lost(
       'GATE',
-      placeOf(stage.placeOf('goal_gate')),
+      placeOf(stage.attributes.placeOf('goal_gate')),
       `the run may end although the gate ${stage.id} failed, where its failure leads on`,
       `let what must not happen then depend on blocks.${stage.id}.succeeded`,
     );
@@ -121,10 +121,15 @@ function noteGraph(pipeline: Pipeline, notes: Notes, placeOf: (at: number) => st
     'read how the run ended, and how its blocks did',
   );
   for (const name of lostOfGraph.filter((one) => pipeline.attributes.has(one)))
-    notes.lost('SETTING', placeOf(pipeline.placeOf(name)), `${name} has no counterpart`, 'take it out');
+    notes.lost('SETTING', placeOf(pipeline.attributes.placeOf(name)), `${name} has no counterpart`, 'take it out');
   for (const stage of pipeline.stages.values())
     for (const name of lostOfStages.filter((one) => stage.attributes.has(one)))
-      notes.lost('SETTING', placeOf(stage.placeOf(name)), `${name} of ${stage.id} has no counterpart`, 'take it out');
+      notes.lost(
+        'SETTING',
+        placeOf(stage.attributes.placeOf(name)),
+        `${name} of ${stage.id} has no counterpart`,
+        'take it out',
+      );
   for (const edge of pipeline.edges)
     if (edge.attributes.flag('loop_restart'))
       notes.lost(

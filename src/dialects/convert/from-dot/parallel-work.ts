@@ -1,6 +1,6 @@
 /** What a parallel stage does: its branches, and where the run goes on when they have ended. */
 import { neededBranches } from '../../dot/model/join-policy.ts';
-import { reach, type Branches } from '../../dot/model/layout.ts';
+import { alongEdges, reach, type Branches } from '../../dot/model/layout.ts';
 import type { Stage } from '../../dot/model/pipeline.ts';
 import { failure, finish } from '../outline/outline.ts';
 import type { Done, StageReading } from './stage-reading.ts';
@@ -8,7 +8,7 @@ import type { Done, StageReading } from './stage-reading.ts';
 export function parallelWork(stage: Stage, { entries, join, stages }: Branches, reading: StageReading): Done {
   const { ways, pipeline, notes, placeOf } = reading;
   const lost = (attribute: string, message: string, fix: string): void =>
-    notes.lost('PARALLEL', placeOf(stage.placeOf(attribute)), message, fix);
+    notes.lost('PARALLEL', placeOf(stage.attributes.placeOf(attribute)), message, fix);
   const policy = stage.attributes.text('join_policy');
   const errors = stage.attributes.text('error_policy');
   if (!['', 'wait_all', 'all'].includes(policy))
@@ -68,7 +68,5 @@ export function parallelWork(stage: Stage, { entries, join, stages }: Branches, 
 
 /** Whether a branch comes to a stage. */
 function reaches(entry: string, id: string, { layout }: StageReading, join: string): boolean {
-  return reach([entry], (from) =>
-    (layout.outgoing.get(from) ?? []).map(({ to }) => to).filter((to) => to !== join),
-  ).has(id);
+  return reach([entry], alongEdges(layout.outgoing, join)).has(id);
 }

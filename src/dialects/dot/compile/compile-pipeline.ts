@@ -14,7 +14,7 @@ import {
 } from '../../../graph/graph.ts';
 import type { Need } from '../../../graph/contracts/node-type.ts';
 import type { TextWorkflow } from '../../text-workflow.ts';
-import { gatesOf, gateTargets, reach, retryTargets, type Branches, type Layout } from '../model/layout.ts';
+import { alongEdges, gatesOf, gateTargets, reach, retryTargets, type Branches, type Layout } from '../model/layout.ts';
 import { parseCondition } from '../model/condition.ts';
 import { folderOf, type Pipeline, type PipelineEdge, type Stage } from '../model/pipeline.ts';
 import {
@@ -266,12 +266,16 @@ class GraphParts {
   #branchGraph({ parallel, entries, join, stages }: Branches): Graph {
     const { pipeline, layout } = this.#compiling;
     const begin = entries.filter((entry) => entry !== join);
-    const members = reach(begin, (id) => {
+    const follow = alongEdges(layout.outgoing);
+    const members = reach(begin, (id, go) => {
+      const within = (to: string): void => {
+        if (stages.has(to)) go(to);
+      };
       const stage = pipeline.stages.get(id);
       const inner = layout.branches.get(id);
-      const ways = inner === undefined ? (layout.outgoing.get(id) ?? []).map(({ to }) => to) : [inner.join];
-      const jumps = stage === undefined ? [] : retryTargets(stage);
-      return [...ways, ...jumps].filter((to) => stages.has(to));
+      if (inner === undefined) follow(id, within);
+      else within(inner.join);
+      if (stage !== undefined) for (const target of retryTargets(stage)) within(target);
     });
     const parts = new GraphParts(this.#compiling, members, join);
     for (const id of members) {

@@ -21,7 +21,7 @@ const leastOfStage: Least = new Map([
 
 export function lintCounts(report: Report): void {
   const { pipeline } = report;
-  lintLeast(report, leastOfGraph, pipeline.attributes, pipeline.placeOf, 'the graph');
+  lintLeast(report, leastOfGraph, pipeline.attributes, (name) => pipeline.attributes.placeOf(name), 'the graph');
   for (const stage of pipeline.stages.values()) {
     lintLeast(report, leastOfStage, stage.attributes, () => stage.at, stage.id);
     lintJoin(report, stage);
@@ -40,10 +40,10 @@ function lintLeast(
       error('attribute_value', placeOf(name), `${name} of ${owner} must be at least ${least}`, 'correct it');
 }
 
-function lintJoin({ layout, error }: Report, { id, attributes, placeOf }: Stage): void {
+function lintJoin({ layout, error }: Report, { id, attributes }: Stage): void {
   const policy = attributes.text('join_policy');
   if (policy === '') return;
-  const at = placeOf('join_policy');
+  const at = attributes.placeOf('join_policy');
   if (!isJoinPolicy(policy))
     error('attribute_value', at, `join_policy of ${id} is ${policy}`, 'use wait_all, first_success, quorum, or 2_of_n');
   const count = layout.branches.get(id)?.entries.length;

@@ -17,7 +17,7 @@ export function lintEdges(report: Report): void {
 function lintCondition({ conditionOf, error, warn }: Report, edge: PipelineEdge): void {
   if (!edge.attributes.has('condition')) return;
   const parsed = conditionOf(edge);
-  const at = edge.placeOf('condition');
+  const at = edge.attributes.placeOf('condition');
   if (parsed.clauses === undefined) {
     error(
       'condition_syntax',
@@ -54,7 +54,7 @@ function lintLabels({ warn }: Report, from: string, edges: readonly PipelineEdge
     if (other !== undefined && other !== to)
       warn(
         'label_conflict',
-        edge.placeOf('label'),
+        edge.attributes.placeOf('label'),
         `${from} has two edges labelled ${JSON.stringify(label)}, to ${other} and to ${to}: one of them is never preferred`,
         'give them different labels',
       );

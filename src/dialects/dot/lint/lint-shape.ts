@@ -48,9 +48,10 @@ function lintReach({ pipeline, layout, error, warn }: Report): void {
       if (known === undefined) jumps.set(target, [stage.id]);
       else known.push(stage.id);
     }
-  const leading = reach([exit.id], (id) =>
-    (incoming.get(id) ?? []).map(({ from }) => from).concat(jumps.get(id) ?? []),
-  );
+  const leading = reach([exit.id], (id, go) => {
+    for (const { from } of incoming.get(id) ?? []) go(from);
+    for (const from of jumps.get(id) ?? []) go(from);
+  });
   for (const { id, at, type } of pipeline.stages.values()) {
     if (leading.has(id) || type === 'exit') continue;
     if ((outgoing.get(id) ?? []).length === 0)
@@ -110,7 +111,7 @@ function lintBranches({ pipeline, layout, error, warn }: Report): void {
       if (edge.attributes.text('condition') !== '')
         warn(
           'inert_attribute',
-          edge.placeOf('condition'),
+          edge.attributes.placeOf('condition'),
           `every branch of ${id} is run: the condition is not read`,
           'take it out, or put a diamond into the branch',
         );
@@ -118,17 +119,17 @@ function lintBranches({ pipeline, layout, error, warn }: Report): void {
 }
 
 function lintTargets({ pipeline, layout, warn }: Report): void {
-  const named: readonly (Pick<Stage, 'attributes' | 'placeOf'> & { readonly id?: string })[] = [
+  const named: readonly (Pick<Stage, 'attributes'> & { readonly id?: string })[] = [
     pipeline,
     ...pipeline.stages.values(),
   ];
-  for (const { id, attributes, placeOf } of named)
+  for (const { id, attributes } of named)
     for (const attribute of ['retry_target', 'fallback_retry_target']) {
       const target = attributes.text(attribute);
       if (target !== '' && !pipeline.stages.has(target))
         warn(
           'retry_target_exists',
-          placeOf(attribute),
+          attributes.placeOf(attribute),
           `${attribute} of ${id ?? 'the graph'} names ${target}, which there is not`,
           'name a stage',
         );

@@ -102,7 +102,7 @@ export function lintStages(report: Report): void {
   }
 }
 
-function lintType({ handlers, error, warn }: Report, { id, type, attributes, at, placeOf, isDeclared }: Stage): void {
+function lintType({ handlers, error, warn }: Report, { id, type, attributes, at, isDeclared }: Stage): void {
   if (reserved.has(id)) error('reserved_id', at, `no stage can be called ${id}`, 'give it another name');
   if (!isDeclared)
     warn('undeclared_stage', at, `only edges name ${id}; is it mistyped?`, `declare it: \`${id} [...]\``);
@@ -110,44 +110,44 @@ function lintType({ handlers, error, warn }: Report, { id, type, attributes, at,
   if (attributes.text('type') === '' && shape !== '' && !typeOfShape.has(shape))
     warn(
       'shape_known',
-      placeOf('shape'),
+      attributes.placeOf('shape'),
       `shape ${shape} has no meaning: ${id} is a stage for a model, as a box is`,
       `use one of ${[...typeOfShape.keys()].join(', ')}`,
     );
   if (!builtIn.has(type) && !handlers.has(type))
     error(
       'type_known',
-      placeOf('type'),
+      attributes.placeOf('type'),
       `no handler has the type ${type}: ${id} would run as something else`,
       `use one of ${[...builtIn, ...handlers].join(', ')}`,
     );
 }
 
 /** What a stage that runs a pipeline does while that runs. */
-function lintChild({ error, warn }: Report, { id, attributes, placeOf, at }: Stage): void {
+function lintChild({ error, warn }: Report, { id, attributes, at }: Stage): void {
   const actions = attributes.list('manager.actions');
   for (const action of actions.filter((each) => !['observe', 'steer', 'wait'].includes(each)))
     error(
       'attribute_value',
-      placeOf('manager.actions'),
+      attributes.placeOf('manager.actions'),
       `manager.actions of ${id} names ${action}`,
       'use observe, steer, wait',
     );
   const parsed = parseCondition(attributes.text('manager.stop_condition'));
   if (parsed.fault !== undefined)
-    error('condition_syntax', placeOf('manager.stop_condition'), parsed.fault, 'correct it');
+    error('condition_syntax', attributes.placeOf('manager.stop_condition'), parsed.fault, 'correct it');
   const isSteering = actions.includes('steer');
   if (isSteering && attributes.text('prompt') === '')
     warn(
       'inert_attribute',
-      placeOf('manager.actions'),
+      attributes.placeOf('manager.actions'),
       `${id} steers nothing: there is no prompt`,
       'give it a prompt, for the model that looks at the child',
     );
-  if (!isSteering && attributes.has('prompt') && placeOf('prompt') !== at)
+  if (!isSteering && attributes.has('prompt') && attributes.placeOf('prompt') !== at)
     warn(
       'inert_attribute',
-      placeOf('prompt'),
+      attributes.placeOf('prompt'),
       `prompt of ${id} has no effect: it does not steer`,
       'add manager.actions="observe,steer,wait"',
     );
@@ -176,21 +176,26 @@ function lintNeeds({ layout, error, warn }: Report, { id, type, attributes, at }
 }
 
 function lintAttributes({ warn }: Report, stage: Stage): void {
-  const { id, type, attributes, placeOf, at } = stage;
+  const { id, type, attributes, at } = stage;
   const isBuiltIn = builtIn.has(type);
   for (const name of attributes.names()) {
     // A default is written for the stages on which it has an effect, so it is not reported.
-    if (!isBuiltIn || placeOf(name) === at) continue;
+    if (!isBuiltIn || attributes.placeOf(name) === at) continue;
     const rest = companions.get(name);
     if (heedingTypes.get(name)?.includes(type) === false)
-      warn('inert_attribute', placeOf(name), `${name} has no effect on ${id}, a ${type} stage`, 'take it out');
+      warn(
+        'inert_attribute',
+        attributes.placeOf(name),
+        `${name} has no effect on ${id}, a ${type} stage`,
+        'take it out',
+      );
     else if (rest?.isThere(stage) === false)
-      warn('inert_attribute', placeOf(name), `${name} of ${id} has no effect: ${rest.why}`, rest.fix);
+      warn('inert_attribute', attributes.placeOf(name), `${name} of ${id} has no effect: ${rest.why}`, rest.fix);
   }
 }
 
 /** Tools are known by a few names; only what it has can be used unasked. */
-function lintTools({ error }: Report, { id, attributes, placeOf }: Stage): void {
+function lintTools({ error }: Report, { id, attributes }: Stage): void {
   if (!attributes.has('tools') && !attributes.has('allow_tools')) return;
   for (const [name, known] of [
     ['tools', stageTools],
@@ -198,10 +203,10 @@ function lintTools({ error }: Report, { id, attributes, placeOf }: Stage): void 
   ] as const)
     for (const each of attributes.list(name))
       if (!(known as readonly string[]).includes(each))
-        error('attribute_value', placeOf(name), `${name} of ${id} names ${each}`, `use ${known.join(', ')}`);
+        error('attribute_value', attributes.placeOf(name), `${name} of ${id} names ${each}`, `use ${known.join(', ')}`);
 }
 
-function lintChoices({ layout, error, warn }: Report, { id, attributes, at, placeOf }: Stage): void {
+function lintChoices({ layout, error, warn }: Report, { id, attributes, at }: Stage): void {
   const edges = layout.outgoing.get(id) ?? [];
   if (edges.length === 0)
     error('human_choices', at, `${id} asks, but leads nowhere: there is nothing to choose`, 'lead edges from it');
@@ -215,14 +220,14 @@ function lintChoices({ layout, error, warn }: Report, { id, attributes, at, plac
   )
     error(
       'human_choices',
-      placeOf('human.default_choice'),
+      attributes.placeOf('human.default_choice'),
       `human.default_choice of ${id} is ${chosen}, which is none of its choices`,
       'name the target or the label of an edge',
     );
   if (chosen !== '' && !attributes.has('timeout'))
     warn(
       'inert_attribute',
-      placeOf('human.default_choice'),
+      attributes.placeOf('human.default_choice'),
       `human.default_choice of ${id} is never taken: there is no timeout`,
       'give it a timeout',
     );
@@ -235,7 +240,7 @@ function lintChoices({ layout, error, warn }: Report, { id, attributes, at, plac
     if (choices.has(choice))
       warn(
         'label_conflict',
-        edge.placeOf('label'),
+        edge.attributes.placeOf('label'),
         `${id} has two edges ${JSON.stringify(label)} to ${edge.to}: they are one choice, and the heavier is taken, whatever its condition`,
         'leave one of them',
       );
@@ -245,7 +250,7 @@ function lintChoices({ layout, error, warn }: Report, { id, attributes, at, plac
     if (other !== undefined && normalLabel(other) !== normalLabel(label))
       warn(
         'label_conflict',
-        edge.placeOf('label'),
+        edge.attributes.placeOf('label'),
         `${JSON.stringify(other)} and ${JSON.stringify(label)} have the same key ${key}: it stands for the first`,
         'mark keys: `[K] Label`',
       );

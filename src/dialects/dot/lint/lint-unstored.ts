@@ -9,8 +9,9 @@ export function lintUnstored({ pipeline, conditionOf, error }: Report, redact: R
     const message = `${what} is kept out of the store by \`redact\` in the configuration, so it cannot be read`;
     error('unstored_value', at, message, 'take it out of `redact.store`, or of the pipeline');
   };
-  for (const { name } of pipeline.params) refuse(['input', name], pipeline.placeOf('params'), `the parameter ${name}`);
+  for (const { name } of pipeline.params)
+    refuse(['input', name], pipeline.attributes.placeOf('params'), `the parameter ${name}`);
   for (const edge of pipeline.edges)
     for (const { key } of conditionOf(edge).clauses ?? [])
-      refuse(['scratch', key.replace(/^context\./, '')], edge.placeOf('condition'), key);
+      refuse(['scratch', key.replace(/^context\./, '')], edge.attributes.placeOf('condition'), key);
 }

@@ -19,23 +19,32 @@ const scannedMax = 12;
 /** Attributes by name. Defaults and styles are shared by all that they hold for, and not copied. */
 export class Attributes {
   readonly #written: readonly AttributeSyntax[];
+  readonly #at: number;
   readonly #styles: Values;
   readonly #defaults: Values;
   #index: Values | undefined;
 
-  /** @param written - in the order of the file; of several with one name the last holds */
-  constructor(written: readonly AttributeSyntax[], styles: Values = noValues, defaults: Values = noValues) {
+  /**
+   * @param written - in the order of the file; of several with one name the last holds
+   * @param at - offset of what has the attributes
+   */
+  constructor(written: readonly AttributeSyntax[], at: number, styles: Values = noValues, defaults: Values = noValues) {
     this.#written = written;
+    this.#at = at;
     this.#styles = styles;
     this.#defaults = defaults;
   }
 
   /** The attribute as it is written or taken over. */
   given(name: string): Given | undefined {
-    const own = this.#written.length > scannedMax ? this.#indexed(name) : this.#scanned(name);
+    const own = this.#written.length > scannedMax ? this.#indexed(name) : findWritten(this.#written, name);
     if (own !== undefined) return own;
     const styled = this.#styles.size === 0 ? undefined : this.#styles.get(name);
     return styled ?? (this.#defaults.size === 0 ? undefined : this.#defaults.get(name));
+  }
+  /** Offset of the value. For one that a default or the stylesheet gives: of what has the attributes. */
+  placeOf(name: string): number {
+    return this.given(name)?.valueAt ?? this.#at;
   }
   has(name: string): boolean {
     return this.given(name) !== undefined;
@@ -57,9 +66,7 @@ export class Attributes {
   }
   /** The names that a value lists, separated by commas. */
   list(name: string): readonly string[] {
-    const value = this.given(name)?.value ?? '';
-    if (value === '') return [];
-    return value.split(',').flatMap((piece) => piece.trim() || []);
+    return listOf(this.given(name));
   }
   /** Each name once: defaults, what is written, what the stylesheet adds. */
   names(): ReadonlySet<string> {
@@ -72,17 +79,26 @@ export class Attributes {
     return Array.from(this.names(), (name) => [name, this.text(name)]);
   }
 
-  #scanned(name: string): Given | undefined {
-    for (let at = this.#written.length - 1; at >= 0; at -= 1) {
-      const attribute = this.#written[at] as AttributeSyntax;
-      // Most names differ in length already, which is cheaper to see.
-      if (attribute.key.length === name.length && attribute.key === name) return attribute;
-    }
-    return undefined;
-  }
-
   #indexed(name: string): Given | undefined {
     this.#index ??= new Map(this.#written.map((attribute) => [attribute.key, attribute]));
     return this.#index.get(name);
   }
 }
+
+/** The last of several with one name. */
+export function findWritten(written: readonly AttributeSyntax[], name: string): AttributeSyntax | undefined {
+  for (let at = written.length - 1; at >= 0; at -= 1) {
+    const attribute = written[at] as AttributeSyntax;
+    // Most names differ in length already, which is cheaper to see.
+    if (attribute.key.length === name.length && attribute.key === name) return attribute;
+  }
+  return undefined;
+}
+
+/** The names that a value lists, separated by commas. */
+export function listOf(given: Given | undefined): readonly string[] {
+  if (given === undefined || given.value === '') return none;
+  return given.value.split(',').flatMap((piece) => piece.trim() || []);
+}
+
+const none: readonly string[] = [];

@@ -64,20 +64,18 @@ export function layOut(pipeline: Pipeline): Layout {
     if (found !== undefined) branches.set(id, found);
   }
   const gateJumps = gatesOf(pipeline).flatMap((gate) => gateTargets(pipeline, gate));
-  const jumpsOf = (id: string): readonly string[] => {
+  const jump: Steps = (id, go) => {
     const stage = stages.get(id);
     const targets = id === exit?.id ? gateJumps : stage === undefined ? none : retryTargets(stage);
-    const isStage = (target: string): boolean => stages.has(target);
-    return targets.every(isStage) ? targets : targets.filter(isStage);
+    for (const target of targets) if (stages.has(target)) go(target);
   };
-  const targetsOf = (id: string): readonly string[] => (outgoing.get(id) ?? []).map(({ to }) => to);
-  const andJumps = (targets: readonly string[], id: string): readonly string[] => {
-    const jumps = jumpsOf(id);
-    return jumps.length === 0 ? targets : [...targets, ...jumps];
-  };
+  const follow = alongEdges(outgoing);
   const start = ofType('start');
   const begin = start === undefined ? [] : [start.id];
-  const reachable = reach(begin, (id) => andJumps(targetsOf(id), id));
+  const reachable = reach(begin, (id, go) => {
+    follow(id, go);
+    jump(id, go);
+  });
   return {
     start,
     exit,
@@ -87,24 +85,36 @@ export function layOut(pipeline: Pipeline): Layout {
     main:
       branches.size === 0
         ? reachable
-        : reach(begin, (id) => {
+        : reach(begin, (id, go) => {
             const own = branches.get(id);
-            return andJumps(own === undefined ? targetsOf(id) : [own.join], id);
+            if (own === undefined) follow(id, go);
+            else go(own.join);
+            jump(id, go);
           }),
     reachable,
   };
 }
 
+/** Calls `go` with each stage that is one step away from a stage. */
+type Steps = (id: string, go: (to: string) => void) => void;
+
+/** The steps along edges. @param end - the stage to which none is taken, such as the join of branches */
+export function alongEdges(outgoing: Layout['outgoing'], end?: string): Steps {
+  return (id, go) => {
+    for (const { to } of outgoing.get(id) ?? []) if (to !== end) go(to);
+  };
+}
+
 /** All stages that can be reached from the given ones, these included. */
-export function reach(begin: readonly string[], next: (id: string) => readonly string[]): ReadonlySet<string> {
+export function reach(begin: readonly string[], steps: Steps): ReadonlySet<string> {
   const found = new Set(begin);
   const open = [...begin];
-  for (let id = open.pop(); id !== undefined; id = open.pop())
-    for (const to of next(id))
-      if (!found.has(to)) {
-        found.add(to);
-        open.push(to);
-      }
+  const go = (to: string): void => {
+    if (found.has(to)) return;
+    found.add(to);
+    open.push(to);
+  };
+  for (let id = open.pop(); id !== undefined; id = open.pop()) steps(id, go);
   return found;
 }
 
@@ -127,7 +137,7 @@ class Walk {
     if (join === undefined || this.#steps > stepsMax) return undefined;
     const entries = this.#entriesOf(parallel);
     const begin = entries.filter((entry) => entry !== join);
-    const stages = reach(begin, (id) => (this.#outgoing.get(id) ?? []).map(({ to }) => to).filter((to) => to !== join));
+    const stages = reach(begin, alongEdges(this.#outgoing, join));
     this.#steps += stages.size;
     return { parallel, entries, join, stages };
   }

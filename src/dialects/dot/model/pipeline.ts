@@ -38,8 +38,6 @@ export interface Stage {
   readonly isDeclared: boolean;
   /** Offset of its first statement, or of its first mention if it has none. */
   readonly at: number;
-  /** Offset of the value of an attribute that the stage itself gives. Defaults have no offset of their own. */
-  readonly placeOf: (attribute: string) => number;
 }
 
 export interface PipelineEdge {
@@ -49,7 +47,6 @@ export interface PipelineEdge {
   readonly to: string;
   readonly attributes: Attributes;
   readonly at: number;
-  readonly placeOf: (attribute: string) => number;
 }
 
 /** A parameter of the pipeline. Its value is given when a run starts, and prompts use it as `$name`. */
@@ -62,7 +59,6 @@ export interface Param {
 export interface Pipeline {
   readonly name: string;
   readonly attributes: Attributes;
-  readonly placeOf: (attribute: string) => number;
   readonly stages: ReadonlyMap<string, Stage>;
   readonly edges: readonly PipelineEdge[];
   readonly params: readonly Param[];

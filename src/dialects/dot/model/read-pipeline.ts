@@ -5,7 +5,7 @@ import { nearest } from '../../../graph/nearest.ts';
 import type { DotFaults } from '../text/faults.ts';
 import type { AttributeSyntax, DotSyntax, EdgeSyntax, Syntax } from '../text/syntax.ts';
 import { attributeRules, drawn, valueFault, type AttributePlace } from './attributes.ts';
-import { Attributes, noValues, type Given, type Values } from './attribute-values.ts';
+import { Attributes, findWritten, listOf, noValues, type Given, type Values } from './attribute-values.ts';
 import { typeOfShape, type Param, type Pipeline, type PipelineEdge, type Stage } from './pipeline.ts';
 import { parseStylesheet, Styles } from './stylesheet.ts';
 
@@ -55,7 +55,7 @@ class PipelineReader {
 
   read({ name, statements }: DotSyntax): Pipeline {
     this.#block(statements, { node: new Defaults(), edge: new Defaults(), classes: [], group: undefined }, true);
-    const attributes = new Attributes(this.#graph.all);
+    const attributes = new Attributes(this.#graph.all, 0);
     const sheet = attributes.given('model_stylesheet');
     const { rules, faults } = parseStylesheet(sheet?.value ?? '');
     for (const { message, offset } of faults)
@@ -68,7 +68,6 @@ class PipelineReader {
     return {
       name,
       attributes,
-      placeOf: (name) => attributes.given(name)?.valueAt ?? 0,
       stages: this.#stages(styles),
       edges: this.#edges,
       params: this.#params(attributes.given('params')),
@@ -154,13 +153,11 @@ class PipelineReader {
   }
 
   #edge({ ends, attributes, at }: EdgeSyntax, scope: Scope): void {
-    const own = new Attributes(this.#valid('edge', attributes), noValues, this.#counted(scope.edge, at));
-    const placeOf = (name: string): number => own.given(name)?.valueAt ?? at;
+    const own = new Attributes(this.#valid('edge', attributes), at, noValues, this.#counted(scope.edge, at));
     let from: string | undefined;
     for (const to of ends) {
       this.#draft(to.id, to.at, scope);
-      if (from !== undefined)
-        this.#edges.push({ index: this.#edges.length, from, to: to.id, attributes: own, at, placeOf });
+      if (from !== undefined) this.#edges.push({ index: this.#edges.length, from, to: to.id, attributes: own, at });
       from = to.id;
     }
   }
@@ -244,12 +241,12 @@ function innerScope(outer: Scope, statements: readonly Syntax[]): Scope {
 }
 
 function stageOf({ id, at, defaults, written, classes, group, isDeclared }: Draft, styles: Styles): Stage {
-  const own = new Attributes(written.all, noValues, defaults);
-  const named = own.list('class');
+  const own = (name: string): Given | undefined => findWritten(written.all, name) ?? defaults.get(name);
+  const named = listOf(own('class'));
   const all = named.length === 0 ? classes : [...classes, ...named];
-  const shape = own.given('shape')?.value ?? 'box';
+  const shape = own('shape')?.value ?? 'box';
   // The stage's own attributes win over the stylesheet, and the stylesheet over the defaults of `node [...]`.
-  const attributes = new Attributes(written.all, styles.of({ id, shape, classes: all }), defaults);
+  const attributes = new Attributes(written.all, at, styles.of({ id, shape, classes: all }), defaults);
   return {
     id,
     type: attributes.text('type') || (typeOfShape.get(shape) ?? 'codergen'),
@@ -258,7 +255,6 @@ function stageOf({ id, at, defaults, written, classes, group, isDeclared }: Draf
     group,
     isDeclared,
     at,
-    placeOf: (name) => attributes.given(name)?.valueAt ?? at,
   };
 }
 

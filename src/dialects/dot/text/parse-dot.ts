@@ -25,8 +25,11 @@ class DotParser {
   #ahead: Word | undefined;
   /** Offset at which the last word ended. */
   #behind = 0;
-  /** Names of nodes and of attributes that were checked. Most occur more than once, and are checked only once. */
-  readonly #known = new Set<string>();
+  /**
+   * Names of nodes and of attributes that were checked: most occur more than once, and are checked only once. Each is one text for all
+   * places where it stands, so that looking it up in a map compares no letters.
+   */
+  readonly #knownEnds = new Map<string, string>();
   readonly #knownKeys = new Map<string, string>();
 
   constructor(text: string, faults: DotFaults) {
@@ -137,14 +140,15 @@ class DotParser {
       return { kind: 'defaults', of: word.text, attributes, at: word.at, comments: none };
     }
     if (isMark('=')) return this.#assignment(word);
-    if (!this.#isEnd(word)) return undefined;
-    if (isMark('->')) return this.#edge(word);
+    const id = this.#end(word);
+    if (id === undefined) return undefined;
+    if (isMark('->')) return this.#edge(id, word.at);
     if (isMark('--')) {
       this.#refuse('an edge without a direction', 'write ->');
       return undefined;
     }
     const attributes = this.#attributeBlocks();
-    return { kind: 'node', id: word.text, attributes, at: word.at, comments: none };
+    return { kind: 'node', id, attributes, at: word.at, comments: none };
   }
 
   #subgraph(at: number, id: string | undefined, depth: number): Syntax | undefined {
@@ -174,8 +178,8 @@ class DotParser {
     return { kind: 'defaults', of: 'graph', attributes: [found], at: key.at, comments: none };
   }
 
-  #edge(first: Word): Syntax | undefined {
-    const ends = [{ id: first.text, at: first.at }];
+  #edge(first: string, at: number): Syntax | undefined {
+    const ends = [{ id: first, at }];
     while (this.#takeMark('->')) {
       const word = this.#word;
       if (word.kind === 'mark' && word.text === '{') {
@@ -187,31 +191,33 @@ class DotParser {
         return undefined;
       }
       this.#advance();
-      if (!this.#isEnd(word)) return undefined;
-      ends.push({ id: word.text, at: word.at });
+      const id = this.#end(word);
+      if (id === undefined) return undefined;
+      ends.push({ id, at: word.at });
     }
     const attributes = this.#attributeBlocks();
-    return { kind: 'edge', ends: trimmed(ends), attributes, at: first.at, comments: none };
+    return { kind: 'edge', ends: trimmed(ends), attributes, at, comments: none };
   }
 
-  /** Whether a word can name a node at the end of an edge. Reports it otherwise. */
-  #isEnd(word: Word): boolean {
-    if (word.kind === 'name' && this.#known.has(word.text)) return true;
+  /** The node that a word names. Undefined if it can name none, which is reported. */
+  #end(word: Word): string | undefined {
+    const known = word.kind === 'name' ? this.#knownEnds.get(word.text) : undefined;
+    if (known !== undefined) return known;
     if (keywords.has(word.text.toLowerCase())) {
       this.#refuse(`${shown(word)} is a word of the language and names no node`, 'give the node another name', word.at);
-      return false;
+      return undefined;
     }
     if (plainName.test(word.text)) {
       if (word.kind === 'string') this.#warn(word.at, 'the name of a node is quoted', 'write it without quotes');
-      this.#known.add(word.text);
-      return true;
+      this.#knownEnds.set(word.text, word.text);
+      return word.text;
     }
     const [id, ...rest] = word.text.split(':');
     if (word.kind === 'name' && rest.length > 0)
       this.#refuse(`${shown(word)}: ports are not part of the language`, `write ${id ?? ''} alone`, word.at);
     else if (word.text.includes('--')) this.#refuse('an edge without a direction', 'write ->', word.at);
     else this.#refuse(`${shown(word)} cannot name a node`, 'use letters, digits and _, no digit first', word.at);
-    return false;
+    return undefined;
   }
 
   #attributeBlocks(): readonly AttributeSyntax[] {
@@ -265,7 +271,6 @@ class DotParser {
   }
 
   #attribute(key: Word): AttributeSyntax | undefined {
-    // One text for all that is written alike: looking it up in a map compares no letters.
     const known = this.#knownKeys.get(key.text);
     const name = known ?? key.text;
     if (known === undefined && !keyName.test(name)) {
