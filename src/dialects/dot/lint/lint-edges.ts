@@ -15,9 +15,10 @@ export function lintEdges(report: Report): void {
 }
 
 function lintCondition({ conditionOf, error, warn }: Report, edge: PipelineEdge): void {
-  if (!edge.attributes.has('condition')) return;
+  const given = edge.attributes.given('condition');
+  if (given === undefined) return;
   const parsed = conditionOf(edge);
-  const at = edge.attributes.placeOf('condition');
+  const at = given.valueAt ?? edge.at;
   if (parsed.clauses === undefined) {
     error(
       'condition_syntax',

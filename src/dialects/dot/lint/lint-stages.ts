@@ -176,21 +176,15 @@ function lintNeeds({ layout, error, warn }: Report, { id, type, attributes, at }
 }
 
 function lintAttributes({ warn }: Report, stage: Stage): void {
-  const { id, type, attributes, at } = stage;
-  const isBuiltIn = builtIn.has(type);
-  for (const name of attributes.names()) {
-    // A default is written for the stages on which it has an effect, so it is not reported.
-    if (!isBuiltIn || attributes.placeOf(name) === at) continue;
+  const { id, type, attributes } = stage;
+  if (!builtIn.has(type)) return;
+  // A default is written for the stages on which it has an effect, so it is not reported.
+  for (const { key: name, valueAt } of attributes.written()) {
     const rest = companions.get(name);
     if (heedingTypes.get(name)?.includes(type) === false)
-      warn(
-        'inert_attribute',
-        attributes.placeOf(name),
-        `${name} has no effect on ${id}, a ${type} stage`,
-        'take it out',
-      );
+      warn('inert_attribute', valueAt, `${name} has no effect on ${id}, a ${type} stage`, 'take it out');
     else if (rest?.isThere(stage) === false)
-      warn('inert_attribute', attributes.placeOf(name), `${name} of ${id} has no effect: ${rest.why}`, rest.fix);
+      warn('inert_attribute', valueAt, `${name} of ${id} has no effect: ${rest.why}`, rest.fix);
   }
 }
 

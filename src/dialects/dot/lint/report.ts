@@ -29,9 +29,11 @@ export function createReport(
     handlers,
     conditionOf: ({ attributes }) => {
       const text = attributes.text('condition');
-      const known = conditions.get(text) ?? parseCondition(text);
-      conditions.set(text, known);
-      return known;
+      const known = conditions.get(text);
+      if (known !== undefined) return known;
+      const parsed = parseCondition(text);
+      conditions.set(text, parsed);
+      return parsed;
     },
     error: (rule, at, message, fix) => faults.add(at, { rule, message, fix }),
     warn: (rule, at, message, fix) => faults.add(at, { rule, message, fix, severity: 'warning' }),

@@ -68,6 +68,10 @@ export class Attributes {
   list(name: string): readonly string[] {
     return listOf(this.given(name));
   }
+  /** What is written, each name once. */
+  written(): readonly AttributeSyntax[] {
+    return this.#written.filter((attribute) => this.given(attribute.key) === attribute);
+  }
   /** Each name once: defaults, what is written, what the stylesheet adds. */
   names(): ReadonlySet<string> {
     const names = new Set(this.#defaults.keys());

@@ -164,28 +164,34 @@ class PipelineReader {
 
   /** The attributes that can be read, each under its usual name: mostly the list itself. Reports the others. */
   #valid(place: AttributePlace, attributes: readonly AttributeSyntax[]): readonly AttributeSyntax[] {
-    const rules = attributeRules[place];
-    let valid: AttributeSyntax[] | undefined;
-    for (const [index, attribute] of attributes.entries()) {
-      const { key, value, at, valueAt } = attribute;
-      const rule = rules.get(key);
-      if (rule === undefined && !drawn.has(key))
-        this.#faults.add(at, {
-          rule: 'unknown_attribute',
-          severity: 'warning',
-          message: `there is no ${place} attribute ${key}`,
-          fix: guess(key, place),
-        });
-      const isLong = key === 'class' && value.length > classMax;
-      const fault = isLong ? `has over ${classMax} characters` : rule && valueFault(rule, value);
-      if (fault !== undefined) this.#refuseValue(key, value, fault, valueAt);
-      if (fault === undefined && rule?.sameAs === undefined) valid?.push(attribute);
-      else {
-        valid ??= attributes.slice(0, index);
-        if (fault === undefined) valid.push({ ...attribute, key: rule?.sameAs ?? key });
-      }
+    const valid: AttributeSyntax[] = [];
+    let isAsWritten = true;
+    for (const attribute of attributes) {
+      const found = this.#validOne(place, attribute);
+      if (found !== undefined) valid.push(found);
+      if (found !== attribute) isAsWritten = false;
     }
-    return valid ?? attributes;
+    return isAsWritten ? attributes : valid;
+  }
+
+  /** The attribute under its usual name. Undefined if its value cannot be read. */
+  #validOne(place: AttributePlace, attribute: AttributeSyntax): AttributeSyntax | undefined {
+    const { key, value, at, valueAt } = attribute;
+    const rule = attributeRules[place].get(key);
+    if (rule === undefined && !drawn.has(key))
+      this.#faults.add(at, {
+        rule: 'unknown_attribute',
+        severity: 'warning',
+        message: `there is no ${place} attribute ${key}`,
+        fix: guess(key, place),
+      });
+    const isLong = key === 'class' && value.length > classMax;
+    const fault = isLong ? `has over ${classMax} characters` : rule && valueFault(rule, value);
+    if (fault !== undefined) {
+      this.#refuseValue(key, value, fault, valueAt);
+      return undefined;
+    }
+    return rule?.sameAs === undefined ? attribute : { ...attribute, key: rule.sameAs };
   }
 
   /** Reports a value that cannot be read. It is ignored, so the default holds. */
