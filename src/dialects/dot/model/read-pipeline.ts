@@ -5,12 +5,11 @@ import { nearest } from '../../../graph/nearest.ts';
 import type { DotFaults } from '../text/faults.ts';
 import type { AttributeSyntax, DotSyntax, EdgeSyntax, Syntax } from '../text/syntax.ts';
 import { attributeRules, drawn, valueFault, type AttributePlace } from './attributes.ts';
+import { Defaults, defaultsMax, Written } from './set-attributes.ts';
 import { Attributes, findWritten, listOf, noValues, type Given, type Values } from './attribute-values.ts';
 import { typeOfShape, type Param, type Pipeline, type PipelineEdge, type Stage } from './pipeline.ts';
 import { parseStylesheet, Styles } from './stylesheet.ts';
 
-/** Most different attributes that `node [...]` and `edge [...]` may set. All of them hold for each stage or edge. */
-const defaultsMax = 200;
 /** Most characters in the values of all stages and edges together. A long default counts once for each of them. */
 const valuesMax = 20_000_000;
 
@@ -263,48 +262,3 @@ function stageOf({ id, at, defaults, written, classes, group, isDeclared }: Draf
     at,
   };
 }
-
-/** The defaults that hold from a statement on. Stages and edges keep those that they took: later ones are set in a copy. */
-class Defaults {
-  #values: Map<string, Given>;
-  #isTaken: boolean;
-
-  constructor(outer?: Values) {
-    this.#values = (outer ?? new Map<string, Given>()) as Map<string, Given>;
-    this.#isTaken = outer !== undefined;
-  }
-
-  take(): Values {
-    this.#isTaken = true;
-    return this.#values;
-  }
-
-  /** Sets one. Returns false if there are too many. */
-  set({ key, value }: AttributeSyntax): boolean {
-    if (this.#values.size >= defaultsMax && !this.#values.has(key)) return false;
-    if (this.#isTaken) this.#values = new Map(this.#values);
-    this.#isTaken = false;
-    this.#values.set(key, { value, valueAt: undefined });
-    return true;
-  }
-}
-
-/** The attributes written for a stage or the graph. Those of a single statement stay the list that the parser made. */
-class Written {
-  #all: readonly AttributeSyntax[] = none;
-  #own: AttributeSyntax[] | undefined;
-
-  get all(): readonly AttributeSyntax[] {
-    return this.#all;
-  }
-
-  add(attributes: readonly AttributeSyntax[]): void {
-    if (this.#all.length === 0) this.#all = attributes;
-    else {
-      this.#all = this.#own ??= [...this.#all];
-      for (const attribute of attributes) this.#own.push(attribute);
-    }
-  }
-}
-
-const none: readonly AttributeSyntax[] = [];

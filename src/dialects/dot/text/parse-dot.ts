@@ -10,6 +10,9 @@ const plainName = /^[\p{L}_][\p{L}\p{N}_]*$/u;
 const keywords: ReadonlySet<string> = new Set(['strict', 'graph', 'digraph', 'node', 'edge', 'subgraph']);
 const keyName = /^[\p{L}_][\p{L}\p{N}_]*(?:\.[\p{L}_][\p{L}\p{N}_]*)*$/u;
 
+/** Longest value, in characters, of which one text is kept for all that are written alike. Longer ones are seldom alike. */
+const sharedMax = 64;
+
 const none: readonly never[] = [];
 
 /** Parses a file. Reports faults to `faults`, and returns the statements that can be read. Takes linear time and never throws. */
@@ -26,11 +29,12 @@ class DotParser {
   /** Offset at which the last word ended. */
   #behind = 0;
   /**
-   * Names of nodes and of attributes that were checked: most occur more than once, and are checked only once. Each is one text for all
-   * places where it stands, so that looking it up in a map compares no letters.
+   * Names of nodes and of attributes that were checked, and short values. Most occur more than once. Names are checked only once, and each
+   * text is kept once for all places where it stands: that takes less memory, and a lookup in a map compares no letters.
    */
   readonly #knownEnds = new Map<string, string>();
   readonly #knownKeys = new Map<string, string>();
+  readonly #knownValues = new Map<string, string>();
 
   constructor(text: string, faults: DotFaults) {
     this.#scanner = new Scanner(text, faults);
@@ -286,7 +290,15 @@ class DotParser {
     }
     const valueAt = this.#word.at;
     const value = this.#value();
-    return value === undefined ? undefined : { key: name, value, at: key.at, valueAt };
+    return value === undefined ? undefined : { key: name, value: this.#shared(value), at: key.at, valueAt };
+  }
+
+  /** The text that stands for all values written alike. */
+  #shared(value: string): string {
+    if (value.length > sharedMax) return value;
+    const known = this.#knownValues.get(value);
+    if (known === undefined) this.#knownValues.set(value, value);
+    return known ?? value;
   }
 
   #value(): string | undefined {
