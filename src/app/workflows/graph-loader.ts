@@ -1,5 +1,5 @@
 /** Finds graphs for commands and runs: in modules, in files, by the names of workflows, and in texts recorded with runs. */
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { dirname, extname, resolve } from 'node:path';
 import type { RunMeta } from '../../engine/api.ts';
 import type { CheckpointSettings } from '../../dialects/text-workflow.ts';
@@ -12,6 +12,7 @@ import { loadGraphModule } from './load-graph-module.ts';
 import { sourceFrom, textsBeside, type WorkflowCatalog } from './workflow-catalog.ts';
 import { readKeptText, type TextDialects } from './text-dialects.ts';
 import type { FileDialects } from './file-dialects.ts';
+import { requireFile, unreadable } from './unreadable-file.ts';
 
 export interface GraphLoaderOptions {
   /** Folder for relative paths. */
@@ -34,24 +35,11 @@ export interface GraphLoader {
   readonly findGraph: (meta: RunMeta, readText: () => Promise<string | undefined>) => Promise<Graph | undefined>;
 }
 
-function unreadable(
-  file: string,
-  reason: string,
-  { hint, cause }: { hint?: string; cause?: unknown } = {},
-): CairnError {
-  return new CairnError('GRAPH_PARSE', { file, reason, ...(hint !== undefined && { hint }) }, { cause });
-}
-
 function readFile(cwd: string, file: string): string {
   const path = resolve(cwd, file);
-  if (!existsSync(path)) throw unreadable(file, 'there is no such file', { hint: 'Name another file.' });
-  const stat = statSync(path);
-  if (!stat.isFile()) throw unreadable(file, 'it is not a file');
-  if (stat.size > fileBytesMax)
-    throw unreadable(
-      file,
-      `it has ${stat.size} bytes, over the limit of ${fileBytesMax}: keep data in files of its own`,
-    );
+  const { size } = requireFile(path, file);
+  if (size > fileBytesMax)
+    throw unreadable(file, `it has ${size} bytes, over the limit of ${fileBytesMax}: keep data in files of its own`);
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {

@@ -1,10 +1,10 @@
 /** Finds the compiled graph that a TypeScript or JavaScript module exports. */
-import { existsSync, statSync } from 'node:fs';
 import { extname, isAbsolute, relative, resolve, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { CairnError } from '../../errors.ts';
 import type { Graph } from '../../graph/graph.ts';
 import { importModule } from '../process/import-module.ts';
+import { requireFile, unreadable } from './unreadable-file.ts';
 
 const extensions: readonly string[] = ['.ts', '.mts', '.cts', '.js', '.mjs', '.cjs'];
 /** Names of exports that are preferred. */
@@ -35,16 +35,6 @@ function graphOf(value: unknown): Graph | undefined {
 
 function isUncompiled(value: unknown): boolean {
   return typeof value === 'object' && value !== null && 'compile' in value && typeof value.compile === 'function';
-}
-
-function unreadable(
-  file: string,
-  reason: string,
-  more: { readonly line?: number; readonly hint?: string; readonly cause?: unknown } = {},
-): CairnError {
-  const { line, hint, cause } = more;
-  const data = { file, reason, ...(line !== undefined && { line }), ...(hint !== undefined && { hint }) };
-  return new CairnError('GRAPH_PARSE', data, { cause });
 }
 
 /** The line of a file that an error came from, as far as its stack tells. */
@@ -107,8 +97,7 @@ function pickExport(
  */
 export async function loadGraphModule(root: string, file: string, exportName?: string): Promise<GraphModule> {
   const path = resolve(root, file);
-  if (!existsSync(path)) throw unreadable(file, 'there is no such file', { hint: 'Name another file.' });
-  if (!statSync(path).isFile()) throw unreadable(file, 'it is not a file');
+  requireFile(path, file);
   if (!extensions.includes(extname(path)))
     throw unreadable(file, `a workflow ends with .yaml or .yml, a module with ${extensions.join(', ')}`);
   let module: Readonly<Record<string, unknown>>;
