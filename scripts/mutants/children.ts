@@ -26,8 +26,8 @@ export const childMutants: readonly Mutant[] = [
   {
     name: 'parts that had begun are dropped with those that had not',
     file: 'src/graph/run-parts.ts',
-    old: 'queue = queue.filter(([index, item]) => hasBegun(item, index));',
-    new: 'queue = hasBegun === undefined ? queue : [];',
+    old: 'queue = queue.filter(([index]) => begunIndices.has(index));',
+    new: 'queue = begunIndices === undefined ? queue : [];',
     tests: ['src/engine/waits/waiting-parts.test.ts', 'test/maps/doubts.test.ts'],
   },
   {

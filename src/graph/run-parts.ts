@@ -1,7 +1,7 @@
 /** Runs parts of a node's work in parallel, like the items of a map. */
 import type { NodeContext } from './contracts/node-contract.ts';
 
-export interface PartsOptions<Item = unknown> {
+export interface PartsOptions {
   /** How many parts may work at once. */
   readonly atOnce: number;
   /**
@@ -12,8 +12,11 @@ export interface PartsOptions<Item = unknown> {
   readonly keepsPlace?: 'always' | 'in doubt' | 'never';
   /** Whether the order in which parts end decides something: see `PartOptions`. */
   readonly isOrdered?: boolean;
-  /** Returns which parts began before the function was repeated. They are finished though another one ends the work. Default: none did. */
-  readonly begunBefore?: () => (item: Item, index: number) => boolean;
+  /**
+   * Returns the indices of the parts that began before the function was repeated. They are finished though another one ends the work.
+   * Default: none did.
+   */
+  readonly begunBefore?: () => ReadonlySet<number>;
 }
 
 /**
@@ -27,7 +30,7 @@ export interface PartsOptions<Item = unknown> {
 export function runParts<Item>(
   ctx: NodeContext,
   items: readonly Item[],
-  { atOnce, keepsPlace = 'in doubt', isOrdered = false, begunBefore = () => () => false }: PartsOptions<Item>,
+  { atOnce, keepsPlace = 'in doubt', isOrdered = false, begunBefore = () => new Set() }: PartsOptions,
   work: (ctx: NodeContext, item: Item, index: number) => Promise<boolean>,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -61,8 +64,8 @@ export function runParts<Item>(
     const beginNoMore = (): void => {
       if (!mayBegin) return;
       mayBegin = false;
-      const hasBegun = begunBefore();
-      queue = queue.filter(([index, item]) => hasBegun(item, index));
+      const begunIndices = begunBefore();
+      queue = queue.filter(([index]) => begunIndices.has(index));
     };
     const beginMore = (): void => {
       for (let entry = takeNext(); entry !== undefined; entry = takeNext()) begin(entry);

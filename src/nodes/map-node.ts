@@ -160,7 +160,7 @@ async function mapItems(
     keepsPlace: config.continueOnError === true ? 'never' : 'in doubt',
     begunBefore: () => {
       const names = ctx.past.names();
-      return (_: unknown, index: number) => names.has(keys[index] ?? '');
+      return new Set(keys.flatMap((key, index) => (names.has(key) ? [index] : [])));
     },
   } as const;
   await runParts(ctx, items as readonly unknown[], order, async (part, item, index) => {

@@ -23,7 +23,7 @@ const child = graphOf(
 /** Twenty parts, three at once, whose work is given. */
 function parted(
   work: (part: NodeContext, item: number) => Promise<unknown>,
-  options: Partial<PartsOptions<number>> = {},
+  options: Partial<PartsOptions> = {},
 ): Graph {
   const run = async (ctx: NodeContext): Promise<unknown> => {
     const done: unknown[] = [];

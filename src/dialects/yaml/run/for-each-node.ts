@@ -177,7 +177,7 @@ async function runItems(
     keepsPlace: isSequential ? 'always' : file.continuesOnError ? 'never' : 'in doubt',
     begunBefore: () => {
       const keys = keysIn(ctx.past.names());
-      return ({ key }: Item) => keys.has(key);
+      return new Set(items.flatMap(({ key }, index) => (keys.has(key) ? [index] : [])));
     },
   } as const;
   await runParts(ctx, items, order, async (part, item, index) => {
