@@ -86,9 +86,10 @@ interface Done {
 /** Does the work of one item. */
 type Work = (ctx: NodeContext, scope: BlockScope, key: string, inputs: Inputs) => Promise<Done>;
 
+const completed = (key: string, outputs: unknown): Iteration => ({ key, status: 'completed', outputs });
+
 function chooseWork(parts: BlockParts, effect: EffectClass, timeoutMs: number | undefined): Work {
   const { file, type, workflow, fileOutputs } = parts;
-  const completed = (key: string, outputs: unknown): Iteration => ({ key, status: 'completed', outputs });
   if (isCall(type)) {
     return async (ctx, _, key, inputs) => {
       const outputs = await callWorkflow(ctx, parts, inputs, key);
@@ -127,9 +128,7 @@ function chooseWork(parts: BlockParts, effect: EffectClass, timeoutMs: number | 
             return found.happened === true ? { ...found, output: completed(key, found.output) } : found;
           },
         }),
-        // A person who confirms that the effect happened gives the block's output, nothing, or the item as it is stored.
-        said: (given) =>
-          given === null ? { key, status: 'completed' } : isItem(given, key) ? given : completed(key, given),
+        said: (given) => iterationSaid(key, given),
       },
       async (step) =>
         completed(key, await orEmpty(type.run(new StepItemContext(partsOf(ctx, scope, inputs), key, step)))),
@@ -138,9 +137,11 @@ function chooseWork(parts: BlockParts, effect: EffectClass, timeoutMs: number | 
   };
 }
 
-function isItem(given: unknown, key: string): boolean {
+/** The iteration of an item that a person says happened, who gives the block's output, nothing, or the iteration as it is stored. */
+function iterationSaid(key: string, given: unknown): Iteration {
+  if (given === null) return { key, status: 'completed' };
   const { key: own, status } = given as Partial<Iteration>;
-  return own === key && status === 'completed';
+  return own === key && status === 'completed' ? (given as Iteration) : completed(key, given);
 }
 
 /** Whether it is harmless to repeat the block's effect: as the file says, or else as the type says. */
