@@ -347,7 +347,7 @@ export const engineMutants: readonly Mutant[] = [
   },
   {
     name: "a person's updates are left out",
-    file: 'src/engine/waits/wait.ts',
+    file: 'src/engine/record/doubt-decision.ts',
     old: 'returned: updates === undefined ? output : outcome({ ...updates, output })',
     new: 'returned: updates === undefined ? output : outcome({ output })',
     tests: ['src/engine/effects/doubts.test.ts'],

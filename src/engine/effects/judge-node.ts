@@ -4,7 +4,7 @@ import { encodeValue } from '../../state/values/codec.ts';
 import type { Intent, NodeRecord } from '../../state/tree.ts';
 import { admitOutcome, type AdmittedOutcome } from '../admit/admit-outcome.ts';
 import { asError } from '../admit/encode-error.ts';
-import { NodeEffort } from '../record/effort.ts';
+import { forgetDecision, NodeEffort } from '../record/effort.ts';
 import { openRecord } from '../record/open-record.ts';
 import type { Activation } from '../run/frame-run.ts';
 import type { RunCore } from '../run/run-core.ts';
@@ -64,9 +64,7 @@ function settleHappened(core: RunCore, activation: Activation, returned: unknown
     outcome = admitOutcome(core, activation, returned);
   } catch (error) {
     if (by !== 'person') throw error;
-    const effort = new NodeEffort(activation);
-    const { decision: _, ...undecided } = effort.fields() ?? {};
-    effort.restore(undecided);
+    forgetDecision(new NodeEffort(activation));
     return askWhetherItHappened(core, activation, asError(error).message);
   }
   void settleOutcome(core, activation, outcome, { by });

@@ -2,7 +2,7 @@
 import { CairnError, reasonOf } from '../../errors.ts';
 import type { Intent, StepRecord } from '../../state/tree.ts';
 import { offloadValue } from '../admit/offload.ts';
-import type { StepEffort } from '../record/effort.ts';
+import { forgetDecision, type StepEffort } from '../record/effort.ts';
 import { admitStep, finishStep } from '../record/finish-step.ts';
 import { recordedStep } from '../record/step-keys.ts';
 import { setStep } from '../record/step-record.ts';
@@ -33,10 +33,10 @@ export async function judgeStep(
   if (verdict.kind === 'original') return judgeByOriginal(core, effort, isCurrent, verdict.end);
   if (verdict.kind === 'happened') {
     const { returned, by } = verdict;
-    const output = by === 'person' ? outputSaid(effort, returned) : { output: returned };
-    return 'fault' in output
-      ? askAgain(core, effort, isCurrent, output.fault)
-      : recordKnownEnd(core, effort, isCurrent, output.output, by);
+    const said = by === 'person' ? outputSaid(effort, returned) : { output: returned };
+    if ('output' in said) return recordKnownEnd(core, effort, isCurrent, said.output, by);
+    forgetDecision(effort);
+    return askWhetherItHappened(core, effort, isCurrent, said.fault);
   }
   if (verdict.kind === 'fail') throw new CairnError('EFFECT_IN_DOUBT', { node: effort.name, decided: 'fail' });
   // The question was answered while the step was judged.
@@ -56,18 +56,11 @@ function outputSaid(
   }
 }
 
-function askAgain(
-  core: RunCore,
-  effort: StepEffort,
-  isCurrent: () => boolean,
-  because: string,
-): Promise<{ readonly output: unknown } | undefined> {
-  const { decision: _, ...undecided } = effort.fields() ?? {};
-  effort.restore(undecided);
-  return askWhetherItHappened(core, effort, isCurrent, because);
-}
-
-/** Stops at the question whether the effect happened, and judges it again when that is answered. */
+/**
+ * Stops at the question whether the effect happened, and judges it again when that is answered.
+ *
+ * @param because - why the answer before does not do
+ */
 async function askWhetherItHappened(
   core: RunCore,
   effort: StepEffort,

@@ -9,7 +9,7 @@ import type { OriginalEnd } from '../run/recorded-past.ts';
 import type { Activation } from '../run/frame-run.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { holdTimer } from '../run/timers.ts';
-import { doubtDecision } from '../waits/wait.ts';
+import { doubtDecision } from '../record/doubt-decision.ts';
 
 /** The verdict about an effort in doubt. */
 export type Verdict =

@@ -51,6 +51,12 @@ export interface Effort extends Due {
   restore(before: EffortFields | undefined): void;
 }
 
+/** Takes back what a person decided about an effort in doubt, before they are asked again. */
+export function forgetDecision(effort: Effort): void {
+  const { decision: _, ...undecided } = effort.fields() ?? {};
+  effort.restore(undecided);
+}
+
 /** The fields of an effort that are present in a record. */
 function fieldsOf(record: NodeRecord | StepRecord | undefined): EffortFields | undefined {
   if (record === undefined) return undefined;

@@ -3,6 +3,7 @@ import { encodeValue } from '../../state/values/codec.ts';
 import { nodeRecord, type FrameTree, type NodeRecord, type RunTree, type StepRecord } from '../../state/tree.ts';
 import type { Activation } from '../run/frame-run.ts';
 import { isEffect } from '../run/effect.ts';
+import { doubtDecision } from './doubt-decision.ts';
 import { openRecord } from './open-record.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { recordPathOf, treePathOf } from './tree-path.ts';
@@ -102,9 +103,9 @@ export function reopenFailed(core: RunCore, activation: Activation): void {
 /** Forgets that a person said `fail` of steps in doubt: who resumes the run is asked again (X3.5). */
 function forgetFailures(core: RunCore, { frameRun, node, path }: Activation): void {
   for (const [key, step] of Object.entries(frameRun.openRecordOf(node)?.steps ?? {})) {
-    const { decision, ...undecided } = step;
-    const { decision: word = decision } = (decision ?? {}) as { readonly decision?: unknown };
-    if (step.status === 'started' && word === 'fail') setStep(core, path, key, undecided);
+    const { decision: answer, ...undecided } = step;
+    if (step.status === 'started' && answer !== undefined && doubtDecision(answer).decision === 'fail')
+      setStep(core, path, key, undecided);
   }
 }
 

@@ -1,5 +1,5 @@
 /** Identities of waits, and what is waited for where an effect is in doubt or tried again later (W1, W2). */
-import { outcome, partitions, type StateUpdates } from '../../graph/contracts/node-contract.ts';
+import { partitions } from '../../graph/contracts/node-contract.ts';
 import { hashParts } from '../../state/values/hash.ts';
 import type { WaitRecord } from '../../state/tree.ts';
 import type { DoubtedEffect } from '../record/effects-on-record.ts';
@@ -48,30 +48,6 @@ function doubtSchema(isStep: boolean): Readonly<Record<string, unknown>> {
       { type: 'object', required: ['decision'], properties, additionalProperties: false },
     ],
   };
-}
-
-/** A person's decision about an effect in doubt, and what it gave if it happened. */
-export interface DoubtDecision {
-  readonly decision: string;
-  /** The output; or an outcome, where there are updates too. */
-  readonly returned: unknown;
-}
-
-/** Reads an answer to an effect in doubt. Where no output is given it is null: a visit without an output would look like one that was skipped. */
-export function doubtDecision(answer: unknown): DoubtDecision {
-  if (typeof answer === 'object' && answer !== null) {
-    const {
-      decision,
-      output = null,
-      updates,
-    } = answer as {
-      readonly decision: string;
-      readonly output?: unknown;
-      readonly updates?: StateUpdates;
-    };
-    return { decision, returned: updates === undefined ? output : outcome({ ...updates, output }) };
-  }
-  return { decision: String(answer), returned: null };
 }
 
 /** What a distant next attempt waits for. An answer to it makes the attempt at once. */
