@@ -22,7 +22,10 @@ const arithmetic: Readonly<Record<string, (a: number, b: number) => number>> = {
   '%': (a, b) => a % b,
 };
 
-/** Makes a value when it is first needed: making an environment takes as long as much of a command, and many graphs have no expressions. */
+/**
+ * Returns a function that makes a value at its first call, and gives the same one at each call. Environments are made so: making one takes
+ * as long as much of a command, and many graphs have no expressions.
+ */
 function onFirstUse<Value>(create: () => Value): () => Value {
   let created: Value | undefined;
   return () => (created ??= create());
