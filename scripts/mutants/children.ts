@@ -11,7 +11,7 @@ export const childMutants: readonly Mutant[] = [
   },
   {
     name: 'what a child run had begun is taken up behind what is queued',
-    file: 'src/engine/settle/cancel.ts',
+    file: 'src/engine/settle/start-planned.ts',
     old: 'queue.unshift(...begun);',
     new: 'queue.push(...begun);',
     tests: ['src/engine/effects/places-in-doubt.test.ts'],
@@ -74,7 +74,7 @@ export const childMutants: readonly Mutant[] = [
   },
   {
     name: 'what follows a cancelled node of a cancelled child run starts',
-    file: 'src/engine/settle/cancel.ts',
+    file: 'src/engine/settle/start-planned.ts',
     old: 'frameRun.isCancelled ? start.map(({ node }) => node) : cancel',
     new: 'cancel',
     tests: ['src/engine/calls/child-handles.test.ts'],

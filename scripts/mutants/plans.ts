@@ -18,7 +18,7 @@ export const planMutants: readonly Mutant[] = [
   },
   {
     name: 'a round that a patch opened is not on record',
-    file: 'src/engine/settle/cancel.ts',
+    file: 'src/engine/settle/start-planned.ts',
     old: "if (epoch !== undefined) frame.setField('epoch', [], epoch, String(epoch));",
     new: '',
     tests: ['src/engine/runs/reroute.test.ts'],

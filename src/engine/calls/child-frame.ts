@@ -13,7 +13,7 @@ import { recordPathOf } from '../record/tree-path.ts';
 import { type Activation, FrameRun } from '../run/frame-run.ts';
 import { guardCall } from '../run/guard-call.ts';
 import type { RunCore } from '../run/run-core.ts';
-import { startInitial } from '../settle/cancel.ts';
+import { startInitial } from '../settle/start-planned.ts';
 import { settleStart } from '../settle/settle-start.ts';
 import { dropWaitsOf } from '../waits/open-wait.ts';
 

@@ -20,7 +20,7 @@ import { RunCore, type EngineEnvironment } from '../run/run-core.ts';
 import { endingOf } from '../run/run-ending.ts';
 import type { RunFeed } from '../run/run-feed.ts';
 import { holdTimer } from '../run/timers.ts';
-import { startInitial } from '../settle/cancel.ts';
+import { startInitial } from '../settle/start-planned.ts';
 import { takeHolds } from '../settle/open-effects.ts';
 import { settleCancelled } from '../settle/settle.ts';
 import { againBy, endedDoubts } from '../waits/ended-doubts.ts';

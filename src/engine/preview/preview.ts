@@ -23,7 +23,7 @@ import { Charge } from '../run/ledger.ts';
 import type { Loop } from '../run/loop.ts';
 import { RunCore, type EngineEnvironment } from '../run/run-core.ts';
 import { momentOf } from '../run/standing.ts';
-import { startInitial } from '../settle/cancel.ts';
+import { startInitial } from '../settle/start-planned.ts';
 import { settleCancelled } from '../settle/settle.ts';
 import { draftFork } from '../forks/fork.ts';
 import { openState } from '../runs/open-state.ts';

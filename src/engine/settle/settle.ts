@@ -9,7 +9,7 @@ import { hashParts } from '../../state/values/hash.ts';
 import type { Activation } from '../run/frame-run.ts';
 import type { AdmittedOutcome } from '../admit/admit-outcome.ts';
 import { admitError, asError, errorSummary } from '../admit/encode-error.ts';
-import { startPlanned } from './cancel.ts';
+import { startPlanned } from './start-planned.ts';
 import { dropChildren } from './drop-children.ts';
 import { tellWaiting } from '../waits/leave.ts';
 import { askOpenEffects } from './open-effects.ts';
