@@ -1,5 +1,5 @@
 /** The command line as a process: pipelines before they run. */
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { openFolder } from '../../test/cli/cairn.ts';
@@ -68,4 +68,33 @@ test('G12 lint takes graphs in TypeScript and YAML: findings with rule, severity
   expect(folder.cairn('lint', 'w2.yaml').code).toBe(0);
   write('w3.yaml', 'name: w\nblocks:\n  - id: a\n    type: Shel\n');
   expect(folder.cairn('lint', 'w3.yaml').code).toBeGreaterThan(0);
+});
+
+test('Y11 N2 a workflow in YAML runs the pipeline beside it: its stages are told as those of any child, after the files are gone too', () => {
+  const own = openFolder();
+  own.write(
+    'ship.dot',
+    'digraph ship {\n graph [params="who=you"]\n start [shape=Mdiamond]\n exit [shape=Msquare]\n say [shape=parallelogram, tool_command="echo $who >> said.txt"]\n gate [shape=hexagon, label="Ship for $who?"]\n start -> say -> gate\n gate -> exit [label=Yes]\n gate -> again [label=No]\n again [shape=parallelogram, tool_command="exit 3"]\n again -> exit\n}\n',
+  );
+  own.write(
+    'main.yaml',
+    'name: main\nblocks:\n  - { id: go, type: Workflow, inputs: { workflow: ship, inputs: { who: ada } } }\noutputs: { how: "${go.outputs.status}" }\n',
+  );
+  expect(own.cairn('lint', 'main.yaml').code).toBe(0);
+  const paused = own.cairn('run', 'main.yaml', '--run-id', 'r');
+  expect(paused.out).toContain("go/ship/gate\n  [Child workflow 'ship'] Ship for ada?");
+  for (const file of ['main.yaml', 'ship.dot']) rmSync(join(own.path, file));
+  expect(own.json('preview', 'r')).toMatchObject({ rows: [{ node: ['go'], prediction: 'runs again' }, {}] });
+  expect(own.json('answer', 'r', 'Yes', '--resume')).toMatchObject({
+    state: { outputs: { outputs: { how: 'success' } } },
+  });
+  expect(readFileSync(join(own.path, 'said.txt'), 'utf8')).toBe('ada\n');
+  const story = own.cairn('post-mortem', 'r').out;
+  expect(story).toMatch(/go\/ship\/say success/);
+  expect(story).toContain('→ exit "Yes": it was chosen: "Yes"');
+  const forked = own.cairn('fork', 'r', '--answer', 'go/ship/gate=No', '--run', '--run-id', 'f');
+  expect(forked.code).not.toBe(0);
+  expect(forked.out + forked.err).toMatch(/workflow ship failed: .*exited with 3/);
+  // What the pipeline did before the answer is not done again.
+  expect(readFileSync(join(own.path, 'said.txt'), 'utf8')).toBe('ada\n');
 });

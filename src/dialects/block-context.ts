@@ -4,6 +4,7 @@ import type { AnswerTo } from '../graph/contracts/answer-types.ts';
 import type { MemoryConsistency } from '../graph/contracts/memory-consistency.ts';
 import type { ModelAccess } from '../graph/contracts/model-contract.ts';
 import { CairnError } from '../errors.ts';
+import { askedBy } from './asked-by.ts';
 import type {
   ChildHandle,
   ChildResult,
@@ -138,8 +139,7 @@ export class BlockContext implements TypedNodeContext {
   /** If the workflow was called by another one, the question says which workflow asks. */
   ask<const Asked extends Question>(question: Asked): Promise<AnswerTo<Asked>> {
     if (this.ctx.nodePath.length < 2) return this.ctx.ask(question);
-    const prompt = `[Child workflow '${this.#workflow.name}'] ${question.prompt}`;
-    return this.ctx.ask<Asked>({ ...question, prompt });
+    return this.ctx.ask<Asked>(askedBy(this.#workflow.name, question));
   }
   sleepUntil(time: number | Date, name?: string): Promise<void> {
     return this.ctx.sleepUntil(time, name);

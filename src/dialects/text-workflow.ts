@@ -1,5 +1,6 @@
 /** A workflow read from text, in the form that all interfaces use, whatever its dialect. */
 import type { Graph, Violation } from '../graph/graph.ts';
+import type { EffectClass } from '../graph/contracts/node-contract.ts';
 import type { JsonSchema, PlannedTool } from '../graph/contracts/node-type.ts';
 
 export interface WorkflowInput {
@@ -27,7 +28,7 @@ export interface WorkflowBlock {
   readonly dependsOn: readonly { readonly block: string; readonly isRequired: boolean }[];
   readonly condition: string | undefined;
   readonly forEach: string | undefined;
-  readonly effect: string;
+  readonly effect: EffectClass;
   /** The most attempts. */
   readonly attempts: number;
   /**
@@ -69,6 +70,8 @@ export interface TextWorkflow {
   readonly checkpoint: CheckpointSettings;
   /** Names of the secrets that it uses. */
   readonly secrets: readonly string[];
+  /** The strongest effect of all that it does, workflows that it runs included. */
+  readonly effect: EffectClass;
   readonly graph: Graph;
   readonly warnings: readonly Violation[];
 }

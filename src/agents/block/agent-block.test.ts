@@ -3,6 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { digraph } from '../../../test/dot-kit.ts';
 import { afterCrash, createBench, resumeToRest, runToRest } from '../../../test/engine-kit.ts';
 import { faultsOf, journal, read, types, type More } from '../../../test/yaml-kit.ts';
 import { systemClock } from '../../app/process/system-clock.ts';
@@ -10,8 +11,11 @@ import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 import type { RunResult } from '../../engine/api.ts';
 import type { Permissions } from '../../graph/permissions/permissions.ts';
 import type { TextWorkflow } from '../../dialects/text-workflow.ts';
+import { checkCalledDot } from '../../dialects/dot/read-dot.ts';
+import type { ReadOptions } from '../../dialects/yaml/index.ts';
 import { createScriptedModels, type Script, type ScriptedModels } from '../../models/scripted.ts';
 import { createNodeTypes } from '../../nodes/blocks/index.ts';
+import { shellBlock } from '../../nodes/blocks/shell.ts';
 import { agentBlock } from './agent-block.ts';
 
 const working = [...createNodeTypes(), ...types];
@@ -96,6 +100,28 @@ test('B81 a workflow and a block that act ask first; approved in another process
   }
   const allowed = await run([{ calls: [{ tool: 'act' }] }, 'Done.'], { workflows: ['act'], allow: ['act'] });
   expect([allowed.result.status, journal.done.length]).toEqual(['completed', 1]);
+});
+
+test('B81 a workflow acts also where it does so for each item, by a computed name, or as a pipeline, and then asks first', async () => {
+  const acting: Readonly<Record<string, string>> = {
+    ...others,
+    each: 'name: each\nblocks: [{ id: a, type: Effect, for_each: [1] }]\n',
+    computed:
+      'name: computed\ninputs: { x: { default: act } }\nblocks: [{ id: a, type: Workflow, inputs: { workflow: "${x}" } }]\n',
+    pipe: digraph('start -> a -> exit\na [shape=parallelogram, tool_command="true"]'),
+    outer: 'name: outer\nblocks: [{ id: a, type: Workflow, inputs: { workflow: pipe } }]\n',
+    harmless: digraph('start -> a -> exit\na [shape=diamond]'),
+  };
+  const readOther: ReadOptions['readOther'] = ({ text, source }) =>
+    text.startsWith('digraph') ? checkCalledDot(text, { nodeTypes: [shellBlock], source }) : undefined;
+  const asked = async (name: string): Promise<readonly [string, number]> => {
+    const script = [{ calls: [{ tool: name, input: {} }] }, 'Done.'];
+    const { result } = await run(script, { workflows: [name] }, { others: acting, readOther });
+    return [result.status, result.waits.length];
+  };
+  for (const name of ['each', 'computed', 'pipe', 'outer'])
+    expect([name, await asked(name)]).toEqual([name, ['paused', 1]]);
+  expect(await asked('harmless')).toEqual(['completed', 0]);
 });
 
 test('B82 an agent of a text is held to the grants: the model, programs, hosts, and each block that it may run', () => {

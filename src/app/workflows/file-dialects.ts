@@ -1,5 +1,4 @@
 /** The dialects of workflow files, with the blocks of this process. Loaded when the first workflow is read. */
-import type * as dotModule from '../../dialects/dot/index.ts';
 import type * as dialectModule from '../../dialects/yaml/index.ts';
 import type { ReadOptions } from '../../dialects/yaml/file/read-options.ts';
 import type { NodeType } from '../../graph/contracts/node-type.ts';
@@ -7,14 +6,14 @@ import type { StageAgent } from '../../graph/contracts/stage-agent.ts';
 import { parsePermissions } from '../../graph/permissions/parse-permissions.ts';
 import type { FoundConfig } from '../config/read-config.ts';
 import { readPipelineFile } from './read-pipeline-file.ts';
-import { readersOf, type TextReader } from './text-reader.ts';
+import { readersOf, type DotDialect, type TextReader } from './text-reader.ts';
 
 type Dialect = typeof dialectModule;
 
 /** The YAML dialect, and what it is called with. */
-export interface FileDialects extends TextReader, Pick<Dialect, 'convertWorkflow' | 'readBundle' | 'workflowSchema'> {
+export interface FileDialects extends TextReader, Pick<Dialect, 'convertWorkflow' | 'workflowSchema'> {
   /** Functions for pipelines: reading texts recorded with runs, and formatting. */
-  readonly dot: Pick<typeof dotModule, 'readKeptDot' | 'formatDot'>;
+  readonly dot: Pick<DotDialect, 'readKeptDot' | 'formatDot'>;
   readonly nodeTypes: readonly NodeType[];
   readonly options: Pick<ReadOptions, 'nodeTypes' | 'permissions' | 'checkpoint' | 'redact'>;
   /** Whether workflows given as text are allowed at all. */
@@ -25,7 +24,7 @@ export interface FileDialects extends TextReader, Pick<Dialect, 'convertWorkflow
 export async function loadFileDialects(config: FoundConfig, allow: readonly string[]): Promise<FileDialects> {
   const [dialect, pipelines, { createNodeTypes }, { agentBlock }, { judgeBlock }, { stageAgent }] = await Promise.all([
     import('../../dialects/yaml/index.ts'),
-    import('../../dialects/dot/index.ts'),
+    import('../../dialects/dot/read-dot.ts'),
     import('../../nodes/blocks/index.ts'),
     import('../../agents/block/agent-block.ts'),
     import('../../agents/block/judge-block.ts'),
@@ -55,10 +54,11 @@ export async function loadFileDialects(config: FoundConfig, allow: readonly stri
 }
 
 /** The dialect of pipelines with what works in their stages. */
-function pipelinesWith(dialect: typeof dotModule, agent: StageAgent): typeof dotModule {
+function pipelinesWith(dialect: DotDialect, agent: StageAgent): DotDialect {
   return {
     ...dialect,
     readDot: (text, options) => dialect.readDot(text, { readFile: readPipelineFile, ...options, agent }),
+    checkCalledDot: (text, options) => dialect.checkCalledDot(text, { readFile: readPipelineFile, ...options, agent }),
     checkDot: (text, options) => dialect.checkDot(text, { readFile: readPipelineFile, ...options, agent }),
     readKeptDot: (text, options) => dialect.readKeptDot(text, { ...options, agent }),
   };

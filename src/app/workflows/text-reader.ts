@@ -1,17 +1,24 @@
 /**
  * Combines the DOT and YAML dialects, with this process's block types and permissions: each text is read in the dialect it is written in.
  */
-import type * as dialectModule from '../../dialects/dot/index.ts';
-import type { TextWorkflow } from '../../dialects/text-workflow.ts';
+import type * as dialectModule from '../../dialects/dot/read-dot.ts';
+import { dialectOf, type TextWorkflow } from '../../dialects/text-workflow.ts';
 import { isPipelineFile, pipelineNameOf } from '../../dialects/dot/text/head.ts';
+import type * as yamlModule from '../../dialects/yaml/index.ts';
 import type { ReadOptions } from '../../dialects/yaml/file/read-options.ts';
 
-type Dialect = typeof dialectModule;
+export type DotDialect = Pick<
+  typeof dialectModule,
+  'checkCalledDot' | 'checkDot' | 'formatDot' | 'readDot' | 'readKeptDot'
+>;
+type YamlDialect = Pick<typeof yamlModule, 'checkWorkflow' | 'readBundle' | 'readWorkflow'>;
 
 /** Reads texts of one dialect, for the catalog and the loader of files. */
 export interface TextReader {
   readonly readWorkflow: (text: string, options: ReadOptions) => TextWorkflow;
-  readonly checkWorkflow: (text: string, options: ReadOptions) => ReturnType<Dialect['checkDot']>;
+  readonly checkWorkflow: (text: string, options: ReadOptions) => ReturnType<DotDialect['checkDot']>;
+  /** Reads what was kept with a run of a YAML workflow. */
+  readonly readBundle: YamlDialect['readBundle'];
 }
 
 /** Whether a text is a pipeline, judged by its file's name or, without one, by its beginning. */
@@ -19,18 +26,41 @@ export function isPipeline(text: string, source: string | undefined): boolean {
   return isPipelineFile(source ?? '') || (!/\.ya?ml$/i.test(source ?? '') && pipelineNameOf(text) !== undefined);
 }
 
-/** Readers for texts of either dialect. */
-export function readersOf(dot: Dialect, yaml: TextReader): TextReader {
+/** Readers for texts of either dialect. Workflows in YAML may run those in DOT. */
+export function readersOf(dot: DotDialect, yaml: YamlDialect): TextReader {
   return {
     readWorkflow: (text, options) =>
-      isPipeline(text, options.source) ? dot.readDot(text, ofPipeline(options)) : yaml.readWorkflow(text, options),
+      isPipeline(text, options.source)
+        ? dot.readDot(text, ofPipeline(options))
+        : yaml.readWorkflow(text, withPipelines(dot, options)),
     checkWorkflow: (text, options) =>
-      isPipeline(text, options.source) ? dot.checkDot(text, ofPipeline(options)) : yaml.checkWorkflow(text, options),
+      isPipeline(text, options.source)
+        ? dot.checkDot(text, ofPipeline(options))
+        : yaml.checkWorkflow(text, withPipelines(dot, options)),
+    readBundle: (text, options) => yaml.readBundle(text, withPipelines(dot, options)),
   };
 }
 
-/** Pipelines are not run by name, and have no settings of checkpoints. */
-function ofPipeline(options: ReadOptions): Omit<ReadOptions, 'workflows' | 'checkpoint'> {
-  const { workflows: _, checkpoint: __, ...others } = options;
+type PipelineOptions = Pick<ReadOptions, 'nodeTypes' | 'source' | 'origin' | 'permissions' | 'redact'>;
+
+/** Pipelines run no workflows by name, and have no settings of checkpoints. */
+function ofPipeline(options: ReadOptions): PipelineOptions {
+  const { workflows: _, checkpoint: __, readOther: ___, ...others } = options;
   return others;
+}
+
+/** Whoever names a pipeline, it is the operator's file: held to what that is held to, and to no more. */
+function withPipelines<Options extends Pick<ReadOptions, 'nodeTypes' | 'redact'>>(
+  dot: DotDialect,
+  options: Options,
+): Options & Pick<ReadOptions, 'readOther'> {
+  const { nodeTypes, redact } = options;
+  const given = { nodeTypes, ...(redact !== undefined && { redact }) };
+  return {
+    ...options,
+    readOther: ({ text, source }) =>
+      dialectOf(text) === 'dot' || isPipeline(text, source)
+        ? dot.checkCalledDot(text, { ...given, source })
+        : undefined,
+  };
 }

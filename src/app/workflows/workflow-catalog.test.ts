@@ -1,8 +1,9 @@
 /** The workflows of folders. */
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { Graph } from '../../graph/graph.ts';
 import { thrown } from '../../../test/support/thrown.ts';
 import { openCatalog, type WorkflowCatalog } from './workflow-catalog.ts';
 import { loadFileDialects } from './file-dialects.ts';
@@ -99,4 +100,31 @@ test('D14 workflows given as texts are refused unless they are allowed', async (
   const shell = 'name: sh\nblocks:\n  - id: x\n    type: Shell\n    inputs: { command: "true" }\n';
   expect(thrown(() => open2.readInline(shell)).code).toBe('PERMISSION_DENIED');
   expect(open2.check(shell).violations).toEqual([]);
+});
+
+test('Y11 D9 pipelines are run by name as workflows in YAML are, from texts too; what a run keeps of them is read without the files', async () => {
+  write(
+    'a/ship.dot',
+    'digraph ship {\n start [shape=Mdiamond]\n exit [shape=Msquare]\n sub [shape=house, stack.child_dotfile="inner.dot"]\n start -> sub -> exit\n}\n',
+  );
+  write(
+    'a/inner.dot',
+    'digraph inner {\n start [shape=Mdiamond]\n exit [shape=Msquare]\n t [shape=parallelogram, tool_command="true"]\n start -> t -> exit\n}\n',
+  );
+  const text = 'name: main\nblocks:\n  - { id: go, type: Workflow, inputs: { workflow: ship } }\n';
+  write('a/main.yaml', text);
+  const dialect = await loadFileDialects({ file: undefined }, ['inline']);
+  const catalog = openCatalog({ dialect, folders: [join(root, 'a')], cwd: join(root, 'elsewhere') });
+  expect(catalog.broken()).toEqual([]);
+  const { workflow } = catalog.get('main');
+  const called = (graph: Graph): string | undefined => graph.nodes.find(({ id }) => id === 'go')?.subgraph?.hash;
+  expect(called(workflow.graph)).toBe(catalog.get('ship').workflow.graph.hash);
+  expect(workflow.blocks).toMatchObject([{ workflow: 'ship', asks: false }]);
+  // The operator's pipeline runs a command, which a text that calls it could not, nor could the pipeline as a text.
+  expect(called(catalog.readInline(text.replace('main', 'mine')).graph)).toBe(called(workflow.graph));
+  expect(thrown(() => catalog.readInline(readFileSync(join(root, 'a/inner.dot'), 'utf8'))).code).toBe(
+    'PERMISSION_DENIED',
+  );
+  rmSync(join(root, 'a'), { recursive: true });
+  expect(dialect.readBundle(workflow.graph.text ?? '', dialect.options).graph.hash).toBe(workflow.graph.hash);
 });

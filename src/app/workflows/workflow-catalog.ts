@@ -1,6 +1,6 @@
 /** The workflows in the folders given to a process. They are read on first use, and again on request. */
-import { readFileSync, statSync } from 'node:fs';
-import { relative } from 'node:path';
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { dirname, relative, resolve } from 'node:path';
 import type { WorkflowText, WorkflowTexts } from '../../dialects/yaml/file/read-options.ts';
 import { pipelineNameOf } from '../../dialects/dot/text/head.ts';
 import { CairnError } from '../../errors.ts';
@@ -89,8 +89,11 @@ class Catalog implements Workflows {
   check(text: string, source?: string): ReturnType<Workflows['check']> {
     const { dialect } = this.#options;
     // A text that is no file of the operator's may name files; they are read only where that is granted.
-    const named = source === undefined ? ({ origin: 'inline' } as const) : { source };
-    return dialect.checkWorkflow(text, { ...dialect.options, ...named, workflows: this.texts });
+    const named =
+      source === undefined
+        ? ({ origin: 'inline', workflows: this.texts } as const)
+        : { source, workflows: this.#textsBeside(source) };
+    return dialect.checkWorkflow(text, { ...dialect.options, ...named });
   }
 
   format(text: string, source: string): string {
@@ -115,7 +118,7 @@ class Catalog implements Workflows {
     const workflow =
       source === undefined
         ? this.#readUngranted(text, name)
-        : dialect.readWorkflow(text, { ...options, source, workflows: this.texts });
+        : dialect.readWorkflow(text, { ...options, source, workflows: this.#textsBeside(source) });
     const { convertText } = await import('../../dialects/convert/convert-text.ts');
     return convertText({ text, source: name, workflow, from, nodeTypes }, to);
   }
@@ -136,14 +139,14 @@ class Catalog implements Workflows {
 
   /** Workflows for blocks that run other workflows. */
   readonly texts: WorkflowTexts = {
-    get: (name) => (this.#isCallable(name) ? this.#read().texts.get(name) : undefined),
-    names: () => this.#names().filter((name) => this.#isCallable(name)),
+    get: (name) => this.#read().texts.get(name),
+    names: () => this.#names(),
   };
 
-  /** Whether a block can run it: blocks run workflows of their own dialect. */
-  #isCallable(name: string): boolean {
-    const found = this.#read().texts.get(name);
-    return found !== undefined && !isPipeline(found.text, found.source);
+  /** Workflows for the blocks of a file, which finds those beside it too. */
+  #textsBeside(source: string): WorkflowTexts {
+    const { cwd } = this.#options;
+    return textsBeside(dirname(resolve(cwd, source)), cwd, this.texts);
   }
 
   #names(): readonly string[] {
@@ -220,11 +223,11 @@ export function textsBeside(folder: string, cwd: string, rest: WorkflowTexts): W
   let beside: Map<string, WorkflowText> | undefined;
   const read = (): Map<string, WorkflowText> => {
     const found = new Map<string, WorkflowText>();
-    for (const path of filesBeside(folder)) {
+    // What is named may be no file, and its folder need not be there.
+    for (const path of existsSync(folder) ? filesBeside(folder) : []) {
       const { text } = readText(path);
       const name = text === undefined ? undefined : nameOf(text, path);
-      // Blocks run workflows of their own dialect.
-      if (text !== undefined && !isPipeline(text, path) && name !== undefined && !found.has(name))
+      if (text !== undefined && name !== undefined && !found.has(name))
         found.set(name, { text, source: sourceFrom(cwd, path) });
     }
     return found;

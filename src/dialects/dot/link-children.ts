@@ -79,6 +79,7 @@ function readChild(
     chain: [...chain, path],
     folder,
     isSteered: around.isSteered || stage.attributes.text('manager.actions').includes('steer'),
+    isCalled: around.isCalled,
   };
   const { workflow, violations, kept = text, files = new Map<string, string>() } = check(text, inner, path);
   if (workflow !== undefined) return { workflow, files: new Map([[path, kept], ...files]) };

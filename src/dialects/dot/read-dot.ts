@@ -1,6 +1,7 @@
 /** Reads pipelines: to run them, to reopen a run from its kept text, or only to report faults. */
 import { CairnError } from '../../errors.ts';
 import type { Graph, Violation } from '../../graph/graph.ts';
+import type { EffectClass } from '../../graph/contracts/node-contract.ts';
 import type { Need, NodeType } from '../../graph/contracts/node-type.ts';
 import type { StageAgent } from '../../graph/contracts/stage-agent.ts';
 import { shareBudget } from '../../graph/expression/expression-budget.ts';
@@ -8,12 +9,13 @@ import type { Permissions } from '../../graph/permissions/permissions.ts';
 import { refusalOf } from '../../graph/permissions/refusal-of.ts';
 import { compileStoreRules } from '../../state/secrecy/store-rules.ts';
 import { wavesOf } from '../../graph/shape/waves.ts';
-import type { TextWorkflow, WorkflowBlock, WorkflowInput } from '../text-workflow.ts';
+import { strongestEffect } from '../strongest-effect.ts';
+import { dialectOf, type TextWorkflow, type WorkflowBlock, type WorkflowInput } from '../text-workflow.ts';
 import { inputSchema } from '../yaml/file/input-schema.ts';
 import { compilePipeline } from './compile/compile-pipeline.ts';
 import { retryOf } from './compile/stage-policy.ts';
 import { keptText, parseKept } from './kept-text.ts';
-import { linkChildren } from './link-children.ts';
+import { linkChildren, type LinkedChildren } from './link-children.ts';
 import { outermost, type Around } from './model/around.ts';
 import { lintPipeline } from './lint/lint-pipeline.ts';
 import { createReport } from './lint/report.ts';
@@ -23,7 +25,7 @@ import { readPipeline } from './model/read-pipeline.ts';
 import { codergenHandler } from './run/handlers/codergen.ts';
 import { agentHandler } from './run/handlers/agent.ts';
 import { commandAgentHandler } from './run/handlers/command-agent.ts';
-import { conditionalHandler } from './run/handlers/ends.ts';
+import { conditionalHandler, type PipelineResult } from './run/handlers/ends.ts';
 import { fanInHandler } from './run/handlers/fan-in.ts';
 import { humanHandler } from './run/handlers/human.ts';
 import type { StageEnding, StageHandler } from './run/stage/stage-parts.ts';
@@ -132,6 +134,35 @@ export function readKeptDot(
 }
 
 /**
+ * Reads a pipeline that a workflow of another dialect runs: a file's text, or what was kept of one with a run. It may do what the file may
+ * that is run by itself. @throws GRAPH_PARSE what was kept is damaged
+ */
+export function checkCalledDot(
+  text: string,
+  options: Omit<DotOptions, 'origin' | 'transforms'> & { readonly source: string },
+): CheckedPipeline {
+  const kept = dialectOf(text) === undefined ? undefined : parseKept(text);
+  const given = kept === undefined ? options : { ...options, readFile: (path: string) => kept.files.get(path) };
+  const around = outermost(given.source, true);
+  const { workflow, violations } = shareBudget(() => check(kept?.text ?? text, given, { isRun: true }, around));
+  return { workflow: workflow && { ...workflow, outputs: resultFields }, violations };
+}
+
+/** The result of a pipeline, as outputs that a block may read. */
+const resultFields = Object.keys({
+  status: true,
+  gates: true,
+  failures: true,
+  last_response: true,
+  restarts: true,
+} satisfies Record<keyof PipelineResult, true>).map((name) => ({
+  name,
+  value: '',
+  type: undefined,
+  description: undefined,
+}));
+
+/**
  * Prints a pipeline in its canonical form.
  * @throws GRAPH_PARSE the text cannot be read, so it cannot be printed
  */
@@ -222,7 +253,7 @@ function check(
         text: keptText({ origin: options.origin ?? 'file', source, text: kept, files: children.files }),
       },
     );
-    const workflow = describe(pipeline, layout, { graph, body, inputs, handlerOf, warnings: faults.violations });
+    const workflow = describe(pipeline, layout, { graph, body, inputs, handlerOf, children, faults });
     return { ...done(false), workflow, kept, files: children.files };
   } catch (error) {
     if (!CairnError.is(error, 'GRAPH_INVALID')) throw error;
@@ -296,20 +327,27 @@ interface Description {
   readonly body: Graph;
   readonly inputs: readonly WorkflowInput[];
   readonly handlerOf: HandlerOf;
-  readonly warnings: readonly Violation[];
+  readonly children: LinkedChildren;
+  readonly faults: DotFaults;
+}
+
+/** What a stage may do. An agent's calls are steps of their own, and so are those of a child's stages. */
+function effectOf(stage: Stage, handler: StageHandler | undefined, child: TextWorkflow | undefined): EffectClass {
+  if (stage.type === 'wait.human') return 'human';
+  return handler?.effect ?? child?.effect ?? (kindOf(stage) === 'codergen.agent' ? 'external' : 'pure');
 }
 
 function describe(
   pipeline: Pipeline,
   layout: Layout,
-  { graph, body, inputs, handlerOf, warnings }: Description,
+  { graph, body, inputs, handlerOf, children, faults }: Description,
 ): TextWorkflow {
   const waves = wavesOf(body.structure, ({ id }) => pipeline.stages.has(String(id)));
   const waveOf = new Map(waves.flatMap((ids, wave) => ids.map((id) => [id, wave] as const)));
   const blocks = [...layout.reachable].flatMap((id): WorkflowBlock[] => {
     const stage = pipeline.stages.get(id);
     if (stage === undefined) return [];
-    const handler = handlerOf(stage);
+    const [handler, child] = [handlerOf(stage), children.byStage.get(id)];
     const edges = layout.incoming.get(id) ?? [];
     const conditions = edges.map(({ attributes }) => attributes.text('condition')).filter((text) => text !== '');
     return [
@@ -320,10 +358,10 @@ function describe(
         dependsOn: [...new Set(edges.map(({ from }) => from))].map((block) => ({ block, isRequired: false })),
         condition: conditions.length === 0 ? undefined : conditions.join(' || '),
         forEach: undefined,
-        effect: stage.type === 'wait.human' ? 'human' : (handler?.effect ?? 'pure'),
+        effect: effectOf(stage, handler, child),
         attempts: retryOf(stage, pipeline).attempts,
         isIdempotent: handler?.isIdempotent?.(stage) ?? false,
-        asks: stage.type === 'wait.human',
+        asks: stage.type === 'wait.human' || (child?.blocks.some(({ asks }) => asks) ?? false),
         workflow: undefined,
         wave: waveOf.get(id) ?? 0,
       },
@@ -341,7 +379,8 @@ function describe(
     waves,
     checkpoint: {},
     secrets: [],
+    effect: strongestEffect(blocks.map(({ effect }) => effect)),
     graph,
-    warnings,
+    warnings: faults.violations,
   };
 }

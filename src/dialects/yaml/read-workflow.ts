@@ -1,17 +1,10 @@
 /** Reads workflows: from a text, from the text recorded with a run, or only to check them. */
 import { CairnError } from '../../errors.ts';
-import type { Violation } from '../../graph/graph.ts';
 import { parseBundle } from './compile/bundle-text.ts';
 import type { Compiled } from './compile/compile-workflow.ts';
-import type { BundleOptions, ReadOptions } from './file/read-options.ts';
+import type { BundleOptions, CheckedWorkflow, ReadOptions } from './file/read-options.ts';
 import { WorkflowLinker } from './compile/workflow-linker.ts';
 import type { TextWorkflow } from '../text-workflow.ts';
-
-/** The workflow if the text is valid, and all faults and warnings. */
-export interface CheckedWorkflow {
-  readonly workflow: TextWorkflow | undefined;
-  readonly violations: readonly Violation[];
-}
 
 /**
  * Reads a workflow and every workflow that it names.

@@ -5,7 +5,7 @@ import type { Operation, WorkContext } from '../declare/operation.ts';
 import type { BrokenWorkflow, KnownWorkflow } from '../declare/workflows.ts';
 
 /** A workflow as plain data. */
-export interface WorkflowDescription extends Omit<TextWorkflow, 'graph' | 'checkpoint'> {
+export interface WorkflowDescription extends Omit<TextWorkflow, 'graph' | 'checkpoint' | 'effect'> {
   /** Path of the file; absent if the workflow was given as text. */
   readonly source?: string;
 }
@@ -33,7 +33,7 @@ export interface DescribeWorkflowInput {
 }
 
 export function describe(workflow: TextWorkflow, source?: string): WorkflowDescription {
-  const { graph: _graph, checkpoint: _checkpoint, ...description } = workflow;
+  const { graph: _graph, checkpoint: _checkpoint, effect: _effect, ...description } = workflow;
   return source === undefined ? description : { ...description, source };
 }
 

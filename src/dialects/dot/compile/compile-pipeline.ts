@@ -46,7 +46,7 @@ export interface Compiling {
   readonly watch: StageParts['watch'];
   /** The pipelines that stages run, by stage. */
   readonly children: ReadonlyMap<string, TextWorkflow>;
-  readonly around: Pick<Around, 'folder' | 'isSteered'>;
+  readonly around: Pick<Around, 'folder' | 'isSteered' | 'isCalled'>;
   readonly placeOf: (at: number) => string;
 }
 
@@ -214,6 +214,7 @@ class GraphParts {
         watch: this.#compiling.watch,
         folder: folderOf(stage, around.folder),
         isSteered: around.isSteered,
+        isCalled: around.isCalled,
       };
       this.nodes.push(this.#node(stage, parts, branches));
       this.#connect(parts, branches === undefined ? edges : []);

@@ -8,8 +8,10 @@ export interface Around {
   /** The folder in which its commands work, unless their stage names one. */
   readonly folder: string;
   readonly isSteered: boolean;
+  /** Whether a workflow of another dialect runs it. Its questions then say which pipeline asks, as all questions of such a run do. */
+  readonly isCalled: boolean;
 }
 
-export function outermost(source: string): Around {
-  return { chain: [normalize(source)], folder: '', isSteered: false };
+export function outermost(source: string, isCalled = false): Around {
+  return { chain: [normalize(source)], folder: '', isSteered: false, isCalled };
 }

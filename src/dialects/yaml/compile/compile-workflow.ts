@@ -85,7 +85,7 @@ function compileDocument(document: YamlDocument, found: readonly Violation[], ar
   around.onRead(file);
   const order = orderBlocks(faults, file.blocks);
   const inputs = inputsOf(faults, file, around.types);
-  const { children, callable } = linkChildren(faults, order, around);
+  const { children, callable, callsComputed } = linkChildren(faults, order, around);
   const workflow: WorkflowParts = {
     name: file.name,
     shapes: new Map(
@@ -134,6 +134,8 @@ function compileDocument(document: YamlDocument, found: readonly Violation[], ar
       inputs,
       blocks,
       children,
+      // Which workflow a computed name stands for is not known, nor what it does.
+      effect: callsComputed ? 'external' : undefined,
       violations: faults.violations,
       checkpoint: around.checkpoint,
     }),
@@ -142,8 +144,8 @@ function compileDocument(document: YamlDocument, found: readonly Violation[], ar
 }
 
 /** The part of a workflow that a block needs to run it. */
-export function linked({ name, graph, waves, description, inputs }: TextWorkflow): LinkedWorkflow {
-  return { name, graph, waveCount: waves.length, description, inputs };
+export function linked({ name, graph, waves, description, inputs, effect }: TextWorkflow): LinkedWorkflow {
+  return { name, graph, waveCount: waves.length, description, inputs, effect };
 }
 
 function inputsOf(faults: Faults, file: WorkflowFile, types: ReadonlyMap<string, NodeType>): readonly WorkflowInput[] {
@@ -172,11 +174,14 @@ interface Linked {
   readonly children: ReadonlyMap<string, TextWorkflow>;
   /** The workflows that blocks may choose from, by name. */
   readonly callable: ReadonlyMap<string, CallableWorkflow>;
+  /** Whether a block computes the name of the workflow that it runs. */
+  readonly callsComputed: boolean;
 }
 
 function linkChildren(faults: Faults, order: BlockOrder, around: Surroundings): Linked {
   const children = new Map<string, TextWorkflow>();
   const callable = new Map<string, CallableWorkflow>();
+  let callsComputed = false;
   for (const block of order.blocks.values()) {
     const type = around.types.get(block.type);
     // A block that chooses a workflow need not run any, so its calls count as skippable.
@@ -188,12 +193,13 @@ function linkChildren(faults: Faults, order: BlockOrder, around: Surroundings): 
     if (!isCall(type) || typeof name !== 'string') continue;
     if (isComputed(block)) {
       around.noteComputed();
+      callsComputed = true;
       continue;
     }
     const child = around.linkLiteral(name, faults, { block, isSkippable: order.isSkippable(block.id) });
     if (child !== undefined) children.set(block.id, child);
   }
-  return { children, callable };
+  return { children, callable, callsComputed };
 }
 
 /** Whether the name of the workflow that a block runs is computed. */

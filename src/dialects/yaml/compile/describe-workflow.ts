@@ -1,7 +1,9 @@
 /** Describes a workflow for all interfaces: its inputs and outputs, its blocks, their order and their effects. */
 import type { Graph, Violation } from '../../../graph/graph.ts';
+import type { EffectClass } from '../../../graph/contracts/node-contract.ts';
 import { groupByWave } from '../../../graph/shape/waves.ts';
 import type { CheckpointSettings, TextWorkflow, WorkflowBlock, WorkflowInput } from '../../text-workflow.ts';
+import { strongestEffect } from '../../strongest-effect.ts';
 import type { BlockFile, WorkflowFile } from '../file/workflow-file.ts';
 import type { BlockOrder } from './block-order.ts';
 import type { CompiledBlock } from './compile-block.ts';
@@ -11,6 +13,8 @@ interface Parts {
   readonly inputs: readonly WorkflowInput[];
   readonly blocks: ReadonlyMap<string, CompiledBlock>;
   readonly children: ReadonlyMap<string, TextWorkflow>;
+  /** An effect beside those of its blocks and children. */
+  readonly effect: EffectClass | undefined;
   readonly violations: readonly Violation[];
   /** The settings that apply where the file has none. */
   readonly checkpoint: CheckpointSettings;
@@ -43,6 +47,7 @@ export function describeWorkflow(file: WorkflowFile, graph: Graph, parts: Parts)
     waves: groupByWave(ids, order.waves),
     checkpoint: { ...checkpoint, ...file.checkpoint },
     secrets: [...new Set([file, ...children.values()].flatMap(({ secrets }) => secrets))].sort(),
+    effect: strongestEffect([...blocks.values(), ...children.values(), parts].flatMap(({ effect }) => effect ?? [])),
     graph,
     warnings: violations,
   };

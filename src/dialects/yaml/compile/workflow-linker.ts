@@ -135,7 +135,7 @@ export class WorkflowLinker {
     this.#texts.set(name, text);
     this.#chain.push(name);
     this.#skippable.push(isSkippable);
-    const compiled = this.#compile(text, undefined, false);
+    const compiled = this.#options.readOther?.(text) ?? this.#compile(text, undefined, false);
     this.#chain.pop();
     this.#skippable.pop();
     this.#compiled.set(name, compiled);
@@ -161,17 +161,22 @@ export class WorkflowLinker {
     return linked(compiled.workflow);
   }
 
+  /** What is kept of a workflow that may be called. One of another dialect is kept as with a run of its own, with all that it needs. */
+  #kept(name: string, { text, source }: WorkflowText): WorkflowText {
+    const read = this.#compiled.get(name) ?? this.#options.readOther?.({ text, source });
+    return { text: read?.workflow?.graph.text ?? text, source };
+  }
+
   /** Everything needed to compile the workflow again. */
   #bundle(name: string): string {
-    const texts = new Map(this.#texts);
-    if (this.#callsComputed) {
-      for (const other of this.#names()) {
-        const text = texts.has(other) ? undefined : this.#options.workflows?.get(other);
-        if (text !== undefined) texts.set(other, text);
-      }
+    const names = new Set([...this.#texts.keys(), ...(this.#callsComputed ? this.#names() : [])]);
+    const others = new Map<string, WorkflowText>();
+    for (const other of names) {
+      const text = this.#texts.get(other) ?? this.#options.workflows?.get(other);
+      if (text !== undefined) others.set(other, this.#kept(other, text));
     }
     const { origin = 'file', checkpoint } = this.#options;
-    return bundleText({ origin, main: name, text: this.#main, others: texts, checkpoint });
+    return bundleText({ origin, main: name, text: this.#main, others, checkpoint });
   }
 }
 

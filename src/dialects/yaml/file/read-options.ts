@@ -1,7 +1,8 @@
 /** Options for reading YAML workflows. */
 import type { NodeType } from '../../../graph/contracts/node-type.ts';
 import type { Permissions } from '../../../graph/permissions/permissions.ts';
-import type { CheckpointSettings } from '../../text-workflow.ts';
+import type { Violation } from '../../../graph/graph.ts';
+import type { CheckpointSettings, TextWorkflow } from '../../text-workflow.ts';
 
 /** A workflow's text and its origin. */
 export interface WorkflowText {
@@ -15,6 +16,12 @@ export interface WorkflowTexts {
   readonly get: (name: string) => WorkflowText | undefined;
   /** All known names: for hints, and for blocks that compute the name. */
   readonly names: () => readonly string[];
+}
+
+/** The workflow if its text is valid, and all faults and warnings. */
+export interface CheckedWorkflow {
+  readonly workflow: TextWorkflow | undefined;
+  readonly violations: readonly Violation[];
 }
 
 export interface ReadOptions {
@@ -31,6 +38,11 @@ export interface ReadOptions {
    * found by name belong to the operator.
    */
   readonly origin?: 'file' | 'inline';
+  /**
+   * Reads a workflow of another dialect that a block names, as its file is read by itself, or what was kept of one with a run. Undefined: the
+   * text is of this dialect. Default: there are no others.
+   */
+  readonly readOther?: (workflow: WorkflowText) => CheckedWorkflow | undefined;
   /** Permissions of inline workflows. Default: none. */
   readonly permissions?: Permissions;
   /** Settings that apply where the file has none. */
@@ -40,4 +52,4 @@ export interface ReadOptions {
 }
 
 /** Options for reading a recorded text, which contains everything else. */
-export type BundleOptions = Pick<ReadOptions, 'nodeTypes' | 'permissions' | 'redact'>;
+export type BundleOptions = Pick<ReadOptions, 'nodeTypes' | 'permissions' | 'redact' | 'readOther'>;

@@ -1,7 +1,7 @@
 /** A block that was read and checked: what its node is made from. */
 import { isAbsolute, sep } from 'node:path';
 import type { Graph } from '../../../graph/graph.ts';
-import type { NodeContext, StateView } from '../../../graph/contracts/node-contract.ts';
+import type { EffectClass, NodeContext, StateView } from '../../../graph/contracts/node-contract.ts';
 import type { WorkflowInput } from '../../text-workflow.ts';
 import type { CallableWorkflow, FileOutput, NodeType } from '../../../graph/contracts/node-type.ts';
 import { BlockScope, type BlockShape } from './block-scope.ts';
@@ -17,6 +17,8 @@ export interface LinkedWorkflow {
   readonly waveCount: number;
   readonly description: string | undefined;
   readonly inputs: readonly WorkflowInput[];
+  /** The strongest effect of what it does. */
+  readonly effect: EffectClass;
 }
 
 /** What all blocks of a workflow share. */

@@ -3,6 +3,7 @@ import { NodeFailure, type NodeContext, type NodeImplementation } from '../../..
 import type { Inputs } from '../../../graph/contracts/node-type.ts';
 import { scopeOf, type BlockParts, type LinkedWorkflow } from './block-parts.ts';
 import { isMapping } from '../file/shape.ts';
+import { outputsId } from './outputs-node.ts';
 
 /** The output of a block that runs a workflow. */
 export interface CallOutput {
@@ -38,10 +39,14 @@ export async function callWorkflow(
     success: true,
     workflow: linked.name,
     outputs: state.outputs['outputs'],
-    // One of the nodes computes the outputs: it is not a block.
-    total_blocks: Object.keys(state.outputs).length + Object.keys(state.failures).length - 1,
+    total_blocks: Object.keys(state.outputs).length + Object.keys(state.failures).length - resultNodes(linked),
     execution_waves: linked.waveCount,
   };
+}
+
+/** The node that computes the outputs is not a block. A pipeline that restarts has no other: all of it runs inside. */
+function resultNodes({ graph }: LinkedWorkflow): number {
+  return graph.nodes.some(({ id, type }) => id === outputsId && type === 'restarts') ? 0 : 1;
 }
 
 /** The workflows from the root down to a node, read from its path: each child run has the name of its workflow. */

@@ -8,6 +8,7 @@ import {
   type StateView,
 } from '../../../../graph/contracts/node-contract.ts';
 import { spendSeconds } from '../../../../graph/contracts/spend-counted.ts';
+import { askingAs } from '../../../asked-by.ts';
 import { isPlainObject } from '../../../../state/values/plain.ts';
 import { contextValue, edgeKey, isReserved, resumedKey } from '../context/context-keys.ts';
 import { chooseEdge, edgeIndexOf, jumpLabel } from './choose-edge.ts';
@@ -71,7 +72,8 @@ function endFault(handler: StageHandler, parts: StageParts, output: unknown, sta
 async function perform(ctx: NodeContext, handler: StageHandler, parts: StageParts): Promise<StageEnd> {
   const { stage, retry, timeoutMs, withheld } = parts;
   const value = (key: string): unknown => (key === 'current_node' ? stage.id : contextValue(ctx.state, key));
-  const context = { ctx, parts, attributes: stage.attributes, value, context: contextReader(ctx, value) };
+  const asker = parts.isCalled ? askingAs(parts.pipelineName, ctx) : ctx;
+  const context = { ctx: asker, parts, attributes: stage.attributes, value, context: contextReader(ctx, value) };
   for (const need of handler.needs?.(stage, parts.folder) ?? []) {
     const refusal = withheld?.(need);
     if (refusal !== undefined) throw new CairnError('PERMISSION_DENIED', { need: stage.id, reason: refusal });

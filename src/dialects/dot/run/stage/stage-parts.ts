@@ -62,6 +62,8 @@ export interface StageParts {
   readonly folder: string;
   /** Whether its run may be told something from outside, for the prompts of its stages. */
   readonly isSteered: boolean;
+  /** Whether a workflow of another dialect runs the pipeline, so that its questions say who asks. */
+  readonly isCalled: boolean;
   /** Says why a need is not granted. Undefined means that it is. */
   readonly withheld: ((need: Need) => string | undefined) | undefined;
 }
