@@ -3,41 +3,35 @@ import { isJoinPolicy, neededBranches } from '../model/join-policy.ts';
 import type { Stage } from '../model/pipeline.ts';
 import type { Report } from './report.ts';
 
-type Least = ReadonlyMap<string, number>;
+type Least = readonly (readonly [name: string, least: number])[];
 
-const leastOfGraph: Least = new Map([
+const leastOfGraph: Least = [
   ['default_max_retries', 0],
   ['max_retry_jumps', 0],
   ['max_node_visits', 1],
   ['max_restarts', 0],
-]);
-const leastOfStage: Least = new Map([
+];
+const leastOfStage: Least = [
   ['max_parallel', 1],
   ['max_visits', 1],
   ['max_retries', 0],
   ['manager.max_cycles', 1],
   ['max_turns', 1],
-]);
+];
 
 export function lintCounts(report: Report): void {
   const { pipeline } = report;
-  lintLeast(report, leastOfGraph, pipeline.attributes, (name) => pipeline.attributes.placeOf(name), 'the graph');
+  lintLeast(report, leastOfGraph, pipeline.attributes, 'the graph');
   for (const stage of pipeline.stages.values()) {
-    lintLeast(report, leastOfStage, stage.attributes, () => stage.at, stage.id);
+    lintLeast(report, leastOfStage, stage.attributes, stage.id);
     lintJoin(report, stage);
   }
 }
 
-function lintLeast(
-  { error }: Report,
-  counts: Least,
-  attributes: Stage['attributes'],
-  placeOf: (name: string) => number,
-  owner: string,
-): void {
+function lintLeast({ error }: Report, counts: Least, attributes: Stage['attributes'], owner: string): void {
   for (const [name, least] of counts)
     if ((attributes.integer(name) ?? least) < least)
-      error('attribute_value', placeOf(name), `${name} of ${owner} must be at least ${least}`, 'correct it');
+      error('attribute_value', attributes.placeOf(name), `${name} of ${owner} must be at least ${least}`, 'correct it');
 }
 
 function lintJoin({ layout, error }: Report, { id, attributes }: Stage): void {

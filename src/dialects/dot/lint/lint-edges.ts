@@ -44,8 +44,8 @@ function lintCondition({ conditionOf, error, warn }: Report, edge: PipelineEdge)
 const conditionNamed = ({ from, to }: PipelineEdge): string => `the condition of ${from} -> ${to}`;
 
 function lintLabels({ warn }: Report, from: string, edges: readonly PipelineEdge[]): void {
+  if (edges.length < 2) return;
   const open = edges.filter(({ attributes }) => attributes.text('condition') === '');
-  if (open.length < 2) return;
   const labels = new Map<string, string>();
   for (const edge of open) {
     const { attributes, to } = edge;

@@ -163,14 +163,15 @@ class PipelineReader {
 
   /** The attributes that can be read, each under its usual name: mostly the list itself. Reports the others. */
   #valid(place: AttributePlace, attributes: readonly AttributeSyntax[]): readonly AttributeSyntax[] {
-    const valid: AttributeSyntax[] = [];
-    let isAsWritten = true;
+    let valid: AttributeSyntax[] | undefined;
+    let index = 0;
     for (const attribute of attributes) {
       const found = this.#validOne(place, attribute);
-      if (found !== undefined) valid.push(found);
-      if (found !== attribute) isAsWritten = false;
+      if (found !== attribute) valid ??= attributes.slice(0, index);
+      if (found !== undefined) valid?.push(found);
+      index += 1;
     }
-    return isAsWritten ? attributes : valid;
+    return valid ?? attributes;
   }
 
   /** The attribute under its usual name. Undefined if its value cannot be read. */
@@ -246,10 +247,9 @@ function innerScope(outer: Scope, statements: readonly Syntax[]): Scope {
 }
 
 function stageOf({ id, at, defaults, written, classes, group, isDeclared }: Draft, styles: Styles): Stage {
-  const own = (name: string): Given | undefined => findWritten(written.all, name) ?? defaults.get(name);
-  const named = listOf(own('class'));
+  const named = listOf(findWritten(written.all, 'class') ?? defaults.get('class'));
   const all = named.length === 0 ? classes : [...classes, ...named];
-  const shape = own('shape')?.value ?? 'box';
+  const shape = (findWritten(written.all, 'shape') ?? defaults.get('shape'))?.value ?? 'box';
   // The stage's own attributes win over the stylesheet, and the stylesheet over the defaults of `node [...]`.
   const attributes = new Attributes(written.all, at, styles.of({ id, shape, classes: all }), defaults);
   return {
