@@ -156,6 +156,9 @@ describe('A22 tools of an MCP server', () => {
     expect(served.calls()).toEqual(['say hi', 'cancelled', 'say hi']);
     await cancelled.bench.engine.cancel('r');
     expect((await handle.result()).status).toBe('cancelled');
+    // A server writes until it ends, also into a folder that is being removed.
+    const lives = (word: string): number => readFileSync(livesOf(served.file), 'utf8').split(word).length;
+    await until('all servers have ended', () => lives('open') === lives('closed'), 10);
   });
 });
 
