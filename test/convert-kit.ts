@@ -2,6 +2,7 @@
 import { convertText, type WrittenDialect } from '../src/dialects/convert/convert-text.ts';
 import type { ConversionNote } from '../src/dialects/convert/outline/notes.ts';
 import { readDot } from '../src/dialects/dot/index.ts';
+import { checkCalledDot } from '../src/dialects/dot/read-dot.ts';
 import type { TextWorkflow } from '../src/dialects/text-workflow.ts';
 import { readWorkflow } from '../src/dialects/yaml/index.ts';
 import { NodeFailure } from '../src/graph/contracts/node-contract.ts';
@@ -58,10 +59,26 @@ function toldShell(world: World, done: string[]): NodeType {
 export const dialectIn = (text: string): WrittenDialect =>
   /^\s*(?:\/\/.*\n\s*)*digraph\b/.test(text) ? 'dot' : 'yaml';
 
-export function readText(text: string, nodeTypes: readonly NodeType[] = realTypes): TextWorkflow {
-  return dialectIn(text) === 'dot'
-    ? readDot(text, { nodeTypes, source: 'w.dot' })
-    : readWorkflow(text, { nodeTypes, source: 'w.yaml' });
+/** Texts of other workflows, by path. */
+export type Files = Readonly<Record<string, string>>;
+
+export function readText(text: string, nodeTypes: readonly NodeType[] = realTypes, files: Files = {}): TextWorkflow {
+  const readFile = (path: string): string | undefined => files[path];
+  if (dialectIn(text) === 'dot') return readDot(text, { nodeTypes, source: 'w.dot', readFile });
+  const nameOf = (other: string): string | undefined => /^(?:digraph|name:) (\w+)/m.exec(other)?.[1];
+  return readWorkflow(text, {
+    nodeTypes,
+    source: 'w.yaml',
+    workflows: {
+      get: (name) =>
+        Object.entries(files)
+          .filter(([, other]) => nameOf(other) === name)
+          .map(([source, other]) => ({ source, text: other }))[0],
+      names: () => Object.values(files).flatMap((other) => nameOf(other) ?? []),
+    },
+    readOther: ({ text: other, source }) =>
+      source.endsWith('.dot') ? checkCalledDot(other, { nodeTypes, source, readFile }) : undefined,
+  });
 }
 
 export interface Converted {
@@ -72,9 +89,9 @@ export interface Converted {
 }
 
 /** The text in the other dialect. */
-export function converted(text: string): Converted {
+export function converted(text: string, files: Files = {}): Converted {
   const from = dialectIn(text);
-  const workflow = readText(text);
+  const workflow = readText(text, realTypes, files);
   const given = { text, source: from === 'dot' ? 'w.dot' : 'w.yaml', workflow, from, nodeTypes: realTypes };
   const { notes, ...written } = convertText(given, from === 'dot' ? 'yaml' : 'dot');
   const lost = notes.filter(({ severity }) => severity === 'lost').map(({ code, message }) => `${code} ${message}`);
@@ -94,7 +111,7 @@ const began = systemClock.now();
 const request = '\n\nEnd your answer with one JSON object';
 
 /** Runs a text to its end in a world. */
-export async function wayOf(text: string, world: World, input: unknown = {}): Promise<WayOfRun> {
+export async function wayOf(text: string, world: World, input: unknown = {}, files: Files = {}): Promise<WayOfRun> {
   const done: string[] = [];
   const counts = new Map<string, number>();
   const models = createScriptedModels(({ messages }) => {
@@ -110,12 +127,12 @@ export async function wayOf(text: string, world: World, input: unknown = {}): Pr
     return new NodeFailure('no answer', { code: 'MODEL_UNAVAILABLE' });
   });
   const nodeTypes = [...realTypes.filter(({ name }) => name !== 'Shell'), toldShell(world, done)];
-  const { graph } = readText(text, nodeTypes);
+  const { graph } = readText(text, nodeTypes, files);
   const { engine } = createBench({ models, clock: fastClock, findGraph: () => Promise.resolve(graph) });
   let result = await runToRest(engine, graph, input);
   for (let turn = 0; turn < 50 && result.status === 'paused'; turn += 1) {
-    const [wait] = result.waits;
-    if (wait === undefined || wait.kind !== 'question') break;
+    const wait = result.waits.find(({ kind }) => kind === 'question');
+    if (wait === undefined) break;
     const { choices = [] } = wait;
     // A copy of a stage is answered as what it is a copy of.
     const name = wait.node.join('/').replace(/_\d+$/, '');

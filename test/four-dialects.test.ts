@@ -14,6 +14,7 @@ import type { NodeType } from '../src/graph/contracts/node-type.ts';
 import type { Graph } from '../src/graph/graph.ts';
 import { AgentGraph, END, START, functionNode, humanNode, workflow } from '../src/index.ts';
 import { createBench } from './engine-kit.ts';
+import { told, withoutContents, type Stored } from './support/bare-history.ts';
 import { ask } from './yaml-kit.ts';
 
 /** How the nodes prepare, check and publish act on the world: as a recorded step, or as a node with an effect of its own. */
@@ -128,45 +129,6 @@ async function historyOf({ graph, names }: Written): Promise<readonly Stored[]> 
   const rows = await store.readCheckpoints({ tenant: 'default', runId }, { from: 0, to: 99 });
   return rows.map(({ body }) => withoutContents(JSON.parse(new TextDecoder().decode(body)) as Stored, names));
 }
-
-/** A part of a change, and an op of a delta, as far as they are looked into here. */
-type Part = Readonly<Record<'kind' | 'step', string>> & { readonly node?: readonly (string | number)[] };
-type Op = readonly [kind: string, path: readonly string[], value?: unknown];
-
-interface Stored {
-  readonly change: readonly Part[];
-  readonly delta: readonly Op[];
-}
-
-/** What nodes computed, asked, read and are shown as, and the hashes over that. All else is the engine's, and must not differ. */
-const contents: ReadonlySet<string> = new Set(
-  'output input as prompt choices matching schema reads hash graphHash codeHash key wait channels writers'.split(' '),
-);
-
-function withoutContents({ delta, ...rest }: Stored, names: readonly string[]): Stored {
-  return bare(
-    { ...rest, delta: delta.filter(([, path]) => !path.some((name) => contents.has(name))) },
-    names,
-  ) as Stored;
-}
-
-function bare(value: unknown, names: readonly string[]): unknown {
-  if (typeof value === 'string') return names.includes(value) ? names.indexOf(value) : value.replace(/^w_.*/u, 'w_');
-  if (Array.isArray(value)) return value.map((item) => bare(item, names));
-  if (typeof value !== 'object' || value === null) return value;
-  const kept = Object.entries(value).filter(([name]) => !contents.has(name));
-  return Object.fromEntries(
-    kept.map(([name, item]) => [bare(name, names), name === 'kind' ? item : bare(item, names)]),
-  );
-}
-
-/** A history in words, one line for each checkpoint. */
-const told = (history: readonly Stored[]): readonly string[] =>
-  history.map(({ change }) =>
-    change
-      .map(({ kind, node, step }) => [kind, node?.join('/'), step].filter((word) => word !== undefined).join(' '))
-      .join(' + '),
-  );
 
 const inSteps = [
   'start',

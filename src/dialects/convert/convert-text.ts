@@ -2,6 +2,7 @@
 import type { Graph } from '../../graph/graph.ts';
 import type { NodeType } from '../../graph/contracts/node-type.ts';
 import type { TextWorkflow } from '../text-workflow.ts';
+import { parseKept } from '../dot/kept-text.ts';
 import { outlineOfPipeline } from './from-dot/outline-of-pipeline.ts';
 import { outlineOfGraph } from './from-graph/outline-of-graph.ts';
 import { outlineOfWorkflow } from './from-yaml/outline-of-workflow.ts';
@@ -40,7 +41,7 @@ export function convertGraph(graph: Graph, to: WrittenDialect): Conversion {
 
 export function outlineOf({ text, source, workflow, from, nodeTypes }: TextToConvert, notes: Notes): Outline {
   return from === 'dot'
-    ? outlineOfPipeline(text, source, notes)
+    ? outlineOfPipeline(text, { source, files: parseKept(workflow.graph.text ?? '').files, notes })
     : outlineOfWorkflow(text, { source, nodeTypes, workflow, notes });
 }
 

@@ -14,8 +14,14 @@ import { PipelineWays } from './pipeline-ways.ts';
 import type { StageReading } from './stage-reading.ts';
 import { retryOfStage, workOfStage } from './stage-work.ts';
 
-/** @param text - of a pipeline that has no errors */
-export function outlineOfPipeline(text: string, source: string, notes: Notes): Outline {
+/**
+ * @param text - of a pipeline that has no errors
+ * @param files - texts of the pipelines that it runs, by path
+ */
+export function outlineOfPipeline(
+  text: string,
+  { source, files, notes }: Pick<StageReading, 'source' | 'files' | 'notes'>,
+): Outline {
   const faults = new DotFaults(text, source);
   const pipeline = readPipeline(parseDot(text, faults), faults);
   const layout = layOut(pipeline);
@@ -26,6 +32,8 @@ export function outlineOfPipeline(text: string, source: string, notes: Notes): O
     layout,
     ways,
     notes,
+    source,
+    files,
     placeOf,
     fidelityOf: (stage) => fidelityOf(pipeline, stage),
   };

@@ -10,6 +10,10 @@ export interface StageReading {
   readonly layout: Layout;
   readonly ways: PipelineWays;
   readonly notes: Notes;
+  /** Path of the file. */
+  readonly source: string;
+  /** Texts of the pipelines that it runs, by path. */
+  readonly files: ReadonlyMap<string, string>;
   readonly placeOf: (at: number) => string;
   /** How much of the run its prompt is told. */
   readonly fidelityOf: (stage: Stage) => string;

@@ -1,8 +1,9 @@
 /** What a stage of a pipeline does, and how it may end. */
 import { retryOf } from '../../dot/compile/stage-policy.ts';
-import type { Pipeline, Stage } from '../../dot/model/pipeline.ts';
+import { childType, type Pipeline, type Stage } from '../../dot/model/pipeline.ts';
 import type { Step } from '../outline/outline.ts';
 import { byHand } from '../outline/stand-in.ts';
+import { childWork } from './child-stage.ts';
 import { backendWork, toolWork } from './command-stage.ts';
 import { humanWork } from './human-stage.ts';
 import { modelWork } from './model-stage.ts';
@@ -13,12 +14,16 @@ import type { Done, StageReading } from './stage-reading.ts';
 export function workOfStage(stage: Stage, reading: StageReading): Done {
   const branches = reading.layout.branches.get(stage.id);
   if (branches !== undefined) return parallelWork(stage, branches, reading);
-  return (readerOf(stage) ?? workByHand)(stage, reading);
+  return readerOf(stage)?.(stage, reading) ?? workByHand(stage, reading);
 }
 
-function readerOf({ type, attributes }: Stage): ((stage: Stage, reading: StageReading) => Done) | undefined {
+function readerOf({
+  type,
+  attributes,
+}: Stage): ((stage: Stage, reading: StageReading) => Done | undefined) | undefined {
   if (type === 'tool') return toolWork;
   if (type === 'wait.human') return humanWork;
+  if (type === childType) return childWork;
   if (type !== 'codergen' || attributes.text('tools') !== '') return undefined;
   return attributes.text('agent_command') === '' ? modelWork : backendWork;
 }
@@ -28,7 +33,9 @@ function workByHand(stage: Stage, { notes, placeOf, ways }: StageReading): Done 
     'WORK',
     placeOf(stage.at),
     `${stage.id} is of type ${stage.type}, which only a pipeline has; a person does it by hand`,
-    'write blocks that do its work',
+    stage.type === childType
+      ? 'give its pipeline a name that no other has, and no stack.child_workdir'
+      : 'write blocks that do its work',
   );
   const said = stage.attributes.text('prompt') || stage.attributes.text('label') || stage.id;
   const success = ways.leave(stage, { outcome: 'success' });
@@ -36,8 +43,8 @@ function workByHand(stage: Stage, { notes, placeOf, ways }: StageReading): Done 
   return { ...byHand(said, success, fail), timeoutMs: undefined, isIdempotent: false };
 }
 
-/** Attempts, if there are more than one. A question is asked once. */
+/** Attempts, if there are more than one. A question is asked once, and a child runs once. */
 export function retryOfStage(stage: Stage, pipeline: Pipeline): Step['retry'] {
   const retry = retryOf(stage, pipeline);
-  return stage.type === 'wait.human' || retry.attempts === 1 ? undefined : retry;
+  return stage.type === 'wait.human' || stage.type === childType || retry.attempts === 1 ? undefined : retry;
 }

@@ -2,6 +2,7 @@
 import type { BlockView, Names } from '../../yaml/expression/template.ts';
 import type { BlockFile } from '../../yaml/file/workflow-file.ts';
 import type { NoteCode, Notes } from '../outline/notes.ts';
+import type { CalledPipeline } from '../outline/called-pipeline.ts';
 import type { Step, Text, Work } from '../outline/outline.ts';
 import { piecesOf, shownPieces, type Known } from './plain-text.ts';
 
@@ -24,6 +25,10 @@ export interface BlockWork {
 export interface BlockReading {
   readonly names: Names;
   readonly known: Known;
+  /** Path of the file. */
+  readonly source: string;
+  /** The pipeline that a block runs, and its file. Undefined: it runs no pipeline, or another workflow. */
+  readonly pipelineOf: (block: BlockFile) => (CalledPipeline & { readonly source: string }) | undefined;
   readonly notes: Notes;
   readonly place: string;
 }

@@ -11,6 +11,7 @@ import {
   type BlockWork,
   type Done,
 } from './block-reading.ts';
+import { readChild } from './child-block.ts';
 import { readCommand } from './command-block.ts';
 import { readModel } from './model-block.ts';
 import { readChoice, readConfirmation, readText } from './question-blocks.ts';
@@ -18,6 +19,8 @@ import { readChoice, readConfirmation, readText } from './question-blocks.ts';
 const readers: Readonly<Record<string, BlockReader | undefined>> = {
   Shell: readCommand,
   LLMCall: readModel,
+  Workflow: readChild,
+  ExecuteWorkflow: readChild,
   AskChoice: readChoice,
   ConfirmOperation: readConfirmation,
   GetInput: readText,
@@ -38,7 +41,7 @@ export function workOfBlock(block: BlockFile, reading: BlockReading): BlockWork 
       place: reading.place,
       work,
       retry: isRetried ? retryOf(block, attempts) : undefined,
-      timeoutMs: block.timeoutMs ?? timeoutMs,
+      timeoutMs: work.kind === 'child' ? undefined : (block.timeoutMs ?? timeoutMs),
       isIdempotent: work.kind === 'model' || (work.kind === 'command' && isIdempotent(block)),
       budget: block.budget,
     },
@@ -78,7 +81,9 @@ function noteByHand({ id, type, forEach }: BlockFile, reading: BlockReading): vo
     reading,
     'WORK',
     `${id} is ${what}, which does not carry over as it stands; a person does it by hand`,
-    'write it as a command, a prompt or a question',
+    readers[type] === readChild && forEach === undefined
+      ? 'let it run a pipeline in DOT that is given inputs of this workflow, under their names'
+      : 'write it as a command, a prompt or a question',
   );
 }
 

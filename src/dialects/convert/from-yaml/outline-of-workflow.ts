@@ -1,20 +1,23 @@
 /** Reads a workflow file as an outline. */
 import { CairnError } from '../../../errors.ts';
 import type { NodeType } from '../../../graph/contracts/node-type.ts';
-import type { TextWorkflow, WorkflowInput } from '../../text-workflow.ts';
+import { dialectOf, type TextWorkflow, type WorkflowInput } from '../../text-workflow.ts';
+import { parseKept } from '../../dot/kept-text.ts';
+import { parseBundle } from '../../yaml/compile/bundle-text.ts';
 import { translateDocument } from '../../yaml/braces/translate-document.ts';
 import { orderBlocks } from '../../yaml/compile/block-order.ts';
 import type { Names } from '../../yaml/expression/template.ts';
-import { callTypes } from '../../yaml/file/call-type.ts';
+import { callTypes, isCall } from '../../yaml/file/call-type.ts';
 import { Faults } from '../../yaml/file/faults.ts';
 import { readDocument, type YamlDocument } from '../../yaml/file/read-document.ts';
 import { readFile } from '../../yaml/file/read-file.ts';
 import type { BlockFile, WorkflowFile } from '../../yaml/file/workflow-file.ts';
+import { readCalled } from '../outline/called-pipeline.ts';
 import { layWays } from '../outline/lay-ways.ts';
 import type { Notes } from '../outline/notes.ts';
 import type { Outline, OutlineInput } from '../outline/outline.ts';
 import { reachableSteps } from '../outline/reachable-steps.ts';
-import type { BlockWork } from './block-reading.ts';
+import type { BlockReading, BlockWork } from './block-reading.ts';
 import { startOf } from './block-starts.ts';
 import { workOfBlock } from './block-work.ts';
 
@@ -37,7 +40,8 @@ export function outlineOfWorkflow(text: string, { source, nodeTypes, workflow, n
   const { isBefore } = orderBlocks(faults, file.blocks);
   const blocks = inOrder(file.blocks);
   const names = namesOf(workflow.inputs, file);
-  const works = worksOf(blocks, names, { document, notes });
+  const pipelineOf = pipelinesIn(workflow, types);
+  const works = worksOf(blocks, names, { document, notes, source, pipelineOf });
   const laid = blocks.map((block) => ({
     ...(works.get(block.id) as BlockWork),
     ...startOf(block, { works, names }),
@@ -65,19 +69,30 @@ function namesOf(inputs: readonly WorkflowInput[], { blocks, secrets }: Workflow
   };
 }
 
+/** The pipelines that were found when the file was read. */
+function pipelinesIn({ graph }: TextWorkflow, types: ReadonlyMap<string, NodeType>): BlockReading['pipelineOf'] {
+  const { others } = parseBundle(graph.text ?? '');
+  return ({ type, inputs: { workflow } }) => {
+    const kept = isCall(types.get(type)) ? others.get(String(workflow))?.text : undefined;
+    if (kept === undefined || dialectOf(kept) !== 'dot') return undefined;
+    const { source, text } = parseKept(kept);
+    return { ...readCalled(text), source };
+  };
+}
+
 const answering: ReadonlySet<string> = new Set(['LLMCall', 'GetInput']);
 
 function worksOf(
   blocks: readonly BlockFile[],
   names: Names,
-  { document, notes }: { readonly document: YamlDocument; readonly notes: Notes },
+  { document, ...reading }: Pick<BlockReading, 'notes' | 'source' | 'pipelineOf'> & { readonly document: YamlDocument },
 ): ReadonlyMap<string, BlockWork> {
   const answers = new Set(blocks.filter(({ type }) => answering.has(type)).map(({ id }) => id));
   const known = { inputs: names.inputs, answers };
   return new Map(
     blocks.map((block) => {
       const place = document.placeOf(block.at);
-      return [block.id, workOfBlock(block, { names, known, notes, place })];
+      return [block.id, workOfBlock(block, { ...reading, names, known, place })];
     }),
   );
 }

@@ -28,6 +28,15 @@ export type Work =
       /** Present: the answer says whether it went well, and may choose one of these. */
       readonly verdict?: readonly string[];
     }
+  | {
+      /** A pipeline in a file of its own, which runs as a child. */
+      readonly kind: 'child';
+      readonly name: string;
+      /** From the folder of the workflow that is read. */
+      readonly file: string;
+      /** Its inputs that are given: each is the input of the same name. */
+      readonly inputs: readonly string[];
+    }
   | { readonly kind: 'choice'; readonly question: Text; readonly choices: readonly string[] }
   | { readonly kind: 'confirm'; readonly question: Text }
   | { readonly kind: 'text'; readonly question: Text }

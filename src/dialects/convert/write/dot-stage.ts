@@ -44,6 +44,11 @@ export class StageWriter {
           ...this.#prompts.told(step, work.prompt),
           ['llm_model', work.model === 'default' ? undefined : work.model],
         ];
+      case 'child':
+        return [
+          ['shape', 'house'],
+          ['stack.child_dotfile', work.file],
+        ];
       case 'choice':
         this.#noteAlike(step, work.choices);
         return this.#question(step, work.question);

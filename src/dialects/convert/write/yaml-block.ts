@@ -72,6 +72,16 @@ export class BlockWriter {
             timeout: timeoutMs === undefined ? longestCall : Math.min(longestCall, Math.max(0.01, timeoutMs / 1_000)),
           },
         };
+      case 'child':
+        return {
+          type: 'Workflow',
+          inputs: {
+            workflow: yamlText([work.name], String),
+            ...(work.inputs.length > 0 && {
+              inputs: Object.fromEntries(work.inputs.map((name) => [name, `\${inputs.${name}}`])),
+            }),
+          },
+        };
       case 'choice':
         return {
           type: 'AskChoice',
