@@ -67,7 +67,8 @@ const storyOf = (entries: PostMortem['entries'], more: Partial<PostMortem> = {})
 
 /** What could act in a page: tags that are not ours, handlers, schemes. */
 function dangersIn(html: string): readonly string[] {
-  const tags = [...html.matchAll(/<[^>]*>/g)].map(([tag]) => tag);
+  // Ways to places in the page itself are ours.
+  const tags = [...html.matchAll(/<[^>]*>/g)].map(([tag]) => tag).filter((tag) => !/^<a href="#v\d+">$/.test(tag));
   return tags.filter((tag) =>
     /<\s*(script|img|iframe|object|embed|a|foreignObject|use|image|link)\b|\son\w+\s*=|href|javascript:|data:/i.test(
       tag,
@@ -138,7 +139,9 @@ test('P14 a page holds the story as text: nothing that was written into a run ca
   expect(page).toContain(
     `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline';`,
   );
-  expect(page).toContain('<svg xmlns="http://www.w3.org/2000/svg"><text>drawn</text></svg>');
+  expect(page).toMatch(
+    /<svg role="img" aria-label="[^"]*" style="min-width:0pt" xmlns="[^"]*"><text>drawn<\/text><\/svg>/,
+  );
   expect(page).not.toMatch(/https?:(?!\/\/www\.w3\.org\/2000\/svg)/);
 });
 
@@ -154,6 +157,50 @@ test('C2.1 a page masks what stands under the name of a secret, and without a pi
   );
   expect(page).not.toContain('hunter');
   expect(page).toContain('<ol class="outline"><li class="good">a → b</li></ol>');
+});
+
+test('N13 a page begins with why the run failed, what it asks and how its pipeline says that it ended, and leads to each visit', () => {
+  const page = storyPage(
+    storyOf(
+      [
+        visit(['build'], { status: 'failed', error: { code: 'X', message: 'red' }, edges: [] }),
+        visit(['mend'], { changes: [{ path: ['scratch', 'note'], after: '' }] }),
+        openVisit(['ask'], { questions: [{ ...at, kind: 'question', name: 'go', prompt: 'Go on?' }] }),
+        visit(['ship'], { status: 'failed', error: { code: 'X', message: 'refused' } }),
+      ],
+      {
+        failures: { ship: { code: 'X', message: 'refused' } },
+        result: { status: 'partial_success', gates: { build: 'fail' } },
+      },
+    ),
+  );
+  const [head = '', short = ''] = page.split('<h2>');
+  expect(head).toContain('<span class="warn">partial_success</span></h1>');
+  expect(short.split('\n').slice(0, -1)).toEqual([
+    'In short</h2>',
+    '<div class="bad">ship failed: refused [X] <a href="#v4">@1</a></div>',
+    '<div class="warn">ask asked Go on?: still open <a href="#v3">@1</a></div>',
+    '<p>goal gates: build <b>fail</b></p>',
+    '<p>failed on the way:</p><ul><li>build: red [X] <a href="#v1">@1</a></li></ul></section>',
+  ]);
+  expect([...page.matchAll(/<article id="(\w+)" class="(\w+)"/g)].map(([, id, tone]) => `${id} ${tone}`)).toEqual([
+    'v1 bad',
+    'v2 good',
+    'v3 warn',
+    'v4 bad',
+  ]);
+  expect(page).toContain('1 value changed</summary>');
+  expect(page).toContain('<td><code>&quot;&quot;</code></td>');
+});
+
+test('P14 of a long text the beginning is seen and the rest is folded, and it is cut with its length told', () => {
+  const question = { ...at, kind: 'question' as const, name: 'q', prompt: `start ${'x'.repeat(50_000)}` };
+  const page = storyPage(storyOf([visit(['a'], { questions: [question], value: `\u061c${'<b>'.repeat(3_000)}` })]));
+  expect(page).toMatch(
+    /<div><details class="long"><summary>asked start x{228}…<\/summary><pre>asked start x+… <i>50,\d{3} characters in all/,
+  );
+  expect(page).toMatch(/<pre>\ufffd(?:&lt;b&gt;){1333}… <i>9,001 characters in all<\/i><\/pre>/);
+  expect(page.length).toBeLessThan(60_000);
 });
 
 test('N14 a run marks its picture in colours and in words: how each node ended last, and which edges were taken', async () => {

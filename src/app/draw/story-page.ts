@@ -4,8 +4,8 @@
  */
 import { formatPath } from '../../history/read/state-path.ts';
 import type { PostMortem } from '../../history/trace/story.ts';
-import { toJson } from '../../operations/declare/to-json.ts';
 import { toneOfVisit } from '../../operations/runs/picture-marks.ts';
+import { storySummary, type StorySummary, type SummaryLine } from '../../operations/words/story-summary.ts';
 import {
   storyWords,
   type EventWords,
@@ -15,10 +15,18 @@ import {
 } from '../../operations/words/story-words.ts';
 import { shown } from '../../state/secrecy/shown.ts';
 import { cleanSvg } from './clean-svg.ts';
+import { escape, foldedText, valueText } from './escaped-text.ts';
 import { style } from './story-style.ts';
 
 /** Longer values are cut. */
 const valueMax = 400;
+const outputMax = 4_000;
+const resultMax = 8_000;
+/** Failures on the way that are told at the top. */
+const failuresMax = 20;
+
+/** The names of the visits' places in the page. */
+type Places = ReadonlyMap<VisitWords, string>;
 
 /**
  * @param svg - the graph as {@link drawDot} gives it; without one the page has an outline of the nodes
@@ -27,7 +35,9 @@ const valueMax = 400;
 export function storyPage(story: PostMortem, svg?: string): string {
   const told = shown(story) as PostMortem;
   const words = storyWords(told);
-  const title = escape(`${told.runId}@${told.seq}`);
+  const summary = storySummary(told, words);
+  const visits = words.entries.filter((entry) => entry.kind === 'visit');
+  const places: Places = new Map(visits.map((visit, index) => [visit, `v${index + 1}`]));
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -35,41 +45,101 @@ export function storyPage(story: PostMortem, svg?: string): string {
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="referrer" content="no-referrer">
-<title>${title}</title>
+<title>${escape(`${told.graphId} ${summary.said ?? told.status} · ${told.runId}@${told.seq}`)}</title>
 <style>${style}</style>
 </head>
 <body>
 <main>
-${header(told, words)}
-<section class="graph">${svg === undefined ? outline(words) : cleanSvg(svg)}</section>
-<section>${words.entries.map((entry) => (entry.kind === 'visit' ? visitText(entry) : eventText(entry))).join('\n')}</section>
-${endText(words, told.result)}
+${header(told, words, summary)}
+${summaryText(summary, places)}
+<section><h2>The graph</h2>
+${svg === undefined ? outline(visits) : picture(svg)}</section>
+<section><h2>What happened</h2>
+${words.entries.map((entry) => (entry.kind === 'visit' ? visitText(entry, places) : eventText(entry))).join('\n')}</section>
+${told.result === undefined ? '' : `<section><h2>Result</h2>\n<pre>${valueText(told.result, resultMax)}</pre></section>`}
 </main>
 </body>
 </html>
 `;
 }
 
-function header({ runId, seq, graphId, status, startedAt }: PostMortem, { facts }: StoryWords): string {
+function header(
+  { runId, seq, graphId, status, startedAt }: PostMortem,
+  { facts }: StoryWords,
+  { said }: StorySummary,
+): string {
   const when = `${new Date(startedAt).toISOString().replace('T', ' ').slice(0, 19)} UTC`;
-  return `<header><h1>${escape(graphId)} <span class="${toneOfStatus(status)}">${escape(status)}</span></h1>
+  const ended = said === undefined ? '' : ` <span class="${toneOfStatus(said)}">${escape(said)}</span>`;
+  return `<header><h1>${escape(graphId)} <span class="${toneOfStatus(status)}">${escape(status)}</span>${ended}</h1>
 <p class="facts">${[`${runId}@${seq}`, when, ...facts].map(escape).join(' · ')}</p></header>`;
 }
 
-const toneOfStatus = (status: string): string =>
-  status === 'completed' ? 'good' : status === 'failed' ? 'bad' : status === 'paused' ? 'warn' : 'running';
+const tones: Readonly<Record<string, string>> = {
+  completed: 'good',
+  failed: 'bad',
+  fail: 'bad',
+  paused: 'warn',
+  partial_success: 'warn',
+};
+const toneOfStatus = (status: string): string => tones[status] ?? 'running';
+
+/** What a reader asks first, each line with a way to its visit. */
+function summaryText({ failures, open, gates, failedOnTheWay }: StorySummary, places: Places): string {
+  const line = ({ text, visit }: SummaryLine): string => {
+    const place = visit && places.get(visit);
+    return `${foldedText(text)}${place === undefined ? '' : ` <a href="#${place}">${escape(visit?.place ?? '')}</a>`}`;
+  };
+  const more = failedOnTheWay.length - failuresMax;
+  const lines = [
+    ...failures.map((failure) => `<div class="bad">${line(failure)}</div>`),
+    ...open.map((question) => `<div class="warn">${line(question)}</div>`),
+    ...(gates.length === 0
+      ? []
+      : [`<p>goal gates: ${gates.map(([gate, how]) => `${escape(gate)} <b>${escape(how)}</b>`).join(', ')}</p>`]),
+    ...(failedOnTheWay.length === 0
+      ? []
+      : [
+          `<p>failed on the way:</p><ul>${failedOnTheWay
+            .slice(0, failuresMax)
+            .map((failure) => `<li>${line(failure)}</li>`)
+            .join('')}${more > 0 ? `<li>… and ${more} more</li>` : ''}</ul>`,
+        ]),
+  ];
+  return lines.length === 0 ? '' : `<section class="summary"><h2>In short</h2>\n${lines.join('\n')}</section>`;
+}
+
+/** Points of a picture's width to which it may shrink, of each that it has: smaller letters are not read. It can be scrolled then. */
+const leastShare = 0.65;
+
+const legend = [
+  ...Object.entries({
+    good: 'ended well',
+    bad: 'failed',
+    warn: 'waits, or a success in part',
+    running: 'runs',
+    skipped: 'skipped',
+    untouched: 'not reached',
+  }).map(([tone, words]) => `<span><i class="${tone}"></i>${words}</span>`),
+  '<span>bold: a way that was taken</span>',
+].join(' ');
+
+function picture(svg: string): string {
+  const clean = cleanSvg(svg);
+  const [, width = '0'] = /^<svg[^>]* width="(\d+)/.exec(clean) ?? [];
+  const least = Math.round(Number(width) * leastShare);
+  return `<div class="graph" tabindex="0" role="group" aria-label="The graph">${clean.replace(/^<svg/, `<svg role="img" aria-label="The graph; its nodes are told of below" style="min-width:${least}pt"`)}</div>
+<p class="legend">${legend}</p>`;
+}
 
 /** Where nothing can be drawn: the nodes in the order in which they ended, and where each led. */
-function outline({ entries }: StoryWords): string {
-  const lines = entries.flatMap((entry) => {
-    if (entry.kind !== 'visit') return [];
-    const { visit } = entry;
+function outline(visits: readonly VisitWords[]): string {
+  const lines = visits.map(({ visit, outcome }) => {
+    const tone = toneOfVisit(visit);
     const led = visit.edges.filter(({ fired }) => fired).map(({ to }) => (to.startsWith('__') ? 'the end' : to));
-    return [
-      `<li class="${toneOfVisit(visit)}">${escape(visit.path.join('/'))} → ${escape(led.join(', ') || 'nowhere')}</li>`,
-    ];
+    const how = tone === 'good' ? '' : ` ${outcome}`;
+    return `<li class="${tone}">${escape(visit.path.join('/') + how)} → ${escape(led.join(', ') || 'nowhere')}</li>`;
   });
-  return `<ol class="outline">${lines.join('')}</ol>`;
+  return `<div class="graph" tabindex="0" role="group" aria-label="The nodes in order"><ol class="outline">${lines.join('')}</ol></div>`;
 }
 
 function placeText(place: string): string {
@@ -80,14 +150,15 @@ function eventText({ place, text }: EventWords): string {
   return `<p class="event">${placeText(place)} ${escape(text)}</p>`;
 }
 
-const noteClasses: Readonly<Partial<Record<NoteWords['kind'], string>>> = { asked: 'asked', failure: 'bad' };
+const noteClasses: Readonly<Partial<Record<NoteWords['kind'], string>>> = { failure: 'bad', open: 'warn' };
 
 function noteText({ kind, text }: NoteWords): string {
   const name = noteClasses[kind];
-  return `<p${name === undefined ? '' : ` class="${name}"`}>${escape(text)}</p>`;
+  return `<div${name === undefined ? '' : ` class="${name}"`}>${foldedText(text)}</div>`;
 }
 
-function visitText({ place, visit, outcome, facts, notes, changes, edges }: VisitWords): string {
+function visitText(words: VisitWords, places: Places): string {
+  const { place, visit, outcome, facts, notes, changes, edges } = words;
   const { path, value } = visit;
   const lines = [
     ...notes.map(noteText),
@@ -95,61 +166,37 @@ function visitText({ place, visit, outcome, facts, notes, changes, edges }: Visi
     edgesText(edges),
     value === undefined
       ? ''
-      : `<details><summary>what it gave</summary><pre>${escape(valueText(value, 4_000))}</pre></details>`,
+      : `<details><summary>what it gave</summary><pre>${valueText(value, outputMax)}</pre></details>`,
   ];
-  return `<article class="${toneOfVisit(visit)}" style="margin-left:${Math.min(6, Math.floor(path.length / 2)) * 1.5}em">
-<h2>${placeText(place)} ${escape(path.join('/'))} <span class="tone">${escape(outcome)}</span> <span class="facts">${facts.map(escape).join(' · ')}</span></h2>
+  return `<article id="${places.get(words) ?? ''}" class="${toneOfVisit(visit)}" style="margin-left:${Math.min(6, Math.floor(path.length / 2)) * 1.5}em">
+<h3>${placeText(place)} ${escape(path.join('/'))} <span class="tone">${escape(outcome)}</span> <span class="facts">${facts.map(escape).join(' · ')}</span></h3>
 ${lines.filter((line) => line !== '').join('\n')}
 </article>`;
 }
 
 function changesText(changes: VisitWords['changes']): string {
   if (changes.length === 0) return '';
-  const rows = changes.map(
-    ({ path, before, after, isAppended }) =>
-      `<tr><th>${escape(formatPath(path))}</th><td>${before === undefined ? '' : code(before)}</td><td>${isAppended === true ? '+ ' : ''}${after === undefined ? 'gone, or large' : code(after)}</td></tr>`,
-  );
-  return `<details${changes.length > 4 ? '' : ' open'}><summary>${changes.length} values changed</summary><table><tr><th></th><td>before</td><td>after</td></tr>${rows.join('')}</table></details>`;
+  const hasBefore = changes.some(({ before }) => before !== undefined);
+  const rows = changes.map(({ path, before, after, isAppended }) => {
+    const was = before === undefined ? '' : code(before);
+    const is = after === undefined ? 'gone, or large' : `${isAppended === true ? '+ ' : ''}${code(after)}`;
+    return `<tr><th scope="row">${escape(formatPath(path))}</th>${hasBefore ? `<td class="before">${was}</td>` : ''}<td>${is}</td></tr>`;
+  });
+  const head = hasBefore ? '<tr><td></td><th scope="col">before</th><th scope="col">after</th></tr>' : '';
+  const count = changes.length === 1 ? '1 value' : `${changes.length} values`;
+  return `<details${changes.length > 4 ? '' : ' open'}><summary>${count} changed</summary><table>${head}${rows.join('')}</table></details>`;
 }
 
 function edgesText(edges: VisitWords['edges']): string {
   if (edges.length === 0) return '';
-  const items = edges.map(
-    ({ target, label, fired, why }) =>
-      `<li class="${fired ? 'taken' : 'left'}">${fired ? '→' : '·'} ${escape(target)}${label === undefined ? '' : ` <q>${escape(label)}</q>`} <span>${escape(why.join(', '))}</span></li>`,
-  );
+  const items = edges.map(({ target, label, fired, why }) => {
+    const reasons = why.length === 0 ? '' : `<span>: ${escape(why.join(', '))}</span>`;
+    const name = `${escape(target)}${label === undefined ? '' : ` <q>${escape(label)}</q>`}`;
+    return `<li class="${fired ? 'taken' : 'left'}">${fired ? '→' : '·'} ${name}${reasons}</li>`;
+  });
   return `<ul class="edges">${items.join('')}</ul>`;
 }
 
-function endText({ failures, gates, failedOnTheWay }: StoryWords, result: unknown): string {
-  return [
-    ...failures.map((text) => `<p class="bad">${escape(text)}</p>`),
-    ...(gates.length === 0
-      ? []
-      : [`<p>goal gates: ${gates.map(([gate, how]) => `${escape(gate)} <b>${escape(how)}</b>`).join(', ')}</p>`]),
-    ...(failedOnTheWay.length === 0
-      ? []
-      : [`<p>failed on the way:</p><ul>${failedOnTheWay.map((text) => `<li>${escape(text)}</li>`).join('')}</ul>`]),
-    ...(result === undefined
-      ? []
-      : [`<details open><summary>result</summary><pre>${escape(valueText(result, 8_000))}</pre></details>`]),
-  ].join('\n');
-}
-
 function code(value: unknown): string {
-  return `<code>${escape(valueText(value, valueMax))}</code>`;
-}
-
-function valueText(value: unknown, most: number): string {
-  const text = typeof value === 'string' ? value : (JSON.stringify(toJson(value), null, 1) ?? String(value));
-  return text.length > most ? `${text.slice(0, most)}…` : text;
-}
-
-const marks: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
-
-/** Text for a page, whatever it holds. Control characters and turned directions of writing are shown as a mark. */
-function escape(text: string): string {
-  // oxlint-disable-next-line no-control-regex
-  const visible = text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, '\ufffd');
-  return visible.replace(/[&<>"']/g, (mark) => marks[mark] ?? mark);
+  return `<code>${valueText(value, valueMax)}</code>`;
 }

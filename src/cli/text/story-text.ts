@@ -1,12 +1,12 @@
 /** A post-mortem as text that reads from top to bottom: what happened, and why it went on as it did. */
 import { formatPath } from '../../operations/declare/state-path.ts';
 import type { PostMortem } from '../../operations/runs/post-mortem.ts';
+import { storySummary, type StorySummary } from '../../operations/words/story-summary.ts';
 import {
   storyWords,
   type EdgeWords,
   type EventWords,
   type NoteWords,
-  type StoryWords,
   type VisitWords,
 } from '../../operations/words/story-words.ts';
 import { formatTime } from '../../operations/words/time.ts';
@@ -30,14 +30,16 @@ export function formatStory(story: PostMortem, screen: StoryScreen): readonly st
   const { runId, graphId, status, seq, startedAt, result } = story;
   const { paint } = screen;
   const words = storyWords(story);
+  const summary = storySummary(story, words);
+  const said = summary.said === undefined ? '' : ` ${paint(toneOf(toneWord(summary.said)), printable(summary.said))}`;
   return [
-    `${paint('strong', printable(`${runId}@${seq}`))} ${printable(graphId)} ${paint(toneOf(status), status)}`,
+    `${paint('strong', printable(`${runId}@${seq}`))} ${printable(graphId)} ${paint(toneOf(status), status)}${said}`,
     paint('dim', [formatTime(startedAt), ...words.facts].map(printable).join(', ')),
     '',
     ...words.entries.flatMap((entry) =>
       entry.kind === 'visit' ? formatVisit(entry, screen) : formatEvent(entry, screen),
     ),
-    ...formatEnd(words, result, screen),
+    ...formatEnd(summary, result, screen),
   ];
 }
 
@@ -71,14 +73,18 @@ const tones: Readonly<Record<string, string>> = {
 };
 const toneWord = (word: string): string => tones[word] ?? word;
 
+/** Columns of a failed attempt's reason, which may be told many times. */
+const retryMax = 300;
+
 /** Questions and failures are told whole; of the rest a line. */
 function formatNote(
   { kind, text }: NoteWords,
   { indent, screen }: { readonly indent: string; readonly screen: StoryScreen },
 ): readonly string[] {
   const { width, paint } = screen;
-  if (kind !== 'asked' && kind !== 'failure') return [fit(`${indent}${printable(text)}`, width)];
-  const lines = wrap(printable(text), width - indent.length).map((part) => indent + part);
+  if (['taken over', 'condition', 'steps'].includes(kind)) return [fit(`${indent}${printable(text)}`, width)];
+  const whole = kind === 'retry' ? fit(printable(text), retryMax) : printable(text);
+  const lines = wrap(whole, width - indent.length).map((part) => indent + part);
   return kind === 'failure' ? lines.map((part) => paint('bad', part)) : lines;
 }
 
@@ -103,16 +109,23 @@ function formatEdge(
   return fired ? text : paint('dim', text);
 }
 
+/** Failures on the way that are told again at the end. */
+const failuresMax = 20;
+
 function formatEnd(
-  { failures, gates, failedOnTheWay }: StoryWords,
+  { failures, gates, failedOnTheWay }: StorySummary,
   result: unknown,
   { paint, width }: StoryScreen,
 ): readonly string[] {
-  const line = (text: string): string => fit(printable(text), width);
+  const onTheWay = failedOnTheWay.slice(0, failuresMax).map(({ text }) => fit(`  ${printable(text)}`, width));
+  const more = failedOnTheWay.length - onTheWay.length;
   const lines = [
-    ...failures.map((text) => paint('bad', line(text))),
-    ...(gates.length === 0 ? [] : [line(`goal gates: ${gates.map(([gate, how]) => `${gate} ${how}`).join(', ')}`)]),
-    ...(failedOnTheWay.length === 0 ? [] : ['failed on the way:', ...failedOnTheWay.map((text) => line(`  ${text}`))]),
+    ...failures.flatMap(({ text }) => wrap(printable(text), width).map((part) => paint('bad', part))),
+    ...(gates.length === 0
+      ? []
+      : wrap(printable(`goal gates: ${gates.map(([gate, how]) => `${gate} ${how}`).join(', ')}`), width)),
+    ...(onTheWay.length === 0 ? [] : ['failed on the way:', ...onTheWay]),
+    ...(more > 0 ? [`  … and ${more} more`] : []),
     ...(result === undefined ? [] : [fit(`result: ${formatInline(result)}`, width)]),
   ];
   return lines.length === 0 ? [] : ['', ...lines];

@@ -11,11 +11,12 @@ export function shortStepName(name: string): string {
   return counted.replaceAll(hash, (whole) => (/[A-Z\d]/u.test(whole) ? `${whole.slice(0, shownOfHash)}…` : whole));
 }
 
-/** What steps do alike, whatever they are given: their names without hashes and counts. */
+/** What steps do alike, whatever they are given: their names without hashes and counts. Those of a list's items are their numbers. */
 export function stepKind(name: string): string {
   const kind = name
     .replace(countMark, ' ')
     .replaceAll(hash, (whole) => (/[A-Z\d]/u.test(whole) ? '' : whole))
     .replaceAll(/\s+\d*(?=\s|$)/gu, ' ');
+  if (/^\d+$/u.test(name)) return 'item';
   return kind.trim() || name;
 }

@@ -19,7 +19,7 @@ export interface EventWords {
 
 /** One thing that is told of a visit. */
 export interface NoteWords {
-  readonly kind: 'taken over' | 'condition' | 'retry' | 'steps' | 'failed step' | 'asked' | 'failure';
+  readonly kind: 'taken over' | 'condition' | 'retry' | 'steps' | 'failed step' | 'asked' | 'open' | 'failure';
   readonly text: string;
 }
 
@@ -27,7 +27,7 @@ export interface VisitWords {
   readonly kind: 'visit';
   readonly place: string;
   readonly visit: ToldVisit;
-  /** How it ended, in the words of its dialect: `success`, `completed`, `not ended`. */
+  /** How it ended, in the words of its dialect: `success`, `completed`; else `waiting` or `not ended`. */
   readonly outcome: string;
   /** Number of visits, attempts, duration, costs, who settled it. */
   readonly facts: readonly string[];
@@ -50,17 +50,11 @@ export interface StoryWords {
   /** Duration, costs, and where the run was forked from. */
   readonly facts: readonly string[];
   readonly entries: readonly (EventWords | VisitWords)[];
-  /** Why the run failed: a text for each node. */
-  readonly failures: readonly string[];
-  /** How each goal gate of a pipeline ended. */
-  readonly gates: readonly (readonly [gate: string, how: string])[];
-  /** What failed in a pipeline that went on. */
-  readonly failedOnTheWay: readonly string[];
 }
 
 /** Tells a post-mortem in words. The graph's own places, where nothing happens, are left out. */
 export function storyWords(story: PostMortem): StoryWords {
-  const { startedAt, endedAt, forkedFrom, entries, failures } = story;
+  const { startedAt, endedAt, forkedFrom, entries } = story;
   const costs = formatCosts(story);
   return {
     facts: [
@@ -71,8 +65,6 @@ export function storyWords(story: PostMortem): StoryWords {
     entries: entries
       .filter((entry) => entry.kind !== 'visit' || !isPlace(entry.path.at(-1) ?? ''))
       .map((entry) => (entry.kind === 'visit' ? visitWords(entry, story) : eventWords(entry, story))),
-    failures: Object.entries(failures).map(([node, error]) => `failed for ${node}${reason(error)}`),
-    ...pipelineEnd(story),
   };
 }
 
@@ -85,7 +77,8 @@ function placeOf({ runId, seq }: ToldEntry, story: PostMortem): string {
   return runId === story.runId ? `@${seq}` : `${runId}@${seq}`;
 }
 
-function reason(error: ToldError | undefined): string {
+/** An error behind a colon; nothing if none is known. */
+export function reason(error: ToldError | undefined): string {
   return error === undefined ? '' : `: ${error.message} [${error.code}]`;
 }
 
@@ -122,7 +115,7 @@ function visitWords(visit: ToldVisit, story: PostMortem): VisitWords {
     kind: 'visit',
     place: placeOf(visit, story),
     visit,
-    outcome: said ?? (visit.attempts === undefined ? 'not ended' : visit.status),
+    outcome: said ?? (visit.attempts === undefined ? standing(visit) : visit.status),
     facts: [
       ...(visit.visit > 1 ? [`visit ${visit.visit}`] : []),
       ...((visit.attempts ?? 1) > 1 ? [`${visit.attempts} attempts`] : []),
@@ -139,30 +132,52 @@ function visitWords(visit: ToldVisit, story: PostMortem): VisitWords {
   };
 }
 
+function standing({ questions }: ToldVisit): string {
+  return questions.some(({ closedAt }) => closedAt === undefined) ? 'waiting' : 'not ended';
+}
+
 function notesOf(visit: ToldVisit): readonly NoteWords[] {
-  const { takenFrom, when, retries, steps, questions } = visit;
+  const { takenFrom, when, retries, questions } = visit;
+  const isAlone = hasOneStep(visit);
   return [
     ...(takenFrom === undefined
       ? []
       : [{ kind: 'taken over', text: `taken over from ${takenFrom.runId}@${takenFrom.seq}` } as const]),
     ...(when === undefined ? [] : [{ kind: 'condition', text: `its condition did not hold: ${when}` } as const]),
     ...retries.map(({ attempt, step, error }): NoteWords => {
-      const whose = step === undefined ? '' : `${shortStepName(step)}: `;
+      const whose = step === undefined || isAlone ? '' : `${shortStepName(step)}: `;
       return { kind: 'retry', text: `${whose}attempt ${attempt} failed${reason(error)}, tried again` };
     }),
     ...stepsNote(visit),
-    ...steps
-      .filter(({ status }) => status === 'failed')
-      .map(({ step, error }): NoteWords => ({
-        kind: 'failed step',
-        text: `${shortStepName(step)} failed${reason(error)}`,
-      })),
-    ...questions.map((question): NoteWords => ({ kind: 'asked', text: questionText(question) })),
+    ...failedSteps(visit),
+    ...questions.map((question): NoteWords => {
+      const isOpen = question.closedAt === undefined && visit.attempts === undefined;
+      return { kind: isOpen ? 'open' : 'asked', text: questionText(question, isOpen) };
+    }),
     ...failureOf(visit),
   ];
 }
 
-/** The steps that did their work, counted by what they do: `steps: model ×3, tool look ×2`. A single one is the node's work itself. */
+/** Whether all work of the visit is one step, such as that of a pipeline's stage: it is the node's work itself. */
+function hasOneStep({ steps, retries }: ToldVisit): boolean {
+  const names = [...steps.map(({ step }) => step), ...retries.flatMap(({ step }) => step ?? [])];
+  return new Set(names).size === 1;
+}
+
+/** A step that is the node's work itself says no more than the failure of the node. */
+function failedSteps(visit: ToldVisit): readonly NoteWords[] {
+  const [failure] = failureOf(visit);
+  const isTold = (error: ToldError | undefined): boolean =>
+    failure !== undefined && hasOneStep(visit) && failure.text.startsWith(error?.message ?? '');
+  return visit.steps
+    .filter(({ status, error }) => status === 'failed' && !isTold(error))
+    .map(({ step, error }): NoteWords => ({
+      kind: 'failed step',
+      text: `${shortStepName(step)} failed${reason(error)}`,
+    }));
+}
+
+/** The steps that did their work, counted by what they do: `steps: model ×3, tool look ×2`. */
 function stepsNote({ steps }: ToldVisit): readonly NoteWords[] {
   const kinds = steps.flatMap(({ step, status }) => (status === 'failed' ? [] : [stepKind(step)]));
   if (kinds.length < 2) return [];
@@ -183,13 +198,18 @@ function failureOf({ error, value }: ToldVisit): readonly NoteWords[] {
   return typeof said === 'string' ? [{ kind: 'failure', text: said }] : [];
 }
 
-function questionText({ kind, name, prompt, at, closedAt, by, answer }: ToldVisit['questions'][number]): string {
+function questionText(
+  { kind, name, prompt, at, closedAt, by, answer }: ToldVisit['questions'][number],
+  isOpen: boolean,
+): string {
   const asked = kind === 'question' || kind === 'doubt' ? 'asked' : `waited for a ${kind}`;
   const waited = closedAt === undefined ? '' : ` after ${formatDuration(closedAt.at - at)}`;
   const who = by === undefined ? '' : ` by ${by}`;
   const end =
     closedAt === undefined
-      ? 'still open'
+      ? isOpen
+        ? 'still open'
+        : 'not needed any more'
       : answer === undefined
         ? `over${who}${waited}`
         : `answered ${inlineValue(answer)}${who}${waited}`;
@@ -215,26 +235,5 @@ function edgeWords(edge: ExplainedEdge, { path, edges }: ToldVisit): EdgeWords {
     ...(label === undefined ? {} : { label }),
     fired,
     why: fired && edges.length === 1 ? [] : [condition ?? '', because].filter((text) => text !== ''),
-  };
-}
-
-/** What the result of a pipeline says of its goal gates, and of the stages that failed on the way. */
-function pipelineEnd({ result }: PostMortem): Pick<StoryWords, 'gates' | 'failedOnTheWay'> {
-  const { gates, failures } = (result ?? {}) as {
-    readonly gates?: Readonly<Record<string, unknown>> | null;
-    readonly failures?: readonly {
-      readonly stage?: string;
-      readonly reason?: string;
-      readonly led_to?: string | null;
-    }[];
-  };
-  return {
-    gates: Object.entries(gates ?? {}).map(([gate, how]) => [gate, String(how)] as const),
-    failedOnTheWay: Array.isArray(failures)
-      ? failures.map(
-          ({ stage = '', reason: why = '', led_to: to }) =>
-            `${stage}: ${why}${to === null || to === undefined ? '' : ` → ${to}`}`,
-        )
-      : [],
   };
 }
