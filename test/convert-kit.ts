@@ -1,4 +1,6 @@
 /** Helpers for tests of conversions: a text of either dialect is run in a world in which everything happens as it was decided before. */
+import { agentBlock } from '../src/agents/block/agent-block.ts';
+import { stageAgent } from '../src/agents/stage/stage-agent.ts';
 import { convertText, type WrittenDialect } from '../src/dialects/convert/convert-text.ts';
 import type { ConversionNote } from '../src/dialects/convert/outline/notes.ts';
 import { readDot } from '../src/dialects/dot/index.ts';
@@ -27,7 +29,9 @@ export interface WayOfRun {
   readonly done: readonly string[];
 }
 
-const realTypes = createNodeTypes();
+const working = createNodeTypes();
+const realTypes = [...working, agentBlock(working)];
+const agent = stageAgent();
 
 /** A shell that writes down what it would run, with the values of its variables in it. */
 function toldShell(world: World, done: string[]): NodeType {
@@ -64,7 +68,7 @@ export type Files = Readonly<Record<string, string>>;
 
 export function readText(text: string, nodeTypes: readonly NodeType[] = realTypes, files: Files = {}): TextWorkflow {
   const readFile = (path: string): string | undefined => files[path];
-  if (dialectIn(text) === 'dot') return readDot(text, { nodeTypes, source: 'w.dot', readFile });
+  if (dialectIn(text) === 'dot') return readDot(text, { nodeTypes, agent, source: 'w.dot', readFile });
   const nameOf = (other: string): string | undefined => /^(?:digraph|name:) (\w+)/m.exec(other)?.[1];
   return readWorkflow(text, {
     nodeTypes,
@@ -77,7 +81,7 @@ export function readText(text: string, nodeTypes: readonly NodeType[] = realType
       names: () => Object.values(files).flatMap((other) => nameOf(other) ?? []),
     },
     readOther: ({ text: other, source }) =>
-      source.endsWith('.dot') ? checkCalledDot(other, { nodeTypes, source, readFile }) : undefined,
+      source.endsWith('.dot') ? checkCalledDot(other, { nodeTypes, agent, source, readFile }) : undefined,
   });
 }
 
@@ -114,7 +118,7 @@ const request = '\n\nEnd your answer with one JSON object';
 export async function wayOf(text: string, world: World, input: unknown = {}, files: Files = {}): Promise<WayOfRun> {
   const done: string[] = [];
   const counts = new Map<string, number>();
-  const models = createScriptedModels(({ messages }) => {
+  const models = createScriptedModels(({ messages, schema }) => {
     const said = messages.findLast(({ role }) => role === 'user')?.content;
     const whole = typeof said === 'string' ? said : JSON.stringify(said);
     const prompt = whole.split(request)[0] ?? '';
@@ -122,7 +126,7 @@ export async function wayOf(text: string, world: World, input: unknown = {}, fil
     counts.set(prompt, count);
     done.push(`? ${prompt}`);
     if (world.succeeds(prompt, count)) return JSON.stringify({ outcome: 'success' });
-    const isAsked = whole.includes(request) || messages.some(({ role }) => role === 'system');
+    const isAsked = schema !== undefined || whole.includes(request) || messages.some(({ role }) => role === 'system');
     if (isAsked) return JSON.stringify({ outcome: 'fail' });
     return new NodeFailure('no answer', { code: 'MODEL_UNAVAILABLE' });
   });

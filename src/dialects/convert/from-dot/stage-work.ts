@@ -1,9 +1,10 @@
 /** What a stage of a pipeline does, and how it may end. */
 import { retryOf } from '../../dot/compile/stage-policy.ts';
-import { childType, type Pipeline, type Stage } from '../../dot/model/pipeline.ts';
+import { childType, kindOf, type Pipeline, type Stage } from '../../dot/model/pipeline.ts';
 import type { Step } from '../outline/outline.ts';
 import { byHand } from '../outline/stand-in.ts';
 import { childWork } from './child-stage.ts';
+import { agentWork } from './agent-stage.ts';
 import { backendWork, toolWork } from './command-stage.ts';
 import { humanWork } from './human-stage.ts';
 import { modelWork } from './model-stage.ts';
@@ -24,8 +25,9 @@ function readerOf({
   if (type === 'tool') return toolWork;
   if (type === 'wait.human') return humanWork;
   if (type === childType) return childWork;
-  if (type !== 'codergen' || attributes.text('tools') !== '') return undefined;
-  return attributes.text('agent_command') === '' ? modelWork : backendWork;
+  if (type !== 'codergen') return undefined;
+  if (attributes.text('agent_command') !== '') return backendWork;
+  return attributes.text('tools') === '' ? modelWork : agentWork;
 }
 
 function workByHand(stage: Stage, { notes, placeOf, ways }: StageReading): Done {
@@ -43,8 +45,9 @@ function workByHand(stage: Stage, { notes, placeOf, ways }: StageReading): Done 
   return { ...byHand(said, success, fail), timeoutMs: undefined, isIdempotent: false };
 }
 
-/** Attempts, if there are more than one. A question is asked once, and a child runs once. */
+/** Attempts, if there are more than one. A question is asked once, a child runs once, and an agent goes on with what it did. */
 export function retryOfStage(stage: Stage, pipeline: Pipeline): Step['retry'] {
+  const isOnce = stage.type === 'wait.human' || [childType, 'codergen.agent'].includes(kindOf(stage));
   const retry = retryOf(stage, pipeline);
-  return stage.type === 'wait.human' || stage.type === childType || retry.attempts === 1 ? undefined : retry;
+  return isOnce || retry.attempts === 1 ? undefined : retry;
 }

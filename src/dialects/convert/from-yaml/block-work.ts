@@ -11,6 +11,7 @@ import {
   type BlockWork,
   type Done,
 } from './block-reading.ts';
+import { readAgent } from './agent-block.ts';
 import { readChild } from './child-block.ts';
 import { readCommand } from './command-block.ts';
 import { readModel } from './model-block.ts';
@@ -19,6 +20,7 @@ import { readChoice, readConfirmation, readText } from './question-blocks.ts';
 const readers: Readonly<Record<string, BlockReader | undefined>> = {
   Shell: readCommand,
   LLMCall: readModel,
+  Agent: readAgent,
   Workflow: readChild,
   ExecuteWorkflow: readChild,
   AskChoice: readChoice,

@@ -80,7 +80,7 @@ function pipelinesIn({ graph }: TextWorkflow, types: ReadonlyMap<string, NodeTyp
   };
 }
 
-const answering: ReadonlySet<string> = new Set(['LLMCall', 'GetInput']);
+const answering: ReadonlySet<string> = new Set(['LLMCall', 'Agent', 'GetInput']);
 
 function worksOf(
   blocks: readonly BlockFile[],

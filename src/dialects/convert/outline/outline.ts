@@ -5,6 +5,7 @@
 import type { Amounts } from '../../../graph/amounts.ts';
 import type { RetryPolicy } from '../../../graph/contracts/node-contract.ts';
 import type { OnBudget } from '../../../graph/graph.ts';
+import type { AgentTools } from './agent-tools.ts';
 
 /** A part of a text: as it stands, the value of an input, or the answer of a model in an earlier step. */
 export type Piece = string | { readonly input: string } | { readonly answerOf: string };
@@ -27,6 +28,8 @@ export type Work =
       readonly model: string;
       /** Present: the answer says whether it went well, and may choose one of these. */
       readonly verdict?: readonly string[];
+      /** Present: it works with tools until it answers. */
+      readonly agent?: AgentTools;
     }
   | {
       /** A pipeline in a file of its own, which runs as a child. */

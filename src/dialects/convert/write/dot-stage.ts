@@ -2,6 +2,7 @@
 import { normalLabel } from '../../dot/model/labels.ts';
 import { presetPolicy, retryPresets } from '../../dot/model/retry-presets.ts';
 import { same } from '../../../schema/json-schema.ts';
+import type { AgentTools } from '../outline/agent-tools.ts';
 import type { Notes } from '../outline/notes.ts';
 import { commandMs, failure, isVerdict, type OutlineInput, type Step, type Text } from '../outline/outline.ts';
 import { budgetPairs, labelOfChoice, type Pairs } from './dot-pairs.ts';
@@ -43,6 +44,7 @@ export class StageWriter {
         return [
           ...this.#prompts.told(step, work.prompt),
           ['llm_model', work.model === 'default' ? undefined : work.model],
+          ...(work.agent === undefined ? [] : agentPairs(work.agent)),
         ];
       case 'child':
         return [
@@ -114,4 +116,18 @@ export class StageWriter {
     );
     return [['max_retries', String(attempts - 1)]];
   }
+}
+
+function agentPairs({ files, shell, asks, allow, loopsMax }: AgentTools): Pairs {
+  const tools = [
+    ...(files === undefined ? [] : [files.isReadOnly ? 'read' : 'write']),
+    ...(shell ? ['shell'] : []),
+    ...(asks ? ['ask_person'] : []),
+  ];
+  return [
+    ['tools', tools.join(',')],
+    ['allow_tools', allow.length === 0 ? undefined : allow.join(',')],
+    ['max_turns', String(loopsMax)],
+    ['workdir', files === undefined || files.folder === '.' ? undefined : files.folder],
+  ];
 }

@@ -1,6 +1,7 @@
 /** What a step of an outline is as a block of a workflow file: its fields. */
 import type { RetryPolicy } from '../../../graph/contracts/node-contract.ts';
 import type { Names } from '../../yaml/expression/template.ts';
+import { writingTools, type AgentTools } from '../outline/agent-tools.ts';
 import { failure, type Budget, type OutlineInput, type Step, type Text } from '../outline/outline.ts';
 import { longestCall, verdictSchema } from '../outline/verdict.ts';
 import { durationText } from './duration.ts';
@@ -62,6 +63,8 @@ export class BlockWriter {
           },
         };
       case 'model':
+        if (work.agent !== undefined)
+          return { type: 'Agent', inputs: agentInputs(this.#text(work.prompt), work, work.agent) };
         return {
           type: 'LLMCall',
           inputs: {
@@ -105,6 +108,27 @@ export class BlockWriter {
       return work.kind === 'text' ? `blocks.${id}.input_value` : `blocks.${id}.response.content`;
     });
   }
+}
+
+function agentInputs(
+  prompt: string,
+  { model, verdict }: Extract<Step['work'], { readonly kind: 'model' }>,
+  { files, shell, asks, allow, loopsMax }: AgentTools,
+): Fields {
+  const allowed = [...(allow.includes('write') ? writingTools : []), ...(allow.includes('shell') ? ['shell'] : [])];
+  return {
+    prompt,
+    ...(model !== 'default' && { model }),
+    ...(files !== undefined && {
+      files: yamlText([files.folder], String),
+      ...(files.isReadOnly && { files_read_only: true }),
+    }),
+    ...(shell && { shell: true }),
+    ...(!asks && { ask_person: false }),
+    ...(allowed.length > 0 && { allow: allowed }),
+    max_loops: loopsMax,
+    ...(verdict !== undefined && { output_schema: verdictSchema(verdict) }),
+  };
 }
 
 /** The budget of a workflow or a block. */
