@@ -37,6 +37,8 @@ test('W3 all other patterns mean what they mean, to both engines', () => {
   const text = fc.string({ unit: fc.constantFrom('a', 'b', 'c', ')', '\n', '1', '😀', '_'), maxLength: 12 });
   fc.assert(
     fc.property(text, pattern, fc.constantFrom('', 'u', 'i'), (value, source, flags) => {
+      // V8 is wrong here; the test below says what is right.
+      fc.pre(!(flags === 'u' && source.includes(String.raw`\B`) && value.includes('😀')));
       const wanted = new RegExp(source, flags).test(value);
       expect(fitsPattern(value, source, flags)).toBe(wanted);
       // Behind so many alternatives that never fit, a pattern is left to the program.
@@ -46,6 +48,14 @@ test('W3 all other patterns mean what they mean, to both engines', () => {
     }),
     { numRuns: 500 },
   );
+});
+
+test('P5 within a character of two code units there is no place for a pattern, however it is matched (seed 78782255)', () => {
+  const pattern = String.raw`b{0,2}\B`;
+  for (const source of [pattern, `(?:${pattern})${'|x{9}'.repeat(30)}`]) {
+    expect(fitsPattern('a😀a', source, 'u')).toBe(false);
+    expect(fitsPattern('a😀 a', source, 'u')).toBe(true);
+  }
 });
 
 test('W3 what is no pattern is told, and what a program cannot say still means what it means on short texts', () => {
