@@ -1,7 +1,7 @@
 /** Sums of amounts. */
 import { array, assert, double, property } from 'fast-check';
 import { expect, test } from 'vitest';
-import { addAmounts, lessAmounts, type Amounts } from './amounts.ts';
+import { addAmounts, boundsFault, lessAmounts, type Amounts } from './amounts.ts';
 
 test('Q2 decimals add up to what a person would write', () => {
   let sum = {};
@@ -27,4 +27,16 @@ test('Q2 a sum that was stored and read back is the same number', () => {
       expect(stored).toEqual(live);
     }),
   );
+});
+
+test.each([
+  ['token', 'tokens'],
+  ['Tokens', 'tokens'],
+  ['input_tokens', 'inputTokens'],
+  ['output-token', 'outputTokens'],
+  ['costs', 'cost'],
+  ['second', 'seconds'],
+])('Q4.6 a bound in %s would hold nothing, and is refused', (unit, meant) => {
+  expect(boundsFault({ [unit]: 5 })).toBe(`${unit} would bound nothing: the unit is called ${meant}`);
+  expect(boundsFault({ [meant]: 5, usd: 1, searches: 3 })).toBeUndefined();
 });

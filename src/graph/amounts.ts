@@ -28,6 +28,28 @@ export function amountsFault(amounts: unknown): string | undefined {
   return undefined;
 }
 
+/** The units that agents, models and stages spend by themselves. */
+const spentByItself = ['inputTokens', 'outputTokens', 'tokens', 'cost', 'seconds'];
+
+/**
+ * Why a value is not valid as a bound, in amounts; undefined if it is. A unit that is one of ours but for capitals, marks or the plural
+ * would bound nothing, since nobody spends it.
+ */
+export function boundsFault(bounds: unknown): string | undefined {
+  const fault = amountsFault(bounds);
+  if (fault !== undefined) return fault;
+  for (const unit of Object.keys(bounds as Amounts)) {
+    const meant = spentByItself.find((own) => lettersOf(own) === lettersOf(unit));
+    if (meant !== undefined && meant !== unit) return `${unit} would bound nothing: the unit is called ${meant}`;
+  }
+  return undefined;
+}
+
+/** A unit without what people write in different ways. */
+function lettersOf(unit: string): string {
+  return unit.toLowerCase().replaceAll(/[_-]/g, '').replace(/s$/, '');
+}
+
 /** Why amounts cannot be added to others; undefined if they can. The number of units in a run is limited. */
 export function unitsFault(known: Amounts | undefined, added: Amounts): string | undefined {
   const units = new Set([...Object.keys(known ?? {}), ...Object.keys(added)]);

@@ -1,10 +1,10 @@
 /** Checks a budget given by a caller. */
 import { CairnError } from '../../errors.ts';
-import { amountsFault, type Amounts } from '../../graph/amounts.ts';
+import { boundsFault, type Amounts } from '../../graph/amounts.ts';
 
 /** Returns a private copy. @throws USAGE_INVALID the amounts are invalid */
 export function checkBudget(budget: Amounts): Amounts {
-  const fault = amountsFault(budget);
+  const fault = boundsFault(budget);
   if (fault !== undefined) throw new CairnError('USAGE_INVALID', { reason: `the budget cannot be used: ${fault}` });
   return Object.freeze({ ...budget });
 }

@@ -1,8 +1,8 @@
-/** The most that a step spends, told by a function. */
+/** The most that a step spends, told by a function, and bounds in units that nobody spends. */
 import { expect, test } from 'vitest';
 import { createBench, edges, graphOf, node, runToRest } from '../../../test/engine-kit.ts';
 import type { Amounts } from '../../graph/amounts.ts';
-import type { Graph, GraphPolicies } from '../../graph/graph.ts';
+import type { Graph, GraphPolicies, NodeDefinition } from '../../graph/graph.ts';
 
 /** Steps that cost 3 usd each, and what they did. */
 const costing = (
@@ -38,4 +38,15 @@ test('Q4.2 a bound that a function tells is reserved alike; it is called only wh
   expect([refused.status, done]).toEqual(['failed', []]);
   expect(refused.error).toMatchObject({ cause: { code: 'NODE_CALL_REFUSED' } });
   expect((refused.error?.cause as Error | undefined)?.message).toContain('atMost: usd is -1');
+});
+
+test('Q4.6 a misspelt unit is refused, of a graph, of a node, of an attempt and of a run', async () => {
+  const fault = 'would bound nothing: the unit is called tokens';
+  const bounded = (policies: Partial<GraphPolicies>, more: Partial<NodeDefinition> = {}): Graph =>
+    graphOf('g', [node('a', 'pure', () => 1, more)], edges('> a', 'a >'), { policies });
+  expect(() => bounded({ budget: { token: 2 } })).toThrow(fault);
+  expect(() => bounded({}, { budget: { Tokens: 2 } })).toThrow(fault);
+  expect(() => bounded({}, { atMost: { token: 2 } })).toThrow(fault);
+  const start = createBench().engine.start(bounded({}), {}, { budget: { token: 2 } });
+  await expect(start).rejects.toThrow(fault);
 });

@@ -3,7 +3,7 @@ import type { AtMost } from '../amounts.ts';
 import type { Question, StepOptions } from '../contracts/node-contract.ts';
 import { checkRetry, effects } from './validate-nodes.ts';
 import {
-  checkAmounts,
+  checkBounds,
   checkFields,
   checkOneOf,
   checkRange,
@@ -61,7 +61,7 @@ export function stepFault(options: StepOptions): string | undefined {
 /** What is wrong with the most that an attempt spends; undefined if nothing is. */
 export function atMostFault(atMost: AtMost | undefined): string | undefined {
   const report = createReport();
-  if (atMost !== 'nothing') checkAmounts(report, '', 'atMost', atMost);
+  if (atMost !== 'nothing') checkBounds(report, '', 'atMost', atMost);
   return firstOf(report);
 }
 

@@ -2,7 +2,7 @@
 import type { GraphDefinition, Reducer, ReducerName } from '../graph.ts';
 import { memoryConsistencies } from '../contracts/memory-consistency.ts';
 import { partitions } from '../contracts/node-contract.ts';
-import { type Report, checkAmounts, checkFields, checkOneOf, checkRange } from './violations.ts';
+import { type Report, checkBounds, checkFields, checkOneOf, checkRange } from './violations.ts';
 
 const policyFields = [
   'routing',
@@ -89,7 +89,7 @@ export function validateChannels(report: Report, definition: GraphDefinition): v
   checkRange(report, 'policies', 'concurrency', policies.concurrency, { min: 1, max: 100_000 });
   checkRange(report, 'policies', 'maxVisits', policies.maxVisits, { min: 1 });
   checkRange(report, 'policies', 'checkpointBytes', policies.checkpointBytes, { min: 1 });
-  checkAmounts(report, 'policies', 'budget', policies.budget);
+  checkBounds(report, 'policies', 'budget', policies.budget);
   checkOneOf(report, 'Q4', 'policies', 'onBudget', policies.onBudget, ['ask', 'fail']);
   checkOneOf(report, 'A43', 'policies', 'memoryConsistency', policies.memoryConsistency, memoryConsistencies);
 }

@@ -3,7 +3,7 @@ import { canonicalText, NotDataError } from '../canonical.ts';
 import { type GraphDefinition, type NodeDefinition, END, START } from '../graph.ts';
 import { memoryConsistencies } from '../contracts/memory-consistency.ts';
 import type { EffectClass } from '../contracts/node-contract.ts';
-import { type Report, checkAmounts, checkFields, checkOneOf, checkRange, checkType, idFault } from './violations.ts';
+import { type Report, checkBounds, checkFields, checkOneOf, checkRange, checkType, idFault } from './violations.ts';
 
 /** Every effect class. */
 export const effects: readonly EffectClass[] = ['pure', 'read', 'write', 'external', 'human'];
@@ -115,10 +115,10 @@ function checkNode(report: Report, node: NodeDefinition): void {
   checkOneOf(report, 'C10', place, 'checkpoint', node.checkpoint, ['before', 'after', 'both', 'none']);
   checkType(report, place, 'idempotent', node.idempotent, 'boolean');
   checkOneOf(report, 'G9', place, 'onInDoubt', node.onInDoubt, ['ask', 'fail']);
-  checkAmounts(report, place, 'budget', node.budget);
+  checkBounds(report, place, 'budget', node.budget);
   checkOneOf(report, 'Q4', place, 'onBudget', node.onBudget, ['ask', 'fail']);
   checkOneOf(report, 'A43', place, 'memoryConsistency', node.memoryConsistency, memoryConsistencies);
-  if (node.atMost !== 'nothing') checkAmounts(report, place, 'atMost', node.atMost);
+  if (node.atMost !== 'nothing') checkBounds(report, place, 'atMost', node.atMost);
   if (node.outputAs === '') report.error('G2', place, 'outputAs is empty', 'give the output a name, or leave it out');
 }
 

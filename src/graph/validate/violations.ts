@@ -1,5 +1,5 @@
 /** How the parts of validation report violations: all of them, not only the first (G7). */
-import { amountsFault } from '../amounts.ts';
+import { boundsFault } from '../amounts.ts';
 import type { Violation } from '../graph.ts';
 
 /** Collects violations; one method for each severity. */
@@ -57,9 +57,9 @@ export function checkFields(report: Report, place: string, value: object, known:
   }
 }
 
-/** Reports a value that is not valid as amounts. */
-export function checkAmounts(report: Report, place: string, field: string, amounts: unknown): void {
-  const fault = amounts === undefined ? undefined : amountsFault(amounts);
+/** Reports a value that is not valid as a bound. */
+export function checkBounds(report: Report, place: string, field: string, bounds: unknown): void {
+  const fault = bounds === undefined ? undefined : boundsFault(bounds);
   if (fault !== undefined) report.error('Q1', place, `${field}: ${fault}`, 'give numbers by unit, or leave it out');
 }
 
