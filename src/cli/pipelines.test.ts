@@ -98,3 +98,20 @@ test('Y11 N2 a workflow in YAML runs the pipeline beside it: its stages are told
   // What the pipeline did before the answer is not done again.
   expect(readFileSync(join(own.path, 'said.txt'), 'utf8')).toBe('ada\n');
 });
+
+test('N11 DOT30 lines of a dry run and of a bisection break between words where the screen ends', () => {
+  const long = 'a_stage_whose_name_takes_half_of_the_line';
+  write(
+    'long.dot',
+    `digraph l { start [shape=Mdiamond]; exit [shape=Msquare]; ${long} [shape=parallelogram, tool_command="true"]; ${long}_b [shape=diamond]; start -> ${long} -> ${long}_b -> exit }`,
+  );
+  write('long.json', JSON.stringify({ stages: { [long]: 'success' } }));
+  expect(folder.cairn('run', 'long.dot', '--dry-run', '--simulate', 'long.json').out.split('\n').slice(1, 3)).toEqual([
+    `  start -> ${long} ->`,
+    `  ${long}_b -> exit`,
+  ]);
+  folder.cairn('run', 'long.dot', '--run-id', 'l');
+  const found = folder.cairn('bisect', 'l', '--when', `has(outputs.${long})`).out.split('\n').slice(1, -1);
+  expect(found.length).toBeGreaterThan(1);
+  expect(found.filter((line) => line.length > 80 || !line.startsWith('  '))).toEqual([]);
+});

@@ -5,6 +5,7 @@ import { bisectRun, type BisectRunInput, type BisectRunOutput } from '../../oper
 import type { Command } from '../command.ts';
 import { describeChange } from '../text/change-text.ts';
 import { printable } from '../text/printable.ts';
+import { wrap } from '../text/width.ts';
 import type { Session } from '../session.ts';
 import { formatTime } from '../../operations/words/time.ts';
 
@@ -16,7 +17,7 @@ function printBisection({ screen, commandLine }: Session, output: BisectRunOutpu
     const name = `${found.runId}@${found.seq}`;
     screen.print(
       `${screen.paint('strong', printable(name))} is the first at which ${printable(when)}`,
-      `  ${formatTime(found.at)}  ${describeChange(found.change)}`,
+      ...wrap(`  ${formatTime(found.at)}  ${describeChange(found.change)}`, screen.rowWidth),
     );
     const { within } = found;
     if (within !== undefined)

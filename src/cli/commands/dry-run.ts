@@ -5,6 +5,8 @@ import { withApp } from '../live/follow.ts';
 import type { Screen } from '../screen.ts';
 import type { Session } from '../session.ts';
 import { printable } from '../text/printable.ts';
+import type { Tone } from '../text/style.ts';
+import { wrap } from '../text/width.ts';
 
 /** No store is opened: nothing is kept of a dry run. */
 export function dryRunPipeline(
@@ -25,13 +27,17 @@ export function dryRunPipeline(
   );
 }
 
-function printReport({ runs, coverage: { stages, edges } }: SimulationReport, { print, paint }: Screen): void {
+const tones: Readonly<Record<string, Tone>> = { success: 'good', failed: 'bad' };
+
+function printReport(
+  { runs, coverage: { stages, edges } }: SimulationReport,
+  { print, paint, rowWidth }: Screen,
+): void {
   for (const { name, status, path, reason, unused } of runs) {
-    const isBad = status === 'failed';
     const steps = path.map(({ stage, outcome }) => (outcome === 'success' ? stage : `${stage} (${outcome})`));
     print(
-      `${printable(name)}: ${paint(isBad ? 'bad' : 'good', status)}${reason === undefined ? '' : `, ${printable(reason)}`}`,
-      `  ${printable(steps.join(' -> '))}`,
+      `${printable(name)}: ${paint(tones[status] ?? 'warn', status)}${reason === undefined ? '' : `, ${printable(reason)}`}`,
+      ...wrap(`  ${printable(steps.join(' -> '))}`, rowWidth),
       ...unused.map((stage) => paint('dim', `  more was said of ${printable(stage)} than it was asked for`)),
     );
   }

@@ -25,7 +25,7 @@ test('P6 no text of a value reaches the terminal with a control character in it'
       expect(formatBlock(text).replaceAll('\n', '')).not.toMatch(control);
     }),
   );
-  expect(printable('a\u001b[2Jb\u009b\u202ec\n')).toBe(String.raw`a\x1b[2Jb\x9b\u202ec\n`);
+  expect(printable('a\u001b[2Jb\u009b\u202ec\u061c\n')).toBe(String.raw`a\x1b[2Jb\x9b\u202ec\u061c\n`);
 });
 
 test('H1 a text is cut and broken to the width it has, wide characters counted as two', () => {
