@@ -273,7 +273,7 @@ describe('permissions', () => {
     expect(await granted.call('validate_workflow', own)).toMatchObject({ valid: true });
     expect(await granted.call('execute_inline_workflow', own)).toMatchObject({ status: 'success' });
     const converted = await granted.call('convert_workflow', { workflow_text: own.workflow_yaml, to: 'yaml' });
-    expect(converted).toMatchObject({ notes: expect.arrayContaining([expect.objectContaining({ code: 'WORK' })]) });
+    expect(converted).toMatchObject({ notes: expect.arrayContaining([expect.objectContaining({ code: 'NAME' })]) });
   });
 
   test('M15 workflows of the folders are the operator’s own, and run with everything', async () => {
