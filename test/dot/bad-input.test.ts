@@ -2,7 +2,9 @@
 import { expect, test } from 'vitest';
 import { checkDot, readDot, type StageHandler } from '../../src/dialects/dot/index.ts';
 import { createScriptedModels } from '../../src/models/scripted.ts';
-import { box, digraph, dotOptions, lintOf, runDot, scripted } from '../dot-kit.ts';
+import type { TextWorkflow } from '../../src/dialects/text-workflow.ts';
+import type { RunResult } from '../../src/engine/api.ts';
+import { box, digraph, dotOptions, lintOf, runDot, scripted, type RanDot } from '../dot-kit.ts';
 
 test('DOT1 syntax errors are told with line, column, the source line and a caret, all of a file at once', () => {
   const { violations, workflow } = checkDot('digraph p {\n  a -- b\n  c:port -> d\n  e [k=<b>]\n}', dotOptions());
@@ -170,6 +172,75 @@ test.each([
     expect([done.status, stages.begun]).toEqual(['completed', ['a']]);
   },
 );
+
+/** A gate that was asked, and the same gate after an edit: other words, one choice taken away and one added, one that leads elsewhere. */
+const asked = digraph(
+  `start -> a -> gate\ngate [shape=hexagon, label="Ship it?"]\ngate -> exit [label=Yes]\ngate -> exit [label=No]\ngate -> b [label=Maybe]\nb -> exit\n${box('a', 'b')}`,
+);
+const edited = asked
+  .replace('Ship it?', 'Ship all of it?')
+  .replace('gate -> exit [label=No]', 'gate -> b [label=No]')
+  .replace('label=Maybe', 'label=Later');
+
+/** A run that waits at the gate and was resumed under the edited pipeline. */
+async function editedUnderQuestion(): Promise<{
+  readonly ran: RanDot;
+  readonly graph: TextWorkflow['graph'];
+  readonly begun: readonly string[];
+  readonly goOn: (answer: string) => Promise<RunResult>;
+}> {
+  const ran = await runDot(asked);
+  const { runId } = ran.result;
+  const stages = scripted();
+  const { graph } = readDot(edited, dotOptions({ handlers: { codergen: stages.handler } }));
+  const resumed = await (await ran.engine.resume(runId, { graph })).result();
+  expect(resumed.waits.map(({ prompt, choices }) => [prompt, choices])).toEqual([
+    ['Ship it?', ran.result.waits[0]?.choices],
+  ]);
+  const goOn = async (answer: string): Promise<RunResult> => {
+    const open = (await ran.engine.inspect(runId)).waits[0]?.waitId ?? '';
+    await ran.engine.answer(runId, open, answer);
+    return (await ran.engine.resume(runId, { graph })).result();
+  };
+  return { ran, graph, begun: stages.begun, goOn };
+}
+
+test('DOT7 H3 an open question keeps its words under an edited pipeline; a choice that is still there is taken as it leads now', async () => {
+  const { goOn, begun } = await editedUnderQuestion();
+  const done = await goOn('No');
+  expect([done.status, begun]).toEqual(['completed', ['b']]);
+});
+
+test('DOT7 H3 an answer that the edited pipeline offers no more takes no edge: what it offers now is asked, and names the answer', async () => {
+  const { goOn, begun } = await editedUnderQuestion();
+  const again = await goOn('Maybe');
+  expect([again.status, begun]).toEqual(['paused', []]);
+  expect(again.waits.map(({ prompt }) => prompt)).toEqual([
+    'Ship all of it?\nThe answer "Maybe" is no choice of the pipeline as it is now.',
+  ]);
+  const done = await goOn('Later');
+  expect([done.status, begun]).toEqual(['completed', ['b']]);
+});
+
+test('DOT7 H3 a choice that came with the edit is none of the open question; a fork from before it asks in the new words, and repeats nothing', async () => {
+  const unedited = await runDot(asked);
+  const wait = unedited.result.waits[0]?.waitId ?? '';
+  await expect(unedited.engine.answer(unedited.result.runId, wait, 'Later')).rejects.toMatchObject({
+    hint: 'The question stays open: answer it again.',
+  });
+  const { ran, graph, begun } = await editedUnderQuestion();
+  const { runId, waits } = ran.result;
+  await expect(ran.engine.answer(runId, waits[0]?.waitId ?? '', 'Later')).rejects.toMatchObject({
+    code: 'ANSWER_INVALID',
+    message: expect.stringContaining('is none of ["Yes","No","Maybe"') as unknown,
+    hint: 'The question stays open: answer it again. The workflow was changed under this run: a fork from before the question asks it anew.',
+  });
+  const rows = await ran.bench.store.readCheckpoints({ tenant: 'default', runId }, { from: 0, to: 99 });
+  const seq = rows.findIndex(({ body }) => new TextDecoder().decode(body).includes('"kind":"wait"')) - 1;
+  const fork = await ran.engine.fork({ runId, seq }, { graph });
+  const forked = await (await ran.engine.resume(fork.runId, { graph })).result();
+  expect([forked.waits.map(({ prompt }) => prompt), begun]).toEqual([['Ship all of it?'], []]);
+});
 
 test('H3 an edit behind what a paused run waits for is taken up when that pipeline is given', async () => {
   const text = digraph(`start -> gate\ngate [shape=hexagon]\ngate -> a\na -> exit\n${box('a')}`);
