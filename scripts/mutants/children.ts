@@ -86,4 +86,32 @@ export const childMutants: readonly Mutant[] = [
     new: '',
     tests: ['src/engine/calls/overlapping-calls.test.ts'],
   },
+  {
+    name: 'the grace of what was cancelled and has ended keeps the run from pausing',
+    file: 'src/engine/drive/runner.ts',
+    old: '      cancelGrace();\n',
+    new: '',
+    tests: ['src/engine/calls/child-handles.test.ts'],
+  },
+  {
+    name: 'the grace of what was cancelled begins anew when its function ends',
+    file: 'src/engine/drive/attempt.ts',
+    old: '  if (activation.isCancelled) return;\n',
+    new: '',
+    tests: ['src/engine/calls/child-handles.test.ts'],
+  },
+  {
+    name: 'a step that fails because it was stopped is waited for before it would be tried again',
+    file: 'src/engine/calls/steps.ts',
+    old: 'if (signal.aborted) stop();',
+    new: '',
+    tests: ['src/engine/calls/stopped-delays.test.ts'],
+  },
+  {
+    name: 'a step is tried again though its function was stopped in the delay before',
+    file: 'src/engine/calls/steps.ts',
+    old: '    signal.throwIfAborted();\n',
+    new: '',
+    tests: ['src/engine/calls/stopped-delays.test.ts'],
+  },
 ];

@@ -133,6 +133,38 @@ describe('W6.9 a handle', () => {
     expect([result.state.outputs['p'], clock.timeMs - startMs]).toEqual(['cancelled', 3000]);
   });
 
+  test('cancels after one grace an effect that goes on, though the function that called it ends meanwhile', async () => {
+    const { engine, clock } = createBench({ limits: { cancelGraceMs: 3000 } });
+    const startMs = clock.timeMs;
+    const child = single((ctx) =>
+      Promise.race([
+        ctx.step('goes on', { effect: 'external' }, () => new Promise(() => {})),
+        clock.sleep(2000).then(() => Promise.reject(new Error('ended'))),
+      ]),
+    );
+    const graph = parent(async (ctx) => {
+      const handle = await ctx.start(child, {});
+      await ctx.step('beside', { effect: 'write' }, settles);
+      await handle.cancel();
+      return (await handle.result()).status;
+    });
+    const result = await runToRest(engine, graph);
+    expect([result.state.outputs['p'], clock.timeMs - startMs]).toEqual(['cancelled', 3000]);
+  });
+
+  test('cancels what is about to wait, and lets the run pause then: no grace is left to wait for', async () => {
+    const { engine, clock } = createBench();
+    const startMs = clock.timeMs;
+    const child = single(async (ctx) => (await settles(), ctx.ask({ prompt: 'in the child?' })));
+    const graph = parent(async (ctx) => {
+      const handle = await ctx.start(child, {});
+      await handle.cancel();
+      return ctx.ask({ prompt: (await handle.result()).status });
+    });
+    const { status, waits } = await runToRest(engine, graph);
+    expect([status, waits.map(({ prompt }) => prompt), clock.timeMs - startMs]).toEqual(['paused', ['cancelled'], 0]);
+  });
+
   test('cancels a child of a child, and leaves one alone that has ended', async () => {
     const inner = single((ctx) => ctx.ask({ prompt: '?' }));
     const outer = single(async (ctx) => (await ctx.run(inner, {})).status);

@@ -252,10 +252,28 @@ class StepCall<T> {
     const core = this.#core;
     const delayMs = retryAt - core.env.clock.now();
     if (delayMs <= 0) return;
-    if (delayMs <= core.env.limits.holdTimersMs)
-      return new Promise<void>((resolve) => void holdTimer(core, delayMs, resolve));
+    if (delayMs <= core.env.limits.holdTimersMs) return this.#hold(delayMs);
     openWait(core, this.#activation, this.#key, retryWait(this.#activation.path, attempt, retryAt));
     await this.#leave();
+  }
+
+  /** Waits in this process. The run need not wait too, if the function is told to stop meanwhile. @throws why it is to stop */
+  async #hold(delayMs: number): Promise<void> {
+    const { signal } = this.#activation;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const cancelTimer = holdTimer(this.#core, delayMs, resolve);
+    const stop = (): void => {
+      cancelTimer();
+      resolve();
+    };
+    signal.addEventListener('abort', stop);
+    if (signal.aborted) stop();
+    await promise;
+    signal.removeEventListener('abort', stop);
+    if (!signal.aborted) return;
+    const { isCancelling, mayFinish } = this.#core.standing;
+    if (!this.#isCurrent() || !(isCancelling || mayFinish)) await never();
+    signal.throwIfAborted();
   }
 
   /** Stops at a wait. If the function is still running when the wait is closed, it continues here. */

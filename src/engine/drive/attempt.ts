@@ -105,12 +105,14 @@ function attemptReturned(core: RunCore, activation: Activation, returned: unknow
 /** Handles a failed attempt. Effects that it started are told to stop, and get the grace period of a cancel to end and be recorded. */
 export function attemptFailed(core: RunCore, activation: Activation, thrown: unknown): void {
   const error = readableThrown(activation.failure === undefined ? thrown : activation.failure.error);
-  activation.cancelTimer?.();
   activation.abort(error);
   activation.isStopped = true;
   core.loop.requestTurn();
   const again = (): void => endFailed(core, activation, error, false);
   if (!holdAttempt(core, activation, again)) return endFailed(core, activation, error, true);
+  // The grace of one that was cancelled began then.
+  if (activation.isCancelled) return;
+  activation.cancelTimer?.();
   activation.cancelTimer = holdTimer(core, core.env.limits.cancelGraceMs, () => {
     if (core.agenda.holds.delete(activation) && activation.phase === 'running')
       endFailed(core, activation, error, true);

@@ -314,13 +314,17 @@ export class Runner implements Loop {
   #takeCancelled(activation: Activation): void {
     if (activation.isOver) return;
     if (activation.phase !== 'running') return settleCancelled(this.core, activation);
-    // It may still end by itself. After the grace period it is settled as cancelled.
-    const { generation } = activation;
-    holdTimer(this.core, this.core.env.limits.cancelGraceMs, () => {
+    // It may still end by itself, which also ends the timer: the run need not wait for it then. Its own deadline holds until then.
+    const { generation, cancelTimer } = activation;
+    const cancelGrace = holdTimer(this.core, this.core.env.limits.cancelGraceMs, () => {
       if (activation.generation !== generation || activation.phase !== 'running') return;
       settleCancelled(this.core, activation);
       this.requestTurn();
     });
+    activation.cancelTimer = () => {
+      cancelTimer?.();
+      cancelGrace();
+    };
   }
 
   #wakeUp(activation: Activation): void {
