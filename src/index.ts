@@ -28,11 +28,11 @@ export {
   type EmitOptions,
   type NodeContext,
   type Question,
-  type RetryPolicy,
   type StateView,
   type StepContext,
   type StepOptions,
 } from './graph/contracts/node-contract.ts';
+export type { RetryPolicy } from './graph/contracts/retry-policy.ts';
 export type { SpanAttributes, SpanParts, TraceSpan } from './graph/contracts/trace-contract.ts';
 export type { Attributes, Span, Telemetry } from './ports/telemetry.ts';
 export { compileGraph } from './graph/compile/compile-graph.ts';

@@ -1,7 +1,8 @@
 /** The graph model: what a workflow is. Plain data plus the functions of its nodes (G1, G2). */
 import type { MemoryConsistency } from './contracts/memory-consistency.ts';
 import type { Amounts, AtMost } from './amounts.ts';
-import type { EffectClass, NodeImplementation, RetryPolicy, StateView } from './contracts/node-contract.ts';
+import type { EffectClass, NodeImplementation, StateView } from './contracts/node-contract.ts';
+import type { RetryPolicy } from './contracts/retry-policy.ts';
 
 /** Id of the node where every graph starts. It has no incoming edges and does no work. */
 export const START = '__start__';

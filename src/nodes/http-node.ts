@@ -1,6 +1,7 @@
 /** The http node: sends one request, with limits and retries. Secrets are not left in the history. */
 import { CairnError } from '../errors.ts';
-import { NodeFailure, type NodeContext, type RetryPolicy, type StateView } from '../graph/contracts/node-contract.ts';
+import { NodeFailure, type NodeContext, type StateView } from '../graph/contracts/node-contract.ts';
+import type { RetryPolicy } from '../graph/contracts/retry-policy.ts';
 import type { StandardSchema } from '../graph/graph.ts';
 import type { SecretReference } from '../graph/secret-reference.ts';
 import { checkValue } from './draft/check-value.ts';

@@ -8,10 +8,10 @@ import {
   type EffectClass,
   type NodeContext,
   type Reconciliation,
-  type RetryPolicy,
   type StateView,
   type StepContext,
 } from '../graph/contracts/node-contract.ts';
+import type { RetryPolicy } from '../graph/contracts/retry-policy.ts';
 import { runParts } from '../graph/run-parts.ts';
 import { describeConfig } from './draft/computed.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';

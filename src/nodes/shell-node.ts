@@ -1,6 +1,7 @@
 /** The shell node: runs a program. No value can become shell syntax. */
 import { CairnError } from '../errors.ts';
-import { NodeFailure, type NodeContext, type RetryPolicy, type StateView } from '../graph/contracts/node-contract.ts';
+import { NodeFailure, type NodeContext, type StateView } from '../graph/contracts/node-contract.ts';
+import type { RetryPolicy } from '../graph/contracts/retry-policy.ts';
 import { beforeEffect } from './draft/before-effect.ts';
 import { describeConfig, resolveComputed } from './draft/computed.ts';
 import type { TextMask } from '../state/secrecy/text-mask.ts';

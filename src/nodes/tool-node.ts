@@ -1,6 +1,7 @@
 /** The tool node: calls a tool with arguments from the state. */
 import { CairnError } from '../errors.ts';
-import { NodeFailure, type NodeContext, type RetryPolicy, type StateView } from '../graph/contracts/node-contract.ts';
+import { NodeFailure, type NodeContext, type StateView } from '../graph/contracts/node-contract.ts';
+import type { RetryPolicy } from '../graph/contracts/retry-policy.ts';
 import type { Tool } from '../graph/tool.ts';
 import { checkValue } from './draft/check-value.ts';
 import { beforeEffect } from './draft/before-effect.ts';

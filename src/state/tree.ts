@@ -82,6 +82,8 @@ export interface NodeRecord extends Account {
   error?: unknown;
   /** Ids of the nodes to which the outcome routed. */
   goto?: readonly string[];
+  /** What a node that completed says of its own work, if it did not quite succeed: a word such as `fail`. */
+  verdict?: string;
   /** `no`: the failed attempt certainly had no effect. `ended`: it ended by itself and reported failure (X3). */
   applied?: 'no' | 'ended';
   /** Outcome of an attempt whose reducer or condition failed. A retry continues from it and does not run the node again (G6). */
@@ -144,6 +146,7 @@ export interface KeptOutcome {
   /** Updates that were not applied, by partition. */
   readonly updates?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   readonly goto?: readonly string[];
+  readonly verdict?: string;
 }
 
 export interface Intent {

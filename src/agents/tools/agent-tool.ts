@@ -1,6 +1,7 @@
 /** Tools of an agent: functions with a schema for their arguments. Nodes, graphs and other agents can be tools as they are. */
 import { CairnError } from '../../errors.ts';
-import type { EffectClass, NodeContext, Reconciliation, RetryPolicy } from '../../graph/contracts/node-contract.ts';
+import type { EffectClass, NodeContext, Reconciliation } from '../../graph/contracts/node-contract.ts';
+import type { RetryPolicy } from '../../graph/contracts/retry-policy.ts';
 import type { SecretReader, FileAccess } from '../../graph/contracts/context-access.ts';
 import type { Graph } from '../../graph/graph.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';

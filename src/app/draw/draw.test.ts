@@ -208,19 +208,22 @@ test('N14 a run marks its picture in colours and in words: how each node ended l
   const story = storyOf([
     visit(['a'], { edges: [{ to: 'b', fired: true, because: '' }] }),
     visit(['b'], { status: 'failed', attempts: 3 }),
-    visit(['d'], { value: { outcome: 'partial_success' }, retries: [{ ...at, attempt: 1, step: 'work' }] }),
+    visit(['f'], { value: { outcome: 'fail' } }),
+    visit(['d'], { verdict: 'partial_success', retries: [{ ...at, attempt: 1, step: 'work' }] }),
     openVisit(['e'], { questions: [{ ...at, kind: 'question', name: 'go' }] }),
   ]);
   const { nodes, taken } = marksOf(story);
   expect([...nodes]).toEqual([
     ['a', { tone: 'good' }],
     ['b', { tone: 'bad', note: 'failed, 3 attempts' }],
+    ['f', { tone: 'good' }],
     ['d', { tone: 'warn', note: 'partial success, 2 attempts' }],
     ['e', { tone: 'warn', note: 'waiting' }],
   ]);
   expect([...taken]).toEqual([
     ['a\nb', 1],
     ['__start__\na', 1],
+    ['__start__\nf', 1],
     ['__start__\nd', 1],
     ['__start__\ne', 1],
   ]);

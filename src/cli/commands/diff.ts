@@ -41,7 +41,12 @@ function formatDifference(difference: Difference, { screen }: Session): readonly
 
 function standingOf(row: NodeDifference['before']): string {
   if (row === undefined) return 'not started';
-  return [row.status, row.visits > 1 ? `visit ${row.visits}` : '', row.attempt > 1 ? `attempt ${row.attempt}` : '']
+  const { status, verdict = status } = row;
+  return [
+    verdict.replaceAll('_', ' '),
+    row.visits > 1 ? `visit ${row.visits}` : '',
+    row.attempt > 1 ? `attempt ${row.attempt}` : '',
+  ]
     .filter((text) => text !== '')
     .join(', ');
 }

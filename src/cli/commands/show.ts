@@ -29,8 +29,8 @@ type Node = ShowCheckpointOutput['view']['nodes'][number];
 
 /** @param isInDoubt - whether effects without a result are in doubt, because no process is running them */
 function toCells(node: Node, isInDoubt: boolean): Parameters<typeof formatTable>[1][number] {
-  const { path, status, visits, attempt, hasOpenEffect, steps, retired, lists } = node;
-  const shown = hasOpenEffect ? (isInDoubt ? 'in doubt' : 'running') : status;
+  const { path, status, verdict = status, visits, attempt, hasOpenEffect, steps, retired, lists } = node;
+  const shown = hasOpenEffect ? (isInDoubt ? 'in doubt' : 'running') : verdict;
   const counts = Object.entries({ ...steps, retired }).filter(([, count]) => count !== undefined);
   const kept = [
     ...counts.map(([name, count]) => `${count} ${name}`),
@@ -38,7 +38,7 @@ function toCells(node: Node, isInDoubt: boolean): Parameters<typeof formatTable>
   ];
   return [
     printable(path.join('/')),
-    { text: shown, tone: toneOf(shown) },
+    { text: shown.replaceAll('_', ' '), tone: toneOf(shown) },
     String(visits),
     String(attempt),
     printable(kept.join(', ')),

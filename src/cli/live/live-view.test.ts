@@ -55,12 +55,25 @@ test('H1 progress follows each node from its start to how it settled, in the ord
   expect(progress.rows[1]).not.toHaveProperty('until');
 });
 
+test('H1 a node that completed without quite succeeding is not shown as one that did, until it begins again', () => {
+  const progress = new Progress();
+  const rowsOf = (): readonly string[] => progress.rows.map((row) => formatRow(row, 4, { width: 60, paint: plain }, 0));
+  progress.take(checkpoint(1, 1_000, { kind: 'settle', node: ['test'], verdict: 'fail', durationMs: 400 }), 1_000);
+  progress.take(checkpoint(2, 1_100, { kind: 'settle', node: ['vote'], verdict: 'partial_success' }), 1_100);
+  progress.take(checkpoint(3, 1_200, { kind: 'replay', node: ['fork'], verdict: 'skipped' }), 1_200);
+  expect(rowsOf()).toEqual(['  ✗ test  fail       400 ms', '  ! vote  partial success', '  ! fork  skipped']);
+  progress.take(live('started', 'test'), 1_300);
+  progress.take(checkpoint(4, 1_400, { kind: 'settle', node: ['test'], visit: 2 }), 1_400);
+  expect(rowsOf()[0]).toBe('  ✓ test  completed  visit 2');
+});
+
 test('H1 no line of the view is wider than the screen', () => {
   const row = fc.record({
     node: fc.string({ unit: character, maxLength: 60 }),
     state: fc.constantFrom<'running' | 'waiting' | 'retrying' | 'failed'>('running', 'waiting', 'retrying', 'failed'),
     attempt: fc.integer({ min: 1, max: 99 }),
     visit: fc.integer({ min: 1, max: 999 }),
+    verdict: fc.constantFrom('fail', 'partial_success', 'x'.repeat(40)),
     since: fc.constant(0),
     startedAt: fc.constant(0),
     until: fc.integer({ min: 0, max: 10 ** 9 }),

@@ -3,7 +3,7 @@ import type { OpenQuestion } from '../../operations/waits/find-wait.ts';
 import type { WatchedEvent } from '../../operations/declare/operation.ts';
 import { Progress, type ProgressRow, type RowState } from './progress.ts';
 import type { Screen } from '../screen.ts';
-import type { Tone } from '../text/style.ts';
+import { toneOf, type Tone } from '../text/style.ts';
 import { printable } from '../text/printable.ts';
 import { formatDuration } from '../../operations/words/time.ts';
 import { fit, pad, widthOf } from '../text/width.ts';
@@ -22,6 +22,12 @@ const marks: Readonly<Record<RowState, readonly [string, Tone]>> = {
   skipped: ['-', 'dim'],
   cancelled: ['-', 'warn'],
 };
+
+/** Of a node that completed and says of itself that it did not quite succeed. */
+function markOf(verdict: string): readonly [string, Tone] {
+  const tone = toneOf(verdict);
+  return tone === 'bad' ? ['✗', tone] : ['!', 'warn'];
+}
 
 const live: readonly RowState[] = ['running', 'waiting', 'retrying'];
 
@@ -48,10 +54,10 @@ export function formatRow(
   { width, paint }: Pick<Screen, 'width' | 'paint'>,
   now: number,
 ): string {
-  const [mark, tone] = marks[row.state];
+  const [mark, tone] = row.verdict === undefined ? marks[row.state] : markOf(row.verdict);
   const name = pad(fit(printable(row.node), nameWidth), nameWidth);
-  const state = pad(row.state, 9);
-  const room = Math.max(0, width - nameWidth - 17);
+  const state = pad(fit((row.verdict ?? row.state).replaceAll('_', ' '), 15), 9);
+  const room = Math.max(0, width - nameWidth - 8 - widthOf(state));
   return `  ${paint(tone, mark)} ${name}  ${paint(tone, state)}  ${fit(detailsOf(row, now), room)}`.trimEnd();
 }
 

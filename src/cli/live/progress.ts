@@ -11,6 +11,8 @@ export interface ProgressRow {
   /** Node path joined with `/`. */
   readonly node: string;
   readonly state: RowState;
+  /** What a node that completed says of its own work, if it did not quite succeed. */
+  readonly verdict?: string;
   readonly attempt: number;
   readonly visit: number;
   /** When it was first seen working, in epoch ms; rows are sorted by this. */
@@ -34,14 +36,14 @@ type Part = Extract<WatchedEvent, { readonly type: 'checkpoint' }>['change'][num
 type RowChange = { readonly [Key in keyof ProgressRow]?: ProgressRow[Key] | undefined };
 
 /** What a part of a checkpoint says about its node; undefined if rows do not show it. */
-function readPart({ kind, status = 'completed', durationMs, error }: Part, at: number): RowChange | undefined {
+function readPart({ kind, status = 'completed', verdict, durationMs, error }: Part, at: number): RowChange | undefined {
   switch (kind) {
     case 'settle': {
       const note = error === undefined ? undefined : `${error.code}: ${error.message}`;
-      return isSettled(status) ? { state: status, durationMs, until: undefined, note } : undefined;
+      return isSettled(status) ? { state: status, verdict, durationMs, until: undefined, note } : undefined;
     }
     case 'replay':
-      return { state: 'replayed', durationMs: undefined, note: undefined };
+      return { state: 'replayed', verdict, durationMs: undefined, note: undefined };
     case 'intent':
       return { state: 'running', startedAt: at };
     case 'retry':
@@ -69,7 +71,14 @@ interface LiveDetail {
 function readLive({ type, detail }: Live, now: number): RowChange | undefined {
   const { wait, retryAt, attempt, owner, until } = (detail ?? {}) as LiveDetail;
   if (type === 'started')
-    return { state: 'running', startedAt: now, durationMs: undefined, until: undefined, note: undefined };
+    return {
+      state: 'running',
+      verdict: undefined,
+      startedAt: now,
+      durationMs: undefined,
+      until: undefined,
+      note: undefined,
+    };
   if (type === 'waiting' && until !== undefined)
     return { state: 'waiting', until, note: `${describeWorker(owner ?? 'a process')}, which may be in its effect` };
   if (type === 'waiting')

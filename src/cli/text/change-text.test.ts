@@ -37,3 +37,12 @@ test('H1 a step, a timer or a question of a name that was called before is told 
   ]);
   expect(line).toBe('house:poll 2 answered by timer; house:turn 12 step done');
 });
+
+test('H1 a node that completed without quite succeeding is told with what it says of itself', () => {
+  const line = describeChange([
+    { kind: 'settle', node: ['test'], verdict: 'fail', durationMs: 20 },
+    { kind: 'settle', node: ['vote'], verdict: 'partial_success' },
+    { kind: 'settle', node: ['ship'] },
+  ]);
+  expect(line).toBe('test ended with fail in 20 ms; vote ended with partial success; ship completed');
+});

@@ -20,7 +20,8 @@ function placeOf({ node, step, visit }: Part): string {
 
 const verbs: Readonly<Record<Part['kind'], (part: Part) => string>> = {
   start: () => 'started',
-  settle: ({ status = 'completed' }) => status,
+  settle: ({ status = 'completed', verdict }) =>
+    verdict === undefined ? status : `ended with ${verdict.replaceAll('_', ' ')}`,
   retry: ({ attempt }) => `attempt ${(attempt ?? 2) - 1} failed, tries again`,
   intent: ({ effect }) => `starts${effect === undefined ? '' : ` (${effect})`}`,
   withdraw: () => 'not started after all',

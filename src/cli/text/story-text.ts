@@ -31,7 +31,7 @@ export function formatStory(story: PostMortem, screen: StoryScreen): readonly st
   const { paint } = screen;
   const words = storyWords(story);
   const summary = storySummary(story, words);
-  const said = summary.said === undefined ? '' : ` ${paint(toneOf(toneWord(summary.said)), printable(summary.said))}`;
+  const said = summary.said === undefined ? '' : ` ${paint(toneOf(summary.said), printable(summary.said))}`;
   return [
     `${paint('strong', printable(`${runId}@${seq}`))} ${printable(graphId)} ${paint(toneOf(status), status)}${said}`,
     paint('dim', [formatTime(startedAt), ...words.facts].map(printable).join(', ')),
@@ -57,21 +57,12 @@ function formatVisit(
   const more = facts.length === 0 ? '' : paint('dim', ` (${facts.map(printable).join(', ')})`);
   const line = (text: string): string => fit(`${indent}${text}`, width);
   return [
-    `${head}${paint('strong', printable(visit.path.join('/')))} ${paint(toneOf(toneWord(outcome)), outcome)}${more}`,
+    `${head}${paint('strong', printable(visit.path.join('/')))} ${paint(toneOf(outcome), outcome)}${more}`,
     ...notes.flatMap((note) => formatNote(note, { indent, screen })),
     ...formatChanges(changes, line),
     ...edges.map((edge) => formatEdge(edge, { line, paint })),
   ];
 }
-
-const tones: Readonly<Record<string, string>> = {
-  success: 'completed',
-  partial_success: 'waiting',
-  fail: 'failed',
-  retry: 'failed',
-  'not ended': 'waiting',
-};
-const toneWord = (word: string): string => tones[word] ?? word;
 
 /** Columns of a failed attempt's reason, which may be told many times. */
 const retryMax = 300;

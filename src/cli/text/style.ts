@@ -29,10 +29,15 @@ const tones: Readonly<Record<string, Tone>> = {
   paused: 'warn',
   waiting: 'warn',
   running: 'strong',
+  'not ended': 'warn',
   skipped: 'dim',
+  success: 'good',
+  partial_success: 'warn',
+  fail: 'bad',
+  retry: 'bad',
 };
 
-/** The tone of a status of a run or a node. */
+/** The tone of a status of a run or a node, or of what a stage of a pipeline says of itself. */
 export function toneOf(status: string): Tone {
   return tones[status] ?? 'plain';
 }

@@ -19,5 +19,6 @@ export function admitKept(core: RunCore, activation: Activation, kept: KeptOutco
     ...(kept.outputOfSteps === undefined ? {} : { outputOfSteps: kept.outputOfSteps }),
     ...(kept.updates === undefined ? {} : { updates }),
     ...(kept.goto === undefined ? {} : { goto: kept.goto }),
+    ...(kept.verdict === undefined ? {} : { verdict: kept.verdict }),
   };
 }

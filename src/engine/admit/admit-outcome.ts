@@ -26,6 +26,7 @@ export interface AdmittedOutcome {
   readonly outputOfSteps?: StepOrder;
   readonly updates?: AdmittedUpdates;
   readonly goto?: readonly string[];
+  readonly verdict?: string;
 }
 
 /** Validates what a node returned. @throws VALUE_UNSTORABLE, VALUE_TOO_LARGE, CHECKPOINT_TOO_LARGE, STATE_INVALID, STATE_UNKNOWN_CHANNEL, NODE_OUTPUT_INVALID */
@@ -59,10 +60,13 @@ function takeIn(core: RunCore, activation: Activation, returned: unknown): Admit
     ...(parts.output === stepsOutput ? { outputOfSteps: activation.stepOrder } : {}),
     ...(updates === undefined ? {} : { updates }),
     ...(parts.goto === undefined ? {} : { goto: typeof parts.goto === 'string' ? [parts.goto] : parts.goto }),
+    ...(parts.verdict === undefined ? {} : { verdict: parts.verdict }),
   };
 }
 
-const knownParts: readonly string[] = ['output', 'goto', ...partitions];
+const knownParts: readonly string[] = ['output', 'goto', 'verdict', ...partitions];
+
+const verdictPattern = /^[a-z_]{1,40}$/;
 
 /**
  * Checks that the parts of an outcome, and the updates of each partition, are objects: code that is not type-checked may give a text, or a
@@ -73,6 +77,13 @@ function checkParts(node: string, parts: OutcomeParts): void {
     throw new CairnError('NODE_OUTPUT_INVALID', {
       node,
       reason: `it is ${describeValue(parts)}, and has to be { ${knownParts.join(', ')} }, or some of them`,
+    });
+  const verdict: unknown = parts.verdict;
+  if (verdict !== undefined && !(typeof verdict === 'string' && verdictPattern.test(verdict)))
+    throw new CairnError('NODE_OUTPUT_INVALID', {
+      node,
+      path: 'verdict',
+      reason: `it is ${describeValue(verdict)}, and has to be a word of small letters and _, at most 40`,
     });
   for (const partition of partitions) {
     const given: unknown = parts[partition];

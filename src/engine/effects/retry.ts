@@ -1,5 +1,5 @@
 /** Decides whether a failed attempt is retried, and after which delay (E6). */
-import type { RetryPolicy } from '../../graph/contracts/node-contract.ts';
+import type { RetryPolicy } from '../../graph/contracts/retry-policy.ts';
 
 const defaultDelayMs = 1_000;
 const defaultFactor = 2;

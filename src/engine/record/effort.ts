@@ -2,7 +2,8 @@
  * An effort is something that is tried, and may have to be tried again: a node's visit, or one of its steps. Both have the same life:
  * announced, started, withdrawn, retried, in doubt, judged. They differ in how they are recorded, which is what this file defines (X, E6).
  */
-import type { Reconciliation, RetryPolicy, StepOptions } from '../../graph/contracts/node-contract.ts';
+import type { Reconciliation, StepOptions } from '../../graph/contracts/node-contract.ts';
+import type { RetryPolicy } from '../../graph/contracts/retry-policy.ts';
 import type { ChangePart } from '../../history/stored/change.ts';
 import { encodeValue } from '../../state/values/codec.ts';
 import type { Account, Intent, NodeRecord, StepRecord } from '../../state/tree.ts';

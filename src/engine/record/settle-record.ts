@@ -78,6 +78,8 @@ export function writeRecord(activation: Activation, ending: Ending, error: Admit
   for (const [name, amounts] of Object.entries(activation.account ?? {}))
     field(name as keyof NodeRecord, amounts, JSON.stringify(amounts));
   if (outcome.goto !== undefined) field('goto', outcome.goto, JSON.stringify(outcome.goto));
+  if (outcome.verdict !== undefined && ending.status === 'completed')
+    field('verdict', outcome.verdict, JSON.stringify(outcome.verdict));
   if (error !== undefined) field('error', error.value, error.json);
   if (settled !== undefined) {
     field('fired', settled.fired, JSON.stringify(settled.fired));
@@ -113,7 +115,7 @@ function keepForRetry(
   const held = activation.frameRun.plan.heldBy(activation.node.index);
   if (held !== undefined) field('held', held, JSON.stringify(held));
   if (ending.isKept !== true) return;
-  const { output, outputOfSteps, updates, goto } = ending.outcome;
+  const { output, outputOfSteps, updates, goto, verdict } = ending.outcome;
   const plain = (given: Readonly<Record<string, Admitted>>): Record<string, unknown> =>
     Object.fromEntries(Object.entries(given).map(([key, value]) => [key, value.value]));
   const kept: KeptOutcome = {
@@ -123,12 +125,14 @@ function keepForRetry(
       ? {}
       : { updates: Object.fromEntries(Object.entries(updates).map(([name, given]) => [name, plain(given)])) }),
     ...(goto === undefined ? {} : { goto }),
+    ...(verdict === undefined ? {} : { verdict }),
   };
   const members = [
     ...(output === undefined ? [] : [`"output":${output.json}`]),
     ...(outputOfSteps === undefined ? [] : [`"outputOfSteps":${JSON.stringify(outputOfSteps)}`]),
     ...(updates === undefined ? [] : [`"updates":${givenJson(ending.outcome)}`]),
     ...(goto === undefined ? [] : [`"goto":${JSON.stringify(goto)}`]),
+    ...(verdict === undefined ? [] : [`"verdict":${JSON.stringify(verdict)}`]),
   ];
   field('kept', kept, `{${members.join(',')}}`);
 }

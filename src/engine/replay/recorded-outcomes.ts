@@ -184,6 +184,7 @@ export class RecordedOutcomes {
       ...('output' in record ? { output: record.output } : {}),
       ...(updates === undefined ? {} : { updates }),
       ...(record.goto === undefined ? {} : { goto: record.goto }),
+      ...(record.verdict === undefined ? {} : { verdict: record.verdict }),
     };
   }
 

@@ -238,8 +238,12 @@ function finish(core: RunCore, activation: Activation, ending: Ending): void {
   if (wanted === 'after' || wanted === 'both' || core.draft.holdsEffect || ending.status === 'failed' || isLarge)
     core.draft.mustCommit = true;
   if (frameRun.parent !== undefined) tellWaiting(core, frameRun);
-  if (core.loop.isWatched) core.loop.publishLive('settled', activation, { status: ending.status });
+  if (core.loop.isWatched) core.loop.publishLive('settled', activation, toldEnding(ending));
   core.loop.requestTurn();
+}
+
+function toldEnding({ status, outcome: { verdict } }: Ending): { readonly status: string; readonly verdict?: string } {
+  return { status, ...(status === 'completed' && verdict !== undefined && { verdict }) };
 }
 
 /** Settles the activation in the plan, and starts what may start as a result. */
@@ -296,6 +300,7 @@ function settlePart(
   if (activation.visit > 1) json += `,"visit":${activation.visit}`;
   if (activation.attempt > 1) json += `,"attempt":${activation.attempt}`;
   if (ending.status !== 'completed') json += `,"status":"${ending.status}"`;
+  else if (ending.outcome.verdict !== undefined) json += `,"verdict":"${ending.outcome.verdict}"`;
   json += `,"hash":"${hash}"`;
   for (const [name, amounts] of Object.entries(activation.account ?? {}))
     json += `,"${name}":${JSON.stringify(amounts)}`;

@@ -12,7 +12,7 @@ import {
   END,
   START,
 } from '../graph.ts';
-import type { RetryPolicy } from '../contracts/node-contract.ts';
+import type { RetryPolicy } from '../contracts/retry-policy.ts';
 import { type LinkedNode, linkGraph } from '../shape/link-graph.ts';
 import { validateGraph } from '../validate/validate-graph.ts';
 

@@ -5,6 +5,7 @@ import type { BlobAccess, FileAccess, SecretReader, VisitPast } from './context-
 import type { MemoryConsistency } from './memory-consistency.ts';
 import type { ModelAccess } from './model-contract.ts';
 import type { NoNames } from '../no-names.ts';
+import type { RetryPolicy } from './retry-policy.ts';
 import type { SpanParts, TraceSpan } from './trace-contract.ts';
 import type { OnWaiting, PartOptions } from './part-contract.ts';
 
@@ -42,6 +43,11 @@ export interface OutcomeParts extends StateUpdates {
   readonly output?: unknown;
   /** Ids of target nodes. Exactly the outgoing edges that lead there fire; their conditions are ignored. */
   readonly goto?: string | readonly string[];
+  /**
+   * What the node says of its own work where it completed and yet did not quite succeed: a word such as `fail`, of small letters and `_`, at
+   * most 40. Logs, progress and post-mortems tell it beside the status; it decides nothing.
+   */
+  readonly verdict?: string;
 }
 
 const outcomeBrand = Symbol.for('cairn.outcome');
@@ -117,38 +123,6 @@ export class NodeFailure extends Error {
     this.code = hints.code ?? 'FAILED';
     this.data = hints.data;
   }
-}
-
-export interface RetryPolicy {
-  /** Number of attempts in all, the first included. Default 1: no retry. */
-  readonly attempts: number;
-  /** How the delay grows from attempt to attempt. Default `exponential`. */
-  readonly backoff?: 'fixed' | 'linear' | 'exponential';
-  /** Factor by which an exponential delay grows with each attempt, at least 1. Default 2. */
-  readonly factor?: number;
-  /** Delay before the second attempt, in milliseconds. Default 1,000. */
-  readonly delayMs?: number;
-  /** Longest delay in milliseconds, before jitter. Default 60,000. */
-  readonly delayMsMax?: number;
-  /** Largest random change of a delay, as a share of it: 0 to 1. It spreads out attempts that failed at the same moment. Default 0. */
-  readonly jitter?: number;
-  /** Error codes to retry. Default: all. */
-  readonly on?: readonly string[];
-  /**
-   * Decides about a failure that the rest of the policy would retry. Anything but true means no retry, and so does an error that it throws.
-   * As code, it is covered by `codeHash`. A yes is recorded with the retry and not asked for again after a crash.
-   */
-  readonly when?: (failure: RetryFailure) => boolean;
-}
-
-/** A failed attempt, as a retry policy sees it. */
-export interface RetryFailure {
-  /** The value that was thrown. */
-  readonly error: unknown;
-  /** The error's code; if it has none, its name. */
-  readonly code: string;
-  /** The attempt that failed, counted from 1. */
-  readonly attempt: number;
 }
 
 /** A question, and what an answer must look like. An answer that does not fit is refused; the question stays open (W3). */

@@ -30,6 +30,8 @@ export interface NodeRow {
   /** Node ids from the root and, between them, names of child runs. */
   readonly path: readonly string[];
   readonly status: NodeStatus;
+  /** What it says of its own work, if it completed and did not quite succeed, such as `fail`. */
+  readonly verdict?: string;
   readonly visits: number;
   readonly attempt: number;
   readonly error?: unknown;
@@ -114,6 +116,7 @@ function toRow(path: readonly string[], node: NodeRecord): NodeRow {
   return {
     path,
     status: node.status,
+    ...(node.verdict === undefined ? {} : { verdict: node.verdict }),
     visits: node.visits ?? 1,
     attempt: node.attempt ?? 1,
     ...(node.error === undefined ? {} : { error: node.error }),

@@ -55,6 +55,8 @@ export interface ChangePart {
   /** Effect class. Absent in a `settle` of a pure node. */
   readonly effect?: string;
   readonly status?: string;
+  /** For `settle` and `replay`: what a node that completed says of its own work, if it did not quite succeed, such as `fail`. */
+  readonly verdict?: string;
   /** Key of a step. */
   readonly step?: string;
   /** Name of a list. */

@@ -189,6 +189,7 @@ export class StoryTeller {
       path: node,
       visit: part.visit ?? record.visits ?? 1,
       status: record.status,
+      ...(record.verdict !== undefined && { verdict: record.verdict }),
       attempts: part.attempt ?? record.attempt ?? 1,
       ...(type !== undefined && { type }),
       ...(durationMs !== undefined && { durationMs }),

@@ -68,6 +68,8 @@ export interface ToldVisit extends ToldAt {
   /** Type of the node in the graph. Absent if the graph is not known. */
   readonly type?: string;
   readonly status: NodeStatus;
+  /** What the node says of its own work, if it completed and did not quite succeed, such as `fail`. */
+  readonly verdict?: string;
   /** Absent if the visit has not ended. */
   readonly attempts?: number;
   readonly durationMs?: number;

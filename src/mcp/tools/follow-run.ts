@@ -15,11 +15,11 @@ async function watchProgress({ context, report }: ToolCall, runId: string): Prom
   const watch = (event: WatchedEvent): void => {
     context.watch?.(event);
     if (event.type !== 'checkpoint') return;
-    for (const { kind, node, status = 'completed' } of event.change) {
+    for (const { kind, node, status = 'completed', verdict = status } of event.change) {
       const [id, ...inner] = node ?? [];
       if (kind !== 'settle' || id === undefined || inner.length > 0 || !blocks.has(id) || settled.has(id)) continue;
       settled.add(id);
-      report(settled.size, blocks.size, `${id}: ${status}`);
+      report(settled.size, blocks.size, `${id}: ${verdict}`);
     }
   };
   return { ...context, watch };

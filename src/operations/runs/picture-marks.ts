@@ -3,13 +3,8 @@ import type { PictureMarks, PictureTone } from '../../dialects/dot/picture/pictu
 import { START } from '../../graph/graph.ts';
 import type { PostMortem, ToldVisit } from '../../history/trace/story.ts';
 
-const byOutcome: Readonly<Record<string, PictureTone>> = {
-  success: 'good',
-  partial_success: 'warn',
-  fail: 'bad',
-  retry: 'bad',
-  skipped: 'skipped',
-};
+/** Of a node that completed and says of itself that it did not quite succeed. Any other word is a warning. */
+const byVerdict: Readonly<Record<string, PictureTone>> = { fail: 'bad', retry: 'bad', skipped: 'skipped' };
 const byStatus: Readonly<Record<ToldVisit['status'], PictureTone>> = {
   completed: 'good',
   failed: 'bad',
@@ -19,21 +14,20 @@ const byStatus: Readonly<Record<ToldVisit['status'], PictureTone>> = {
   started: 'running',
 };
 
-/** A stage of a pipeline says itself how it ended; of any other node its status does. */
+/** The tone of how a visit ended: by its own word, else by its status. */
 export function toneOfVisit(visit: ToldVisit): PictureTone {
   return standingOf(visit)[0];
 }
 
 /** The tone, and the word for it; no word if all is well. */
-function standingOf({ status, value, attempts, questions }: ToldVisit): readonly [tone: PictureTone, word: string] {
+function standingOf({ status, verdict, attempts, questions }: ToldVisit): readonly [tone: PictureTone, word: string] {
   if (attempts === undefined) {
     const isWaiting = status === 'waiting' || questions.some(({ closedAt }) => closedAt === undefined);
     return isWaiting ? ['warn', 'waiting'] : ['running', 'running'];
   }
-  const outcome = (value as { readonly outcome?: unknown } | null | undefined)?.outcome;
-  const isStage = status === 'completed' && typeof outcome === 'string' && Object.hasOwn(byOutcome, outcome);
-  const tone = (isStage ? byOutcome[outcome] : undefined) ?? byStatus[status];
-  return [tone, tone === 'good' ? '' : isStage ? outcome.replaceAll('_', ' ') : status];
+  if (verdict !== undefined) return [byVerdict[verdict] ?? 'warn', verdict.replaceAll('_', ' ')];
+  const tone = byStatus[status];
+  return [tone, tone === 'good' ? '' : status];
 }
 
 /** The nodes of a path; the names of the child runs between them are no part of a graph. */

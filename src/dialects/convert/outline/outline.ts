@@ -3,7 +3,7 @@
  * time. Whatever two dialects share can be said in it; what cannot is told in notes by whoever reads a workflow into it.
  */
 import type { Amounts } from '../../../graph/amounts.ts';
-import type { RetryPolicy } from '../../../graph/contracts/node-contract.ts';
+import type { RetryPolicy } from '../../../graph/contracts/retry-policy.ts';
 import type { OnBudget } from '../../../graph/graph.ts';
 import type { AgentTools } from './agent-tools.ts';
 

@@ -1,5 +1,5 @@
 /** What a step of an outline is as a block of a workflow file: its fields. */
-import type { RetryPolicy } from '../../../graph/contracts/node-contract.ts';
+import type { RetryPolicy } from '../../../graph/contracts/retry-policy.ts';
 import type { Names } from '../../yaml/expression/template.ts';
 import { writingTools, type AgentTools } from '../outline/agent-tools.ts';
 import { failure, type Budget, type OutlineInput, type Step, type Text } from '../outline/outline.ts';

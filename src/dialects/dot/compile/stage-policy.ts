@@ -1,7 +1,7 @@
 /** Policies of a stage, from its own attributes, those of its edges and those of the graph: retries, budgets, and how much its prompt is told. */
 import type { Amounts } from '../../../graph/amounts.ts';
 import type { OnBudget } from '../../../graph/graph.ts';
-import type { RetryPolicy } from '../../../graph/contracts/node-contract.ts';
+import type { RetryPolicy } from '../../../graph/contracts/retry-policy.ts';
 import { parseBudget } from '../model/amounts.ts';
 import type { Pipeline, PipelineEdge, Stage } from '../model/pipeline.ts';
 import { presetPolicy } from '../model/retry-presets.ts';

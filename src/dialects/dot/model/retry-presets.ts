@@ -1,5 +1,5 @@
 /** The retry policies that a stage can name. */
-import type { RetryPolicy } from '../../../graph/contracts/node-contract.ts';
+import type { RetryPolicy } from '../../../graph/contracts/retry-policy.ts';
 
 type Preset = Pick<Required<RetryPolicy>, 'attempts' | 'backoff' | 'delayMs' | 'factor'>;
 

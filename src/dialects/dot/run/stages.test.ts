@@ -107,6 +107,29 @@ test('11.6.8 a command that fails gives its stage’s failure, with what it said
   expect(output).toMatchObject({ failures: [{ stage: 'a', reason: 'the command exited with 3: bad', led_to: 'b' }] });
 });
 
+test('DOT9 how a stage ended is told beside its status, of all but a success and a diamond, which passes on what it was given', async () => {
+  const text = digraph(
+    'start -> a -> d -> b -> c -> exit\na [prompt=x]\nd [shape=diamond]\nd -> b [condition="outcome=fail"]\nb [prompt=y]\nc [prompt=z]',
+  );
+  const { result, engine } = await runDot(text, {
+    handlers: { codergen: scripted({ a: ['fail'], b: ['partial_success'] }).handler },
+  });
+  expect(result.status).toBe('completed');
+  const told: (readonly [string | undefined, string | undefined])[] = [];
+  for await (const event of engine.events(result.runId))
+    if (event.type === 'checkpoint')
+      for (const { kind, node, verdict } of event.change) if (kind === 'settle') told.push([node?.[0], verdict]);
+  expect(told).toEqual([
+    ['start', undefined],
+    ['a', 'fail'],
+    ['d', undefined],
+    ['b', 'partial_success'],
+    ['c', undefined],
+    ['exit', undefined],
+    ['outputs', undefined],
+  ]);
+});
+
 test('DOT16 the goal and parameters reach commands as variables of their environment, and become no syntax', async () => {
   const text = digraph(
     'start -> a -> exit\na [shape=parallelogram, tool_command="x=1; printf \'%s|%s|%s\' \\"$goal\\" \\"$who\\" \\"$x\\""]',

@@ -1,7 +1,8 @@
 /** Reads the content of a file from its data. The format is checked first; what does not fit is reported and left out. */
 import { amountsFault, type Amounts } from '../../../graph/amounts.ts';
 import type { OnBudget } from '../../../graph/graph.ts';
-import type { EffectClass, RetryPolicy } from '../../../graph/contracts/node-contract.ts';
+import type { EffectClass } from '../../../graph/contracts/node-contract.ts';
+import type { RetryPolicy } from '../../../graph/contracts/retry-policy.ts';
 import { durationMs } from './duration.ts';
 import type { Faults } from './faults.ts';
 import { blockFields, typeNamed, workflowShape } from './format.ts';

@@ -1,7 +1,8 @@
 /** The content of a workflow file. It has the right format, but nothing else was checked yet. */
 import type { Amounts, AtMost } from '../../../graph/amounts.ts';
 import type { OnBudget } from '../../../graph/graph.ts';
-import type { EffectClass, RetryPolicy } from '../../../graph/contracts/node-contract.ts';
+import type { EffectClass } from '../../../graph/contracts/node-contract.ts';
+import type { RetryPolicy } from '../../../graph/contracts/retry-policy.ts';
 import type { FileOutput } from '../../../graph/contracts/node-type.ts';
 import type { Path } from './read-document.ts';
 import type { CheckpointSettings, WorkflowInput } from '../../text-workflow.ts';

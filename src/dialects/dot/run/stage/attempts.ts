@@ -1,6 +1,6 @@
 /** Tries a stage again that consists of several steps. Each attempt does the work anew, and the delays between them are waits of the run. */
 import { CairnError } from '../../../../errors.ts';
-import type { RetryPolicy } from '../../../../graph/contracts/node-contract.ts';
+import type { RetryPolicy } from '../../../../graph/contracts/retry-policy.ts';
 import { failed, isFinal, isOfRun, retryCode } from './stage-failure.ts';
 import type { StageContext } from './stage-parts.ts';
 import type { StageOutcome } from './stage-outcome.ts';

@@ -183,6 +183,7 @@ function settle(ctx: NodeContext, parts: StageParts, result: StageEnd): unknown 
       ...(result.gates !== undefined && { gates: result.gates }),
       ...(jump !== undefined && { jump }),
     },
+    ...(!isPassing && result.status !== 'success' && { verdict: result.status }),
     scratch,
     diagnostics: {
       history: [{ stage: stage.id, outcome: result.status }],

@@ -1,5 +1,6 @@
 /** What handlers are given: the stage and the run they work for. */
-import type { NodeContext, RetryPolicy, StepContext, StepOptions } from '../../../../graph/contracts/node-contract.ts';
+import type { NodeContext, StepContext, StepOptions } from '../../../../graph/contracts/node-contract.ts';
+import type { RetryPolicy } from '../../../../graph/contracts/retry-policy.ts';
 import type { ModelMessage } from '../../../../graph/contracts/model-contract.ts';
 import type { Need } from '../../../../graph/contracts/node-type.ts';
 import type { Stage } from '../../model/pipeline.ts';
