@@ -231,7 +231,7 @@ test.each([
   [
     'a text',
     'done',
-    'it is a string, and has to be { output, goto, scratch, artifacts, diagnostics }, or some of them',
+    'it is a string, and has to be { output, goto, verdict, scratch, artifacts, diagnostics }, or some of them',
   ],
   ['a list', ['done'], /it is a list, and has to be \{ output, /],
   ['a promise', Promise.resolve({ output: 1 }), /it is a Promise, and has to be \{ output, /],

@@ -105,7 +105,7 @@ function describeDue({ kind, dueAt, defaultAnswer }: OpenQuestion, now: number):
 export function purposeOf({ kind, name }: OpenQuestion): string {
   const purposes: Readonly<Record<typeof kind, string>> = {
     question: 'an answer',
-    doubt: 'a decision: it is not known whether its effect happened',
+    doubt: 'a decision: whether its effect happened',
     timer: 'a time',
     signal: `signal ${name}`,
     retry: 'its next attempt',

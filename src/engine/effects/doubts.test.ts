@@ -2,12 +2,21 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { until } from '../../../test/support/awaited.ts';
-import { outcome, type Reconciliation } from '../../graph/contracts/node-contract.ts';
+import { NodeFailure, outcome, type Reconciliation } from '../../graph/contracts/node-contract.ts';
 import { createEngine } from '../engine.ts';
 import { createEngineWorker } from '../worker.ts';
 import { decide, ofNode, ofStep } from '../../../test/doubt-kit.ts';
 import { killableEngine, killedInEffect } from '../../../test/dying-engine.ts';
-import { afterCrash, createBench, edges, graphOf, node, resumeToRest, testIds } from '../../../test/engine-kit.ts';
+import {
+  afterCrash,
+  createBench,
+  edges,
+  graphOf,
+  node,
+  resumeToRest,
+  runToRest,
+  testIds,
+} from '../../../test/engine-kit.ts';
 
 type Graph = ReturnType<typeof graphOf>;
 const never = new Promise<never>(() => {});
@@ -59,6 +68,22 @@ test('X3 who is asked about an effect is told which node and step it is, and wha
   expect(await promptOf(ofStep)).toBe(asked('a, step s'));
   expect(await promptOf(saying('mail to ada'))).toBe(asked('a: mail to ada'));
   expect(await promptOf(saying(`${'x'.repeat(499)}😀`))).toBe(asked(`a: ${'x'.repeat(499)}\u{fffd}`));
+});
+
+test.each([
+  ['node', (run: () => unknown) => ofNode(run)],
+  ['step', (run: () => unknown) => ofStep(run)],
+])('X3 who is asked about a %s that reported a failure is told which, by any process', async (place, make) => {
+  const bench = createBench();
+  const graph = make(() => {
+    throw new NodeFailure(`exit code 1: ${'x'.repeat(486)}😀 and more`, { applied: 'ended' });
+  });
+  await runToRest(bench.engine, graph, {}, 'r');
+  const what = place === 'node' ? 'a' : 'a, step s';
+  const expected = `This write effect reported a failure, and may have done a part of its work: ${what}: exit code 1: ${'x'.repeat(486)}\u{fffd}…\nDid it happen?`;
+  const first = await resumeToRest(bench.engine, 'r', graph);
+  const then = await resumeToRest(afterCrash(bench), 'r', graph);
+  for (const { waits } of [first, then]) expect(waits.map(({ prompt }) => prompt)).toEqual([expected]);
 });
 
 test('W3 a decision that is none is refused, and the doubt stays', async () => {

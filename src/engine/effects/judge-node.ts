@@ -80,7 +80,7 @@ function askWhetherItHappened(core: RunCore, activation: Activation, because?: s
     core,
     activation,
     undefined,
-    doubtWait({ node: path, effect: node.effect, intent: record.intent as Intent }, because),
+    doubtWait({ node: path, effect: node.effect, intent: record.intent as Intent }, record, because),
   );
   activation.phase = 'left';
   core.agenda.setBusy(activation, false);

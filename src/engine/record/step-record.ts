@@ -124,8 +124,9 @@ export function clearFailedSteps(core: RunCore, activation: Activation): void {
       step.applied !== 'no' &&
       step.intent !== undefined
     ) {
-      const { error: _, ...rest } = step;
-      setStep(core, activation.path, key, { ...rest, status: 'started' });
+      const { error, ...rest } = step;
+      // The question about one that reported a failure says which.
+      setStep(core, activation.path, key, { ...rest, status: 'started', ...(step.applied === 'ended' && { error }) });
     } else deleteStep(core, activation, key);
   }
 }

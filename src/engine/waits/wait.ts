@@ -1,7 +1,8 @@
 /** Identities of waits, and what is waited for where an effect is in doubt or tried again later (W1, W2). */
 import { partitions } from '../../graph/contracts/node-contract.ts';
+import { reasonOf } from '../../errors.ts';
 import { hashParts } from '../../state/values/hash.ts';
-import type { WaitRecord } from '../../state/tree.ts';
+import type { StepRecord, WaitRecord } from '../../state/tree.ts';
 import type { DoubtedEffect } from '../record/effects-on-record.ts';
 
 /** Depends on the run where it was opened, the place and the name only, so that it survives crashes and forks. */
@@ -50,16 +51,33 @@ function doubtSchema(isStep: boolean): Readonly<Record<string, unknown>> {
   };
 }
 
+type EndOnRecord = Pick<StepRecord, 'applied' | 'error'>;
+
 /** What a distant next attempt waits for. An answer to it makes the attempt at once. */
 export function retryWait(node: readonly string[], attempt: number, retryAt: number): WaitRecord {
   return { kind: 'retry', node, name: `attempt ${attempt}`, dueAt: retryAt };
 }
 
-/** The question about an effect in doubt. `because`: why the answer before was none. */
-export function doubtWait({ node, step, effect, intent }: DoubtedEffect, because?: string): WaitRecord {
+/** Characters of a reported failure in a question, which everybody who is asked reads whole. */
+const failureMax = 500;
+
+/** The question in words. An effect that ended and reported a failure may have done a part of its work; of any other nothing is known. */
+function doubtPrompt(effect: string, what: string, { applied, error }: EndOnRecord): string {
+  if (applied !== 'ended') return `It is not known whether this ${effect} effect happened: ${what}. Did it?`;
+  const message = reasonOf(error);
+  const failure = message.length > failureMax ? `${message.slice(0, failureMax).toWellFormed()}…` : message;
+  return `This ${effect} effect reported a failure, and may have done a part of its work: ${what}: ${failure}\nDid it happen?`;
+}
+
+/** The question about an effect in doubt. `ended`: what is on record of how it ended. `because`: why the answer before was none. */
+export function doubtWait(
+  { node, step, effect, intent }: DoubtedEffect,
+  ended: EndOnRecord = {},
+  because?: string,
+): WaitRecord {
   const place = `${node.join('/')}${step === undefined ? '' : `, step ${step.replace('\0', ' ')}`}`;
   const what = intent.about === undefined ? place : `${node.join('/')}: ${intent.about}`;
-  const question = `It is not known whether this ${effect} effect happened: ${what}. Did it?`;
+  const question = doubtPrompt(effect, what, ended);
   return {
     kind: 'doubt',
     node,
