@@ -240,13 +240,14 @@ describe('W6.9 a handle', () => {
             await handle.signal('x').catch(note);
             await handle.cancel().catch(note);
             await handle.state().catch(note);
+            await handle.stateIn('c', 'run').catch(note);
           }
         }),
       ],
       edges('> p', 'p > q', 'q >'),
     );
     expect((await runToRest(createBench().engine, graph)).status).toBe('completed');
-    expect(errors).toMatchObject(Array.from({ length: 4 }, () => ({ code: 'NODE_CALL_REFUSED' })));
+    expect(errors).toMatchObject(Array.from({ length: 5 }, () => ({ code: 'NODE_CALL_REFUSED' })));
   });
 });
 

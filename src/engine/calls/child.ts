@@ -14,6 +14,7 @@ import { inTurn } from '../waits/give-back.ts';
 import { beginCall, endCall, goesOn, updateBusy } from '../waits/leave.ts';
 import { callOnce, sendSignal } from './child-calls.ts';
 import { openChild, type ChildCall } from './child-frame.ts';
+import { innerState } from './inner-state.ts';
 import { runStepOf } from './steps.ts';
 
 /** Options of a child run. */
@@ -172,6 +173,14 @@ export class ChildRun implements ChildHandle {
     const key = nextCallKey(this.#activation, this.#live.key, 'state');
     const { frame } = this.#live.frameRun;
     return runStepOf(this.#core, this.#activation, key, { effect: 'read' }, () => frame.plainState(), undefined);
+  }
+
+  async stateIn(node: string, name: string): Promise<StateView | null> {
+    this.#guard('stateIn');
+    const key = nextCallKey(this.#activation, this.#live.key, 'stateIn');
+    const { frameRun } = this.#live;
+    const read = (): StateView | null => innerState(frameRun, node, name);
+    return runStepOf(this.#core, this.#activation, key, { effect: 'read' }, read, undefined);
   }
 
   #callOnce(call: string, prepare: (key: string) => Promise<() => void>): Promise<void> {

@@ -234,6 +234,12 @@ export interface ChildHandle {
   cancel(reason?: string): Promise<void>;
   /** The child's current state, recorded as a step of class `read`: a repeated function sees the same. @throws NODE_CALL_REFUSED */
   state(): Promise<StateView>;
+  /**
+   * The current state of a run inside the child: the one that a node of the child began from its `subgraph` under this name. Recorded like
+   * `state`. Null if there is none.
+   * @throws NODE_CALL_REFUSED
+   */
+  stateIn(node: string, name: string): Promise<StateView | null>;
 }
 
 /** The argument of a node's `run`. Graphs are typed as `object` here, to keep this file free of import cycles. */

@@ -111,6 +111,7 @@ class GraphWatcher {
       signal: (...args) => work.wait(() => child.signal(...args)),
       cancel: (...args) => work.wait(() => child.cancel(...args)),
       state: () => work.wait(() => child.state()),
+      stateIn: (...args) => work.wait(() => child.stateIn(...args)),
     };
   }
 

@@ -174,6 +174,7 @@ function fakeHandle(child: string, calls: FakeChildCall[], end: () => Promise<Ch
     signal: async (name, value = null) => void calls.push({ child, call: 'signal', name, value }),
     cancel: async (reason) => void calls.push({ child, call: 'cancel', name: reason }),
     state: async () => (await result()).state,
+    stateIn: () => Promise.resolve(null),
   };
 }
 

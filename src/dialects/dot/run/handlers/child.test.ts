@@ -71,20 +71,89 @@ const slow = (bench: Bench, stageMs: number): StageHandler => ({
 const long = digraph('start -> a -> b -> exit\na [prompt=x]\nb [prompt=y]');
 
 test('DOT25 it is looked at from time to time: a condition stops it, and so do too many cycles', async () => {
-  const ended = async (more: string): Promise<RunResult> => {
+  const ended = async (more: string): Promise<RunResult & { readonly tookMs: number }> => {
     const bench = createBench();
-    return run(
+    const startMs = bench.clock.timeMs;
+    const result = await run(
       house(`, manager.poll_interval=1s${more}`),
       { 'sub/child.dot': long },
       { handlers: { codergen: slow(bench, 5_000) } },
       bench,
     );
+    return { ...result, tookMs: bench.clock.timeMs - startMs };
   };
   const stopped = await ended(', manager.stop_condition="context.stack.child.current_node=a && context.red=3"');
   expect([stopped.status, seen(stopped).context['stack.child.status']]).toEqual(['completed', 'stopped']);
   const tooLong = await ended(', manager.max_cycles=3');
   expect(tooLong.error?.message).toContain('p did not end within 3 cycles of 1 s');
-  expect((await ended('')).status).toBe('completed');
+  expect(tooLong.tookMs).toBe(3_000);
+  expect(await ended('')).toMatchObject({ status: 'completed', tookMs: 10_000 });
+});
+
+test('DOT25 a condition that stops it is held against its own context, not that of the pipeline around it', async () => {
+  const bench = createBench();
+  const text = house(
+    ', manager.poll_interval=1s, manager.stop_condition="context.red=3"',
+    'graph [stack.child_dotfile="sub/child.dot"]',
+    'before [type=paints]\nstart -> before [weight=1]\nbefore -> m',
+  );
+  const paints: StageHandler = { run: () => ({ status: 'success', contextUpdates: { red: 3 } }) };
+  const child = digraph('start -> a -> exit\na [type=slow]');
+  const slowly: StageHandler = {
+    run: async ({ ctx }) => (await ctx.sleepUntil(ctx.now() + 5_000), { status: 'success' }),
+  };
+  const result = await run(text, { 'sub/child.dot': child }, { handlers: { paints, slow: slowly } }, bench);
+  expect(seen(result).context).toMatchObject({ red: 3, 'stack.child.status': 'completed' });
+});
+
+test('DOT25 DOT18 one that restarts is seen as its newest run, and told with what failed in all of them', async () => {
+  const bench = createBench();
+  const child = digraph(
+    'start -> wait -> a -> b -> long -> exit\na -> wait [condition="outcome=fail", loop_restart=true]\na [prompt=x]\nb [prompt=y]\nwait [type=slow]\nlong [type=slow]',
+  );
+  const slowly: StageHandler = {
+    run: async ({ ctx, parts }) => {
+      await ctx.sleepUntil(ctx.now() + (parts.stage.id === 'wait' ? 2_500 : 60_000));
+      return { status: 'success' };
+    },
+  };
+  const text = house(', manager.poll_interval=1s, manager.stop_condition="context.stack.child.current_node=b"');
+  const handlers = { codergen: scripted({ a: ['fail', 'fail', 'success'] }).handler, slow: slowly };
+  const startMs = bench.clock.timeMs;
+  const result = await run(text, { 'sub/child.dot': child }, { handlers }, bench);
+  expect([seen(result).context['stack.child.status'], bench.clock.timeMs - startMs]).toEqual(['stopped', 8_000]);
+  const failure = { stage: 'm/a', reason: 'a said fail', led_to: 'wait' };
+  expect(seen(result).output).toMatchObject({ status: 'partial_success', failures: [failure, failure] });
+});
+
+test('DOT25 DOT15 what failed in a child that failed is told, its restarts included', async () => {
+  const body = 'm -> exit [condition="outcome=fail"]';
+  const failing = async (child: string, script: Parameters<typeof scripted>[0]): Promise<unknown> =>
+    seen(
+      await run(
+        house('', undefined, body),
+        { 'sub/child.dot': child },
+        { handlers: { codergen: scripted(script).handler } },
+      ),
+    ).output;
+  const stages = ['m/a', 'm/b', 'm'].map((stage) => ({ stage }));
+  const plain = digraph('start -> a -> exit\na -> b [condition="outcome=fail"]\nb -> exit\na [prompt=x]\nb [prompt=y]');
+  expect(await failing(plain, { a: ['fail'], b: ['fail'] })).toMatchObject({ failures: stages });
+  const restarting = plain.replace('[condition="outcome=fail"]', '[condition="outcome=fail", loop_restart=true]');
+  expect(await failing(restarting, { a: ['fail'], b: ['fail'] })).toMatchObject({ failures: stages });
+});
+
+test('DOT25 one that ends by itself while a model looks at it is neither stopped nor failed by what that says', async () => {
+  const bench = createBench({
+    models: createScriptedModels(async () => {
+      await bench.clock.sleep(60_000);
+      return '{"outcome": "fail", "message": "it takes too long"}';
+    }),
+  });
+  const more = ', manager.actions="observe,steer,wait", prompt="Watch it.", manager.poll_interval=2s';
+  const handlers = { codergen: slow(bench, 5_000) };
+  const result = await run(house(more), { 'sub/child.dot': long }, { handlers }, bench);
+  expect([result.status, seen(result).context['stack.child.status']]).toEqual(['completed', 'completed']);
 });
 
 test('DOT25 it is steered: a model looks at it, and what that says reaches the next stage for a model, once', async () => {

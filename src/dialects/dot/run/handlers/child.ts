@@ -5,7 +5,8 @@ import { holds, parseCondition, type ConditionFacts } from '../../model/conditio
 import { askModel } from './codergen.ts';
 import { asText, contextValue, expand, steerSignal } from '../context/context-keys.ts';
 import type { PipelineResult } from './ends.ts';
-import { rootMessage } from './parallel.ts';
+import { failuresIn, rootMessage } from '../stage/failures-in.ts';
+import { SeenChild } from './seen-child.ts';
 import { newestAnswer } from '../prompt/newest-answer.ts';
 import { historyOf } from '../prompt/ended-stages.ts';
 import { preambleOf } from '../prompt/preamble.ts';
@@ -26,23 +27,43 @@ async function runChild(stage: StageContext, child: TextWorkflow): Promise<Stage
   const { ctx, attributes } = stage;
   if (attributes.text('stack.child_autostart') === 'false') await ctx.receive(startSignal);
   const handle = await ctx.start(child.graph, inputFor(child, stage), { name: 'child' });
+  const ended = handle.result();
+  const seen = new SeenChild(child, handle);
+  const stop = await oversee(stage, { child, handle, ended, seen });
+  if (stop === undefined) return outcomeOf(stage, await ended);
+  // Read first: of runs within a child nothing is left when it is cancelled.
+  const known = await seen.failures();
+  await handle.cancel(stop.why);
+  const result = await ended;
+  // It may have come to its end by itself while it was looked at.
+  if (result.status !== 'cancelled') return outcomeOf(stage, result);
+  return end(stop.status, 'stopped', {
+    failures: inside(stage, known ?? failuresIn(result)),
+    ...(stop.status === 'fail' ? { failureReason: stop.why } : { notes: stop.why }),
+  });
+}
+
+/** A child that runs. */
+interface Overseen {
+  readonly child: TextWorkflow;
+  readonly handle: ChildHandle;
+  readonly ended: Promise<ChildResult>;
+  readonly seen: SeenChild;
+}
+
+/** Looks at the child from time to time. @returns why it is stopped; undefined if it has ended */
+async function oversee(stage: StageContext, overseen: Overseen): Promise<Stopped | undefined> {
+  const { ctx, attributes } = stage;
   const pollMs = attributes.durationMs('manager.poll_interval') ?? pollMsDefault;
   const cyclesMax = attributes.integer('manager.max_cycles') ?? cyclesMaxDefault;
-  const ended = handle.result();
   for (let cycle = 1; cycle <= cyclesMax; cycle += 1) {
-    const first = await Promise.race([ended, ctx.sleepUntil(ctx.now() + pollMs, 'poll').then(() => undefined)]);
-    if (first !== undefined) return outcomeOf(stage, first);
-    const stopped = await look(stage, handle);
-    if (stopped === undefined) continue;
-    await handle.cancel(stopped.why);
-    return end(stopped.status, 'stopped', {
-      notes: stopped.why,
-      ...(stopped.status === 'fail' && { failureReason: stopped.why }),
-    });
+    const poll = ctx.sleepUntil(ctx.now() + pollMs, 'poll').then(() => undefined);
+    if ((await Promise.race([overseen.ended, poll])) !== undefined) return undefined;
+    const stopped = await look(stage, overseen);
+    if (stopped !== undefined) return stopped;
   }
-  const failureReason = `${child.name} did not end within ${cyclesMax} cycles of ${pollMs / 1_000} s`;
-  await handle.cancel(failureReason);
-  return end('fail', 'stopped', { failureReason });
+  const why = `${overseen.child.name} did not end within ${cyclesMax} cycles of ${pollMs / 1_000} s`;
+  return { status: 'fail', why };
 }
 
 /**
@@ -64,23 +85,23 @@ interface Stopped {
 }
 
 /** Looks at the child once. The result is undefined if the child goes on. */
-async function look(stage: StageContext, handle: ChildHandle): Promise<Stopped | undefined> {
-  const { ctx, attributes, value } = stage;
+async function look(stage: StageContext, { handle, seen: child }: Overseen): Promise<Stopped | undefined> {
+  const { ctx, attributes } = stage;
   const condition = attributes.text('manager.stop_condition');
   const isSteering = attributes.list('manager.actions').includes('steer') && attributes.text('prompt') !== '';
   if (condition === '' && !isSteering) return undefined;
-  const state = await handle.state();
-  const outcome = asText(state.scratch['outcome']);
+  const state = await child.state();
+  const outcome = asText(contextValue(state, 'outcome'));
   const seen: Readonly<Record<string, unknown>> = {
     'stack.child.status': 'running',
     'stack.child.outcome': outcome,
-    'stack.child.current_node': state.scratch['current_node'],
+    'stack.child.current_node': contextValue(state, 'current_node'),
     'stack.child.stages': historyOf(state).length,
   };
   const facts: ConditionFacts = {
     outcome,
-    preferredLabel: asText(state.scratch['preferred_label']),
-    context: (key) => asText(seen[key] ?? contextValue(state, key) ?? value(key)),
+    preferredLabel: asText(contextValue(state, 'preferred_label')),
+    context: (key) => asText(seen[key] ?? contextValue(state, key)),
   };
   ctx.emit({ type: 'child-observed', stage: stage.parts.stage.id, ...seen });
   const { clauses = [] } = parseCondition(condition);
@@ -104,13 +125,19 @@ async function steer(stage: StageContext, handle: ChildHandle, state: StateView)
   return undefined;
 }
 
-function outcomeOf({ parts }: StageContext, { status, state, error }: ChildResult): StageOutcome {
-  if (status !== 'completed') return end('fail', 'failed', { failureReason: rootMessage(error) });
+function outcomeOf(stage: StageContext, result: ChildResult): StageOutcome {
+  const { status, state, error } = result;
+  if (status !== 'completed')
+    return end('fail', 'failed', { failures: inside(stage, failuresIn(result)), failureReason: rootMessage(error) });
   const { status: outcome, failures, last_response: last } = state.outputs['outputs'] as PipelineResult;
-  const { id } = parts.stage;
-  const inner = (failures as readonly StageFailure[]).map((one) => ({ ...one, stage: `${id}/${one.stage}` }));
   const response = newestAnswer(state)?.text;
-  return end(outcome, 'completed', { failures: inner, ...(response !== undefined && { response }) }, last);
+  const told = inside(stage, failures as readonly StageFailure[]);
+  return end(outcome, 'completed', { failures: told, ...(response !== undefined && { response }) }, last);
+}
+
+/** Failures in a child, by the name of the stage that runs it. */
+function inside({ parts }: StageContext, failures: readonly StageFailure[]): readonly StageFailure[] {
+  return failures.map((one) => ({ ...one, stage: `${parts.stage.id}/${one.stage}` }));
 }
 
 function end(

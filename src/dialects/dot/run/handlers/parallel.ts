@@ -9,15 +9,10 @@ import { inheritedTurns } from '../prompt/conversation.ts';
 import { inheritedStages } from '../prompt/ended-stages.ts';
 import { inheritedAnswer, ownAnswer } from '../prompt/newest-answer.ts';
 import { shortfallKey, shownResult, type BranchResult } from '../stage/branch-result.ts';
+import { failuresIn, rootMessage } from '../stage/failures-in.ts';
 import type { StageContext, StageHandler } from '../stage/stage-parts.ts';
-import { branchGates, branchGatesKey, gateOutcomes, toldByFailure, type GateOutcomes } from '../stage/gate-outcomes.ts';
-import {
-  isSuccess,
-  type StageFailure,
-  type StageOutcome,
-  type StageOutput,
-  type StageStatus,
-} from '../stage/stage-outcome.ts';
+import { branchGates, branchGatesKey, gateOutcomes, type GateOutcomes } from '../stage/gate-outcomes.ts';
+import { isSuccess, type StageOutcome, type StageOutput, type StageStatus } from '../stage/stage-outcome.ts';
 
 const atOnceDefault = 4;
 
@@ -95,29 +90,19 @@ async function runBranch(
   return resultOf(entry, await handle.result(), gates);
 }
 
-function resultOf(id: string, { status, state, error }: ChildResult, gates: readonly string[]): BranchResult {
+function resultOf(id: string, result: ChildResult, gates: readonly string[]): BranchResult {
+  const { status, state, error } = result;
   const own = Object.fromEntries(Object.entries(state.scratch).filter(([key]) => !isReserved(key)));
-  const inner = (state.diagnostics['failures'] ?? []) as readonly StageFailure[];
   const response = failedResponse(state) ?? ownAnswer(state)?.text;
   const shared = {
     id,
     ...(response !== undefined && { response }),
     context: own,
     gates: gateOutcomes(state, gates),
-    failures: inner,
+    failures: failuresIn(result),
   };
   if (status === 'cancelled') return skipped(id);
-  if (status === 'failed') {
-    const reason = rootMessage(error);
-    const [stage = id] = Object.keys(state.failures);
-    const { failures = [] } = toldByFailure(state, stage);
-    return {
-      ...shared,
-      outcome: 'fail',
-      failure_reason: reason,
-      failures: [...inner, ...failures, { stage, reason, led_to: null }],
-    };
-  }
+  if (status === 'failed') return { ...shared, outcome: 'fail', failure_reason: rootMessage(error) };
   const outcome = asText(state.scratch['outcome']) as StageStatus;
   const reason = asText(state.scratch['internal.failure_reason']);
   return {
@@ -133,13 +118,6 @@ function failedResponse({ failures }: StateView): string | undefined {
     readonly data?: { readonly outcome?: Partial<StageOutput> };
   }[];
   return failure?.data?.outcome?.response;
-}
-
-/** The innermost cause of an error, which is the stage's own reason rather than the engine's wrapping. */
-export function rootMessage(error: Error | undefined): string {
-  let last = error;
-  for (let depth = 0; depth < 10 && last?.cause instanceof Error; depth += 1) last = last.cause;
-  return last?.message ?? 'the branch failed';
 }
 
 interface Judged {

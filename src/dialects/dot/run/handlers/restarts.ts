@@ -8,11 +8,18 @@ import {
 } from '../../../../graph/contracts/node-contract.ts';
 import { edgeKey, inheritedKey } from '../context/context-keys.ts';
 import type { PipelineResult } from './ends.ts';
-import { rootMessage } from './parallel.ts';
+import { failuresIn, rootMessage } from '../stage/failures-in.ts';
+import type { ToldOfBranches } from '../stage/gate-outcomes.ts';
+import type { StageFailure } from '../stage/stage-outcome.ts';
 
 /** Id of the node that ends a body's run in order to restart the pipeline at a stage. */
 export function restartId(target: string): string {
   return `restart ${target}`;
+}
+
+/** Name of the child run that a pipeline is in after so many restarts. */
+export function bodyName(restarts: number): string {
+  return `run ${restarts}`;
 }
 
 /** Computes the context that is added to the input of each run of the body. */
@@ -35,7 +42,7 @@ export function restartsImplementation(parts: RestartParts): NodeImplementation 
 
 async function runBodies(ctx: NodeContext, { body, targets, restartsMax, beginning }: RestartParts): Promise<unknown> {
   const made = new Map<string, number>();
-  const failures: unknown[] = [];
+  const failures: StageFailure[] = [];
   let entry: string | undefined;
   let edge: unknown;
   for (let restarts = 0; ; restarts += 1) {
@@ -47,12 +54,12 @@ async function runBodies(ctx: NodeContext, { body, targets, restartsMax, beginni
         ...(edge !== undefined && { [edgeKey]: edge }),
       },
     };
-    const { status, state, error } = await ctx.run(body, input, {
-      name: `run ${restarts}`,
-      ...(entry !== undefined && { entry }),
-    });
-    if (status !== 'completed') throw new NodeFailure(rootMessage(error), { code: 'STAGE_FAILED', cause: error });
-    failures.push(...((state.diagnostics['failures'] ?? []) as readonly unknown[]));
+    const result = await ctx.run(body, input, { name: bodyName(restarts), ...(entry !== undefined && { entry }) });
+    const { status, state, error } = result;
+    failures.push(...failuresIn(result));
+    const told: ToldOfBranches = { failures, isOfRun: true };
+    if (status !== 'completed')
+      throw new NodeFailure(rootMessage(error), { code: 'STAGE_FAILED', cause: error, data: { ...told } });
     const target = targets.find((one) => Object.hasOwn(state.outputs, restartId(one)));
     if (target === undefined) return withRestarts(state, restarts, failures);
     const count = (made.get(target) ?? 0) + 1;
@@ -60,7 +67,7 @@ async function runBodies(ctx: NodeContext, { body, targets, restartsMax, beginni
       throw new NodeFailure(`the pipeline was restarted at ${target} ${restartsMax} times, and would be once more`, {
         code: 'RESTARTS_USED_UP',
         applied: 'no',
-        data: { target, restartsMax },
+        data: { target, restartsMax, ...told },
       });
     made.set(target, count);
     entry = target;

@@ -11,6 +11,8 @@ export const branchGatesKey = 'internal.gates';
 export interface ToldOfBranches {
   readonly gates?: GateOutcomes;
   readonly failures?: readonly StageFailure[];
+  /** Of a pipeline that restarts: it is all its runs that failed, and no stage. */
+  readonly isOfRun?: boolean;
 }
 
 /** The last outcome of each gate that was visited. */
