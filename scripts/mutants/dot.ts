@@ -114,4 +114,11 @@ export const dotMutants: readonly Mutant[] = [
     new: "if (status !== 'completed')\n    return end('fail', 'failed', {",
     tests: ['src/dialects/dot/run/handlers/child.test.ts'],
   },
+  {
+    name: 'a pipeline that comes to a dead end completes',
+    file: 'src/dialects/dot/compile/compile-pipeline.ts',
+    old: 'if (ways.edges.length + jumps.length === 0)',
+    new: 'if (ways.edges.length + jumps.length < 0)',
+    tests: ['src/dialects/dot/run/runs.test.ts'],
+  },
 ];

@@ -266,6 +266,8 @@ test('N14 the edges of a pipeline have the labels and conditions of its file, an
     check -> exit
     ask -> check [label="[A] Again"]
     ask -> exit [label="[E] End \\N"]
+    aside [tool_command="true", shape=parallelogram]
+    check -> aside
   }`);
   const dot = pictureOf(graph.structure);
   const names = new Map([...dot.matchAll(/^ {2}(n\d+) \[[^\]]*?label="?(\w+)/gm)].map(([, name, id]) => [name, id]));
@@ -280,6 +282,7 @@ test('N14 the edges of a pipeline have the labels and conditions of its file, an
     'ask check': '[A] Again',
     'ask exit': '[E] End \\\\N',
     'exit start': 'goal gate',
+    'aside ': 'the run fails here',
   });
   expect(dot).toMatch(/label=exit, shape=Msquare/);
 });

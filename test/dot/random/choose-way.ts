@@ -11,6 +11,9 @@ export interface Context {
   results: readonly BranchResult[];
   /** Why the last parallel stage failed; empty if it did not. */
   shortfall: string;
+  /** How the last pipeline that a stage ran came to its end, and with which outcome. */
+  childStatus: string;
+  childOutcome: string;
 }
 
 export interface BranchResult {
@@ -41,7 +44,18 @@ export function plainLabel(label: string): string {
     .toLowerCase();
 }
 
-export function conditionHolds({ clauses }: EdgePlan, facts: Readonly<Record<string, string>>): boolean {
+/** What conditions may ask for. */
+export function factsOf(context: Context): Readonly<Record<string, string>> {
+  return {
+    outcome: context.outcome,
+    preferred_label: context.label,
+    'context.flag': context.flag,
+    'context.stack.child.status': context.childStatus,
+    'context.stack.child.outcome': context.childOutcome,
+  };
+}
+
+export function conditionHolds(clauses: readonly string[], facts: Readonly<Record<string, string>>): boolean {
   return clauses.every((clause) => {
     const [, key = '', operator, value] = /^([\w.]+)(!?=)(.*)$/.exec(clause) ?? [];
     return (facts[key] === value) === (operator === '=');
@@ -61,8 +75,8 @@ export function chooseWay(
       edges.filter(({ label, to }) => to === chosen.to && isSame(label ?? to, chosen.label ?? chosen.to)),
       ending,
     );
-  const facts = { outcome: ending.status, preferred_label: ending.label ?? '', 'context.flag': context.flag };
-  const held = edges.filter((edge) => edge.clauses.length > 0 && conditionHolds(edge, facts));
+  const facts = factsOf({ ...context, outcome: ending.status, label: ending.label ?? '' });
+  const held = edges.filter((edge) => edge.clauses.length > 0 && conditionHolds(edge.clauses, facts));
   if (held.length > 0) return best(held, ending);
   if (ending.unanswered === 'edge') return undefined;
   const isAnswer = ({ label = '' }: EdgePlan): boolean => ['yes', 'no'].includes(plainLabel(label));

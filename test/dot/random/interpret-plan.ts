@@ -1,58 +1,22 @@
-/** What the rules say of a random pipeline: a walk over it, without an engine. It shares nothing with the product. */
-import { chooseWay, conditionHolds, plainLabel, type BranchResult, type Context, type Ending } from './choose-way.ts';
+/** What the rules say of a random pipeline: a walk over it on virtual time, without an engine. It shares nothing with the product. */
+import { conditionHolds, factsOf, plainLabel, type BranchResult, type Context, type Ending } from './choose-way.ts';
 import type { Attributes, EdgePlan, PipelinePlan, StagePlan, TaskEnd } from './pipeline-plan.ts';
+import { oversee } from './oversee-child.ts';
+import { finish, Running, sideBySide, type Work } from './virtual-time.ts';
+import {
+  begin,
+  isGood,
+  leave,
+  resultOf,
+  stageOf,
+  Stopped,
+  wayBack,
+  type Failure,
+  type RunEnd,
+  type Sight,
+  type Walk,
+} from './walk.ts';
 
-interface Failure {
-  readonly stage: string;
-  readonly led_to: string | null;
-}
-
-/** What the result of a run, its failures without their reasons, must be. */
-export interface PipelineEnd {
-  readonly status: string;
-  readonly gates: Readonly<Record<string, string>>;
-  readonly failures: readonly Failure[];
-  readonly restarts?: number;
-}
-
-/** How a run ends: with its result, or for a reason that names what is in `because`. */
-export interface RunEnd {
-  readonly result?: PipelineEnd;
-  readonly because?: readonly string[];
-  /** The stages that ended, with their outcomes, and the results of the last branches. Not of a pipeline that restarts. */
-  readonly history: readonly string[];
-  readonly results: readonly BranchResult[];
-}
-
-/** Why a walk ends short of its goal: in the stage, for a reason that names these. */
-class Stopped extends Error {
-  readonly stage: string;
-  readonly because: readonly string[];
-
-  constructor(stage: string, because: readonly string[]) {
-    super(because.join(' '));
-    this.stage = stage;
-    this.because = because;
-  }
-}
-
-/** One run of stages: a pipeline's, or that of a branch. */
-interface Walk {
-  readonly plan: PipelinePlan;
-  readonly context: Context;
-  readonly restarts: number;
-  /** Where a branch ends. */
-  readonly join?: string;
-  /** The stages among which it may jump; undefined: all. */
-  readonly inside?: ReadonlySet<string>;
-  readonly visits: Map<string, number>;
-  readonly jumps: Map<string, number>;
-  readonly gates: Map<string, string>;
-  readonly failures: Failure[];
-  readonly history: string[];
-}
-
-const isGood = (status: string | undefined): boolean => status === 'success' || status === 'partial_success';
 const emptyContext = (path: string): Context => ({
   outcome: '',
   label: '',
@@ -60,45 +24,66 @@ const emptyContext = (path: string): Context => ({
   path,
   results: [],
   shortfall: '',
+  childStatus: '',
+  childOutcome: '',
 });
+
+const newSight = (): Sight => ({ before: [], words: [] });
 
 export class Interpreter {
   /** Attempts of tasks that began, each with all that was reported before it. */
   readonly begun: string[] = [];
   readonly #picks: ReadonlyMap<string, readonly number[]>;
   readonly #asked = new Map<string, number>();
+  #children: PipelinePlan['children'] = {};
 
   /** @param picks - by stage, the numbers that the people drew who were asked there, in order */
   constructor(picks: ReadonlyMap<string, readonly number[]>) {
     this.#picks = picks;
   }
 
-  run(plan: PipelinePlan, path = ''): RunEnd {
+  /** @returns also how long the run took, in virtual milliseconds */
+  interpret(plan: PipelinePlan): RunEnd & { readonly tookMs: number } {
+    this.#children = plan.children;
+    const { result, tookMs } = finish(this.#run(plan, '', [newSight()]));
+    return { ...result, tookMs };
+  }
+
+  /** @param sights - the first is that of the run itself */
+  *#run(plan: PipelinePlan, path: string, sights: readonly Sight[]): Work<RunEnd> {
     const counts = new Map<string, number>();
-    const failures: Failure[] = [];
-    let walk = begin(plan, emptyContext(path), 0);
+    const sight = sights[0] as Sight;
+    const { before } = sight;
+    let walk: Walk;
     let entry = 'start';
-    try {
-      for (let restarts = 0; ; restarts += 1) {
-        walk = begin(plan, emptyContext(path), restarts);
-        const target = this.#walk(walk, entry);
-        failures.push(...walk.failures);
-        const { history, context } = walk;
+    for (let restarts = 0; ; restarts += 1) {
+      walk = begin(plan, { context: emptyContext(path), restarts, sights });
+      sight.walk = walk;
+      const { history, context, failures } = walk;
+      try {
+        const target = yield* this.#walk(walk, entry);
         if (target === undefined)
-          return { result: resultOf(walk, failures, restarts), history, results: context.results };
+          return {
+            result: resultOf(walk, [...before, ...failures], restarts),
+            failures: failuresIn(sight),
+            history,
+            context,
+          };
         counts.set(target, (counts.get(target) ?? 0) + 1);
         if ((counts.get(target) ?? 0) > Number(plan.attributes['max_restarts'] ?? 5))
-          throw new Stopped(target, ['restarted at', target]);
+          return { because: ['restarted at', target], failures: failuresIn(sight), history, context };
+        before.push(...failures);
         entry = target;
+      } catch (error) {
+        if (!(error instanceof Stopped)) throw error;
+        const told = [...failuresIn(sight), { stage: error.stage, led_to: null }];
+        return { because: error.because, failures: told, history, context };
       }
-    } catch (error) {
-      if (!(error instanceof Stopped)) throw error;
-      return { because: error.because, history: walk.history, results: walk.context.results };
     }
   }
 
   /** Goes from stage to stage to the exit or the join. @returns the stage at which the pipeline is to begin again, if it is */
-  #walk(walk: Walk, entry: string): string | undefined {
+  *#walk(walk: Walk, entry: string): Work<string | undefined> {
     const { plan, context, visits } = walk;
     for (let at = entry; at !== walk.join;) {
       const stage = stageOf(plan, at);
@@ -115,7 +100,7 @@ export class Interpreter {
         continue;
       }
       const before = { ...context };
-      const ending = this.#end(walk, stage, visit);
+      const ending = yield* this.#end(walk, stage, visit);
       if (isGate) walk.gates.set(at, ending.status);
       if (stage.kind !== 'diamond' && ending.status !== 'skipped') {
         context.outcome = ending.status;
@@ -130,41 +115,51 @@ export class Interpreter {
       }
       if (ending.status === 'fail') walk.history.push(`${at} fail`);
       if (ending.status === 'fail' && stage.kind !== 'diamond') walk.failures.push({ stage: at, led_to: to });
+      walk.current = at;
       if (edge?.restarts === true) return to;
       at = to;
     }
     return undefined;
   }
 
-  #end(walk: Walk, stage: StagePlan, visit: number): Ending {
+  *#end(walk: Walk, stage: StagePlan, visit: number): Work<Ending> {
     const { context } = walk;
     switch (stage.kind) {
       case 'task':
-        return this.#task(walk, stage, visit);
+        return yield* this.#task(walk, stage, visit);
+      case 'pause':
+        yield Number(stage.attributes['pause_ms'] ?? 0);
+        return { status: 'success' };
       case 'diamond':
         return { status: context.outcome || 'success', label: context.label, reason: '' };
       case 'human':
-        return this.#human(walk, stage);
+        return yield* this.#human(walk, stage);
       case 'parallel':
-        return this.#parallel(walk, stage);
+        return yield* this.#parallel(walk, stage);
       case 'fan_in':
         if (!context.results.some(({ outcome }) => isGood(outcome)))
           return { status: 'fail', reason: context.results.length > 0 ? 'all branches failed' : 'no results' };
         return context.shortfall === '' ? { status: 'success' } : { status: 'fail', reason: context.shortfall };
       case 'child':
-        return this.#child(walk, stage);
+        return yield* this.#child(walk, stage);
       default:
         return { status: 'success' };
     }
   }
 
-  #task({ plan, context, restarts }: Walk, { id, attributes, ends = [] }: StagePlan, visit: number): Ending {
+  *#task(walk: Walk, { id, attributes, ends = [] }: StagePlan, visit: number): Work<Ending> {
+    const { plan, context, restarts } = walk;
     const attempts = attemptsOf(plan, attributes);
+    const heard = walk.sights.flatMap(({ words }) => words.splice(0));
     for (let attempt = 1; ; attempt += 1) {
       const end = endAt(ends, visit, attempt);
-      this.begun.push(beginning(context.path, id, restarts, visit, attempt));
+      this.begun.push(beginning(context.path, { id, restarts, visit, attempt, heard }));
+      yield end.takesMs ?? 0;
       const isAgain = end.status === 'retry' || end.status === 'throws';
-      if (isAgain && attempt < attempts) continue;
+      if (isAgain && attempt < attempts) {
+        yield delayAfter(attempt, attributes);
+        continue;
+      }
       if (end.status === 'throws') return { status: 'fail', reason: `${id} throws` };
       context.path = `${context.path} ${id}`;
       context.flag = end.flag ?? context.flag;
@@ -180,13 +175,13 @@ export class Interpreter {
   }
 
   /** A person is asked as often as the stage has attempts, and may leave each question to its end. */
-  #human(walk: Walk, { id, attributes }: StagePlan): Ending {
+  *#human(walk: Walk, { id, attributes }: StagePlan): Work<Ending> {
     const { plan, context } = walk;
     const form = attributes['human.type'];
-    const facts = { outcome: context.outcome, preferred_label: context.label, 'context.flag': context.flag };
+    const facts = factsOf(context);
     const own = plan.edges.filter((edge) => edge.from === id);
     const unlabelled = own.filter(({ label }) => label === undefined);
-    const open = own.filter((edge) => conditionHolds(edge, facts));
+    const open = own.filter((edge) => conditionHolds(edge.clauses, facts));
     const captions = open.map(({ label, to }) => plainLabel(label ?? to));
     const offered = open.filter((_, index) => captions.indexOf(captions[index] as string) === index);
     const isFree = form === 'freeform';
@@ -201,7 +196,9 @@ export class Interpreter {
     const attempts = attemptsOf(plan, attributes);
     for (let attempt = 1; attempt <= attempts; attempt += 1) {
       const pick = this.#pick(id);
-      const chosen = choices[pick % (choices.length + (attributes['timeout'] === undefined ? 0 : 1))] ?? fallback;
+      const answer = choices[pick % (choices.length + (attributes['timeout'] === undefined ? 0 : 1))];
+      if (answer === undefined) yield Number.parseInt(String(attributes['timeout']), 10);
+      const chosen = answer ?? fallback;
       if (chosen === undefined || chosen === '') continue;
       if (typeof chosen !== 'string' && isFree) return { status: 'success', label: chosen.label, next: [chosen.to] };
       if (typeof chosen !== 'string') return { status: 'success', label: chosen.label ?? chosen.to, chosen };
@@ -223,18 +220,24 @@ export class Interpreter {
     return pick;
   }
 
-  #parallel(walk: Walk, { id, attributes, join = '' }: StagePlan): Ending {
+  *#parallel(walk: Walk, { id, attributes, join = '' }: StagePlan): Work<Ending> {
     const { plan, context } = walk;
     const entries = [...new Set(plan.edges.filter(({ from }) => from === id).map(({ to }) => to))];
     const needed = neededOf(String(attributes['join_policy'] ?? 'wait_all'), entries.length);
     const policy = attributes['error_policy'];
-    const done: BranchResult[] = [];
+    const done: BranchEnd[] = [];
     const count = (is: (outcome: string) => boolean): number => done.filter(({ outcome }) => is(outcome)).length;
-    for (const entry of entries) {
-      const isDecided = count(isGood) >= needed || (policy === 'fail_fast' && count((one) => one === 'fail') > 0);
-      done.push(isDecided ? { id: entry, outcome: 'skipped', path: undefined } : this.#branch(walk, entry, join, id));
+    if (attributes['max_parallel'] === 1)
+      for (const entry of entries) {
+        const isDecided = count(isGood) >= needed || (policy === 'fail_fast' && count((one) => one === 'fail') > 0);
+        done.push(isDecided ? skipped(entry) : yield* this.#branch(walk, entry, join, id));
+      }
+    else done.push(...(yield* sideBySide(entries.map((entry) => this.#branch(walk, entry, join, id)))));
+    for (const { failures, gates } of done) {
+      walk.failures.push(...failures);
+      for (const [gate, status] of gates) walk.gates.set(gate, status);
     }
-    context.results = done;
+    context.results = done.map(({ id: entry, outcome, path }) => ({ id: entry, outcome, path }));
     const [good, bad] = [count(isGood), count((one) => one === 'fail')];
     const isShort = needed < Infinity && good < needed;
     const isIgnored = bad === 0 || policy === 'ignore';
@@ -244,49 +247,86 @@ export class Interpreter {
     return { status: isIgnored || needed < Infinity ? 'success' : 'partial_success' };
   }
 
-  #branch(outer: Walk, entry: string, join: string, parallel: string): BranchResult {
-    if (entry === join) return { id: entry, outcome: 'success', path: undefined };
-    const { plan, context, restarts } = outer;
+  *#branch(outer: Walk, entry: string, join: string, parallel: string): Work<BranchEnd> {
+    if (entry === join) return { ...skipped(entry), outcome: 'success' };
+    const { plan, context, restarts, sights } = outer;
     // What was inherited is what a diamond at the beginning passes on.
     const own: Context = { ...context };
-    const walk: Walk = { ...begin(plan, own, restarts), join, inside: branchStages(plan, parallel, join) };
+    const inside = branchStages(plan, parallel, join);
+    const walk: Walk = { ...begin(plan, { context: own, restarts, sights }), join, inside };
+    const { failures, gates } = walk;
     let outcome: string;
     try {
-      this.#walk(walk, entry);
+      yield* this.#walk(walk, entry);
       outcome = walk.history.some((line) => countsAsEnd(plan, line)) ? own.outcome : 'success';
     } catch (error) {
       if (!(error instanceof Stopped)) throw error;
-      walk.failures.push({ stage: error.stage, led_to: null });
+      failures.push({ stage: error.stage, led_to: null });
       // A gate at which its branch failed has failed, however its last visit ended.
-      if (stageOf(plan, error.stage).attributes['goal_gate'] === true) walk.gates.set(error.stage, 'fail');
+      if (stageOf(plan, error.stage).attributes['goal_gate'] === true) gates.set(error.stage, 'fail');
       outcome = 'fail';
     }
-    outer.failures.push(...walk.failures);
-    for (const [gate, status] of walk.gates) outer.gates.set(gate, status);
-    return { id: entry, outcome, path: own.path === context.path ? undefined : own.path };
+    return { id: entry, outcome, path: own.path === context.path ? undefined : own.path, failures, gates };
   }
 
-  #child({ plan, context, failures }: Walk, { id, attributes }: StagePlan): Ending {
-    const child = plan.children[String(attributes['stack.child_dotfile'])] as PipelinePlan;
-    const { result, because = [] } = this.run(child, context.path);
-    if (result === undefined) return { status: 'fail', reason: because.join(' ') };
-    failures.push(...result.failures.map((one) => ({ ...one, stage: `${id}/${one.stage}` })));
-    return { status: result.status };
+  *#child({ context, failures, sights }: Walk, stage: StagePlan): Work<Ending> {
+    const plan = this.#children[String(stage.attributes['stack.child_dotfile'])] as PipelinePlan;
+    const sight = newSight();
+    const child = new Running(this.#run(plan, context.path, [sight, ...sights]));
+    const stop = yield* oversee(stage, child, sight, () => this.#pick(stage.id));
+    const end = child.end?.value;
+    const inner = end?.failures ?? failuresIn(sight);
+    failures.push(...inner.map((one) => ({ ...one, stage: `${stage.id}/${one.stage}` })));
+    const { status, reason = '' }: Ending = stop ?? endOf(end as RunEnd);
+    context.childStatus = stop !== undefined ? 'stopped' : end?.result === undefined ? 'failed' : 'completed';
+    context.childOutcome = status;
+    return { status, reason };
   }
 }
 
+/** How a branch ended, and what of it counts for the run. */
+interface BranchEnd extends BranchResult, Pick<Walk, 'failures' | 'gates'> {}
+
+function skipped(id: string): BranchEnd {
+  return { id, outcome: 'skipped', path: undefined, failures: [], gates: new Map() };
+}
+
+/** What failed so far in a run that is looked at. */
+function failuresIn({ before, walk }: Sight): readonly Failure[] {
+  return [...before, ...(walk?.failures ?? [])];
+}
+
+/** How a pipeline ends the stage that runs it. */
+function endOf({ result, because = [] }: RunEnd): Ending {
+  return result === undefined ? { status: 'fail', reason: because.join(' ') } : { status: result.status };
+}
+
 /** The name of an attempt, which tells the way to it. */
-export function beginning(path: string, id: string, restarts: number, visit: number, attempt: number): string {
-  return `${path} > ${id}, visit ${visit}, attempt ${attempt}, after ${restarts} restarts`;
+export function beginning(path: string, { id, restarts, visit, attempt, heard }: Beginning): string {
+  const told = heard.length === 0 ? '' : `, told ${heard.join(' and ')}`;
+  return `${path} > ${id}, visit ${visit}, attempt ${attempt}, after ${restarts} restarts${told}`;
+}
+
+/** One attempt of a task. */
+interface Beginning {
+  readonly id: string;
+  readonly restarts: number;
+  readonly visit: number;
+  readonly attempt: number;
+  /** What the model had said that looks at its pipeline. */
+  readonly heard: readonly string[];
 }
 
 export function endAt(ends: readonly TaskEnd[], visit: number, attempt: number): TaskEnd {
   return ends[Math.min(visit + attempt - 2, ends.length - 1)] ?? { status: 'success' };
 }
 
-function begin(plan: PipelinePlan, context: Context, restarts: number): Walk {
-  const counts = { visits: new Map<string, number>(), jumps: new Map<string, number>() };
-  return { plan, context, restarts, ...counts, gates: new Map(), failures: [], history: [] };
+/** The first delay of each preset, and how it grows. Where nobody draws by how much, it is in the middle. */
+const delays: Readonly<Record<string, readonly [number, number]>> = { linear: [500, 1], patient: [2_000, 3] };
+
+function delayAfter(attempt: number, { retry_policy: preset }: Attributes): number {
+  const [firstMs, factor] = delays[String(preset)] ?? [200, 2];
+  return firstMs * factor ** (attempt - 1);
 }
 
 /** Attempts of each preset; a number of retries wins over it. */
@@ -297,12 +337,6 @@ function attemptsOf(plan: PipelinePlan, { max_retries: own, retry_policy: preset
   return preset === undefined
     ? 1 + Number(plan.attributes['default_max_retries'] ?? 0)
     : (presets[String(preset)] ?? 1);
-}
-
-function stageOf({ stages }: PipelinePlan, id: string): StagePlan {
-  const stage = stages.find((one) => one.id === id);
-  if (stage === undefined) throw new Error(`there is no stage ${id}`);
-  return stage;
 }
 
 /** Whether a line of the history is of a stage that leaves its outcome in the context. */
@@ -324,65 +358,4 @@ function branchStages({ edges }: PipelinePlan, parallel: string, join: string): 
   for (const id of found) for (const { from, to } of edges) if (from === id && to !== join) found.add(to);
   found.delete(parallel);
   return found;
-}
-
-/** Where a stage leads, along an edge or back to a retry target; or why the run fails there. */
-function leave(walk: Walk, stage: StagePlan, ending: Ending): Leaving {
-  const { plan, context, inside } = walk;
-  const { id, join } = stage;
-  // From a parallel stage the run goes on at the join, which decides about failures itself.
-  if (join !== undefined) return { to: join };
-  const isStage = (id: string): boolean => plan.stages.some((one) => one.id === id);
-  const own = plan.edges.filter(({ from }) => from === id);
-  const edge = chooseWay(own, ending, context, (to) => plan.stages.find((one) => one.id === to)?.kind);
-  if (edge !== undefined) return { to: edge.to, edge };
-  if (ending.status !== 'fail') return { to: '', because: [id, 'ended with'] };
-  const targets = [stage.attributes['retry_target'], stage.attributes['fallback_retry_target']].map(String);
-  const known = targets.filter((target) => isStage(target) && inside?.has(target) !== false);
-  const target = takeJump(walk, id, known);
-  if (target === undefined) return { to: '', because: ending.reason === undefined ? [id] : [ending.reason] };
-  return { to: target };
-}
-
-interface Leaving {
-  readonly to: string;
-  readonly edge?: EdgePlan;
-  readonly because?: readonly string[];
-}
-
-/** The first target that was not jumped to too often, and counts the jump. */
-function takeJump({ plan, jumps }: Walk, from: string, targets: readonly string[]): string | undefined {
-  const most = Number(plan.attributes['max_retry_jumps'] ?? 10);
-  const target = targets.find((one) => (jumps.get(`${from} ${one}`) ?? 0) < most);
-  if (target !== undefined) jumps.set(`${from} ${target}`, (jumps.get(`${from} ${target}`) ?? 0) + 1);
-  return target;
-}
-
-const gatesOf = ({ stages }: PipelinePlan): readonly StagePlan[] =>
-  stages.filter(({ attributes }) => attributes['goal_gate'] === true);
-
-/** At the exit: where an unsatisfied gate leads back to; undefined: all that were visited are satisfied. @throws Stopped */
-function wayBack(walk: Walk): string | undefined {
-  const { plan, gates, failures } = walk;
-  const open = gatesOf(plan).find(({ id }) => gates.has(id) && !isGood(gates.get(id)));
-  if (open === undefined) return undefined;
-  const targets = [open, plan].flatMap(({ attributes }) =>
-    ['retry_target', 'fallback_retry_target'].flatMap((name) => (name in attributes ? [String(attributes[name])] : [])),
-  );
-  const known = [...new Set(targets)].filter((target) => plan.stages.some(({ id }) => id === target));
-  const target = takeJump(walk, `exit for ${open.id}`, known);
-  if (target === undefined) throw new Stopped('exit', ['the goal gate', open.id]);
-  failures.push({ stage: open.id, led_to: target });
-  return target;
-}
-
-function resultOf({ plan, gates }: Walk, failures: readonly Failure[], restarts: number): PipelineEnd {
-  const told = gatesOf(plan).map(({ id }) => [id, gates.get(id) ?? 'not visited'] as const);
-  const isWhole = failures.length === 0 && told.every(([, status]) => status === 'success');
-  return {
-    status: isWhole ? 'success' : 'partial_success',
-    gates: Object.fromEntries(told),
-    failures,
-    ...(restarts > 0 && { restarts }),
-  };
 }

@@ -12,7 +12,7 @@ export function isReadable(plan: PipelinePlan): boolean {
         new Set(plan.edges.flatMap(({ from, to }) => (from === id ? [to] : []))).size > 1),
   );
   try {
-    graphOfPlan(plan, () => undefined);
+    graphOfPlan(plan, { arrive: () => undefined });
     return isForked;
   } catch {
     return false;
@@ -21,13 +21,22 @@ export function isReadable(plan: PipelinePlan): boolean {
 
 export function* smallerPlan(plan: PipelinePlan): Generator<PipelinePlan> {
   for (const { id, kind } of plan.stages) if (kind !== 'start' && kind !== 'exit') yield* withoutStage(plan, id);
+  for (const children of fewer(plan.children)) if (!isRun(plan, children)) yield { ...plan, children };
   for (const edges of withoutEach(plan.edges)) yield { ...plan, edges };
-  // Without the bound on visits, a loop would not end in time.
-  for (const attributes of fewer(plan.attributes, ['max_node_visits'])) yield { ...plan, attributes };
+  // Without the bound on visits, a loop would not end in time; the parameter of a child is its way so far.
+  for (const attributes of fewer(plan.attributes, ['max_node_visits', 'params'])) yield { ...plan, attributes };
   for (const stages of withEach(plan.stages, smallerStage)) yield { ...plan, stages };
   for (const edges of withEach(plan.edges, smallerEdge)) yield { ...plan, edges };
   for (const [file, child] of Object.entries(plan.children))
     for (const smaller of smallerPlan(child)) yield { ...plan, children: { ...plan.children, [file]: smaller } };
+}
+
+/** Whether a stage runs a pipeline that is not there. */
+function isRun({ stages, children: all }: PipelinePlan, children: PipelinePlan['children']): boolean {
+  const named = [{ stages }, ...Object.values(all)].flatMap((plan) =>
+    plan.stages.flatMap(({ attributes }) => attributes['stack.child_dotfile'] ?? []),
+  );
+  return named.some((file) => !(String(file) in children));
 }
 
 /** Without a stage: alone, with what led to it led on to each of its targets, or with all that only it leads to. */
@@ -60,8 +69,14 @@ function reached(plan: PipelinePlan): PipelinePlan {
 }
 
 function* smallerStage(stage: StagePlan): Generator<StagePlan> {
-  const { kind, ends = [], attributes } = stage;
-  for (const less of fewer(attributes, ['stack.child_dotfile'])) yield { ...stage, attributes: less };
+  const { kind, ends = [], attributes, stops = [] } = stage;
+  yield* fewer(stage, ['id', 'kind', 'attributes', 'ends', 'join']);
+  for (const less of withoutEach(stops)) yield { ...stage, stops: less };
+  // Without these, a child that never ends would be looked at for very long, and at the same moments as others.
+  const needed = ['stack.child_dotfile', 'manager.poll_interval', 'manager.max_cycles'];
+  // Which of branches that run side by side decide the join, the interpreter does not know.
+  if ('join_policy' in attributes) needed.push('max_parallel');
+  for (const less of fewer(attributes, needed)) yield { ...stage, attributes: less };
   for (const less of withoutEach(ends)) yield { ...stage, ends: less };
   for (const less of withEach(ends, (end) => fewer(end, ['status']))) yield { ...stage, ends: less };
   for (const less of withEach(ends, plainer)) yield { ...stage, ends: less };

@@ -24,7 +24,7 @@ import {
   startHandler,
   type PipelineResult,
 } from '../run/handlers/ends.ts';
-import { jumpLabel, wayLabel, type Way, type Ways } from '../run/stage/choose-edge.ts';
+import { deadEndLabel, jumpLabel, wayLabel, type Way, type Ways } from '../run/stage/choose-edge.ts';
 import { childHandler } from '../run/handlers/child.ts';
 import { parallelHandler } from '../run/handlers/parallel.ts';
 import { restartId, restartsImplementation } from '../run/handlers/restarts.ts';
@@ -326,6 +326,9 @@ class GraphParts {
     }
     for (const target of new Set(jumps))
       this.edges.push({ from: stage.id, to: target, label: jumpLabel(target), choice });
+    // Without an edge nothing would be chosen, and a run that comes to a dead end would count as completed.
+    if (ways.edges.length + jumps.length === 0)
+      this.edges.push({ from: stage.id, to: END, label: deadEndLabel, choice });
   }
 
   #addExit(stage: Stage): void {

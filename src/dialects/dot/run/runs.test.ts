@@ -195,6 +195,13 @@ test('6.2.E6 an edge whose condition is false is never taken; a success that no 
   expect(result.error?.message).toContain('none of its 1 edges takes a success');
 });
 
+test('6.2.E6 DOT4 a stage that leads nowhere fails the run after its success', async () => {
+  const text = digraph(`start -> a -> b\na -> exit\n${box('a', 'b')}`);
+  const { result, begun } = await runDot(text);
+  expect([result.status, begun]).toEqual(['failed', ['a', 'b']]);
+  expect(result.error?.message).toContain('b ended with a success, and it leads nowhere');
+});
+
 const gated = (more = '', graph = ''): string =>
   digraph(
     `start -> plan -> build -> review -> exit\n${box('plan', 'review')}\nbuild [prompt=x, goal_gate=true${more}]`,

@@ -143,6 +143,14 @@ test('DOT25 DOT15 what failed in a child that failed is told, its restarts inclu
   expect(await failing(restarting, { a: ['fail'], b: ['fail'] })).toMatchObject({ failures: stages });
 });
 
+test('DOT25 DOT4 one that comes to a stage that leads nowhere has failed there', async () => {
+  for (const more of ['', 'a -> a [condition="outcome=fail", loop_restart=true]']) {
+    const child = digraph(`start -> a -> b\na -> exit\na [prompt=x]\nb [prompt=y]\n${more}`);
+    const { error } = await run(house(), { 'sub/child.dot': child }, { handlers: { codergen: scripted({}).handler } });
+    expect(error?.message).toBe('node m failed: b ended with a success, and it leads nowhere');
+  }
+});
+
 test('DOT25 one that ends by itself while a model looks at it is neither stopped nor failed by what that says', async () => {
   const bench = createBench({
     models: createScriptedModels(async () => {

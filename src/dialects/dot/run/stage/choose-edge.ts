@@ -27,6 +27,9 @@ export function jumpLabel(target: string): string {
   return `jump ${target}`;
 }
 
+/** The label in the compiled graph of the edge of a stage that leads nowhere. It is never taken: the run fails there. */
+export const deadEndLabel = 'dead end';
+
 /** The index in the file of the edge with this label. Undefined for the join of branches, which is no edge of the file. */
 export function edgeIndexOf(label: string): number | undefined {
   const [, index] = /^edge (\d+)$/.exec(label) ?? [];

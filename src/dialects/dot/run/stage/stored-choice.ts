@@ -1,6 +1,6 @@
 /** What a graph keeps of the choice that a stage's edges share: a text, which is read again to tell people about the edges. */
 import type { Clause } from '../../model/condition.ts';
-import { jumpLabel, type Ways } from './choose-edge.ts';
+import { deadEndLabel, jumpLabel, type Ways } from './choose-edge.ts';
 
 /** The text of the exit's choice, which holds nothing. */
 export const exitChoice = 'exit';
@@ -33,10 +33,11 @@ function clauseText({ key, operator, value }: Clause): string {
   return `${key}${operator}${/^[A-Za-z0-9_.:+-]+$/.test(value) ? value : JSON.stringify(value)}`;
 }
 
-/** What stands at an edge when its graph is drawn: the author's label, else the condition; at a jump, what jumps. Empty if nothing does. */
+/** What stands at an edge when its graph is drawn: the author's label, else the condition; at a jump, what jumps. Empty if there is nothing. */
 export function captionOf(choice: StoredChoice | undefined, label: string): string {
   const way = choice?.ways.edges.find((one) => one.label === label);
   if (way !== undefined) return way.caption || conditionText(way.clauses);
+  if (label === deadEndLabel) return 'the run fails here';
   const isJump = label.startsWith(jumpLabel(''));
   return isJump ? (choice === undefined ? 'goal gate' : 'retry target') : '';
 }
