@@ -321,10 +321,11 @@ export class Runner implements Loop {
       settleCancelled(this.core, activation);
       this.requestTurn();
     });
-    activation.cancelTimer = () => {
+    const cancelBoth = (): void => {
       cancelTimer?.();
       cancelGrace();
     };
+    activation.cancelTimer = cancelBoth;
   }
 
   #wakeUp(activation: Activation): void {
