@@ -1,4 +1,4 @@
-/** A delay before the next attempt of a step ends when its function is told to stop, and there is no next attempt (E6, E7). */
+/** A step that waits for its next attempt, or for its intent, does not when its function is told to stop, and nothing of it begins (E6, E7). */
 import { expect, test } from 'vitest';
 import type { NodeContext, StepContext } from '../../graph/contracts/node-contract.ts';
 import type { Graph } from '../../graph/graph.ts';
@@ -94,6 +94,17 @@ test.for(cases)('E7 of a run that is cancelled: $effect, it failed $when', async
   await engine.cancel(handle.runId);
   const { status } = await handle.result();
   expect([status, tries.calls, clock.timeMs - startMs]).toEqual(['cancelled', 1, 0]);
+});
+
+test('E7 a run that is cancelled while an effect is announced does not wait for it, and the effect does not begin', async () => {
+  const { engine, clock } = createBench();
+  const startMs = clock.timeMs;
+  const tries = trying('external', fails);
+  const handle = await engine.start(single('p', tries.run), {});
+  await settles();
+  await engine.cancel(handle.runId);
+  const { status } = await handle.result();
+  expect([status, tries.calls, clock.timeMs - startMs]).toEqual(['cancelled', 0, 0]);
 });
 
 test.for(cases)(

@@ -21,7 +21,7 @@ import { armDeadline } from './deadline.ts';
  * more.
  *
  * @returns the attempt's deadline in monotonic ms
- * @throws NODE_CALL_REFUSED the function that made the call is over
+ * @throws NODE_CALL_REFUSED the function that made the call is over; RUN_CANCELLED
  */
 export async function announceAttempt(core: RunCore, effort: StepEffort, attempt: number): Promise<number> {
   const { activation } = effort;
@@ -44,6 +44,8 @@ export async function announceAttempt(core: RunCore, effort: StepEffort, attempt
     core.loop.requestTurn();
   }
   if (isOver) guardCall(activation, generation, 'step');
+  // The function may end by itself then, so that the run need not wait for the grace.
+  if (core.standing.isCancelling) activation.signal.throwIfAborted();
   return never();
 }
 
