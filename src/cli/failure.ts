@@ -71,7 +71,7 @@ function messageFor({ code, message, data }: CairnError): string {
 }
 
 /** Wraps text at words for people. Without a terminal it is not wrapped, because programs search for whole messages. */
-function atWords(text: string, { isTerminal, width }: Screen): readonly string[] {
+export function atWords(text: string, { isTerminal, width }: Pick<Screen, 'isTerminal' | 'width'>): readonly string[] {
   return isTerminal ? wrap(text, width) : [text];
 }
 

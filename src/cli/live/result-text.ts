@@ -2,7 +2,7 @@
 import { CairnError } from '../../errors.ts';
 import type { RunStanding } from '../../operations/declare/operation.ts';
 import { isAnswerable } from '../../operations/waits/find-wait.ts';
-import { exitCodeOf } from '../failure.ts';
+import { atWords, exitCodeOf } from '../failure.ts';
 import type { Session } from '../session.ts';
 import { formatCosts } from '../../operations/words/amounts.ts';
 import { printable, printableLines } from '../text/printable.ts';
@@ -30,10 +30,10 @@ function printWaits(session: Session, { runId, waits }: RunStanding, now: number
 }
 
 function printFailure({ screen, commandLine }: Session, { runId, error, failed }: RunStanding): void {
-  if (failed.length > 0) screen.note(`failed: ${printable(failed.join(', '))}`);
+  if (failed.length > 0) screen.note(...atWords(`failed: ${printable(failed.join(', '))}`, screen));
   if (error !== undefined) {
-    screen.note(`${printableLines(error.message)} ${screen.paint('dim', `[${error.code}]`)}`);
-    screen.note(printableLines(error.hint));
+    screen.note(...atWords(`${printableLines(error.message)} [${error.code}]`, screen));
+    screen.note(...atWords(printableLines(error.hint), screen));
   }
   // Skip the words if the hint says the same already.
   const isSaid = error !== undefined && /\bresume\b/.test(error.hint);
