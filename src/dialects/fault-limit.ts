@@ -38,7 +38,9 @@ export class FaultLimit {
 
 /** A fault as it is told, with the middle of a long message left out: its ends say what it is about. */
 export function shortFault(violation: Violation): Violation {
-  return Object.freeze({ ...violation, message: shortened(violation.message), fix: shortened(violation.fix) });
+  const [message, fix] = [shortened(violation.message), shortened(violation.fix)];
+  const isShort = message === violation.message && fix === violation.fix;
+  return Object.freeze(isShort ? violation : { ...violation, message, fix });
 }
 
 function shortened(text: string): string {

@@ -1,6 +1,6 @@
 /** Reads a pipeline as an outline. */
 import { budgetPolicies, tellings } from '../../dot/compile/stage-policy.ts';
-import { gatesOf, gateTargets, layOut } from '../../dot/model/layout.ts';
+import { gateTargets, layOut } from '../../dot/model/layout.ts';
 import type { Pipeline, Stage } from '../../dot/model/pipeline.ts';
 import { readPipeline } from '../../dot/model/read-pipeline.ts';
 import { wayLabel } from '../../dot/run/stage/choose-edge.ts';
@@ -89,7 +89,7 @@ function isTold(pipeline: Pipeline, id: string): boolean {
 
 /** A goal gate that fails where the run would end does not let it: it goes back, or the run fails. */
 function gated(step: Step, stage: Stage, { pipeline, notes, placeOf }: StageReading): Step {
-  if (!gatesOf(pipeline).includes(stage)) return step;
+  if (!stage.attributes.flag('goal_gate')) return step;
   const back = gateTargets(pipeline, stage).find((target) => pipeline.stages.has(target)) ?? failure;
   const ends = step.ends.map((end) => (end.on === 'fail' && end.to === finish ? { ...end, to: back } : end));
   if (ends.some(({ on, to }) => on === 'fail' && isStep(to) && to !== back))

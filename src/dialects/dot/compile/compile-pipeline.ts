@@ -14,7 +14,7 @@ import {
 } from '../../../graph/graph.ts';
 import type { Need } from '../../../graph/contracts/node-type.ts';
 import type { TextWorkflow } from '../../text-workflow.ts';
-import { alongEdges, gatesOf, gateTargets, reach, retryTargets, type Branches, type Layout } from '../model/layout.ts';
+import { alongEdges, gateTargets, reach, retryTargets, type Branches, type Layout } from '../model/layout.ts';
 import { parseCondition } from '../model/condition.ts';
 import { folderOf, type Pipeline, type PipelineEdge, type Stage } from '../model/pipeline.ts';
 import {
@@ -253,9 +253,7 @@ class GraphParts {
         ...branches,
         graph,
         edges: new Map((layout.outgoing.get(stage.id) ?? []).map(({ to, index }) => [to, wayLabel(index)])),
-        gates: gatesOf(pipeline)
-          .map(({ id }) => id)
-          .filter((id) => branches.stages.has(id)),
+        gates: layout.gates.map(({ id }) => id).filter((id) => branches.stages.has(id)),
       });
     if (stage.type === 'start') return startHandler(pipeline);
     const child = this.#compiling.children.get(stage.id);
@@ -332,8 +330,8 @@ class GraphParts {
   }
 
   #addExit(stage: Stage): void {
-    const { pipeline, placeOf } = this.#compiling;
-    const gates = gatesOf(pipeline);
+    const { pipeline, layout, placeOf } = this.#compiling;
+    const { gates } = layout;
     const targets = [...new Set(gates.flatMap((gate) => gateTargets(pipeline, gate)))].filter((to) =>
       this.#members.has(to),
     );

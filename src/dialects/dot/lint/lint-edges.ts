@@ -46,6 +46,7 @@ const conditionNamed = ({ from, to }: PipelineEdge): string => `the condition of
 function lintLabels({ warn }: Report, from: string, edges: readonly PipelineEdge[]): void {
   if (edges.length < 2) return;
   const open = edges.filter(({ attributes }) => attributes.text('condition') === '');
+  if (open.length < 2) return;
   const labels = new Map<string, string>();
   for (const edge of open) {
     const { attributes, to } = edge;

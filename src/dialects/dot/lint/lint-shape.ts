@@ -1,5 +1,5 @@
 /** Lint rules for the whole pipeline: one start, one exit, reachable stages, where branches end, and the ways back from goal gates. */
-import { gatesOf, gateTargets, reach, retryTargets } from '../model/layout.ts';
+import { gateTargets, reach, retryTargets } from '../model/layout.ts';
 import type { Stage } from '../model/pipeline.ts';
 import type { Report } from './report.ts';
 
@@ -135,7 +135,7 @@ function lintTargets({ pipeline, layout, warn }: Report): void {
         );
     }
   const leads = leadsIn(layout.outgoing);
-  for (const gate of gatesOf(pipeline)) {
+  for (const gate of layout.gates) {
     const targets = gateTargets(pipeline, gate).filter((target) => pipeline.stages.has(target));
     if (retryTargets(gate).length === 0)
       warn(

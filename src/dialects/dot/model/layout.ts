@@ -15,6 +15,8 @@ export interface Branches {
 export interface Layout {
   readonly start: Stage | undefined;
   readonly exit: Stage | undefined;
+  /** Goal gates. */
+  readonly gates: readonly Stage[];
   /** Edges by the stage that they leave, in the order of the file. */
   readonly outgoing: ReadonlyMap<string, readonly PipelineEdge[]>;
   /** Edges by the stage that they lead to. */
@@ -47,10 +49,6 @@ export function gateTargets(pipeline: Pipeline, gate: Stage): readonly string[] 
   return [...new Set([...retryTargets(gate), ...retryTargets(pipeline)])];
 }
 
-export function gatesOf({ stages }: Pipeline): readonly Stage[] {
-  return [...stages.values()].filter(({ attributes }) => attributes.flag('goal_gate'));
-}
-
 export function layOut(pipeline: Pipeline): Layout {
   const { stages, edges } = pipeline;
   const outgoing = Map.groupBy(edges, ({ from }) => from);
@@ -63,7 +61,8 @@ export function layOut(pipeline: Pipeline): Layout {
     const found = type === 'parallel' ? walk.branchesOf(id) : undefined;
     if (found !== undefined) branches.set(id, found);
   }
-  const gateJumps = gatesOf(pipeline).flatMap((gate) => gateTargets(pipeline, gate));
+  const gates = all.filter(({ attributes }) => attributes.flag('goal_gate'));
+  const gateJumps = gates.flatMap((gate) => gateTargets(pipeline, gate));
   const jump: Steps = (id, go) => {
     const stage = stages.get(id);
     const targets = id === exit?.id ? gateJumps : stage === undefined ? none : retryTargets(stage);
@@ -79,6 +78,7 @@ export function layOut(pipeline: Pipeline): Layout {
   return {
     start,
     exit,
+    gates,
     outgoing,
     incoming: Map.groupBy(edges, ({ to }) => to),
     branches,

@@ -248,7 +248,7 @@ function innerScope(outer: Scope, statements: readonly Syntax[]): Scope {
 
 function stageOf({ id, at, defaults, written, classes, group, isDeclared }: Draft, styles: Styles): Stage {
   const named = listOf(findWritten(written.all, 'class') ?? defaults.get('class'));
-  const all = named.length === 0 ? classes : [...classes, ...named];
+  const all = named.length === 0 ? classes : classes.length === 0 ? named : [...classes, ...named];
   const shape = (findWritten(written.all, 'shape') ?? defaults.get('shape'))?.value ?? 'box';
   // The stage's own attributes win over the stylesheet, and the stylesheet over the defaults of `node [...]`.
   const attributes = new Attributes(written.all, at, styles.of({ id, shape, classes: all }), defaults);

@@ -134,20 +134,19 @@ class DotParser {
       if (id !== undefined) this.#advance();
       return this.#subgraph(word.at, id, depth);
     }
-    const isMark = (text: string): boolean => this.#word.kind === 'mark' && this.#word.text === text;
     if (
       word.kind === 'name' &&
-      isMark('[') &&
+      this.#isMark('[') &&
       (word.text === 'graph' || word.text === 'node' || word.text === 'edge')
     ) {
       const attributes = this.#attributeBlocks();
       return { kind: 'defaults', of: word.text, attributes, at: word.at, comments: none };
     }
-    if (isMark('=')) return this.#assignment(word);
+    if (this.#isMark('=')) return this.#assignment(word);
     const id = this.#end(word);
     if (id === undefined) return undefined;
-    if (isMark('->')) return this.#edge(id, word.at);
-    if (isMark('--')) {
+    if (this.#isMark('->')) return this.#edge(id, word.at);
+    if (this.#isMark('--')) {
       this.#refuse('an edge without a direction', 'write ->');
       return undefined;
     }
@@ -167,7 +166,7 @@ class DotParser {
       return { kind: 'subgraph', id, statements: [], closing: [], at, comments };
     }
     const block = this.#statements(depth + 1);
-    if (this.#word.kind === 'mark' && this.#word.text === '->') {
+    if (this.#isMark('->')) {
       this.#refuse('an edge from a whole block is not part of the language', 'write an edge for each of its nodes');
       return undefined;
     }
@@ -225,9 +224,9 @@ class DotParser {
   }
 
   #attributeBlocks(): readonly AttributeSyntax[] {
-    if (this.#word.kind !== 'mark' || this.#word.text !== '[') return none;
+    if (!this.#isMark('[')) return none;
     const attributes: AttributeSyntax[] = [];
-    for (let count = 0; this.#word.kind === 'mark' && this.#word.text === '['; count += 1) {
+    for (let count = 0; this.#isMark('['); count += 1) {
       if (count > 0) this.#warn(this.#word.at, 'more than one block of attributes', 'write them into one');
       this.#advance();
       this.#attributeBlock(attributes);
@@ -343,8 +342,12 @@ class DotParser {
     }
   }
 
+  #isMark(text: string): boolean {
+    return this.#word.kind === 'mark' && this.#word.text === text;
+  }
+
   #takeMark(text: string): boolean {
-    if (this.#word.kind !== 'mark' || this.#word.text !== text) return false;
+    if (!this.#isMark(text)) return false;
     this.#advance();
     return true;
   }

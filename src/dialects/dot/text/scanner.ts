@@ -20,6 +20,8 @@ const junk = /[^\s\p{L}\p{N}_.:"[\]{};,=+<>/#-]+|[^]/uy;
 
 const escapes: Readonly<Record<string, string>> = { '"': '"', n: '\n', t: '\t', '\\': '\\', '\n': '', '\r\n': '' };
 
+const none: readonly never[] = [];
+
 export class Scanner {
   readonly #text: string;
   readonly #faults: DotFaults;
@@ -33,7 +35,7 @@ export class Scanner {
 
   /** Takes the comments that begin before an offset or stand on its line, with their comment marks. Each is returned once. */
   takeComments(before: number = this.#text.length): readonly string[] {
-    if (this.#comments.length === 0) return [];
+    if (this.#comments.length === 0) return none;
     const next = this.#comments.findIndex(({ at, isOnNewLine }) => at >= before && isOnNewLine);
     const taken = this.#comments.splice(0, next < 0 ? this.#comments.length : next);
     return taken.map(({ text }) => text);
