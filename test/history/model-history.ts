@@ -42,7 +42,7 @@ export function applyModelOp(tree: Tree, op: ModelOp): Tree {
 }
 
 export function encodeOps(ops: readonly ModelOp[]): string {
-  return `[${ops.map((op) => (op[0] === 'd' ? JSON.stringify(op) : `["${op[0]}",${JSON.stringify(op[1])},${encodeValue(structuredClone(op[2]))}]`)).join(',')}]`;
+  return `[${ops.map((op) => (op[0] === 'd' ? JSON.stringify(op) : `["${op[0]}",${JSON.stringify(op[1])},${encodeValue(op[2])}]`)).join(',')}]`;
 }
 
 /** A run being written, with the states its checkpoints must have. */

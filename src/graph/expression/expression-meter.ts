@@ -13,6 +13,7 @@ type Handle = (...parameters: readonly unknown[]) => unknown;
 interface Evaluator {
   readonly mapType: unknown;
   debugType: (value: unknown) => unknown;
+  debugTypeDeep: (value: unknown) => unknown;
 }
 interface Delegate {
   readonly evaluate: Evaluate;
@@ -159,10 +160,24 @@ function bytesOf({ op, args }: Tree): number {
   return op === 'map' ? bytesPerEntry * (args as readonly unknown[]).length : 0;
 }
 
-function withClasses(evaluator: Evaluator): void {
+/**
+ * Corrects how the library finds the type of a value. That of a list or map, it takes from the first item; one whose first item is of no
+ * type that it knows (undefined, an error) is a list or map of anything.
+ */
+function withTypes(evaluator: Evaluator): void {
   if (Object.hasOwn(evaluator, 'debugType')) return;
   const typeOf = evaluator.debugType.bind(evaluator);
+  const deepTypeOf = evaluator.debugTypeDeep.bind(evaluator);
   evaluator.debugType = (value) => (hidesClass(value) ? evaluator.mapType : typeOf(value));
+  evaluator.debugTypeDeep = (value) => {
+    const type = evaluator.debugType(value);
+    try {
+      return deepTypeOf(value);
+    } catch (error) {
+      if ((error as { readonly code?: unknown }).code === 'unsupported_type') return type;
+      throw error;
+    }
+  };
 }
 
 /** The error that was paid for last. An error passes through every node around its origin, and is paid for once. */
@@ -177,7 +192,7 @@ function meteredEvaluate(tree: MeteredTree): Evaluate {
     const budget = currentBudget();
     budget.takeSteps(1);
     if (bytes > 0) budget.takeBytes(bytes);
-    withClasses(evaluator);
+    withTypes(evaluator);
     try {
       return next.evaluate(evaluator, subject, context);
     } catch (error) {

@@ -45,6 +45,8 @@ describe('compileExpression', () => {
     ['scratch.when < timestamp("2024-01-01T00:00:00Z")', { scratch: { when: new Date(0) } }],
     ['scratch.list.exists(x, x > 1) && scratch.list.map(x, x * 2) == [2, 4]', { scratch: { list: [1, 2] } }],
     ['scratch.?missing.orValue(1) == 1', {}],
+    ['size(scratch) == 2 && !has(scratch.gone)', { scratch: { gone: undefined, n: 1 } }],
+    ['1 in scratch.list && size(scratch.lost) == 1', { scratch: { list: [undefined, 1], lost: [new Error('lost')] } }],
   ])('G6 %s holds', (text, parts) => {
     expect(holds(text, parts)).toBe(true);
   });

@@ -1,5 +1,6 @@
 /** The values of a state that a condition reads, and a test for the ops that may change them. */
 import type { StateQuestion } from '../../graph/expression/expression.ts';
+import { errorMap } from '../../graph/expression/expression-values.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { Op } from '../../state/delta.ts';
 import type { FrameTree, RunTree } from '../../state/tree.ts';
@@ -47,7 +48,9 @@ export class AskedValues {
     const values = this.#valuesOf(frame);
     values['status'] = status;
     if (!hasTags) return values;
-    return resolveValues(this.#blobs, this.#tenant, structuredClone(values)) as Promise<Keyed>;
+    return resolveValues(this.#blobs, this.#tenant, structuredClone(values)).then((resolved) =>
+      withErrorMaps(resolved as Keyed),
+    );
   }
 
   #valuesOf(frame: FrameTree): Record<string, unknown> {
@@ -63,6 +66,16 @@ export class AskedValues {
     }
     return values;
   }
+}
+
+/** Gives failures as maps, like `error` in the condition of an edge. */
+function withErrorMaps(values: Keyed): Keyed {
+  const { failures } = values;
+  if (failures === undefined) return values;
+  const maps = Object.entries(failures as Keyed).map(
+    ([id, error]) => [id, error instanceof Error ? errorMap(error) : error] as const,
+  );
+  return { ...values, failures: Object.fromEntries(maps) };
 }
 
 function plainValue(frame: FrameTree, name: string, asked: Asked): unknown {

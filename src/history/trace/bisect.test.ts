@@ -1,8 +1,9 @@
 /** Bisect over histories written by hand, against a model that asks at every checkpoint. */
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { ModelHistory, type ModelOp } from '../../../test/history/model-history.ts';
+import { encodeOps, ModelHistory, type ModelOp } from '../../../test/history/model-history.ts';
 import { compileQuestion } from '../../graph/expression/expression.ts';
+import { createStoredError } from '../../state/values/stored-error.ts';
 import { loadState } from '../load/load.ts';
 import { viewState } from '../read/state-view.ts';
 import { pruneRun } from '../shorten/prune.ts';
@@ -18,8 +19,9 @@ test('N11 the first checkpoint at which a condition holds; it is asked only wher
   const run = await history.start('first');
   for (let count = 1; count <= 6; count++)
     await run.commit([['s', count % 2 === 0 ? scratch('count') : scratch('other'), count]]);
-  await run.commit([['s', ['frame', 'nodes', 'pay'], { status: 'failed', error: { code: 'X' }, fired: [] }]]);
-  await run.commit([['s', ['status'], 'failed']]);
+  const error = createStoredError({ name: 'CairnError', message: 'no money', code: 'X', data: { owed: 3 } });
+  await run.commitJson(encodeOps([['s', ['frame', 'nodes', 'pay'], { status: 'failed', error, fired: [] }]]));
+  await run.commitJson(encodeOps([['s', ['status'], 'failed']]));
   const row = await run.row();
   expect(await find(history, row, 'scratch.count >= 4')).toMatchObject({
     runId: 'first',
@@ -29,7 +31,15 @@ test('N11 the first checkpoint at which a condition holds; it is asked only wher
     read: 5,
     asked: 3,
   });
-  expect((await find(history, row, "failures.pay.code == 'X'")).found?.seq).toBe(7);
+  for (const when of [
+    "failures.pay.code == 'X'",
+    "failures.pay == { 'name': 'CairnError', 'message': 'no money', 'code': 'X', 'data': { 'owed': 3 } }",
+    'has(failures.pay)',
+    "'pay' in failures",
+    'failures.size() > 0',
+    "failures.exists(node, failures[node].name == 'CairnError')",
+  ])
+    expect(await find(history, row, when)).toMatchObject({ found: { seq: 7 } });
   expect((await find(history, row, "status == 'failed'")).found?.seq).toBe(8);
   expect((await find(history, row, 'has(scratch.other)')).found?.seq).toBe(1);
   expect((await find(history, row, 'true')).found?.seq).toBe(0);
@@ -38,6 +48,24 @@ test('N11 the first checkpoint at which a condition holds; it is asked only wher
   const odd = await find(history, row, "scratch.count + 'x' == 'y'");
   expect(odd.unanswered).toMatchObject({ seq: 2, count: 3 });
   expect(odd.unanswered?.reason).toContain('no such overload');
+});
+
+test('N11 a value of which conditions know nothing does not keep those around it from being asked for', async () => {
+  const history = new ModelHistory();
+  const run = await history.start();
+  await run.commit([['s', scratch('gone'), undefined]]);
+  await run.commit([['s', scratch('error'), new Error('lost')]]);
+  await run.commit([['s', scratch('items'), [undefined, 1]]]);
+  const row = await run.row();
+  for (const [when, seq] of [
+    ['scratch.size() == 1', 1],
+    ['scratch.size() == 2', 2],
+    ['1 in scratch.items', 3],
+    ['has(scratch.gone)', undefined],
+  ] as const) {
+    const { found, unanswered } = await find(history, row, when);
+    expect([when, found?.seq, unanswered]).toEqual([when, seq, undefined]);
+  }
 });
 
 test('N11 what is wrong with the condition is told with its place, before anything is read', async () => {
