@@ -1,10 +1,13 @@
 /** Every operation is done as doors do it: what it gives fits the schema that it declares, and shows no secret of the run. */
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { storyPage } from '../../app/draw/story-page.ts';
 import { openApp, type App } from '../../app/open-app.ts';
+import { writeRunFolder } from '../../app/run-folder/run-folder.ts';
 import type { JsonSchema } from '../../graph/contracts/node-type.ts';
+import type { PostMortem } from '../../history/trace/story.ts';
 import { schemaDefect, schemaFaults } from '../../schema/json-schema.ts';
 import { perform } from './perform.ts';
 import { toJson } from './to-json.ts';
@@ -165,6 +168,61 @@ test('D23 C2.1 every operation gives what its schema says, and shows nothing tha
   await expect(run('importRun', { runId: 'm' }, { text: lines() })).rejects.toMatchObject({ code: 'EXPORT_MASKED' });
   expect(shownMeanwhile.length).toBeGreaterThan(5);
   expect([...used].sort()).toEqual(Object.keys(operations).sort());
+});
+
+/** Everything that a run is told of by. What operations give is looked through by {@link run}; the texts are returned. */
+async function tellAll(
+  runId: string,
+  ...paths: string[]
+): Promise<Readonly<Record<'page' | 'folder' | 'masked', string>>> {
+  for (const name of ['inspectRun', 'readStanding', 'readLog', 'graphRuns']) await run(name, { run: runId });
+  for (const name of ['showCheckpoint', 'describeCheckpoint', 'readState', 'postMortem', 'previewRun'])
+    await run(name, { checkpoint: runId });
+  for (const path of paths) {
+    await run('readState', { checkpoint: runId, path });
+    await run('blameValue', { checkpoint: runId, path });
+  }
+  await run('diffCheckpoints', { a: `${runId}@0`, b: runId });
+  await run('bisectRun', { checkpoint: runId, when: 'status == "failed"' });
+  await run('listWaits', {});
+  const files = join(cwd, `${runId}-files`);
+  await run(
+    'exportFiles',
+    { checkpoint: runId, files },
+    {
+      writeFolder: (place: App, found: never, folder: string) =>
+        writeRunFolder(place, found, folder, { workspaces: [] }),
+    },
+  );
+  const folder = readdirSync(files, { recursive: true, encoding: 'utf8' })
+    .filter((name) => statSync(join(files, name)).isFile())
+    .map((name) => `${name}\n${readFileSync(join(files, name), 'utf8')}`);
+  const pieces: string[] = [];
+  await run(
+    'exportRun',
+    { checkpoint: runId, masked: true },
+    { write: async (piece: string) => void pieces.push(piece) },
+  );
+  const page = storyPage((await operations['postMortem']?.run(app, { checkpoint: runId })) as PostMortem);
+  const told = { page, folder: folder.join('\n'), masked: pieces.join('') };
+  for (const [name, text] of Object.entries(told)) expect([name, text.includes(planted)]).toEqual([name, false]);
+  return told;
+}
+
+test('C2.1 M16 H4.1 parameters of a pipeline under names of secrets are told nowhere, in no copy that it makes of them', async () => {
+  const params = ['token', 'cookie', 'credentials', 'github_token'];
+  writeFileSync(
+    join(cwd, 'workflows/tok.dot'),
+    `digraph tok { graph [goal="g", params="${params.join()}"] start [shape=Mdiamond] exit [shape=Msquare] start -> exit }`,
+  );
+  const input = Object.fromEntries(params.map((name) => [name, planted]));
+  await run('startRun', { file: join(cwd, 'workflows/tok.dot'), runId: 't', input });
+  const { page, folder } = await tellAll('t', 'scratch', 'input');
+  await run('readState', { checkpoint: 't', pipeline: true });
+  for (const name of params) {
+    expect(page).toContain(`scratch.graph\\.${name}`);
+    expect(folder).toContain(`"graph.${name}": "[redacted]"`);
+  }
 });
 
 test('D23 each schema is one that can be checked, and says what an object must have', () => {

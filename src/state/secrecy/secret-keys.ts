@@ -1,32 +1,30 @@
-/** Which keys name a secret, in their usual spellings: `password`, `Api-Key`, `accessToken`, `db_password`. */
+/** Which keys name a secret, in their usual spellings: `password`, `Api-Key`, `accessToken`, `db_password`, `graph.token`. */
 
-/** Names of secrets in lower case, without `-`, `_`, `.` and spaces. */
-const secretNames: ReadonlySet<string> = new Set([
+/**
+ * Names of secrets in lower case, without `-`, `_`, `.` and spaces. A key names a secret if it ends with one of them: `githubToken`,
+ * `X-Api-Key`, `session_cookie`. What goes on after the name speaks of a secret, and is none: `token_count`, `tokens`, `tokenizer`.
+ */
+const secretEndings: readonly string[] = [
   'password',
   'passwd',
   'passphrase',
   'secret',
-  'clientsecret',
   'secretkey',
+  'secretaccesskey',
   'token',
-  'accesstoken',
-  'refreshtoken',
-  'idtoken',
-  'authtoken',
-  'bearertoken',
   'apikey',
-  'apitoken',
   'privatekey',
   'credential',
   'credentials',
   'authorization',
-  'proxyauthorization',
   'cookie',
-  'setcookie',
-]);
+];
 
-/** Names that may also be the end of a longer key: `db_password`, `githubToken`, `X-Api-Key`. */
-const secretEndings: readonly string[] = ['password', 'secret', 'accesstoken', 'apikey', 'privatekey'];
+/** Tokens that open nothing: a price or a time of a model's tokens, and a place in a list. */
+const plainEndings: readonly string[] = ['pertoken', 'tofirsttoken', 'pagetoken'];
+
+/** Keys of values may be of any length, and names of secrets are short: only the end of a key is looked at. */
+const lookedAt = 64;
 
 /** A key in the form for comparing: lower case, without separators. */
 export function plainKey(key: string): string {
@@ -37,15 +35,15 @@ const known = new Map<string, boolean>();
 
 /** Whether the value under this key must not be shown, judged by the key's name alone. */
 export function isSecretKey(key: string): boolean {
-  // Keys of values may be of any length; names of secrets are short.
-  if (key.length > 64) return false;
-  let isSecret = known.get(key);
+  const end = key.length > lookedAt ? key.slice(-lookedAt) : key;
+  let isSecret = known.get(end);
   if (isSecret === undefined) {
-    const plain = plainKey(key);
-    isSecret = secretNames.has(plain) || secretEndings.some((ending) => plain.endsWith(ending));
+    const plain = plainKey(end);
+    const endsWith = (ending: string): boolean => plain.endsWith(ending);
+    isSecret = secretEndings.some(endsWith) && !plainEndings.some(endsWith);
     // The cache is limited, because keys may also be ids.
     if (known.size > 10_000) known.clear();
-    known.set(key, isSecret);
+    known.set(end, isSecret);
   }
   return isSecret;
 }

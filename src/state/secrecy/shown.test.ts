@@ -20,6 +20,18 @@ describe('C2.1 values as they are shown', () => {
       expect([key, isSecretKey(key)]).toEqual([key, false]);
   });
 
+  test('C2.1 a key that ends with the name of a secret is one, whatever stands before it, and what only speaks of one is none', () => {
+    const names = 'token cookie credential credentials authorization passphrase passwd secretKey apiToken';
+    for (const name of names.split(' '))
+      for (const key of [`graph.${name}`, `my_${name}`, `MY-${name.toUpperCase()}`, `${'long.'.repeat(20)}${name}`])
+        expect([key, isSecretKey(key)]).toEqual([key, true]);
+    for (const key of 'githubToken GITHUB_TOKEN csrfToken sessionCookie AWS_SECRET_ACCESS_KEY'.split(' '))
+      expect([key, isSecretKey(key)]).toEqual([key, true]);
+    const counts = 'total_tokens totalTokens promptTokens token_count tokenCount tokenizer tokenType cookiecutter';
+    const others = 'graph.tokens credentialed price_per_token timeToFirstToken nextPageToken passwordChangedAt';
+    for (const key of `${counts} ${others}`.split(' ')) expect([key, isSecretKey(key)]).toEqual([key, false]);
+  });
+
   test('C2.1 whatever stands under such a name is masked whole, however deep: texts, numbers, lists, objects, in maps and sets', () => {
     const value = {
       password: planted,
