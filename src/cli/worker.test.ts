@@ -161,3 +161,62 @@ test('W5 inbox shows what asks, and below it which runs wait for signals and tim
   });
   expect(folder.json('inbox', 'h')).toMatchObject({ waits: [], waiting: [{ runId: 'h' }] });
 });
+
+/** Two people are asked in parallel branches, each by a pipeline of its own run within. */
+const panel = `digraph Panel {
+  start [shape=Mdiamond] exit [shape=Msquare]
+  par [shape=component] j [shape=tripleoctagon]
+  a [shape=hexagon, label="a?"] b [shape=hexagon, label="b?"]
+  start -> par  par -> a  par -> b
+  a -> j [label="[Y] Yes"]  a -> j [label="[N] No"]
+  b -> j [label="[Y] Yes"]  b -> j [label="[N] No"]
+  j -> exit
+}
+`;
+
+test('W4.5 inbox leaves out what is answered, also in branches, and names a run that only needs a resume', () => {
+  const folder = openFolder();
+  folder.write('panel.dot', panel);
+  expect(folder.cairn('run', 'panel.dot', '--run-id', 'p').out).toMatch(/^paused p@\d+, 2 open\n/);
+  expect(folder.cairn('answer', 'p', 'a', 'y').code).toBe(0);
+  const one = folder.cairn('inbox').out;
+  expect(one).toMatch(/^par\/b\/b · Panel/);
+  expect(one).not.toMatch(/par\/a|answered/);
+  expect(folder.cairn('answer', 'p', 'b', 'n').code).toBe(0);
+  const inbox = folder.cairn('inbox');
+  expect([inbox.code, inbox.out]).toEqual([0, expect.stringMatching(/^Panel is answered; go on: \S.* resume p\n$/)]);
+  expect(folder.json('inbox', 'p')).toEqual({
+    waits: [],
+    waiting: [],
+    hasMore: false,
+    answered: [{ runId: 'p', graphId: 'Panel' }],
+  });
+  expect(folder.cairn('show', 'p').out).toMatch(/\nOpen:\n {2}\S+: question \S+, answered\n/);
+  const again = folder.cairn('answer', 'p', 'b', 'y');
+  expect([again.code, again.err]).toEqual([3, expect.stringContaining('[WAIT_CLOSED]')]);
+  expect(folder.cairn('resume', 'p').code).toBe(0);
+  expect(folder.cairn('inbox').err).toMatch(/^Nothing is open\.\n$/);
+  expect(folder.cairn('show', 'p').out).not.toContain(', answered');
+});
+
+test('W4.5 an effect in doubt that is decided is not listed, nor counted by the doctor', async () => {
+  const folder = openFolder();
+  folder.write(
+    'one.dot',
+    'digraph D { start [shape=Mdiamond] exit [shape=Msquare] w [shape=parallelogram, tool_command="touch began; sleep 60"] start -> w -> exit }',
+  );
+  const child = folder.start('run', 'one.dot', '--run-id', 'd');
+  await folder.until('began');
+  child.kill('SIGKILL');
+  await once(child, 'exit');
+  expect(folder.cairn('resume', 'd').out).toMatch(/^paused d@\d+, 1 open\n/);
+  const doubts = () =>
+    (folder.json('doctor') as { findings: readonly { name: string; detail: string }[] }).findings.find(
+      ({ name }) => name === 'runs in doubt',
+    )?.detail;
+  expect(doubts()).toBe('1: d');
+  expect(folder.json('inbox')).toMatchObject({ waits: [{ kind: 'doubt' }], answered: [] });
+  expect(folder.cairn('answer', 'd', 'happened').code).toBe(0);
+  expect(folder.json('inbox')).toMatchObject({ waits: [], answered: [{ runId: 'd' }] });
+  expect(doubts()).toBe('none');
+});

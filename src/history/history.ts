@@ -211,12 +211,13 @@ export class History<State = StateAt> {
     const { readRecords } = await import('./trace/read-records.ts');
     return readRecords(this.#place, await this.#find(name));
   }
-  /** Open waits, soonest due first. */
+  /** Open waits, soonest due first; not those whose answer waits to be taken. */
   async *waits(query: WaitsQuery = {}): AsyncGenerator<OpenQuestion, void, undefined> {
     refuseUnknownKeys('history.waits', query, known.waits);
     const { run, all = false } = query;
     const runId = run === undefined ? undefined : (await this.#find(run)).run.runId;
-    const of = { ...(runId !== undefined && { runId }), ...(!all && { kinds: ['question', 'doubt'] as const }) };
+    const ofRun = { isAnswered: false, ...(runId !== undefined && { runId }) };
+    const of = { ...ofRun, ...(!all && { kinds: ['question', 'doubt'] as const }) };
     for await (const row of readAllWaits(this.#place, of)) yield readWait(row);
   }
 

@@ -240,6 +240,8 @@ export interface WaitQuery {
   readonly kinds?: readonly WaitRow['kind'][];
   /** Only waits that are due at or before this time, in epoch ms. */
   readonly dueBy?: number;
+  /** Only waits for which an answer is posted that no commit has taken yet; or, if false, only the others. */
+  readonly isAnswered?: boolean;
   readonly limit?: number;
   readonly cursor?: string;
 }

@@ -22,8 +22,16 @@ function rowOf(wait: OpenQuestion, now: number): readonly string[] {
   return [printable(wait.runId), printable(nodeNameOf(wait)), printable(purposeOf(wait)), until];
 }
 
-function printWaits(session: Session, { waits, hasMore, waiting }: ListWaitsOutput, now: number): void {
+/** A line for each run that needs a resume and nothing else. */
+function printAnswered({ screen, commandLine }: Session, { waits, waiting, answered }: ListWaitsOutput): void {
+  if (answered.length > 0 && waits.length + waiting.length > 0) screen.print('');
+  for (const { runId, graphId } of answered)
+    screen.print(`${printable(graphId)} is answered; go on: ${screen.paint('good', commandLine('resume', runId))}`);
+}
+
+function printWaits(session: Session, output: ListWaitsOutput, now: number): void {
   const { screen, commandLine } = session;
+  const { waits, hasMore, waiting, answered } = output;
   const names = namesOf(waits);
   for (const [index, wait] of waits.entries()) {
     if (index > 0) screen.print('');
@@ -40,13 +48,10 @@ function printWaits(session: Session, { waits, hasMore, waiting }: ListWaitsOutp
       ),
     );
   }
+  printAnswered(session, output);
+  const shown = Math.max(waits.length, waiting.length, answered.length);
   if (hasMore)
-    screen.note(
-      screen.paint(
-        'dim',
-        `There are more: ${commandLine('inbox', '--limit', String(Math.max(waits.length, waiting.length) * 10))}`,
-      ),
-    );
+    screen.note(screen.paint('dim', `There are more: ${commandLine('inbox', '--limit', String(shown * 10))}`));
 }
 
 export const inboxCommand: Command<ListWaitsInput> = {
@@ -61,7 +66,8 @@ export const inboxCommand: Command<ListWaitsInput> = {
     return withReading(session, async (context) => {
       const output = await perform(listWaits, context, input);
       if (session.isJson) session.printJson(output);
-      else if (output.waits.length + output.waiting.length === 0) await noteNone(session, 'Nothing is open');
+      else if (output.waits.length + output.waiting.length + output.answered.length === 0)
+        await noteNone(session, 'Nothing is open');
       else printWaits(session, output, context.now());
       return 0;
     });

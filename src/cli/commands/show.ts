@@ -61,6 +61,7 @@ function printDetails({ screen }: Session, details: ShowCheckpointOutput): void 
     change,
     recorded,
     isInDoubt,
+    answered,
     view,
   } = details;
   const costs = formatCosts(view);
@@ -92,7 +93,7 @@ function printDetails({ screen }: Session, details: ShowCheckpointOutput): void 
       ),
     );
   const waits = view.waits.flatMap(({ node, kind, prompt = '', waitId }) => [
-    `  ${printable(node.join('/'))}: ${kind} ${waitId}`,
+    `  ${printable(node.join('/'))}: ${kind} ${waitId}${answered.includes(waitId) ? ', answered' : ''}`,
     ...wrap(printableLines(prompt), screen.width - 4).map((line) => `    ${line}`.trimEnd()),
   ]);
   const isOpen = view.status === 'running' || view.status === 'paused';

@@ -46,3 +46,12 @@ export async function* readAllWaits(
     cursor = page.cursor;
   } while (cursor !== undefined);
 }
+
+/** Ids of the waits of a run whose answer waits to be taken: its state has them as open. */
+export async function readAnsweredIds(store: Store, run: RunRow): Promise<ReadonlySet<string>> {
+  const { tenant, runId } = run;
+  const ids = new Set<string>();
+  if (!run.hasMessages) return ids;
+  for await (const { waitId } of readAllWaits({ store, tenant }, { runId, isAnswered: true })) ids.add(waitId);
+  return ids;
+}

@@ -70,6 +70,12 @@ export function shownStatusOf({ status, isStopped, isHeld, hasMessages, isDamage
   return status === 'paused' && hasMessages ? 'answered' : status;
 }
 
+/** Whether a run has an answer, or another message, that nobody takes until it is resumed. */
+export function waitsForResume(run: RunRow, isWorkerDead: ReadPlace['isWorkerDead']): boolean {
+  const shown = shownStatusOf(toListedRun(run, isWorkerDead));
+  return run.hasMessages && isUnowned(run, isWorkerDead) && (shown === 'answered' || shown === 'stopped');
+}
+
 /** Makes a list entry from a run's row. */
 export function toListedRun(run: RunRow, isWorkerDead: ReadPlace['isWorkerDead']): ListedRun {
   const { runId, graphId, status, head, createdAt, updatedAt, parent, claim, hasMessages } = run;

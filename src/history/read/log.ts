@@ -6,6 +6,7 @@ import { checkpointId, formatVersion, type DecodedCheckpoint } from '../stored/c
 import { toHex } from '../stored/checksum.ts';
 import { firstSeqOf, readHistory, readLineage, readOwner, type HistoryEntry } from '../load/lineage.ts';
 import { loadState } from '../load/load.ts';
+import { readAnsweredIds } from '../place/all-rows.ts';
 import { isHeld } from '../place/hold.ts';
 import type { StatePlace } from '../place/place.ts';
 import { isUnowned } from './list-runs.ts';
@@ -79,6 +80,8 @@ export interface CheckpointDetails extends LogEntry {
    * running them.
    */
   readonly isInDoubt: boolean;
+  /** Ids of waits in `view` whose answer waits to be taken by a resume; none if this is not the newest checkpoint. */
+  readonly answered: readonly string[];
   readonly view: CheckpointView;
 }
 
@@ -111,6 +114,7 @@ export async function showCheckpoint(place: StatePlace, run: RunRow, seq: number
     checksum: toHex(checkpoint.link),
     recorded: recordedValues(previous?.frame, root.frame),
     isInDoubt: seq === run.head && (isHeld(run) || isUnowned(run, isWorkerDead)),
+    answered: seq === run.head ? [...(await readAnsweredIds(store, run))] : [],
     view: viewState(root),
   };
 }

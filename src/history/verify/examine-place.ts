@@ -31,7 +31,7 @@ async function findStopped({ store, tenant, isWorkerDead }: StatePlace): Promise
 }
 
 async function findDoubts(store: Store, tenant: string): Promise<Finding> {
-  const { rows } = await store.listWaits({ tenant, kinds: ['doubt'], limit: countedRuns });
+  const { rows } = await store.listWaits({ tenant, kinds: ['doubt'], isAnswered: false, limit: countedRuns });
   const runs = [...new Set(rows.map(({ runId }) => runId))];
   if (runs.length === 0) return { name: 'runs in doubt', verdict: 'ok', detail: 'none' };
   return {

@@ -146,7 +146,8 @@ export const getRun: Tool<RunInput> = {
 export const inbox: Tool<{ readonly run_id?: string; readonly limit?: number }> = {
   name: 'inbox',
   title: 'List open questions',
-  description: 'List what runs ask, over all runs. Answer with resume_workflow.',
+  description:
+    'List what runs ask, over all runs. Answer with resume_workflow, which also goes on with those in answered.',
   input: {
     run_id: text('Only those of this run.', { minLength: 1 }),
     limit: { type: 'integer', minimum: 1, maximum: 1000, description: 'How many at most. Default 50.' },
@@ -167,18 +168,27 @@ export const inbox: Tool<{ readonly run_id?: string; readonly limit?: number }> 
         },
       },
       has_more: { type: 'boolean' },
+      answered: {
+        type: 'array',
+        items: { type: 'string' },
+        description: 'Ids of runs whose questions are all answered and that nobody goes on with.',
+      },
     },
     required: ['questions', 'has_more'],
   },
   hints: readsOnly,
   async run({ context }, { run_id: run, limit = 50 }) {
-    const { waits, hasMore } = await perform(listWaits, context, { limit, ...(run !== undefined && { run }) });
+    const { waits, hasMore, answered } = await perform(listWaits, context, {
+      limit,
+      ...(run !== undefined && { run }),
+    });
     const questions = waits.map((wait) => ({
       run_id: wait.runId,
       workflow: wait.graphId,
       ...showQuestion(wait, context.reserved),
     }));
-    return { content: { questions, has_more: hasMore } };
+    const runIds = answered.map(({ runId }) => runId);
+    return { content: { questions, has_more: hasMore, ...(runIds.length > 0 && { answered: runIds }) } };
   },
 };
 

@@ -23,7 +23,7 @@ export const showCheckpoint: Operation<ShowCheckpointInput, ShowCheckpointOutput
   output: 'the checkpoint',
   outputSchema: {
     type: 'object',
-    required: ['checkpointId', 'runId', 'seq', 'at', 'change', 'tags', 'sizeBytes', 'recorded', 'view'],
+    required: ['checkpointId', 'runId', 'seq', 'at', 'change', 'tags', 'sizeBytes', 'recorded', 'answered', 'view'],
   },
   isReadOnly: true,
   async run(context, { checkpoint }) {

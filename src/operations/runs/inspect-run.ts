@@ -14,6 +14,7 @@ import {
 } from '../declare/output-shapes.ts';
 import type { RunProgress, RunResult } from '../../engine/api.ts';
 import { metaOf } from '../../engine/runs/find-graph.ts';
+import { readAnsweredIds } from '../../history/place/all-rows.ts';
 import { isHeld } from '../../history/place/hold.ts';
 import { checkpointId } from '../../history/stored/checkpoint.ts';
 import { findRunOf } from './find-run.ts';
@@ -50,6 +51,7 @@ export interface InspectRunOutput {
   /** The outputs that the definition declares; absent if they are not computed yet or none are declared. */
   readonly outputs?: unknown;
   readonly state: RunStanding['state'];
+  /** Without those whose answer waits for the next resume. */
   readonly waits: RunStanding['waits'];
   readonly progress: RunProgress;
   readonly error?: RunStanding['error'];
@@ -85,6 +87,7 @@ export const inspectRun: Operation<InspectRunInput, InspectRunOutput, WorkContex
     const run = await findRunOf(context, reference);
     const { runId, graphId, createdAt, updatedAt, parent, claim, hasMessages } = run;
     const { result, progress } = await readStandingAt(context, run, run.head);
+    const answered = await readAnsweredIds(context.store, run);
     const { source } = metaOf(run);
     const outputs = outputsOf(run, result.state);
     return {
@@ -101,7 +104,7 @@ export const inspectRun: Operation<InspectRunInput, InspectRunOutput, WorkContex
       hasMessages,
       ...(outputs !== undefined && { outputs }),
       state: result.state,
-      waits: result.waits,
+      waits: result.waits.filter(({ waitId }) => !answered.has(waitId)),
       progress,
       spent: result.spent,
       saved: result.saved,

@@ -1,5 +1,6 @@
-/** The operation `inbox`: lists the open waits of a store, soonest due first. */
-import { flag, listOf, objectOf, wait } from '../declare/output-shapes.ts';
+/** The operation `inbox`: lists the open waits of a store, soonest due first, without those whose answer waits to be taken. */
+import { flag, listOf, objectOf, text, wait } from '../declare/output-shapes.ts';
+import { asked, findAnsweredRuns, type AnsweredRun } from './answered-runs.ts';
 import type { OpenQuestion } from '../../engine/api.ts';
 import { readWait } from '../../history/stored/open-waits.ts';
 import { findRunOf } from '../runs/find-run.ts';
@@ -16,6 +17,8 @@ export interface ListWaitsOutput {
   readonly hasMore: boolean;
   /** Waits for a signal or a time, if `waits` has only questions: soonest due first, up to the same limit. */
   readonly waiting: readonly OpenQuestion[];
+  /** Runs whose questions are all answered, and that nobody goes on with: a resume does. */
+  readonly answered: readonly AnsweredRun[];
 }
 
 const defaultLimit = 50;
@@ -23,14 +26,15 @@ const defaultLimit = 50;
 /** More than the open waits that a run may have. */
 const waitsOfRun = 100_000;
 
-/** The open questions of one run. @throws RUN_NOT_FOUND, CHECKPOINT_AMBIGUOUS */
+/** The open questions of one run, also those whose answer waits to be taken: who answers them again is told so. @throws RUN_NOT_FOUND, CHECKPOINT_AMBIGUOUS */
 export async function readQuestions(
   context: ReadContext,
   reference: string,
 ): Promise<{ readonly runId: string; readonly waits: readonly OpenQuestion[] }> {
+  const { store, tenant } = context;
   const { runId } = await findRunOf(context, reference);
-  const { waits } = await listWaits.run(context, { run: runId, limit: waitsOfRun });
-  return { runId, waits };
+  const { rows } = await store.listWaits({ tenant, runId, kinds: asked, limit: waitsOfRun });
+  return { runId, waits: rows.map(readWait) };
 }
 
 export const listWaits: Operation<ListWaitsInput, ListWaitsOutput> = {
@@ -42,18 +46,26 @@ export const listWaits: Operation<ListWaitsInput, ListWaitsOutput> = {
     limit: { type: 'integer', description: `how many at most; default ${defaultLimit}` },
   },
   output: 'the open waits',
-  outputSchema: objectOf({ waits: listOf(wait), hasMore: flag, waiting: listOf(wait) }),
+  outputSchema: objectOf({
+    waits: listOf(wait),
+    hasMore: flag,
+    waiting: listOf(wait),
+    answered: listOf(objectOf({ runId: text, graphId: text })),
+  }),
   isReadOnly: true,
   async run(context, { run, all = false, limit = defaultLimit }) {
     const { store, tenant } = context;
     const runId = run === undefined ? undefined : (await findRunOf(context, run)).runId;
-    const ofRun = { tenant, limit, ...(runId !== undefined && { runId }) };
-    const page = await store.listWaits({ ...ofRun, ...(!all && { kinds: ['question', 'doubt'] }) });
-    const others = all ? undefined : await store.listWaits({ ...ofRun, kinds: ['signal', 'timer', 'retry'] });
+    const ofRun = { limit, ...(runId !== undefined && { runId }) };
+    const open = { ...ofRun, tenant, isAnswered: false };
+    const page = await store.listWaits({ ...open, ...(!all && { kinds: asked }) });
+    const others = all ? undefined : await store.listWaits({ ...open, kinds: ['signal', 'timer', 'retry'] });
+    const answered = await findAnsweredRuns(context, ofRun);
     return {
       waits: page.rows.map(readWait),
-      hasMore: page.cursor !== undefined || others?.cursor !== undefined,
+      hasMore: page.cursor !== undefined || others?.cursor !== undefined || answered.hasMore,
       waiting: others?.rows.map(readWait) ?? [],
+      answered: answered.runs,
     };
   },
 };

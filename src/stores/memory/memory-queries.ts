@@ -69,17 +69,23 @@ export function listRuns(runs: Iterable<MemoryRun>, query: RunQuery, now: number
   };
 }
 
+/** Whether an answer to a wait is posted that no commit has taken. */
+function hasAnswer(run: MemoryRun, waitId: string): boolean {
+  return run.messages.some(({ kind, name, isTaken }) => !isTaken && kind === 'answer' && name === waitId);
+}
+
 const dueOf = ({ wait }: StoredWait): number => wait.dueAt ?? Number.MAX_SAFE_INTEGER;
 
 export function listWaits(runs: Iterable<MemoryRun>, query: WaitQuery): Page<OpenWait> {
-  const { kinds, dueBy, limit = pageSize } = query;
+  const { kinds, dueBy, isAnswered, limit = pageSize } = query;
   const [due = -Infinity, order = -1] = query.cursor === undefined ? [] : readCursor(query.cursor, 2);
-  const fits = (stored: StoredWait): boolean =>
+  const fits = (run: MemoryRun, stored: StoredWait): boolean =>
+    (isAnswered === undefined || isAnswered === hasAnswer(run, stored.wait.waitId)) &&
     (kinds === undefined || kinds.includes(stored.wait.kind)) &&
     (dueBy === undefined || dueOf(stored) <= dueBy) &&
     (dueOf(stored) > due || (dueOf(stored) === due && stored.order > order));
   const found = [...runs]
-    .flatMap((run) => [...run.waits.values()].filter(fits).map((stored) => ({ run, stored })))
+    .flatMap((run) => [...run.waits.values()].filter((stored) => fits(run, stored)).map((stored) => ({ run, stored })))
     .sort((a, b) => dueOf(a.stored) - dueOf(b.stored) || a.stored.order - b.stored.order);
   const page = found.slice(0, limit);
   const last = page.at(-1)?.stored;

@@ -70,6 +70,8 @@ const waitQueries: readonly Omit<WaitQuery, 'tenant'>[] = [
   { kinds: ['question', 'timer'] },
   { dueBy: 5 },
   { runId: 'r' },
+  { isAnswered: false, kinds: ['question', 'doubt'] },
+  { runId: 'r', isAnswered: true },
   { cursor: '5.1' },
   { runId: 'r', kinds: ['timer'], dueBy: 5, cursor: '5.1' },
 ];

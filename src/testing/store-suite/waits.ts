@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import type { WaitQuery } from '../../ports/store.ts';
-import { bytesOf, commitOf, openWaitIds, requireClaim, startRun, tenant, wait } from './examples.ts';
+import { bytesOf, commitOf, keyOf, message, openWaitIds, requireClaim, startRun, tenant, wait } from './examples.ts';
 import type { Fixture, SuitePart } from './suite.ts';
 
 async function ids({ store }: Pick<Fixture, 'store'>, query: Omit<WaitQuery, 'tenant'> = {}): Promise<string[]> {
@@ -51,6 +51,39 @@ export const waitsTests: SuitePart = {
       assert.deepEqual(await ids(fixture, { runId: 'run', kinds: ['question', 'timer'] }), ['late', 'question']);
       assert.deepEqual(await ids(fixture, { runId: 'run', dueBy: 900, kinds: ['timer'] }), ['late']);
       assert.deepEqual(await ids(fixture, { runId: 'none' }), []);
+    },
+
+    'W2 waits are chosen by whether an answer to them is posted and not taken': async (fixture) => {
+      const { store } = fixture;
+      await openSeveral(fixture);
+      const other = await startRun(store, 'third', { waits: [wait('question'), wait('doubt', { kind: 'doubt' })] });
+      for (const runId of ['run', 'other']) {
+        const name = runId === 'run' ? 'question' : 'doubt';
+        await store.postMessage(message(runId, { kind: 'answer', name }));
+      }
+      // Another kind of message, and an answer of another run, are no answers to a wait of that name.
+      await store.postMessage(message('third', { kind: 'signal', name: 'question' }));
+      assert.deepEqual(await ids(fixture, { isAnswered: true }), ['doubt', 'question']);
+      assert.deepEqual(await ids(fixture, { isAnswered: false }), ['soon', 'late', 'signal', 'question', 'doubt']);
+      assert.deepEqual(await ids(fixture, { isAnswered: true, kinds: ['doubt', 'timer'] }), ['doubt']);
+      assert.deepEqual(await ids(fixture, { isAnswered: false, runId: 'run' }), ['late', 'signal']);
+      const page = await store.listWaits({ tenant, isAnswered: false, limit: 2 });
+      assert.deepEqual(
+        await ids(fixture, { isAnswered: false, ...(page.cursor !== undefined && { cursor: page.cursor }) }),
+        ['signal', 'question', 'doubt'],
+      );
+      // One that was taken says nothing of a wait that is open again under its id.
+      await store.postMessage(message('third', { kind: 'answer', name: 'doubt' }));
+      const [, posted] = await store.readMessages(keyOf('third'));
+      await store.commit(
+        commitOf(other, 1, {
+          takeMessages: [posted?.id ?? -1],
+          closeWaits: ['doubt'],
+          openWaits: [wait('doubt', { kind: 'doubt' })],
+        }),
+      );
+      assert.deepEqual(await ids(fixture, { isAnswered: true, runId: 'third' }), []);
+      assert.deepEqual(await ids(fixture, { isAnswered: false, runId: 'third' }), ['question', 'doubt']);
     },
 
     'W2 a wait opened again under its id is one wait, with the newer content': async ({ store }) => {

@@ -46,7 +46,12 @@ const columns = `w.id, w.kind, w.due, w.body, ${texts.map(asBytes).join(', ')}`;
 
 /** Rows of the first layouts have no checksum. */
 const checksumOf = (layout: number): string => (layout < 3 ? 'null as checksum' : 'checksum');
-const after = 'w.due <= ? and (w.due, w.id) > (?, ?) order by w.due, w.id limit ?';
+/** An answer to a wait that no commit has taken yet. */
+const answer =
+  "exists (select 1 from messages m where m.run = w.run and m.kind = 'answer' and m.name = w.wait_id and m.is_taken = 0)";
+/** 1 and 0 want waits with such an answer and without; anything else wants all, and nothing is looked up. */
+const byAnswer = `case ? when 1 then ${answer} when 0 then not ${answer} else 1 end`;
+const after = `${byAnswer} and w.due <= ? and (w.due, w.id) > (?, ?) order by w.due, w.id limit ?`;
 
 /** SQL that walks through an index of waits in order and looks up the run of each. */
 const walk = (index: string, layout: number): string =>
@@ -83,10 +88,11 @@ export class WaitReads {
     };
   }
 
-  #find({ tenant, runId, kinds, dueBy = never, cursor }: WaitQuery, limit: number): StoredWait[] {
+  #find({ tenant, runId, kinds, dueBy = never, isAnswered, cursor }: WaitQuery, limit: number): StoredWait[] {
     const [due = Number.MIN_SAFE_INTEGER, id = 0] = cursor === undefined ? [] : readCursor(cursor, 2);
+    const answered = isAnswered === undefined ? null : Number(isAnswered);
     const read = (statement: Statement, ...of: string[]): StoredWait[] =>
-      statement().all(...of, dueBy, due, id, limit) as unknown as StoredWait[];
+      statement().all(...of, answered, dueBy, due, id, limit) as unknown as StoredWait[];
     if (runId !== undefined) {
       const chosen = allKinds.map((kind) => (kinds === undefined || kinds.includes(kind) ? kind : ''));
       return read(this.#ofRun, tenant, runId, ...chosen);
