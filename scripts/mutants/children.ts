@@ -3,6 +3,13 @@ import type { Mutant } from './mutant.ts';
 
 export const childMutants: readonly Mutant[] = [
   {
+    name: 'a cancelled child run ends over an effect in doubt',
+    file: 'src/engine/settle/settle.ts',
+    old: 'if (askLeftBehind(core, activation)) return;',
+    new: '',
+    tests: ['src/engine/settle/cancelled-doubts.test.ts'],
+  },
+  {
     name: 'a node in doubt gives its place to what is queued',
     file: 'src/engine/run/agenda.ts',
     old: 'if (!isBusy && !isOver) taken += 1;',

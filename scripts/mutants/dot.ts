@@ -82,9 +82,16 @@ export const dotMutants: readonly Mutant[] = [
   {
     name: 'a child is looked at once more than it may be',
     file: 'src/dialects/dot/run/handlers/child.ts',
-    old: 'for (let cycle = 1; cycle <= cyclesMax; cycle += 1) {',
-    new: 'for (let cycle = 0; cycle <= cyclesMax; cycle += 1) {',
+    old: 'for (let cycle = 1; cycle <= cyclesMax;',
+    new: 'for (let cycle = 0; cycle <= cyclesMax;',
     tests: ['src/dialects/dot/run/handlers/child.test.ts'],
+  },
+  {
+    name: 'a child is stopped though it waits for a word about an effect',
+    file: 'src/dialects/dot/run/handlers/child.ts',
+    old: 'isInDoubt = await overseen.handle.isInDoubt();',
+    new: '',
+    tests: ['src/dialects/dot/run/handlers/doubts.test.ts'],
   },
   {
     name: 'a child that ended while it was looked at counts as stopped',

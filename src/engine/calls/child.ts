@@ -12,6 +12,7 @@ import { cancelChild } from '../settle/cancel-child.ts';
 import { dropActivations } from '../settle/drop-children.ts';
 import { inTurn } from '../waits/give-back.ts';
 import { beginCall, endCall, goesOn, updateBusy } from '../waits/leave.ts';
+import { hasDoubtIn } from '../waits/open-wait.ts';
 import { callOnce, sendSignal } from './child-calls.ts';
 import { openChild, type ChildCall } from './child-frame.ts';
 import { innerState } from './inner-state.ts';
@@ -168,19 +169,24 @@ export class ChildRun implements ChildHandle {
     await this.#callOnce('cancel', async () => () => cancelChild(this.#core, this.#live.frameRun, reason));
   }
 
-  async state(): Promise<StateView> {
-    this.#guard('state');
-    const key = nextCallKey(this.#activation, this.#live.key, 'state');
-    const { frame } = this.#live.frameRun;
-    return runStepOf(this.#core, this.#activation, key, { effect: 'read' }, () => frame.plainState(), undefined);
+  state(): Promise<StateView> {
+    return this.#read('state', ({ frame }) => frame.plainState());
   }
 
-  async stateIn(node: string, name: string): Promise<StateView | null> {
-    this.#guard('stateIn');
-    const key = nextCallKey(this.#activation, this.#live.key, 'stateIn');
-    const { frameRun } = this.#live;
-    const read = (): StateView | null => innerState(frameRun, node, name);
-    return runStepOf(this.#core, this.#activation, key, { effect: 'read' }, read, undefined);
+  stateIn(node: string, name: string): Promise<StateView | null> {
+    return this.#read('stateIn', (child) => innerState(child, node, name));
+  }
+
+  isInDoubt(): Promise<boolean> {
+    return this.#read('isInDoubt', ({ nodePath }) => hasDoubtIn(this.#core, nodePath));
+  }
+
+  /** Looks at the child, as a recorded step. */
+  async #read<T>(call: string, look: (child: FrameRun) => T): Promise<T> {
+    this.#guard(call);
+    const { key, frameRun } = this.#live;
+    const step = nextCallKey(this.#activation, key, call);
+    return runStepOf(this.#core, this.#activation, step, { effect: 'read' }, () => look(frameRun), undefined);
   }
 
   #callOnce(call: string, prepare: (key: string) => Promise<() => void>): Promise<void> {

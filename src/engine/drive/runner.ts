@@ -332,6 +332,7 @@ export class Runner implements Loop {
     const { core } = this;
     if (activation.phase === 'retrying') return beginRetry(core, activation);
     if (activation.phase !== 'left' || core.standing.isStopping) return;
+    if (activation.isCancelled) return settleCancelled(core, activation);
     core.agenda.setBusy(activation, true);
     activation.phase = 'prepared';
     activation.isResumed = true;

@@ -7,26 +7,31 @@ export interface DoubtedEffect {
   readonly step?: string;
   readonly effect: string;
   readonly intent: Intent;
+  /** When it is tried again, if it is known that the attempt failed. */
+  readonly retryAt?: number | undefined;
 }
 
 /** The open effects among the steps and child runs of a visit that nobody has judged yet. */
 export function* openEffectsOf(record: NodeRecord, path: readonly string[]): Generator<DoubtedEffect> {
-  for (const [step, { status, intent, decision, effect = 'write' }] of Object.entries(record.steps ?? {})) {
+  for (const [step, { status, intent, decision, effect = 'write', retryAt }] of Object.entries(record.steps ?? {})) {
     if (status === 'started' && intent !== undefined && decision === undefined)
-      yield { node: path, step, effect, intent };
+      yield { node: path, step, effect, intent, retryAt };
   }
   for (const [name, child] of Object.entries(record.children ?? {})) yield* openInFrame(child, [...path, name]);
 }
 
 function* openInFrame({ nodes }: FrameTree, path: readonly string[]): Generator<DoubtedEffect> {
-  for (const [id, record] of Object.entries(nodes)) {
-    if (record.fired !== undefined) continue;
-    const { status, intent, decision } = record;
-    const node = [...path, id];
-    // A failed node has a result: whoever started the child run was told about it.
-    if (status !== 'failed' && intent !== undefined && decision === undefined) yield { node, effect: 'write', intent };
-    yield* openEffectsOf(record, node);
-  }
+  for (const [id, record] of Object.entries(nodes))
+    if (record.fired === undefined) yield* openInVisit(record, [...path, id]);
+}
+
+/** The open effects of a visit that nobody has judged yet: its own, and those among its steps and child runs. */
+export function* openInVisit(record: NodeRecord, node: readonly string[]): Generator<DoubtedEffect> {
+  const { status, intent, decision, retryAt } = record;
+  // A failed node has a result: whoever started the child run was told about it.
+  if (status !== 'failed' && intent !== undefined && decision === undefined)
+    yield { node, effect: 'write', intent, retryAt };
+  yield* openEffectsOf(record, node);
 }
 
 /** What is on record of an effect that has begun and not succeeded. */

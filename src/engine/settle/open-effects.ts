@@ -6,7 +6,7 @@ import { CairnError } from '../../errors.ts';
 import type { Activation, FrameRun } from '../run/frame-run.ts';
 import { isEffect } from '../run/effect.ts';
 import { leave } from '../waits/leave.ts';
-import { openEffectsOf } from '../record/effects-on-record.ts';
+import { openEffectsOf, openInVisit, type DoubtedEffect } from '../record/effects-on-record.ts';
 import { openDoubt } from '../waits/open-wait.ts';
 import type { RunCore } from '../run/run-core.ts';
 
@@ -91,12 +91,34 @@ export function askOpenEffects(core: RunCore, activation: Activation): boolean {
   const record = frameRun.openRecordOf(node);
   if (record?.steps === undefined && record?.children === undefined) return false;
   if (node.onInDoubt === 'fail') return false;
+  const isAsked = askAbout(core, activation, openEffectsOf(record, path));
+  if (isAsked) leave(core, activation);
+  return isAsked;
+}
+
+/**
+ * Asks about the effects that a crash left in doubt in an activation of a cancelled child run, before it settles as cancelled. What began
+ * in this process was told to stop, and had its grace; what is to be tried again has failed. @returns whether it asked
+ */
+export function askLeftBehind(core: RunCore, activation: Activation): boolean {
+  const { node, frameRun, path } = activation;
+  const record = frameRun.isCancelled ? frameRun.openRecordOf(node) : undefined;
+  if (record === undefined || node.onInDoubt === 'fail') return false;
+  const { workerId } = core.env.ids;
+  const isUnknown = ({ intent: { by, idempotent }, retryAt }: DoubtedEffect): boolean =>
+    by !== workerId && idempotent !== true && retryAt === undefined;
+  const isAsked = askAbout(core, activation, [...openInVisit(record, path)].filter(isUnknown));
+  if (isAsked && activation.phase !== 'left') leave(core, activation);
+  return isAsked;
+}
+
+/** Asks about each effect that changes something outside. @returns whether there is one */
+function askAbout(core: RunCore, activation: Activation, effects: Iterable<DoubtedEffect>): boolean {
   let isAsked = false;
-  for (const effect of openEffectsOf(record, path)) {
+  for (const effect of effects) {
     if (effect.intent.forgettable === true) continue;
     openDoubt(core, activation, effect);
     isAsked = true;
   }
-  if (isAsked) leave(core, activation);
   return isAsked;
 }

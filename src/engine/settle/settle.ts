@@ -12,7 +12,7 @@ import { admitError, asError, errorSummary } from '../admit/encode-error.ts';
 import { startPlanned } from './start-planned.ts';
 import { dropChildren } from './drop-children.ts';
 import { tellWaiting } from '../waits/leave.ts';
-import { askOpenEffects } from './open-effects.ts';
+import { askLeftBehind, askOpenEffects } from './open-effects.ts';
 import { dropWaitsOf } from '../waits/open-wait.ts';
 import { routeEdges } from '../plan/route.ts';
 import type { RunCore } from '../run/run-core.ts';
@@ -273,10 +273,12 @@ function failFrame(core: RunCore, activation: Activation, error: Admitted): void
   core.standing.stop('failing');
 }
 
-/** Settles an attempt whose result is no longer needed. It fires nothing (G3 `cancelRest`). */
+/** Settles an attempt whose result is no longer needed. It fires nothing (G3 `cancelRest`). In doubt about an effect, it waits (X3.8). */
 export function settleCancelled(core: RunCore, activation: Activation): void {
   const error = new CairnError('NODE_CANCELLED', { node: activation.path.join('/') });
   activation.withdraw?.();
+  activation.withdraw = undefined;
+  if (askLeftBehind(core, activation)) return;
   finish(core, activation, {
     status: 'cancelled',
     fired: activation.node.outgoing.filter((edge) => edge.always),

@@ -74,6 +74,13 @@ export function openDoubt(core: RunCore, activation: Activation, effect: Doubted
   openWait(core, activation, step, wait, waitId);
 }
 
+/** Whether somebody is asked about an effect in the child run at this path. */
+export function hasDoubtIn({ root }: RunCore, path: readonly string[]): boolean {
+  return Object.values(root.waits).some(
+    ({ kind, node }) => kind === 'doubt' && path.every((part, index) => node[index] === part),
+  );
+}
+
 /** Whether a delayed activation's wait is open already, from before a crash. */
 export function isRetryOpen(core: RunCore, { node, name }: WaitRecord): boolean {
   const place = node.join('\0');

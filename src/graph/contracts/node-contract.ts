@@ -230,7 +230,11 @@ export interface ChildHandle {
    * @throws VALUE_UNSTORABLE, NODE_CALL_REFUSED
    */
   signal(name: string, value?: unknown): Promise<void>;
-  /** Cancels the child's open work; the child ends as `cancelled`. No effect if the child has ended. @throws NODE_CALL_REFUSED */
+  /**
+   * Cancels the child's open work; the child ends as `cancelled`, once somebody has said whether the effects happened that a crash left in
+   * doubt in it. No effect if the child has ended.
+   * @throws NODE_CALL_REFUSED
+   */
   cancel(reason?: string): Promise<void>;
   /** The child's current state, recorded as a step of class `read`: a repeated function sees the same. @throws NODE_CALL_REFUSED */
   state(): Promise<StateView>;
@@ -240,6 +244,8 @@ export interface ChildHandle {
    * @throws NODE_CALL_REFUSED
    */
   stateIn(node: string, name: string): Promise<StateView | null>;
+  /** Whether somebody is asked if an effect in the child happened. Recorded like `state`. @throws NODE_CALL_REFUSED */
+  isInDoubt(): Promise<boolean>;
 }
 
 /** The argument of a node's `run`. Graphs are typed as `object` here, to keep this file free of import cycles. */

@@ -112,6 +112,7 @@ class GraphWatcher {
       cancel: (...args) => work.wait(() => child.cancel(...args)),
       state: () => work.wait(() => child.state()),
       stateIn: (...args) => work.wait(() => child.stateIn(...args)),
+      isInDoubt: () => work.wait(() => child.isInDoubt()),
     };
   }
 

@@ -175,6 +175,7 @@ function fakeHandle(child: string, calls: FakeChildCall[], end: () => Promise<Ch
     cancel: async (reason) => void calls.push({ child, call: 'cancel', name: reason }),
     state: async () => (await result()).state,
     stateIn: () => Promise.resolve(null),
+    isInDoubt: () => Promise.resolve(false),
   };
 }
 

@@ -15,6 +15,8 @@ import { reportIn, type StageFailure, type StageOutcome } from '../stage/stage-o
 
 const pollMsDefault = 45_000;
 const cyclesMaxDefault = 1_000;
+/** How long nobody looks at a child, at least, in which an effect is in doubt: it waits for a person. */
+const doubtPollMs = 600_000;
 
 /** Begins a child that does not begin by itself. */
 const startSignal = 'start';
@@ -51,15 +53,22 @@ interface Overseen {
   readonly seen: SeenChild;
 }
 
-/** Looks at the child from time to time. @returns why it is stopped; undefined if it has ended */
+/**
+ * Looks at the child from time to time. While somebody is asked about an effect in it, it is neither judged nor stopped, and no cycle
+ * counts.
+ * @returns why it is stopped; undefined if it has ended
+ */
 async function oversee(stage: StageContext, overseen: Overseen): Promise<Stopped | undefined> {
   const { ctx, attributes } = stage;
   const pollMs = attributes.durationMs('manager.poll_interval') ?? pollMsDefault;
   const cyclesMax = attributes.integer('manager.max_cycles') ?? cyclesMaxDefault;
-  for (let cycle = 1; cycle <= cyclesMax; cycle += 1) {
-    const poll = ctx.sleepUntil(ctx.now() + pollMs, 'poll').then(() => undefined);
+  let isInDoubt = false;
+  for (let cycle = 1; cycle <= cyclesMax; cycle += isInDoubt ? 0 : 1) {
+    const waitMs = isInDoubt ? Math.max(pollMs, doubtPollMs) : pollMs;
+    const poll = ctx.sleepUntil(ctx.now() + waitMs, 'poll').then(() => undefined);
     if ((await Promise.race([overseen.ended, poll])) !== undefined) return undefined;
-    const stopped = await look(stage, overseen);
+    isInDoubt = await overseen.handle.isInDoubt();
+    const stopped = isInDoubt ? undefined : await look(stage, overseen);
     if (stopped !== undefined) return stopped;
   }
   const why = `${overseen.child.name} did not end within ${cyclesMax} cycles of ${pollMs / 1_000} s`;
