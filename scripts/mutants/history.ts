@@ -131,9 +131,16 @@ export const historyMutants: readonly Mutant[] = [
   {
     name: 'blame takes a channel for written by the node that ended before',
     file: 'src/history/trace/op-authors.ts',
-    old: 'if (node !== undefined) next.set(key, node);',
-    new: 'if (node !== undefined && !next.has(key)) next.set(key, node);',
+    old: 'if (own !== undefined && endedNode(op) !== undefined) next.set(key, own);',
+    new: 'if (own !== undefined && endedNode(op) !== undefined && !next.has(key)) next.set(key, own);',
     tests: ['src/history/trace/blame.test.ts'],
+  },
+  {
+    name: 'blame takes the first of the visits that share a checkpoint',
+    file: 'src/history/trace/op-authors.ts',
+    old: 'const isOfVisit = ended === endedBefore;',
+    new: 'const isOfVisit = ended === 0;',
+    tests: ['test/trace/shared-checkpoints.test.ts'],
   },
   {
     name: 'bisect asks only where the very place that is read is written',

@@ -63,7 +63,8 @@ export async function writeRunFolder(
     files.json(['checkpoints', name], view);
     for (const { path, hash } of records.references) if (!isSecret(path)) artifacts.add(hash);
   }
-  for (const visit of visits) writeVisit(files, visit, structure);
+  const folders = new Names();
+  for (const visit of visits) writeVisit(files, folders, visit, structure);
   for (const hash of artifacts) await writeArtifact(files, place, found, hash);
   files.write(['events.ndjson'], events.map((line) => `${line}\n`).join(''));
   if (structure !== undefined) files.json(['graph.json'], structure, true);
@@ -133,9 +134,22 @@ class Files {
   }
 }
 
-function writeVisit(files: Files, visit: ToldVisit, structure: unknown): void {
+/** Names of which each is given once, also where small and capital letters are the same. */
+class Names {
+  readonly #counts = new Map<string, number>();
+
+  take(name: string): string {
+    const key = name.toLowerCase();
+    const count = (this.#counts.get(key) ?? 0) + 1;
+    this.#counts.set(key, count);
+    return count === 1 ? name : this.take(`${name}-${count}`);
+  }
+}
+
+function writeVisit(files: Files, folders: Names, visit: ToldVisit, structure: unknown): void {
   const { seq, path, visit: count, value, retries, status, error, changes, edges, questions, attempts } = visit;
-  const folder = ['stages', `${number(seq)}-${safeName(path.join('.'))}@${count}`];
+  // Nodes whose visits share a checkpoint may have one name as files: `a b` and `a_b`.
+  const folder = ['stages', folders.take(`${number(seq)}-${safeName(path.join('.'))}@${count}`)];
   const { response, ...ending } = (typeof value === 'object' && value !== null ? value : { value }) as {
     readonly response?: unknown;
   };

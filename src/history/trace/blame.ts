@@ -10,7 +10,7 @@ import type { ChangeKind, ChangePart } from '../stored/change.ts';
 import { checkpointId } from '../stored/checkpoint.ts';
 import { findPlaces, type TreeValue } from './blamed-places.ts';
 import { Claims } from './claims.ts';
-import { authorsOf } from './op-authors.ts';
+import { authorsOf, isEnd, partsOf, type OpAuthor } from './op-authors.ts';
 
 /** Where a part was last written, and by what. */
 export interface Origin {
@@ -159,7 +159,7 @@ async function unread(store: StatePlace['store'], run: RunRow, seq: number): Pro
 function takeEntry(entry: HistoryEntry, targets: readonly Target[]): void {
   const ops = entry.checkpoint.ops as readonly Op[];
   const isFold = entry.checkpoint.fold !== undefined;
-  let authors: readonly (readonly string[] | undefined)[] | undefined;
+  let authors: ReturnType<typeof authorsOf> | undefined;
   for (let index = ops.length - 1; index >= 0; index--) {
     const op = ops[index] as Op;
     const origin = (): Origin => {
@@ -174,12 +174,13 @@ function takeEntry(entry: HistoryEntry, targets: readonly Target[]): void {
 
 function originOf(
   { run, checkpoint }: HistoryEntry,
-  node: readonly string[] | undefined,
+  author: OpAuthor | undefined,
   path: readonly string[] | undefined,
 ): Origin {
   const { seq, at, change, fold } = checkpoint;
   const step = path === undefined ? undefined : stepIn(path);
-  const part = partOf(change, node, step);
+  const part = partOf(change, author, step);
+  const node = author?.node;
   const { runId, key } = run;
   const attempt = part?.attempt ?? (part?.kind === 'settle' || part?.kind === 'step' ? 1 : undefined);
   return {
@@ -203,14 +204,13 @@ function stepIn(path: readonly string[]): string | undefined {
   return at > 0 && path[at - 2] === 'nodes' ? path[at + 1] : undefined;
 }
 
-/** The part of a change that is about a node, or about a step of it. Without a node, the part that is about no node. */
+/** The part of a change that is about a visit, or about a step of it. Without an author, the part that is about no node. */
 function partOf(
   change: readonly ChangePart[],
-  node: readonly string[] | undefined,
+  author: OpAuthor | undefined,
   step: string | undefined,
 ): ChangePart | undefined {
-  const place = node?.join('\0');
-  const fitting = change.filter((part) => part.node?.join('\0') === place);
-  const ends = fitting.filter(({ kind }) => kind === 'settle' || kind === 'replay');
-  return fitting.findLast((part) => step !== undefined && part.step === step) ?? ends.at(-1) ?? fitting.at(-1);
+  if (author === undefined) return change.findLast(({ node }) => node === undefined);
+  const parts = partsOf(change, author);
+  return parts.findLast((part) => step !== undefined && part.step === step) ?? parts.findLast(isEnd) ?? parts.at(-1);
 }

@@ -8,7 +8,7 @@ import type { HistoryEntry } from '../load/lineage.ts';
 import type { ChangePart } from '../stored/change.ts';
 import { blobHash, resolveValues } from '../stored/resolve-values.ts';
 import type { StoredState } from '../stored/stored-state.ts';
-import { authorsOf, endedNode, placeInTree } from './op-authors.ts';
+import { authorsOf, endedNode, endOfRecord, isEnd, placeInTree, type OpAuthor } from './op-authors.ts';
 import type { ToldAt, ToldEntry, ToldQuestion, ToldRetry, ToldStep, ValueChange } from './story.ts';
 import { placeOf, toEvent, toRetry, toStep } from './story-parts.ts';
 import { recordAt, VisitEnds, type Ended } from './visit-ends.ts';
@@ -20,8 +20,13 @@ interface Gathered {
   readonly retries: ToldRetry[];
   readonly steps: ToldStep[];
   readonly questions: ToldQuestion[];
-  readonly changes: ValueChange[];
   visit: number;
+}
+
+/** What one checkpoint holds of one visit: several visits of a node may end in it. */
+interface Held {
+  readonly changes: ValueChange[];
+  ended?: Ended;
 }
 
 const absent = Symbol('absent');
@@ -44,40 +49,62 @@ export class StoryTeller {
 
   /** Reads one checkpoint, and applies it to the state. */
   async take(entry: HistoryEntry, state: StoredState): Promise<void> {
+    const { checkpoint } = entry;
+    const ops = checkpoint.ops as readonly Op[];
+    const authors = checkpoint.fold === undefined ? authorsOf(ops) : [];
+    const held = await this.#readOps(entry, authors, state);
+    const endedBefore = new Map<string, number>();
+    for (const part of checkpoint.change) {
+      const key = part.node?.join('\0') ?? '';
+      const ended = endedBefore.get(key) ?? 0;
+      await this.#takePart(entry, part, ops, held.get(`${ended} ${key}`), state);
+      if (isEnd(part)) endedBefore.set(key, ended + 1);
+    }
+    for (const [index, author] of authors.entries())
+      if (author !== undefined && held.get(keyOf(author))?.ended === undefined)
+        this.#noteRecord(entry, author.node, ops[index] as Op);
+  }
+
+  /** Applies the ops one after the other, and reads what each visit wrote and how it ended as it was then. */
+  async #readOps(
+    entry: HistoryEntry,
+    authors: readonly (OpAuthor | undefined)[],
+    state: StoredState,
+  ): Promise<ReadonlyMap<string, Held>> {
     const { run, checkpoint } = entry;
     const ops = checkpoint.ops as readonly Op[];
-    const authors = authorsOf(ops);
-    const ends = new Map<string, Ended>();
+    const held = new Map<string, Held>();
     let applied = 0;
     const applyTo = async (end: number): Promise<void> => {
       if (end > applied) await state.apply(this.#blobs, run, { ...checkpoint, ops: ops.slice(applied, end) });
       applied = end;
     };
-    for (const [index, op] of ops.entries()) {
-      const node = authors[index];
-      if (node !== undefined && checkpoint.fold === undefined) {
+    for (const [index, author] of authors.entries()) {
+      const op = ops[index] as Op;
+      if (author === undefined || !(isChannel(op) || endedNode(op) !== undefined)) continue;
+      const key = keyOf(author);
+      const visit = held.get(key) ?? { changes: [] };
+      held.set(key, visit);
+      if (isChannel(op)) {
         // The old value is that of the state just before the op.
-        if (isChannel(op)) await applyTo(index);
-        await this.#noteValue(entry, node, op, state);
-        this.#noteRecord(entry, node, op);
+        await applyTo(index);
+        visit.changes.push(await this.#changeOf(entry, op, state));
+      } else {
+        await applyTo(endOfRecord(ops, index));
+        visit.ended = await this.#ends.read(entry, author.node, state);
       }
-      const ended = endedNode(op);
-      // A record with steps is written field by field. Its edges are among the last of the fields.
-      if (ended === undefined || checkpoint.fold !== undefined) continue;
-      await applyTo(endOfRecord(ops, index));
-      ends.set(ended.join('\0'), await this.#ends.read(entry, ended, state));
     }
     await applyTo(ops.length);
-    for (const part of checkpoint.change) await this.#takePart(entry, part, ops, ends, state);
+    return held;
   }
 
   /** Adds the visits that have not ended. */
   tellOpen({ frame }: RunTree): void {
-    for (const { path, since, visit, retries, steps, questions, changes } of this.#open.values()) {
+    for (const { path, since, visit, retries, steps, questions } of this.#open.values()) {
       const record = recordAt(frame, path);
       if (record === undefined || record.fired !== undefined) continue;
       const told = { ...since, kind: 'visit', path, visit, status: record.status } as const;
-      this.entries.push({ ...told, retries, steps, questions, changes, edges: [] });
+      this.entries.push({ ...told, retries, steps, questions, changes: [], edges: [] });
     }
   }
 
@@ -85,7 +112,7 @@ export class StoryTeller {
     entry: HistoryEntry,
     part: ChangePart,
     ops: readonly Op[],
-    ends: ReadonlyMap<string, Ended>,
+    held: Held | undefined,
     state: StoredState,
   ): Promise<void> {
     const { kind, node } = part;
@@ -94,10 +121,8 @@ export class StoryTeller {
       if (event !== undefined) this.entries.push(event);
       return;
     }
-    if (kind === 'settle' || kind === 'replay') {
-      const ended = ends.get(node.join('\0'));
-      if (ended !== undefined) return this.#endVisit(entry, part, node, ended);
-    }
+    if (isEnd(part) && held?.ended !== undefined)
+      return this.#endVisit(entry, part, node, { ...held, ended: held.ended });
     const gathered = this.#gather(entry, node, part.visit);
     if (kind === 'retry') gathered.retries.push(toRetry(entry, part));
     else if (kind === 'step') gathered.steps.push(toStep(entry, part));
@@ -109,7 +134,7 @@ export class StoryTeller {
     const key = path.join('\0');
     let gathered = this.#open.get(key);
     if (gathered === undefined) {
-      gathered = { path, since: placeOf(entry), visit, retries: [], steps: [], questions: [], changes: [] };
+      gathered = { path, since: placeOf(entry), visit, retries: [], steps: [], questions: [] };
       this.#open.set(key, gathered);
     }
     gathered.visit = Math.max(gathered.visit, visit);
@@ -123,22 +148,20 @@ export class StoryTeller {
       this.#gather(entry, node, (value as NodeRecord | null)?.visits ?? 1);
   }
 
-  async #noteValue(entry: HistoryEntry, node: readonly string[], op: Op, state: StoredState): Promise<void> {
-    const [kind, path, value] = op;
-    const { rest } = placeInTree(path);
-    if (rest?.[0] !== 'channels') return;
+  async #changeOf(entry: HistoryEntry, [kind, path, value]: Op, state: StoredState): Promise<ValueChange> {
+    const { rest = [] } = placeInTree(path);
     const shown = async (stored: unknown): Promise<unknown> =>
       stored === absent || blobHash(stored) !== undefined
         ? undefined
         : resolveValues(this.#blobs, entry.run.tenant, structuredClone(stored));
     const before = kind === 'a' || kind === 't' ? undefined : await shown(readPath(state.root, path, absent));
     const after = kind === 'd' ? undefined : await shown(value);
-    this.#gather(entry, node).changes.push({
+    return {
       path: rest.slice(1),
       ...(before !== undefined && { before }),
       ...(after !== undefined && { after }),
       ...((kind === 'a' || kind === 't') && { isAppended: true as const }),
-    });
+    };
   }
 
   #ask(entry: HistoryEntry, part: ChangePart, gathered: Gathered, state: StoredState): void {
@@ -176,10 +199,9 @@ export class StoryTeller {
     entry: HistoryEntry,
     part: ChangePart,
     node: readonly string[],
-    { record, edges, type, when }: Ended,
+    { changes, ended: { record, edges, type, when } }: Required<Held>,
   ): void {
-    const gathered = this.#gather(entry, node, part.visit);
-    const { retries, steps, questions, changes } = gathered;
+    const { retries, steps, questions } = this.#gather(entry, node, part.visit);
     // A failure that nothing handles ends the visit too: a resume of the run begins a new one.
     this.#open.delete(node.join('\0'));
     const { error, durationMs, spent, spared, by } = part;
@@ -209,15 +231,10 @@ export class StoryTeller {
   }
 }
 
-function isChannel([, path]: Op): boolean {
-  return placeInTree(path).rest?.[0] === 'channels';
+function keyOf({ node, endedBefore }: OpAuthor): string {
+  return `${endedBefore} ${node.join('\0')}`;
 }
 
-/** Index at which the ops end that write one record field by field. */
-function endOfRecord(ops: readonly Op[], start: number): number {
-  const [, first] = ops[start] as Op;
-  const last = first.at(-1) === 'status' ? first.slice(0, -1) : first;
-  let end = start + 1;
-  while (end < ops.length && last.every((key, index) => ops[end]?.[1][index] === key)) end += 1;
-  return end;
+function isChannel([, path]: Op): boolean {
+  return placeInTree(path).rest?.[0] === 'channels';
 }
