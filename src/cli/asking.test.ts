@@ -1,7 +1,7 @@
 /** The command line as a process in a terminal: questions that are over while somebody is asked them. */
 import { expect, test, vi } from 'vitest';
 import { openFolder, type Folder } from '../../test/cli/cairn.ts';
-import { hasTerminals, inTerminal } from '../../test/cli/terminal.ts';
+import { hasTerminals, inTerminal, inTerminalOf } from '../../test/cli/terminal.ts';
 
 // Processes of a loaded machine start slowly.
 vi.setConfig({ testTimeout: 60_000 });
@@ -46,6 +46,18 @@ test.runIf(hasTerminals).each([[[]], [['--resume']]])(
     const { code, shown } = await asked.ended();
     expect(shown).toMatch(/\[WAIT_CLOSED\]/);
     expect(shown).toContain('"said": "published: no"');
+    expect(code).toBe(0);
+  },
+);
+
+test.runIf(hasTerminals)(
+  'H1 a terminal that does not know its size, and says 0, is taken for one of 80 columns',
+  async () => {
+    const asked = inTerminalOf('cols 0 rows 0', openAsking(''), 'run', 'asks.ts', '--run-id', 'r');
+    await asked.shows(/◆ {2}Publish\?\n/);
+    asked.type('\r');
+    const { code, shown } = await asked.ended();
+    expect(shown).toContain('"said": "published: yes"');
     expect(code).toBe(0);
   },
 );

@@ -33,8 +33,21 @@ function formatLines(lines: readonly string[]): string {
   return lines.map((line) => `${line}\n`).join('');
 }
 
+/** What a terminal is taken for that does not know its size, and says 0. */
+const usual = { columns: 80, rows: 24 } as const;
+
+/** Prompts ask the stream how wide it is, and would break a line after each character of it. */
+function assumeSize(): void {
+  process.stdout.columns ||= usual.columns;
+  process.stdout.rows ||= usual.rows;
+}
+
 export function openScreen(environment: Environment): Screen {
   const isTerminal = mayBeTerminal(1) && process.stdout.isTTY;
+  if (isTerminal) {
+    assumeSize();
+    process.stdout.on('resize', assumeSize);
+  }
   const [write, writeNote] = [openWriter(1), openWriter(2)];
   const columnsOr = (otherwise: number): number => {
     const columns = isTerminal ? process.stdout.columns : Number(environment['COLUMNS']);
@@ -42,13 +55,13 @@ export function openScreen(environment: Environment): Screen {
   };
   return {
     get width(): number {
-      return columnsOr(80);
+      return columnsOr(usual.columns);
     },
     get rowWidth(): number {
-      return columnsOr(isTerminal ? 80 : Infinity);
+      return columnsOr(isTerminal ? usual.columns : Infinity);
     },
     get height(): number {
-      return isTerminal ? process.stdout.rows : 24;
+      return isTerminal ? process.stdout.rows : usual.rows;
     },
     isTerminal: isTerminal && environment['TERM'] !== 'dumb',
     canAsk: isTerminal && environment['CI'] === undefined && process.stdin.isTTY,

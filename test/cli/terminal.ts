@@ -22,8 +22,13 @@ const quote = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`;
 
 /** Runs a command in a terminal of 80 columns. */
 export function inTerminal(folder: Folder, ...args: readonly string[]): Terminal {
+  return inTerminalOf('cols 80 rows 24', folder, ...args);
+}
+
+/** The same in a terminal of another size, in the words of `stty`. */
+export function inTerminalOf(size: string, folder: Folder, ...args: readonly string[]): Terminal {
   const line = ['node', main, ...args].map(quote).join(' ');
-  const child = spawn('script', ['-qec', `stty cols 80 rows 24; exec ${line}`, '/dev/null'], {
+  const child = spawn('script', ['-qec', `stty ${size}; exec ${line}`, '/dev/null'], {
     cwd: folder.path,
     env: { ...environment(), CI: undefined, COLUMNS: undefined, TERM: 'xterm', SHELL: '/bin/sh' },
     stdio: ['pipe', 'pipe', 'inherit'],

@@ -2,6 +2,7 @@
 import { perform } from '../../operations/declare/perform.ts';
 import { spawn } from 'node:child_process';
 import type { App } from '../../app/open-app.ts';
+import { CairnError } from '../../errors.ts';
 import type { FieldsOf, RunStanding } from '../../operations/declare/operation.ts';
 import { startRun, type StartRunInput } from '../../operations/runs/start-run.ts';
 import { workflowsField } from '../app-fields.ts';
@@ -84,6 +85,11 @@ export const runRunCommand: Command<RunArguments> = {
       return dryRunPipeline(session, { file: args.file, scenarioFiles: simulate, input }, workflows);
     }
     const start = async (app: App): Promise<RunStanding | undefined> => {
+      if (args.detach === true && app.place.kind === 'memory')
+        throw new CairnError('USAGE_INVALID', {
+          reason: 'a store in memory is seen by this command alone, and another process is to advance the run',
+          hint: 'Name a file: --store PATH',
+        });
       const { loadGraph, input } = await load(app, session, args);
       const { runId, isNew, result } = await perform(
         startRun,

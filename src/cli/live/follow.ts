@@ -10,7 +10,7 @@ import { askQuestions } from './ask.ts';
 import { reportFailure } from '../failure.ts';
 import { listenForInterrupt } from './interrupt.ts';
 import { type LiveView, openLiveView } from './live-view.ts';
-import { printStanding } from './result-text.ts';
+import { goneWords, printStanding } from './result-text.ts';
 import type { Session } from '../session.ts';
 
 /**
@@ -113,9 +113,11 @@ async function askAndResume(
   return standing;
 }
 
-function tellInterrupted({ screen, commandLine, isJson, printJson }: Session, runId: string | undefined): void {
+function tellInterrupted(session: Session, runId: string | undefined, isKept: boolean): void {
+  const { screen, commandLine, isJson, printJson } = session;
   if (isJson) printJson({ interrupted: true, ...(runId !== undefined && { runId }) });
   else if (runId === undefined) screen.note('Stopped before the run was recorded.');
+  else if (!isKept) screen.note('Stopped.', ...goneWords(session));
   else screen.note(`Stopped. Go on: ${screen.paint('good', commandLine('resume', runId))}`);
 }
 
@@ -139,13 +141,15 @@ export async function follow(
     watch: following.watch,
     report: reportTo(session),
   });
+  const isKept = app.place.kind !== 'memory';
   const interrupt = listenForInterrupt();
   // The engine's timers do not keep the process alive, so do it here while a person follows the run.
   const stay = setInterval(() => undefined, 60_000);
   const work = async (): Promise<number> => {
     const standing = await following.show(() => advance(app));
     if (standing === undefined) return 0;
-    return printStanding(session, await askAndResume(session, app, following, standing, resume), app.now());
+    const rest = await askAndResume(session, app, following, standing, resume);
+    return printStanding(session, rest, { now: app.now(), isKept });
   };
   try {
     const working = work();
@@ -154,7 +158,7 @@ export async function follow(
     working.catch(() => undefined);
     following.stop();
     await app.close();
-    tellInterrupted(session, following.runId);
+    tellInterrupted(session, following.runId, isKept);
     return ended.code;
   } finally {
     await app.close();

@@ -15,28 +15,45 @@ function productOf({ state: { artifacts, scratch, outputs } }: RunStanding): unk
   return [artifacts, scratch, outputs].find((part) => Object.keys(part).length > 0);
 }
 
-function printWaits(session: Session, { runId, waits }: RunStanding, now: number): void {
+/** Where and when a standing is printed. */
+interface Moment {
+  readonly now: number;
+  /** Whether the store has the run when the command is over. One in memory has not: then no command goes on with it. */
+  readonly isKept: boolean;
+}
+
+/** What there is to say, instead of a way to go on, of a run in a store in memory. */
+export function goneWords({ screen }: Session): readonly string[] {
+  const words = 'The run is gone with this command: its store is in memory. To keep runs, name a file: --store PATH';
+  return atWords(words, screen);
+}
+
+function printWaits(session: Session, { runId, waits }: RunStanding, { now, isKept }: Moment): void {
   const { screen, commandLine } = session;
   const names = namesOf(waits);
   for (const wait of waits) {
     screen.print('');
-    for (const line of formatWait(session, wait, { now, name: names.get(wait) ?? wait.waitId })) screen.print(line);
+    const name = isKept ? (names.get(wait) ?? wait.waitId) : undefined;
+    for (const line of formatWait(session, wait, { now, name })) screen.print(line);
   }
   const isAsking = waits.some(isAnswerable);
   screen.print('');
+  if (!isKept) return screen.print(...goneWords(session));
   screen.print(
     `${isAsking ? 'Then go on' : 'Go on when it is time'}: ${screen.paint('good', commandLine('resume', runId))}`,
   );
 }
 
-function printFailure({ screen, commandLine }: Session, { runId, error, failed }: RunStanding): void {
+function printFailure(session: Session, { runId, error, failed }: RunStanding, { isKept }: Moment): void {
+  const { screen, commandLine } = session;
   if (failed.length > 0) screen.note(...atWords(`failed: ${printable(failed.join(', '))}`, screen));
   if (error !== undefined) {
     screen.note(...atWords(`${printableLines(error.message)} [${error.code}]`, screen));
-    screen.note(...atWords(printableLines(error.hint), screen));
   }
-  // Skip the words if the hint says the same already.
   const isSaid = error !== undefined && /\bresume\b/.test(error.hint);
+  if (error !== undefined && (isKept || !isSaid)) screen.note(...atWords(printableLines(error.hint), screen));
+  if (!isKept) return screen.note(...goneWords(session));
+  // Skip the words if the hint says the same already.
   screen.note(`${isSaid ? '  ' : 'Go on: '}${screen.paint('good', commandLine('resume', runId))}`);
 }
 
@@ -64,7 +81,7 @@ function printLeftOut({ screen }: Session, { failed, skipped }: RunStanding): vo
 }
 
 /** Prints where a run stands. @returns the exit code: 0 if it is completed or waits, else that of its error */
-export function printStanding(session: Session, standing: RunStanding, now: number): number {
+export function printStanding(session: Session, standing: RunStanding, moment: Moment): number {
   const { runId, status, seq, waits } = standing;
   const error =
     standing.error ??
@@ -87,8 +104,8 @@ export function printStanding(session: Session, standing: RunStanding, now: numb
   screen.print(`${screen.paint(toneOf(status), status)} ${printable(runId)}@${seq}${open}`);
   const costs = formatCosts(standing);
   if (costs !== undefined) screen.print(`spent: ${costs}`);
-  if (status === 'paused') printWaits(session, standing, now);
-  if (status === 'failed') printFailure(session, standing);
+  if (status === 'paused') printWaits(session, standing, moment);
+  if (status === 'failed') printFailure(session, standing, moment);
   if (status === 'completed') {
     if (standing.outputs !== undefined) printLeftOut(session, standing);
     const product = standing.outputs ?? productOf(standing);

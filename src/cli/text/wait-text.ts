@@ -113,11 +113,14 @@ export function purposeOf({ kind, name }: OpenQuestion): string {
   return purposes[kind];
 }
 
-/** A wait as a paragraph; none of its lines is wider than the screen, except the command to paste. */
+/**
+ * A wait as a paragraph; none of its lines is wider than the screen, except the command to paste.
+ * @param name - the name in that command; without one it is left out, because the wait can be answered no more
+ */
 export function formatWait(
   session: Session,
   wait: OpenQuestion,
-  { now, name, graphId }: { readonly now: number; readonly name: string; readonly graphId?: string },
+  { now, name, graphId }: { readonly now: number; readonly name: string | undefined; readonly graphId?: string },
 ): readonly string[] {
   const { paint, width } = session.screen;
   const indent = '  ';
@@ -136,6 +139,8 @@ export function formatWait(
     `${paint('strong', printable(nodeNameOf(wait)))}${paint('dim', place)}`,
     ...(text === '' ? [] : wrap(printableLines(text), column).map((line) => (indent + line).trimEnd())),
     ...details.flatMap((detail) => wrap(detail, column)).map((line) => indent + paint('dim', line)),
-    ...(isAnswerable(wait) ? [indent + paint('good', printable(answerCommandOf(session, wait, name)))] : []),
+    ...(isAnswerable(wait) && name !== undefined
+      ? [indent + paint('good', printable(answerCommandOf(session, wait, name)))]
+      : []),
   ];
 }
