@@ -248,6 +248,20 @@ test('B84 files of a folder: the model reads them, and writing asks unless it is
   }
 });
 
+test('B84 a folder that is not there is made where the agent may write in it, and not where it only reads', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'cairn-agent-'));
+  try {
+    const [own, other] = [join(folder, 'new', 'deep'), join(folder, 'other')];
+    const write: Script = [{ calls: [{ tool: 'write_file', input: { path: 'b.txt', content: 'new' } }] }, 'Done.'];
+    const one = await run(write, { model: 'm', files: own, allow: ['write_file'] });
+    expect([one.result.status, readFileSync(join(own, 'b.txt'), 'utf8')]).toEqual(['completed', 'new']);
+    const two = await run(['Done.'], { model: 'm', files: other, files_read_only: true });
+    expect([two.result.status, existsSync(other)]).toEqual(['completed', false]);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
 test('B85 a plan names what the model may call, of which class each is, and before which a person is asked', () => {
   const { blocks } = read(
     textOf({

@@ -22,6 +22,8 @@ import {
   usesShell,
 } from './agent-inputs.ts';
 import { blockTool } from './block-tool.ts';
+import { makeFolder } from '../../nodes/file/local-file.ts';
+import { resolveLocalPath } from '../../nodes/file/local-path.ts';
 import { workflowToolName } from './planned-tools.ts';
 
 /** Units that its block, its workflow or its run may have a budget of; how much is theirs to say. */
@@ -30,6 +32,9 @@ const counted = { tokens: 0, seconds: 0 };
 /** Runs the block. @returns its output fields */
 export async function runAgent(blocks: ReadonlyMap<string, NodeType>, ctx: TypedNodeContext): Promise<unknown> {
   const config = configOf(blocks, ctx);
+  const root = readText(ctx.inputs, 'files');
+  const mayWrite = !isReadOnly.read(ctx.inputs) || usesShell.read(ctx.inputs);
+  if (root !== undefined && mayWrite) await makeFolder(resolveLocalPath(root));
   const given = await boundedBy('block', async () => agent(config).implementation.run(ctx));
   // Files of a folder leave nothing in the state.
   const answer = given instanceof Outcome ? given.parts.output : given;

@@ -9,12 +9,16 @@ import { localFiles } from '../files/local-files.ts';
 import { askPerson } from '../people/ask-person.ts';
 import { scopeContext } from '../tools/scoped-context.ts';
 import { shellTool } from '../shell/shell-tool.ts';
+import { makeFolder } from '../../nodes/file/local-file.ts';
+import { resolveLocalPath } from '../../nodes/file/local-path.ts';
 import { hookTool } from './tool-hooks.ts';
 
 const loopsDefault = 50;
 
 export async function runStageAgent(ctx: NodeContext, request: StageAgentRequest): Promise<string> {
   const { model, messages, attempt, loopsMax = loopsDefault, timeoutMs, settings, hooks, counted = [] } = request;
+  if (request.tools.includes('write') || request.tools.includes('shell'))
+    await makeFolder(resolveLocalPath(request.folder));
   const byGroup = toolsOf(request);
   const tools = Object.assign({}, ...byGroup.values()) as Readonly<Record<string, AgentTool>>;
   const working = hooks === undefined ? tools : mapTools(tools, (name, tool) => hookTool(name, tool, hooks));

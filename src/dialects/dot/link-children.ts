@@ -64,6 +64,18 @@ function readChild(
     faults.add(at, { rule, message, fix });
   };
   if (named === '') return refuse(`${stage.id} names no pipeline to run`, `give it, or the graph, a ${attribute}`);
+  /** What no parameter here is called, only the context can give, and that is not known before a run. */
+  const warnOfMissing = ({ inputs }: TextWorkflow): void => {
+    const missing = inputs.filter(
+      ({ name, isRequired }) => isRequired && !pipeline.params.some((own) => own.name === name),
+    );
+    if (missing.length === 0) return;
+    const names = missing.map(({ name }) => name).join(', ');
+    const message = `${path} needs ${names}, and no parameter here has that name`;
+    const fix =
+      'give this pipeline such a parameter, or the other a default, or see that a stage before puts it in the context';
+    faults.add(at, { rule: 'child_pipeline', message, fix, severity: 'warning' });
+  };
   const path = isAbsolute(named) ? normalize(named) : join(source === 'inline' ? '' : dirname(source), named);
   if (chain.includes(path))
     return refuse(`pipelines run each other in a circle: ${[...chain, path].join(' -> ')}`, 'take one of them out');
@@ -82,7 +94,10 @@ function readChild(
     isCalled: around.isCalled,
   };
   const { workflow, violations, kept = text, files = new Map<string, string>() } = check(text, inner, path);
-  if (workflow !== undefined) return { workflow, files: new Map([[path, kept], ...files]) };
+  if (workflow !== undefined) {
+    warnOfMissing(workflow);
+    return { workflow, files: new Map([[path, kept], ...files]) };
+  }
   const errors = violations.filter(({ severity }) => severity === 'error');
   const [first] = errors;
   const count = `${errors.length} fault${errors.length === 1 ? '' : 's'}`;

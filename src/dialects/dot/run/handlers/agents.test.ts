@@ -55,6 +55,32 @@ test('DOT23 a stage with tools is an agent: it works with files of its folder un
   ]);
 });
 
+test('DOT23 a folder that is not there is made for an agent that may write in it, as for a command, and not for one that only reads', async () => {
+  const top = folder;
+  const inOwn = async (name: string, tools: string, script: Script = writer): Promise<ScriptedModels> => {
+    folder = join(top, name, 'deep');
+    const models = createScriptedModels(script);
+    const { result } = await work(models, `, tools="${tools}", allow_tools="${tools}"`);
+    expect([tools, result.status]).toEqual([tools, 'completed']);
+    return models;
+  };
+  await inOwn('writes', 'write');
+  expect(readFileSync(join(folder, 'made.txt'), 'utf8')).toBe('three');
+  const shell: Script = ({ messages }) =>
+    messages.at(-1)?.role === 'tool' ? 'Done.' : { calls: [{ tool: 'shell', input: { command: ['true'] } }] };
+  await inOwn('runs', 'shell', shell);
+  expect(existsSync(folder)).toBe(true);
+  const look: Script = ({ messages }) =>
+    messages.at(-1)?.role === 'tool' ? 'Done.' : { calls: [{ tool: 'read_file', input: { path: 'made.txt' } }] };
+  const { requests } = await inOwn('reads', 'read', look);
+  expect(JSON.stringify(requests.at(-1)?.messages.at(-1))).toContain('is the root, and does not exist');
+  expect(existsSync(folder)).toBe(false);
+  const command = `start -> a -> exit\na [shape=parallelogram, tool_command="pwd > here", workdir=${quoted(join(top, 'command', 'deep'))}]`;
+  const { graph } = readDot(digraph(command), dotOptions());
+  expect((await runToRest(createBench().engine, graph)).status).toBe('completed');
+  expect(existsSync(join(top, 'command', 'deep', 'here'))).toBe(true);
+});
+
 test('DOT23 what acts asks first, unless the stage allows it; the answer is recorded, and the model is not asked again', async () => {
   const models = createScriptedModels(writer);
   const { result, engine, bench } = await work(models, ', tools="write"');

@@ -56,6 +56,26 @@ test('DOT25 a child has a context of its own: its goal, and parameters from this
   expect(values).toEqual([['of the child', 'ada', undefined]]);
 });
 
+test('DOT25 a child whose parameter gets no value fails its stage, by its file; lint warns of it, and the context may give it', async () => {
+  const needy = digraph('start -> a -> exit\na [prompt=x]', 'graph [params="who,kind=any"]');
+  const files = { 'sub/child.dot': needy };
+  const refused = await run(house(), files, { handlers: { codergen: scripted().handler } });
+  expect([refused.status, refused.failed]).toEqual(['failed', ['m']]);
+  expect(refused.error?.message).toContain(
+    'sub/child.dot needs who, of which neither the context nor a parameter here',
+  );
+  const warned = (text: string): readonly (readonly [string, string])[] =>
+    checkDot(text, dotOptions(filesOf(files))).violations.map(({ place, message }) => [place, message]);
+  const attributes = 'graph [stack.child_dotfile="sub/child.dot"';
+  expect(warned(house())).toEqual([
+    [expect.stringMatching(/^main\.dot:\d+:\d+$/), 'sub/child.dot needs who, and no parameter here has that name'],
+  ]);
+  expect(warned(house('', `${attributes}, params="who=ada"]`))).toEqual([]);
+  const given = digraph('start -> b -> m -> exit\nm [shape=house]\nb [prompt=y]', `${attributes}]`);
+  const { handler } = scripted({ b: [{ status: 'success', contextUpdates: { who: 'ada' } }] });
+  expect((await run(given, files, { handlers: { codergen: handler } })).status).toBe('completed');
+});
+
 /** Two stages, each of which takes as long as it is told. */
 const slow = (bench: Bench, stageMs: number): StageHandler => ({
   effect: 'external',

@@ -1,5 +1,10 @@
 /** A stage that runs another pipeline as a child of this run, looks at it from time to time, and steers it or stops it. */
-import type { ChildHandle, ChildResult, StateView } from '../../../../graph/contracts/node-contract.ts';
+import {
+  NodeFailure,
+  type ChildHandle,
+  type ChildResult,
+  type StateView,
+} from '../../../../graph/contracts/node-contract.ts';
 import type { TextWorkflow } from '../../../text-workflow.ts';
 import { holds, parseCondition, type ConditionFacts } from '../../model/condition.ts';
 import { askModel } from './codergen.ts';
@@ -28,7 +33,14 @@ export function childHandler(child: TextWorkflow): StageHandler {
 async function runChild(stage: StageContext, child: TextWorkflow): Promise<StageOutcome> {
   const { ctx, attributes } = stage;
   if (attributes.text('stack.child_autostart') === 'false') await ctx.receive(startSignal);
-  const handle = await ctx.start(child.graph, inputFor(child, stage), { name: 'child' });
+  const input = inputFor(child, stage);
+  const missing = missingOf(child, input);
+  if (missing.length > 0) {
+    const file = attributes.text('stack.child_dotfile') || stage.parts.graph.text('stack.child_dotfile');
+    const why = `${file} needs ${missing.join(', ')}, of which neither the context nor a parameter here has a value`;
+    throw new NodeFailure(why, { code: 'INPUT_INVALID', applied: 'no' });
+  }
+  const handle = await ctx.start(child.graph, input, { name: 'child' });
   const ended = handle.result();
   const seen = new SeenChild(child, handle);
   const stop = await oversee(stage, { child, handle, ended, seen });
@@ -85,6 +97,11 @@ function inputFor({ inputs }: TextWorkflow, { value }: StageContext): Readonly<R
     return known === undefined ? [] : [[name, asText(known)]];
   });
   return Object.fromEntries(given);
+}
+
+/** The parameters that the child needs and does not get. */
+function missingOf({ inputs }: TextWorkflow, given: Readonly<Record<string, string>>): readonly string[] {
+  return inputs.filter(({ name, isRequired }) => isRequired && given[name] === undefined).map(({ name }) => name);
 }
 
 /** Why a child is stopped, and how its stage ends because of that. */
