@@ -29,6 +29,14 @@ test('H1 log, show, state and diff read a history, in 80 columns', () => {
   for (const text of [log, show]) for (const line of text.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
 });
 
+test('H1 show says of a node whose question is open that it waits, also once the run has ended', () => {
+  const log = folder.cairn('log', 'r', '--json').out.trimEnd().split('\n');
+  const entries = log.map((line) => JSON.parse(line) as { seq: number; change: readonly { kind: string }[] });
+  const paused = entries.find(({ change }) => change.some(({ kind }) => kind === 'pause'))?.seq;
+  expect(folder.cairn('show', `r@${paused}`).out).toMatch(/\napprove +waiting +1 +1 +1 open\n/);
+  expect(folder.cairn('show', 'r').out).toMatch(/\napprove +completed +1 +1\D/);
+});
+
 test('H1 rows of a list are not cut in a pipe, but where COLUMNS says how wide they may be', () => {
   const id = 'r'.repeat(90);
   folder.cairn('fork', 'r@1', '--run-id', id);

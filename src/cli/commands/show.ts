@@ -27,10 +27,21 @@ const columns = [
 
 type Node = ShowCheckpointOutput['view']['nodes'][number];
 
-/** @param isInDoubt - whether effects without a result are in doubt, because no process is running them */
-function toCells(node: Node, isInDoubt: boolean): Parameters<typeof formatTable>[1][number] {
-  const { path, status, verdict = status, visits, attempt, hasOpenEffect, steps, retired, lists } = node;
-  const shown = hasOpenEffect ? (isInDoubt ? 'in doubt' : 'running') : verdict;
+/** Where a node stands, in a word. Effects without a result are in doubt if no process is running them. */
+function standing(node: Node, { isInDoubt, view }: ShowCheckpointOutput): string {
+  const { path, status, verdict = status, hasOpenEffect } = node;
+  if (hasOpenEffect) return isInDoubt ? 'in doubt' : 'running';
+  const isWaiting = status === 'started' && view.waits.some((wait) => wait.node.join('/') === path.join('/'));
+  return isWaiting && isOpen(view) ? 'waiting' : verdict;
+}
+
+function isOpen({ status }: ShowCheckpointOutput['view']): boolean {
+  return status === 'running' || status === 'paused';
+}
+
+function toCells(node: Node, details: ShowCheckpointOutput): Parameters<typeof formatTable>[1][number] {
+  const { path, visits, attempt, steps, retired, lists } = node;
+  const shown = standing(node, details);
   const counts = Object.entries({ ...steps, retired }).filter(([, count]) => count !== undefined);
   const kept = [
     ...counts.map(([name, count]) => `${count} ${name}`),
@@ -60,7 +71,6 @@ function printDetails({ screen }: Session, details: ShowCheckpointOutput): void 
     checksum,
     change,
     recorded,
-    isInDoubt,
     answered,
     view,
   } = details;
@@ -88,7 +98,7 @@ function printDetails({ screen }: Session, details: ShowCheckpointOutput): void 
       '',
       ...formatTable(
         shown,
-        nodes.map((node) => toCells(node, isInDoubt)),
+        nodes.map((node) => toCells(node, details)),
         screen,
       ),
     );
@@ -96,8 +106,7 @@ function printDetails({ screen }: Session, details: ShowCheckpointOutput): void 
     `  ${printable(node.join('/'))}: ${kind} ${waitId}${answered.includes(waitId) ? ', answered' : ''}`,
     ...wrap(printableLines(prompt), screen.width - 4).map((line) => `    ${line}`.trimEnd()),
   ]);
-  const isOpen = view.status === 'running' || view.status === 'paused';
-  if (waits.length > 0) screen.print('', isOpen ? 'Open:' : 'Asked, and not answered:', ...waits);
+  if (waits.length > 0) screen.print('', isOpen(view) ? 'Open:' : 'Asked, and not answered:', ...waits);
   const failures = Object.entries(view.failures);
   if (failures.length > 0)
     screen.print(

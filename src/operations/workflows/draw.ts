@@ -41,10 +41,19 @@ export const draw: Operation<DrawInput, DrawOutput, DrawContext> = {
   isReadOnly: true,
   async run(context, { target, name }) {
     const told = name === undefined ? await dotOfRun(context, target) : undefined;
-    const dot = told ?? pictureOf((await context.loadGraph(target, name)).graph.structure);
+    const dot = told ?? (await dotOfGraph(context, { target, ...(name !== undefined && { name }) }));
     return { svg: await context.drawDot(dot), dot, isRun: told !== undefined };
   },
 };
+
+async function dotOfGraph(context: DrawContext, { target, name }: DrawInput): Promise<string> {
+  try {
+    return pictureOf((await context.loadGraph(target, name)).graph.structure);
+  } catch (error) {
+    if (name !== undefined || !CairnError.is(error, 'WORKFLOW_NOT_FOUND')) throw error;
+    throw new CairnError(error.code, { ...error.data, also: 'no run of that id' });
+  }
+}
 
 /** Undefined means that there is no such run. */
 async function dotOfRun(context: DrawContext, target: string): Promise<string | undefined> {

@@ -8,6 +8,7 @@ import { answerWait } from '../waits/answer-wait.ts';
 import { answerWaits } from '../waits/answer-waits.ts';
 import { listWaits } from '../waits/list-waits.ts';
 import { checkWorkflow, planWorkflow } from './check-workflow.ts';
+import { draw } from './draw.ts';
 import { deleteCheckpoint } from '../store/delete-checkpoint.ts';
 import { describeCheckpoint } from '../checkpoints/describe-checkpoint.ts';
 import { describeWorkflow, listWorkflows } from './describe-workflow.ts';
@@ -269,4 +270,15 @@ blocks:
       message: 'run r has no open wait ask: it is failed',
       hint: expect.stringContaining('A failed run asks again when it is resumed.'),
     });
+});
+
+test('N14 a picture of what is neither a run nor a workflow is refused, and both are named', async () => {
+  const drawDot = (): Promise<string> => Promise.resolve('');
+  await expect(draw.run({ ...app, drawDot }, { target: 'approvl' })).rejects.toThrow(
+    expect.objectContaining({
+      code: 'WORKFLOW_NOT_FOUND',
+      message: 'no workflow approvl, and no run of that id',
+      hint: 'There are, nearest first: approval.',
+    }),
+  );
 });
