@@ -128,4 +128,11 @@ export const dotMutants: readonly Mutant[] = [
     new: 'if (ways.edges.length + jumps.length < 0)',
     tests: ['src/dialects/dot/run/runs.test.ts'],
   },
+  {
+    name: 'a command that a signal ended counts as one that ended by itself',
+    file: 'src/dialects/dot/run/handlers/command.ts',
+    old: "return endOf(error.data, error.applied !== 'ended');",
+    new: 'return endOf(error.data, false);',
+    tests: ['src/dialects/dot/run/handlers/commands.test.ts'],
+  },
 ];

@@ -136,6 +136,13 @@ export const engineMutants: readonly Mutant[] = [
     tests: ['src/engine/drive/late-results.test.ts'],
   },
   {
+    name: 'what follows an effect that timed out does not wait for its end',
+    file: 'src/engine/effects/deadline.ts',
+    old: 'if (isActing) cancel =',
+    new: 'if (!isActing) cancel =',
+    tests: ['src/engine/effects/timeouts.test.ts'],
+  },
+  {
     name: '`first` routing takes the lightest edge',
     file: 'src/graph/shape/link-graph.ts',
     old: 'sort((a, b) => b.weight - a.weight)',

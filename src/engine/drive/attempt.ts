@@ -44,7 +44,7 @@ export function launch(core: RunCore, activation: Activation): void {
     return attemptFailed(core, activation, error);
   }
   const goesOn = isThenable(returned) || activation.effectSteps.size > 0 || activation.childrenInFlight > 0;
-  if (goesOn && isCurrent()) armTimeout(core, activation);
+  if (goesOn && isCurrent()) armTimeout(core, activation, isCurrent);
   if (!isThenable(returned)) return attemptReturned(core, activation, returned);
   const leaveEffect = isEffect(node)
     ? enterEffect(core.env.effectsInFlight, effortKeyOf(core, new NodeEffort(activation)))
@@ -78,12 +78,16 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
 }
 
 /** Starts the timeout. Called after the function has returned a promise, because no timer fires before. */
-function armTimeout(core: RunCore, activation: Activation): void {
-  const { generation, deadlineMs } = activation;
-  activation.cancelTimer = armDeadline(core, new NodeEffort(activation), deadlineMs, (error) => {
-    if (activation.generation !== generation || activation.phase !== 'running') return;
-    activation.abort(error);
-    attemptFailed(core, activation, error);
+function armTimeout(core: RunCore, activation: Activation, isCurrent: () => boolean): void {
+  activation.cancelTimer = armDeadline(core, new NodeEffort(activation), activation.deadlineMs, {
+    onLate(error) {
+      if (!isCurrent()) return;
+      activation.failure ??= { error };
+      activation.abort(error);
+    },
+    onOver(error) {
+      if (isCurrent()) attemptFailed(core, activation, error);
+    },
   });
 }
 

@@ -104,7 +104,7 @@ const policy = {
   retry: { attempts: 3, delayMs: 1_000, backoff: 'fixed' },
 } as const;
 
-/** What has a timeout, and a second attempt 1,000 ms after that, which takes 1,000 ms. */
+/** What has a timeout and the grace of 5,000 ms, and a second attempt 1,000 ms after that, which takes 1,000 ms. */
 const forms: Readonly<Record<string, (attempt: (number: number) => Promise<unknown>) => NodeDefinition>> = {
   node: (attempt) => node('slow', 'external', (ctx) => attempt(ctx.attempt), policy),
   step: (attempt) =>
@@ -113,9 +113,10 @@ const forms: Readonly<Record<string, (attempt: (number: number) => Promise<unkno
 
 describe.each(Object.entries(forms))('an attempt of a %s that has timed out', (_, form) => {
   const cases = [
-    ['while the next attempt is waited for', 1_600],
-    ['while the next attempt runs', 2_600],
-    ['when its node is done', 4_000],
+    ['in its grace', 1_600],
+    ['while the next attempt is waited for', 6_600],
+    ['while the next attempt runs', 7_600],
+    ['when its node is done', 9_000],
   ] as const;
   test.each(cases.flatMap(([when, ms]) => Object.keys(ends).map((end) => [end, when, ms] as const)))(
     'E6.4 and %s %s changes nothing: the next is made, once, and counts',

@@ -247,7 +247,8 @@ test.each(['node', 'step'])(
           return [event.node, event.detail, bench.clock.timeMs < begunAt + 60_000];
       return 'never said';
     };
-    const told = [['pay'], { owner: 'worker-1', until: begunAt + 60_000 }, true];
+    // At its deadline it is told to stop, and has the grace to do so.
+    const told = [['pay'], { owner: 'worker-1', until: begunAt + 65_000 }, true];
     expect(await firstHold()).toEqual(told);
     // Who comes later is told, too.
     expect(await firstHold()).toEqual(told);

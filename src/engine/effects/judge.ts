@@ -84,14 +84,16 @@ async function ownerGone(core: RunCore, activation: Activation, intent: Intent):
   const isOwn = intent.by === ids.workerId;
   const isOwnerDead = (): boolean | undefined => (intent.by === undefined ? undefined : ids.isWorkerDead(intent.by));
   const isGone = (): boolean => (isOwn ? !effectsInFlight.has(intent.key) : isOwnerDead() === true);
+  // At its deadline the effect is told to stop, and has a grace to do so.
+  const overAt = intent.deadlineAt + limits.cancelGraceMs;
   for (let hasWaited = false; ; hasWaited = true) {
-    const remainingMs = intent.deadlineAt - clock.now();
+    const remainingMs = overAt - clock.now();
     if (isGone() || remainingMs <= 0) {
       activation.heldBy = undefined;
       return hasWaited;
     }
     if (!isOwn && !hasWaited) {
-      activation.heldBy = { owner: intent.by, until: intent.deadlineAt };
+      activation.heldBy = { owner: intent.by, until: overAt };
       core.loop.publishLive('waiting', activation, activation.heldBy);
     }
     // It may be over long before its deadline: an effect that still runs in this process, in an attempt that is over, may end, and a

@@ -61,30 +61,13 @@ export interface StepAttempt {
 export async function callAttempt<T>(
   core: RunCore,
   effort: StepEffort,
-  made: StepAttempt,
-  fn: (step: StepContext) => Promise<T> | T,
-): Promise<T> {
-  if (!isEffect(effort)) return callBeforeDeadline(core, effort, made, fn);
-  const leaveEffect = enterEffect(core.env.effectsInFlight, effortKeyOf(core, effort));
-  try {
-    return await callBeforeDeadline(core, effort, made, fn);
-  } finally {
-    leaveEffect();
-  }
-}
-
-async function callBeforeDeadline<T>(
-  core: RunCore,
-  effort: StepEffort,
   { attempt, deadlineMs, charge }: StepAttempt,
   fn: (step: StepContext) => Promise<T> | T,
 ): Promise<T> {
   const late = new AbortController();
-  const { promise: timedOut, reject } = Promise.withResolvers<never>();
-  const cancel = armDeadline(core, effort, deadlineMs, (error) => {
-    reject(error);
-    late.abort(error);
-  });
+  const { promise: isOver, reject } = Promise.withResolvers<never>();
+  const onLate = (error: CairnError): void => late.abort(error);
+  const cancel = armDeadline(core, effort, deadlineMs, { onLate, onOver: reject });
   const { activation } = effort;
   let signal: AbortSignal | undefined;
   const spendHere = (amounts: Amounts): void => spend(core, charge, amounts);
@@ -99,8 +82,20 @@ async function callBeforeDeadline<T>(
   const run = (): Promise<T> | T => callInsideStep(charge, () => fn(step));
   if (cancel === undefined) return run();
   try {
-    return await Promise.race([run(), timedOut]);
+    return await Promise.race([isEffect(effort) ? runEffect(core, effort, run) : run(), isOver]);
   } finally {
     cancel();
+    // However it ended after that: its time was over.
+    late.signal.throwIfAborted();
+  }
+}
+
+/** Counts an effect as in flight until its function ends, also when nobody waits for it any more. */
+async function runEffect<T>(core: RunCore, effort: StepEffort, run: () => Promise<T> | T): Promise<T> {
+  const leaveEffect = enterEffect(core.env.effectsInFlight, effortKeyOf(core, effort));
+  try {
+    return await run();
+  } finally {
+    leaveEffect();
   }
 }

@@ -1,4 +1,5 @@
 /** Runs the command of a stage. Values reach it by its environment and its input, and it reports by its status file. */
+import { constants } from 'node:os';
 import type { NodeType } from '../../../../graph/contracts/node-type.ts';
 import { NodeFailure, type StepContext } from '../../../../graph/contracts/node-contract.ts';
 import { StepItemContext } from '../../../block-context.ts';
@@ -18,7 +19,10 @@ export interface StageCommand {
 
 /** How the command ended. */
 export interface CommandEnd {
+  /** Of a command that a signal ended, 128 and the number of the signal. */
   readonly exitCode: number;
+  /** Whether a signal ended it: it may have stopped anywhere in its work. Otherwise it came to its own end. */
+  readonly isCutOff: boolean;
   readonly stdout: string;
   readonly stderr: string;
   readonly reported: Reported;
@@ -47,29 +51,48 @@ export async function runStageCommand(
     };
     const inputs = {
       command: { script, env: { ...Object.fromEntries(params), ...own } },
-      'continue-on-error': true,
       working_dir: parts.folder,
       ...(prompt !== undefined && { stdin: prompt }),
       ...(timeoutMs !== undefined && { timeout: Math.max(1, Math.ceil(timeoutMs / 1_000)) }),
     };
     const workflow = { name: parts.pipelineName, withheld: parts.withheld };
     const context = new StepItemContext({ ctx, workflow, inputs, fileOutputs: [] }, 'work', step);
-    const end = (await shell.run(context)) as { exit_code: number; stdout: string; stderr: string };
-    return { exitCode: end.exit_code, stdout: end.stdout, stderr: end.stderr, reported: await status.read() };
+    const end = await Promise.resolve(shell.run(context)).then((output) => endOf(output, false), endOfFailed);
+    return { ...end, reported: await status.read() };
   } finally {
     await status.close();
   }
 }
 
+function endOf(output: unknown, isCutOff: boolean): Omit<CommandEnd, 'reported'> {
+  const { exit_code: exitCode, stdout, stderr } = output as { exit_code: number; stdout: string; stderr: string };
+  return { exitCode, isCutOff, stdout, stderr };
+}
+
+/** An exit code that is not 0 is no fault yet: what the command reported belongs to its failure. @throws every other failure */
+function endOfFailed(error: unknown): Omit<CommandEnd, 'reported'> {
+  if (!(error instanceof NodeFailure) || error.code !== 'EXIT_CODE') throw error;
+  return endOf(error.data, error.applied !== 'ended');
+}
+
+function describeEnd({ exitCode, isCutOff }: CommandEnd): string {
+  if (!isCutOff) return `exited with ${exitCode}`;
+  const [signal] = Object.entries(constants.signals).find(([, number]) => number === exitCode - 128) ?? ['a signal'];
+  return `was ended by ${signal}`;
+}
+
 /**
- * The failure for a command whose exit code is not 0. It carries what the command reported.
+ * The failure for a command whose exit code is not 0. It carries what the command reported. One that a signal ended is in doubt: its work
+ * may be half done (X3).
+ *
  * @param words - what it said of the reason
  */
-export function exitFailure({ exitCode }: CommandEnd, words: string, result: Partial<StageOutcome>): NodeFailure {
+export function exitFailure(end: CommandEnd, words: string, result: Partial<StageOutcome>): NodeFailure {
   const said = cutMiddle(words.trim(), reasonMax);
-  const failureReason = result.failureReason ?? `the command exited with ${exitCode}${said === '' ? '' : `: ${said}`}`;
+  const failureReason = result.failureReason ?? `the command ${describeEnd(end)}${said === '' ? '' : `: ${said}`}`;
   const outcome: StageOutcome = { ...result, status: 'fail', failureReason };
-  return new NodeFailure(failureReason, { code: 'EXIT_CODE', applied: 'ended', data: { result: outcome } });
+  const data = { result: outcome };
+  return new NodeFailure(failureReason, { code: 'EXIT_CODE', data, ...(!end.isCutOff && { applied: 'ended' }) });
 }
 
 /** How the stage ended, by the command's report. Undefined if there is none, and none is required. */

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { digraph, lintOf, runDot, type DotRun, type RanDot } from '../../../../../test/dot-kit.ts';
+import { resumeToRest } from '../../../../../test/engine-kit.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'cairn-test-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -92,6 +93,21 @@ function program(script: string): string {
   chmodSync(path, 0o700);
   return path;
 }
+
+test.each(['KILL', 'TERM'])(
+  'P2 DOT16 a command that SIG%s ended may be half done: it is not tried again, and a resume asks first, unless it is idempotent',
+  async (signal) => {
+    const file = join(folder, `cut-off-${signal}`);
+    const command = `echo x >> "${file}"; kill -${signal} $$`;
+    const ran = await tool(command, ', max_retries=2');
+    expect(reasonOf(ran)).toContain(`the command was ended by SIG${signal}`);
+    const resumed = await resumeToRest(ran.engine, ran.result.runId, ran.workflow.graph);
+    expect([resumed.status, resumed.waits.map(({ kind }) => kind)]).toEqual(['paused', ['doubt']]);
+    expect(readFileSync(file, 'utf8')).toBe('x\n');
+    const again = await tool(command, ', max_retries=2, idempotent=true');
+    expect([again.result.status, readFileSync(file, 'utf8')]).toEqual(['failed', 'x\n'.repeat(4)]);
+  },
+);
 
 test('DOT22 a program that is an agent gets prompt, goal and parameters as data, and its words are the answer', async () => {
   const said = join(folder, 'said');
