@@ -5,7 +5,7 @@ export const dotMutants: readonly Mutant[] = [
   {
     name: 'a failure takes any edge without a condition',
     file: 'src/dialects/dot/run/stage/choose-edge.ts',
-    old: 'isElse ? open : open.filter(({ takesFailures }) => takesFailures)',
+    old: 'hasElse(ways) ? open : open.filter(({ takesFailures }) => takesFailures)',
     new: 'open',
     tests: ['src/dialects/dot/run/runs.test.ts'],
   },

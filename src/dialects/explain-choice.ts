@@ -2,4 +2,4 @@
 import type { ChoiceExplainer } from '../graph/graph.ts';
 import { explainWays } from './dot/run/stage/explain-ways.ts';
 
-export const explainChoice: ChoiceExplainer = (text, scope) => explainWays(text, scope);
+export const explainChoice: ChoiceExplainer = (text, scope, config) => explainWays(text, scope, config);

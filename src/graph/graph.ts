@@ -49,8 +49,15 @@ export interface ExplainedWay {
   readonly because: string;
 }
 
-/** Explains a choice from the text that was kept of it. Returns undefined if the choice is a function of a program. */
-export type ChoiceExplainer = (text: string, scope: ConditionScope) => readonly ExplainedWay[] | undefined;
+/**
+ * Explains a choice from the text that was kept of it. Returns undefined if the choice is a function of a program.
+ * @param config - the config of the node that the edges leave
+ */
+export type ChoiceExplainer = (
+  text: string,
+  scope: ConditionScope,
+  config: unknown,
+) => readonly ExplainedWay[] | undefined;
 
 export interface EdgeDefinition {
   readonly from: string;
@@ -104,6 +111,8 @@ export interface NodeDefinition {
   /** How the node remembers over sessions (A43). Default: as the graph says. */
   readonly memoryConsistency?: MemoryConsistency;
   readonly maxVisits?: number;
+  /** The name of `maxVisits` where the workflow was written, for messages. */
+  readonly maxVisitsName?: string;
   /** Name under which `state.artifacts` shows the node's output. */
   readonly outputAs?: string;
   /** Child graph of a subgraph or map node; part of the graph's hash. */
@@ -231,6 +240,7 @@ export interface GraphNode {
   readonly atMost: AtMost | undefined;
   readonly memoryConsistency: MemoryConsistency | undefined;
   readonly maxVisits: number;
+  readonly maxVisitsName: string;
   readonly outputAs: string | undefined;
   readonly subgraph: Graph | undefined;
   readonly implementation: NodeImplementation;

@@ -71,9 +71,9 @@ test('N13 a post-mortem explains the edges of a stage together, however many the
       blobs: bench.options.blobs,
       isWorkerDead: () => undefined,
       now: () => 0,
-      explainChoice: async () => (text, scope) => {
+      explainChoice: async () => (text, scope, config) => {
         explained += 1;
-        return explainChoice(text, scope);
+        return explainChoice(text, scope, config);
       },
     },
     { run, seq: run.head },

@@ -1,43 +1,20 @@
 /** Post-mortems of runs of several dialects: what happened, and why it went on as it did. */
 import { expect, test } from 'vitest';
-import { explainChoice } from '../../src/dialects/explain-choice.ts';
 import { compileExpression } from '../../src/graph/expression/expression.ts';
 import { functionCondition } from '../../src/graph/condition.ts';
 import { END, START, type EdgeDefinition } from '../../src/graph/graph.ts';
 import { outcome, NodeFailure } from '../../src/graph/contracts/node-contract.ts';
-import { postMortem } from '../../src/history/trace/post-mortem.ts';
-import type { PostMortem, ToldVisit } from '../../src/history/trace/story.ts';
-import { createBench, graphOf, node, resumeToRest, rowOf, runToRest, type Bench } from '../engine-kit.ts';
+import type { PostMortem } from '../../src/history/trace/story.ts';
+import { createBench, graphOf, node, resumeToRest, runToRest } from '../engine-kit.ts';
 import { digraph, runDot } from '../dot-kit.ts';
+import { edgesOf, tell, visitsOf } from './told-edges.ts';
 
-async function tell(bench: Bench, runId: string, seq?: number): Promise<PostMortem> {
-  const run = await rowOf(bench, runId);
-  const place = {
-    tenant: run.tenant,
-    store: bench.store,
-    blobs: bench.options.blobs,
-    isWorkerDead: () => undefined,
-    now: () => 0,
-    explainChoice: () => Promise.resolve(explainChoice),
-  };
-  return postMortem(place, { run, seq: seq ?? run.head });
-}
-const visitsOf = ({ entries }: PostMortem): readonly ToldVisit[] =>
-  entries.filter((entry): entry is ToldVisit => entry.kind === 'visit');
 const short = (story: PostMortem): readonly string[] =>
   story.entries.map((entry) =>
     entry.kind === 'visit'
       ? `${entry.path.join('/')}${entry.visit > 1 ? `#${entry.visit}` : ''} ${entry.status}`
       : entry.kind,
   );
-const edgesOf = (story: PostMortem, path: string, visit = 1): readonly string[] =>
-  visitsOf(story)
-    .find((one) => one.path.join('/') === path && one.visit === visit)!
-    .edges.map(({ to, condition = '', fired, holds, because }) =>
-      [fired ? '->' : '--', to, condition, ...(holds === undefined ? [] : [String(holds)]), because]
-        .filter((text) => text !== '')
-        .join(' '),
-    );
 const expression = (from: string, to: string, text: string): EdgeDefinition => ({
   from,
   to,
@@ -282,6 +259,6 @@ test('N13 of a stage that failed a pipeline: which ways do not take the failure,
   expect(edgesOf(story, 'check', 2)).toEqual([
     '-- exit it is not meant for failures',
     '-- ship context.ready=yes false its condition does not hold',
-    '-- fix it was jumped to 1 of 1 times',
+    '-- fix max_retry_jumps of 1 is used up',
   ]);
 });

@@ -130,7 +130,7 @@ function carryOut(
       return skip(core, activation);
     case 'overLimit': {
       const { node, path } = activation;
-      const data = { limit: 'maxVisits', value: node.maxVisits, path: path.join('/') };
+      const data = { limit: node.maxVisitsName, value: node.maxVisits, path: path.join('/') };
       return settleFailed(core, activation, new CairnError('RUN_LIMIT', data));
     }
   }

@@ -63,6 +63,7 @@ function completeNode(linked: LinkedNode, index: number, policies: GraphPolicies
     atMost: frozen(definition.atMost),
     memoryConsistency: definition.memoryConsistency ?? policies.memoryConsistency,
     maxVisits: definition.maxVisits ?? policies.maxVisits,
+    maxVisitsName: definition.maxVisitsName ?? 'maxVisits',
     outputAs: definition.outputAs,
     implementation: definition.implementation,
     definitionHash: hashNode(parts),

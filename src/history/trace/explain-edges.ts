@@ -1,8 +1,7 @@
 /** Explains why edges were taken or not: evaluates their conditions again, with the state at the moment when the node ended. */
 import { outgoingEdges, type StoredEdge } from '../../graph/compile/outgoing-edges.ts';
-import { compileExpression } from '../../graph/expression/expression.ts';
-import type { ChoiceExplainer, Condition, ConditionScope, ExplainedWay, GraphStructure } from '../../graph/graph.ts';
-import { CairnError, reasonOf } from '../../errors.ts';
+import type { ChoiceExplainer, ConditionScope, ExplainedWay, GraphStructure } from '../../graph/graph.ts';
+import { evaluateAgain } from './evaluate-again.ts';
 
 /** One edge that leaves a node, and whether it was taken. */
 export interface ExplainedEdge {
@@ -27,6 +26,12 @@ export interface EndedVisit {
   readonly fired: readonly string[] | undefined;
   /** Targets that the node's outcome named. */
   readonly goto: readonly string[] | undefined;
+  readonly error: Error | undefined;
+  /** The config of the node. */
+  readonly config: unknown;
+  readonly onFailure: string | undefined;
+  /** Whether it was beyond the node's `maxVisits`: then no edge leads back. */
+  readonly isOverBound: boolean;
 }
 
 /** Texts of the conditions and choices on a node's edges. If there are none, nothing has to be evaluated again. */
@@ -43,8 +48,10 @@ export function explainEdges(
   explainChoice: ChoiceExplainer | undefined,
 ): readonly ExplainedEdge[] {
   const edges = outgoingEdges(structure, visit.id);
-  const waysOf = explainOnce(scope, explainChoice);
+  const waysOf = explainOnce(visit, scope, explainChoice);
   const isFirst = structure.policies.routing === 'first';
+  const isPassedOver = isRoutedAsCompleted(visit, edges);
+  const isUnroutable = hasNoRoute(visit, edges);
   let isDecided = false;
   return edges.map((edge) => {
     const fired = visit.fired?.includes(edge.key) === true;
@@ -52,6 +59,8 @@ export function explainEdges(
       fired,
       isDecided,
       isFirst,
+      isPassedOver,
+      isUnroutable,
       scope,
       waysOf,
       isOnly: edges.length === 1,
@@ -72,11 +81,29 @@ export function explainEdges(
   });
 }
 
+/** Whether the edges of what ended well were asked although the visit failed: it passes failures over, and no edge for failures fired. */
+function isRoutedAsCompleted({ status, onFailure, fired = [] }: EndedVisit, edges: readonly StoredEdge[]): boolean {
+  if (status !== 'failed' || onFailure !== 'continue') return false;
+  return !edges.some(({ key, on, always }) => always !== true && on === 'failed' && fired.includes(key));
+}
+
+/** Whether an edge or a choice failed that should have routed what the visit came to. */
+function hasNoRoute({ status, error }: EndedVisit, edges: readonly StoredEdge[]): boolean {
+  const { code, data } = readError(error);
+  if (status !== 'failed') return false;
+  if (code === 'ROUTE_UNKNOWN') return true;
+  return code === 'CONDITION_FAILED' && edges.some(({ key, on }) => key === data['edge'] && on !== 'failed');
+}
+
 /** Explains each choice once, however many edges share it. */
-function explainOnce(scope: ConditionScope | undefined, explain: ChoiceExplainer | undefined): Asked['waysOf'] {
+function explainOnce(
+  { config }: EndedVisit,
+  scope: ConditionScope | undefined,
+  explain: ChoiceExplainer | undefined,
+): Asked['waysOf'] {
   const known = new Map<string, readonly ExplainedWay[] | undefined>();
   return (choice) => {
-    if (!known.has(choice)) known.set(choice, scope === undefined ? undefined : explain?.(choice, scope));
+    if (!known.has(choice)) known.set(choice, scope === undefined ? undefined : explain?.(choice, scope, config));
     return known.get(choice);
   };
 }
@@ -86,6 +113,8 @@ interface Asked {
   /** Whether another edge was taken, and only one may be. */
   readonly isDecided: boolean;
   readonly isFirst: boolean;
+  readonly isPassedOver: boolean;
+  readonly isUnroutable: boolean;
   readonly isOnly: boolean;
   readonly scope: ConditionScope | undefined;
   /** The ways of a choice, as its dialect explains them. */
@@ -96,68 +125,58 @@ interface Asked {
 type Told = Omit<ExplainedWay, 'label'> & { readonly isKnown?: true };
 
 function explainOne(edge: StoredEdge, visit: EndedVisit, asked: Asked): Told {
-  const { fired, isDecided, isFirst, isOnly, scope } = asked;
+  const { fired, isDecided, isFirst, isOnly, isUnroutable, scope } = asked;
   const { condition, choice, on = 'completed', always } = edge;
+  const { status, goto } = visit;
   if (always === true) return { because: 'it is always taken' };
-  if (visit.goto !== undefined && visit.status === 'completed')
-    return { because: fired ? 'the outcome names it' : `the outcome names ${visit.goto.join(', ') || 'nothing'}` };
-  if (visit.status !== 'completed' && visit.status !== 'failed') return { because: `the node was ${visit.status}` };
-  if (on !== 'any' && on !== visit.status && !fired) {
-    // Of a failure too, the dialect may know why none of its ways took it.
-    const way = choice && asked.waysOf(choice.text)?.find(({ label }) => label === (edge.label ?? edge.to));
-    if (way !== undefined) return { ...way, isKnown: true };
+  if (goto !== undefined && status === 'completed')
+    return { because: fired ? 'the outcome names it' : `the outcome names ${goto.join(', ') || 'nothing'}` };
+  if (status !== 'completed' && status !== 'failed') return { because: `the node was ${status}` };
+  const ways = choice === undefined ? undefined : asked.waysOf(choice.text);
+  const way = ways?.find(({ label }) => label === (edge.label ?? edge.to));
+  if (way !== undefined) return { ...way, isKnown: true };
+  if (ways !== undefined) return { because: 'nothing called for it', isKnown: true };
+  const isAsWell = on === 'completed' && (asked.isPassedOver || isUnroutable);
+  if (on !== 'any' && on !== status && !fired && !isAsWell)
     return { because: on === 'failed' ? 'it is for failures' : 'it is for what ended well' };
-  }
+  const barred = fired ? undefined : whyBarred(edge, visit, isUnroutable);
   if (choice !== undefined && scope !== undefined) {
-    const ways = asked.waysOf(choice.text);
-    const way = ways?.find(({ label }) => label === (edge.label ?? edge.to));
-    if (way !== undefined) return { ...way, isKnown: true };
-    if (ways !== undefined) return { because: 'nothing called for it', isKnown: true };
-    return {
-      because: `${choice.text.length > 60 ? 'a choice' : choice.text} ${fired ? 'named it' : 'did not name it'}`,
-    };
+    const name = choice.text.length > 60 ? 'a choice' : choice.text;
+    return { because: barred ?? `${name} ${fired ? 'named it' : 'did not name it'}` };
   }
   if (condition !== undefined && scope !== undefined) {
-    const told = compute(condition.text, scope, fired);
-    if (told.holds === true && !fired && isDecided && isFirst)
-      return { ...told, because: 'it holds, and one before it was taken' };
-    return told;
+    const told = evaluateAgain(condition.text, isAsWell ? asCompleted(scope) : scope, fired);
+    if (told.holds !== true || fired)
+      return isUnroutable && told.holds === undefined ? { ...told, because: barred ?? told.because } : told;
+    if (isDecided && isFirst) return { ...told, because: 'it holds, and one before it was taken' };
+    return { ...told, because: barred === undefined ? told.because : `it holds, and ${barred}` };
   }
   if (fired)
     return { because: isOnly ? 'it is the only one' : on === 'failed' ? 'the node failed' : 'it has no condition' };
-  return { because: isFirst && isDecided ? 'one before it was taken' : 'it was not taken' };
+  return { because: isFirst && isDecided ? 'one before it was taken' : (barred ?? 'it was not taken') };
 }
 
-const compiled = new Map<string, Condition | undefined>();
-const compiledMax = 1_000;
-
-/** Compiles a text as an expression. Undefined if it is the name of a function. */
-function expressionOf(text: string): Condition | undefined {
-  if (!compiled.has(text)) {
-    if (compiled.size >= compiledMax) compiled.clear();
-    compiled.set(text, tryCompile(text));
+/** Why an edge was not taken that would else have been. Undefined if nothing is known to stand against it. */
+function whyBarred({ key }: StoredEdge, visit: EndedVisit, isUnroutable: boolean): string | undefined {
+  const { code, data } = readError(visit.error);
+  if (code === 'STATE_WRITE_CONFLICT') return 'a conflict of writes fails the run';
+  if (isUnroutable) {
+    if (code === 'ROUTE_UNKNOWN') return `${String(data['target'])} was named, which is none of the ways`;
+    return data['edge'] === key ? `it cannot be decided: ${String(data['reason'])}` : 'another could not be decided';
   }
-  return compiled.get(text);
+  return visit.isOverBound ? 'it leads back, and no visit is left' : undefined;
 }
 
-function tryCompile(text: string): Condition | undefined {
-  try {
-    return compileExpression(text);
-  } catch (error) {
-    if (CairnError.is(error, 'CONDITION_SYNTAX')) return undefined;
-    throw error;
-  }
+interface ReadError {
+  readonly code?: unknown;
+  readonly data: Readonly<Record<string, unknown>>;
 }
 
-function compute(text: string, scope: ConditionScope, fired: boolean): Told {
-  const expression = expressionOf(text);
-  const byFunction: Told = { because: `its function said ${fired ? 'yes' : 'no, or was not asked'}` };
-  if (expression === undefined) return byFunction;
-  try {
-    const holds = expression.evaluate(scope);
-    return { holds, because: holds ? 'its condition holds' : 'its condition does not hold' };
-  } catch (error) {
-    // The name of a function may also be readable as an expression.
-    return fired ? byFunction : { because: `its condition cannot be computed: ${reasonOf(error)}` };
-  }
+function readError(error: Error | undefined): ReadError {
+  const { code, data } = (error ?? {}) as Partial<ReadError>;
+  return { code, data: data ?? {} };
+}
+
+function asCompleted({ outcome: { output }, state }: ConditionScope): ConditionScope {
+  return { outcome: { status: 'completed', output, error: undefined }, state };
 }

@@ -18,6 +18,13 @@ export interface Ended {
   readonly when: string | undefined;
 }
 
+/** What the stored description of a node says of it. */
+interface Described {
+  readonly config: unknown;
+  readonly onFailure: string;
+  readonly maxVisits: number;
+}
+
 export class VisitEnds {
   readonly #blobs: BlobStore;
   readonly #structures: Structures;
@@ -38,7 +45,11 @@ export class VisitEnds {
     const stored = recordAt(root.frame, node) as NodeRecord;
     const record = await this.#plain(run.tenant, withoutInside(stored));
     const of = nodeIn(structure, id);
-    const visit = { id, status: record.status, fired: record.fired, goto: record.goto };
+    const error = record.error instanceof Error ? record.error : undefined;
+    const { config, onFailure, maxVisits = Infinity } = (of ?? {}) as Partial<Described>;
+    const { status, fired, goto, visits = 1 } = record;
+    const isOverBound = visits > maxVisits;
+    const visit = { id, status, fired, goto, error, config, onFailure, isOverBound };
     const scope = structure && (await this.#scopeOf(run.tenant, root, { frame, structure, record, id }));
     const when = (of?.['when'] as { readonly text?: string } | undefined)?.text;
     return {
@@ -64,7 +75,9 @@ export class VisitEnds {
     },
   ): Promise<ConditionScope | undefined> {
     const texts = decidingTexts(at.structure, at.id);
-    const { status, output, error } = at.record;
+    const { status, error, kept } = at.record;
+    // What could not be routed is kept, to be routed again.
+    const output = at.record.output ?? kept?.output;
     if (texts.length === 0 || (status !== 'completed' && status !== 'failed')) return undefined;
     const values = viewValues(frameAt(root, at.frame));
     const isNamed = (name: string): boolean => texts.some((text) => !text.startsWith('"') && text.includes(name));

@@ -91,7 +91,7 @@ export class Interpreter {
       visits.set(at, visit);
       const isGate = stage.attributes['goal_gate'] === true;
       if (visit > Number(stage.attributes['max_visits'] ?? plan.attributes['max_node_visits'] ?? 1_000)) {
-        throw new Stopped(at, ['maxVisits']);
+        throw new Stopped(at, ['max_visits' in stage.attributes ? 'max_visits' : 'max_node_visits']);
       }
       if (stage.kind === 'exit') {
         const back = wayBack(walk);

@@ -24,7 +24,7 @@ import {
   startHandler,
   type PipelineResult,
 } from '../run/handlers/ends.ts';
-import { deadEndLabel, jumpLabel, wayLabel, type Way, type Ways } from '../run/stage/choose-edge.ts';
+import { deadEndLabel, endLabel, jumpLabel, wayLabel, type Way, type Ways } from '../run/stage/choose-edge.ts';
 import { childHandler } from '../run/handlers/child.ts';
 import { parallelHandler } from '../run/handlers/parallel.ts';
 import { restartId, restartsImplementation } from '../run/handlers/restarts.ts';
@@ -54,7 +54,6 @@ export interface Compiling {
 const outputsId = 'outputs';
 const jumpsMaxDefault = 10;
 const restartsMaxDefault = 5;
-const endLabel = 'end';
 const reducers = {
   'diagnostics.history': 'append',
   'diagnostics.failures': 'append',
@@ -83,9 +82,12 @@ export function compilePipeline(
   return { graph, body: graph };
 }
 
+/** The attribute of the graph that says how often each stage may be visited. */
+const graphVisits = 'max_node_visits';
+
 /** How often each stage may be visited, in the run itself and in each branch. */
 function visitsOf({ attributes }: Pipeline): { readonly maxVisits?: number } {
-  const visits = attributes.integer('max_node_visits');
+  const visits = attributes.integer(graphVisits);
   return visits === undefined ? {} : { maxVisits: visits };
 }
 
@@ -243,6 +245,7 @@ class GraphParts {
       ...(graph !== undefined && { subgraph: graph }),
       ...budgetPolicies(stage),
       ...(visits !== undefined && { maxVisits: visits }),
+      maxVisitsName: visits === undefined ? graphVisits : 'max_visits',
     };
   }
 
@@ -338,6 +341,7 @@ class GraphParts {
     this.nodes.push({
       id: stage.id,
       type: 'exit',
+      maxVisitsName: graphVisits,
       config: { gates: gates.map((gate) => [gate.id, gateTargets(pipeline, gate)]), jumpsMax: this.#jumpsMax },
       effect: 'pure',
       implementation: exitImplementation({

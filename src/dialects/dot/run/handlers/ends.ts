@@ -54,9 +54,10 @@ export interface PipelineResult {
   readonly restarts?: number;
 }
 
-/** The output of the exit: the result, or the stage to which an unsatisfied gate sends the run back. */
+/** The output of the exit: the result, or the unsatisfied gate with the stage to which it sends the run back. */
 interface ExitOutput {
   readonly outcome: StageStatus;
+  readonly gate?: string;
   readonly jump?: string;
   readonly result?: PipelineResult;
 }
@@ -105,7 +106,7 @@ export function exitImplementation(parts: ExitParts): NodeImplementation {
         });
       const key = jumpKey(parts.id, `${open.id}.${target}`);
       return outcome({
-        output: { outcome: 'fail', jump: target } satisfies ExitOutput,
+        output: { outcome: 'fail', gate: open.id, jump: target } satisfies ExitOutput,
         scratch: {
           [key]: jumpsMade(state, parts.id, `${open.id}.${target}`) + 1,
           [edgeKey]: jumpLabel(target),

@@ -27,6 +27,9 @@ export function jumpLabel(target: string): string {
   return `jump ${target}`;
 }
 
+/** The label in the compiled graph of the exit's edge to the end. */
+export const endLabel = 'end';
+
 /** The label in the compiled graph of the edge of a stage that leads nowhere. It is never taken: the run fails there. */
 export const deadEndLabel = 'dead end';
 
@@ -84,11 +87,15 @@ function chosenWay(
  * The edge for a failed stage. An edge without a condition is taken only if it is meant for failures: the stage asked for it, it is the
  * else of conditions on the outcome, or its target decides about failures.
  */
-function forFailure({ edges }: Ways, open: readonly Way[], ending: Ending): Way | undefined {
+function forFailure(ways: Ways, open: readonly Way[], ending: Ending): Way | undefined {
   const asked = bestOf(open, ending, true);
   if (asked !== undefined) return asked;
-  const isElse = edges.some(({ clauses }) => clauses.some(({ key }) => key === 'outcome'));
-  return bestOf(isElse ? open : open.filter(({ takesFailures }) => takesFailures), ending, false);
+  return bestOf(hasElse(ways) ? open : open.filter(({ takesFailures }) => takesFailures), ending, false);
+}
+
+/** Whether an edge asks for the outcome, so that those without a condition are its else. */
+export function hasElse({ edges }: Ways): boolean {
+  return edges.some(({ clauses }) => clauses.some(({ key }) => key === 'outcome'));
 }
 
 /** The best edge: by preferred label, suggested stages, weight, bytes of the target's name, and order in the file. */
