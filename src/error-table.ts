@@ -117,7 +117,7 @@ export const errorTable: Readonly<Record<ErrorCode, ErrorRow>> = {
   CONFIG_INVALID: row(400, 2, 'no', 'bad configuration{ at |path}{: |reason}', '{|hint|Correct the option named.}'),
   CONFIG_MISSING_PEER: row(400, 2, 'no', 'package {package} is not installed', 'Install it: npm install {package}'),
   USAGE_INVALID: row(400, 2, 'no', '{reason}', '{|hint|Run the command with --help.}'),
-  INPUT_INVALID: row(400, 2, 'no', 'the input does not fit{ at |path}{: |reason}', 'Give an input that fits the schema; on the command line with --input NAME=VALUE.'),
+  INPUT_INVALID: row(400, 2, 'no', 'the input{ of |child} does not fit{ at |path}{: |reason}', 'Give an input that fits the schema; on the command line with --input NAME=VALUE.'),
   ID_INVALID: row(400, 2, 'no', '{kind} {id} cannot be used{: |reason}', '{|hint|Use a shorter id without lone surrogates.}'),
   VALUE_UNSTORABLE: row(422, 3, 'no', 'a value cannot be stored{ at |path}{: |reason}', 'Return plain data: JSON, Date, bigint, Uint8Array, Map, Set, URL or Error.'),
   VALUE_TOO_LARGE: row(413, 3, 'no', 'a value of {sizeBytes} bytes{ at |path} is over the limit of {limitBytes}', 'Return less, or keep the bytes in a blob.'),

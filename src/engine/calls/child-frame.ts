@@ -62,8 +62,15 @@ export async function openChild(
   return frameRun;
 }
 
+/** @throws INPUT_INVALID, which names the child: its caller's input is another */
 async function newTree(core: RunCore, { graph, input, entry }: ChildCall): Promise<FrameTree> {
-  const tree = await newFrame(graph, input, core.env.limits, core.secrets.intake);
+  let tree: FrameTree;
+  try {
+    tree = await newFrame(graph, input, core.env.limits, core.secrets.intake);
+  } catch (error) {
+    if (!CairnError.is(error, 'INPUT_INVALID')) throw error;
+    throw new CairnError('INPUT_INVALID', { ...error.data, child: graph.id });
+  }
   return entry === undefined ? tree : { ...tree, entry };
 }
 

@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest';
 import { until } from '../../../test/support/awaited.ts';
 import { afterCrash, createBench, edges, graphOf, node, resumeToRest, runToRest } from '../../../test/engine-kit.ts';
+import type { StandardSchema } from '../../graph/graph.ts';
 import { createEngine } from '../engine.ts';
 
 test('W6 a child run asks inside its parent, and both go on after the answer', async () => {
@@ -137,4 +138,23 @@ test('P1 a child that failed before a crash is not tried again, but for a retry 
   expect(calls).toBe(1);
   await resumeToRest(second, 'r', graph);
   expect(calls).toBe(2);
+});
+
+test('W6.3 an input that does not fit a child fails its caller, and names the child', async () => {
+  const input: StandardSchema = {
+    '~standard': {
+      version: 1,
+      vendor: 'test',
+      validate: () => ({ issues: [{ message: 'is missing', path: ['who'] }] }),
+    },
+  };
+  const child = graphOf('greet', [node('a', 'pure', () => 1)], edges('> a', 'a >'), { schemas: { input } });
+  const graph = graphOf('g', [node('sub', 'read', (ctx) => ctx.run(child, {}))], edges('> sub', 'sub >'));
+  const { status, error } = await runToRest(createBench().engine, graph);
+  expect(status).toBe('failed');
+  expect(error?.cause).toMatchObject({
+    code: 'INPUT_INVALID',
+    message: 'the input of greet does not fit: who: is missing',
+    data: { child: 'greet' },
+  });
 });
