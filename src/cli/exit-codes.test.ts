@@ -65,6 +65,14 @@ test.each([[[]], [['--json']]])(
   },
 );
 
+test('W3.6 an answer without a name is for the one question that has none yet, though no resume took the other', () => {
+  const folder = askTwo();
+  expect(folder.cairn('answer', 'r', 'red').code).toBe(2);
+  expect(folder.cairn('answer', 'r', 'color', 'red').code).toBe(0);
+  expect(folder.json('answer', 'r', '12')).toMatchObject({ node: ['size'], value: '12' });
+  expect((folder.json('resume', 'r') as { outputs: object }).outputs).toEqual({ said: 'red 12' });
+});
+
 test('D7 several answers and --resume go on with all of them; more than two words are all NAME=VALUE', () => {
   const folder = askTwo();
   expect(folder.cairn('answer', 'r', 'color=red', 'size=12', '14').err).toMatch(

@@ -60,3 +60,12 @@ test('W3 a name that fits several waits is refused with all of them; so is no na
   expect(refused(undefined, waits.slice(5))).toMatchObject({ code: 'WAIT_NOT_FOUND' });
   expect(waitsNamed(waits, 'review').map(({ waitId }) => waitId)).toEqual(['w_aaab2', 'w_bbbb3']);
 });
+
+test('W3.6 of several that fit, the one without an answer is meant; where all have one, none is', () => {
+  const among = waits.map((one) => (one.waitId === 'w_aaab2' ? { ...one, isAnswered: true as const } : one));
+  expect(idOf('review', among)).toBe('w_bbbb3');
+  expect(idOf('map/a/review', among)).toBe('w_aaab2');
+  expect(idOf(undefined, among.slice(1, 3))).toBe('w_bbbb3');
+  const all = among.map((one) => ({ ...one, isAnswered: true as const }));
+  expect(() => idOf('review', all)).toThrow(/several questions that fit review/u);
+});

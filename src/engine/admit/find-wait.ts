@@ -6,6 +6,8 @@ import type { WaitRecord } from '../../state/tree.ts';
 /** What waits can be found by. */
 export interface KnownWait extends Pick<WaitRecord, 'kind' | 'node' | 'name'> {
   readonly waitId: string;
+  /** Whether its answer is posted and waits to be taken, as far as is known. */
+  readonly isAnswered?: true;
 }
 
 /** Shorter beginnings of ids are ignored: all ids begin with `w_`, and a node may be called `w`. */
@@ -38,7 +40,7 @@ export function waitsNamed<Wait extends KnownWait>(waits: readonly Wait[], name:
 }
 
 /**
- * The one wait that is meant. Without a name, the only one that can be answered. Undefined if none fits the name, which may still be the id
+ * The one wait that is meant. Without a name, the only one that can be answered. Of several, the only one that is not answered. Undefined if none fits the name, which may still be the id
  * of a closed wait.
  * @throws WAIT_NOT_FOUND no name was given and nothing can be answered; USAGE_INVALID several waits fit
  */
@@ -47,7 +49,9 @@ export function findWait<Wait extends KnownWait>(
   runId: string,
   name: string | undefined,
 ): Wait | undefined {
-  const found = name === undefined ? waits.filter(isAnswerable) : waitsNamed(waits, name);
+  const fitting = name === undefined ? waits.filter(isAnswerable) : waitsNamed(waits, name);
+  const left = fitting.filter(({ isAnswered }) => isAnswered !== true);
+  const found = left.length === 0 ? fitting : left;
   if (found.length > 1) refuseSeveral(found, runId, name);
   if (found.length === 0 && name === undefined) throw new CairnError('WAIT_NOT_FOUND', { runId, open: 'open ' });
   return found[0];

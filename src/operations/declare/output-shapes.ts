@@ -49,6 +49,7 @@ export const wait: JsonSchema = objectOf(
     dueAt: whole,
     defaultAnswer: anything,
     openedAt: whole,
+    isAnswered: flag,
     isDamaged: flag,
     budget: anything,
   },

@@ -2,6 +2,7 @@
 import { flag, listOf, objectOf, text, wait } from '../declare/output-shapes.ts';
 import { asked, findAnsweredRuns, type AnsweredRun } from './answered-runs.ts';
 import type { OpenQuestion } from '../../engine/api.ts';
+import { readAnsweredIds } from '../../history/place/all-rows.ts';
 import { readWait } from '../../history/stored/open-waits.ts';
 import { findRunOf } from '../runs/find-run.ts';
 import type { Operation, ReadContext } from '../declare/operation.ts';
@@ -32,9 +33,15 @@ export async function readQuestions(
   reference: string,
 ): Promise<{ readonly runId: string; readonly waits: readonly OpenQuestion[] }> {
   const { store, tenant } = context;
-  const { runId } = await findRunOf(context, reference);
+  const run = await findRunOf(context, reference);
+  const { runId } = run;
+  const answered = await readAnsweredIds(store, run);
   const { rows } = await store.listWaits({ tenant, runId, kinds: asked, limit: waitsOfRun });
-  return { runId, waits: rows.map(readWait) };
+  const waits = rows.map((row) => ({
+    ...readWait(row),
+    ...(answered.has(row.waitId) && { isAnswered: true as const }),
+  }));
+  return { runId, waits };
 }
 
 export const listWaits: Operation<ListWaitsInput, ListWaitsOutput> = {
