@@ -75,7 +75,7 @@ export const dotMutants: readonly Mutant[] = [
   {
     name: 'branches that no run came to count as covered',
     file: 'src/dialects/dot/simulate/coverage.ts',
-    old: 'if (to === branches?.join || ended.has(to))',
+    old: 'if (to === branches?.join || begun.has(to))',
     new: 'if (to !== branches?.join)',
     tests: ['src/app/simulate/simulate-pipeline.test.ts'],
   },

@@ -186,3 +186,76 @@ test('DOT30 a branch that was cancelled before it did anything is not covered', 
   expect(coverage.stages.missed).toEqual(['b']);
   expect(coverage.edges.missed.map(({ from, to }) => `${from} -> ${to}`)).toEqual(['p -> b', 'b -> j']);
 });
+
+/** A pipeline whose stages ask a model, unless they are declared as others. */
+const piped = (lines: string): string => digraph(`node [prompt="Do it."]\n${lines}`);
+
+test.each([
+  [
+    'the vote of the guide',
+    `start -> panel\npanel [shape=component, join_policy="2_of_n", max_parallel=1]\npanel -> safe -> vote\npanel -> fast -> vote\npanel -> plain -> vote
+vote [shape=tripleoctagon]\nvote -> take -> exit\nvote -> refuse [condition="outcome=fail"]\nrefuse -> exit`,
+  ],
+  [
+    'a race, ends of whose branches open others',
+    `start -> p\np [shape=component, join_policy=first_success, max_parallel=1]\nj [shape=tripleoctagon]\np -> a -> j\np -> b -> b2 -> j
+b -> b3 [condition="outcome=fail"]\nb3 -> j\np -> c -> d\nd [shape=diamond]\nd -> c2 [condition="outcome=fail"]\nd -> c3 [condition="context.x=1"]\nd -> c4
+c2 -> j\nc3 -> j\nc4 -> j\nj -> exit\nj -> bad [condition="outcome=fail"]\nbad -> exit`,
+  ],
+  [
+    'branches in branches, and what was written before them',
+    `start -> pre -> p\np [shape=component]\nj [shape=tripleoctagon]\nq [shape=component, join_policy=quorum]\nk [shape=tripleoctagon]
+p -> a -> q\nq -> x -> k\nq -> y -> k\nq -> z -> k\nk -> n1 -> j\nk -> n2 [condition="outcome=fail"]\nn2 -> j\np -> w -> j
+j -> ok -> exit\nj -> lost [condition="outcome=fail && context.flag=yes"]\nj -> odd [condition="context.parallel.fan_in.best_id=w"]\nlost -> exit\nodd -> exit`,
+  ],
+  [
+    'diamonds side by side, at the beginning, in the middle and behind',
+    `start -> pre -> p\np [shape=component]\nd [shape=diamond]\ne [shape=diamond]\nj [shape=diamond]
+p -> d\nd -> a [condition="context.mode=a"]\nd -> b\na -> j\nb -> j\np -> u -> e\ne -> v [condition="outcome=fail"]\ne -> w\nv -> j\nw -> j
+j -> exit [condition="outcome=success"]\nj -> half [condition="outcome=partial_success"]\nj -> none [condition="outcome=fail"]\nhalf -> exit\nnone -> exit`,
+  ],
+  [
+    'questions in branches, of which some cannot fail',
+    `start -> p\np [shape=component]\nj [shape=tripleoctagon]\nh1 [shape=hexagon]\nh2 [shape=hexagon, timeout=1m]\nh3 [shape=hexagon, human.type=confirmation]
+p -> work -> h1\nh1 -> a [label=A]\nh1 -> b [label=B]\na -> j\nb -> j\np -> h2\nh2 -> c [label=C]\nh2 -> d [label=D]\nc -> j\nd -> j\np -> h3 -> j
+j -> lost [condition="outcome=fail"]\nj -> exit\nlost -> exit`,
+  ],
+  [
+    'restarts behind a lost vote',
+    `start -> p\np [shape=component, join_policy=quorum]\nj [shape=tripleoctagon]\np -> a -> j\np -> b -> j\np -> c -> j
+j -> again [condition="outcome=fail"]\nagain -> p [loop_restart=true]\nj -> t -> exit\nt -> u [condition="context.n=2"]\nu -> exit`,
+  ],
+  [
+    'retry targets that take over from others, of a stage and of a gate',
+    `graph [retry_target=last, max_retry_jumps=3]\nstart -> t -> g -> exit\nt [retry_target=fix, fallback_retry_target=hard]\nfix -> t\nhard -> t
+g [goal_gate=true, retry_target=mend]\ng -> exit [condition="outcome=fail"]\nmend -> g\nlast -> g`,
+  ],
+  [
+    'a child pipeline that fails',
+    `start -> h -> exit\nh [shape=house, stack.child_dotfile="child.dot"]\nh -> z [condition="outcome=fail"]\nz -> exit`,
+  ],
+])('DOT30 all ways are found: %s', async (_, lines) => {
+  const { coverage, untried } = await simulatePipeline(piped(lines));
+  expect(coverage.stages.missed).toEqual([]);
+  expect(coverage.edges.missed).toEqual([]);
+  expect(untried).toBe(0);
+});
+
+// Three edges of `a`, and its way to the exit from a run that took another.
+test('DOT30 how many ways were found and not tried is told where the most runs were made', async () => {
+  const lines = `start -> a\n${[1, 2, 3, 4, 5].map((index) => `a -> b${index} [condition="context.n=${index}"]\nb${index} -> exit`).join('\n')}\na -> exit`;
+  const { runs, coverage, untried } = await simulatePipeline(piped(lines), { runsMax: 3 });
+  expect([runs.length, coverage.stages.missed, untried]).toEqual([3, ['b3', 'b4', 'b5'], 4]);
+  expect((await simulatePipeline(piped(lines), { runsMax: 6 })).untried).toBe(0);
+});
+
+test('DOT30 a stage that was cancelled between two attempts has begun, and so was come to', async () => {
+  const race = piped(
+    `start -> p\np [shape=component, join_policy=first_success]\nj [shape=tripleoctagon]\np -> a -> j\np -> q\nq [shape=component]\nq -> b -> k\nk [shape=tripleoctagon]\nk -> j\nj -> exit\nb [max_retries=2]`,
+  );
+  const scenarios = [{ name: 'x', stages: { b: [{ error: 'down' }] } }];
+  const { coverage, runs } = await simulatePipeline(race, { scenarios });
+  expect(runs[0]?.path.map(({ stage }) => stage)).not.toContain('b');
+  expect(coverage.stages.missed).toEqual(['k']);
+  expect(coverage.edges.missed.map(({ from, to }) => `${from} -> ${to}`)).toEqual(['b -> k', 'k -> j']);
+});

@@ -1,7 +1,7 @@
 /** Simulates a pipeline: every stage ends as a scenario says. Nothing outside is touched, nothing is stored, and no time passes. */
 import { readDot, type DotTransform, type StageEnding } from '../../dialects/dot/index.ts';
 import { Covered, coverageOf, type Coverage } from '../../dialects/dot/simulate/coverage.ts';
-import { ideasFrom, type Idea } from '../../dialects/dot/simulate/explore.ts';
+import { ideasFrom } from '../../dialects/dot/simulate/explore.ts';
 import { outlineOf, type Outline } from '../../dialects/dot/simulate/outline.ts';
 import type { Scenario } from '../../dialects/dot/simulate/scenario.ts';
 import { isScripted, scriptStages } from '../../dialects/dot/simulate/scripted-stages.ts';
@@ -28,6 +28,8 @@ export interface SimulationReport {
   readonly runs: readonly SimulatedRun[];
   /** What all runs together covered. */
   readonly coverage: Coverage;
+  /** How many ways were found and not tried, since there were `runsMax` runs. What was not come to may lie on them. */
+  readonly untried: number;
 }
 
 const runsMaxDefault = 200;
@@ -50,38 +52,37 @@ export async function simulatePipeline(text: string, options: SimulateOptions = 
   const { source = 'inline', scenarios } = options;
   for (const one of scenarios ?? []) refuseUnknownKeys('a scenario', one, ['name', 'input', 'stages']);
   // Faults of the text are reported before anything is run.
-  readScripted(text, { name: '', stages: {} }, options, []);
+  readScripted(text, { name: '', stages: {} }, options);
   const outline = outlineOf(text, source);
   for (const scenario of scenarios ?? []) refuseUnknown(scenario, outline);
-  const covered = new Covered(outline.layout);
+  const covered = new Covered(outline.pipeline, outline.layout);
   const simulate = async (scenario: Scenario): Promise<SimulatedRun> => {
-    const path: StageEnding[] = [];
-    const { graph, script } = readScripted(text, scenario, options, path);
+    const { graph, script, begun, path } = readScripted(text, scenario, options);
     const input = { ...options.input, ...scenario.input };
     const run = await runScenario(graph, { ...scenario, input }, script, path);
-    covered.add(path);
+    covered.add(begun, path);
     return run;
   };
   const runs: SimulatedRun[] = [];
-  if (scenarios === undefined) await explore(outline, simulate, options.runsMax ?? runsMaxDefault, covered, runs);
+  let untried = 0;
+  if (scenarios === undefined)
+    untried = await explore(outline, simulate, options.runsMax ?? runsMaxDefault, covered, runs);
   else for (const scenario of scenarios) runs.push(await simulate(scenario));
-  return { runs, coverage: coverageOf(outline.pipeline, covered, outline.placeOf) };
+  return { runs, coverage: coverageOf(outline.pipeline, covered, outline.placeOf), untried };
 }
 
-function readScripted(
-  text: string,
-  scenario: Scenario,
-  { types = [], transforms = [], source }: SimulateOptions,
-  path: StageEnding[],
-) {
+function readScripted(text: string, scenario: Scenario, { types = [], transforms = [], source }: SimulateOptions) {
+  const begun = new Set<string>();
+  const path: StageEnding[] = [];
   const script = scriptStages(scenario, types);
   const { graph } = readDot(text, {
     handlers: script.handlers,
     transforms,
+    watchBegin: (stage) => void begun.add(stage),
     watch: (ending) => void path.push(ending),
     ...(source !== undefined && { source }),
   });
-  return { graph, script };
+  return { graph, script, begun, path };
 }
 
 function refuseUnknown({ name, stages }: Scenario, { pipeline }: Outline): void {
@@ -105,8 +106,9 @@ function passIfRefused(error: unknown): undefined {
 }
 
 /**
- * Explores: first a run in which every stage succeeds, then the runs that each run suggests, each goal once. Runs that cover nothing new
- * are left out.
+ * Explores: first a run in which every stage succeeds, then the runs that each run suggests, each aim once, until everything was come to.
+ * Runs that cover nothing new are left out.
+ * @returns how many ways were found and not tried
  */
 async function explore(
   { pipeline, layout }: Outline,
@@ -114,22 +116,21 @@ async function explore(
   runsMax: number,
   covered: Covered,
   runs: SimulatedRun[],
-): Promise<void> {
-  const ideas: Idea[] = [{ aim: 'all succeed', scenario: { name: 'all succeed', stages: {} } }];
-  const tried = new Set<string>();
-  for (let count = 0; count < runsMax;) {
+): Promise<number> {
+  const ideas: Scenario[] = [{ name: 'all succeed', stages: {} }];
+  const aims = new Set<string>();
+  for (let count = 0; count < runsMax; count += 1) {
     const idea = ideas.shift();
-    if (idea === undefined) return;
-    if (tried.has(idea.aim)) continue;
-    tried.add(idea.aim);
-    count += 1;
-    const before = covered.edges.size + covered.stages.size;
-    const run = await simulate(idea.scenario).catch(passIfRefused);
+    if (idea === undefined || covered.isWhole) return 0;
+    const before = covered.count;
+    const run = await simulate(idea).catch(passIfRefused);
     if (run === undefined) continue;
-    if (covered.edges.size + covered.stages.size > before || runs.length === 0) runs.push({ ...run, unused: [] });
+    const isNew = covered.count > before;
+    if (isNew || runs.length === 0) runs.push({ ...run, unused: [] });
     const { path, waitsAt: stage } = run;
     const open: readonly StageEnding[] =
       stage === undefined ? [] : [{ stage, outcome: 'skipped', edge: undefined, to: undefined }];
-    ideas.push(...ideasFrom(pipeline, layout, idea.scenario, [...path, ...open]));
+    ideas.push(...ideasFrom(pipeline, layout, { scenario: idea, endings: [...path, ...open], isNew }, aims));
   }
+  return covered.isWhole ? 0 : ideas.length;
 }

@@ -30,7 +30,7 @@ export function dryRunPipeline(
 const tones: Readonly<Record<string, Tone>> = { success: 'good', failed: 'bad' };
 
 function printReport(
-  { runs, coverage: { stages, edges } }: SimulationReport,
+  { runs, coverage: { stages, edges }, untried }: SimulationReport,
   { print, paint, rowWidth }: Screen,
 ): void {
   for (const { name, status, path, reason, unused } of runs) {
@@ -47,5 +47,12 @@ function printReport(
   for (const { from, to, label, condition, place } of edges.missed)
     print(
       `  not taken: ${printable(`${from} -> ${to} ${condition === '' ? label : `[${condition}]`}`.trimEnd())}  ${paint('dim', printable(place))}`,
+    );
+  if (untried > 0)
+    print(
+      paint(
+        'warn',
+        `${untried} more ways were found and not tried: a search makes no more runs; say what to try with --simulate`,
+      ),
     );
 }

@@ -46,6 +46,8 @@ export interface DotOptions {
   readonly agent?: StageAgent;
   /** Change a file before anything is said of it, in order; each is given what the one before made. A run keeps what they made. */
   readonly transforms?: readonly DotTransform[];
+  /** Called for each stage that begins, by its id; again where it goes on after a pause. For simulations and displays. */
+  readonly watchBegin?: (stage: string) => void;
   /** Called for each stage that ends, with the edge that is taken from it. For simulations and displays. */
   readonly watch?: (ending: StageEnding) => void;
   /**
@@ -68,6 +70,7 @@ const optionNames = Object.keys({
   handlers: true,
   agent: true,
   transforms: true,
+  watchBegin: true,
   watch: true,
   readFile: true,
   source: true,
@@ -208,7 +211,7 @@ function check(
     faults.add(0, { rule: 'DOT1', message, fix: 'split it' });
     return done(true);
   }
-  const { transforms = [] } = options;
+  const { transforms = [], readFile: read = () => undefined } = options;
   const syntax = transforms.reduce((file, transform) => transform(file), parseDot(text, faults));
   const isUnreadable = faults.hasErrors;
   const pipeline = readPipeline(syntax, faults);
@@ -222,7 +225,6 @@ function check(
   const handlerOf = (stage: Stage): StageHandler | undefined => own.get(stage.type) ?? builtIn.get(kindOf(stage));
   const needsOf = (stage: Stage) => handlerOf(stage)?.needs?.(stage, folderOf(stage, around.folder));
   if (isRun && withheld !== undefined) refuseNeeds(faults, pipeline, needsOf, withheld);
-  const read = options.readFile ?? (() => undefined);
   const children = linkChildren(own.has(childType) || isUnreadable ? new Map() : pipeline.stages, {
     pipeline,
     faults,
@@ -243,6 +245,7 @@ function check(
         handlerOf,
         builtIn: new Set([...typeOfShape.values()].filter((type) => !own.has(type))),
         withheld,
+        watchBegin: options.watchBegin,
         watch: options.watch,
         children: children.byStage,
         around,

@@ -14,7 +14,15 @@ import {
 } from '../../../graph/graph.ts';
 import type { Need } from '../../../graph/contracts/node-type.ts';
 import type { TextWorkflow } from '../../text-workflow.ts';
-import { alongEdges, gateTargets, reach, retryTargets, type Branches, type Layout } from '../model/layout.ts';
+import {
+  alongEdges,
+  gateTargets,
+  jumpsMaxOf,
+  reach,
+  retryTargets,
+  type Branches,
+  type Layout,
+} from '../model/layout.ts';
 import { parseCondition } from '../model/condition.ts';
 import { folderOf, type Pipeline, type PipelineEdge, type Stage } from '../model/pipeline.ts';
 import {
@@ -43,6 +51,7 @@ export interface Compiling {
   /** Types whose handlers are the language's own. */
   readonly builtIn: ReadonlySet<string>;
   readonly withheld: ((need: Need) => string | undefined) | undefined;
+  readonly watchBegin: StageParts['watchBegin'];
   readonly watch: StageParts['watch'];
   /** The pipelines that stages run, by stage. */
   readonly children: ReadonlyMap<string, TextWorkflow>;
@@ -52,7 +61,6 @@ export interface Compiling {
 
 /** The node whose output is the result of the run. */
 const outputsId = 'outputs';
-const jumpsMaxDefault = 10;
 const restartsMaxDefault = 5;
 const reducers = {
   'diagnostics.history': 'append',
@@ -213,6 +221,7 @@ class GraphParts {
         timeoutMs: stage.attributes.durationMs('timeout'),
         tellingOf: tellings(pipeline, stage, this.#tellingEdges.get(stage.id) ?? []),
         withheld: this.#compiling.withheld,
+        watchBegin: this.#compiling.watchBegin,
         watch: this.#compiling.watch,
         folder: folderOf(stage, around.folder),
         isSteered: around.isSteered,
@@ -224,7 +233,7 @@ class GraphParts {
   }
 
   get #jumpsMax(): number {
-    return this.#compiling.pipeline.attributes.integer('max_retry_jumps') ?? jumpsMaxDefault;
+    return jumpsMaxOf(this.#compiling.pipeline);
   }
 
   #node(stage: Stage, parts: StageParts, branches: Branches | undefined): NodeDefinition {
@@ -349,6 +358,7 @@ class GraphParts {
         pipeline,
         gates,
         jumpsMax: this.#jumpsMax,
+        watchBegin: this.#compiling.watchBegin,
         watch: this.#compiling.watch,
       }),
       place: placeOf(stage.at),

@@ -44,6 +44,11 @@ export function retryTargets({ attributes }: Pick<Stage, 'attributes'>): readonl
 
 const none: readonly string[] = [];
 
+/** How often each retry target may be jumped to. */
+export function jumpsMaxOf({ attributes }: Pick<Pipeline, 'attributes'>): number {
+  return attributes.integer('max_retry_jumps') ?? 10;
+}
+
 /** Where an unsatisfied goal gate leads back to: its own targets, then those of the graph. */
 export function gateTargets(pipeline: Pipeline, gate: Stage): readonly string[] {
   return [...new Set([...retryTargets(gate), ...retryTargets(pipeline)])];

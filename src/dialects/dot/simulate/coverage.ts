@@ -19,24 +19,37 @@ export interface Coverage {
 
 /** The stages and edges that the runs so far reached. */
 export class Covered {
+  readonly #pipeline: Pipeline;
   readonly #layout: Layout;
   readonly stages: Set<string> = new Set();
   readonly edges: Set<number> = new Set();
 
-  constructor(layout: Layout) {
+  constructor(pipeline: Pipeline, layout: Layout) {
+    this.#pipeline = pipeline;
     this.#layout = layout;
   }
 
-  /** @param endings - the stages of one run that ended */
-  add(endings: readonly StageEnding[]): void {
-    const ended = new Set(endings.map(({ stage }) => stage));
-    for (const { stage, edge } of endings) {
+  get count(): number {
+    return this.stages.size + this.edges.size;
+  }
+
+  /** Whether there is nothing left to come to. */
+  get isWhole(): boolean {
+    return this.count === this.#pipeline.stages.size + this.#pipeline.edges.length;
+  }
+
+  /**
+   * @param begun - the stages of one run that began: one that is cancelled does not end
+   * @param endings - those that ended
+   */
+  add(begun: ReadonlySet<string>, endings: readonly StageEnding[]): void {
+    for (const { edge } of endings) if (edge !== undefined) this.edges.add(edge);
+    for (const stage of begun) {
       this.stages.add(stage);
-      if (edge !== undefined) this.edges.add(edge);
       // The edges to branches are all taken, without a choice. Their first stages tell whether the branches began.
       const branches = this.#layout.branches.get(stage);
       for (const { index, to } of branches === undefined ? [] : (this.#layout.outgoing.get(stage) ?? []))
-        if (to === branches?.join || ended.has(to)) this.edges.add(index);
+        if (to === branches?.join || begun.has(to)) this.edges.add(index);
     }
   }
 }

@@ -1,111 +1,144 @@
-/** Finds scenarios that take edges which earlier ones did not: each changes the end of one stage in an earlier run. */
-import { parseCondition } from '../model/condition.ts';
-import { normalLabel, sayingOf } from '../model/labels.ts';
-import { retryTargets, type Layout } from '../model/layout.ts';
+/** Finds scenarios that take edges which earlier ones did not: each changes how stages of an earlier run ended. */
+import { gateTargets, jumpsMaxOf, retryTargets, type Layout } from '../model/layout.ts';
 import type { Pipeline, PipelineEdge, Stage } from '../model/pipeline.ts';
-import type { StageOutcome, StageStatus } from '../run/stage/stage-outcome.ts';
 import type { StageEnding } from '../run/stage/stage-parts.ts';
+import { Actors, type Actor } from './actors.ts';
+import { answerFor, failureOf, outcomeFor, refusalOf, success } from './guessed-ends.ts';
 import type { Scenario, ScriptedEnd } from './scenario.ts';
-import { isScripted } from './scripted-stages.ts';
 
-/** A scenario to try once, and its aim. */
-export interface Idea {
-  readonly aim: string;
-  readonly scenario: Scenario;
+/** How one visit of a stage is to end. */
+interface Turn {
+  readonly actor: Actor;
+  readonly ends: readonly ScriptedEnd[];
+  /** How its later visits end, so that the run can go on. */
+  readonly after: readonly ScriptedEnd[];
 }
 
-/** Scenarios that a run suggests: for each stage it reached, each edge that it did not take, and a failure. */
+/** The most failures of one stage in one scenario. */
+const failuresMax = 1_000;
+
+const fewBranches = 10;
+
+/** What one run says of ways to try. */
+export interface Explored {
+  readonly scenario: Scenario;
+  readonly endings: readonly StageEnding[];
+  /** Whether it came to something that no run before it had come to. Else which branches fail makes little difference. */
+  readonly isNew: boolean;
+}
+
+/**
+ * Scenarios that a run suggests, each named after its aim: for each stage it reached, each edge that it did not take, and failures; for branches, that some of them
+ * fail, and all.
+ * @param aims - those that were suggested before; new ones are added
+ */
 export function ideasFrom(
   pipeline: Pipeline,
-  { outgoing }: Layout,
-  { stages: told }: Scenario,
-  endings: readonly StageEnding[],
-): readonly Idea[] {
-  const ideas: Idea[] = [];
-  const visits = new Map<string, number>();
-  for (const { stage: id, edge: taken } of endings) {
-    const visit = visits.get(id) ?? 0;
-    visits.set(id, visit + 1);
+  layout: Layout,
+  { scenario: { stages: told }, endings, isNew }: Explored,
+  aims: Set<string>,
+): readonly Scenario[] {
+  const actors = new Actors(pipeline, layout, endings);
+  const ways: Scenario[] = [];
+  const failures: Scenario[] = [];
+  const jumpsMax = jumpsMaxOf(pipeline);
+  const add = (ideas: Scenario[], name: string, turnsOf: () => readonly Turn[]): void => {
+    if (aims.has(name)) return;
+    const turns = turnsOf();
+    if (turns.length === 0) return;
+    aims.add(name);
+    ideas.push({ name, stages: turns.reduce(withTurn, told) });
+  };
+  const failing = (actor: Actor, count: number): Turn => failureAt(actor, count, layout);
+  const lost = (actor: Actor): Turn => failing(actor, 1 + retryTargets(actor.stage).length * jumpsMax);
+  for (const [index, { stage: id, edge: taken }] of endings.entries()) {
     const stage = pipeline.stages.get(id);
-    if (stage === undefined || (!isScripted(stage.type) && stage.type !== 'conditional')) continue;
-    // A conditional stage passes on the outcome of the stage before it, so that stage is changed instead.
-    const actor = stage.type === 'conditional' ? actorBefore(pipeline, endings, id) : id;
-    if (actor === undefined) continue;
-    const before = (told[actor] ?? []).slice(0, visit);
-    // Later visits of the stage succeed, or get another answer, so that the run can end.
-    const add = (aim: string, end: ScriptedEnd, after: readonly ScriptedEnd[] = [success]): void => {
-      const lead = [...before, ...Array.from({ length: visit - before.length }, () => success)];
-      ideas.push({ aim, scenario: { name: aim, stages: { ...told, [actor]: [...lead, end, ...after] } } });
-    };
-    const edges = outgoing.get(id) ?? [];
-    const isAsking = stage.type === 'wait.human';
-    const end = (edge: PipelineEdge): ScriptedEnd => (isAsking ? answerFor(stage, edge, edges) : endFor(edge));
-    for (const edge of edges) {
-      if (edge.index === taken) continue;
-      const others = isAsking ? edges.filter((other) => other !== edge).map(end) : [];
-      add(`${edge.from} -> ${edge.to}${captionOf(edge)}`, end(edge), isAsking ? others : [success]);
+    if (stage === undefined) continue;
+    const origin = actors.originOf(index);
+    const actor = actors.actorAt(origin);
+    const branches = actors.branchesAt(origin);
+    const edges = layout.branches.has(id) ? [] : (layout.outgoing.get(id) ?? []);
+    for (const edge of edges)
+      if (edge.index !== taken)
+        add(ways, `${edge.from} -> ${edge.to}${captionOf(edge)}`, () =>
+          actor === undefined
+            ? turnsBehind(branches, actors.actorAt(actors.originOf(actors.before(origin))), edge, lost)
+            : [turnFor(actor, stage, edge, edges)],
+        );
+    const isGate = stage.attributes.flag('goal_gate');
+    const targets = isGate ? gateTargets(pipeline, stage) : retryTargets(stage);
+    for (let jumps = 0; jumps < Math.max(targets.length, isGate ? 1 : 0); jumps += 1) {
+      const count = 1 + jumps * jumpsMax;
+      add(failures, `${id} fails${count === 1 ? '' : ` ${count} times`}`, () =>
+        (actor === undefined ? branches.flat() : [actor]).map((one) => failing(one, count)),
+      );
     }
-    if (retryTargets(stage).length > 0 || stage.attributes.flag('goal_gate'))
-      add(`${id} fails`, isAsking ? refusalOf(stage) : failureOf(id), isAsking ? edges.map(end) : [success]);
+    if (origin !== index || !isNew) continue;
+    for (const chosen of setsOf(branches))
+      add(failures, `${id}: ${namesOf(chosen)} ${chosen.length === 1 ? 'fails' : 'fail'}`, () =>
+        chosen.flat().map(lost),
+      );
   }
-  return ideas;
+  return [...ways, ...failures];
 }
 
-const success: ScriptedEnd = { outcome: { status: 'success' } };
+/** Lets one visit of a stage end otherwise. What was said of the visits before it stays. */
+function withTurn(told: Scenario['stages'], { actor: { stage, visit }, ends, after }: Turn): Scenario['stages'] {
+  const said = told[stage.id] ?? [];
+  const rest = Array.from({ length: Math.max(0, visit - said.length) }, () => said.at(-1) ?? success);
+  return { ...told, [stage.id]: [...said.slice(0, visit), ...rest, ...ends, ...after] };
+}
+
+/** Lets an edge be taken. @param asker - the stage with the edge: the actor itself, or a diamond behind it */
+function turnFor(actor: Actor, asker: Stage, edge: PipelineEdge, edges: readonly PipelineEdge[]): Turn {
+  const isAsking = asker.type === 'wait.human';
+  const end = (one: PipelineEdge): ScriptedEnd =>
+    isAsking ? answerFor(asker, one, edges) : { outcome: outcomeFor(one) };
+  return { actor, ends: [end(edge)], after: isAsking ? edges.filter((one) => one !== edge).map(end) : [success] };
+}
+
+/** Lets an edge behind branches be taken: by how they end, and by what the stage before them writes into the context. */
+function turnsBehind(
+  branches: readonly (readonly Actor[])[],
+  before: Actor | undefined,
+  edge: PipelineEdge,
+  lost: (actor: Actor) => Turn,
+): readonly Turn[] {
+  const { status, contextUpdates } = outcomeFor(edge);
+  const failing = status === 'fail' ? branches : status === 'partial_success' ? branches.slice(0, 1) : [];
+  const writing: readonly Turn[] =
+    before === undefined || contextUpdates === undefined
+      ? []
+      : [{ actor: before, ends: [{ outcome: { status: 'success', contextUpdates } }], after: [success] }];
+  return [...writing, ...failing.flat().map(lost)];
+}
+
+function failureAt(actor: Actor, count: number, { outgoing }: Layout): Turn {
+  const { stage } = actor;
+  const isAsking = stage.type === 'wait.human';
+  const edges = outgoing.get(stage.id) ?? [];
+  const end = isAsking ? refusalOf(stage) : failureOf(stage.id);
+  return {
+    actor,
+    ends: Array.from({ length: Math.min(count, failuresMax) }, () => end),
+    after: isAsking ? edges.map((edge) => answerFor(stage, edge, edges)) : [success],
+  };
+}
+
+/** Branches that fail together: the first ones, ever twice as many; all; and where there are few, all but one. */
+function setsOf<B>(branches: readonly B[]): readonly (readonly B[])[] {
+  const sets: (readonly B[])[] = [];
+  for (let count = 1; count < branches.length; count *= 2) sets.push(branches.slice(0, count));
+  if (branches.length > 0) sets.push(branches);
+  if (branches.length <= fewBranches) for (const one of branches) sets.push(branches.filter((other) => other !== one));
+  return sets.filter(({ length }) => length > 0);
+}
+
+function namesOf(branches: readonly (readonly Actor[])[]): string {
+  return branches.flatMap((branch) => branch.map(({ stage }) => stage.id)).join(', ');
+}
 
 function captionOf({ attributes }: PipelineEdge): string {
   const text = attributes.text('condition') || attributes.text('label');
   return text === '' ? '' : ` [${text}]`;
-}
-
-function actorBefore({ stages }: Pipeline, endings: readonly StageEnding[], diamond: string): string | undefined {
-  const index = endings.findIndex(({ stage }) => stage === diamond);
-  const before = endings.slice(0, index).findLast(({ stage }) => stages.get(stage)?.type !== 'conditional');
-  return before !== undefined && isScripted(stages.get(before.stage)?.type ?? 'start') ? before.stage : undefined;
-}
-
-function failureOf(id: string): ScriptedEnd {
-  return { outcome: { status: 'fail', failureReason: `${id} fails` } };
-}
-
-/** How a question fails: it is not confirmed, or nobody answers in time. */
-function refusalOf({ attributes }: Stage): ScriptedEnd {
-  return { answer: attributes.text('human.type') === 'confirmation' ? 'No' : null };
-}
-
-/** The answer for which the edge is taken. Looks at the edge alone, so the result is a guess. */
-function answerFor(stage: Stage, edge: PipelineEdge, edges: readonly PipelineEdge[]): ScriptedEnd {
-  const label = edge.attributes.text('label');
-  const asksForFailure = parseCondition(edge.attributes.text('condition')).clauses?.some(
-    ({ key, operator, value }) => key === 'outcome' && (operator === '=') === (value === 'fail'),
-  );
-  if (asksForFailure === true) return refusalOf(stage);
-  if (!['yes_no', 'confirmation'].includes(stage.attributes.text('human.type')))
-    return { answer: label === '' ? edge.to : sayingOf(label) };
-  // An edge that says neither is taken for the word that no other says.
-  const said = new Set(edges.map((one) => normalLabel(one.attributes.text('label'))));
-  if (['yes', 'no'].includes(normalLabel(label))) return { answer: normalLabel(label) };
-  return { answer: said.has('yes') ? 'no' : 'yes' };
-}
-
-/** How the stage must end for the edge to be taken. Looks at one clause after the other, so the result is a guess. */
-function endFor({ to, attributes }: PipelineEdge): ScriptedEnd {
-  const label = attributes.text('label');
-  let status: StageStatus = 'success';
-  let preferred = label;
-  const updates: Record<string, unknown> = {};
-  for (const { key, operator, value } of parseCondition(attributes.text('condition')).clauses ?? []) {
-    const isEqual = operator === '=';
-    if (key === 'outcome') status = isEqual ? (value as StageStatus) : value === 'success' ? 'fail' : 'success';
-    else if (key === 'preferred_label') preferred = isEqual ? value : normalLabel(value) === '' ? 'any' : '';
-    else updates[key.replace(/^context\./, '')] = isEqual ? value : operator === 'set' ? 'yes' : `not ${value}`;
-  }
-  const outcome: StageOutcome = {
-    status,
-    suggestedNextIds: [to],
-    ...(preferred !== '' && { preferredLabel: preferred }),
-    ...(Object.keys(updates).length > 0 && { contextUpdates: updates }),
-    ...(status === 'fail' && { failureReason: `it fails, to go to ${to}` }),
-  };
-  return { outcome };
 }

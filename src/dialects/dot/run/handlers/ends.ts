@@ -67,12 +67,14 @@ export interface ExitParts {
   readonly pipeline: Pipeline;
   readonly gates: readonly Stage[];
   readonly jumpsMax: number;
+  readonly watchBegin: ((stage: string) => void) | undefined;
   readonly watch: ((ending: StageEnding) => void) | undefined;
 }
 
 export function exitImplementation(parts: ExitParts): NodeImplementation {
   return {
     run: ({ state }) => {
+      parts.watchBegin?.(parts.id);
       const statuses = gateOutcomes(
         state,
         parts.gates.map(({ id }) => id),

@@ -44,6 +44,7 @@ export function stageImplementation(
 ): NodeImplementation {
   return {
     run: async (ctx) => {
+      parts.watchBegin?.(parts.stage.id);
       const result = await perform(ctx, handler, parts);
       const checked = isBuiltIn ? result : refuseReserved(result);
       // The attributes of the graph are what its author wrote, whole.

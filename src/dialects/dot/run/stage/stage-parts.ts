@@ -57,6 +57,8 @@ export interface StageParts {
   readonly timeoutMs: number | undefined;
   /** How much of the run the prompt is told, which also depends on the edge that led to the stage. */
   readonly tellingOf: (edge: string | undefined) => Telling;
+  /** Called for each stage that begins, by its id; again where it goes on after a crash or a pause. */
+  readonly watchBegin: ((stage: string) => void) | undefined;
   /** Called for each stage that ended. After a crash, the run that goes on may call it for some of them again. */
   readonly watch: ((ending: StageEnding) => void) | undefined;
   /** Where it works: relative to where the process was started. */
