@@ -1,5 +1,6 @@
 /** The input of a run, from a file and from parts. */
 import { readFileSync } from 'node:fs';
+import { decodeText } from '../app/process/decode-text.ts';
 import { CairnError } from '../errors.ts';
 import { parsePath } from '../operations/declare/state-path.ts';
 import type { KnownWorkflow } from '../operations/declare/workflows.ts';
@@ -9,7 +10,7 @@ import { splitAssignment } from './parse.ts';
 function readInputFile(file: string): unknown {
   let text: string;
   try {
-    text = readFileSync(file === '-' ? 0 : file, 'utf8');
+    text = decodeText(readFileSync(file === '-' ? 0 : file));
   } catch (error) {
     const reason = `cannot read ${file}: ${fileFault(error, 'read')}`;
     throw new CairnError('USAGE_INVALID', { reason, hint: 'Name a file of JSON, or - for standard input.' });

@@ -1,6 +1,7 @@
 /** Finds the configuration of a folder without reading more of it than a command needs. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { decodeText } from '../process/decode-text.ts';
 import { CairnError } from '../../errors.ts';
 
 /** Possible names of the file; the first that exists is used. */
@@ -23,7 +24,7 @@ export function findConfig({ cwd, configFile }: ConfigChoice): string | undefine
 /** Parses a JSON file. @throws CONFIG_INVALID */
 export function readJsonConfig(path: string): unknown {
   try {
-    return JSON.parse(readFileSync(path, 'utf8'));
+    return JSON.parse(decodeText(readFileSync(path)));
   } catch (error) {
     throw new CairnError('CONFIG_INVALID', { path, reason: (error as Error).message }, { cause: error });
   }

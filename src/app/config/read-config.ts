@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { dirname, extname, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { decodeText } from '../process/decode-text.ts';
 import { CairnError } from '../../errors.ts';
 import { checkConfig, type Config } from './config.ts';
 import { findConfig, readJsonConfig, type ConfigChoice } from './find-config.ts';
@@ -25,7 +26,7 @@ async function readModule(path: string): Promise<unknown> {
 
 async function readYaml(path: string): Promise<unknown> {
   const { readDocument } = await import('../../dialects/yaml/file/read-document.ts');
-  const { document, faults } = readDocument(readFileSync(path, 'utf8'), path);
+  const { document, faults } = readDocument(decodeText(readFileSync(path)), path);
   const [first] = faults;
   if (document === undefined || first?.severity === 'error')
     throw new CairnError('CONFIG_INVALID', {

@@ -1,6 +1,7 @@
 /** Reads scenarios from a YAML or JSON file. */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { decodeText } from '../process/decode-text.ts';
 import { readScenarios, type Scenario } from '../../dialects/dot/simulate/scenario.ts';
 import { readDocument } from '../../dialects/yaml/file/read-document.ts';
 import { CairnError } from '../../errors.ts';
@@ -16,7 +17,7 @@ export function readScenarioFile(cwd: string, file: string): readonly Scenario[]
 
 function textOf(cwd: string, file: string): string {
   try {
-    return readFileSync(resolve(cwd, file), 'utf8');
+    return decodeText(readFileSync(resolve(cwd, file)));
   } catch (error) {
     const reason = `cannot read ${file}: ${(error as Error).message}`;
     throw new CairnError('USAGE_INVALID', { reason, hint: 'Name another file.' }, { cause: error });

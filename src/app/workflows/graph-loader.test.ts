@@ -97,6 +97,23 @@ test('P6 what cannot be read says why', async () => {
   await expect(app.loadGraph('nobody')).rejects.toMatchObject({ code: 'WORKFLOW_NOT_FOUND' });
 });
 
+test('DOT1 Y1 a file that is no UTF-8 is refused with its line', async () => {
+  const latin = (path: string, text: string): void => writeFileSync(join(cwd, path), text, 'latin1');
+  const odd =
+    'digraph odd {\nstart [shape=Mdiamond]\nexit [shape=Msquare]\nx [shape=parallelogram, tool_command="echo é"]\nstart -> x -> exit\n}';
+  latin('here/odd.dot', odd);
+  latin('here/odd.yaml', echo('odd', 'é'));
+  const app = await open();
+  for (const [file, line] of [
+    ['here/odd.dot', 4],
+    ['here/odd.yaml', 3],
+  ] as const)
+    await expect(app.loadWorkflow(file)).rejects.toMatchObject({
+      code: 'GRAPH_PARSE',
+      data: { file, reason: `line ${line} is no UTF-8: save the file as UTF-8` },
+    });
+});
+
 test('D14.1 the text kept with a run is read in the dialect that it names; one that is not known here is told by name', async () => {
   const dialects: TextDialects = {
     other: async () => ({ readKept: (text) => ({ name: `other ${text.length}` }) as TextWorkflow }),

@@ -1,6 +1,7 @@
 /** Finds graphs for commands and runs: in modules, in files, by the names of workflows, and in texts recorded with runs. */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, extname, resolve } from 'node:path';
+import { decodeText } from '../process/decode-text.ts';
 import type { RunMeta } from '../../engine/api.ts';
 import type { CheckpointSettings } from '../../dialects/text-workflow.ts';
 import { CairnError } from '../../errors.ts';
@@ -41,7 +42,7 @@ function readFile(cwd: string, file: string): string {
   if (size > fileBytesMax)
     throw unreadable(file, `it has ${size} bytes, over the limit of ${fileBytesMax}: keep data in files of its own`);
   try {
-    return readFileSync(path, 'utf8');
+    return decodeText(readFileSync(path));
   } catch (error) {
     throw unreadable(file, (error as Error).message, { cause: error });
   }

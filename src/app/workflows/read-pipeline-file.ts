@@ -1,5 +1,6 @@
 /** Reads a pipeline that another one runs, and holds it to what is granted where the file really is, over whatever links. */
 import { closeSync, constants, fstatSync, openSync, readFileSync, readlinkSync, realpathSync, statSync } from 'node:fs';
+import { decodeText } from '../process/decode-text.ts';
 
 const pipelineBytesMax = 20 * 1024 * 1024;
 
@@ -15,7 +16,7 @@ export function readPipelineFile(path: string, isGranted?: (place: string) => bo
     const found = fstatSync(descriptor);
     if (!found.isFile() || found.size > pipelineBytesMax) return undefined;
     if (isGranted !== undefined && !isGranted(placeOf(descriptor, path))) return undefined;
-    return readFileSync(descriptor, 'utf8');
+    return decodeText(readFileSync(descriptor));
   } catch {
     return undefined;
   } finally {

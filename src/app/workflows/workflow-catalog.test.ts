@@ -45,6 +45,7 @@ test('D10 a file that is no workflow is listed with its faults and stops no othe
   write('a/bad.yaml', 'name: bad\nblocks:\n  - id: x\n    type: Nope\n');
   write('a/nameless.yaml', 'blocks: []\n');
   write('a/second.yaml', workflow('good'));
+  writeFileSync(join(root, 'a/latin.dot'), 'digraph d {\n start -> exit // é\n}', 'latin1');
   write('a/huge.yaml', `name: huge\n#${'x'.repeat(6 * 1024 * 1024)}`);
   const catalog = await open('a');
   expect(catalog.list().map(({ workflow: { name } }) => name)).toEqual(['good']);
@@ -53,6 +54,7 @@ test('D10 a file that is no workflow is listed with its faults and stops no othe
     'a/bad.yaml': 'there is no block type Nope',
     'a/nameless.yaml': 'it names no workflow',
     'a/second.yaml': 'a/good.yaml has the name good too',
+    'a/latin.dot': 'line 2 is no UTF-8: save the file as UTF-8',
     'a/huge.yaml': expect.stringContaining('over the limit'),
   });
   expect(thrown(() => catalog.get('bad')).code).toBe('GRAPH_INVALID');

@@ -1,6 +1,7 @@
 /** The workflows in the folders given to a process. They are read on first use, and again on request. */
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, relative, resolve } from 'node:path';
+import { decodeText } from '../process/decode-text.ts';
 import type { WorkflowText, WorkflowTexts } from '../../dialects/yaml/file/read-options.ts';
 import { pipelineNameOf } from '../../dialects/dot/text/head.ts';
 import { CairnError } from '../../errors.ts';
@@ -206,7 +207,7 @@ function readText(path: string): { readonly text: string } | { readonly text?: u
   try {
     const { size } = statSync(path);
     if (size > fileBytesMax) return { fault: `it has ${size} bytes, over the limit of ${fileBytesMax}` };
-    return { text: readFileSync(path, 'utf8') };
+    return { text: decodeText(readFileSync(path)) };
   } catch (error) {
     return { fault: (error as Error).message };
   }

@@ -85,7 +85,10 @@ function readChild(
   if (refusal !== undefined) return refuse(`${stage.id} is not allowed: ${refusal}`, 'grant it, or take it out', 'Y6');
   const text = read(path, withheld && ((place) => withheld({ kind: 'fs', path: place }) === undefined));
   if (text === undefined)
-    return refuse(`there is no pipeline ${path}`, 'correct the path: it begins at the folder of this file');
+    return refuse(
+      `there is no pipeline ${path}`,
+      'correct the path, which begins at the folder of this file; it leads to a file in UTF-8',
+    );
   const folder = folderIn(around.folder, stage.attributes.text(workdir) || pipeline.attributes.text(workdir));
   const inner: Around = {
     chain: [...chain, path],

@@ -191,13 +191,18 @@ function lintAttributes({ warn }: Report, stage: Stage): void {
 /** Tools are known by a few names; only what it has can be used unasked. */
 function lintTools({ error }: Report, { id, attributes }: Stage): void {
   if (!attributes.has('tools') && !attributes.has('allow_tools')) return;
-  for (const [name, known] of [
-    ['tools', stageTools],
-    ['allow_tools', attributes.list('tools')],
-  ] as const)
-    for (const each of attributes.list(name))
-      if (!(known as readonly string[]).includes(each))
-        error('attribute_value', attributes.placeOf(name), `${name} of ${id} names ${each}`, `use ${known.join(', ')}`);
+  const given = attributes.list('tools');
+  const isTool = (name: string): boolean => (stageTools as readonly string[]).includes(name);
+  const refuse = (attribute: string, what: string, fix: string): void =>
+    error('attribute_value', attributes.placeOf(attribute), `${attribute} of ${id} names ${what}`, fix);
+  for (const name of given) if (!isTool(name)) refuse('tools', name, `use ${stageTools.join(', ')}`);
+  for (const name of attributes.list('allow_tools'))
+    if (!given.includes(name))
+      refuse(
+        'allow_tools',
+        `${name}, which it has not`,
+        isTool(name) ? 'name it in tools too, or take it out' : 'take it out',
+      );
 }
 
 function lintChoices({ layout, error, warn }: Report, { id, attributes, at }: Stage): void {

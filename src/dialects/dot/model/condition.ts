@@ -12,9 +12,9 @@ export type ParsedCondition =
   | { readonly clauses?: undefined; readonly fault: string; readonly offset: number };
 
 const gap = /\s*/y;
-const key = /[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z0-9_]+)*/y;
+const key = /[\p{L}_][\p{L}\p{N}_]*(?:\.[\p{L}\p{N}_]+)*/uy;
 const operator = /!=|==?/y;
-const literal = /"([^"\\]*(?:\\[^][^"\\]*)*)"|'([^']*)'|([A-Za-z0-9_.:+-]+)/y;
+const literal = /"([^"\\]*(?:\\[^][^"\\]*)*)"|'([^']*)'|([\p{L}\p{N}_.:+-]+)/uy;
 
 /** Parses a condition. Quoted strings may hold anything, `&&` and `!=` included. An empty condition has no clauses, and always holds. */
 export function parseCondition(text: string): ParsedCondition {

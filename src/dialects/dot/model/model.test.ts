@@ -127,6 +127,7 @@ test.each([
 
 test.each([
   ['outcome=success or x', 16],
+  ['context.ü=ä ? b', 12],
   ['outcome==success', 9],
   ['!outcome', 0],
   ['outcome=', 8],
@@ -145,6 +146,15 @@ test.each([
   ['', '', ''],
 ])('11.6.4 the label %j has the key %j and says %j', (label, key, saying) => {
   expect([acceleratorOf(label), normalLabel(label)]).toEqual([key, saying]);
+});
+
+test('DOT13 keys and values of conditions are of any script, as ids are', () => {
+  expect(parseCondition('context.prüfung_2.größe=später && context.日本')).toEqual({
+    clauses: [
+      { key: 'context.prüfung_2.größe', operator: '=', value: 'später' },
+      { key: 'context.日本', operator: 'set', value: '' },
+    ],
+  });
 });
 
 test('6.2.16 a duration has a unit, or counts seconds', () => {

@@ -84,6 +84,11 @@ test('11.1.3 attributes may stand on several lines, and strings may hold line br
   ]);
 });
 
+test('DOT1 the line breaks of a file from Windows are those of any other in its strings, and nowhere else', () => {
+  const { syntax, faults } = parse('digraph g {\r\n // one\r\n a [p="x\r\ny \\\r\nz\rq"]\r\n}\r\n');
+  expect([plain(syntax.statements), faults]).toEqual([[{ node: 'a', with: [['p', 'x\ny z\rq']] }], []]);
+});
+
 test('11.1.9 values may be quoted or not: texts, numbers, durations, names with dots and dashes', () => {
   expect(whole('digraph g { a [w=-1, f=.5, d=250ms, m=gpt-5.2, t="x" + "y", u="a\\\nb"] a->b }')).toEqual([
     {
@@ -197,6 +202,17 @@ test('DOT2 what real files are careless about is read with a warning each', () =
       { node: 'c', with: [['l', '\\l']] },
     ],
   ]);
+});
+
+test('DOT2 what is said to write for a quoted name of a graph can be read', () => {
+  const fixOf = (text: string): string | undefined => {
+    const faults = new DotFaults(text, 'p.dot');
+    parseDot(text, faults);
+    return faults.violations[0]?.fix;
+  };
+  expect(fixOf('digraph "Flow" { a }')).toBe('write it without quotes');
+  expect(fixOf('digraph "Release Train" { a }')).toBe('use letters, digits and _, without quotes');
+  expect(fixOf('digraph Release_Train { a }')).toBe(undefined);
 });
 
 test('DOT3 the printed form: one statement a line, long attributes one a line, comments before what they stand at', () => {

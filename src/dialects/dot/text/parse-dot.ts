@@ -83,7 +83,10 @@ class DotParser {
     this.#advance();
     if (word.kind === 'name' && !plainName.test(word.text))
       this.#refuse(`${shown(word)} cannot name a graph`, 'use letters, digits and _', word.at);
-    if (word.kind === 'string') this.#warn(word.at, 'the name of the graph is quoted', 'write it without quotes');
+    if (word.kind === 'string') {
+      const fix = plainName.test(word.text) ? 'write it without quotes' : 'use letters, digits and _, without quotes';
+      this.#warn(word.at, 'the name of the graph is quoted', fix);
+    }
     return word.text === '' ? 'pipeline' : word.text;
   }
 

@@ -25,12 +25,14 @@ const none: readonly never[] = [];
 export class Scanner {
   readonly #text: string;
   readonly #faults: DotFaults;
+  readonly #hasReturns: boolean;
   #at = 0;
   #comments: { readonly text: string; readonly at: number; readonly isOnNewLine: boolean }[] = [];
 
   constructor(text: string, faults: DotFaults) {
     this.#text = text;
     this.#faults = faults;
+    this.#hasReturns = text.includes('\r\n');
   }
 
   /** Takes the comments that begin before an offset or stand on its line, with their comment marks. Each is returned once. */
@@ -115,7 +117,10 @@ export class Scanner {
       end += 1 + escaped.length;
     }
     this.#at = end + 1;
-    return { kind: 'string', text: pieces.join(''), at, end: end + 1, isOnNewLine };
+    const written = pieces.join('');
+    // A shell takes a carriage return for a part of the command.
+    const text = this.#hasReturns ? written.replaceAll('\r\n', '\n') : written;
+    return { kind: 'string', text, at, end: end + 1, isOnNewLine };
   }
 
   /** Reports an HTML value, and returns where it ends: at the mark that closes its first one. */

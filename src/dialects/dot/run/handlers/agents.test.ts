@@ -8,7 +8,7 @@ import { restartedAfter } from '../../../../../test/dying-engine.ts';
 import { afterCrash, createBench, resumeToRest, runToRest } from '../../../../../test/engine-kit.ts';
 import { stageAgent } from '../../../../agents/stage/stage-agent.ts';
 import { createScriptedModels, type Script, type ScriptedModels } from '../../../../models/scripted.ts';
-import { readDot } from '../../index.ts';
+import { checkDot, readDot } from '../../index.ts';
 
 let folder = '';
 const made: string[] = [];
@@ -177,6 +177,15 @@ test('DOT23 lint tells of tools that there are not, and of attributes without to
   ]);
   expect(lintOf(digraph('start -> a -> exit\na [prompt=x]', 'graph [tool_hooks.pre=x]'))).toEqual([
     'warning inert_attribute 2:23',
+  ]);
+});
+
+test('DOT23 no tool that is refused is named as one to use', () => {
+  const text = digraph('start -> a -> exit\na [prompt=x, tools="read,fly", allow_tools="shell,swim,read"]');
+  expect(checkDot(text, dotOptions()).violations.map(({ message, fix }) => [message, fix])).toEqual([
+    ['tools of a names fly', 'use read, write, shell, ask_person'],
+    ['allow_tools of a names shell, which it has not', 'name it in tools too, or take it out'],
+    ['allow_tools of a names swim, which it has not', 'take it out'],
   ]);
 });
 
