@@ -67,6 +67,23 @@ test('H1 a node that completed without quite succeeding is not shown as one that
   expect(rowsOf()[0]).toBe('  ✓ test  completed  visit 2');
 });
 
+test('H1 attempts are counted anew in each visit, whether its begin or only its end is seen', () => {
+  const progress = new Progress();
+  const at = (): readonly unknown[] => progress.rows.map(({ visit, attempt }) => [visit, attempt]);
+  progress.take(live('started', 'a'), 1_000);
+  progress.take(live('retrying', 'a', { attempt: 2 }), 1_100);
+  progress.take(checkpoint(1, 1_200, { kind: 'settle', node: ['a'], attempt: 2 }), 1_200);
+  expect(at()).toEqual([[1, 2]]);
+  progress.take(live('started', 'a'), 1_300);
+  expect(at()).toEqual([[1, 1]]);
+  progress.take(checkpoint(2, 1_300, { kind: 'intent', node: ['a'], step: 'work', visit: 2, attempt: 1 }), 1_300);
+  progress.take(live('retrying', 'a', { attempt: 3 }), 1_400);
+  progress.take(checkpoint(3, 1_500, { kind: 'settle', node: ['a'], visit: 2 }), 1_500);
+  expect(at()).toEqual([[2, 3]]);
+  progress.take(checkpoint(4, 1_600, { kind: 'settle', node: ['a'], visit: 3 }), 1_600);
+  expect(at()).toEqual([[3, 1]]);
+});
+
 test('H1 no line of the view is wider than the screen', () => {
   const row = fc.record({
     node: fc.string({ unit: character, maxLength: 60 }),

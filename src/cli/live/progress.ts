@@ -126,7 +126,13 @@ export class Progress {
 
   #set(path: readonly string[], since: number, change: RowChange): ProgressRow {
     const node = path.join('/');
-    const before = this.#rows.get(node) ?? { node, state: 'running' as const, attempt: 1, visit: 1, since };
+    const known = this.#rows.get(node) ?? { node, state: 'running' as const, attempt: 1, visit: 1, since };
+    // Attempts are counted anew in each visit.
+    const isNewVisit =
+      isSettled(known.state) ||
+      known.state === 'replayed' ||
+      (change.visit !== undefined && change.visit !== known.visit);
+    const before = isNewVisit ? { ...known, attempt: 1 } : known;
     // A value of `undefined` removes the field.
     const row = Object.fromEntries(
       Object.entries({ ...before, ...change }).filter(([, value]) => value !== undefined),
