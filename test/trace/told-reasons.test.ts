@@ -1,7 +1,7 @@
 /** Reasons of edges in post-mortems of runs that failed, were bounded, or could not be routed: each is the true one. */
 import { expect, test } from 'vitest';
 import { compileExpression } from '../../src/graph/expression/expression.ts';
-import { END, START, type EdgeDefinition, type NodeDefinition } from '../../src/graph/graph.ts';
+import { END, START, type Condition, type EdgeDefinition, type NodeDefinition } from '../../src/graph/graph.ts';
 import { NodeFailure, outcome } from '../../src/graph/contracts/node-contract.ts';
 import { storySummary } from '../../src/operations/words/story-summary.ts';
 import { storyWords } from '../../src/operations/words/story-words.ts';
@@ -193,5 +193,39 @@ test('N13 G4 an edge for failures that leads back is not taken beyond maxVisits,
   expect(edgesOf(story, 'a', 3)).toEqual([
     '-- a outcome.status == "failed" true it holds, and it leads back, and no visit is left',
     `-- ${END} it is for what ended well`,
+  ]);
+});
+
+test('N13 an edge that is taken however its node ended is not, where nothing handles the failure', async () => {
+  const story = await tellGraph(
+    [fails('fail'), node('skip', 'pure', () => 1, { when: compileExpression('false') }), node('last', 'pure', () => 1)],
+    [
+      { from: START, to: 'skip' },
+      { from: 'skip', to: 'last', always: true },
+      { from: START, to: 'fail' },
+      { from: 'fail', to: 'last', always: true },
+      { from: 'last', to: END },
+    ],
+  );
+  expect(edgesOf(story, 'skip')).toEqual(['-> last it is always taken']);
+  expect(edgesOf(story, 'fail')).toEqual(['-- last nothing handled the failure']);
+});
+
+test('N13 of a function whose name can be read as an expression is told what is on record', async () => {
+  const said = (text: string, answer: boolean): Condition => ({ text, evaluate: () => answer });
+  const ways = { b: said('output', false), c: said('input', false), d: said('error', true), e: said('scratch', false) };
+  const story = await tellGraph(
+    [node('a', 'pure', () => true), ...Object.keys(ways).map((id) => node(id, 'pure', () => 1))],
+    [
+      { from: START, to: 'a' },
+      ...Object.entries(ways).map(([to, condition]) => ({ from: 'a', to, condition })),
+      ...Object.keys(ways).map((from) => ({ from, to: END })),
+    ],
+  );
+  expect(edgesOf(story, 'a')).toEqual([
+    '-- b output it was not taken',
+    '-- c input it was not taken',
+    '-> d error its condition held',
+    '-- e scratch it was not taken',
   ]);
 });

@@ -1,7 +1,7 @@
 /** Evaluates the condition of an edge again, to tell people why the edge was taken or not. */
 import { compileExpression } from '../../graph/expression/expression.ts';
 import type { Condition, ConditionScope } from '../../graph/graph.ts';
-import { CairnError, reasonOf } from '../../errors.ts';
+import { CairnError } from '../../errors.ts';
 
 /** What came of a condition. */
 export interface Evaluated {
@@ -33,13 +33,19 @@ function tryCompile(text: string): Condition | undefined {
 
 export function evaluateAgain(text: string, scope: ConditionScope, fired: boolean): Evaluated {
   const expression = expressionOf(text);
-  const byFunction: Evaluated = { because: `its function said ${fired ? 'yes' : 'no, or was not asked'}` };
-  if (expression === undefined) return byFunction;
+  if (expression === undefined) return { because: `its function said ${fired ? 'yes' : 'no, or was not asked'}` };
+  const holds = evaluate(expression, scope);
+  if (holds === true) return { holds, because: 'its condition holds' };
+  if (holds === false && !fired) return { holds, because: 'its condition does not hold' };
+  // The name of a function may also be readable as an expression. What is on record is told.
+  return { because: fired ? 'its condition held' : 'it was not taken' };
+}
+
+/** Undefined if it cannot be computed. */
+function evaluate(expression: Condition, scope: ConditionScope): boolean | undefined {
   try {
-    const holds = expression.evaluate(scope);
-    return { holds, because: holds ? 'its condition holds' : 'its condition does not hold' };
-  } catch (error) {
-    // The name of a function may also be readable as an expression.
-    return fired ? byFunction : { because: `its condition cannot be computed: ${reasonOf(error)}` };
+    return expression.evaluate(scope);
+  } catch {
+    return undefined;
   }
 }

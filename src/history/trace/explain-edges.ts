@@ -128,7 +128,10 @@ function explainOne(edge: StoredEdge, visit: EndedVisit, asked: Asked): Told {
   const { fired, isDecided, isFirst, isOnly, isUnroutable, scope } = asked;
   const { condition, choice, on = 'completed', always } = edge;
   const { status, goto } = visit;
-  if (always === true) return { because: 'it is always taken' };
+  if (always === true && fired) return { because: 'it is always taken' };
+  // Only a failure that nothing handles, and a visit that was cut short, do not take it.
+  if (always === true)
+    return { because: status === 'failed' ? 'nothing handled the failure' : `the node was ${status}` };
   if (goto !== undefined && status === 'completed')
     return { because: fired ? 'the outcome names it' : `the outcome names ${goto.join(', ') || 'nothing'}` };
   if (status !== 'completed' && status !== 'failed') return { because: `the node was ${status}` };
@@ -149,7 +152,8 @@ function explainOne(edge: StoredEdge, visit: EndedVisit, asked: Asked): Told {
     if (told.holds !== true || fired)
       return isUnroutable && told.holds === undefined ? { ...told, because: barred ?? told.because } : told;
     if (isDecided && isFirst) return { ...told, because: 'it holds, and one before it was taken' };
-    return { ...told, because: barred === undefined ? told.because : `it holds, and ${barred}` };
+    // It would have been taken, so that the text is the name of a function.
+    return barred === undefined ? { because: 'it was not taken' } : { ...told, because: `it holds, and ${barred}` };
   }
   if (fired)
     return { because: isOnly ? 'it is the only one' : on === 'failed' ? 'the node failed' : 'it has no condition' };
