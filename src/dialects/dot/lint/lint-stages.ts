@@ -3,6 +3,7 @@ import { parseCondition } from '../model/condition.ts';
 import { acceleratorOf, normalLabel } from '../model/labels.ts';
 import { stageTools } from '../../../graph/contracts/stage-agent.ts';
 import { childType, kindOf, typeOfShape, type Stage } from '../model/pipeline.ts';
+import { lintTimeout, runsCommand } from './lint-timeouts.ts';
 import type { Report } from './report.ts';
 
 const builtIn: ReadonlySet<string> = new Set(typeOfShape.values());
@@ -55,8 +56,6 @@ interface Companion {
   readonly fix: string;
 }
 
-const runsCommand = ({ type, attributes }: Stage): boolean =>
-  type === 'tool' || attributes.text('agent_command') !== '';
 const hasTools = (stage: Stage): boolean => kindOf(stage) === 'codergen.agent';
 
 const command: Companion = {
@@ -96,7 +95,10 @@ export function lintStages(report: Report): void {
     lintType(report, stage);
     lintNeeds(report, stage);
     lintAttributes(report, stage);
-    if (stage.type === 'codergen' || stage.type === 'tool') lintTools(report, stage);
+    if (stage.type === 'codergen' || stage.type === 'tool') {
+      lintTools(report, stage);
+      lintTimeout(report, stage);
+    }
     if (stage.type === 'wait.human') lintChoices(report, stage);
     if (stage.type === childType) lintChild(report, stage);
   }

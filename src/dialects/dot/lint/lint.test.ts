@@ -198,6 +198,28 @@ test.each<readonly [string, string, readonly string[]]>([
     ['error attribute_value 6:16', 'error attribute_value 6:30', 'error attribute_value 6:46'],
   ],
   [
+    'attribute_value: durations that nothing takes',
+    digraph(
+      'start -> a -> b -> exit\na [shape=parallelogram, tool_command=x, timeout=0]\nb [shape=hexagon, timeout=3651d, manager.poll_interval=0.1ms]',
+    ),
+    ['error attribute_value 6:49', 'error attribute_value 7:27', 'error attribute_value 7:56'],
+  ],
+  [
+    'attribute_value: commands of over a day',
+    digraph(
+      'start -> a -> b -> c -> d -> exit\na [shape=parallelogram, tool_command=x, timeout=30d]\nb [agent_command=x, prompt=x]\nc [prompt=x]\nd [agent_command=x, prompt=x, timeout=24h]',
+      'node [timeout=1441m]',
+    ),
+    ['error attribute_value 6:49', 'error attribute_value 7:1'],
+  ],
+  [
+    'timeout_not_retried',
+    digraph(
+      'start -> a -> b -> c -> d -> exit\na [shape=parallelogram, tool_command=x, max_retries=2, timeout=5m]\nb [agent_command=x, prompt=x, timeout=5m, retry_policy=linear]\nc [shape=parallelogram, tool_command=x, timeout=5m, max_retries=2, idempotent=true]\nd [shape=parallelogram, tool_command=x, timeout=5m, max_retries=0, retry_policy=linear]',
+    ),
+    ['warning timeout_not_retried 6:53', 'warning timeout_not_retried 7:56'],
+  ],
+  [
     'parallel_join',
     digraph('start -> p\np [shape=component]\np -> a\np -> b\na -> a\nb -> exit\na [prompt=x]\nb [prompt=x]'),
     ['warning unreachable_terminal 11:1', 'error parallel_join 6:1'],

@@ -1,6 +1,6 @@
 /** Every attribute of the language: where it may stand, which values it takes, and its default. */
 
-import { durationMs, parseBudget } from './amounts.ts';
+import { durationFault, parseBudget } from './amounts.ts';
 import { retryPresets } from './retry-presets.ts';
 
 export type AttributeKind = 'text' | 'integer' | 'boolean' | 'duration' | 'budget';
@@ -134,7 +134,7 @@ export function valueFault({ kind, oneOf }: AttributeRule, value: string): strin
   if (oneOf !== undefined) return oneOf.includes(value) ? undefined : `must be one of ${oneOf.join(', ')}`;
   if (kind === 'integer') return /^[+-]?\d{1,15}$/.test(value) ? undefined : 'must be a whole number';
   if (kind === 'boolean') return value === 'true' || value === 'false' ? undefined : 'must be true or false';
-  if (kind === 'duration') return durationMs(value) === undefined ? 'must be a duration such as 900s' : undefined;
+  if (kind === 'duration') return durationFault(value);
   if (kind === 'budget')
     return parseBudget(value) === undefined ? 'must be amounts such as tokens=200000, cost=5, time=2h' : undefined;
   return undefined;

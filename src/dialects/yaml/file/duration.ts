@@ -8,6 +8,6 @@ export function durationMs(value: unknown): number | undefined {
   if (typeof value === 'number') return value > 0 ? Math.max(1, Math.round(value * 1000)) : undefined;
   if (typeof value !== 'string') return undefined;
   const [, count, unit = 's'] = durationPattern.exec(value.trim()) ?? [];
-  if (count === undefined || Number(count) <= 0) return undefined;
+  if (count === undefined) return undefined;
   return Math.max(1, Math.round(Number(count) * (unitMs[unit] ?? 1000)));
 }

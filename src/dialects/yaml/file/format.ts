@@ -47,8 +47,8 @@ const identifier = {
   wanted: 'a name of letters, digits and _, which does not begin with a digit',
 };
 const name = { pattern: /^[A-Za-z_][A-Za-z0-9_-]{0,99}$/, wanted: 'a name of letters, digits, _ and -' };
-/** Matches seconds, or a number with a unit. */
-export const durationPattern: RegExp = /^(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?$/;
+/** Matches seconds, or a number with a unit; not 0. */
+export const durationPattern: RegExp = /^(?=[\d.]*[1-9])(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?$/;
 const durationWanted = 'a duration: seconds, or a text such as 500ms, 30s, 5m, 2h';
 const duration: Shape = {
   kind: 'either',

@@ -41,6 +41,8 @@ const bad: readonly string[] = [
   `${head}blocks: [{ id: a, type: Effect, outputs: { f: { type: str } } }]`,
   `${head}blocks: [{ id: a, type: Note, retry: 0 }]`,
   `${head}blocks: [{ id: a, type: Note, timeout: soon }]`,
+  `${head}blocks: [{ id: a, type: Note, timeout: 0.0s }]`,
+  `${head}blocks: [{ id: a, type: Note, retry: { attempts: 2, delay: 0ms } }]`,
   `${head}blocks: [{ id: a, type: Note, max_parallel: 1001, for_each: [] }]`,
   `${head}blocks: [{ id: a, type: Note }]\noutputs: { x: { type: str } }`,
   `${head}blocks: [{ id: a, type: Note }]\ninputs: { x: { type: strng } }`,

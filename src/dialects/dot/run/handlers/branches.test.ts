@@ -48,11 +48,19 @@ test.each([
   ['join_policy=first_success', ['fail', 'success'], 'success'],
   ['join_policy=quorum', ['success', 'fail'], 'fail'],
   ['join_policy="2_of_n"', ['success', 'success'], 'success'],
+  ['join_policy="1_of_n"', ['fail', 'success'], 'success'],
+  ['error_policy=continue', ['fail', 'success'], 'partial_success'],
   ['error_policy=fail_fast', ['fail', 'success'], 'fail'],
   ['error_policy=ignore', ['fail', 'success'], 'success'],
 ])('DOT5 %s with branches that end as %j ends as %s', async (policy, [a = '', b = ''], outcome) => {
   const { result } = await runDot(fan(`, max_parallel=1, ${policy}`), { script: { a: [a], b: [b] } });
   expect(result.state.outputs['par']).toMatchObject({ outcome });
+});
+
+test('DOT5 a quorum is a success beside a branch that failed', async () => {
+  const text = fan(', max_parallel=1, join_policy=quorum').replace('par ->', 'par -> c -> join\nc [prompt=x]\npar ->');
+  const { result } = await runDot(text, { script: { a: ['fail'], c: ['success'] } });
+  expect(result.state.outputs['par']).toMatchObject({ outcome: 'success' });
 });
 
 test.each([
