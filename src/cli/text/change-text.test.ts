@@ -29,13 +29,14 @@ test('H1 a hash in the name of a step is cut, so that what happened to it is see
   expect(line).toBe('agent:tool mail dekAf867… 2 step done; agent:a-long-name-of-words-and-dashes step failed');
 });
 
-test('H1 a step, a timer or a question of a name that was called before is told with its count', () => {
+test('H1 a step, a timer, a question or a look at a child of a name that was called before is told with its count', () => {
   const node = ['house'];
   const line = describeChange([
     { kind: 'answer', node, step: 'poll\u00002', by: 'timer' },
     { kind: 'step', node, step: 'turn\u000012' },
+    { kind: 'step', node, step: 'child\u0000\u0000state\u00003' },
   ]);
-  expect(line).toBe('house:poll 2 answered by timer; house:turn 12 step done');
+  expect(line).toBe('house:poll 2 answered by timer; house:turn 12 step done; house:child state 3 step done');
 });
 
 test('H1 a node that completed without quite succeeding is told with what it says of itself', () => {

@@ -2,19 +2,21 @@
 
 const hash = /(?<!\S)[\w-]{22,}(?!\S)/gu;
 const shownOfHash = 8;
-/** What the record puts before the count of a call whose name was called before. */
-const countMark = '\0';
+/** A key in words: the record puts a mark before the count of a call whose name was called before, and two before a call to a child run. */
+function inWords(key: string): string {
+  return key.replaceAll('\0\0', ' ').replaceAll('\0', ' ');
+}
 
 /** A step's name with its count in words, and its hashes cut short: enough of each to tell two apart. JSON output has them whole. */
 export function shortStepName(name: string): string {
-  const counted = name.replace(countMark, ' ');
-  return counted.replaceAll(hash, (whole) => (/[A-Z\d]/u.test(whole) ? `${whole.slice(0, shownOfHash)}…` : whole));
+  return inWords(name).replaceAll(hash, (whole) =>
+    /[A-Z\d]/u.test(whole) ? `${whole.slice(0, shownOfHash)}…` : whole,
+  );
 }
 
 /** What steps do alike, whatever they are given: their names without hashes and counts. Those of a list's items are their numbers. */
 export function stepKind(name: string): string {
-  const kind = name
-    .replace(countMark, ' ')
+  const kind = inWords(name)
     .replaceAll(hash, (whole) => (/[A-Z\d]/u.test(whole) ? '' : whole))
     .replaceAll(/\s+\d*(?=\s|$)/gu, ' ');
   if (/^\d+$/u.test(name)) return 'item';

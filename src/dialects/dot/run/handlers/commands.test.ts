@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { digraph, lintOf, runDot, type DotRun, type RanDot } from '../../../../../test/dot-kit.ts';
 import { resumeToRest } from '../../../../../test/engine-kit.ts';
+import type { StageHandler } from '../../index.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'cairn-test-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -162,4 +163,22 @@ test('DOT21 lint tells of attributes that only commands heed', () => {
       digraph('start -> a -> exit\na [prompt=x, agent_command=c, status_file=s, auto_status=true, idempotent=true]'),
     ),
   ).toEqual([]);
+});
+
+test.each([
+  ['only if it is idempotent', ', idempotent=true', 3],
+  ['not if it may have had its effect', '', 1],
+])('DOT9 X3.3 a command that runs into its timeout is tried again: %s', async (_, more, attempts) => {
+  let begun = 0;
+  const hangs: StageHandler = {
+    effect: 'external',
+    isIdempotent: ({ attributes }) => attributes.flag('idempotent'),
+    run: () => {
+      begun += 1;
+      return new Promise(() => {});
+    },
+  };
+  const text = digraph(`start -> a -> exit\na [shape=parallelogram, tool_command=x, timeout=5s, max_retries=2${more}]`);
+  const { result } = await runDot(text, { handlers: { tool: hangs } });
+  expect([result.status, begun]).toEqual(['failed', attempts]);
 });
