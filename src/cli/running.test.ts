@@ -78,7 +78,13 @@ test('H1 preview and fork: another answer makes another run, the first stays as 
   expect(folder.cairn('answer', 'r', 'approve', 'yes', '--resume').code).toBe(0);
   const preview = folder.cairn('preview', 'r', '--answer', 'approve=no').out;
   expect(preview).toMatch(/^NODE +VISIT +EFFECT +WOULD BE +BECAUSE\nread +1 +read +restored\n/);
+  const { head } = (folder.json('graph', 'r') as { runs: readonly [{ head: number }] }).runs[0];
+  const asked = folder.json('preview', 'r', '--answer', 'approve=no') as { seq: number };
+  const because = `approve was answered at r@${asked.seq + 1}`;
+  expect(asked).toMatchObject({ runId: 'r', earlier: { insteadOf: { runId: 'r', seq: head }, because } });
   const forked = folder.cairn('fork', 'r', '--answer', 'approve=no', '--run', '--run-id', 'f');
+  expect(forked.out).toContain(`forked f@${asked.seq + 1} from r@${asked.seq}\n`);
+  expect(forked.err.replaceAll('\n', ' ')).toContain(`not r@${head}: ${because}. What followed is`);
   expect(forked.out).toMatch(/^forked f@\d+ from r@\d+\ncompleted f@\d+\n\{\n {2}"notice": "published: no"\n\}\n$/);
   const untouched = folder.json('fork', 'r@1', '--set', 'input.topic=other') as { fork: { runId: string } };
   expect(folder.cairn('resume', untouched.fork.runId).out).toMatch(/published: yes/);

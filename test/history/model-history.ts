@@ -135,13 +135,20 @@ export class ModelHistory {
     return this.#admit(runId, ops, new Map([[-1, {}]]), new Map([[-1, rootChecksum]]), [{ kind: 'start' }]);
   }
 
-  async fork(named: ModelRun, seq: number, runId: string, ops: readonly ModelOp[] = []): Promise<ModelRun> {
+  async fork(
+    named: ModelRun,
+    seq: number,
+    runId: string,
+    ops: readonly ModelOp[] = [],
+    detail?: object,
+  ): Promise<ModelRun> {
     // The parent is the run whose own checkpoint it is.
     let from = named;
     while (from.parent !== undefined && seq < from.first) from = from.parent;
     const upTo = <V>(map: Map<number, V>): Map<number, V> => new Map([...map].filter(([key]) => key <= seq));
     const parent = { runId: from.runId, seq };
-    return this.#admit(runId, ops, upTo(from.states), upTo(from.links), [{ kind: 'fork', from: parent }], from);
+    const change: Change = [{ kind: 'fork', from: parent, ...(detail !== undefined && { detail }) }];
+    return this.#admit(runId, ops, upTo(from.states), upTo(from.links), change, from);
   }
 
   async #admit(

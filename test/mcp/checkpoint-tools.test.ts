@@ -166,6 +166,40 @@ describe('list_checkpoints', () => {
   });
 });
 
+test('M6 blame, bisect, graph and post-mortem tell times in seconds since 1970, and as ISO text', async () => {
+  const { id, run } = await pause();
+  await tools.call('resume_workflow', { checkpoint_id: id, llm_response: 'yes' });
+  const began = (await tools.call('get_checkpoint_info', { checkpoint_id: `${run}@0` }))['created_at'] as number;
+  let count = 0;
+  const check = (told: Content, ...names: readonly string[]): void => {
+    for (const name of names) {
+      const seconds = told[name] as number;
+      expect(new Date(Math.round(seconds * 1000)).toISOString()).toBe(told[`${name}Iso`]);
+      expect(Math.abs(seconds - began)).toBeLessThan(3600);
+      count += 1;
+    }
+  };
+  const listOf = (of: unknown): readonly Content[] => of as readonly Content[];
+  for (const part of listOf((await tools.call('blame_value', { checkpoint_id: run, path: 'outputs' }))['parts']))
+    check(part, 'at');
+  check((await tools.call('bisect_run', { run_id: run, when: 'status == "completed"' }))['found'] as Content, 'at');
+  for (const one of listOf((await tools.call('graph_runs', { run_id: run }))['runs']))
+    check(one, 'createdAt', 'updatedAt');
+  const story = await tools.call('post_mortem', { checkpoint_id: run });
+  check(story, 'startedAt', 'endedAt');
+  let closed = 0;
+  for (const entry of listOf(story['entries'])) {
+    check(entry, 'at');
+    for (const question of listOf(entry['questions'] ?? [])) {
+      check(question, 'at');
+      if (question['closedAt'] !== undefined) check(question['closedAt'] as Content, 'at');
+      closed += 1;
+    }
+  }
+  expect(closed).toBe(1);
+  expect(count).toBeGreaterThan(12);
+});
+
 describe('get_checkpoint_info', () => {
   test('M6 test_get_checkpoint_info_tool: all there is to know before a resume', async () => {
     const { id, run } = await pause();

@@ -3,7 +3,9 @@ import { perform } from '../../operations/declare/perform.ts';
 import { forkRun, type ForkRunInput } from '../../operations/runs/fork-run.ts';
 import type { Command } from '../command.ts';
 import { follow } from '../live/follow.ts';
+import { earlierText } from '../../operations/words/earlier-point.ts';
 import { printable } from '../text/printable.ts';
+import { wrap } from '../text/width.ts';
 
 export const forkCommand: Command<ForkRunInput> = {
   name: forkRun.name,
@@ -21,12 +23,15 @@ export const forkCommand: Command<ForkRunInput> = {
     return follow(
       session,
       async (app) => {
-        const { fork, from, result } = await perform(forkRun, app, input);
+        const { result, ...made } = await perform(forkRun, app, input);
+        const { fork, from, earlier } = made;
         const { screen, commandLine, isJson } = session;
-        if (!isJson)
+        if (!isJson) {
           screen.print(`forked ${printable(fork.runId)}@${fork.seq} from ${printable(from.runId)}@${from.seq}`);
+          if (earlier !== undefined) screen.note(...wrap(printable(earlierText(earlier)), screen.rowWidth));
+        }
         if (result !== undefined) return result;
-        if (isJson) session.printJson({ fork, from });
+        if (isJson) session.printJson(made);
         else screen.print(`Run it: ${screen.paint('good', commandLine('resume', fork.runId))}`);
         return undefined;
       },

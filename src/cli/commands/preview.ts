@@ -5,7 +5,9 @@ import type { Command } from '../command.ts';
 import { withApp } from '../live/follow.ts';
 import type { Session } from '../session.ts';
 import { countOf, formatAmounts, formatCosts } from '../../operations/words/amounts.ts';
+import { earlierText } from '../../operations/words/earlier-point.ts';
 import { printable } from '../text/printable.ts';
+import { wrap } from '../text/width.ts';
 import type { Tone } from '../text/style.ts';
 import { formatTable } from '../text/table.ts';
 
@@ -37,7 +39,9 @@ function becauseOf({ prediction, because, isQueued, callsOnRecord }: PreviewRunO
   return prediction === 'replayed' || prediction === 'reused' ? `recorded at ${because}` : because;
 }
 
-function printPreview({ screen }: Session, { rows, runId, seq, cost }: PreviewRunOutput): void {
+function printPreview({ screen }: Session, { rows, runId, seq, cost, earlier }: PreviewRunOutput): void {
+  if (earlier !== undefined)
+    screen.note(...wrap(printable(`From ${runId}@${seq}, ${earlierText(earlier)}`), screen.rowWidth));
   if (rows.length === 0) {
     screen.note(`Nothing would happen at ${printable(runId)}@${seq}.`);
     return;

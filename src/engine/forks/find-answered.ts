@@ -13,7 +13,7 @@ export type { MeantWait };
 
 /** The waits by name. @throws WAIT_NOT_FOUND a name fits none; USAGE_INVALID a name fits several */
 export async function findAnswered(
-  env: EngineEnvironment,
+  env: Pick<EngineEnvironment, 'store' | 'blobs'>,
   run: RunRow,
   seq: number,
   names: readonly string[],

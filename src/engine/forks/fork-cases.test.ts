@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import type { StandardSchema } from '../../graph/graph.ts';
 import type { ForkOptions, RunResult } from '../api.ts';
 import { outcome } from '../../graph/contracts/node-contract.ts';
+import { readHistory } from '../../history/load/load.ts';
 import {
   afterCrash,
   createBench,
@@ -10,6 +11,7 @@ import {
   graphOf,
   node,
   resumeToRest,
+  rowOf,
   runToRest,
   type Bench,
 } from '../../../test/engine-kit.ts';
@@ -214,6 +216,22 @@ test.each<[readonly string[], unknown, unknown]>([
     topic: 'old',
     deep: { list: [1, 2] },
   });
+});
+
+test('N12 a fork records the paths that it was given with `\\.` for a dot within a key', async () => {
+  const bench = createBench();
+  const graph = graphOf('g', [node('a', 'pure', () => null)], edges('> a', 'a >'));
+  const { runId } = await runToRest(bench.engine, graph);
+  const set = [
+    { path: ['scratch', 'a.b'], value: 1 },
+    { path: ['scratch', 'a', 'b'], value: 2 },
+  ];
+  const fork = await bench.engine.fork({ runId, seq: 0 }, { set });
+  const row = await rowOf(bench, fork.runId);
+  const recorded: unknown[] = [];
+  for await (const { checkpoint } of readHistory(bench.store, row, { from: 1, to: 1 }))
+    recorded.push(...checkpoint.change);
+  expect(recorded).toMatchObject([{ kind: 'fork', detail: { set: ['scratch.a\\.b', 'scratch.a.b'] } }]);
 });
 
 test('P6 a fork of what is not there, or with what does not fit, says which', async () => {

@@ -3,13 +3,14 @@
  * touched (H2).
  */
 import { CairnError } from '../../errors.ts';
-import { checkpointId, decodeCheckpoint, encodeCheckpoint, runKeyOf } from '../../history/stored/checkpoint.ts';
-import { loadState, readHistory, readOwner, type LoadedState } from '../../history/load/load.ts';
+import { decodeCheckpoint, encodeCheckpoint, runKeyOf } from '../../history/stored/checkpoint.ts';
+import { loadState, readOwner, type LoadedState } from '../../history/load/load.ts';
 import { makeKeySeed } from '../../history/stored/key-seed.ts';
 import { metaOf } from '../../history/stored/stored-meta.ts';
 import { openWaitRows } from '../../history/stored/open-waits.ts';
 import type { Graph } from '../../graph/graph.ts';
 import { partitions, type StateView } from '../../graph/contracts/node-contract.ts';
+import { formatPath } from '../../history/read/state-path.ts';
 import { viewState } from '../../history/read/state-view.ts';
 import { suppliedFault } from '../admit/supplied-fault.ts';
 import { pathKeyOf } from '../record/tree-path.ts';
@@ -19,7 +20,7 @@ import type { RunTree } from '../../state/tree.ts';
 import { TreeWriter } from '../../state/tree-writer.ts';
 import { checkId } from '../admit/check-id.ts';
 import type { CheckpointRef, ForkOptions, Patch } from '../api.ts';
-import { findAnswered, type MeantWait } from './find-answered.ts';
+import { findForkPoint, isOfOutput, isSeqOf } from './fork-point.ts';
 import { admitPatch, ForkPatches, isWholeChannel } from './fork-patches.ts';
 import { applyGraphChange, hasOtherCode, keptStructure } from '../runs/graph-change.ts';
 import { checkPatchedInput } from '../admit/new-frame.ts';
@@ -64,7 +65,7 @@ export async function forkRun(
   const key = runKeyOf(tenant, runId);
   const at = clock.now();
   const detail = {
-    ...(options.set === undefined ? {} : { set: options.set.map((patch) => patch.path.join('.')) }),
+    ...(options.set === undefined ? {} : { set: options.set.map(({ path }) => formatPath(path)) }),
     ...(options.answers === undefined ? {} : { answers: Object.keys(options.answers) }),
     ...(differences.length === 0 ? {} : { graph: differences }),
   };
@@ -187,7 +188,7 @@ export async function draftFork<State extends TreeWriter>(
   openWriter: (root: RunTree) => State,
   fork: RunKey = run,
 ): Promise<DraftFork<State>> {
-  const { from, meant } = await forkPoint(env, run, seq, options);
+  const { from, meant } = await findForkPoint(env, run, seq, options);
   const loaded = await loadState(env.store, env.blobs, run, from);
   const { root } = loaded;
   const state = openWriter(root);
@@ -217,10 +218,6 @@ export async function draftFork<State extends TreeWriter>(
   if (options.rerunPure === true) state.set(['rerunPure'], true);
   if (set.some(isOfOutput)) checkOutputs(state.root, set, options.graph ?? (await findGraph()));
   return { from, loaded, state, differences };
-}
-
-function isOfOutput({ path }: Patch): boolean {
-  return path[0] === 'outputs';
 }
 
 /**
@@ -263,42 +260,4 @@ async function changeGraph(
   const differences = await applyGraphChange(env, run, state, graph, consent, fork);
   if (isOtherCode) state.set(['rerunPure'], true);
   return differences ?? [];
-}
-
-function isSeqOf(run: RunRow, seq: number): boolean {
-  return Number.isInteger(seq) && seq >= 0 && seq <= run.head;
-}
-
-/** The fork point. To patch an outcome or an answer, the fork begins just before it. */
-async function forkPoint(
-  env: EngineEnvironment,
-  run: RunRow,
-  seq: number,
-  options: ForkOptions,
-): Promise<{ readonly from: number; readonly meant: ReadonlyMap<string, MeantWait> }> {
-  const nodes = (options.set ?? []).filter(isOfOutput).map((patch) => patch.path[1]);
-  const names = Object.keys(options.answers ?? {});
-  if (!isSeqOf(run, seq)) throw new CairnError('CHECKPOINT_NOT_FOUND', { checkpoint: checkpointId(run.key, seq) });
-  const meant = names.length === 0 ? new Map<string, MeantWait>() : await findAnswered(env, run, seq, names);
-  const settled = nodes.length === 0 ? [] : await lastSettled(env, run, seq, nodes);
-  const from = Math.min(seq, ...[...meant.values()].map(({ openAt }) => openAt), ...settled.map((at) => at - 1));
-  return { from, meant };
-}
-
-/** For each of the nodes, where it was last settled up to a checkpoint. */
-async function lastSettled(
-  env: EngineEnvironment,
-  run: RunRow,
-  seq: number,
-  nodes: readonly (string | undefined)[],
-): Promise<readonly number[]> {
-  const last = new Map<string, number>();
-  for await (const { checkpoint } of readHistory(env.store, run, { from: 0, to: seq })) {
-    for (const { kind, node } of checkpoint.change) {
-      const [id] = node ?? [];
-      if ((kind === 'settle' || kind === 'replay') && node?.length === 1 && id !== undefined && nodes.includes(id))
-        last.set(id, checkpoint.seq);
-    }
-  }
-  return [...last.values()];
 }

@@ -35,7 +35,11 @@ export function ofLastVisit(found: readonly AnsweredWait[]): readonly AnsweredWa
 }
 
 /** The waits answered up to a checkpoint, in the order of their last answers. */
-export async function readAnswered(env: EngineEnvironment, run: RunRow, seq: number): Promise<readonly AnsweredWait[]> {
+export async function readAnswered(
+  env: Pick<EngineEnvironment, 'store' | 'blobs'>,
+  run: RunRow,
+  seq: number,
+): Promise<readonly AnsweredWait[]> {
   const records = new Map<string, WaitRecord>();
   const answered = new Map<string, AnsweredWait>();
   const note = (wait: AnsweredWait): void => {
@@ -64,7 +68,11 @@ export async function readAnswered(env: EngineEnvironment, run: RunRow, seq: num
 /**
  * The questions behind something that a fork took over from its original: an answer, or the outcome of a node with the child runs in it.
  */
-async function takenOver(env: EngineEnvironment, tenant: string, part: ChangePart): Promise<readonly AnsweredWait[]> {
+async function takenOver(
+  env: Pick<EngineEnvironment, 'store' | 'blobs'>,
+  tenant: string,
+  part: ChangePart,
+): Promise<readonly AnsweredWait[]> {
   const { kind, node, step, from, effect } = part;
   const isAnswer = kind === 'step' && effect === 'human' && step !== undefined;
   if ((kind !== 'replay' && !isAnswer) || node === undefined || from === undefined) return [];

@@ -84,7 +84,10 @@ test('N10 what was pruned is told as such: the span, or that nothing before is k
   const history = new ModelHistory();
   const run = await history.start();
   for (const value of [1, 2, 3, 4])
-    await run.commit(visit('a', ['s', scratch(`v${value}`), value]), settle('a', { visit: value }));
+    await run.commit(visit('a', ['s', scratch(`v${value}`), value]), [
+      ...settle('a', { visit: value }),
+      { kind: 'pause' },
+    ]);
   const { store, blobs } = history;
   await pruneRun(store, blobs, run.claim, await run.row(), { keepEvery: 4, keepLast: 1 });
   const folded = await run.row();
@@ -94,7 +97,7 @@ test('N10 what was pruned is told as such: the span, or that nothing before is k
   expect((await blame(history, folded, 'scratch.v2'))[0]?.node).toBeUndefined();
   await pruneRun(store, blobs, run.claim, folded, { keepLast: 1 });
   expect(await blame(history, await run.row(), 'scratch.v1')).toMatchObject([
-    { seq: 4, within: { upTo: 4 }, value: 1 },
+    { seq: 4, kind: 'fold', within: { upTo: 4 }, value: 1 },
   ]);
 });
 

@@ -20,7 +20,7 @@ export interface Origin {
   readonly checkpointId: string;
   /** Epoch ms. */
   readonly at: number;
-  /** What the checkpoint did to write this part: `settle`, `start`, `fork`, `answer`, … */
+  /** What the checkpoint did to write this part: `settle`, `start`, `fork`, `answer`, …; `fold` if that was pruned. */
   readonly kind: ChangeKind;
   /** The node that wrote it: node ids from the root and, between them, names of child runs. Absent if no node did. */
   readonly node?: readonly string[];
@@ -142,7 +142,7 @@ export async function blameValue(
     takeEntry(entry, open);
     open = open.filter(({ isWhole }) => !isWhole);
     const { run: owner, checkpoint } = entry;
-    oldest = { ...originOf(entry, undefined, undefined), within: { upTo: checkpoint.seq } };
+    oldest = prunedOrigin(owner, checkpoint, { upTo: checkpoint.seq });
     // Everything earlier was pruned, so the remaining parts cannot be explained further.
     if (open.length === 0 || (owner.prunedBelow === checkpoint.seq && checkpoint.seq > firstSeqOf(owner))) break;
   }
@@ -152,21 +152,31 @@ export async function blameValue(
 }
 
 async function unread(store: StatePlace['store'], run: RunRow, seq: number): Promise<Origin> {
-  const { runId, key } = await readOwner(store, run, seq);
-  return { runId, seq, checkpointId: checkpointId(key, seq), at: 0, kind: 'fold', within: { upTo: seq } };
+  return prunedOrigin(await readOwner(store, run, seq), { seq, at: 0 }, { upTo: seq });
+}
+
+/** The origin of what was written in one of several checkpoints that were pruned: by what is not known. */
+function prunedOrigin(
+  { runId, key }: RunRow,
+  { seq, at }: Pick<Origin, 'seq' | 'at'>,
+  within: NonNullable<Origin['within']>,
+): Origin {
+  return { runId, seq, checkpointId: checkpointId(key, seq), at, kind: 'fold', within };
 }
 
 function takeEntry(entry: HistoryEntry, targets: readonly Target[]): void {
-  const ops = entry.checkpoint.ops as readonly Op[];
-  const isFold = entry.checkpoint.fold !== undefined;
+  const { run, checkpoint } = entry;
+  const ops = checkpoint.ops as readonly Op[];
+  const { fold } = checkpoint;
   let authors: ReturnType<typeof authorsOf> | undefined;
   for (let index = ops.length - 1; index >= 0; index--) {
     const op = ops[index] as Op;
     const origin = (): Origin => {
-      authors ??= authorsOf(ops);
       // If several checkpoints were pruned into this one, the order of its ops no longer shows which node wrote to a channel.
-      const isTold = !isFold || op[1].includes('nodes');
-      return originOf(entry, isTold ? authors[index] : undefined, op[1]);
+      if (fold !== undefined && !op[1].includes('nodes'))
+        return prunedOrigin(run, checkpoint, { after: fold.after, upTo: checkpoint.seq });
+      authors ??= authorsOf(ops);
+      return originOf(entry, authors[index], op[1]);
     };
     for (const target of targets) target.take(op, origin);
   }

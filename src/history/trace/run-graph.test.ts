@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { RunRow, Store } from '../../ports/store.ts';
-import { ModelHistory } from '../../../test/history/model-history.ts';
+import { ModelHistory, type ModelOp } from '../../../test/history/model-history.ts';
 import { graphRuns, type RunGraph } from './run-graph.ts';
 
 const read = async (history: ModelHistory, runId: string, store: Store = history.store): Promise<RunGraph> =>
@@ -72,4 +72,30 @@ test('N12 the tree of any of its runs is the same: the original first, each befo
     expect(runs[0]?.changed).toBeUndefined();
     expect(runs[1]?.changed).toEqual({ set: [], answers: [], isOtherGraph: false });
   }
+});
+
+test('N12 what a fork was given stands under its path, with `\\.` for a dot within a key; records of earlier versions are read alike', async () => {
+  const history = new ModelHistory();
+  const first = await history.start('first');
+  const scratch = (key: string, value: unknown): ModelOp => ['s', ['frame', 'channels', 'scratch', key], value];
+  const ops = [scratch('a.b', 5), scratch('a', { b: 6, 'c.d': 7 }), scratch('x.y', { z: 8 })];
+  await history.fork(first, 0, 'now', ops, {
+    set: ['scratch.a\\.b', 'scratch.a', 'scratch.a.c\\.d', 'scratch.x\\.y.z', 'outputs.n', 'scratch.'],
+  });
+  await history.fork(first, 0, 'before', ops, { set: ['scratch.a.b', 'scratch.a', 'scratch.x.y.z'] });
+  const { runs } = await read(history, 'first');
+  const given = (runId: string): unknown => runs.find((run) => run.runId === runId)?.changed?.set;
+  const all = [
+    { path: 'scratch.a\\.b', value: 5 },
+    { path: 'scratch.a', value: { b: 6, 'c.d': 7 } },
+    { path: 'scratch.x\\.y.z', value: 8 },
+  ];
+  expect(given('before')).toEqual(all);
+  expect(given('now')).toEqual([
+    ...all.slice(0, 2),
+    { path: 'scratch.a.c\\.d', value: 7 },
+    ...all.slice(2),
+    { path: 'outputs.n' },
+    { path: 'scratch.' },
+  ]);
 });

@@ -4,6 +4,7 @@ import type { Op } from '../../state/delta.ts';
 import { firstSeqOf } from '../load/lineage.ts';
 import { readAllRuns } from '../place/all-rows.ts';
 import type { StatePlace } from '../place/place.ts';
+import { formatPath, splitPath } from '../read/state-path.ts';
 import { shownStatusOf, toListedRun, type ShownStatus } from '../read/list-runs.ts';
 import type { Tag } from '../read/tag-checkpoint.ts';
 import { readPath } from '../../state/values/path.ts';
@@ -12,7 +13,7 @@ import { blobHash, resolveValues } from '../stored/resolve-values.ts';
 
 /** How a fork differs from its original. */
 export interface ForkChange {
-  /** Paths of values that were set; with the value, unless it is large. */
+  /** Paths of values that were set, `\.` for a dot within a key; with the value, unless it is large. */
   readonly set: readonly { readonly path: string; readonly value?: unknown }[];
   /** Questions that got another answer. */
   readonly answers: readonly string[];
@@ -107,12 +108,11 @@ async function readChange({ store, blobs }: StatePlace, run: RunRow): Promise<Fo
     readonly answers?: readonly string[];
     readonly graph?: unknown;
   };
-  const set = (detail.set ?? []).map(async (path) => {
-    const stored = setValue(checkpoint.ops as readonly Op[], path);
-    return stored === undefined || blobHash(stored.value) !== undefined
+  const set = setValues(checkpoint.ops as readonly Op[], detail.set ?? []).map(async ({ path, stored }) =>
+    stored === undefined || blobHash(stored.value) !== undefined
       ? { path }
-      : { path, value: await resolveValues(blobs, run.tenant, structuredClone(stored.value)) };
-  });
+      : { path, value: await resolveValues(blobs, run.tenant, structuredClone(stored.value)) },
+  );
   return {
     set: await Promise.all(set),
     answers: detail.answers ?? [],
@@ -121,17 +121,39 @@ async function readChange({ store, blobs }: StatePlace, run: RunRow): Promise<Fo
   };
 }
 
-/** The value that the ops set at a path of the state, either directly or within a value set above it. */
-function setValue(ops: readonly Op[], path: string): { readonly value: unknown } | undefined {
-  for (const [kind, at, value] of ops.toReversed()) {
-    if (kind !== 's' || at[0] !== 'frame') continue;
-    const place = (at[1] === 'channels' ? at.slice(2) : at.slice(1)).join('.');
-    if (place === path) return { value };
-    if (!path.startsWith(`${place}.`)) continue;
-    const found = readPath(value, path.slice(place.length + 1).split('.'), absent);
-    return found === absent ? undefined : { value: found };
-  }
-  return undefined;
+/** A value that an op of the fork's first checkpoint set. */
+interface SetValue {
+  readonly keys: readonly string[];
+  readonly value: unknown;
+}
+
+/** The values that the ops set at these recorded paths of the state, either directly or within a value set above them. */
+function setValues(
+  ops: readonly Op[],
+  paths: readonly string[],
+): readonly { readonly path: string; readonly stored: { readonly value: unknown } | undefined }[] {
+  const made = ops.flatMap(([kind, at, value]): SetValue[] =>
+    kind === 's' && at[0] === 'frame' ? [{ keys: at.slice(at[1] === 'channels' ? 2 : 1), value }] : [],
+  );
+  // Earlier versions recorded paths without `\` before the dots of keys: such a path leads to a value of which no path is told.
+  const untold = made.filter(({ keys }) => !paths.some((path) => leadsTo(formatPath(keys), path)));
+  return paths.map((path) => {
+    const old = untold.find(({ keys }) => leadsTo(keys.join('.'), path));
+    const keys =
+      old === undefined ? splitPath(path) : [...old.keys, ...path.slice(old.keys.join('.').length).split('.').slice(1)];
+    return { path: formatPath(keys), stored: valueAt(made, keys) };
+  });
+}
+
+/** Whether a written path leads to another, or into its value. */
+function leadsTo(above: string, path: string): boolean {
+  return path === above || path.startsWith(`${above}.`);
+}
+
+function valueAt(made: readonly SetValue[], path: readonly string[]): { readonly value: unknown } | undefined {
+  const last = made.findLast(({ keys }) => keys.every((key, index) => key === path[index]));
+  const value = last === undefined ? absent : readPath(last.value, path.slice(last.keys.length), absent);
+  return value === absent ? undefined : { value };
 }
 
 const absent = Symbol('absent');

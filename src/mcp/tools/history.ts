@@ -2,13 +2,14 @@
 import { perform } from '../../operations/declare/perform.ts';
 import { readStanding } from '../../operations/runs/read-standing.ts';
 import { diffCheckpoints as diff } from '../../operations/checkpoints/diff-checkpoints.ts';
-import { forkRun, previewRun } from '../../operations/runs/fork-run.ts';
+import { forkRun, previewRun, type EarlierPoint } from '../../operations/runs/fork-run.ts';
+import type { WorkContext } from '../../operations/declare/operation.ts';
 import { nameCheckpoint } from '../../operations/checkpoints/name-checkpoint.ts';
 import { toJson } from '../../operations/declare/to-json.ts';
 import { converse } from './converse.ts';
 import { followRun } from './follow-run.ts';
 import { showStanding, amountsSchema, standingSchema } from './standing.ts';
-import { readsOnly, runsWorkflows, text, type Tool } from './tool.ts';
+import { readsOnly, runsWorkflows, text, type Tool, type ToolAnswer, type ToolQuestions } from './tool.ts';
 import type { JsonSchema } from '../ask/json-schema.ts';
 
 interface BranchInput {
@@ -31,6 +32,23 @@ const branchInput: { readonly [Name in keyof Required<BranchInput>]: JsonSchema 
 };
 
 const checkpointText = 'Id of a checkpoint, RUN@SEQ, or a run_id for its newest.';
+
+const earlierSchema: { readonly [Name in 'instead_of' | 'because']: JsonSchema } = {
+  instead_of: {
+    type: 'string',
+    description: 'The checkpoint that was named, where a fork goes on from an earlier one.',
+  },
+  because: { type: 'string', description: 'Why it does.' },
+};
+
+async function showEarlier(
+  context: WorkContext,
+  earlier: EarlierPoint | undefined,
+): Promise<Readonly<Record<string, string>>> {
+  if (earlier === undefined) return {};
+  const { insteadOf, because } = earlier;
+  return { instead_of: await nameCheckpoint(context, insteadOf.runId, insteadOf.seq), because };
+}
 
 export const diffCheckpoints: Tool<{ readonly from: string; readonly to: string }> = {
   name: 'diff_checkpoints',
@@ -84,6 +102,7 @@ export const previewResume: Tool<BranchInput & { readonly as_fork?: boolean; rea
     properties: {
       checkpoint_id: { type: 'string' },
       run_id: { type: 'string' },
+      ...earlierSchema,
       blocks: {
         type: 'array',
         items: {
@@ -116,7 +135,7 @@ export const previewResume: Tool<BranchInput & { readonly as_fork?: boolean; rea
       ...(asFork !== undefined && { asFork }),
       ...(retry !== undefined && { retry }),
     };
-    const { runId, seq, rows, cost: sums } = await perform(previewRun, context, given);
+    const { runId, seq, rows, cost: sums, earlier } = await perform(previewRun, context, given);
     const blocks = rows.map(({ node, visit, effect, prediction, because, cost }) => ({
       block: node.join('/'),
       visit,
@@ -130,6 +149,7 @@ export const previewResume: Tool<BranchInput & { readonly as_fork?: boolean; rea
       content: {
         checkpoint_id: await nameCheckpoint(context, runId, seq),
         run_id: runId,
+        ...(await showEarlier(context, earlier)),
         blocks,
         ...(hasCosts && { cost: sums }),
       },
@@ -148,7 +168,7 @@ export const forkCheckpoint: Tool<BranchInput & { readonly run_id?: string; read
     run: { type: 'boolean', description: 'false: make it, and do not run it. Default true.' },
   },
   required: ['checkpoint_id'],
-  output: standingSchema,
+  output: { ...standingSchema, properties: { ...(standingSchema['properties'] as object), ...earlierSchema } },
   hints: { ...runsWorkflows, isDestructive: false },
   async run(call, { checkpoint_id: checkpoint, set, answers, run_id: runId, run = true }) {
     const { context } = call;
@@ -158,9 +178,11 @@ export const forkCheckpoint: Tool<BranchInput & { readonly run_id?: string; read
       ...(answers !== undefined && { answer: answers, by: 'model' }),
       ...(runId !== undefined && { runId }),
     };
-    const { fork } = await perform(forkRun, context, given);
-    return run
-      ? converse(call, () => followRun(call, fork.runId))
-      : showStanding(context, await perform(readStanding, context, { run: fork.runId }));
+    const { fork, earlier } = await perform(forkRun, context, given);
+    const told: ToolAnswer | ToolQuestions = run
+      ? await converse(call, () => followRun(call, fork.runId))
+      : await showStanding(context, await perform(readStanding, context, { run: fork.runId }));
+    if ('inputRequired' in told) return told;
+    return { ...told, content: { ...told.content, ...(await showEarlier(context, earlier)) } };
   },
 };

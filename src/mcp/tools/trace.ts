@@ -4,8 +4,11 @@ import { toJson } from '../../operations/declare/to-json.ts';
 import { bisectRun as bisect } from '../../operations/checkpoints/bisect-run.ts';
 import { blameValue as blame } from '../../operations/checkpoints/blame-value.ts';
 import { graphRuns as graph } from '../../operations/runs/graph-runs.ts';
-import { postMortem as tell } from '../../operations/runs/post-mortem.ts';
+import { postMortem as tell, type PostMortem } from '../../operations/runs/post-mortem.ts';
+import { tellTimes } from './told-times.ts';
 import { readsOnly, text, type Tool, type ToolAnswer } from './tool.ts';
+
+type Entry = PostMortem['entries'][number];
 
 const checkpointText = 'Id of a checkpoint, RUN@SEQ, or a run_id for its newest.';
 const answer = (content: object): ToolAnswer => ({ content: toJson(content) as ToolAnswer['content'] });
@@ -27,14 +30,16 @@ export const blameValue: Tool<{ readonly checkpoint_id: string; readonly path: s
       parts: {
         type: 'array',
         items: { type: 'object' },
-        description: 'path, value, runId, seq, node, visit, attempt, by.',
+        description: 'path, value, runId, seq, at (seconds since 1970; atIso), node, visit, attempt, by.',
       },
     },
     required: ['parts'],
   },
   hints: readsOnly,
   async run({ context }, { checkpoint_id: checkpoint, path, in: inside }) {
-    return answer(await perform(blame, context, { checkpoint, path, ...(inside !== undefined && { in: inside }) }));
+    const given = { checkpoint, path, ...(inside !== undefined && { in: inside }) };
+    const { parts, ...rest } = await perform(blame, context, given);
+    return answer({ ...rest, parts: parts.map((part) => tellTimes(part, 'at')) });
   },
 };
 
@@ -55,7 +60,8 @@ export const bisectRun: Tool<{ readonly run_id: string; readonly when: string }>
   },
   hints: readsOnly,
   async run({ context }, { run_id: checkpoint, when }) {
-    return answer(await perform(bisect, context, { checkpoint, when }));
+    const { found, ...rest } = await perform(bisect, context, { checkpoint, when });
+    return answer({ ...rest, ...(found !== undefined && { found: tellTimes(found, 'at') }) });
   },
 };
 
@@ -72,9 +78,25 @@ export const graphRuns: Tool<{ readonly run_id: string }> = {
   },
   hints: readsOnly,
   async run({ context }, { run_id: run }) {
-    return answer(await perform(graph, context, { run }));
+    const { runs, ...rest } = await perform(graph, context, { run });
+    return answer({ ...rest, runs: runs.map((one) => tellTimes(one, 'createdAt', 'updatedAt')) });
   },
 };
+
+/** An entry with its times, and those of what happened within a visit. */
+function tellEntry(entry: Entry): object {
+  const told = tellTimes(entry, 'at');
+  if (told.kind !== 'visit') return told;
+  return {
+    ...told,
+    retries: told.retries.map((retry) => tellTimes(retry, 'at')),
+    steps: told.steps.map((step) => tellTimes(step, 'at')),
+    questions: told.questions.map(({ closedAt, ...question }) => ({
+      ...tellTimes(question, 'at'),
+      ...(closedAt !== undefined && { closedAt: tellTimes(closedAt, 'at') }),
+    })),
+  };
+}
 
 /** A model is told so much unless it asks for more. */
 const entriesDefault = 100;
@@ -103,6 +125,7 @@ export const postMortem: Tool<{ readonly checkpoint_id: string; readonly limit?:
   hints: readsOnly,
   async run({ context }, { checkpoint_id: checkpoint, limit = entriesDefault, skip = 0 }) {
     const story = await perform(tell, context, { checkpoint });
-    return answer({ ...story, entries: story.entries.slice(skip, skip + limit), total: story.entries.length });
+    const entries = story.entries.slice(skip, skip + limit).map(tellEntry);
+    return answer({ ...tellTimes(story, 'startedAt', 'endedAt'), entries, total: story.entries.length });
   },
 };

@@ -1,7 +1,19 @@
 /** The operations `fork` and `preview`: make a new run that continues from a checkpoint, or say what it would do. */
-import { amounts, flag, listOf, objectOf, place, standing, text, texts, whole } from '../declare/output-shapes.ts';
+import {
+  amounts,
+  flag,
+  listOf,
+  objectOf,
+  place,
+  position,
+  standing,
+  text,
+  texts,
+  whole,
+} from '../declare/output-shapes.ts';
 import type { CheckpointRef, ForkOptions, PreviewRow } from '../../engine/api.ts';
 import { previewCost, type PreviewCost } from '../../engine/preview/preview-cost.ts';
+import { findForkPoint } from '../../engine/forks/fork-point.ts';
 import type { RunRow } from '../../ports/store.ts';
 import { resolveReference } from '../../history/read/references.ts';
 import { refuseForkAnswers } from './reserved-answers.ts';
@@ -28,7 +40,17 @@ export interface PreviewRunInput extends BranchInput {
   readonly retry?: boolean;
 }
 
+/** Set where a fork goes on from an earlier checkpoint than was named. */
+export interface EarlierPoint {
+  /** The checkpoint that was named. */
+  readonly insteadOf: CheckpointRef;
+  /** What was recorded between the two that the fork has otherwise. */
+  readonly because: string;
+}
+
+/** The checkpoint is the one that it would go on from. */
 export interface PreviewRunOutput extends CheckpointRef {
+  readonly earlier?: EarlierPoint;
   readonly rows: readonly PreviewRow[];
   /** The expected cost, as far as it is known. */
   readonly cost: PreviewCost;
@@ -42,7 +64,9 @@ export interface ForkRunInput extends BranchInput {
 export interface ForkRunOutput {
   /** The new run's first checkpoint. */
   readonly fork: CheckpointRef;
+  /** The checkpoint that it goes on from. */
   readonly from: CheckpointRef;
+  readonly earlier?: EarlierPoint;
   /** Where the new run stands, if it was advanced. */
   readonly result?: RunStanding;
 }
@@ -90,6 +114,20 @@ async function readBranch(
   };
 }
 
+/** Where a fork with these changes goes on from. */
+async function readPoint(
+  { store, blobs }: WorkContext,
+  origin: RunRow,
+  named: CheckpointRef,
+  options: ForkOptions,
+): Promise<{ readonly from: CheckpointRef; readonly earlier?: EarlierPoint }> {
+  const { from, because } = await findForkPoint({ store, blobs }, origin, named.seq, options);
+  if (because === undefined) return { from: named };
+  return { from: { ...named, seq: from }, earlier: { insteadOf: named, because } };
+}
+
+const earlier = objectOf({ insteadOf: position, because: text });
+
 export const previewRun: Operation<PreviewRunInput, PreviewRunOutput, WorkContext> = {
   name: 'preview',
   summary: 'say what a resume or a fork would restore, replay and run; nothing is run',
@@ -114,15 +152,16 @@ export const previewRun: Operation<PreviewRunInput, PreviewRunOutput, WorkContex
         ),
       ),
     },
-    { checkpointId: text },
+    { checkpointId: text, earlier },
   ),
   isReadOnly: true,
   async run(context, input) {
-    const { from, options } = await readBranch(context, input);
+    const { from, origin, options } = await readBranch(context, input);
     const { asFork, retry } = input;
     const more = { ...(asFork !== undefined && { asFork }), ...(retry !== undefined && { retry }) };
     const rows = await context.engine.preview(from, { ...options, ...more });
-    return { ...from, rows, cost: previewCost(rows) };
+    const { from: point, ...moved } = await readPoint(context, origin, from, options);
+    return { ...point, ...moved, rows, cost: previewCost(rows) };
   },
 };
 
@@ -135,7 +174,7 @@ export const forkRun: Operation<ForkRunInput, ForkRunOutput, WorkContext> = {
     run: { type: 'flag', description: 'run it at once' },
   },
   output: 'the new run',
-  outputSchema: objectOf({ fork: place, from: place }, { result: standing }),
+  outputSchema: objectOf({ fork: place, from: place }, { earlier, result: standing }),
   isReadOnly: false,
   async run(context, input) {
     const { from, origin, options } = await readBranch(context, input);
@@ -148,8 +187,9 @@ export const forkRun: Operation<ForkRunInput, ForkRunOutput, WorkContext> = {
       graph: options.graph,
     });
     const fork = await context.engine.fork(from, { ...options, ...(runId !== undefined && { runId }) });
-    if (!run) return { fork, from };
+    const point = await readPoint(context, origin, from, options);
+    if (!run) return { fork, ...point };
     const handle = await context.engine.resume(fork.runId, options.graph === undefined ? {} : { graph: options.graph });
-    return { fork, from, result: await followRun(context, handle, fork.seq) };
+    return { fork, ...point, result: await followRun(context, handle, fork.seq) };
   },
 };

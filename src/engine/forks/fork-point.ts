@@ -1,0 +1,68 @@
+/** Finds the checkpoint that a fork goes on from. To patch an outcome or an answer, it is the one just before that was recorded (H2). */
+import { CairnError } from '../../errors.ts';
+import { readHistory } from '../../history/load/load.ts';
+import { formatPath } from '../../history/read/state-path.ts';
+import { checkpointId } from '../../history/stored/checkpoint.ts';
+import type { RunRow } from '../../ports/store.ts';
+import type { ForkOptions, Patch } from '../api.ts';
+import type { EngineEnvironment } from '../run/run-core.ts';
+import { findAnswered, type MeantWait } from './find-answered.ts';
+
+type Stores = Pick<EngineEnvironment, 'store' | 'blobs'>;
+
+export interface ForkPoint {
+  /** The checkpoint that was named, or an earlier one. */
+  readonly from: number;
+  /** The waits that the answers are for, by the names that these have in the options. */
+  readonly meant: ReadonlyMap<string, MeantWait>;
+  /** Why it is an earlier one than was named. */
+  readonly because?: string;
+}
+
+export function isOfOutput({ path }: Patch): boolean {
+  return path[0] === 'outputs';
+}
+
+export function isSeqOf(run: RunRow, seq: number): boolean {
+  return Number.isInteger(seq) && seq >= 0 && seq <= run.head;
+}
+
+/** @throws CHECKPOINT_NOT_FOUND, WAIT_NOT_FOUND, USAGE_INVALID */
+export async function findForkPoint(
+  stores: Stores,
+  run: RunRow,
+  seq: number,
+  { set = [], answers = {} }: Pick<ForkOptions, 'set' | 'answers'>,
+): Promise<ForkPoint> {
+  if (!isSeqOf(run, seq)) throw new CairnError('CHECKPOINT_NOT_FOUND', { checkpoint: checkpointId(run.key, seq) });
+  const nodes = set.filter(isOfOutput).map(({ path }) => path[1]);
+  const names = Object.keys(answers);
+  const meant = names.length === 0 ? new Map<string, MeantWait>() : await findAnswered(stores, run, seq, names);
+  const settled = nodes.length === 0 ? new Map<string, number>() : await lastSettled(stores, run, seq, nodes);
+  const points = [
+    ...[...meant].map(([name, { openAt }]) => ({ at: openAt, what: `${name} was answered` })),
+    ...[...settled].map(([id, at]) => ({ at: at - 1, what: `${formatPath(['outputs', id])} was recorded` })),
+  ];
+  const from = Math.min(seq, ...points.map(({ at }) => at));
+  if (from === seq) return { from, meant };
+  const reasons = points.filter(({ at }) => at === from).map(({ what }) => what);
+  return { from, meant, because: `${reasons.join(' and ')} at ${run.runId}@${from + 1}` };
+}
+
+/** For each of the nodes, where it was last settled up to a checkpoint. */
+async function lastSettled(
+  { store }: Stores,
+  run: RunRow,
+  seq: number,
+  nodes: readonly (string | undefined)[],
+): Promise<ReadonlyMap<string, number>> {
+  const last = new Map<string, number>();
+  for await (const { checkpoint } of readHistory(store, run, { from: 0, to: seq })) {
+    for (const { kind, node } of checkpoint.change) {
+      const [id] = node ?? [];
+      if ((kind === 'settle' || kind === 'replay') && node?.length === 1 && id !== undefined && nodes.includes(id))
+        last.set(id, checkpoint.seq);
+    }
+  }
+  return last;
+}

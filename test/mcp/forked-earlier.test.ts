@@ -1,0 +1,37 @@
+/** Forks over MCP that go on from an earlier checkpoint than was named (M6 of docs/spec/mcp.md). */
+import { afterAll, expect, test } from 'vitest';
+import { createWorkspace, serveHere } from './mcp-kit.ts';
+
+const greet = `
+name: greet
+blocks:
+  - { id: greeting, type: EchoBlock, inputs: { message: hello } }
+  - { id: loud, type: Shell, depends_on: [greeting], inputs: { command: "printf '%s!' \${greeting.echoed}" } }
+outputs:
+  said: "\${loud.stdout}"
+`;
+
+const workspace = createWorkspace({ greet });
+afterAll(() => workspace.remove());
+
+test('M6 of a fork that goes on from an earlier checkpoint than was named, both are told, and why', async () => {
+  const tools = await (await serveHere(workspace)).connect();
+  const { run_id: run } = await tools.call('execute_workflow', { workflow: 'greet' });
+  const head = await tools.call('preview_resume', { checkpoint_id: run });
+  expect(head).not.toHaveProperty('instead_of');
+  const branch = { checkpoint_id: run, set: { 'outputs.greeting': { echoed: 'hi' } } };
+  const preview = await tools.call('preview_resume', branch);
+  expect(preview).toMatchObject({
+    because: expect.stringMatching(/^outputs\.greeting was recorded at .+@\d+$/) as string,
+    instead_of: head['checkpoint_id'],
+  });
+  expect(preview['checkpoint_id']).not.toBe(head['checkpoint_id']);
+  const fork = await tools.call('fork_checkpoint', branch);
+  expect(fork).toMatchObject({
+    status: 'success',
+    outputs: { said: 'hi!' },
+    forked_from: preview['checkpoint_id'],
+    instead_of: preview['instead_of'],
+    because: preview['because'],
+  });
+});
