@@ -138,6 +138,27 @@ test('CV3 a condition on what only a pipeline keeps is asked of a person, and so
   expect((await wayOf(back.text, allWell)).done).toEqual(['$ a', '> b_if: yes', '$ b']);
 });
 
+test('CV3 stages that no way of the conversion comes to are named, such as those behind the jump of a goal gate', () => {
+  const { text, notes, lost } = converted(
+    line(`
+      start -> t -> d
+      t [shape=parallelogram, tool_command="true", goal_gate=true, retry_target=m]
+      m [shape=parallelogram, tool_command="echo m"]
+      zig [shape=parallelogram, tool_command="echo zig"]
+      d [shape=diamond]
+      a [shape=parallelogram, tool_command="echo a"]
+      m -> zig -> t
+      d -> a [condition="outcome=fail"]
+      d -> exit
+      a -> exit`),
+  );
+  expect(text).not.toMatch(/echo (m|zig)/);
+  expect(notes.filter(({ code }) => code === 'WORK').map(({ message }) => message)).toEqual(
+    ['m', 'zig'].map((id) => `${id} is left out: nothing that a step comes to leads to it here`),
+  );
+  expect(lost).toEqual([expect.stringContaining('the run may end although the gate t failed')]);
+});
+
 test.each(['max_node_visits=5', 'max_retry_jumps=2', 'max_restarts=2', 'resume_fidelity="compact"'])(
   'CV3 %s of a pipeline is not left out without a note',
   (attribute) => {

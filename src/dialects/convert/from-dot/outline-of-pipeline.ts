@@ -50,6 +50,7 @@ export function outlineOfPipeline(
     open.push(...nextOf(step));
   }
   noteGraph(pipeline, notes, placeOf);
+  noteLeftOut(pipeline, steps, { notes, placeOf });
   const reached = reachableSteps({ first, steps: [...steps.values()] });
   return {
     name: pipeline.name,
@@ -120,6 +121,25 @@ const lostOfGraph = [
   'max_restarts',
 ];
 const lostOfStages = ['tool_hooks.pre', 'tool_hooks.post', 'max_visits', 'max_parallel', 'auto_status'];
+
+/** Stages that stand for ways, and do nothing themselves. */
+const typesOfWays = ['start', 'exit', 'conditional', 'parallel.fan_in'];
+
+/**
+ * Names the stages to which no end leads that is known here: one that edges before it always win against, one that a goal gate jumps to, or
+ * that a label leads to which a command reports. What is lost by that is told of the gate and of the command.
+ */
+function noteLeftOut(
+  pipeline: Pipeline,
+  steps: ReadonlyMap<string, Step>,
+  { notes, placeOf }: Pick<StageReading, 'notes' | 'placeOf'>,
+): void {
+  for (const { id, type, at } of pipeline.stages.values()) {
+    if (steps.has(id) || typesOfWays.includes(type)) continue;
+    const message = `${id} is left out: nothing that a step comes to leads to it here`;
+    notes.changed('WORK', placeOf(at), message, 'lead to it by an edge that a fail, a success or a choice takes');
+  }
+}
 
 function noteGraph(pipeline: Pipeline, notes: Notes, placeOf: (at: number) => string): void {
   notes.changed(
