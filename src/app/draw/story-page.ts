@@ -79,6 +79,7 @@ const tones: Readonly<Record<string, string>> = {
   failed: 'bad',
   fail: 'bad',
   paused: 'warn',
+  stopped: 'warn',
   partial_success: 'warn',
 };
 const toneOfStatus = (status: string): string => tones[status] ?? 'running';
@@ -176,10 +177,10 @@ ${lines.filter((line) => line !== '').join('\n')}
 
 function changesText(changes: VisitWords['changes']): string {
   if (changes.length === 0) return '';
-  const hasBefore = changes.some(({ before }) => before !== undefined);
-  const rows = changes.map(({ path, before, after, isAppended }) => {
-    const was = before === undefined ? '' : code(before);
-    const is = after === undefined ? 'gone, or large' : `${isAppended === true ? '+ ' : ''}${code(after)}`;
+  const hasBefore = changes.some(({ before, beforeBytes }) => before !== undefined || beforeBytes !== undefined);
+  const rows = changes.map(({ path, before, beforeWords, after, afterWords, isAppended }) => {
+    const was = beforeWords === undefined ? (before === undefined ? '' : code(before)) : escape(beforeWords);
+    const is = afterWords === undefined ? `${isAppended === true ? '+ ' : ''}${code(after)}` : escape(afterWords);
     return `<tr><th scope="row">${escape(formatPath(path))}</th>${hasBefore ? `<td class="before">${was}</td>` : ''}<td>${is}</td></tr>`;
   });
   const head = hasBefore ? '<tr><td></td><th scope="col">before</th><th scope="col">after</th></tr>' : '';

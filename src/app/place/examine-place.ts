@@ -3,6 +3,7 @@ import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs
 import { dirname } from 'node:path';
 import { createFileBlobs } from '../../blobs/file-blobs.ts';
 import type { DoctorContext } from '../../operations/store/examine-store.ts';
+import { formatSize } from '../../operations/words/size.ts';
 import type { Finding } from '../../history/verify/finding.ts';
 import { defaultTenant } from '../config/default-tenant.ts';
 import { chooseStore, openIfThere, type StoreChoice } from './open-reading.ts';
@@ -12,12 +13,6 @@ import { readVersion } from '../version.ts';
 
 /** Warn if less disk space than this is free. */
 const lowBytes = 512 * 1024 * 1024;
-
-function formatSize(sizeBytes: number): string {
-  const units = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'];
-  const power = Math.min(units.length - 1, Math.floor(Math.log2(Math.max(1, sizeBytes)) / 10));
-  return `${(sizeBytes / 1024 ** power).toFixed(power === 0 ? 0 : 1)} ${units[power] ?? ''}`;
-}
 
 function examineVersions(): Finding {
   const { node, sqlite = 'missing' } = process.versions as { node: string; sqlite?: string };

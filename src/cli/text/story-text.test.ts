@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest';
+import { storyPage } from '../../app/draw/story-page.ts';
+import { FileRef } from '../../graph/file-ref.ts';
 import type { PostMortem } from '../../operations/runs/post-mortem.ts';
 import { formatStory } from './story-text.ts';
 
@@ -55,4 +57,25 @@ test('N13 of a long text that was replaced the beginning is shown, so that what 
   const changed = { ...story, entries: [start, { ...visit, steps: [], changes }] } as PostMortem;
   const lines = formatStory(changed, { width: 80, paint: (_tone, text) => text });
   expect(lines[5]).toBe(`      scratch.answer: "${'x'.repeat(22)}… → "a better one"`);
+});
+
+test('N13 of a large value its size is told and how it is read, and what was deleted is gone', () => {
+  const [start, visit] = story.entries;
+  const file = new FileRef({ hash: 'a'.repeat(64), name: 'log.txt', type: 'text/plain', sizeBytes: 2_048 });
+  const changes = [
+    { path: ['scratch', 'big'], afterBytes: 3 * 1024 * 1024 },
+    { path: ['scratch', 'was'], beforeBytes: 300 * 1024, after: 'small' },
+    { path: ['scratch', 'old'], before: 1, isDeleted: true },
+    { path: ['scratch', 'file'], after: { '~large': file, isJson: false, head: 'a', tail: 'z', characters: 2_048 } },
+  ];
+  const changed = { ...story, entries: [start, { ...visit, steps: [], changes }] } as PostMortem;
+  expect(formatStory(changed, { width: 80, paint: (_tone, text) => text }).slice(5)).toEqual([
+    '      scratch.big: large, 3.0 MiB: cairn state r@8 scratch.big',
+    '      scratch.was: large, 300.0 KiB → "small"',
+    '      scratch.old: 1 → gone',
+    '      scratch.file: large, 2.0 KiB, kept as log.txt',
+  ]);
+  const page = storyPage(changed);
+  for (const text of ['large, 3.0 MiB: cairn state r@8 scratch.big', 'large, 300.0 KiB', '>gone<', 'kept as log.txt'])
+    expect(page).toContain(text);
 });

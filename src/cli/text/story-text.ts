@@ -82,10 +82,10 @@ function formatNote(
 function formatChanges(changes: VisitWords['changes'], line: (text: string) => string): readonly string[] {
   const lines = changes.slice(0, changesMax).map((change) => {
     const path = printable(formatPath(change.path));
-    if (!('after' in change)) return line(`${path} gone`);
     if (change.isAppended === true) return line(`${path} + ${formatInline(change.after)}`);
-    const before = 'before' in change ? `${fit(formatInline(change.before), beforeMax)} → ` : '';
-    return line(`${path}: ${before}${formatInline(change.after)}`);
+    const was = change.beforeWords ?? ('before' in change ? formatInline(change.before) : undefined);
+    const before = was === undefined ? '' : `${fit(was, beforeMax)} → `;
+    return line(`${path}: ${before}${printable(change.afterWords ?? formatInline(change.after))}`);
   });
   const more = changes.length - changesMax;
   return more > 0 ? [...lines, line(`… and ${more} changes more`)] : lines;

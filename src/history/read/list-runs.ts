@@ -70,6 +70,15 @@ export function shownStatusOf({ status, isStopped, isHeld, hasMessages, isDamage
   return status === 'paused' && hasMessages ? 'answered' : status;
 }
 
+/** The status of a run at one of its checkpoints: at the newest the one that lists show, before it the one that is recorded there. */
+export function statusAt(
+  run: RunRow,
+  { seq, status }: { readonly seq: number; readonly status: StoredStatus },
+  isWorkerDead: ReadPlace['isWorkerDead'],
+): ShownStatus {
+  return seq === run.head ? shownStatusOf(toListedRun(run, isWorkerDead)) : status;
+}
+
 /** Whether a run has an answer, or another message, that nobody takes until it is resumed. */
 export function waitsForResume(run: RunRow, isWorkerDead: ReadPlace['isWorkerDead']): boolean {
   const shown = shownStatusOf(toListedRun(run, isWorkerDead));

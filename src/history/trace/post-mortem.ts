@@ -5,6 +5,7 @@ import { firstSeqOf, readHistory } from '../load/lineage.ts';
 import { StoredState } from '../stored/stored-state.ts';
 import { resolveValues } from '../stored/resolve-values.ts';
 import type { ResolvedReference } from '../read/references.ts';
+import { statusAt } from '../read/list-runs.ts';
 import { viewState } from '../read/state-view.ts';
 import type { RunTree } from '../../state/tree.ts';
 import type { PostMortem, ToldError } from './story.ts';
@@ -22,15 +23,16 @@ export async function postMortem(place: StatePlace, { run, seq }: ResolvedRefere
   let endedAt = 0;
   for await (const entry of readHistory(store, run, { from: 0, to: seq })) {
     const { run: owner, checkpoint } = entry;
-    startedAt ??= checkpoint.at;
-    endedAt = checkpoint.at;
     const isCut = checkpoint.seq === owner.prunedBelow && checkpoint.seq > firstSeqOf(owner);
+    startedAt ??= isCut ? Math.min(owner.createdAt, checkpoint.at) : checkpoint.at;
+    endedAt = checkpoint.at;
     if (!isCut) await teller.take(entry, state);
     else {
-      // What was before is pruned: the story begins with the state that it led to.
+      // What was before is pruned: the story begins with the checkpoint that it led to.
       ({ state } = await foldStored(store, blobs, owner, checkpoint.seq));
       const at = { runId: owner.runId, seq: checkpoint.seq, at: checkpoint.at };
-      teller.entries.push({ kind: 'fold', ...at, pruned: { upTo: checkpoint.seq } });
+      teller.entries.push({ kind: 'fold', ...at, pruned: { upTo: checkpoint.seq - 1 } });
+      await teller.take(entry, state, true);
     }
   }
   teller.tellOpen(state.root as unknown as RunTree);
@@ -40,7 +42,7 @@ export async function postMortem(place: StatePlace, { run, seq }: ResolvedRefere
   return {
     runId: run.runId,
     graphId: run.graphId,
-    status,
+    status: statusAt(run, { seq, status }, place.isWorkerDead),
     seq,
     startedAt: startedAt ?? endedAt,
     endedAt,

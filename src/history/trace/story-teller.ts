@@ -2,7 +2,7 @@
 import type { ChoiceExplainer } from '../../graph/graph.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { Op } from '../../state/delta.ts';
-import type { NodeRecord, RunTree, WaitRecord } from '../../state/tree.ts';
+import type { NodeRecord, RunTree, StepRecord, WaitRecord } from '../../state/tree.ts';
 import { readPath } from '../../state/values/path.ts';
 import type { HistoryEntry } from '../load/lineage.ts';
 import type { ChangePart } from '../stored/change.ts';
@@ -47,12 +47,15 @@ export class StoryTeller {
     this.#ends = new VisitEnds(blobs, explainChoice);
   }
 
-  /** Reads one checkpoint, and applies it to the state. */
-  async take(entry: HistoryEntry, state: StoredState): Promise<void> {
+  /**
+   * Reads one checkpoint, and applies it to the state.
+   * @param isApplied - whether the state is that after it already, because the one before the oldest that is kept was pruned
+   */
+  async take(entry: HistoryEntry, state: StoredState, isApplied = false): Promise<void> {
     const { checkpoint } = entry;
     const ops = checkpoint.ops as readonly Op[];
     const authors = checkpoint.fold === undefined ? authorsOf(ops) : [];
-    const held = await this.#readOps(entry, authors, state);
+    const held = await this.#readOps(entry, authors, state, isApplied);
     const endedBefore = new Map<string, number>();
     for (const part of checkpoint.change) {
       const key = part.node?.join('\0') ?? '';
@@ -70,11 +73,13 @@ export class StoryTeller {
     entry: HistoryEntry,
     authors: readonly (OpAuthor | undefined)[],
     state: StoredState,
+    isApplied: boolean,
   ): Promise<ReadonlyMap<string, Held>> {
     const { run, checkpoint } = entry;
     const ops = checkpoint.ops as readonly Op[];
     const held = new Map<string, Held>();
-    let applied = 0;
+    let applied = isApplied ? ops.length : 0;
+    const isLaterState = isApplied && ops.filter((op) => endedNode(op) !== undefined).length > 1;
     const applyTo = async (end: number): Promise<void> => {
       if (end > applied) await state.apply(this.#blobs, run, { ...checkpoint, ops: ops.slice(applied, end) });
       applied = end;
@@ -88,10 +93,10 @@ export class StoryTeller {
       if (isChannel(op)) {
         // The old value is that of the state just before the op.
         await applyTo(index);
-        visit.changes.push(await this.#changeOf(entry, op, state));
+        visit.changes.push(await this.#changeOf(entry, op, isApplied ? undefined : state));
       } else {
         await applyTo(endOfRecord(ops, index));
-        visit.ended = await this.#ends.read(entry, author.node, state);
+        visit.ended = await this.#ends.read(entry, { node: author.node, op, isLaterState }, state);
       }
     }
     await applyTo(ops.length);
@@ -99,12 +104,14 @@ export class StoryTeller {
   }
 
   /** Adds the visits that have not ended. */
-  tellOpen({ frame }: RunTree): void {
+  tellOpen({ frame, status }: RunTree): void {
+    const isOver = status !== 'running' && status !== 'paused';
     for (const { path, since, visit, retries, steps, questions } of this.#open.values()) {
       const record = recordAt(frame, path);
       if (record === undefined || record.fired !== undefined) continue;
       const told = { ...since, kind: 'visit', path, visit, status: record.status } as const;
-      this.entries.push({ ...told, retries, steps, questions, changes: [], edges: [] });
+      const left = isOver && { isUnfinished: true as const };
+      this.entries.push({ ...told, ...left, retries, steps, questions, changes: [], edges: [] });
     }
   }
 
@@ -119,6 +126,7 @@ export class StoryTeller {
     if (node === undefined) {
       const event = toEvent(entry, part);
       if (event !== undefined) this.entries.push(event);
+      if (kind === 'fork') await this.#answerInFork(entry, ops);
       return;
     }
     if (isEnd(part) && held?.ended !== undefined)
@@ -148,20 +156,25 @@ export class StoryTeller {
       this.#gather(entry, node, (value as NodeRecord | null)?.visits ?? 1);
   }
 
-  async #changeOf(entry: HistoryEntry, [kind, path, value]: Op, state: StoredState): Promise<ValueChange> {
+  async #changeOf(entry: HistoryEntry, [kind, path, value]: Op, state: StoredState | undefined): Promise<ValueChange> {
     const { rest = [] } = placeInTree(path);
-    const shown = async (stored: unknown): Promise<unknown> =>
-      stored === absent || blobHash(stored) !== undefined
-        ? undefined
-        : resolveValues(this.#blobs, entry.run.tenant, structuredClone(stored));
-    const before = kind === 'a' || kind === 't' ? undefined : await shown(readPath(state.root, path, absent));
-    const after = kind === 'd' ? undefined : await shown(value);
-    return {
-      path: rest.slice(1),
-      ...(before !== undefined && { before }),
-      ...(after !== undefined && { after }),
-      ...((kind === 'a' || kind === 't') && { isAppended: true as const }),
-    };
+    const told = { path: rest.slice(1) };
+    if (kind === 'a' || kind === 't')
+      return { ...told, ...(await this.#toldAs('after', entry, value)), isAppended: true };
+    const before = await this.#toldAs(
+      'before',
+      entry,
+      state === undefined ? absent : readPath(state.root, path, absent),
+    );
+    if (kind === 'd') return { ...told, ...before, isDeleted: true };
+    return { ...told, ...before, ...(await this.#toldAs('after', entry, value)) };
+  }
+
+  async #toldAs(name: 'before' | 'after', { run }: HistoryEntry, stored: unknown): Promise<Partial<ValueChange>> {
+    if (stored === absent) return {};
+    if (blobHash(stored) !== undefined)
+      return { [`${name}Bytes`]: (stored as { readonly sizeBytes: number }).sizeBytes };
+    return { [name]: await resolveValues(this.#blobs, run.tenant, structuredClone(stored)) };
   }
 
   #ask(entry: HistoryEntry, part: ChangePart, gathered: Gathered, state: StoredState): void {
@@ -177,14 +190,24 @@ export class StoryTeller {
     });
   }
 
-  async #answer(entry: HistoryEntry, { wait = '', by, step }: ChangePart, ops: readonly Op[]): Promise<void> {
+  /** What a fork answers otherwise is closed in its first checkpoint, without a part of its own. */
+  async #answerInFork(entry: HistoryEntry, ops: readonly Op[]): Promise<void> {
+    for (const [kind, [area, wait = '', ...below]] of ops)
+      if (kind === 'd' && area === 'waits' && below.length === 0)
+        await this.#answer(entry, { kind: 'answer', wait }, ops);
+  }
+
+  async #answer(entry: HistoryEntry, part: ChangePart, ops: readonly Op[]): Promise<void> {
+    const { wait = '', step } = part;
     const asked = this.#asked.get(wait);
     const question = asked?.of.questions[asked.index];
     if (asked === undefined || question === undefined) return;
     this.#asked.delete(wait);
     const key = step ?? asked.step;
     const op = ops.findLast(([, path]) => key !== undefined && path.at(-1) === key && path.at(-2) === 'steps');
-    const output = op?.[0] === 's' ? (op[2] as { readonly output?: unknown } | null)?.output : undefined;
+    const answered = op?.[0] === 's' ? (op[2] as Partial<StepRecord> | null) : undefined;
+    const output = question.kind === 'doubt' ? decisionIn(ops, key ?? asked.of.path.at(-1)) : answered?.output;
+    const by = part.by ?? answered?.by;
     const isKnown = output !== undefined && blobHash(output) === undefined;
     const answer = isKnown ? await resolveValues(this.#blobs, entry.run.tenant, structuredClone(output)) : undefined;
     asked.of.questions[asked.index] = {
@@ -229,6 +252,12 @@ export class StoryTeller {
       ...(part.kind === 'replay' && part.from !== undefined && { takenFrom: part.from }),
     });
   }
+}
+
+/** What was decided about the effect of a node or a step. */
+function decisionIn(ops: readonly Op[], key: string | undefined): unknown {
+  const op = ops.findLast(([, path]) => path.at(-1) === 'decision' && path.at(-2) === key);
+  return op?.[0] === 's' ? op[2] : undefined;
 }
 
 function keyOf({ node, endedBefore }: OpAuthor): string {

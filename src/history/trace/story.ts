@@ -13,12 +13,20 @@ export interface ToldAt {
   readonly at: number;
 }
 
-/** A value that a visit changed. `before` or `after` is absent if there was no value then, or if it is large and stored apart. */
+/**
+ * A value that a visit changed. Of a large value, which is stored apart, only the size is told. What stood there before is also absent if
+ * there was nothing, or if it was pruned.
+ */
 export interface ValueChange {
   /** Path of the value within the visit's run, beginning with the partition. */
   readonly path: readonly string[];
   readonly before?: unknown;
+  /** Size of a large value as JSON, in place of `before`; `afterBytes` in place of `after`. */
+  readonly beforeBytes?: number;
   readonly after?: unknown;
+  readonly afterBytes?: number;
+  /** Whether the value was deleted. */
+  readonly isDeleted?: true;
   /** Whether `after` holds only what was added: items at the end of a list, or text at the end of a text. */
   readonly isAppended?: true;
 }
@@ -72,6 +80,8 @@ export interface ToldVisit extends ToldAt {
   readonly verdict?: string;
   /** Absent if the visit has not ended. */
   readonly attempts?: number;
+  /** Whether the run ended before the visit did, so that it asks nobody any more. */
+  readonly isUnfinished?: true;
   readonly durationMs?: number;
   readonly spent?: Amounts;
   readonly saved?: Amounts;
@@ -100,7 +110,7 @@ export interface ToldEvent extends ToldAt {
   readonly from?: { readonly runId: string; readonly seq: number };
   readonly detail?: unknown;
   /**
-   * For a `fold`, and for the oldest checkpoint kept: the checkpoints that were pruned into it. Without `after` these are all earlier ones.
+   * For a `fold`, the checkpoints that were pruned into one. Without `after`, before the oldest checkpoint kept: all earlier ones.
    */
   readonly pruned?: { readonly after?: number; readonly upTo: number };
 }
@@ -111,10 +121,11 @@ export type ToldEntry = ToldVisit | ToldEvent;
 export interface PostMortem {
   readonly runId: string;
   readonly graphId: string;
+  /** Of the newest checkpoint as it is shown in lists: `stopped` if the run's process has died. */
   readonly status: string;
   /** The last checkpoint that the post-mortem covers. */
   readonly seq: number;
-  /** Epoch ms of the first checkpoint. `endedAt` is that of the last. */
+  /** Epoch ms of the first checkpoint, also if that is pruned. `endedAt` is that of the last. */
   readonly startedAt: number;
   readonly endedAt: number;
   readonly forkedFrom?: { readonly runId: string; readonly seq: number };

@@ -1,6 +1,8 @@
 /** Reads how a visit ended and which edges it took, at the very moment of its end: the whole checkpoint may hold later changes. */
+import { outgoingEdges } from '../../graph/compile/outgoing-edges.ts';
 import type { ChoiceExplainer, ConditionScope, GraphStructure } from '../../graph/graph.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
+import type { Op } from '../../state/delta.ts';
 import type { FrameTree, NodeRecord, RunTree } from '../../state/tree.ts';
 import type { HistoryEntry } from '../load/lineage.ts';
 import { viewValues } from '../read/state-view.ts';
@@ -25,6 +27,14 @@ interface Described {
   readonly maxVisits: number;
 }
 
+/** The op that ends a visit. */
+interface EndOp {
+  readonly node: readonly string[];
+  readonly op: Op;
+  /** Whether the state that is given holds more than there was at that moment, so that nothing can be computed from it. */
+  readonly isLaterState: boolean;
+}
+
 export class VisitEnds {
   readonly #blobs: BlobStore;
   readonly #structures: Structures;
@@ -36,13 +46,15 @@ export class VisitEnds {
     this.#explainChoice = explainChoice;
   }
 
-  /** @param state - the state at the moment when the visit ends */
-  async read({ run }: HistoryEntry, node: readonly string[], state: StoredState): Promise<Ended> {
+  /** @param state - the state at the moment when the visit ends, or a later one if that is pruned */
+  async read({ run }: HistoryEntry, { node, op, isLaterState }: EndOp, state: StoredState): Promise<Ended> {
     const root = state.root as unknown as RunTree;
     const frame = node.slice(0, -1);
     const id = node.at(-1) as string;
     const structure = structureWithin(await this.#structures.of(run, root.definition), frame);
-    const stored = recordAt(root.frame, node) as NodeRecord;
+    // A record with steps is written field by field.
+    const isWhole = typeof op[2] === 'object';
+    const stored = isWhole ? (op[2] as NodeRecord) : (recordAt(root.frame, node) as NodeRecord);
     const record = await this.#plain(run.tenant, withoutInside(stored));
     const of = nodeIn(structure, id);
     const error = record.error instanceof Error ? record.error : undefined;
@@ -50,11 +62,12 @@ export class VisitEnds {
     const { status, fired, goto, visits = 1 } = record;
     const isOverBound = visits > maxVisits;
     const visit = { id, status, fired, goto, error, config, onFailure, isOverBound };
-    const scope = structure && (await this.#scopeOf(run.tenant, root, { frame, structure, record, id }));
+    const isKnown = structure !== undefined && !(isLaterState && decidingTexts(structure, id).length > 0);
+    const scope = isKnown ? await this.#scopeOf(run.tenant, root, { frame, structure, record, id }) : undefined;
     const when = (of?.['when'] as { readonly text?: string } | undefined)?.text;
     return {
       record,
-      edges: structure === undefined ? bareEdges(record) : explainEdges(structure, visit, scope, this.#explainChoice),
+      edges: isKnown ? explainEdges(structure, visit, scope, this.#explainChoice) : bareEdges(record, structure, id),
       type: of?.['type'] as string | undefined,
       when: record.status === 'skipped' ? when : undefined,
     };
@@ -115,7 +128,17 @@ function withoutInside({ children: _children, steps: _steps, ...record }: NodeRe
   return record;
 }
 
-/** Without the graph only the edges that were taken are known. */
-function bareEdges({ fired = [] }: NodeRecord): readonly ExplainedEdge[] {
-  return fired.map((key) => ({ to: key, fired: true, because: 'it is on record' }));
+/** Without the graph only the edges that were taken are known; without the state at that moment, not why. */
+function bareEdges(
+  { fired = [] }: NodeRecord,
+  structure: GraphStructure | undefined,
+  id: string,
+): readonly ExplainedEdge[] {
+  if (structure === undefined) return fired.map((key) => ({ to: key, fired: true, because: 'it is on record' }));
+  return outgoingEdges(structure, id).map(({ key, to, condition }) => ({
+    to,
+    ...(condition !== undefined && { condition: condition.text }),
+    fired: fired.includes(key),
+    because: 'what decided it was pruned',
+  }));
 }

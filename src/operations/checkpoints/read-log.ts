@@ -1,6 +1,7 @@
 /** The operation `log`: lists the checkpoints of a run, newest first. */
 import { flag, listOf, logEntry, objectOf, position, text, whole } from '../declare/output-shapes.ts';
 import { type LogEntry, walkLog } from '../../history/read/log.ts';
+import { shownStatusOf, toListedRun } from '../../history/read/list-runs.ts';
 import { resolveReference } from '../../history/read/references.ts';
 import { takeSome } from '../../history/read/take.ts';
 import type { Operation } from '../declare/operation.ts';
@@ -47,7 +48,7 @@ export const readLog: Operation<ReadLogInput, ReadLogOutput> = {
     { parent: position },
   ),
   isReadOnly: true,
-  async run({ store, tenant }, { run: reference, limit = defaultLimit, all = false, ancestors = false }) {
+  async run({ store, tenant, isWorkerDead }, { run: reference, limit = defaultLimit, all = false, ancestors = false }) {
     const { run, seq } = await resolveReference(store, tenant, reference);
     const wanted = all ? run.head + 1 : limit;
     const entries = walkLog(store, run, {
@@ -56,11 +57,11 @@ export const readLog: Operation<ReadLogInput, ReadLogOutput> = {
       pageSize: Math.min(largestPage, wanted + 1),
     });
     const { taken, hasMore } = await takeSome(entries, wanted);
-    const { runId, graphId, status, head, parent } = run;
+    const { runId, graphId, head, parent } = run;
     return {
       runId,
       graphId,
-      status,
+      status: shownStatusOf(toListedRun(run, isWorkerDead)),
       head,
       ...(parent !== undefined && { parent }),
       entries: taken,

@@ -20,7 +20,14 @@ export function toneOfVisit(visit: ToldVisit): PictureTone {
 }
 
 /** The tone, and the word for it; no word if all is well. */
-function standingOf({ status, verdict, attempts, questions }: ToldVisit): readonly [tone: PictureTone, word: string] {
+function standingOf({
+  status,
+  verdict,
+  attempts,
+  questions,
+  isUnfinished,
+}: ToldVisit): readonly [tone: PictureTone, word: string] {
+  if (isUnfinished === true) return ['skipped', 'not ended'];
   if (attempts === undefined) {
     const isWaiting = status === 'waiting' || questions.some(({ closedAt }) => closedAt === undefined);
     return isWaiting ? ['warn', 'waiting'] : ['running', 'running'];

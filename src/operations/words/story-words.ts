@@ -2,10 +2,13 @@
  * A post-mortem in words, in the order in which it is read. The terminal and the HTML page say the same; each only decides how it looks.
  * The texts hold what runs and authors wrote as it is, so whoever shows them makes them safe for that place first.
  */
+import { isLarge } from '../../dialects/dot/run/context/large-values.ts';
 import type { ExplainedEdge } from '../../history/trace/explain-edges.ts';
 import type { PostMortem, ToldEntry, ToldError, ToldEvent, ToldVisit, ValueChange } from '../../history/trace/story.ts';
 import { toJson } from '../declare/to-json.ts';
+import { formatPath } from '../declare/state-path.ts';
 import { formatCosts } from './amounts.ts';
+import { formatSize } from './size.ts';
 import { shortStepName, stepKind } from './step-name.ts';
 import { formatDuration } from './time.ts';
 
@@ -33,8 +36,14 @@ export interface VisitWords {
   readonly facts: readonly string[];
   readonly notes: readonly NoteWords[];
   /** The changed values that say something: without what only an engine reads, and without what the visit says itself. */
-  readonly changes: readonly ValueChange[];
+  readonly changes: readonly ChangeWords[];
   readonly edges: readonly EdgeWords[];
+}
+
+/** A changed value, with words in place of one that is gone or too large to be shown. */
+export interface ChangeWords extends ValueChange {
+  readonly beforeWords?: string;
+  readonly afterWords?: string;
 }
 
 /** An edge that leaves a node. */
@@ -124,7 +133,7 @@ function visitWords(visit: ToldVisit, story: PostMortem): VisitWords {
       ...(visit.by === undefined ? [] : [`settled by ${visit.by}`]),
     ],
     notes: notesOf(visit),
-    changes: visit.changes.filter((change) => isTold(change, said !== undefined)),
+    changes: visit.changes.filter((change) => isTold(change, said !== undefined)).map((one) => changeWords(one, visit)),
     edges: visit.edges
       // That the only way was taken goes without saying.
       .filter(({ to }, _, { length }) => !(isPlace(to) && length === 1))
@@ -132,8 +141,9 @@ function visitWords(visit: ToldVisit, story: PostMortem): VisitWords {
   };
 }
 
-function standing({ questions }: ToldVisit): string {
-  return questions.some(({ closedAt }) => closedAt === undefined) ? 'waiting' : 'not ended';
+function standing({ questions, isUnfinished }: ToldVisit): string {
+  const isWaiting = isUnfinished !== true && questions.some(({ closedAt }) => closedAt === undefined);
+  return isWaiting ? 'waiting' : 'not ended';
 }
 
 function notesOf(visit: ToldVisit): readonly NoteWords[] {
@@ -151,8 +161,8 @@ function notesOf(visit: ToldVisit): readonly NoteWords[] {
     ...stepsNote(visit),
     ...failedSteps(visit),
     ...questions.map((question): NoteWords => {
-      const isOpen = question.closedAt === undefined && visit.attempts === undefined;
-      return { kind: isOpen ? 'open' : 'asked', text: questionText(question, isOpen) };
+      const isOpen = question.closedAt === undefined && visit.attempts === undefined && visit.isUnfinished !== true;
+      return { kind: isOpen ? 'open' : 'asked', text: questionText(question, isOpen, visit.isUnfinished === true) };
     }),
     ...failureOf(visit),
   ];
@@ -201,6 +211,7 @@ function failureOf({ error, value }: ToldVisit): readonly NoteWords[] {
 function questionText(
   { kind, name, prompt, at, closedAt, by, answer }: ToldVisit['questions'][number],
   isOpen: boolean,
+  isUnfinished: boolean,
 ): string {
   const asked = kind === 'question' || kind === 'doubt' ? 'asked' : `waited for a ${kind}`;
   const waited = closedAt === undefined ? '' : ` after ${formatDuration(closedAt.at - at)}`;
@@ -209,7 +220,9 @@ function questionText(
     closedAt === undefined
       ? isOpen
         ? 'still open'
-        : 'not needed any more'
+        : isUnfinished
+          ? 'not answered'
+          : 'not needed any more'
       : answer === undefined
         ? `over${who}${waited}`
         : `answered ${inlineValue(answer)}${who}${waited}`;
@@ -224,6 +237,26 @@ function isTold({ path, before, after }: ValueChange, isStage: boolean): boolean
   const isInner = key.startsWith('internal.') || (area === 'diagnostics' && key === 'history');
   if (isInner || (isStage && area === 'scratch' && noted.has(key))) return false;
   return before === undefined || inlineValue(before) !== inlineValue(after);
+}
+
+function changeWords(change: ValueChange, { runId, seq, path: node }: ToldVisit): ChangeWords {
+  const { path, before, beforeBytes, after, afterBytes, isDeleted } = change;
+  const was = beforeBytes === undefined ? largeWords(before) : `large, ${formatSize(beforeBytes)}`;
+  // The state of a child run is read with more than a path.
+  const where = node.length > 1 ? '' : `: cairn state ${runId}@${seq} ${formatPath(path)}`;
+  const large = afterBytes === undefined ? largeWords(after) : `large, ${formatSize(afterBytes)}${where}`;
+  const is = isDeleted === true ? 'gone' : large;
+  return {
+    ...change,
+    ...(was !== undefined && { beforeWords: was }),
+    ...(is !== undefined && { afterWords: is }),
+  };
+}
+
+/** Pipelines keep large values of their context as files. */
+function largeWords(value: unknown): string | undefined {
+  const file = isLarge(value) ? value['~large'] : undefined;
+  return file && `large, ${formatSize(file.sizeBytes)}, kept as ${file.name}`;
 }
 
 function edgeWords(edge: ExplainedEdge, { path, edges }: ToldVisit): EdgeWords {
