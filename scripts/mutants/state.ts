@@ -59,6 +59,13 @@ export const stateMutants: readonly Mutant[] = [
     tests: ['src/state/secrecy/shown.test.ts'],
   },
   {
+    name: 'secrecy: what a node named like a secret was answered is shown',
+    file: 'src/state/secrecy/shown.ts',
+    old: 'return value.map(unanswered);',
+    new: 'return undefined;',
+    tests: ['src/state/secrecy/shown.test.ts'],
+  },
+  {
     name: 'secrecy: what breaks within its first characters is not found',
     file: 'src/state/secrecy/secret-search.ts',
     old: ' ?? this.#findBroken(text, at);',

@@ -47,3 +47,15 @@ test('C2.1 run, state, log, show, diff and ls show no value under the name of a 
   expect(masked).not.toContain(planted);
   expect(folder.cairn('import', 'm.jsonl').err).toContain('[EXPORT_MASKED]');
 });
+
+test('C2.1 diff and post-mortem say how a block named like a secret did', () => {
+  writeFileSync(
+    join(folder.path, 'reset.yaml'),
+    "name: reset\nblocks:\n  - { id: reset_password, type: Shell, effect: read, inputs: { command: 'echo gone >&2; exit 3' } }\n",
+  );
+  folder.cairn('run', 'reset.yaml', '--run-id', 'reset');
+  expect(folder.cairn('diff', 'reset@0', 'reset').out).toContain('  reset_password: not started → failed');
+  expect(folder.cairn('post-mortem', 'reset').out).toContain(
+    'reset_password failed: the command exited with 3: gone [EXIT_CODE]',
+  );
+});

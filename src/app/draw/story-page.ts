@@ -5,6 +5,7 @@
 import { formatPath } from '../../history/read/state-path.ts';
 import type { PostMortem } from '../../history/trace/story.ts';
 import { toneOfVisit } from '../../operations/runs/picture-marks.ts';
+import { shownStory } from '../../operations/runs/post-mortem.ts';
 import { storySummary, type StorySummary, type SummaryLine } from '../../operations/words/story-summary.ts';
 import {
   storyWords,
@@ -13,7 +14,6 @@ import {
   type StoryWords,
   type VisitWords,
 } from '../../operations/words/story-words.ts';
-import { shown } from '../../state/secrecy/shown.ts';
 import { cleanSvg } from './clean-svg.ts';
 import { escape, foldedText, valueText } from './escaped-text.ts';
 import { style } from './story-style.ts';
@@ -33,7 +33,7 @@ type Places = ReadonlyMap<VisitWords, string>;
  * @returns the page, values under names of secrets masked
  */
 export function storyPage(story: PostMortem, svg?: string): string {
-  const told = shown(story) as PostMortem;
+  const told = shownStory(story);
   const words = storyWords(told);
   const summary = storySummary(told, words);
   const visits = words.entries.filter((entry) => entry.kind === 'visit');

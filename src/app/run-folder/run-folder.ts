@@ -13,6 +13,7 @@ import { postMortem } from '../../history/trace/post-mortem.ts';
 import type { ToldEntry, ToldVisit } from '../../history/trace/story.ts';
 import { walkStates } from '../../history/trace/walk-states.ts';
 import { toJson } from '../../operations/declare/to-json.ts';
+import { shownStory } from '../../operations/runs/post-mortem.ts';
 import { shown } from '../../state/secrecy/shown.ts';
 
 /** What was written. */
@@ -40,7 +41,7 @@ export async function writeRunFolder(
 ): Promise<RunFolder> {
   const top = openFolder(folder, workspaces);
   const files = new Files(top);
-  const story = await postMortem(place, found);
+  const story = shownStory(await postMortem(place, found));
   const visits = story.entries.filter((entry): entry is ToldVisit => entry.kind === 'visit' && !isInner(entry));
   let checkpoints = 0;
   const events: string[] = [];
@@ -70,7 +71,8 @@ export async function writeRunFolder(
   if (structure !== undefined) files.json(['graph.json'], structure, true);
   const { entries: _entries, ...told } = story;
   // It comes last: a folder that has one is whole.
-  files.json(['manifest.json'], { ...told, goal: goalOf(story.entries), v: 1, checkpoints, visits: visits.length });
+  const manifest = { ...told, goal: goalOf(story.entries), v: 1, checkpoints, visits: visits.length };
+  files.json(['manifest.json'], manifest, true);
   return { folder: top, checkpoints, visits: visits.length, artifacts: artifacts.size };
 }
 
@@ -128,9 +130,9 @@ class Files {
     }
   }
 
-  /** Values under names of secrets are masked. @param isOwn - what an author wrote, and no value of a run */
-  json(path: readonly string[], value: unknown, isOwn = false): void {
-    this.write(path, `${JSON.stringify(toJson(isOwn ? value : shown(value)), null, 2)}\n`);
+  /** Values under names of secrets are masked. @param isShown - what an author wrote, or what is masked */
+  json(path: readonly string[], value: unknown, isShown = false): void {
+    this.write(path, `${JSON.stringify(toJson(isShown ? value : shown(value)), null, 2)}\n`);
   }
 }
 

@@ -1,5 +1,5 @@
 /** The operation `diff`: compares two checkpoints, or two runs. */
-import { listOf, objectOf, place, text, texts } from '../declare/output-shapes.ts';
+import { amounts, anything, flag, listOf, objectOf, place, text, texts, whole } from '../declare/output-shapes.ts';
 import { type CheckpointDifference, diffCheckpoints as compare } from '../../history/read/diff-checkpoints.ts';
 import { resolveReference } from '../../history/read/references.ts';
 import type { Field, HistoryContext, Operation } from '../declare/operation.ts';
@@ -21,6 +21,20 @@ const side: Field = {
   isPositional: true,
 };
 
+/** How a node stood. */
+const nodeRow = objectOf(
+  { path: texts, status: text, visits: whole, attempt: whole, hasOpenEffect: flag },
+  {
+    verdict: text,
+    error: anything,
+    steps: amounts,
+    retired: whole,
+    lists: amounts,
+    spent: amounts,
+    saved: amounts,
+  },
+);
+
 export const diffCheckpoints: Operation<DiffCheckpointsInput, DiffCheckpointsOutput, HistoryContext> = {
   name: 'diff',
   summary: 'show what differs between two checkpoints or runs',
@@ -31,7 +45,7 @@ export const diffCheckpoints: Operation<DiffCheckpointsInput, DiffCheckpointsOut
       a: place,
       b: place,
       values: listOf({ type: 'object' }),
-      nodes: listOf({ type: 'object' }),
+      nodes: listOf(objectOf({ path: texts }, { before: nodeRow, after: nodeRow })),
       waits: objectOf({ closed: texts, opened: texts }),
     },
     { status: objectOf({ before: text, after: text }) },

@@ -26,6 +26,7 @@ const shownMeanwhile: unknown[] = [];
 let operations: Readonly<Record<string, AnyOperation>> = {};
 
 beforeEach(async () => {
+  shownMeanwhile.length = 0;
   cwd = mkdtempSync(join(tmpdir(), 'cairn-shapes-'));
   mkdirSync(join(cwd, 'workflows'));
   writeFileSync(
@@ -185,7 +186,7 @@ async function tellAll(
   await run('diffCheckpoints', { a: `${runId}@0`, b: runId });
   await run('bisectRun', { checkpoint: runId, when: 'status == "failed"' });
   await run('listWaits', {});
-  const files = join(cwd, `${runId}-files`);
+  const files = mkdtempSync(join(cwd, 'files-'));
   await run(
     'exportFiles',
     { checkpoint: runId, files },
@@ -223,6 +224,65 @@ test('C2.1 M16 H4.1 parameters of a pipeline under names of secrets are told now
     expect(page).toContain(`scratch.graph\\.${name}`);
     expect(folder).toContain(`"graph.${name}": "[redacted]"`);
   }
+});
+
+test('C2.1 M16 H4.1 what a node named like a secret asks and gives is told nowhere', async () => {
+  const name = 'ask-secret';
+  writeFileSync(
+    join(cwd, `workflows/${name}.yaml`),
+    `name: ${name}\ninputs: { password: { type: str } }\nblocks:\n  - { id: password, type: GetInput, inputs: { prompt: "Password?" } }\n  - { id: token, type: EchoBlock, depends_on: [password], inputs: { message: "\${inputs.password}" } }\n`,
+  );
+  await run('startRun', { file: name, runId: 'p', input: { password: planted } });
+  await tellAll('p', 'input');
+  await run('answerWait', { run: 'p', value: planted, by: 'person' });
+  await run('resumeRun', { run: 'p' });
+  const { page, folder } = await tellAll('p', 'outputs', 'outputs.password', 'outputs.token');
+  expect(page).toContain('answered &quot;[redacted]&quot; by person');
+  expect(folder).toContain('"answer": "[redacted]"');
+  // It is there: the library has it.
+  const stored = JSON.stringify(await operations['postMortem']?.run(app, { checkpoint: 'p' }));
+  expect(stored.split(planted).length).toBeGreaterThan(3);
+});
+
+test('C2.1 of a node named like a secret it is told how it did and why it failed, and not what its error holds', async () => {
+  writeFileSync(
+    join(cwd, 'workflows/reset.yaml'),
+    `name: reset\ninputs: { password: { type: str } }\nblocks:\n  - id: reset_password\n    type: Shell\n    effect: read\n    inputs: { command: 'echo "$X"; echo "no such user" >&2; exit 3', env: { X: "\${inputs.password}" } }\n`,
+  );
+  await run('startRun', { file: 'reset', runId: 'r', input: { password: planted } });
+  const { page, folder, masked } = await tellAll('r', 'failures', 'failures.reset_password');
+  const message = 'the command exited with 3: no such user';
+  const failure = { name: 'NodeFailure', code: 'EXIT_CODE', message, data: '[redacted]' };
+  const told = async (name: string, input: object): Promise<unknown> => toJson(await run(name, input));
+  const failures = { reset_password: failure };
+  expect(await told('diffCheckpoints', { a: 'r@0', b: 'r' })).toMatchObject({
+    values: [{ path: ['failures', 'reset_password'], after: failure }],
+    nodes: [{ path: ['reset_password'], after: { status: 'failed', visits: 1, attempt: 1, error: failure } }],
+  });
+  expect(await told('showCheckpoint', { checkpoint: 'r' })).toMatchObject({
+    recorded: { values: [{ after: failure }] },
+    view: { failures, state: { failures }, nodes: [{}, { status: 'failed', error: failure }] },
+  });
+  expect(await told('readState', { checkpoint: 'r' })).toMatchObject({ value: { failures } });
+  expect(await told('inspectRun', { run: 'r' })).toMatchObject({ state: { failures } });
+  expect(await told('postMortem', { checkpoint: 'r' })).toMatchObject({
+    failures: { reset_password: { code: 'EXIT_CODE', message } },
+  });
+  expect(page).toContain(`reset_password failed: ${message} [EXIT_CODE]`);
+  expect(folder).toContain(`"reset_password": {\n      "code": "EXIT_CODE",\n      "message": "${message}"`);
+  expect(masked).toContain(message);
+});
+
+test('C2.1 a goal gate named like a secret tells how it ended', async () => {
+  writeFileSync(
+    join(cwd, 'workflows/gate.dot'),
+    'digraph gate { graph [goal="g"] start [shape=Mdiamond] exit [shape=Msquare] token [shape=parallelogram, goal_gate=true, retry_target=start, idempotent=true, tool_command="true"] start -> token -> exit }',
+  );
+  await run('startRun', { file: join(cwd, 'workflows/gate.dot'), runId: 'g' });
+  expect(await run('postMortem', { checkpoint: 'g' })).toMatchObject({ result: { gates: { token: 'success' } } });
+  expect(await run('readState', { checkpoint: 'g', pipeline: true })).toMatchObject({
+    value: { goalGateStatus: { token: 'success' } },
+  });
 });
 
 test('D23 each schema is one that can be checked, and says what an object must have', () => {

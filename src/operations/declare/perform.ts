@@ -6,7 +6,7 @@
  * there, values under names of secrets are masked.
  */
 import type { JsonSchema } from '../../graph/contracts/node-type.ts';
-import { mapParts, shown, shownError, shownUnder } from '../../state/secrecy/shown.ts';
+import { mapParts, shown, shownError, shownPart, shownUnder } from '../../state/secrecy/shown.ts';
 import { isPlainObject } from '../../state/values/plain.ts';
 import type { Operation, WatchedEvent } from './operation.ts';
 import { definition } from './output-shapes.ts';
@@ -37,21 +37,32 @@ export async function perform<Input, Output, Context extends object>(
   }
 }
 
-/** A value with secrets masked. The schema tells which of its keys are ours. */
-export function shownAs(value: unknown, schema: JsonSchema): unknown {
+/** A value with secrets masked. The schema tells which of its keys are ours. @param key - the key of ours under which it stands */
+export function shownAs(value: unknown, schema: JsonSchema, key = ''): unknown {
   // Text of an author is not a value of a run: for example, a schema with a property `password` contains no password.
   if (schema === definition) return value;
-  const { properties, items } = schema as {
+  const { properties, items, additionalProperties } = schema as {
     readonly properties?: Readonly<Record<string, JsonSchema>>;
     readonly items?: JsonSchema;
+    readonly additionalProperties?: boolean | JsonSchema;
   };
   if (Array.isArray(value) && items !== undefined) {
     const masked = value.map((item) => shownAs(item, items));
     return masked.every((item, index) => Object.is(item, value[index])) ? value : masked;
   }
-  if (!isPlainObject(value) || properties === undefined) return shown(value);
-  return mapParts(value, (key, part) => {
-    const declared = Object.hasOwn(properties, key) ? properties[key] : undefined;
-    return declared === undefined ? shownUnder(key, part) : shownAs(part, declared);
-  });
+  if (!isPlainObject(value)) return shown(value);
+  // A record of ours, by ids of nodes, units and the like.
+  if (typeof additionalProperties === 'object')
+    return mapParts(value, (_, part) => shownAs(part, additionalProperties));
+  if (properties === undefined) return shownPart(key, value);
+  const declaredOf = (name: string): JsonSchema | undefined =>
+    Object.hasOwn(properties, name) ? properties[name] : undefined;
+  return mapParts(
+    value,
+    (name, part) => {
+      const declared = declaredOf(name);
+      return declared === undefined ? shownUnder(name, part) : shownAs(part, declared, name);
+    },
+    (name) => declaredOf(name)?.['properties'] !== undefined,
+  );
 }

@@ -7,6 +7,7 @@ import type { PostMortem } from '../../history/trace/story.ts';
 import { pictureOf } from '../../dialects/dot/picture/picture.ts';
 import { marksOf } from './picture-marks.ts';
 import type { HistoryContext, Operation } from '../declare/operation.ts';
+import { shownAs } from '../declare/perform.ts';
 
 export type { PostMortem };
 
@@ -42,7 +43,7 @@ export const postMortem: Operation<PostMortemInput, PostMortemOutput, HistoryCon
       startedAt: whole,
       endedAt: whole,
       entries: listOf({ type: 'object' }),
-      failures: { type: 'object' },
+      failures: { type: 'object', additionalProperties: objectOf({ code: text, message: text }) },
     },
     { forkedFrom: position, spent: amounts, saved: amounts, result: anything, dot: text },
   ),
@@ -54,3 +55,8 @@ export const postMortem: Operation<PostMortemInput, PostMortemOutput, HistoryCon
     return { ...story, ...(structure !== undefined && { dot: pictureOf(structure, marksOf(story)) }) };
   },
 };
+
+/** The story with values under names of secrets masked, for those who write it down. */
+export function shownStory(story: PostMortem): PostMortem {
+  return shownAs(story, postMortem.outputSchema) as PostMortem;
+}

@@ -79,6 +79,45 @@ describe('C2.1 values as they are shown', () => {
     ]);
   });
 
+  test('C2.1 what a node named like a secret was answered and gave is masked, and how it did is told', () => {
+    const error = Object.assign(new Error('it is gone'), { code: 'GONE', data: { stdout: planted } });
+    const told = { message: 'it is gone', code: 'GONE', data: masked };
+    const visit = { path: ['child', 'run', 'password'], status: 'failed', attempts: 2, value: planted, error };
+    const questions = [{ name: 'question', prompt: 'Which?', answer: planted }, { answer: null }];
+    const changes = [{ path: ['scratch', 'plan'], after: 'a' }];
+    expect(shown({ ...visit, questions, changes })).toMatchObject({
+      ...visit,
+      value: masked,
+      error: told,
+      changes,
+      questions: [{ prompt: 'Which?', answer: masked }, { answer: null }],
+    });
+    expect(shown({ failures: { token: error, plan: error, 'run/token': planted } })).toMatchObject({
+      failures: { token: told, plan: error, 'run/token': masked },
+    });
+    expect(shown({ path: ['failures', 'token'], after: error })).toMatchObject({ after: told });
+    expect(shown({ path: ['scratch', 'token'], after: error })).toMatchObject({ after: masked });
+    expect(shown({ node: ['token'], name: 'question', defaultAnswer: planted, after: 7 })).toMatchObject({
+      defaultAnswer: masked,
+      after: 7,
+    });
+    expect(shown({ type: 'emitted', node: ['token'], after: 7, detail: { text: planted } })).toMatchObject({
+      after: 7,
+      detail: masked,
+    });
+    expect(shown({ wait: { node: ['token'], name: 'question' }, value: planted })).toMatchObject({ value: masked });
+    expect(shown({ wait: { node: ['a'], name: 'password' }, value: planted })).toMatchObject({ value: masked });
+    const failed = new CairnError('NODE_FAILED', { node: 'run/token', reason: 'it is gone' }, { cause: error });
+    expect(shownError(failed)).toMatchObject({ message: failed.message, cause: told });
+    expect(shown({ gates: { token: 'success', secret: planted } })).toEqual({
+      gates: { token: 'success', secret: masked },
+    });
+    expect(shown({ currentNode: 'token', outcome: { outcome: 'fail', response: planted } })).toEqual({
+      currentNode: 'token',
+      outcome: { outcome: 'fail', response: masked },
+    });
+  });
+
   test('C2.1 JSON within a text is masked by its names, and all else of the text stays', () => {
     const body = `a {"user":"ada", "access_token" : "${planted}\\"${planted}", "tokens":3, "pin": 4, "api_key":-12.5e3}`;
     expect(shown(body)).toBe(

@@ -1,10 +1,10 @@
 /**
  * Masks values for showing: a value under the name of a secret is replaced by `[redacted]`, whatever it is. This is never applied to what a
- * run computes with or what is stored.
+ * run computes with or what is stored. The id of a node may be such a name too: what the node gives is masked then, and how it did is told.
  */
 import { CairnError } from '../../errors.ts';
 import { maskedText } from '../values/admit.ts';
-import { setOwn, type PlainObject } from '../values/plain.ts';
+import { isPlainObject, setOwn, type PlainObject } from '../values/plain.ts';
 import { createStoredError } from '../values/stored-error.ts';
 import { isSecretKey } from './secret-keys.ts';
 import { shownText } from './shown-text.ts';
@@ -28,7 +28,43 @@ export function shown(value: unknown): unknown {
 
 /** A value under a key, masked for showing. Absent values are never masked. */
 export function shownUnder(key: string, value: unknown): unknown {
-  return isSecretKey(key) && value !== undefined && value !== null ? maskedText : shown(value);
+  return isSecretKey(key) ? hidden(value) : shownPart(key, value);
+}
+
+function hidden(value: unknown): unknown {
+  return value === undefined || value === null ? value : maskedText;
+}
+
+/** A value whose key is no name of a secret, masked for showing: records by the ids of nodes tell how each node did. */
+export function shownPart(key: string, value: unknown): unknown {
+  return nodeRecords.has(key) && isPlainObject(value) ? mapParts(value, shownOfNode) : shown(value);
+}
+
+const nodeRecords: ReadonlySet<string> = new Set(['failures', 'gates', 'goalGateStatus']);
+const outcomeWords: ReadonlySet<unknown> = new Set([
+  'success',
+  'partial_success',
+  'fail',
+  'retry',
+  'skipped',
+  'pending',
+]);
+
+function shownOfNode(id: string, told: unknown): unknown {
+  if (outcomeWords.has(told)) return told;
+  return told instanceof Error && isSecretNode(id) ? failureOf(told) : shownUnder(id, told);
+}
+
+/** The error of a node that is named like a secret: name, code and message. What it holds is the node's. */
+function failureOf(error: Error): Error {
+  const { code, data, cause } = error as Error & { readonly code?: unknown; readonly data?: unknown };
+  return createStoredError({
+    name: error.name,
+    message: shownText(error.message),
+    ...(code !== undefined && { code }),
+    ...(data !== undefined && { data: maskedText }),
+    ...(cause !== undefined && { cause: maskedText }),
+  });
 }
 
 function shownItems(items: readonly unknown[]): readonly unknown[] {
@@ -43,12 +79,19 @@ function shownEntries(source: PlainObject): PlainObject {
 /**
  * An object with its parts mapped; the object itself if none changed. If an entry names a place by a path or a name, its values are masked
  * according to that: `{ path: ['scratch', 'token'], before, after }`, `{ name: 'password', default }`.
+ * @param isOurs - keys whose values are mapped all the same, because nothing of a run is in them but by keys of their own
  */
-export function mapParts(source: PlainObject, map: (key: string, value: unknown) => unknown): PlainObject {
-  const isEntry = namesSecret(source);
+export function mapParts(
+  source: PlainObject,
+  map: (key: string, value: unknown) => unknown,
+  isOurs: (key: string) => boolean = () => false,
+): PlainObject {
+  const mask = maskOfEntry(source);
   let masked: PlainObject | undefined;
   for (const [key, value] of Object.entries(source)) {
-    const next = isEntry && tellsValue.has(key) && value !== undefined && value !== null ? maskedText : map(key, value);
+    const isTold = mask === undefined || value === undefined || value === null || isOurs(key);
+    const told = isTold ? undefined : mask(key, value);
+    const next = told === undefined ? map(key, value) : told;
     if (Object.is(next, value)) continue;
     masked ??= { ...source };
     setOwn(masked, key, next);
@@ -56,15 +99,57 @@ export function mapParts(source: PlainObject, map: (key: string, value: unknown)
   return masked ?? source;
 }
 
-const tellsPlace: readonly string[] = ['path', 'name', 'key', 'channel'];
-const tellsValue: ReadonlySet<string> = new Set(['value', 'before', 'after', 'default', 'answer', 'defaultAnswer']);
+/** What becomes of a part of an entry; undefined if the entry makes no difference to it. */
+type EntryMask = (key: string, value: unknown) => unknown;
 
-function namesSecret(source: PlainObject): boolean {
-  return tellsPlace.some((field) => {
-    const place = Object.hasOwn(source, field) ? source[field] : undefined;
-    if (typeof place === 'string') return isSecretKey(place) || place.split('.').some(isSecretKey);
-    return Array.isArray(place) && place.some((key) => typeof key === 'string' && isSecretKey(key));
-  });
+const tellsPlace: readonly string[] = ['path', 'name', 'key', 'channel'];
+const tellsAnswer: ReadonlySet<string> = new Set(['default', 'answer', 'defaultAnswer']);
+const tellsValue: ReadonlySet<string> = new Set(['value', 'before', 'after', ...tellsAnswer]);
+
+function maskOfEntry(source: PlainObject): EntryMask | undefined {
+  const own = (field: string): unknown => (Object.hasOwn(source, field) ? source[field] : undefined);
+  if (tellsPlace.some((field) => namesSecret(own(field)))) return maskOfPlace(own('path'));
+  // A node by which something happened: what it was answered or told meanwhile is its own, all else is told by its own place.
+  if (namesSecret(own('node')))
+    return (key) => (tellsAnswer.has(key) || (key === 'detail' && own('type') === 'emitted') ? maskedText : undefined);
+  if (namesSecret(own('currentNode'))) return (key, value) => (key === 'outcome' ? outcomeOf(value) : undefined);
+  // An answer with the question that it closes.
+  const wait = own('wait');
+  const isAnswer = isPlainObject(wait) && (namesSecret(wait['node']) || namesSecret(wait['name']));
+  return isAnswer ? (key) => (key === 'value' ? maskedText : undefined) : undefined;
+}
+
+function maskOfPlace(path: unknown): EntryMask {
+  const isFailure = Array.isArray(path) && path.at(-2) === 'failures';
+  return (key, value) => {
+    if (value instanceof Error && (key === 'error' || (isFailure && tellsValue.has(key)))) return failureOf(value);
+    if (key === 'questions' && Array.isArray(value)) return value.map(unanswered);
+    return tellsValue.has(key) ? maskedText : undefined;
+  };
+}
+
+/** A question of a node that is named like a secret. */
+function unanswered(question: unknown): unknown {
+  return isPlainObject(question)
+    ? mapParts(question, (key, value) => (tellsAnswer.has(key) ? hidden(value) : shownUnder(key, value)))
+    : question;
+}
+
+/** How a stage that is named like a secret ended, without what it gave. */
+function outcomeOf(output: unknown): unknown {
+  return isPlainObject(output)
+    ? mapParts(output, (_, value) => (outcomeWords.has(value) ? value : hidden(value)))
+    : maskedText;
+}
+
+function namesSecret(place: unknown): boolean {
+  if (typeof place === 'string') return isSecretKey(place) || place.split('.').some(isSecretKey);
+  return Array.isArray(place) && place.some((key) => typeof key === 'string' && isSecretKey(key));
+}
+
+/** @param path - ids joined with `/` */
+function isSecretNode(path: unknown): boolean {
+  return typeof path === 'string' && path.split('/').some(isSecretKey);
 }
 
 function shownMap(source: ReadonlyMap<unknown, unknown>): ReadonlyMap<unknown, unknown> {
@@ -81,7 +166,12 @@ function shownMap(source: ReadonlyMap<unknown, unknown>): ReadonlyMap<unknown, u
 /** An error masked for showing. For errors of the table, the message is made again from the masked data. */
 export function shownError(error: Error): Error {
   const { code, data, cause } = error as Error & { readonly code?: unknown; readonly data?: unknown };
-  const parts = { message: shownText(error.message), data: shown(data), cause: shown(cause) };
+  const isOfNode = cause instanceof Error && isPlainObject(data) && isSecretNode(data['node']);
+  const parts = {
+    message: shownText(error.message),
+    data: shown(data),
+    cause: isOfNode ? failureOf(cause) : shown(cause),
+  };
   const isSame = parts.message === error.message && Object.is(parts.data, data) && Object.is(parts.cause, cause);
   if (isSame) return error;
   const masked = CairnError.is(error)
