@@ -6,7 +6,9 @@ import type { BlobStore } from '../../src/ports/blobs.ts';
 import type { Claim, RunRow, Store } from '../../src/ports/store.ts';
 import { createMemoryBlobs } from '../../src/blobs/memory-blobs.ts';
 import { writeSnapshotOf } from '../../src/history/load/write-snapshot.ts';
+import { defaultLimits } from '../../src/engine/limits.ts';
 import type { RunTree } from '../../src/state/tree.ts';
+import { copyValue } from '../../src/state/values/admit.ts';
 import { encodeValue } from '../../src/state/values/codec.ts';
 import { createMemoryStore } from '../../src/stores/memory/index.ts';
 
@@ -41,8 +43,13 @@ export function applyModelOp(tree: Tree, op: ModelOp): Tree {
   return next;
 }
 
+/** As the engine takes values in: plain copies, of errors as of objects without a prototype. */
+function encodeAny(value: unknown): string {
+  return encodeValue(copyValue(value, [], defaultLimits));
+}
+
 export function encodeOps(ops: readonly ModelOp[]): string {
-  return `[${ops.map((op) => (op[0] === 'd' ? JSON.stringify(op) : `["${op[0]}",${JSON.stringify(op[1])},${encodeValue(op[2])}]`)).join(',')}]`;
+  return `[${ops.map((op) => (op[0] === 'd' ? JSON.stringify(op) : `["${op[0]}",${JSON.stringify(op[1])},${encodeAny(op[2])}]`)).join(',')}]`;
 }
 
 /** A run being written, with the states its checkpoints must have. */
