@@ -239,11 +239,17 @@ class SmallStore {
     return { ...page, rows: page.rows.map((run) => this.#row(run)) };
   };
 
-  listWaits: Store['listWaits'] = async ({ tenant, runId, kinds, dueBy = never, limit, cursor }) => {
+  listWaits: Store['listWaits'] = async ({ tenant, runId, kinds, dueBy = never, isAnswered, limit, cursor }) => {
+    const isWanted = ({ messages }: Run, { kind, waitId, dueAt = never }: WaitRow): boolean =>
+      (kinds?.includes(kind) ?? true) &&
+      dueAt <= dueBy &&
+      (isAnswered === undefined ||
+        isAnswered === messages.some((one) => isUntaken(one) && one.kind === 'answer' && one.name === waitId));
     const found = this.#ofTenant(tenant)
       .filter(({ admission }) => runId === undefined || admission.runId === runId)
-      .flatMap(({ admission, waits }) => waits.map(({ no, wait }) => ({ no, wait, admission })))
-      .filter(({ wait }) => (kinds?.includes(wait.kind) ?? true) && (wait.dueAt ?? never) <= dueBy)
+      .flatMap((run) => run.waits.map(({ no, wait }) => ({ no, wait, run })))
+      .filter(({ wait, run }) => isWanted(run, wait))
+      .map(({ no, wait, run }) => ({ no, wait, admission: run.admission }))
       .sort((a, b) => (a.wait.dueAt ?? never) - (b.wait.dueAt ?? never) || a.no - b.no);
     const { rows, ...rest } = pageOf(found, ({ no }) => no, limit, cursor);
     const toOpenWait = ({ wait, admission }: (typeof found)[number]): OpenWait => ({
