@@ -6,7 +6,7 @@ import { boundedBy } from '../../graph/contracts/whole-answer.ts';
 import { readText, requireText } from '../../nodes/blocks/fields.ts';
 import { agent, type AgentConfig } from '../agent.ts';
 import type { AgentTool } from '../tools/agent-tool.ts';
-import { localFiles } from '../files/local-files.ts';
+import { grantedFiles } from '../files/local-files.ts';
 import { askPerson } from '../people/ask-person.ts';
 import { shellTool } from '../shell/shell-tool.ts';
 import {
@@ -34,7 +34,7 @@ export async function runAgent(blocks: ReadonlyMap<string, NodeType>, ctx: Typed
   const config = configOf(blocks, ctx);
   const root = readText(ctx.inputs, 'files');
   const mayWrite = !isReadOnly.read(ctx.inputs) || usesShell.read(ctx.inputs);
-  if (root !== undefined && mayWrite) await makeFolder(resolveLocalPath(root));
+  if (root !== undefined && mayWrite) await makeFolder(resolveLocalPath(root), ctx.isGranted);
   const given = await boundedBy('block', async () => agent(config).implementation.run(ctx));
   // Files of a folder leave nothing in the state.
   const answer = given instanceof Outcome ? given.parts.output : given;
@@ -58,7 +58,10 @@ function configOf(blocks: ReadonlyMap<string, NodeType>, ctx: TypedNodeContext):
     settings: settingsOf(inputs),
     budget: counted,
     ...(root !== undefined && {
-      files: localFiles({ root, isReadOnly: isReadOnly.read(inputs), showsImages: showsImages.read(inputs) }),
+      files: grantedFiles(
+        { root, isReadOnly: isReadOnly.read(inputs), showsImages: showsImages.read(inputs) },
+        ctx.isGranted,
+      ),
     }),
     ...(instructions !== undefined && { instructions }),
     ...(output !== undefined && { output }),

@@ -11,6 +11,7 @@ import { confinePath, type ConfinedPath } from '../../nodes/file/confined-path.t
 import { fileFailure } from '../../nodes/file/file-failure.ts';
 import { changeInTurn, lookAtTarget, writeLocalFile } from '../../nodes/file/local-file.ts';
 import { resolveLinks, resolveLocalPath } from '../../nodes/file/local-path.ts';
+import type { IsGranted } from '../../nodes/file/reached-place.ts';
 import { readRegularFile } from '../../nodes/file/read-regular-file.ts';
 import { removeLeftovers } from '../../nodes/file/write-atomically.ts';
 import type { FileStore, FileStoreContext, OpenFiles, PlannedWrite, WrittenFile } from '../../ports/file-store.ts';
@@ -33,23 +34,33 @@ const optionNames = Object.keys({ root: true, isReadOnly: true, showsImages: tru
 /** Makes a file store over a folder. A person is asked before each write, unless the agent's `allow` says otherwise. */
 export function localFiles<S extends StateView = StateView>(options: LocalFilesOptions<S>): FileStore & OfState<S> {
   refuseUnknownKeys('localFiles', options, optionNames);
+  return grantedFiles(options, undefined);
+}
+
+/** A file store over a folder, each place of which is also held to grants when it is read or written. */
+export function grantedFiles<S extends StateView = StateView>(
+  options: LocalFilesOptions<S>,
+  isGranted: IsGranted,
+): FileStore & OfState<S> {
   const { root, isReadOnly = false, showsImages = false } = options as LocalFilesOptions<never>;
+  const rootIn = (state: StateView): string => (typeof root === 'function' ? root({ state: state as never }) : root);
   return {
     isShared: true,
     isReadOnly,
     showsImages,
-    open: (ctx) =>
-      new LocalFiles(ctx, resolveLocalPath(typeof root === 'function' ? root({ state: ctx.state as never }) : root)),
+    open: (ctx) => new LocalFiles(ctx, resolveLocalPath(rootIn(ctx.state)), isGranted),
   };
 }
 
 class LocalFiles implements OpenFiles {
   readonly #ctx: FileStoreContext;
   readonly #root: string;
+  readonly #isGranted: IsGranted;
 
-  constructor(ctx: FileStoreContext, root: string) {
+  constructor(ctx: FileStoreContext, root: string, isGranted: IsGranted) {
     this.#ctx = ctx;
     this.#root = root;
+    this.#isGranted = isGranted;
   }
 
   async read(path: string): Promise<Uint8Array> {
@@ -65,6 +76,8 @@ class LocalFiles implements OpenFiles {
     const { createIgnoreRules } = await import('../../nodes/blocks/files/ignored-files.ts');
     checkPatterns('patterns', patterns);
     const folder = resolveLinks(this.#root);
+    if (this.#isGranted?.({ kind: 'fs', path: folder }) === false)
+      throw fileFailure('PERMISSION_DENIED', folder, 'is not granted');
     return findFiles(folder, patterns, createIgnoreRules(folder, [], true), signal);
   }
 
@@ -108,7 +121,7 @@ class LocalFiles implements OpenFiles {
 
   /** Resolves a path within the folder. @throws NodeFailure PATH_REFUSED */
   async #place(path: string): Promise<ConfinedPath> {
-    const place = await confinePath(path, this.#root);
+    const place = await confinePath(path, this.#root, this.#isGranted);
     const way = relative(resolveLinks(this.#root), place.path).split(sep);
     if (way.some((part) => part.toLowerCase() === '.git')) throw fileFailure('PATH_REFUSED', path, "is git's own");
     return place;

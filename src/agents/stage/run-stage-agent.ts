@@ -5,7 +5,7 @@ import type { StageAgentRequest, StageTool } from '../../graph/contracts/stage-a
 import { agent } from '../agent.ts';
 import type { AgentTool } from '../tools/agent-tool.ts';
 import { fileTools } from '../files/file-tools.ts';
-import { localFiles } from '../files/local-files.ts';
+import { grantedFiles } from '../files/local-files.ts';
 import { askPerson } from '../people/ask-person.ts';
 import { scopeContext } from '../tools/scoped-context.ts';
 import { shellTool } from '../shell/shell-tool.ts';
@@ -18,7 +18,7 @@ const loopsDefault = 50;
 export async function runStageAgent(ctx: NodeContext, request: StageAgentRequest): Promise<string> {
   const { model, messages, attempt, loopsMax = loopsDefault, timeoutMs, settings, hooks, counted = [] } = request;
   if (request.tools.includes('write') || request.tools.includes('shell'))
-    await makeFolder(resolveLocalPath(request.folder));
+    await makeFolder(resolveLocalPath(request.folder), request.isGranted);
   const byGroup = toolsOf(request);
   const tools = Object.assign({}, ...byGroup.values()) as Readonly<Record<string, AgentTool>>;
   const working = hooks === undefined ? tools : mapTools(tools, (name, tool) => hookTool(name, tool, hooks));
@@ -41,11 +41,11 @@ export async function runStageAgent(ctx: NodeContext, request: StageAgentRequest
 
 type Tools = Readonly<Record<string, AgentTool>>;
 
-function toolsOf({ tools, folder }: StageAgentRequest): ReadonlyMap<StageTool, Tools> {
+function toolsOf({ tools, folder, isGranted }: StageAgentRequest): ReadonlyMap<StageTool, Tools> {
   const groups = new Map<StageTool, Tools>();
   const reads = tools.includes('read') || tools.includes('write');
-  if (reads) groups.set('read', fileTools(localFiles({ root: folder, isReadOnly: true })));
-  if (tools.includes('write')) groups.set('write', fileTools(localFiles({ root: folder })));
+  if (reads) groups.set('read', fileTools(grantedFiles({ root: folder, isReadOnly: true }, isGranted)));
+  if (tools.includes('write')) groups.set('write', fileTools(grantedFiles({ root: folder }, isGranted)));
   if (tools.includes('shell')) groups.set('shell', { shell: shellTool({ cwd: folder }) });
   if (tools.includes('ask_person')) groups.set('ask_person', { ask_person: askPerson() });
   return groups;

@@ -265,7 +265,10 @@ function check(
   }
 }
 
-function builtInHandlers({ nodeTypes = [], agent }: DotOptions): ReadonlyMap<string, StageHandler> {
+function builtInHandlers(options: DotOptions): ReadonlyMap<string, StageHandler> {
+  const { nodeTypes = [], agent } = options;
+  const withheld = withheldBy(options);
+  const isGranted = withheld && ((need: Need) => withheld(need) === undefined);
   const shell = nodeTypes.find(({ name }) => name === 'Shell');
   const noShell: StageHandler = {
     run: () => ({ status: 'fail', failureReason: 'there is no block type Shell, which would run the command' }),
@@ -274,7 +277,7 @@ function builtInHandlers({ nodeTypes = [], agent }: DotOptions): ReadonlyMap<str
     run: () => ({ status: 'fail', failureReason: 'there is no agent here, which would use the tools' }),
   };
   return new Map<string, StageHandler>([
-    ['codergen.agent', agent === undefined ? noAgent : agentHandler(agent)],
+    ['codergen.agent', agent === undefined ? noAgent : agentHandler(agent, isGranted)],
     ['codergen', codergenHandler],
     ['wait.human', humanHandler],
     ['conditional', conditionalHandler],

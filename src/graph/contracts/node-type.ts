@@ -161,6 +161,7 @@ export interface NodeType {
   readonly reconcile?: (asked: {
     readonly idempotencyKey: string;
     readonly inputs: Inputs;
+    readonly isGranted?: (need: Need) => boolean;
   }) => Promise<Reconciliation> | Reconciliation;
 }
 

@@ -32,6 +32,8 @@ export interface StageAgentRequest {
   readonly allow: readonly StageTool[];
   /** Where it works; relative to where the process was started. */
   readonly folder: string;
+  /** Whether a place that its files really are at is granted. Default: all are. */
+  readonly isGranted?: (need: Need) => boolean;
   /** Units that its calls spend beside those of every model call: `tokens`, `seconds`. */
   readonly counted?: readonly string[];
   /** Calls of the model, at most. */

@@ -57,16 +57,18 @@ function fsRefusal(path: string | undefined, granted: Permissions['fs']): string
   return isInside ? undefined : `it reads or writes ${path} (--allow fs=${path})`;
 }
 
-/** The parts of an absolute path, with `.` and `..` resolved; undefined if the path is not absolute. */
+/**
+ * The parts of an absolute path, as its system separates them; undefined if it is not absolute, or if a system would read it differently
+ * from how it is written: with `..`, or on Windows with names that it cuts or that name streams. In a path that begins with `/`, a
+ * backslash is part of a name.
+ */
 function partsOf(path: string): readonly string[] | undefined {
-  const slashed = path.replaceAll('\\', '/');
-  if (!slashed.startsWith('/') && !/^[A-Za-z]:\//.test(slashed)) return undefined;
-  const parts: string[] = [];
-  for (const part of slashed.split('/')) {
-    if (part === '..') parts.pop();
-    else if (part !== '' && part !== '.') parts.push(part);
-  }
-  return parts;
+  const isPosix = path.startsWith('/');
+  if ((!isPosix && !/^[A-Za-z]:[\\/]/.test(path)) || path.includes('\0')) return undefined;
+  const parts = path.split(isPosix ? '/' : /[\\/]/).filter((part) => part !== '' && part !== '.');
+  const isPlain = (part: string, index: number): boolean =>
+    part !== '..' && (isPosix || index === 0 || !/[:*?"<>|]|[. ]$/.test(part));
+  return parts.every(isPlain) ? parts : undefined;
 }
 
 function envRefusal(need: Extract<Need, { kind: 'env' }>, granted: Permissions['env']): string | undefined {

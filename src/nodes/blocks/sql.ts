@@ -23,6 +23,7 @@ import {
   placeFaults,
   placeFields,
   placeNeeds,
+  reachDatabase,
   readPostgresPlace,
   readSqlitePlace,
 } from './sql/place.ts';
@@ -135,11 +136,15 @@ async function prepare(ctx: TypedNodeContext): Promise<Prepared> {
   const place: Place =
     engine === 'sqlite' ? { engine, ...readSqlitePlace(inputs) } : { engine, ...readPostgresPlace(inputs) };
   requireGrant(ctx, place);
+  const reached =
+    place.engine === 'sqlite'
+      ? { ...place, ...(await reachDatabase(place, isReadOnly(ctx.inputs), ctx.isGranted)) }
+      : place;
   const work =
     inputs['op'] === undefined
       ? readRawWork(requireText(inputs, 'sql'), inputs, engine)
       : readModelWork(inputs, engine, { idempotencyKey: ctx.idempotencyKey, now: ctx.now() });
-  return { engine, place, job: jobOf(ctx, inputs, engine, work), decode: work.decode, mask };
+  return { engine, place: reached, job: jobOf(ctx, inputs, engine, work), decode: work.decode, mask };
 }
 
 /**

@@ -19,9 +19,14 @@ export interface ConfinedPath {
 
 /**
  * Resolves a path. With `root` it must be relative and without `..`, and no symbolic link in it may lead out of the folder.
+ * @param isGrantedOutside - whether the place is granted, over and above that it is inside of the folder. Default: it is
  * @throws NodeFailure PATH_REFUSED, before anything is opened
  */
-export async function confinePath(path: unknown, root: string | undefined): Promise<ConfinedPath> {
+export async function confinePath(
+  path: unknown,
+  root: string | undefined,
+  isGrantedOutside?: IsGranted,
+): Promise<ConfinedPath> {
   if (typeof path !== 'string' || path === '') refuse(path, 'is no path');
   if (path.includes('\0')) refuse(path, 'holds a NUL character');
   if (root === undefined) return { path: resolve(path), isGranted: undefined };
@@ -30,9 +35,10 @@ export async function confinePath(path: unknown, root: string | undefined): Prom
   const top = await (await files()).realpath(root).catch(() => refuse(root, 'is the root, and does not exist'));
   const real = await resolveExisting(join(top, path));
   const isGranted = (need: Need): boolean =>
-    (need.kind === 'fs' && need.path !== undefined && isInside(top, need.path)) ||
-    refuse(path, 'leads out of the root over a symbolic link');
-  isGranted({ kind: 'fs', path: real });
+    isGrantedOutside?.(need) !== false &&
+    ((need.kind === 'fs' && need.path !== undefined && isInside(top, need.path)) ||
+      refuse(path, 'leads out of the root over a symbolic link'));
+  if (!isGranted({ kind: 'fs', path: real })) refuse(path, 'leads to a place that is not granted');
   return { path: real, isGranted };
 }
 

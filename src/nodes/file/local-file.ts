@@ -1,9 +1,11 @@
 /** Changes files of this machine atomically, one change of a file at a time. */
 import { dirname } from 'node:path';
+import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 import { describeFileError, fileFailure } from './file-failure.ts';
 import { files } from './files.ts';
 import { writeAtomically, type AtomicWrite } from './write-atomically.ts';
 import { resolveLinks } from './local-path.ts';
+import { holdFolder, type IsGranted } from './reached-place.ts';
 
 /** For each file that is being changed, a promise for the end of its last change. */
 const turns = new Map<string, Promise<unknown>>();
@@ -63,10 +65,18 @@ export async function writeLocalFile({ createParents, ...write }: LocalWrite): P
   await writeAtomically(write);
 }
 
-/** Creates a folder and all missing folders above it. */
-export async function makeFolder(path: string): Promise<void> {
+/**
+ * Creates a folder and all missing folders above it.
+ * @param isGranted - checks the places of those that are created, and of the folder itself. Default: all are granted
+ * @throws NodeFailure PERMISSION_DENIED, or the code of the operating system
+ */
+export async function makeFolder(path: string, isGranted?: IsGranted): Promise<void> {
   const { mkdir } = await files();
-  await mkdir(path, { recursive: true }).catch((error: unknown) => {
-    throw describeFileError(error, 'made', path, 'no');
+  const making =
+    isGranted === undefined
+      ? mkdir(path, { recursive: true })
+      : holdFolder(path, isGranted).then(({ handle }) => handle.close());
+  await making.catch((error: unknown) => {
+    throw error instanceof NodeFailure ? error : describeFileError(error, 'made', path, 'no');
   });
 }

@@ -1,5 +1,5 @@
 /** Resolves paths of this machine that are given to blocks. */
-import { realpathSync } from 'node:fs';
+import { readlinkSync, realpathSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { NodeFailure } from '../../graph/contracts/node-contract.ts';
@@ -16,13 +16,27 @@ export function resolveLocalPath(path: string, folder: string = process.cwd()): 
   return resolve(folder, path);
 }
 
-/** An absolute path with symbolic links resolved, as far as it exists. */
-export function resolveLinks(path: string): string {
+/** How many links that lead to nothing are followed, one behind the other. */
+const hopsMax = 40;
+
+/** An absolute path with symbolic links resolved, as far as it exists. A link to something that does not exist is followed too. */
+export function resolveLinks(path: string, hops: number = hopsMax): string {
   try {
     return realpathSync(path);
   } catch {
     const parent = dirname(path);
-    return parent === path ? path : join(resolveLinks(parent), basename(path));
+    if (parent === path) return path;
+    const place = join(resolveLinks(parent, hops), basename(path));
+    const target = hops > 0 ? targetOf(place) : undefined;
+    return target === undefined ? place : resolveLinks(resolve(dirname(place), target), hops - 1);
+  }
+}
+
+function targetOf(path: string): string | undefined {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return undefined;
   }
 }
 

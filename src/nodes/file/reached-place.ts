@@ -41,10 +41,11 @@ export interface HeldFolder {
 
 /**
  * Opens a folder. Missing folders are created, each inside of one that is held open.
+ * @param mode - of folders that are created. Default: by the umask
  * @throws NodeFailure PERMISSION_DENIED; the errors of the operating system
  */
-export async function holdFolder(folder: string, isGranted: IsGranted): Promise<HeldFolder> {
-  const handle = (await openFolder(folder)) ?? (await makeFolder(folder, isGranted));
+export async function holdFolder(folder: string, isGranted: IsGranted, mode?: number): Promise<HeldFolder> {
+  const handle = (await openFolder(folder)) ?? (await makeFolder(folder, isGranted, mode));
   try {
     await requireGranted(handle, folder, isGranted);
     return held(handle, folder);
@@ -67,14 +68,14 @@ async function openFolder(path: string, more = 0): Promise<FileHandle | undefine
   });
 }
 
-async function makeFolder(folder: string, isGranted: IsGranted): Promise<FileHandle> {
+async function makeFolder(folder: string, isGranted: IsGranted, mode?: number): Promise<FileHandle> {
   const above = dirname(folder);
-  const handle = (await openFolder(above)) ?? (await makeFolder(above, isGranted));
+  const handle = (await openFolder(above)) ?? (await makeFolder(above, isGranted, mode));
   try {
     const place = join(await placeOf(handle, above), basename(folder));
     if (isGranted?.({ kind: 'fs', path: place }) === false) refuse(folder);
     const path = held(handle, above).at(basename(folder));
-    await (await files()).mkdir(path).catch((error: unknown) => {
+    await (await files()).mkdir(path, { mode }).catch((error: unknown) => {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     });
     const made = await openFolder(path, constants.O_NOFOLLOW);

@@ -23,7 +23,11 @@ export function blockImplementation({ type, inputs, fileOutputs, workflow }: Blo
     },
     ...(reconcile !== undefined && {
       reconcile: ({ idempotencyKey, state }) =>
-        reconcile({ idempotencyKey, inputs: inputs.resolve(scopeOfState(workflow, state)) }),
+        reconcile({
+          idempotencyKey,
+          inputs: inputs.resolve(scopeOfState(workflow, state)),
+          isGranted: (need) => workflow.withheld?.(need) === undefined,
+        }),
     }),
     codeText: String(type.run),
   };

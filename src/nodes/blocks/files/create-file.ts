@@ -97,10 +97,13 @@ async function run({ inputs, idempotencyKey, signal, isGranted }: TypedNodeConte
  * Finds out whether the write happened. If existing files must not be overwritten, a file with exactly this content is taken for our own;
  * writing again would only fail.
  */
-async function reconcile({ inputs }: { readonly inputs: Inputs }): Promise<Reconciliation> {
+async function reconcile({
+  inputs,
+  isGranted,
+}: Parameters<NonNullable<NodeType['reconcile']>>[0]): Promise<Reconciliation> {
   const { path, content, bytes } = readTarget(inputs);
   if (overwrite.read(inputs)) return { happened: false };
-  const found = await readRegularFile(path, { limitBytes: fileLimitBytes }).catch(() => undefined);
+  const found = await readRegularFile(path, { limitBytes: fileLimitBytes, isGranted }).catch(() => undefined);
   if (found?.equals(bytes) !== true) return { happened: false };
   return { happened: true, output: { path, size_bytes: bytes.length, created: true, content } };
 }

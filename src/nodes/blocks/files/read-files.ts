@@ -78,8 +78,9 @@ function needs(inputs: Inputs, pending: readonly string[] = []): readonly Need[]
   const isOpen = ['path', 'base_path'].some((name) => pending.includes(name));
   if (isOpen || (inputs['path'] === undefined && inputs['patterns'] === undefined && pending.includes('patterns')))
     return [{ kind: 'fs', path: undefined }];
-  const folder = folderOf(inputs);
-  return inputs['path'] === undefined ? pathNeeds(folder) : pathNeeds(inputs['path'], folder);
+  const base = readText(inputs, 'base_path') || '.';
+  if (inputs['path'] === undefined || base.includes('\0')) return pathNeeds(base);
+  return pathNeeds(inputs['path'], folderOf(inputs));
 }
 
 function folderOf(inputs: Inputs): string {

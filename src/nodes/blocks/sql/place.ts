@@ -1,7 +1,13 @@
 /** Reads which database an Sql block uses, and how to connect. */
+import { constants } from 'node:fs';
+import { basename, dirname } from 'node:path';
+import { NodeFailure } from '../../../graph/contracts/node-contract.ts';
 import type { InputFault, InputField, Inputs, Need } from '../../../graph/contracts/node-type.ts';
 import { isPlainObject } from '../../../state/values/plain.ts';
-import { pathNeeds, resolveLocalPath } from '../../file/local-path.ts';
+import { describeFileError, fileFailure } from '../../file/file-failure.ts';
+import { files } from '../../file/files.ts';
+import { pathNeeds, resolveLinks, resolveLocalPath } from '../../file/local-path.ts';
+import { holdFolder, type IsGranted } from '../../file/reached-place.ts';
 import {
   fieldsOf,
   literal,
@@ -139,6 +145,46 @@ export function readSqlitePlace(inputs: Inputs): SqlitePlace {
     path: path === ':memory:' ? path : resolveLocalPath(path),
     pragmas: { ...defaultPragmas, ...(inputs['sqlite_pragmas'] as SqlitePlace['pragmas'] | undefined) },
   };
+}
+
+/**
+ * The file of a database where it really is, made if it is to be written and is not there. Its folder, and missing ones above it, are
+ * judged while they are held open, so links that change meanwhile lead nowhere. The child that opens the path compares what it opened
+ * with `file`. The file itself is not opened here if it exists: closing it would release the locks that this process has on it.
+ * @throws NodeFailure PERMISSION_DENIED, PATH_REFUSED, NOT_A_FILE, or the code of the operating system
+ */
+export async function reachDatabase(
+  place: SqlitePlace,
+  isReadOnly: boolean,
+  isGranted: IsGranted,
+): Promise<SqlitePlace> {
+  if (place.path === ':memory:') return place;
+  const path = resolveLinks(place.path);
+  const { lstat, open } = await files();
+  const missing = (error: unknown): undefined => {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+  };
+  try {
+    if (isReadOnly && (await lstat(path).catch(missing)) === undefined) return { ...place, path };
+    const folder = await holdFolder(dirname(path), isGranted, 0o700);
+    try {
+      for (const suffix of ['', '-wal', '-shm', '-journal']) {
+        const found = await lstat(folder.at(basename(path) + suffix)).catch(missing);
+        if (found?.isSymbolicLink() === true) throw fileFailure('PATH_REFUSED', path + suffix, 'is a symbolic link');
+        if (found?.isFile() === false) throw fileFailure('NOT_A_FILE', path + suffix, 'is no file');
+        if (suffix !== '' || found !== undefined) continue;
+        // Only its owner can read it, like all files of Cairn.
+        const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+        await (await open(folder.at(basename(path)), flags, 0o600)).close();
+      }
+      const { dev, ino } = await lstat(folder.at(basename(path)), { bigint: true });
+      return { ...place, path, file: { dev, ino } };
+    } finally {
+      await folder.handle.close();
+    }
+  } catch (error) {
+    throw error instanceof NodeFailure ? error : describeFileError(error, 'opened', path, 'no');
+  }
 }
 
 /** The place of a Postgres database. @throws NodeFailure INPUT_INVALID */

@@ -6,6 +6,8 @@ import type { SqlFailureFacts, SqlJob, SqlResult } from './sql-job.ts';
 export interface SqlitePlace {
   /** Absolute path, or `:memory:`. */
   readonly path: string;
+  /** The file that the path led to when it was judged. Absent: there was none, or it is `:memory:`. */
+  readonly file?: { readonly dev: bigint; readonly ino: bigint };
   readonly pragmas: Readonly<Record<string, string | number | boolean>>;
 }
 

@@ -1,6 +1,5 @@
 /** Runs a block's statements on SQLite, with a connection and transaction of their own. */
-import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { readdirSync, statSync } from 'node:fs';
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { distinct, exactInteger, joinResults, type SqlResult } from './sql-job.ts';
@@ -74,9 +73,23 @@ async function runOnce(
   }
 }
 
-function open({ path }: SqlitePlace, readOnly: boolean): DatabaseSync {
-  if (path !== ':memory:' && !readOnly && !existsSync(path)) createFile(path);
-  return openDatabase(path, { readOnly: readOnly && path !== ':memory:', timeout: 0 });
+function open({ path, file }: SqlitePlace, readOnly: boolean): DatabaseSync {
+  if (path === ':memory:') return openDatabase(path, { timeout: 0 });
+  const db = openDatabase(path, { readOnly, timeout: 0 });
+  if (file !== undefined && isOpen(path, file)) return db;
+  db.close();
+  throw Object.assign(new Error('the file was replaced while it was opened'), { errcode: cannotOpen });
+}
+
+/** Whether the database that was opened is this file: nothing of it has been read yet. On Linux, /proc lists what this process has open. */
+function isOpen(path: string, { dev, ino }: NonNullable<SqlitePlace['file']>): boolean {
+  const isThis = (at: string): boolean => {
+    const found = statSync(at, { bigint: true, throwIfNoEntry: false });
+    return found?.dev === dev && found.ino === ino;
+  };
+  const descriptors = '/proc/self/fd';
+  if (process.platform !== 'linux') return isThis(path);
+  return readdirSync(descriptors).some((name) => isThis(`${descriptors}/${name}`));
 }
 
 /** Opens a database without Node 22's warning that its SQLite is experimental. */
@@ -89,12 +102,6 @@ function openDatabase(...args: ConstructorParameters<typeof DatabaseSync>): Data
   } finally {
     process.emitWarning = emitWarning;
   }
-}
-
-/** Creates the file so that only its owner can read it, like all files of Cairn. */
-function createFile(path: string): void {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  closeSync(openSync(path, 'a', 0o600));
 }
 
 const pragmaValue = (value: string | number | boolean): string =>
@@ -143,6 +150,7 @@ function counts(db: DatabaseSync): { readonly changes: bigint; readonly id: bigi
 
 const locked = new Set([5, 6]); // SQLITE_BUSY, SQLITE_LOCKED
 const constraint = 19;
+const cannotOpen = 14;
 
 function resultCode(error: unknown): number | undefined {
   const { errcode } = error as { readonly errcode?: unknown };

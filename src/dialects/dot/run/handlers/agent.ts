@@ -2,6 +2,7 @@
 import {
   stageTools,
   type StageAgent,
+  type StageAgentRequest,
   type StageTool,
   type ToolHooks,
 } from '../../../../graph/contracts/stage-agent.ts';
@@ -12,7 +13,8 @@ import { asText } from '../context/context-keys.ts';
 import type { Asking, StageContext, StageHandler } from '../stage/stage-parts.ts';
 import type { StageOutcome } from '../stage/stage-outcome.ts';
 
-export function agentHandler(agent: StageAgent): StageHandler {
+/** @param isGranted - held against the places of files when they are used. Default: all is granted */
+export function agentHandler(agent: StageAgent, isGranted?: StageAgentRequest['isGranted']): StageHandler {
   return {
     needs: (stage, folder) => [
       { kind: 'model', name: modelNameOf(stage) },
@@ -20,13 +22,17 @@ export function agentHandler(agent: StageAgent): StageHandler {
       ...(hookNames.some((name) => stage.attributes.text(name) !== '') ? [{ kind: 'shell' } as const] : []),
     ],
     asks: askingOf,
-    run: (stage) => inAttempts(stage, (attempt) => work(stage, agent, attempt)),
+    run: (stage) => inAttempts(stage, (attempt) => work(stage, agent, { attempt, ...(isGranted && { isGranted }) })),
   };
 }
 
 const hookNames = ['tool_hooks.pre', 'tool_hooks.post'] as const;
 
-async function work(stage: StageContext, agent: StageAgent, attempt: number): Promise<StageOutcome> {
+async function work(
+  stage: StageContext,
+  agent: StageAgent,
+  given: Pick<StageAgentRequest, 'attempt' | 'isGranted'>,
+): Promise<StageOutcome> {
   const { ctx, parts, attributes } = stage;
   const { earlier, prompt } = stage.asking as Asking;
   const loopsMax = attributes.integer('max_turns');
@@ -38,7 +44,7 @@ async function work(stage: StageContext, agent: StageAgent, attempt: number): Pr
     allow: toolsIn(parts.stage, 'allow_tools'),
     folder: parts.folder,
     counted: ['tokens', 'seconds'].filter((unit) => ctx.isBudgeted?.(unit) === true),
-    attempt,
+    ...given,
     ...(loopsMax !== undefined && { loopsMax }),
     ...(parts.timeoutMs !== undefined && { timeoutMs: parts.timeoutMs }),
     settings: settingsOf(parts.stage),
