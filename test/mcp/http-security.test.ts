@@ -58,7 +58,8 @@ describe('over HTTP', () => {
     expect(await post(url, { host: 'evil.example' })).toMatchObject({ status: 403 });
     expect(await post(url, { origin: 'https://evil.example' })).toMatchObject({ status: 403 });
     expect(await post(url, { origin: 'null' })).toMatchObject({ status: 403 });
-    expect(await post(url, { origin: 'http://localhost:5173' })).toMatchObject({ status: 200 });
+    expect(await post(url, { origin: 'http://localhost:5173' })).toMatchObject({ status: 403 });
+    expect(await post(url, { origin: new URL(url).origin })).toMatchObject({ status: 200 });
     expect(await post(url)).toMatchObject({ status: 200 });
   });
 

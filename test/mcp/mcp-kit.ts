@@ -177,8 +177,8 @@ export function ended(child: ChildProcess): Promise<void> {
 }
 
 /** Starts a server process on a free port. */
-export async function serveHttp(workspace: Workspace): Promise<HttpServer> {
-  const [command = '', ...args] = serverCommand(workspace, ['--http', '0']);
+export async function serveHttp(workspace: Workspace, options: readonly string[] = []): Promise<HttpServer> {
+  const [command = '', ...args] = serverCommand(workspace, ['--http', '0', ...options]);
   const child = spawn(command, args, { cwd: workspace.folder, stdio: ['ignore', 'ignore', 'pipe'] });
   const stops = started.get(workspace.folder);
   stops?.push(async () => {

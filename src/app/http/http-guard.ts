@@ -10,6 +10,8 @@ export interface GuardOptions {
   readonly token: string | undefined;
   /** Further host names of the server, for example behind a proxy. */
   readonly hosts: readonly string[];
+  /** Origins of pages that may speak to the server, such as `http://localhost:6274`. All others are refused, local ones too. */
+  readonly origins: readonly string[];
 }
 
 export interface HttpRefusal {
@@ -18,8 +20,15 @@ export interface HttpRefusal {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Returns why a request is refused; undefined if it is allowed. */
-export type HttpGuard = (request: IncomingMessage) => HttpRefusal | undefined;
+/** What a guard says of a request. */
+export interface HttpVerdict {
+  /** Why it is refused. Undefined: it is allowed. */
+  readonly refusal?: HttpRefusal;
+  /** The origin of a page that may speak to the server, which its browser must be told. Undefined: no page sent the request. */
+  readonly page?: string;
+}
+
+export type HttpGuard = (request: IncomingMessage) => HttpVerdict;
 
 const ownHosts: readonly string[] = ['localhost', '127.0.0.1', '[::1]'];
 /** Addresses that mean all of the machine's addresses. By which host name clients call the server is then not known. */
@@ -30,9 +39,10 @@ export function hostName(host: string): string {
   return host.includes(':') && !host.startsWith('[') ? `[${host}]` : host;
 }
 
-/** The host name in an address, without port; undefined if it is invalid. */
-function nameIn(address: string): string | undefined {
-  return URL.canParse(address) ? new URL(address).hostname : undefined;
+/** The name or address in a Host header, with the port; undefined if it is anything else, such as `user@name`. */
+function readHost(header: string | undefined): URL | undefined {
+  const isPlain = /^(?:\[[\da-f:.]+\]|[\w.-]+)(?::\d{1,5})?$/i.test(header ?? '');
+  return isPlain ? (URL.parse(`http://${header}`) ?? undefined) : undefined;
 }
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
@@ -43,30 +53,57 @@ function isToken(header: string | undefined, expected: Buffer): boolean {
   return timingSafeEqual(digest(given), expected);
 }
 
+/** @throws CONFIG_INVALID a text is not an origin */
+function readOrigins(origins: readonly string[]): ReadonlySet<string> {
+  return new Set(
+    origins.map((text) => {
+      const origin = /^https?:\/\/[^/]+\/?$/i.test(text) ? URL.parse(text)?.origin : undefined;
+      if (origin !== undefined) return origin;
+      const reason = `${JSON.stringify(text)} is no origin; write http://localhost:6274 or https://example.org`;
+      throw new CairnError('CONFIG_INVALID', { path: '--allow-origin', reason });
+    }),
+  );
+}
+
 /**
- * Makes a guard. It refuses with 403 requests to an unknown host name and requests from pages of other origins (DNS rebinding), and with
- * 401 those without the token.
- * @throws CONFIG_INVALID others can reach the address and there is no token, or the token is empty
+ * Makes a guard. It refuses with 400 what is no request for a path of this server, with 403 requests to an unknown host name (DNS
+ * rebinding) and requests of pages whose origin is not allowed, and with 401 those without the token.
+ * @throws CONFIG_INVALID others can reach the address and there is no token; the token is empty; an origin is none
  */
-export function createHttpGuard({ host, token, hosts }: GuardOptions): HttpGuard {
+export function createHttpGuard({ host, token, hosts, origins }: GuardOptions): HttpGuard {
   const listened = hostName(host);
   if (token === '' || (token === undefined && !ownHosts.includes(listened)))
     throw new CairnError('CONFIG_INVALID', {
       path: '--http',
       reason: token === '' ? 'the token is empty' : `${host} can be reached by others, so a token is needed`,
     });
-  const names = [...ownHosts, listened, ...hosts];
+  const names = [...ownHosts, listened, ...hosts].map((name) => name.toLowerCase());
   const anyHost = wildcards.includes(listened) && hosts.length === 0;
   const expected = token === undefined ? undefined : digest(token);
-  return ({ headers }) => {
-    const called = nameIn(`http://${headers.host ?? ''}`);
-    if (!anyHost && (called === undefined || !names.includes(called)))
-      return { status: 403, message: `this server does not go by the name ${headers.host ?? 'that is missing'}` };
-    const { origin = '' } = headers;
-    if (origin !== '' && !names.includes(nameIn(origin) ?? ''))
-      return { status: 403, message: `pages of ${origin} may not speak to this server` };
-    if (expected === undefined || isToken(headers.authorization, expected)) return undefined;
+  const pages = readOrigins(origins);
+  /** Whether the page came from this server itself, under a name that is known. */
+  const isOwnPage = (origin: string, called: URL): boolean => {
+    const page = URL.parse(origin);
+    return page !== null && page.host === called.host && names.includes(page.hostname);
+  };
+  return ({ headers, url = '', method }) => {
+    if (!url.startsWith('/'))
+      return { refusal: { status: 400, message: 'the request is not for a path of this server' } };
+    const called = readHost(headers.host);
+    if (called === undefined) return { refusal: { status: 400, message: 'the Host header is no name with a port' } };
+    if (!anyHost && !names.includes(called.hostname))
+      return { refusal: { status: 403, message: `this server does not go by the name ${called.host}` } };
+    const { origin, 'sec-fetch-site': site } = headers;
+    const isPage = origin === undefined ? site === 'cross-site' || site === 'same-site' : !isOwnPage(origin, called);
+    if (isPage && !pages.has(origin ?? '')) {
+      const message = `pages of ${origin ?? 'other origins'} may not speak to this server; --allow-origin names those that may`;
+      return { refusal: { status: 403, message } };
+    }
+    const page = isPage && origin !== undefined ? { page: origin } : {};
+    // Browsers ask first, without the token, whether a page may send a request.
+    const isPreflight = method === 'OPTIONS' && 'page' in page;
+    if (expected === undefined || isPreflight || isToken(headers.authorization, expected)) return page;
     const challenge = { 'www-authenticate': 'Bearer realm="cairn"' };
-    return { status: 401, message: 'a bearer token is needed', headers: challenge };
+    return { ...page, refusal: { status: 401, message: 'a bearer token is needed', headers: challenge } };
   };
 }

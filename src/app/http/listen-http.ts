@@ -11,7 +11,10 @@ export interface ListenOptions {
    * A request that is not complete after this many milliseconds is refused with 408, and its socket is closed. Responses may take any time.
    */
   readonly requestMs: number;
-  readonly handle: (request: IncomingMessage, response: ServerResponse) => void;
+  /** Answers a request. If it throws or rejects, the answer is 500, and the server goes on. */
+  readonly handle: (request: IncomingMessage, response: ServerResponse) => Promise<void> | void;
+  /** Called with what `handle` threw. */
+  readonly failed: (error: unknown, request: IncomingMessage) => void;
 }
 
 export interface Listener {
@@ -24,8 +27,24 @@ export interface Listener {
 const aliveAfterMs = 30_000;
 const checkMsMax = 5_000;
 
+/** Calls the handler; whatever it throws, the client gets an end. */
+async function answer(
+  { handle, failed }: Pick<ListenOptions, 'handle' | 'failed'>,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  try {
+    await handle(request, response);
+  } catch (error) {
+    failed(error, request);
+    if (response.headersSent) response.destroy();
+    else response.writeHead(500, { 'content-type': 'text/plain', connection: 'close' }).end('internal error\n');
+  }
+}
+
 /** Starts the server. @throws CONFIG_INVALID the address cannot be listened on */
-export async function listenHttp({ host, port, requestMs, handle }: ListenOptions): Promise<Listener> {
+export async function listenHttp(options: ListenOptions): Promise<Listener> {
+  const { host, port, requestMs } = options;
   const server = createServer(
     {
       keepAlive: true,
@@ -34,8 +53,12 @@ export async function listenHttp({ host, port, requestMs, handle }: ListenOption
       requestTimeout: requestMs,
       connectionsCheckingInterval: Math.min(requestMs, checkMsMax),
     },
-    handle,
+    (request, response) => void answer(options, request, response),
   );
+  // Without a listener, CONNECT gets no answer at all.
+  server.on('connect', (_, socket) => {
+    socket.on('error', () => undefined).end('HTTP/1.1 405 Method Not Allowed\r\nConnection: close\r\n\r\n');
+  });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, host, resolve);

@@ -10,6 +10,7 @@ interface McpArguments {
   readonly allow?: readonly string[];
   readonly http?: string;
   readonly tokenEnv?: string;
+  readonly allowOrigin?: readonly string[];
   readonly noForms?: boolean;
   readonly answers?: 'anyone' | 'person';
 }
@@ -23,6 +24,10 @@ const fields: FieldsOf<McpArguments> = {
   },
   http: { type: 'text', description: 'serve over HTTP at [HOST:]PORT instead of standard input and output' },
   tokenEnv: { type: 'text', description: 'the environment variable that holds the token HTTP clients must show' },
+  allowOrigin: {
+    type: 'texts',
+    description: 'origins of web pages that may call over HTTP, such as http://localhost:6274; default: none',
+  },
   answers: {
     type: 'text',
     description: 'who may answer; with person, clients may not, nor fork past a question; default anyone',
@@ -58,10 +63,12 @@ export const mcpCommand: Command<McpArguments> = {
     { line: 'cairn mcp --answers person', does: 'models run workflows, and people answer what they ask' },
     { line: 'cairn mcp --allow inline,net=api.example.org', does: 'also texts, which may call one host' },
   ],
-  async execute(session, { workflows, allow, http, tokenEnv, noForms, answers }) {
+  async execute(session, { workflows, allow, http, tokenEnv, allowOrigin, noForms, answers }) {
     const token = readToken(tokenEnv);
     if (token !== undefined && http === undefined)
       throw new CairnError('USAGE_INVALID', { reason: '--token-env is for --http', hint: 'Give --http PORT too.' });
+    if (allowOrigin !== undefined && http === undefined)
+      throw new CairnError('USAGE_INVALID', { reason: '--allow-origin is for --http', hint: 'Give --http PORT too.' });
     const address = http === undefined ? undefined : parseAddress(http);
     // Loaded only here: no other command needs the server.
     const { startMcpServer } = await import('../../mcp/index.ts');
@@ -76,7 +83,9 @@ export const mcpCommand: Command<McpArguments> = {
       cleanUpEvery: 'configured',
       canAskClient: noForms !== true,
       ...(answers !== undefined && { answers }),
-      ...(address !== undefined && { http: { ...address, ...(token !== undefined && { token }) } }),
+      ...(address !== undefined && {
+        http: { ...address, ...(token !== undefined && { token }), ...(allowOrigin && { origins: allowOrigin }) },
+      }),
     });
     const interrupt = listenForInterrupt();
     const stay = setInterval(() => undefined, 60_000);

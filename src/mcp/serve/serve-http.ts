@@ -22,6 +22,8 @@ export interface HttpOptions {
   readonly token?: string;
   /** Further host names of the server, for example behind a proxy. */
   readonly hosts?: readonly string[];
+  /** Origins of web pages that may speak to the server, such as `http://localhost:6274`. Default: none, not even local ones. */
+  readonly origins?: readonly string[];
   readonly limits?: Partial<HttpLimits>;
 }
 
@@ -30,6 +32,7 @@ export const httpOptionNames: readonly string[] = Object.keys({
   port: true,
   token: true,
   hosts: true,
+  origins: true,
   limits: true,
 } satisfies Record<keyof HttpOptions, true>);
 
@@ -42,6 +45,26 @@ function refuse(response: ServerResponse, { status, message, headers = {} }: Htt
   response.end(JSON.stringify({ jsonrpc: '2.0', error: { code: -32_000, message }, id: null }));
 }
 
+const methods: readonly string[] = ['GET', 'POST', 'DELETE'];
+
+/** What is not for the server's path, or not one of its methods. */
+function notServed({ url = '', method = '' }: IncomingMessage): HttpRefusal | undefined {
+  const [pathname] = url.split('?', 1);
+  if (pathname !== path) return { status: 404, message: `there is nothing here; the server is at ${path}` };
+  if (methods.includes(method)) return undefined;
+  return { status: 405, message: `${method} is not served here`, headers: { allow: methods.join(', ') } };
+}
+
+/** Tells the browser of a page that may speak to the server what it may send and read. */
+function allowPage({ headers }: IncomingMessage, response: ServerResponse, page: string): void {
+  const requested = headers['access-control-request-headers'];
+  response.setHeader('access-control-allow-origin', page);
+  response.setHeader('vary', 'origin');
+  response.setHeader('access-control-expose-headers', 'mcp-session-id, www-authenticate');
+  response.setHeader('access-control-allow-methods', methods.join(', '));
+  if (typeof requested === 'string') response.setHeader('access-control-allow-headers', requested);
+}
+
 /**
  * Starts serving. @throws CONFIG_INVALID the address cannot be listened on, or others can reach it and there is no token;
  * CONFIG_MISSING_PEER
@@ -52,9 +75,9 @@ export async function serveHttp(
   options: HttpOptions,
   tell: (line: string) => void,
 ): Promise<Serving> {
-  const { host = '127.0.0.1', port = defaultPort, token, hosts = [] } = options;
+  const { host = '127.0.0.1', port = defaultPort, token, hosts = [], origins = [] } = options;
   const limits = { ...defaultLimits, ...options.limits };
-  const guard = createHttpGuard({ host, token, hosts });
+  const guard = createHttpGuard({ host, token, hosts, origins });
   const { toNodeHandler } = await loadNodeAdapter();
   const sessions = createHttpSessions(sdk, () => createServer('legacy'), limits);
   const onerror = ({ message }: Error): void => tell(message);
@@ -72,11 +95,15 @@ export async function serveHttp(
     host,
     port,
     requestMs: limits.requestMs,
-    handle(request, response) {
-      const refusal = guard(request) ?? notHere(request);
-      if (refusal !== undefined) refuse(response, refusal);
+    failed: (error, { method, url }) => tell(`${method} ${JSON.stringify(url)} failed: ${String(error)}`),
+    async handle(request, response) {
+      const { refusal, page } = guard(request);
+      if (page !== undefined) allowPage(request, response, page);
+      const refused = refusal ?? (page !== undefined && request.method === 'OPTIONS' ? undefined : notServed(request));
+      if (refused !== undefined) refuse(response, refused);
+      else if (request.method === 'OPTIONS') response.writeHead(204).end();
       // The two types differ only in which fields may be undefined.
-      else void handle(request as Parameters<typeof handle>[0], response);
+      else await handle(request as Parameters<typeof handle>[0], response);
     },
   });
   let end: () => void = () => undefined;
@@ -95,9 +122,4 @@ export async function serveHttp(
       await listener.close(() => Promise.all([sessions.close(), modern.close()]));
     },
   };
-}
-
-function notHere({ url = '' }: IncomingMessage): HttpRefusal | undefined {
-  const { pathname } = new URL(url, 'http://localhost');
-  return pathname === path ? undefined : { status: 404, message: `there is nothing here; the server is at ${path}` };
 }

@@ -1,0 +1,205 @@
+/**
+ * Request lines, hosts and origins that are made to break an HTTP server, or to reach it from a web page. The oracle is a raw socket: each
+ * request gets an answer, and the server goes on.
+ */
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import * as fc from 'fast-check';
+import { listenHttp } from '../../src/app/http/listen-http.ts';
+import { startMcpServer, type RunningMcpServer } from '../../src/mcp/index.ts';
+import { createWorkspace, serveHttp } from '../mcp/mcp-kit.ts';
+
+const lines: string[] = [];
+const page = 'http://localhost:6274';
+let server: RunningMcpServer;
+let port = 0;
+beforeAll(async () => {
+  server = await startMcpServer({
+    cwd: tmpdir(),
+    storeUrl: 'memory:',
+    http: { port: 0, origins: [page] },
+    tell: (line) => void lines.push(line),
+  });
+  port = Number(new URL(server.url ?? '').port);
+});
+afterAll(() => server.close());
+
+/** What a server says to bytes: everything until it closes the connection. */
+async function say(to: number, bytes: string): Promise<string> {
+  const socket = connect(to, '127.0.0.1');
+  let text = '';
+  socket.setEncoding('latin1').on('data', (chunk: string) => (text += chunk));
+  socket.on('error', () => undefined);
+  socket.end(Buffer.from(bytes, 'latin1'));
+  await once(socket, 'close');
+  return text;
+}
+
+const statusOf = (said: string): number => Number(/^HTTP\/1\.1 (\d{3}) /.exec(said)?.[1] ?? Number.NaN);
+
+const opening = JSON.stringify({
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'initialize',
+  params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } },
+});
+
+function requestOf(line: string, headers: Readonly<Record<string, string>> = {}, body = ''): string {
+  const all = { host: `127.0.0.1:${port}`, connection: 'close', 'content-length': String(body.length), ...headers };
+  return `${line} HTTP/1.1\r\n${Object.entries(all)
+    .map(([name, value]) => `${name}: ${value}\r\n`)
+    .join('')}\r\n${body}`;
+}
+
+const initialize = (headers: Readonly<Record<string, string>> = {}): Promise<string> =>
+  say(
+    port,
+    requestOf(
+      'POST /mcp',
+      { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...headers },
+      opening,
+    ),
+  );
+
+test('M10 a GET of // and other lines that no address can be made of leave a server process alive', async () => {
+  const workspace = createWorkspace();
+  try {
+    const { url, process: child } = await serveHttp(workspace, ['--allow-origin', page]);
+    const to = Number(new URL(url).port);
+    for (const target of ['//', '//mcp', '///', '/\\', '//[', 'http://', '*', '/mcp?%', '//a:b:c/'])
+      expect([
+        target,
+        await say(to, `GET ${target} HTTP/1.1\r\nHost: 127.0.0.1:${to}\r\nConnection: close\r\n\r\n`),
+      ]).toEqual([target, expect.stringMatching(/^HTTP\/1\.1 4\d\d /)]);
+    const paged = `GET /mcp HTTP/1.1\r\nHost: 127.0.0.1:${to}\r\nOrigin: ${page}\r\nConnection: close\r\n\r\n`;
+    expect((await say(to, paged)).toLowerCase()).toContain(`access-control-allow-origin: ${page}`);
+    expect(child.exitCode).toBe(null);
+  } finally {
+    await workspace.remove();
+  }
+});
+
+test('M10 a method that is not served, an absolute address and a host with a user in it are faults of the client', async () => {
+  for (const method of ['TRACE', 'PUT', 'PATCH', 'HEAD', 'OPTIONS', 'CONNECT'])
+    expect([method, statusOf(await say(port, requestOf(`${method} /mcp`)))]).toEqual([method, 405]);
+  expect(statusOf(await say(port, requestOf(`GET http://127.0.0.1:${port}/mcp`)))).toBe(400);
+  for (const host of [
+    'evil.com@127.0.0.1',
+    `evil.com@127.0.0.1:${port}`,
+    '127.0.0.1:99999',
+    'a b',
+    '127.0.0.1/',
+    '',
+    '[::1',
+    '127.0.0.1#',
+  ])
+    expect([host, statusOf(await initialize({ host }))]).toEqual([host, 400]);
+  for (const host of ['evil.com', '127.0.0.1.evil.com', 'localhost.evil.com:80'])
+    expect([host, statusOf(await initialize({ host }))]).toEqual([host, 403]);
+});
+
+test('M10 no page speaks to the server unless its origin is named, which its browser is then told', async () => {
+  const others = [
+    'http://localhost:1',
+    'http://localhost',
+    'http://127.0.0.1:6274',
+    'https://localhost:6274',
+    'http://localhost:62740',
+    'http://localhost:6274.evil.com',
+    'http://evil.com#http://localhost:6274',
+    'null',
+    'file://',
+    '',
+  ];
+  for (const origin of others) expect([origin, statusOf(await initialize({ origin }))]).toEqual([origin, 403]);
+  expect(statusOf(await initialize({ 'sec-fetch-site': 'cross-site' }))).toBe(403);
+  expect(statusOf(await initialize())).toBe(200);
+  const named = await initialize({ origin: page });
+  expect(named).toMatch(/^HTTP\/1\.1 200 /);
+  expect(named.toLowerCase()).toContain(`access-control-allow-origin: ${page}\r\n`);
+  const asked = {
+    origin: page,
+    'access-control-request-method': 'POST',
+    'access-control-request-headers': 'content-type',
+  };
+  const preflight = (await say(port, requestOf('OPTIONS /mcp', asked))).toLowerCase();
+  expect(preflight).toMatch(/^http\/1\.1 204 /);
+  expect(preflight).toContain('access-control-allow-headers: content-type\r\n');
+  expect(
+    (await say(port, requestOf('OPTIONS /mcp', { ...asked, origin: 'http://localhost:1' }))).toLowerCase(),
+  ).not.toContain('access-control');
+});
+
+test('M10 whatever the request, the answer is never a failure of the server', async () => {
+  const piece = fc.constantFrom(
+    '/',
+    '//',
+    '\\',
+    '..',
+    '%',
+    '%2f',
+    '%00',
+    '?',
+    '#',
+    '[',
+    ']',
+    '@',
+    ':',
+    'mcp',
+    'http:',
+    '*',
+    ';',
+    '\xff',
+    '|',
+  );
+  const target = fc.array(piece, { minLength: 1, maxLength: 6 }).map((pieces) => pieces.join(''));
+  const method = fc.constantFrom('GET', 'POST', 'DELETE', 'TRACE', 'OPTIONS', 'PUT', 'PROPFIND');
+  const name = fc
+    .array(fc.constantFrom('localhost', '127.0.0.1', '@', ':', '[', ']', '::1', '/', '80', 'x', '.', '\xe9'), {
+      maxLength: 5,
+    })
+    .map((parts) => parts.join(''));
+  const origin = fc.oneof(
+    fc.constant(undefined),
+    name.map((text) => `http://${text}`),
+    name,
+  );
+  await fc.assert(
+    fc.asyncProperty(method, target, fc.oneof(fc.constant(undefined), name), origin, async (verb, path, host, from) => {
+      const headers = { ...(host !== undefined && { host }), ...(from !== undefined && { origin: from }) };
+      const status = statusOf(await say(port, requestOf(`${verb} ${path}`, headers)));
+      expect(status).toBeGreaterThanOrEqual(200);
+      expect(status).toBeLessThan(500);
+    }),
+    { numRuns: 500 },
+  );
+  expect(lines.filter((line) => line.includes('failed'))).toEqual([]);
+  expect(statusOf(await initialize())).toBe(200);
+});
+
+test('M10 what a handler throws is an answer of 500 and a line, and the server goes on', async () => {
+  const told: string[] = [];
+  const listener = await listenHttp({
+    host: '127.0.0.1',
+    port: 0,
+    requestMs: 5_000,
+    failed: (error) => void told.push(String(error)),
+    handle: ({ url }, response) => {
+      if (url === '/sync') throw new Error('sync');
+      if (url === '/async') return Promise.reject(new Error('async'));
+      if (url !== '/late') return void response.end('fine');
+      response.writeHead(200, { 'content-length': 10 });
+      response.write('x');
+      throw new Error('late');
+    },
+  });
+  const get = (path: string): Promise<string> =>
+    say(listener.port, `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+  expect([statusOf(await get('/sync')), statusOf(await get('/async'))]).toEqual([500, 500]);
+  await get('/late');
+  expect(await get('/')).toContain('fine');
+  expect(told).toEqual(['Error: sync', 'Error: async', 'Error: late']);
+  await listener.close(() => Promise.resolve());
+});
