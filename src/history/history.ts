@@ -64,7 +64,7 @@ export interface WaitsQuery {
  * would remove checkpoints.
  */
 const known = {
-  list: ['status', 'graphId', 'forksOf'] satisfies readonly (keyof ListQuery)[],
+  list: ['status', 'graphId', 'forksOf', 'labels', 'since', 'until'] satisfies readonly (keyof ListQuery)[],
   checkpoints: ['graphId', 'isPaused', 'after'] satisfies readonly (keyof CheckpointQuery)[],
   log: ['ancestors'],
   waits: ['run', 'all'] satisfies readonly (keyof WaitsQuery)[],

@@ -79,6 +79,9 @@ export interface SnapshotRow {
   readonly checksum: Uint8Array;
 }
 
+/** Names and values of a run, such as `{ user: 'ann' }`, by which it is found. */
+export type Labels = Readonly<Record<string, string>>;
+
 /** A new run and its first checkpoint. Both are durable before `admitRun` resolves (E2). */
 export interface Admission extends RunKey {
   readonly key: string;
@@ -90,6 +93,8 @@ export interface Admission extends RunKey {
   /** The first checkpoint. Its seq is 0; for a fork, the parent's seq + 1. */
   readonly checkpoint: CheckpointRow;
   readonly waits: readonly WaitRow[];
+  /** Names and values by which `listRuns` finds the run. They never change. At most 16. */
+  readonly labels?: Labels;
   readonly schedule?: Schedule;
   /** If given, the new run is claimed in the same write, whether or not it is due. */
   readonly claim?: { readonly workerId: string; readonly leaseMs: number };
@@ -136,8 +141,8 @@ export interface NextRequest {
   readonly tenant: string;
   readonly workerId: string;
   readonly leaseMs: number;
-  /** What counts as due: epoch ms by the caller's clock. */
-  readonly at: number;
+  /** What counts as due, in epoch ms. Absent: now by the store's clock, so that a worker whose clock is wrong fires nothing early. */
+  readonly at?: number;
   /** Only runs of these graphs. */
   readonly graphs?: readonly string[];
   /** Only runs of these queues. */
@@ -171,6 +176,8 @@ export interface Commit {
   readonly closeWaits?: readonly string[];
   /** Ids of the messages that this commit takes. */
   readonly takeMessages?: readonly number[];
+  /** Whether the claim is given up with this commit, as `releaseClaim` does. The reply then says that it is not held. */
+  readonly releases?: boolean;
   readonly durability: Durability;
 }
 
@@ -224,6 +231,12 @@ export interface RunQuery {
   readonly status?: readonly StoredStatus[];
   readonly graphId?: string;
   readonly parentRunId?: string;
+  /** Only runs that have all of these labels. */
+  readonly labels?: Labels;
+  /** Only runs created at or after this time, in epoch ms. */
+  readonly since?: number;
+  /** Only runs created before this time, in epoch ms. */
+  readonly until?: number;
   readonly limit?: number;
   readonly cursor?: string;
 }

@@ -141,7 +141,7 @@ class SmallStore {
     return { claim: this.#grant(run, asked.workerId, asked.leaseMs), run: this.#row(run) };
   }
 
-  claimNext({ tenant, workerId, leaseMs, at, graphs, queues, except, limit }: NextRequest) {
+  claimNext({ tenant, workerId, leaseMs, at = this.#now(), graphs, queues, except, limit }: NextRequest) {
     const found = this.#ofTenant(tenant).flatMap((run) => {
       const { runId, graphId } = run.admission;
       const isWanted = (graphs?.includes(graphId) ?? true) && (queues?.includes(run.schedule.queue) ?? true);
@@ -179,7 +179,16 @@ class SmallStore {
     run.owner = undefined;
   }
 
-  commit({ claim, checkpoint, status, graphHash, openWaits = [], closeWaits = [], takeMessages = [] }: Commit) {
+  commit({
+    claim,
+    checkpoint,
+    status,
+    graphHash,
+    openWaits = [],
+    closeWaits = [],
+    takeMessages = [],
+    releases,
+  }: Commit) {
     const known = this.#find(claim);
     const landed = known?.rows.find(({ seq }) => seq === checkpoint.seq);
     if (known && landed && isSame(landed.checksum, checkpoint.checksum)) return { isHeld: known.token === claim.token };
@@ -193,7 +202,8 @@ class SmallStore {
     const kept = run.waits.filter(({ wait }) => !gone.has(wait.waitId));
     run.waits.splice(0, Infinity, ...kept, ...openWaits.map((wait) => ({ no: (this.#count += 1), wait })));
     for (const message of run.messages) message.isTaken ||= takeMessages.includes(message.id);
-    return { isHeld: true };
+    if (releases === true) this.releaseClaim(claim);
+    return { isHeld: releases !== true };
   }
 
   postMessage(message: Message): MessageReply {
@@ -222,13 +232,17 @@ class SmallStore {
       .slice(0, limit)
       .map((run) => this.#row(run));
 
-  listRuns: Store['listRuns'] = async ({ tenant, status, graphId, parentRunId, limit, cursor }) => {
+  listRuns: Store['listRuns'] = async (query) => {
+    const { tenant, status, graphId, parentRunId, labels = {}, since = 0, until = never, limit, cursor } = query;
     const all = this.#ofTenant(tenant).toSorted((a, b) => b.no - a.no);
     const wanted = all.filter(
       (run) =>
         (status?.includes(run.status) ?? true) &&
         (graphId === undefined || run.admission.graphId === graphId) &&
-        (parentRunId === undefined || run.admission.parent?.runId === parentRunId),
+        (parentRunId === undefined || run.admission.parent?.runId === parentRunId) &&
+        run.admission.checkpoint.at >= since &&
+        run.admission.checkpoint.at < until &&
+        Object.entries(labels).every(([name, value]) => run.admission.labels?.[name] === value),
     );
     if (cursor !== undefined && !/^\d+$/.test(cursor)) fail('USAGE_INVALID', { reason: 'no such cursor' });
     const page = pageOf(

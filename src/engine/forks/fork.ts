@@ -14,7 +14,7 @@ import { formatPath } from '../../history/read/state-path.ts';
 import { viewState } from '../../history/read/state-view.ts';
 import { suppliedFault } from '../admit/supplied-fault.ts';
 import { pathKeyOf } from '../record/tree-path.ts';
-import type { RunKey, RunRow, WaitRow } from '../../ports/store.ts';
+import type { Admission, RunKey, RunRow, WaitRow } from '../../ports/store.ts';
 import { encodeValue } from '../../state/values/codec.ts';
 import type { RunTree } from '../../state/tree.ts';
 import { TreeWriter } from '../../state/tree-writer.ts';
@@ -89,10 +89,17 @@ export async function forkRun(
     parent: { runId: owner.runId, seq: from },
     checkpoint: { seq: from + 1, at, ...first },
     waits,
+    ...labelsOf(run),
     durability: 'power',
   });
   if (!reply.created) throw new CairnError('RUN_EXISTS', { runId, difference: 'history' });
   return { runId, seq: from + 1 };
+}
+
+/** A fork is found by the labels of the run that it was forked from. */
+function labelsOf(run: RunRow): Pick<Admission, 'labels'> {
+  const { labels } = metaOf(run);
+  return labels === undefined ? {} : { labels };
 }
 
 /** What is written for a new fork. */

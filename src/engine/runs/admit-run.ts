@@ -79,6 +79,7 @@ export async function admitRun(
   // Redaction rules have put masks into the tree already, so the original input is searched for masks.
   refuseMasked(env.intake === undefined ? tree.input : copyValue(input, ['input'], limits), 'the input');
   await takeFiles(env, tree.input, 'the input');
+  checkLabels(options.meta?.labels);
   if (options.budget !== undefined) tree.budget = checkBudget(options.budget);
   checkAdmission(graph, tree);
   settleStart(rootFrameRun(graph, tree));
@@ -106,6 +107,7 @@ export async function admitRun(
     meta: encoder.encode(JSON.stringify(meta)),
     checkpoint: { seq: 0, at, ...first },
     waits: [],
+    ...(options.meta?.labels && { labels: options.meta.labels }),
     ...(options.schedule && { schedule: options.schedule }),
     ...(options.detach === true ? {} : { claim: { workerId: ids.workerId, leaseMs: env.leaseMs } }),
     durability: 'power',
@@ -114,6 +116,25 @@ export async function admitRun(
   const ownCost = costOf(first.body.byteLength, 1);
   const cost = { deltaBytes: first.body.byteLength, rows: 1, ownCost, stateBytes: 0, snapshotSeq: undefined };
   return { ...reply, loaded: { root, seq: 0, checksum: first.checksum, cost } };
+}
+
+const labelsMax = 16;
+const labelBytesMax = 256;
+
+/** @throws INPUT_INVALID there are too many labels, or one is no text or too long */
+function checkLabels(labels: unknown): void {
+  if (labels === undefined) return;
+  const refuse = (reason: string): never => {
+    throw new CairnError('USAGE_INVALID', { reason, hint: 'Give labels as names with texts: { user: "ann" }.' });
+  };
+  if (typeof labels !== 'object' || labels === null) refuse('labels are no object');
+  const pairs = Object.entries(labels as object);
+  if (pairs.length > labelsMax) refuse(`a run has at most ${labelsMax} labels, not ${pairs.length}`);
+  for (const [name, value] of pairs) {
+    checkId('label', name, labelBytesMax);
+    if (typeof value !== 'string') refuse(`label ${name} is no text`);
+    if (value !== '') checkId(`value of label ${name}`, value, labelBytesMax);
+  }
 }
 
 /** The delta of the first checkpoint: the whole tree, with a large input as a reference to a blob (C5). */

@@ -131,6 +131,7 @@ export class ImportWriter {
   async #admit(row: CheckpointRow, last: LastWrite | undefined): Promise<void> {
     const { workerId, leaseMs } = this.#options;
     const { graphId, graphHash, meta, schedule } = this.#header;
+    const { labels } = metaOf({ key: this.runKey, meta: Buffer.from(meta, 'base64') });
     const reply = await this.#store.admitRun({
       ...this.#runId,
       key: this.runKey,
@@ -140,6 +141,7 @@ export class ImportWriter {
       meta: await this.#metaOf(meta),
       checkpoint: row,
       waits: last?.openWaits ?? [],
+      ...(labels && { labels }),
       ...(schedule && { schedule }),
       claim: { workerId, leaseMs },
       durability: this.#store.capabilities.durability,

@@ -1,5 +1,5 @@
 /** Lists the runs of a store for people, newest first. */
-import type { RunRow, StoredStatus } from '../../ports/store.ts';
+import type { Labels, RunRow, StoredStatus } from '../../ports/store.ts';
 import { readAllRuns } from '../place/all-rows.ts';
 import { isHeld, openStatuses } from '../place/hold.ts';
 import type { ReadPlace } from '../place/place.ts';
@@ -43,6 +43,12 @@ export interface ListQuery {
   readonly graphId?: string;
   /** Only forks of this run. */
   readonly forksOf?: string;
+  /** Only runs that have all of these labels. */
+  readonly labels?: Labels;
+  /** Only runs created at or after this time, in epoch ms. */
+  readonly since?: number;
+  /** Only runs created before this time, in epoch ms. */
+  readonly until?: number;
 }
 
 /** The recorded statuses that a run with this shown status can have. */
@@ -107,14 +113,14 @@ export function toListedRun(run: RunRow, isWorkerDead: ReadPlace['isWorkerDead']
 /** Runs, newest first, reading as it goes. @param pageSize - how many to read at once */
 export async function* listRuns(
   place: ReadPlace,
-  { status, graphId, forksOf }: ListQuery = {},
+  { status, forksOf, ...others }: ListQuery = {},
   pageSize = 200,
 ): AsyncGenerator<ListedRun> {
   const stored = status && [...new Set(status.flatMap(recordedAs))];
   const rows = readAllRuns(place, {
     limit: pageSize,
     ...(stored !== undefined && { status: stored }),
-    ...(graphId !== undefined && { graphId }),
+    ...others,
     ...(forksOf !== undefined && { parentRunId: forksOf }),
   });
   for await (const row of rows) {

@@ -2,6 +2,7 @@
 import { flag, listOf, objectOf, position, text, whole } from '../declare/output-shapes.ts';
 import { listRuns as walkRuns, type ListedRun, type ShownStatus } from '../../history/read/list-runs.ts';
 import { takeSome } from '../../history/read/take.ts';
+import { CairnError } from '../../errors.ts';
 import type { Operation } from '../declare/operation.ts';
 
 export { isStopped, shownStatusOf, type ListedRun } from '../../history/read/list-runs.ts';
@@ -9,6 +10,9 @@ export { isStopped, shownStatusOf, type ListedRun } from '../../history/read/lis
 export interface ListRunsInput {
   readonly status?: readonly string[];
   readonly graph?: string;
+  readonly label?: Readonly<Record<string, string>>;
+  readonly since?: string;
+  readonly until?: string;
   readonly limit?: number;
   readonly all?: boolean;
 }
@@ -30,6 +34,28 @@ const statuses: readonly ShownStatus[] = [
   'failed',
   'cancelled',
 ];
+const ages: Readonly<Record<string, number>> = { d: 86_400_000, h: 3_600_000, m: 60_000, min: 60_000, s: 1_000 };
+
+/**
+ * A point in time as people write it: an age before now (`3h`, `2d`, `15min`), a date or a date with a time (ISO 8601; without a zone it is
+ * local time). @returns epoch ms. @throws USAGE_INVALID
+ */
+function readTime(option: string, written: string, now: number): number {
+  const [, count, unit = ''] = /^(\d{1,9}) ?(d|h|m|min|s)$/.exec(written) ?? [];
+  if (count !== undefined) return now - Number(count) * (ages[unit] ?? 0);
+  const at = /^\d{4}-\d{2}-\d{2}$/.test(written)
+    ? new Date(`${written}T00:00`).getTime()
+    : /^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}/.test(written)
+      ? new Date(written.replace(' ', 'T')).getTime()
+      : Number.NaN;
+  if (Number.isNaN(at))
+    throw new CairnError('USAGE_INVALID', {
+      reason: `${option} is no time: ${JSON.stringify(written.slice(0, 60))}`,
+      hint: 'Give a date (2026-11-03), a date with a time (2026-11-03T14:05), or an age (3h, 2d).',
+    });
+  return at;
+}
+
 const defaultLimit = 20;
 const largestPage = 500;
 
@@ -39,6 +65,12 @@ export const listRuns: Operation<ListRunsInput, ListRunsOutput> = {
   input: {
     status: { type: 'texts', description: 'only runs with this status', choices: statuses },
     graph: { type: 'text', description: 'only runs of this graph' },
+    label: { type: 'answers', description: 'only runs with this label: user=ann' },
+    since: {
+      type: 'text',
+      description: 'only runs started since: 2026-11-03, a time of day with it, or an age: 3h, 2d',
+    },
+    until: { type: 'text', description: 'only runs started before, in the same forms' },
     limit: { type: 'integer', description: `how many at most; default ${defaultLimit}` },
     all: { type: 'flag', description: 'all of them' },
   },
@@ -63,11 +95,14 @@ export const listRuns: Operation<ListRunsInput, ListRunsOutput> = {
     hasMore: flag,
   }),
   isReadOnly: true,
-  async run(context, { status, graph, limit = defaultLimit, all = false }) {
+  async run(context, { status, graph, label, since, until, limit = defaultLimit, all = false }) {
     const wanted = all ? Number.POSITIVE_INFINITY : limit;
     const query = {
       ...(status !== undefined && { status: status as readonly ShownStatus[] }),
       ...(graph !== undefined && { graphId: graph }),
+      ...(label !== undefined && { labels: label }),
+      ...(since !== undefined && { since: readTime('since', since, context.now()) }),
+      ...(until !== undefined && { until: readTime('until', until, context.now()) }),
     };
     const { taken, hasMore } = await takeSome(walkRuns(context, query, Math.min(largestPage, wanted + 1)), wanted);
     return { runs: taken, hasMore };

@@ -13,6 +13,7 @@ export interface StartRunInput {
   readonly runId?: string;
   readonly detach?: boolean;
   readonly budget?: Amounts;
+  readonly label?: Readonly<Record<string, string>>;
 }
 
 export interface StartRunOutput {
@@ -37,6 +38,7 @@ const input: FieldsOf<StartRunInput> = {
   runId: { type: 'text', description: 'id of the run; starting twice with one id is the same run' },
   detach: { type: 'flag', description: 'only record the run; do not stay with it' },
   budget: { type: 'assignments', description: 'what the run may spend, in place of what the graph says: usd=5' },
+  label: { type: 'answers', description: 'a label by which ls finds the run: user=ann' },
 };
 
 /** Starts a graph and follows it, unless it is only to be recorded. */
@@ -58,9 +60,9 @@ export const startRun: Operation<StartRunInput, StartRunOutput, WorkContext> = {
   output: 'the run, and where it stands',
   outputSchema: started,
   isReadOnly: false,
-  async run(context, { file, export: exportName, input: given, runId, detach = false, budget }) {
+  async run(context, { file, export: exportName, input: given, runId, detach = false, budget, label }) {
     const { graph, source, exportName: name, workflow } = await context.loadGraph(file, exportName);
-    const meta = { source, ...(name !== undefined && { exportName: name }) };
+    const meta = { source, ...(name !== undefined && { exportName: name }), ...(label && { labels: label }) };
     const { warnings } = workflow ?? graph;
     const own = { ...(runId !== undefined && { runId }), ...(budget !== undefined && { budget }) };
     return startGraph(context, graph, given, { meta, detach, warnings, ...own });

@@ -34,9 +34,10 @@ function dueSince(run: MemoryRun, at: number): number | undefined {
 /** The runs that `claimNext` claims, in order. */
 export function findNext(
   runs: Iterable<MemoryRun>,
-  { at, graphs, queues, except, limit }: NextRequest,
+  { at: requestedAt, graphs, queues, except, limit }: NextRequest,
   now: number,
 ): readonly MemoryRun[] {
+  const at = requestedAt ?? now;
   const passed = new Set(except);
   const found: { readonly run: MemoryRun; readonly due: number }[] = [];
   for (const run of runs) {
@@ -53,13 +54,16 @@ export function findNext(
 }
 
 export function listRuns(runs: Iterable<MemoryRun>, query: RunQuery, now: number): Page<RunRow> {
-  const { status, graphId, parentRunId, limit = pageSize } = query;
+  const { status, graphId, parentRunId, labels = {}, since = -Infinity, until = Infinity, limit = pageSize } = query;
   const before = query.cursor === undefined ? Infinity : (readCursor(query.cursor, 1)[0] ?? 0);
   const fits = (run: MemoryRun): boolean =>
     run.no < before &&
     (status === undefined || status.includes(run.status)) &&
     (graphId === undefined || run.admission.graphId === graphId) &&
-    (parentRunId === undefined || run.admission.parent?.runId === parentRunId);
+    (parentRunId === undefined || run.admission.parent?.runId === parentRunId) &&
+    run.createdAt >= since &&
+    run.createdAt < until &&
+    Object.entries(labels).every(([name, value]) => Object.hasOwn(run.labels, name) && run.labels[name] === value);
   const found = [...runs].filter(fits).sort((a, b) => b.no - a.no);
   const page = found.slice(0, limit);
   const last = page.at(-1);

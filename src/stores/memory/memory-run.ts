@@ -1,7 +1,15 @@
 /** One run in the memory store: plain fields, which are never handed out. */
 
 import type { RunSchedule } from '../../ports/schedule.ts';
-import type { Admission, CheckpointRow, RunRow, SnapshotRow, StoredStatus, WaitRow } from '../../ports/store.ts';
+import type {
+  Admission,
+  CheckpointRow,
+  Labels,
+  RunRow,
+  SnapshotRow,
+  StoredStatus,
+  WaitRow,
+} from '../../ports/store.ts';
 
 export interface StoredMessage {
   readonly id: number;
@@ -26,6 +34,7 @@ export interface MemoryRun {
     Admission,
     'checkpoint' | 'waits' | 'schedule' | 'claim' | 'durability' | 'status' | 'graphHash'
   >;
+  readonly labels: Labels;
   readonly schedule: RunSchedule;
   status: StoredStatus;
   graphHash: string;

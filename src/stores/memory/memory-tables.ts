@@ -103,6 +103,7 @@ export class MemoryTables {
     const run: MemoryRun = {
       no: ++this.#lastNo,
       admission: { tenant, runId, key, graphId, meta: copyBytes(meta), ...(parent && { parent: { ...parent } }) },
+      labels: { ...admission.labels },
       schedule: scheduleOf(admission),
       status,
       graphHash,
@@ -219,7 +220,8 @@ export class MemoryTables {
     if (commit.takeMessages !== undefined) {
       for (const message of run.messages) if (commit.takeMessages.includes(message.id)) message.isTaken = true;
     }
-    return true;
+    if (commit.releases === true) this.releaseClaim(claim);
+    return commit.releases !== true;
   }
 
   #openWaits(run: MemoryRun, waits: readonly WaitRow[]): void {

@@ -193,6 +193,7 @@ const layouts = [
   { layout: 1, head: 9, waits: ['w'] },
   { layout: 2, head: 70, waits: ['late', 'w'] },
   { layout: 3, head: 70, waits: ['late', 'w'], identity: 'kept' },
+  { layout: 4, head: 70, waits: ['late', 'w'], identity: 'kept' },
 ];
 
 test.each(layouts)(
@@ -221,10 +222,15 @@ test.each(layouts)(
     const reader = openSqliteStore({ path, readOnly: true });
     expect(await describe(reader)).toEqual(written);
     expect(await reader.readIdentity()).toBe(identity);
+    // Labels stood only in the meta of runs until layout 5 gave them an index.
+    const labels = { user: 'ann', team: 'blue' };
+    const labelled = async (of: Store) => (await of.listRuns({ tenant, labels })).rows.map(({ runId }) => runId);
+    expect(await labelled(reader)).toEqual(layout < 4 ? [] : ['run']);
     await reader.close();
     expect(readFileSync(path).equals(before)).toBe(true);
     const store = openSqliteStore({ path });
     expect(await describe(store)).toEqual(written);
+    expect(await labelled(store)).toEqual(layout < 4 ? [] : ['run']);
     expect(await store.readIdentity()).toMatch(identity === '' ? /^[0-9a-f]{32}$/ : /^kept$/);
     const next = { tenant, workerId: 'two', leaseMs: 1, at: 2000, limit: 9 };
     const granted = (await store.claimNext(next)).map(({ run }) => run.runId);
@@ -233,7 +239,7 @@ test.each(layouts)(
     expect((await store.readRun(keyOf('run')))?.head).toBe(300);
     await store.close();
     const db = new DatabaseSync(path);
-    expect(db.prepare('pragma user_version').get()).toEqual({ user_version: 4 });
+    expect(db.prepare('pragma user_version').get()).toEqual({ user_version: 5 });
     expect(db.prepare("select name from sqlite_master where name = 'checkpoints_by_seq'").all()).toEqual([]);
     expect(db.prepare('pragma quick_check').all()).toEqual([{ quick_check: 'ok' }]);
     db.close();

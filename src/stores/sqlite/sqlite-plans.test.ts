@@ -52,6 +52,9 @@ const runQueries: readonly Omit<RunQuery, 'tenant'>[] = [
   { parentRunId: 'p' },
   { cursor: '5' },
   { status: ['paused'], graphId: 'g', cursor: '5' },
+  { labels: { user: 'ann' } },
+  { labels: { user: 'ann', team: 'a' }, status: ['paused'], since: 5, until: 9, cursor: '5' },
+  { since: 5 },
 ];
 
 /** A fork of `p`. Forks are listed only where there are some. */

@@ -3,7 +3,7 @@
 import { resolve } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { CairnError } from '../../errors.ts';
-import type { Commit, Durability, Store } from '../../ports/store.ts';
+import type { Admission, Commit, Durability, Store } from '../../ports/store.ts';
 import { AdvancedRuns } from './tables/advanced-runs.ts';
 import { CheckpointPlaces } from './tables/checkpoint-places.ts';
 import { CommitWrite, type PendingCommit } from './tables/commit-write.ts';
@@ -34,6 +34,14 @@ const copyRow = <Row extends { readonly body: Uint8Array; readonly checksum: Uin
   checksum: copyBytes(row.checksum),
 });
 
+const copyAdmission = (admission: Admission): Admission => ({
+  ...admission,
+  meta: copyBytes(admission.meta),
+  checkpoint: copyRow(admission.checkpoint),
+  waits: admission.waits.map(copyBody),
+  ...(admission.labels && { labels: { ...admission.labels } }),
+});
+
 /** Copies a commit. Written out because it runs once for every node. */
 function copyCommit(commit: Commit): PendingCommit {
   const { seq, at, body, checksum } = commit.checkpoint;
@@ -45,6 +53,7 @@ function copyCommit(commit: Commit): PendingCommit {
     openWaits: commit.openWaits?.map(copyBody),
     closeWaits: commit.closeWaits?.slice(),
     takeMessages: commit.takeMessages?.slice(),
+    releases: commit.releases,
   };
 }
 
@@ -156,7 +165,7 @@ function createWrites(
   write: Write,
 ): Omit<Store, keyof Reads | 'name' | 'capabilities' | 'close'> {
   const prepare = createPrepare(db);
-  const commits = new CommitWrite(prepare, heads, places);
+  const commits = new CommitWrite(prepare, heads, places, now);
   const reads = new RunReads(prepare, now, layoutVersion, store);
   const runs = new RunWrites({ prepare, heads, places, runs: reads, commits, now, store });
   const history = new HistoryWrites(prepare, heads, places);
@@ -166,15 +175,9 @@ function createWrites(
   return {
     setIdentity: (given) => write(() => identity.write(given), 'power', 0),
     admitRun: (given) => {
-      const { meta, checkpoint, waits } = given;
-      const admission = {
-        ...given,
-        meta: copyBytes(meta),
-        checkpoint: copyRow(checkpoint),
-        waits: waits.map(copyBody),
-      };
+      const admission = copyAdmission(given);
       if (given.claim !== undefined) advanced.add(given);
-      return write(() => runs.admitRun(admission), admission.durability, checkpoint.body.length);
+      return write(() => runs.admitRun(admission), admission.durability, given.checkpoint.body.length);
     },
     removeRun: ({ tenant, runId }) => write(() => runs.removeRun({ tenant, runId }), 'process', 0),
     claimRun: (given) => {
@@ -191,11 +194,13 @@ function createWrites(
     renewClaim: (claim) => write(() => runs.renewClaim(claim), 'process', 0),
     releaseClaim: (claim) => {
       advanced.delete(claim);
-      return write(() => runs.releaseClaim(claim), 'process', 0);
+      return write(() => commits.release(claim), 'process', 0);
     },
     commit: (given) => {
       const commit = copyCommit(given);
-      return write(() => commits.commit(commit), given.durability, given.checkpoint.body.length, advanced.isOne);
+      const isAlone = advanced.isOne;
+      if (given.releases === true) advanced.delete(given.claim);
+      return write(() => commits.commit(commit), given.durability, given.checkpoint.body.length, isAlone);
     },
     writeSnapshot: ({ tenant, runId }, given) => {
       const snapshot = copyRow(given);

@@ -78,6 +78,20 @@ export const claimsTests: SuitePart = {
       assert.deepEqual(await readSeqs(store, 'run'), [0, 1]);
     },
 
+    'O1 a commit that releases the claim is written, and the next worker gets the run': async ({ store }) => {
+      const claim = await startRun(store, 'run');
+      const last = commitOf(claim, 1, { status: 'completed', releases: true });
+      assert.deepEqual(await store.commit(last), { isHeld: false });
+      assert.deepEqual(await store.commit(last), { isHeld: false });
+      const { claim: none, status } = await requireRun(store, 'run');
+      assert.deepEqual([none, status], [undefined, 'completed']);
+      await expectCode(store.commit(commitOf(claim, 2)), 'CLAIM_FENCED');
+      await expectCode(store.renewClaim(claim), 'CLAIM_FENCED');
+      const next = await requireClaim(store, 'run', 'two');
+      assert.ok(next.token > claim.token);
+      assert.deepEqual(await readSeqs(store, 'run'), [0, 1]);
+    },
+
     'O1 a commit that waits for its transaction lands before the release made after it': async ({ store }) => {
       const claim = await startRun(store, 'run');
       const commits = [1, 2, 3].map((seq) => store.commit(commitOf(claim, seq)));

@@ -115,6 +115,18 @@ export const nextRunsTests: SuitePart = {
       assert.deepEqual([...new Set(given)].sort(), [...ids].sort());
     },
 
+    'O1 without a time of the caller, the clock of the store says what is due': async ({ store }) => {
+      const future = Number.MAX_SAFE_INTEGER - 1;
+      await admitAll(store, {
+        due: { schedule: { dueAt: 0 } },
+        timer: { status: 'paused', schedule: { dueAt: 0 }, waits: timer(0) },
+        later: { schedule: { dueAt: future } },
+        asleep: { status: 'paused', schedule: { dueAt: 0 }, waits: timer(future) },
+      });
+      const granted = await store.claimNext({ tenant, workerId: 'two', leaseMs, limit: 10 });
+      assert.deepEqual(granted.map(({ run }) => run.runId).sort(), ['due', 'timer']);
+    },
+
     'O1 a claim given so fences the one before it, writes, and is given back like any other': async ({
       store,
       advance,

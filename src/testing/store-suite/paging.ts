@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import type { RunQuery, Store } from '../../ports/store.ts';
-import { admission, commitOf, startRun, tenant, wait } from './examples.ts';
+import { admission, checkpoint, commitOf, startRun, tenant, wait } from './examples.ts';
 import type { SuitePart } from './suite.ts';
 
 async function list(store: Store, query: Omit<RunQuery, 'tenant'> = {}): Promise<string[]> {
@@ -42,6 +42,41 @@ export const pagingTests: SuitePart = {
       assert.deepEqual(await list(store, { graphId: 'other' }), ['b']);
       assert.deepEqual(await list(store, { parentRunId: 'a' }), ['d', 'c']);
       assert.deepEqual(await list(store, { parentRunId: 'a', status: ['running'], graphId: 'graph' }), ['c']);
+    },
+
+    'S4 runs are chosen by labels, and by when they were created': async ({ store }) => {
+      const at = (seq: number) => ({ ...checkpoint(0), at: seq });
+      await store.admitRun(admission('a', { labels: { user: 'ann', 'o\'"d\u0000d': 'x' }, checkpoint: at(100) }));
+      await store.admitRun(
+        admission('b', { labels: { user: 'ann', team: '' }, status: 'paused', checkpoint: at(200) }),
+      );
+      await store.admitRun(admission('c', { labels: { user: 'bob' }, checkpoint: at(300) }));
+      await store.admitRun(admission('d', { checkpoint: at(400) }));
+      await store.admitRun({ ...admission('e', { labels: { user: 'ann' } }), tenant: 'other' });
+      assert.deepEqual(await list(store, { labels: { user: 'ann' } }), ['b', 'a']);
+      assert.deepEqual(await list(store, { labels: { user: 'ann', team: '' } }), ['b']);
+      assert.deepEqual(await list(store, { labels: { 'o\'"d\u0000d': 'x' } }), ['a']);
+      assert.deepEqual(await list(store, { labels: { user: 'ann' }, status: ['running'] }), ['a']);
+      assert.deepEqual(await list(store, { labels: { user: 'nobody' } }), []);
+      assert.deepEqual(await list(store, { labels: { toString: 'x' } }), []);
+      assert.deepEqual(await list(store, { labels: {} }), ['d', 'c', 'b', 'a']);
+      assert.deepEqual(await list(store, { since: 200, until: 400 }), ['c', 'b']);
+      assert.deepEqual(await list(store, { labels: { user: 'ann' }, until: 200 }), ['a']);
+      await store.removeRun({ tenant, runId: 'b' });
+      await store.admitRun(admission('b'));
+      assert.deepEqual(await list(store, { labels: { user: 'ann' } }), ['a']);
+    },
+
+    'S4 pages of runs with a label neither repeat nor leave out': async ({ store }) => {
+      for (let index = 0; index < 10; index += 1)
+        await store.admitRun(admission(`r${index}`, { labels: { odd: String(index % 2) } }));
+      const { rows } = await turnPages((cursor) =>
+        store.listRuns({ tenant, labels: { odd: '1' }, limit: 2, ...(cursor !== undefined && { cursor }) }),
+      );
+      assert.deepEqual(
+        rows.map(({ runId }) => runId),
+        ['r9', 'r7', 'r5', 'r3', 'r1'],
+      );
     },
 
     'S4 a run moves in the listings with its status': async ({ store }) => {

@@ -1,7 +1,7 @@
 /** Writes one commit: a checkpoint, and its changes of the indexes. */
 
 import { CairnError } from '../../../errors.ts';
-import type { Commit, CommitReply, RunKey, WaitRow } from '../../../ports/store.ts';
+import type { Claim, Commit, CommitReply, RunKey, WaitRow } from '../../../ports/store.ts';
 import type { CheckpointPlaces } from './checkpoint-places.ts';
 import type { Prepare, Statement } from './prepare.ts';
 import type { RunHead, RunHeads } from './run-heads.ts';
@@ -9,6 +9,7 @@ import { dueOf, statusCode } from './run-rows.ts';
 import { bytesOf } from './byte-columns.ts';
 
 const held: CommitReply = Object.freeze({ isHeld: true });
+const released: CommitReply = Object.freeze({ isHeld: false });
 
 /** A queued commit: the port's, with its own copy of the bytes. */
 export interface PendingCommit extends Pick<Commit, 'claim' | 'checkpoint'> {
@@ -17,6 +18,7 @@ export interface PendingCommit extends Pick<Commit, 'claim' | 'checkpoint'> {
   readonly openWaits: Commit['openWaits'];
   readonly closeWaits: Commit['closeWaits'];
   readonly takeMessages: Commit['takeMessages'];
+  readonly releases: Commit['releases'];
 }
 
 export class CommitWrite {
@@ -28,8 +30,14 @@ export class CommitWrite {
   readonly #openWait: Statement;
   readonly #closeWait: Statement;
   readonly #takeMessage: Statement;
+  readonly #releaseClaim: Statement;
+  readonly #now: () => number;
 
-  constructor(prepare: Prepare, heads: RunHeads, places: CheckpointPlaces) {
+  constructor(prepare: Prepare, heads: RunHeads, places: CheckpointPlaces, now: () => number) {
+    this.#now = now;
+    this.#releaseClaim = prepare(
+      'update runs set token = ?, owner = null, lease_until = 0, head_seen = ? where tenant = ? and run_id = ?',
+    );
     this.#heads = heads;
     this.#places = places;
     this.#selectChecksum = prepare('select checksum from checkpoints where id = ?');
@@ -56,7 +64,17 @@ export class CommitWrite {
     if (commit.closeWaits !== undefined) for (const id of commit.closeWaits) this.#closeWait().run(run.no, id);
     if (commit.openWaits !== undefined) this.openWaits(run.no, claim, commit.openWaits);
     if (commit.takeMessages !== undefined) for (const id of commit.takeMessages) this.#takeMessage().run(run.no, id);
-    return held;
+    if (commit.releases !== true) return held;
+    this.release(claim);
+    return released;
+  }
+
+  /** Releases a claim. The token grows, so that the released claim is fenced by the same check as one that was taken over. */
+  release(claim: Claim): void {
+    const head = this.#heads.read(claim);
+    if (head?.token !== claim.token) return;
+    head.token = Math.max(head.token + 1, Math.floor(this.#now()));
+    this.#releaseClaim().run(head.token, head.head, claim.tenant, claim.runId);
   }
 
   /** Handles a commit whose seq is not the next. It may be one that was written before its reply was lost. */

@@ -45,7 +45,8 @@ export class NextRuns {
   }
 
   /** Ids of the runs that can go on. @param now - by the store's clock, for leases */
-  find({ tenant, at, graphs, queues, except = [], limit }: NextRequest, now: number): readonly string[] {
+  find({ tenant, at: due, graphs, queues, except = [], limit }: NextRequest, now: number): readonly string[] {
+    const at = due ?? now;
     const [graphList, queueList] = [toList(graphs), toList(queues)];
     const rest = [graphList, graphList, queueList, queueList, JSON.stringify(except), limit] as const;
     const waiting = this.#fromQueue().all(tenant, at, ...rest);

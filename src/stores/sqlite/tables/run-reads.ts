@@ -100,10 +100,13 @@ export class RunReads {
     const { status, limit = pageSize } = query;
     const now = this.#now();
     const codes = codesOf(status);
+    const labels = Object.entries(query.labels ?? {});
     const found =
-      query.parentRunId === undefined
-        ? codes.flatMap((code) => this.#listStatus(query, code, limit + 1)).sort((a, b) => b.no - a.no)
-        : this.#listForks(query, codes, limit + 1);
+      query.parentRunId !== undefined
+        ? this.#listForks(query, codes, limit + 1)
+        : labels.length > 0
+          ? this.#listLabelled(query, labels, codes, limit + 1)
+          : codes.flatMap((code) => this.#listStatus(query, code, limit + 1)).sort((a, b) => b.no - a.no);
     const page = found.slice(0, limit);
     const last = page.at(-1);
     return {
@@ -123,6 +126,21 @@ export class RunReads {
     return this.#select(from, where, [query.tenant, code, ...values, limit]);
   }
 
+  /** Runs with a label stand in order whatever their status is, so one listing has them all. */
+  #listLabelled(
+    query: RunQuery,
+    [first, ...others]: readonly (readonly [string, string])[],
+    codes: readonly number[],
+    limit: number,
+  ): StoredRun[] {
+    if (first === undefined) return [];
+    const { conditions, values } = readFilters({ ...query, labels: Object.fromEntries(others) });
+    const sql = `select ${this.#columns} from labels l cross join runs r on r.tenant = l.tenant and r.run_id = l.run_id and r.no = l.run
+      ${joinHead} where l.tenant = ? and l.name = ? and l.value = ? and r.status in (${codes.join(', ')}) ${conditions}
+      order by l.run desc limit ?`;
+    return this.#readAll(sql, [query.tenant, ...first, ...values, limit]);
+  }
+
   /**
    * The forks of a run stand in order whatever their status is, so one listing has them all. Most runs have no forks. To ask whether there
    * are any takes a tenth of an empty listing, which prepares to read every column.
@@ -136,7 +154,10 @@ export class RunReads {
   }
 
   #select(from: string, where: string, values: readonly Value[]): StoredRun[] {
-    const sql = `select ${from} ${joinHead} where ${where} order by r.no desc limit ?`;
+    return this.#readAll(`select ${from} ${joinHead} where ${where} order by r.no desc limit ?`, values);
+  }
+
+  #readAll(sql: string, values: readonly Value[]): StoredRun[] {
     let listing = this.#listings.get(sql);
     if (listing === undefined) this.#listings.set(sql, (listing = this.#prepare(sql)));
     return listing().all(...values) as unknown as StoredRun[];
@@ -144,13 +165,24 @@ export class RunReads {
 }
 
 /** @throws USAGE_INVALID the cursor is not from this store */
-function readFilters({ graphId, parentRunId, cursor }: RunQuery): { conditions: string; values: Value[] } {
+function readFilters({ graphId, parentRunId, labels = {}, since, until, cursor }: RunQuery): {
+  conditions: string;
+  values: Value[];
+} {
   const before = cursor === undefined ? undefined : readCursor(cursor, 1)[0];
   const filters: readonly (readonly [string, Value | undefined])[] = [
     ['and r.graph_id = ?', graphId],
     ['and r.parent_run = ?', parentRunId],
+    ['and r.created_at >= ?', since],
+    ['and r.created_at < ?', until],
     ['and r.no < ?', before],
   ];
-  const given = filters.filter((filter): filter is readonly [string, Value] => filter[1] !== undefined);
-  return { conditions: given.map(([condition]) => condition).join(' '), values: given.map(([, value]) => value) };
+  const present = filters.filter((filter): filter is readonly [string, Value] => filter[1] !== undefined);
+  const pairs = Object.entries(labels);
+  const hasLabel =
+    'and exists (select 1 from labels o where o.tenant = r.tenant and o.name = ? and o.value = ? and o.run = r.no)';
+  return {
+    conditions: [...present.map(([condition]) => condition), ...pairs.map(() => hasLabel)].join(' '),
+    values: [...present.map(([, value]) => value), ...pairs.flat()],
+  };
 }

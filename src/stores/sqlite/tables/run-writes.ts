@@ -46,13 +46,13 @@ export class RunWrites {
   readonly #grantClaim: Statement;
   readonly #leaveQueue: Statement;
   readonly #renewLease: Statement;
-  readonly #releaseClaim: Statement;
   readonly #newest: NewestCheckpoints;
   readonly #hasMessages: Statement;
   readonly #listsAgree: Statement;
   readonly #selectRemovedToken: Statement;
   readonly #keepRemovedToken: Statement;
   readonly #deletes: readonly Statement[];
+  readonly #insertLabel: Statement;
 
   constructor(parts: WriteParts) {
     this.#parts = parts;
@@ -75,9 +75,6 @@ export class RunWrites {
       `update runs set status = 0 where tenant = ? and run_id = ? and status = ${waitingCode}`,
     );
     this.#renewLease = prepare('update runs set lease_until = ? where tenant = ? and run_id = ?');
-    this.#releaseClaim = prepare(
-      'update runs set token = ?, owner = null, lease_until = 0, head_seen = ? where tenant = ? and run_id = ?',
-    );
     this.#listsAgree = prepare(
       `select (select count(*) from messages indexed by messages_untaken where run = ? and is_taken = 0)
         = (select count(*) from messages indexed by messages_by_name where run = ? and is_taken = 0) as agree`,
@@ -88,6 +85,7 @@ export class RunWrites {
     this.#keepRemovedToken = prepare(
       'insert into placed (one, up_to) values (2, ?) on conflict (one) do update set up_to = max(up_to, excluded.up_to)',
     );
+    this.#insertLabel = prepare('insert into labels (tenant, name, value, run, run_id) values (?, ?, ?, ?, ?)');
     this.#deletes = tablesOfRun.map((table) => prepare(`delete from ${table} where run = ?`));
   }
 
@@ -129,6 +127,8 @@ export class RunWrites {
       checkOf(columnsOf(no, admission)),
     );
     places.append(no, checkpoint);
+    for (const [name, value] of Object.entries(admission.labels ?? {}))
+      this.#insertLabel().run(tenant, name, value, no, runId);
     commits.openWaits(no, admission, admission.waits);
     return { created: true, run: describeRun(admission), ...(claim && { claim }) };
   }
@@ -232,14 +232,6 @@ export class RunWrites {
     }
     this.#renewLease().run(this.#parts.now() + claim.leaseMs, claim.tenant, claim.runId);
     return { hasMessages: this.#hasMessages().get(head.no) !== undefined };
-  }
-
-  /** Releases a claim. The token grows, so that the released claim is fenced by the same check as one that was taken over. */
-  releaseClaim(claim: Claim): void {
-    const head = this.#parts.heads.read(claim);
-    if (head?.token !== claim.token) return;
-    head.token = this.#nextToken(head.token);
-    this.#releaseClaim().run(head.token, head.head, claim.tenant, claim.runId);
   }
 }
 

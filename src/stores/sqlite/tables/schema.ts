@@ -5,7 +5,7 @@ import { CairnError } from '../../../errors.ts';
 import { isUnplaced } from './checkpoint-places.ts';
 import { waitingCode } from './run-rows.ts';
 
-export const layoutVersion = 4;
+export const layoutVersion = 5;
 
 /** 'Cair', the SQLite application id of our databases. */
 export const applicationId = 0x43616972;
@@ -46,6 +46,23 @@ const storeTable = `
   insert into store (one, identity) values (1, lower(hex(randomblob(16))));
 `;
 
+/** Labels stand in the order in which runs with one are listed. They never change, and an index finds those of a run that is removed. */
+const labelsTable = `
+  create table labels (tenant text not null, name text not null, value text not null, run integer not null, run_id text not null,
+    primary key (tenant, name, value, run)) without rowid;
+  create index labels_by_run on labels (run);
+`;
+
+/** Has all columns that listings choose by, so that rows which are not listed are not read. */
+const statusIndex = `
+  create index runs_by_status on runs (tenant, status, no, graph_id, key, created_at);
+`;
+
+/** The labels that files of an older layout have, in the meta of their runs. */
+const olderLabels = `
+  select r.tenant, l.key as name, l.value, r.no as run, r.run_id from runs r, json_each(cast(r.meta as text), '$.labels') l
+  where json_valid(cast(r.meta as text)) and l.type = 'text'`;
+
 const queueIndex = `
   create index runs_to_take on runs (tenant, priority desc, due, no, queue, graph_id) where status = ${waitingCode};
 `;
@@ -75,7 +92,7 @@ const tables = `
     meta blob not null,
     primary key (tenant, run_id)
   ) without rowid;
-  create index runs_by_status on runs (tenant, status, no, graph_id, key);
+  ${statusIndex}
   create index runs_by_parent on runs (tenant, parent_run, no) where parent_run is not null;
   ${queueIndex}
 
@@ -130,11 +147,12 @@ const tables = `
   create index messages_untaken on messages (run) where is_taken = 0;
 
   create table tags (run integer not null, name text not null, seq integer not null, primary key (run, name)) without rowid;
+  ${labelsTable}
   ${storeTable}
 `;
 
 /** Tables with rows of runs (column `run`), other than checkpoints and places. */
-export const tablesOfRun = ['snapshots', 'waits', 'messages', 'tags'] as const;
+export const tablesOfRun = ['snapshots', 'waits', 'messages', 'tags', 'labels'] as const;
 
 function readPragma(db: DatabaseSync, name: string): unknown {
   return Object.values(db.prepare(`pragma ${name}`).get() ?? {})[0];
@@ -175,6 +193,10 @@ const upgrades: Readonly<Record<number, string>> = {
     alter table messages add column checksum blob;
     ${storeTable}`,
   3: 'alter table runs add column check_value integer;',
+  4: `drop index runs_by_status;
+    ${statusIndex}
+    ${labelsTable}
+    insert or ignore into labels (tenant, name, value, run, run_id) ${olderLabels};`,
 };
 
 /**
@@ -184,6 +206,7 @@ const upgrades: Readonly<Record<number, string>> = {
 const stopgaps: Readonly<Record<number, string>> = {
   1: `create temp view places as select run, seq, id from checkpoints;
     create temp view placed as select 1 as one, max(id) as up_to from checkpoints;`,
+  4: `create temp view labels as ${olderLabels};`,
 };
 
 export function readAsNewest(db: DatabaseSync, version: number): void {
