@@ -45,7 +45,7 @@ export function askingApproval(
     try {
       const decision = await attempt.during(async () => {
         const about = await askedTool(name, tools[name] as Tool);
-        return askApproval(attempt.ctx, about, keyOf(name, args, ordinal), args);
+        return askApproval(attempt.ctx, about, { key: keyOf(name, args, ordinal), given: args, args });
       });
       if (decision.kind === 'refused') return { type: 'denied', reason: refusedText(name, decision.reason) };
       if (decision.args === args) return 'approved';

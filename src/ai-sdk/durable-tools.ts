@@ -11,7 +11,6 @@ import { lastOf } from '../agents/tools/observation.ts';
 import { isOfTool } from '../agents/tools/tool-failure.ts';
 import { readableThrown } from '../errors.ts';
 import type { NodeContext, StepContext } from '../graph/contracts/node-contract.ts';
-import { checkAgainst } from '../schema/standard-schema.ts';
 import { encodeValue } from '../state/values/codec.ts';
 import { askedTool } from './asked-tool.ts';
 import type { AskedCalls } from './asked-calls.ts';
@@ -116,12 +115,9 @@ export class DurableTools {
     if (!(await isAskedAbout(this.#attempt.ctx, key, mustAsk))) return input;
     const args = plainCopy(input);
     const asked = await askedTool(name, tool);
-    const decision = await askApproval(this.#attempt.ctx, asked, key, args);
+    const decision = await askApproval(this.#attempt.ctx, asked, { key, given: args, args });
     if (decision.kind === 'refused') throw new Error(refusedText(name, decision.reason));
-    if (decision.args === args) return input;
-    // Validate again: the schema may fill in defaults.
-    const checked = await checkAgainst(asked.definition.input, decision.args, 'arguments');
-    return checked.fault === undefined ? checked.value : decision.args;
+    return decision.args === args ? input : decision.args;
   }
 
   #perform(key: string, { name, tool, how, input, options }: ToolCall): Promise<unknown> {

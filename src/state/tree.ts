@@ -245,6 +245,8 @@ export interface WaitRecord {
   matching?: 'exact' | 'lenient' | 'open';
   schema?: unknown;
   metadata?: unknown;
+  /** Whether the answer permits what a model wants to do. */
+  isApproval?: true;
   dueAt?: number;
   defaultAnswer?: unknown;
   openedAt?: number;

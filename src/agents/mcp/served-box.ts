@@ -121,6 +121,7 @@ export class ServedBox implements ToolOffer {
       prompt: `The tools of the MCP server ${server} have changed since the agent began:\n${what.join('\n')}\nMay it go on with them?`,
       choices: [goOn, 'stop'],
       metadata: { server, changes: what },
+      isApproval: true,
     });
     return answer === goOn;
   }

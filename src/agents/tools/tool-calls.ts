@@ -133,18 +133,18 @@ export class ToolCalls {
   }
 
   async #make(
-    { tool, args: given }: SoundCall,
+    { tool, args: checked }: SoundCall,
     key: string,
     call: ToolCallPart,
     told: ResultNote | undefined,
   ): Promise<Observation> {
     const { definition, name } = tool;
-    let args = given;
+    let args = checked;
     const mustAsk = (): boolean | Promise<boolean> => told === undefined && needsApproval(tool, args, this.#allow);
     if (await isAskedAbout(this.#ctx, key, mustAsk)) {
-      const decision = await askApproval(this.#ctx, tool, key, call.input);
+      const decision = await askApproval(this.#ctx, tool, { key, given: call.input, args });
       if (decision.kind === 'refused') return refusal(refusedText(name, decision.reason));
-      if (decision.args !== call.input) args = await argumentsOf(tool, decision.args);
+      args = decision.args;
     }
     if (told?.isError === true) {
       this.#ctx.past.passOver((one) => isPartOf(one, key));
@@ -220,16 +220,6 @@ function placeOf({ graph, nodeId, name }: NamedTool): Pick<Observation, 'node'> 
 
 function isComposed({ definition }: NamedTool): boolean {
   return 'composed' in definition && (definition.composed ?? false);
-}
-
-/** The arguments as validated by the schema, with its defaults. */
-async function argumentsOf({ name, definition }: NamedTool, input: unknown): Promise<unknown> {
-  const checked = await checkAgainst(definition.input, input, 'arguments');
-  if (checked.fault === undefined) return checked.value;
-  throw new NodeFailure(`the arguments of ${name} do not fit: ${checked.fault}`, {
-    code: 'INPUT_INVALID',
-    applied: 'no',
-  });
 }
 
 async function runAsChild(

@@ -172,6 +172,7 @@ export function ask(
     ...(question.matching === undefined || question.matching === 'exact' ? {} : { matching: question.matching }),
     ...(schema === undefined ? {} : { schema }),
     ...(question.metadata === undefined ? {} : { metadata: question.metadata }),
+    ...(question.isApproval === true && { isApproval: true as const }),
     ...(question.deadlineAt === undefined ? {} : { dueAt: question.deadlineAt }),
     ...('defaultAnswer' in question ? { defaultAnswer: defaultAnswerOf(question) } : {}),
   };

@@ -67,7 +67,7 @@ test('X3 who is asked about an effect is told which node and step it is, and wha
   expect(await promptOf(ofNode)).toBe(asked('a'));
   expect(await promptOf(ofStep)).toBe(asked('a, step s'));
   expect(await promptOf(saying('mail to ada'))).toBe(asked('a: mail to ada'));
-  expect(await promptOf(saying(`${'x'.repeat(499)}😀`))).toBe(asked(`a: ${'x'.repeat(499)}\u{fffd}`));
+  expect(await promptOf(saying(`${'x'.repeat(499)}😀`))).toBe(asked(`a: ${'x'.repeat(499)}\u{fffd}… [501 characters]`));
 });
 
 test.each([

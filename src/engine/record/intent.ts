@@ -21,7 +21,9 @@ export function effortKeyOf(core: RunCore, effort: Effort): string {
 }
 
 function toldOf({ secrets }: RunCore, about: string): string {
-  return (secrets.mask?.text(about) ?? about).slice(0, aboutLengthMax).toWellFormed();
+  const text = secrets.mask?.text(about) ?? about;
+  const told = text.slice(0, aboutLengthMax).toWellFormed();
+  return text.length > aboutLengthMax ? `${told}… [${text.length} characters]` : told;
 }
 
 /** Records that an effect is about to start. If it was started before, it keeps its key. It starts when this is durable. */

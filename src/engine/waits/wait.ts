@@ -1,6 +1,7 @@
 /** Identities of waits, and what is waited for where an effect is in doubt or tried again later (W1, W2). */
 import { partitions } from '../../graph/contracts/node-contract.ts';
 import { reasonOf } from '../../errors.ts';
+import { shownText } from '../../state/secrecy/shown-text.ts';
 import { hashParts } from '../../state/values/hash.ts';
 import type { StepRecord, WaitRecord } from '../../state/tree.ts';
 import type { DoubtedEffect } from '../record/effects-on-record.ts';
@@ -64,7 +65,8 @@ const failureMax = 500;
 /** The question in words. An effect that ended and reported a failure may have done a part of its work; of any other nothing is known. */
 function doubtPrompt(effect: string, what: string, { applied, error }: EndOnRecord): string {
   if (applied !== 'ended') return `It is not known whether this ${effect} effect happened: ${what}. Did it?`;
-  const message = reasonOf(error);
+  // The question is shown whole, and a failure may quote values.
+  const message = shownText(reasonOf(error));
   const failure = message.length > failureMax ? `${message.slice(0, failureMax).toWellFormed()}…` : message;
   return `This ${effect} effect reported a failure, and may have done a part of its work: ${what}: ${failure}\nDid it happen?`;
 }

@@ -144,6 +144,11 @@ export interface Question {
    */
   readonly schema?: AnswerSchema;
   readonly metadata?: unknown;
+  /**
+   * Whether the answer permits what a model wants to do, such as the call of a tool. Such a question is shown whole, whatever keys the
+   * model chose, and over MCP only people answer it. Default false.
+   */
+  readonly isApproval?: boolean;
   /** Deadline in epoch ms. When it passes, `defaultAnswer` answers the question. Without one, the call fails with NODE_TIMED_OUT. */
   readonly deadlineAt?: number;
   readonly defaultAnswer?: unknown;

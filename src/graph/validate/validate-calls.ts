@@ -31,6 +31,7 @@ const questionFields = [
   'matching',
   'schema',
   'metadata',
+  'isApproval',
   'deadlineAt',
   'defaultAnswer',
 ] as const satisfies readonly (keyof Question)[];
@@ -71,6 +72,7 @@ export function questionFault(question: Question): string | undefined {
   const report = createReport();
   checkFields(report, '', question, questionFields);
   checkType(report, '', 'prompt', question.prompt ?? null, 'string');
+  checkType(report, '', 'isApproval', question.isApproval, 'boolean');
   checkOneOf(report, 'W3', '', 'matching', question.matching, ['exact', 'lenient', 'open']);
   if (question.choices !== undefined && !Array.isArray(question.choices))
     report.error('W1', '', 'choices is no list', 'list what is offered');

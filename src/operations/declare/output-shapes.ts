@@ -46,6 +46,7 @@ export const wait: JsonSchema = objectOf(
     matching: text,
     schema: definition,
     metadata: anything,
+    isApproval: flag,
     dueAt: whole,
     defaultAnswer: anything,
     openedAt: whole,

@@ -9,7 +9,7 @@ import type { JsonSchema } from '../../graph/contracts/node-type.ts';
 import { mapParts, shown, shownError, shownPart, shownUnder } from '../../state/secrecy/shown.ts';
 import { isPlainObject } from '../../state/values/plain.ts';
 import type { Operation, WatchedEvent } from './operation.ts';
-import { definition } from './output-shapes.ts';
+import { definition, wait } from './output-shapes.ts';
 
 export { shownError };
 
@@ -41,6 +41,7 @@ export async function perform<Input, Output, Context extends object>(
 export function shownAs(value: unknown, schema: JsonSchema, key = ''): unknown {
   // Text of an author is not a value of a run: for example, a schema with a property `password` contains no password.
   if (schema === definition) return value;
+  if (schema === wait && isShownWhole(value)) return value;
   const { properties, items, additionalProperties } = schema as {
     readonly properties?: Readonly<Record<string, JsonSchema>>;
     readonly items?: JsonSchema;
@@ -65,4 +66,12 @@ export function shownAs(value: unknown, schema: JsonSchema, key = ''): unknown {
     },
     (name) => declaredOf(name)?.['properties'] !== undefined,
   );
+}
+
+/**
+ * Whether a wait asks about what a model wants to do, or about an effect in doubt. A model chooses the keys of its arguments, so their names
+ * say nothing, and whoever approves them must see them. Secrets of the run are no part of it: they were masked when it was asked.
+ */
+function isShownWhole(value: unknown): boolean {
+  return isPlainObject(value) && (value['isApproval'] === true || value['kind'] === 'doubt');
 }
