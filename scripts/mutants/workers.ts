@@ -47,8 +47,8 @@ export const workersMutants: readonly Mutant[] = [
   {
     name: 'a due time that is met at its very moment is left for the next',
     file: 'src/app/schedules/cron-times.ts',
-    old: 'new Date(untilMs + 1)',
-    new: 'new Date(untilMs)',
+    old: 'new Date(clockTime + 1)',
+    new: 'new Date(clockTime)',
     tests: ['src/app/schedules/schedule.test.ts'],
   },
   {

@@ -81,6 +81,8 @@ export async function openSchedule(
   for (;;) {
     const { generation, run } = await findGeneration(engine, settings.name);
     const runId = runIdOf(settings.name, generation);
+    // A schedule that is opened again at each start of a program may have met its last time.
+    if (run === undefined && generation === 1) refuseIfPast(settings, engine.ports.clock.now());
     try {
       const { created } = await engine.start(graph, settings, {
         runId,
@@ -99,6 +101,12 @@ export async function openSchedule(
       await ended(engine, runId);
     }
   }
+}
+
+/** @throws CONFIG_INVALID each year that the expression names is over */
+function refuseIfPast({ cron, timezone }: ScheduleSettings, now: number): void {
+  if (readCron(cron, timezone).next(now) === undefined)
+    throw invalid('cron', `${JSON.stringify(cron)} never comes again: its last time has passed`);
 }
 
 /** Ends a schedule. The runs that it started go on. @returns the id of its run. @throws RUN_NOT_FOUND there is none with this name */

@@ -249,9 +249,117 @@ test('W7 looking back finds the same times as looking forward, around every chan
       }
 });
 
+/** Each minute of some days, what clocks show then, by the calendar of the platform alone. */
+function minutesOf(zone: string, from: number, to: number): readonly (readonly [time: number, shown: number])[] {
+  const format = new Intl.DateTimeFormat('sv-SE', { timeZone: zone, dateStyle: 'short', timeStyle: 'medium' });
+  const minutes: [number, number][] = [];
+  for (let time = from; time <= to; time += 60_000)
+    minutes.push([time, Date.parse(`${format.format(time).replace(' ', 'T')}Z`)]);
+  return minutes;
+}
+
+/** What is due in these minutes, by looking at each. Some minutes at both ends are there only as neighbours. */
+function dueByLooking(
+  matches: (shown: number) => boolean,
+  minutes: readonly (readonly [number, number])[],
+): readonly number[] {
+  const seen = new Set<number>();
+  const due: number[] = [];
+  const hasNear = (shown: number): boolean =>
+    Array.from({ length: 60 }, (_, index) => (index + 1) * 60_000).some(
+      (away) => matches(shown - away) || matches(shown + away),
+    );
+  for (const [index, [time, shown]] of minutes.entries()) {
+    const before = minutes[index - 1]?.[1] ?? shown - 60_000;
+    const isFirst = !seen.has(shown);
+    let isDue = matches(shown) && (isFirst || hasNear(shown));
+    for (let skipped = before + 60_000; skipped < shown; skipped += 60_000) isDue ||= matches(skipped);
+    seen.add(shown);
+    if (isDue) due.push(time);
+  }
+  return due;
+}
+
+test('W7.5 due times are those of a calendar that looks at each minute, in every zone and pattern that was tried', () => {
+  const zones: readonly (readonly [string, string])[] = [
+    ['Europe/Berlin', '2026-03-29'],
+    ['Europe/Berlin', '2026-10-25'],
+    ['Africa/Cairo', '2026-04-24'],
+    ['Africa/Cairo', '2026-10-30'],
+    ['America/New_York', '2026-03-08'],
+    ['America/New_York', '2026-11-01'],
+    ['America/Sao_Paulo', '2018-11-04'],
+    ['America/Sao_Paulo', '2018-02-18'],
+    ['Australia/Lord_Howe', '2026-10-04'],
+    ['Australia/Lord_Howe', '2026-04-05'],
+    ['Pacific/Apia', '2011-12-30'],
+    ['Africa/Casablanca', '2026-02-15'],
+    ['America/St_Johns', '2006-04-02'],
+    ['Asia/Kolkata', '2026-06-01'],
+  ];
+  const minuteFields = [[0], [30], [0, 15, 30, 45], [10, 40]];
+  const hourFields = [undefined, [2], [2, 14], [0, 12], [1, 2, 3], [0, 23]];
+  for (const [zone, day] of zones) {
+    const from = Date.parse(`${day}T00:00Z`) - 26 * hourMs;
+    const to = from + 80 * hourMs;
+    const minutes = minutesOf(zone, from - 30 * hourMs, to);
+    for (const minuteField of minuteFields)
+      for (const hourField of hourFields) {
+        const cron = `${minuteField.join(',')} ${hourField?.join(',') ?? '*'} * * *`;
+        const matches = (shown: number): boolean => {
+          const clock = new Date(shown);
+          return minuteField.includes(clock.getUTCMinutes()) && (hourField?.includes(clock.getUTCHours()) ?? true);
+        };
+        const expected = dueByLooking(matches, minutes).filter((time) => time > from);
+        const times = readCron(cron, zone);
+        const found: number[] = [];
+        for (let time = times.next(from); time !== undefined && time <= to; time = times.next(time)) found.push(time);
+        expect(iso(found), `${cron} in ${zone} at ${day}`).toEqual(iso(expected));
+        expect(iso(times.between(from, to, 1000)), `${cron} in ${zone} at ${day}, backwards`).toEqual(iso(expected));
+      }
+  }
+}, 60_000);
+
+test('W7.5 a run is not lost when clocks go forward; several skipped times are one', () => {
+  const after = (cron: string, zone: string, from: string, count: number): readonly string[] => {
+    const times = readCron(cron, zone);
+    const found = [times.next(Date.parse(from))];
+    while (found.length < count) found.push(times.next(found.at(-1) as number));
+    return iso(found as number[]);
+  };
+  expect(after('0 2,14 * * *', 'Europe/Berlin', '2026-03-28T13:00Z', 2)).toEqual([
+    '2026-03-29T01:00',
+    '2026-03-29T12:00',
+  ]);
+  expect(after('*/15 2 * * *', 'Europe/Berlin', '2026-03-28T13:00Z', 2)).toEqual([
+    '2026-03-29T01:00',
+    '2026-03-30T00:00',
+  ]);
+  expect(after('0 0,12 * * *', 'Africa/Cairo', '2026-04-23T11:00Z', 2)).toEqual([
+    '2026-04-23T22:00',
+    '2026-04-24T09:00',
+  ]);
+});
+
+test.each(['0 0 30 2 *', '0 0 31 2,4,6,9,11 *', '0 0 30 2 +1'])('W7.5 %s is refused, as no day matches it', (cron) => {
+  expect(() => readCron(cron, 'UTC')).toThrow(
+    expect.objectContaining({ code: 'CONFIG_INVALID', data: expect.objectContaining({ path: 'cron' }) }),
+  );
+});
+
+test('W7.5 a day that comes every few years is met, forwards and backwards', () => {
+  const leap = readCron('0 0 29 2 *', 'Europe/Berlin');
+  expect(iso([leap.next(Date.parse('2026-01-01T00:00Z')) as number])).toEqual(['2028-02-28T23:00']);
+  expect(iso(leap.between(Date.parse('2020-06-01T00:00Z'), Date.parse('2026-01-01T00:00Z'), 5))).toEqual([
+    '2024-02-28T23:00',
+  ]);
+});
+
 test.each([
   [{ cron: 'now and then' }, 'cron'],
   [{ cron: '0 25 * * *' }, 'cron'],
+  [{ cron: '0 0 30 2 *' }, 'cron'],
+  [{ cron: '0 0 0 1 1 ? 2020' }, 'cron'],
   [{ cron: '2026-01-01T00:00:00' }, 'cron'],
   [{ timezone: 'Mars/Base' }, 'timezone'],
   [{ name: 'a b' }, 'name'],
