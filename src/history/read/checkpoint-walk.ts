@@ -1,4 +1,5 @@
 /** Walks through the checkpoints of many runs together, newest first. */
+import { CairnError } from '../../errors.ts';
 import { type LogEntry, walkLog } from './log.ts';
 import type { RunRow } from '../../ports/store.ts';
 import type { ReadPlace } from '../place/place.ts';
@@ -30,12 +31,17 @@ function positionOf({ run, entry, at }: WalkedCheckpoint): Position {
   return { at, runId: run.runId, seq: entry.seq };
 }
 
-/** Checkpoints of one run, from its head down. */
+/** Checkpoints of one run, from its head down. It ends where another process removes the run meanwhile. */
 async function* walkRun({ store }: ReadPlace, run: RunRow): AsyncGenerator<WalkedCheckpoint, undefined> {
   let at = Number.POSITIVE_INFINITY;
-  for await (const entry of walkLog(store, run, { pageSize })) {
-    at = Math.min(at, entry.at);
-    yield { run, entry, at };
+  try {
+    for await (const entry of walkLog(store, run, { pageSize })) {
+      at = Math.min(at, entry.at);
+      yield { run, entry, at };
+    }
+  } catch (error) {
+    const isGone = CairnError.is(error, 'RUN_NOT_FOUND') && (await store.readRun(run)) === undefined;
+    if (!isGone) throw error;
   }
 }
 

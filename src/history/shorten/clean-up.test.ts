@@ -1,0 +1,77 @@
+/** Cleaning up beside another process that removes and prunes the same runs. */
+import { expect, test } from 'vitest';
+import { CairnError, openHistory, type History } from '../../index.ts';
+import type { BlobStore } from '../../ports/blobs.ts';
+import type { Store } from '../../ports/store.ts';
+import { createMemoryStore } from '../../stores/memory/index.ts';
+import { createBench, edges, graphOf, node, runToRest } from '../../../test/engine-kit.ts';
+
+/** A store before whose n-th call another process acts once. `calls` says how many calls there were. */
+function withGuest(store: Store, nth: number, act: () => Promise<unknown>): { store: Store; calls: () => number } {
+  let calls = 0;
+  const guested = new Proxy(store, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name, target);
+      if (typeof value !== 'function') return value;
+      return async (...args: unknown[]) => {
+        calls += 1;
+        if (calls === nth) await act();
+        return (value as (...args: unknown[]) => unknown).apply(target, args);
+      };
+    },
+  });
+  return { store: guested, calls: () => calls };
+}
+
+const steps = Array.from({ length: 8 }, (_, index) => `n${index}`);
+const chain = graphOf(
+  'chain',
+  steps.map((id) => node(id, 'read', () => id)),
+  edges('> n0', ...steps.map((id, index) => `${id} > ${steps[index + 1] ?? ''}`)),
+);
+
+/** Two finished runs of some ten checkpoints, and a fork of one. */
+async function threeRuns(): Promise<{ readonly store: Store; readonly blobs: BlobStore }> {
+  const store = createMemoryStore();
+  const { engine, options } = createBench({ store });
+  for (const runId of ['a', 'b']) await runToRest(engine, chain, {}, runId);
+  engine.know(chain);
+  await engine.fork({ runId: 'a', seq: 5 }, { runId: 'fork' });
+  await engine.close();
+  return { store, blobs: options.blobs };
+}
+
+const guests: Readonly<Record<string, (history: History) => Promise<unknown>>> = {
+  'removes a run': (history) => history.remove('b', { withForks: true }),
+  'removes a run with its forks': (history) => history.remove('a', { withForks: true }),
+  'prunes a run': (history) => history.prune('b', { keepEvery: 7 }),
+  'cleans up': (history) => history.cleanUp({ max_per_workflow: 2, ttl_seconds: 1e11 }),
+};
+
+const works: Readonly<Record<string, (history: History) => Promise<unknown>>> = {
+  'cleans up': (history) => history.cleanUp({ max_per_workflow: 3, ttl_seconds: 1e11 }),
+  'removes what is old': (history) => history.cleanUp({ ttl_seconds: 60 }),
+  'lists checkpoints': (history) => Array.fromAsync(history.checkpoints()),
+};
+
+/** What the guest came for may be gone as well. */
+function passOver(error: unknown): void {
+  if (!CairnError.is(error, 'RUN_NOT_FOUND')) throw error;
+}
+
+const cases = Object.keys(works).flatMap((work) => Object.keys(guests).map((guest) => [work, guest] as const));
+
+test.each(cases)('D17 whoever %s passes over what another process that %s takes away', async (work, guest) => {
+  const failed: string[] = [];
+  for (let nth = 1; nth < 2000; nth += 1) {
+    const plain = await threeRuns();
+    const other = openHistory(plain.store, { blobs: plain.blobs });
+    const { store, calls } = withGuest(plain.store, nth, () => guests[guest]!(other).catch(passOver));
+    await works[work]!(openHistory(store, { blobs: plain.blobs })).catch((error: unknown) =>
+      failed.push(`call ${nth}: ${String(error)}`),
+    );
+    expect((await other.verify()).isSound).toBe(true);
+    if (calls() < nth) break;
+  }
+  expect(failed).toEqual([]);
+});
