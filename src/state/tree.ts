@@ -222,6 +222,11 @@ export interface RunTree {
   replayed?: Record<string, readonly [runId: string, seq: number, nth?: number]>;
   /** Whether a fork runs pure nodes again although a recorded outcome could be reused, because it was asked to or its code changed. */
   rerunPure?: boolean;
+  /**
+   * Whether the run was restored from a backup and released: effects with a `reconcile` are looked up before they begin, since the run may
+   * have done them after the backup was made (B3).
+   */
+  released?: true;
   /** Names of the secrets that nodes have used, sorted. A resume resolves them before it starts anything. */
   secrets?: readonly string[];
   frame: FrameTree;

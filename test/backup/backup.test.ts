@@ -15,7 +15,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { backUp, openHistory, restore, type RestoreReport } from '../../src/index.ts';
+import { z } from 'zod';
+import {
+  AgentGraph,
+  backUp,
+  END,
+  humanNode,
+  openHistory,
+  restore,
+  START,
+  type RestoreReport,
+  type Store,
+} from '../../src/index.ts';
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts';
 import { until } from '../support/awaited.ts';
 import { collect } from '../support/small-graphs.ts';
@@ -113,6 +124,66 @@ test('B2 a restored store is whole, and its open runs are held until they are re
   const [again] = await collect(openHistory(openSqliteStore({ path: at('new/runs.db') })).list({ status: ['held'] }));
   expect(again?.runId).toBe('b');
   expect(existsSync(at('new/runs.db.replaced'))).toBe(true);
+});
+
+test('B3 after a release what has a reconcile is looked up before it is done, nodes and steps alike', async () => {
+  const done = new Map<string, string>();
+  const calls: string[] = [];
+  const act = (key: string, what: string): string => {
+    calls.push(what);
+    done.set(key, `${what} done`);
+    return `${what} done`;
+  };
+  const reconcile = ({ idempotencyKey }: { readonly idempotencyKey: string }) => ({
+    happened: done.has(idempotencyKey),
+    output: done.get(idempotencyKey),
+  });
+  const graph = (store: Store) =>
+    new AgentGraph({ input: z.object({}), scratch: z.object({}) }, { id: 'pays' })
+      .addNode('approve', humanNode({ prompt: 'Pay?' }))
+      .addNode('pay', (ctx) => act(ctx.idempotencyKey, 'pay'), { effectClass: 'external', reconcile })
+      .addNode('book', (ctx) =>
+        ctx.step('row', { effect: 'write', reconcile }, (step) => act(step.idempotencyKey, 'book')),
+      )
+      .addEdge(START, 'approve')
+      .addEdge('approve', 'pay')
+      .addEdge('pay', 'book')
+      .addEdge('book', END)
+      .compile({ store });
+  const store = openSqliteStore({ path: at('runs.db') });
+  const app = graph(store);
+  await app.invoke({}, { runId: 'r' });
+  await backUp(at('runs.db'), at('kept'));
+  await app.resume('r', { answers: { approve: 'yes' } });
+  await app.close();
+  await store.close();
+  expect(calls).toEqual(['pay', 'book']);
+
+  await restore(at('kept'), at('new.db'));
+  const restored = openSqliteStore({ path: at('new.db') });
+  const again = graph(restored);
+  await again.history.release('r');
+  const result = await again.resume('r', { answers: { approve: 'yes' } });
+  expect([result.status, result.state.outputs.pay, result.state.outputs.book]).toEqual([
+    'completed',
+    'pay done',
+    'book done',
+  ]);
+  expect(calls, 'done once').toEqual(['pay', 'book']);
+  expect(await again.history.verify()).toMatchObject({ isSound: true });
+  await again.close();
+  await restored.close();
+
+  done.clear();
+  // Where the lookup says that nothing happened, the work is done.
+  await restore(at('kept'), at('third.db'));
+  const third = openSqliteStore({ path: at('third.db') });
+  const last = graph(third);
+  await last.history.release('r');
+  expect((await last.resume('r', { answers: { approve: 'yes' } })).status).toBe('completed');
+  expect(calls).toEqual(['pay', 'book', 'pay', 'book']);
+  await last.close();
+  await third.close();
 });
 
 test('B2 a held run that is to be cancelled is cancelled when it is released and taken up', async () => {

@@ -16,6 +16,7 @@ import { announceAttempt, callAttempt } from '../effects/step-attempt.ts';
 import { book } from '../record/account.ts';
 import { budgetExceeded } from '../record/budget.ts';
 import { StepEffort } from '../record/effort.ts';
+import { announceIfReleased } from '../record/intent.ts';
 import { orderIfOverlapping } from '../record/end-order.ts';
 import { admitStep, checkStepCount, finishStep, noteStep } from '../record/finish-step.ts';
 import { hashOfGiven } from '../record/given-hash.ts';
@@ -141,6 +142,7 @@ class StepCall<T> {
     });
     const taken = await this.#takeOver(effort);
     if (taken !== undefined) return taken.output as T;
+    announceIfReleased(this.#core, effort, effort.fields()?.attempt ?? 1);
     if (effort.fields()?.intent !== undefined) {
       const judged = await judgeStep(this.#core, effort, this.#isCurrent);
       if (judged !== undefined) return judged.output as T;

@@ -6,6 +6,7 @@ import type { NodeRecord } from '../../state/tree.ts';
 import { admitKept } from '../admit/admit-kept.ts';
 import { decideStart, nothingLeft, type StartDecision } from '../plan/decide-start.ts';
 import { NodeEffort } from '../record/effort.ts';
+import { announceIfReleased } from '../record/intent.ts';
 import { accountOf } from '../record/open-record.ts';
 import { openPinnedView } from '../record/pinned-view.ts';
 import { noteView } from '../record/seal-views.ts';
@@ -115,7 +116,9 @@ function carryOut(
 ): void {
   switch (decision.kind) {
     case 'begin':
-      return core.loop.begin(activation);
+      return announceIfReleased(core, new NodeEffort(activation), activation.attempt)
+        ? core.loop.judge(activation)
+        : core.loop.begin(activation);
     case 'later':
       return core.loop.beginLater(activation, decision.at);
     case 'doubt':

@@ -1,5 +1,6 @@
 /** The intent of an effect: durable before the effect starts, and withdrawn if the effect does not start (E3, E4). */
 import type { Intent } from '../../state/tree.ts';
+import { isEffect } from '../run/effect.ts';
 import type { RunCore } from '../run/run-core.ts';
 import type { Effort, EffortFields } from './effort.ts';
 
@@ -18,6 +19,19 @@ export interface Announced {
 /** The key that the effort was started with, which in a fork is the original's; otherwise its own (X1). */
 export function effortKeyOf(core: RunCore, effort: Effort): string {
   return effort.fields()?.intent?.key ?? effort.keyIn(core.keySeed);
+}
+
+/**
+ * Announces an effect that may have happened without a trace: the run was restored from a backup, and what it did after that was made is in
+ * no history. So what can be looked up is judged like an effect in doubt before it begins (B3).
+ * @returns whether it is to be judged
+ */
+export function announceIfReleased(core: RunCore, effort: Effort, attempt: number): boolean {
+  if (core.root.released !== true || !isEffect(effort) || effort.reconcile === undefined) return false;
+  if (attempt > 1 || effort.fields()?.intent !== undefined) return false;
+  announce(core, effort, attempt);
+  core.draft.mustCommit = true;
+  return true;
 }
 
 function toldOf({ secrets }: RunCore, about: string): string {

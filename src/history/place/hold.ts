@@ -4,7 +4,7 @@
  * runs and no worker takes them.
  */
 import { CairnError } from '../../errors.ts';
-import type { RunRow, Store } from '../../ports/store.ts';
+import type { Claim, RunRow, Store } from '../../ports/store.ts';
 
 /** Worker id in the claim of a held run. No real worker has it. */
 const holder = 'held';
@@ -36,11 +36,15 @@ export async function holdRun(store: Store, { tenant, runId, claim }: RunRow): P
   });
 }
 
-/** Releases a held run, so that anyone may advance it. @returns whether it was held */
-export async function letGo(store: Store, run: RunRow): Promise<boolean> {
-  if (!isHeld(run)) return false;
+/**
+ * Releases a held run, so that anyone may advance it.
+ * @param record - called under the claim, before the run is released
+ */
+export async function letGo(store: Store, run: RunRow, record: (claim: Claim) => Promise<unknown>): Promise<void> {
+  if (!isHeld(run)) return;
   const { tenant, runId } = run;
   const reply = await store.claimRun({ tenant, runId, workerId: holder, leaseMs: heldMs, takeFrom: holder });
-  if (reply.claim !== undefined) await store.releaseClaim(reply.claim);
-  return reply.claim !== undefined;
+  if (reply.claim === undefined) return;
+  await record(reply.claim);
+  await store.releaseClaim(reply.claim);
 }

@@ -42,7 +42,9 @@ const readsMax = 3;
 async function readWindow(store: Store, known: RunRow, from: number, to: number): Promise<readonly HistoryEntry[]> {
   for (let run = known, reads = 1; ; reads += 1) {
     try {
-      return await Array.fromAsync(readHistory(store, run, { from, to }));
+      const window: HistoryEntry[] = [];
+      for await (const entry of readHistory(store, run, { from, to })) window.push(entry);
+      return window;
     } catch (error) {
       if (!CairnError.is(error, 'CHECKPOINT_CORRUPT') || reads === readsMax) throw error;
       const row = await store.readRun(run);

@@ -4,6 +4,7 @@ import { CairnError, openHistory, type History } from '../../index.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { Store } from '../../ports/store.ts';
 import { createMemoryStore } from '../../stores/memory/index.ts';
+import { collect } from '../../../test/support/small-graphs.ts';
 import { createBench, edges, graphOf, node, runToRest } from '../../../test/engine-kit.ts';
 
 /** A store before whose n-th call another process acts once. `calls` says how many calls there were. */
@@ -51,7 +52,7 @@ const guests: Readonly<Record<string, (history: History) => Promise<unknown>>> =
 const works: Readonly<Record<string, (history: History) => Promise<unknown>>> = {
   'cleans up': (history) => history.cleanUp({ max_per_workflow: 3, ttl_seconds: 1e11 }),
   'removes what is old': (history) => history.cleanUp({ ttl_seconds: 60 }),
-  'lists checkpoints': (history) => Array.fromAsync(history.checkpoints()),
+  'lists checkpoints': (history) => collect(history.checkpoints()),
 };
 
 /** What the guest came for may be gone as well. */
