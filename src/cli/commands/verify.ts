@@ -27,11 +27,15 @@ export const verifyCommand: Command<VerifyRunsInput> = {
       const { print, paint } = session.screen;
       if (session.isJson) session.printJson({ reports, damage, isSound });
       else {
-        for (const { runId, checkpoints, snapshots, blobs, faults } of reports) {
+        for (const { runId, checkpoints, snapshots, blobs, faults, isHalfImported } of reports) {
           const verdict = faults.length === 0 ? paint('good', 'sound') : paint('bad', countOf(faults.length, 'fault'));
           print(
             `${printable(runId)}  ${verdict}, ${countOf(checkpoints, 'checkpoint')}, ${countOf(snapshots, 'snapshot')}, ${countOf(blobs, 'blob')}`,
           );
+          if (isHalfImported === true)
+            print(
+              `  Half an import, as whoever made it died: import the same text again, or cairn rm ${printable(runId)}`,
+            );
           print(...faults.map(({ message, code }) => `  ${printable(message)} ${paint('dim', `[${code}]`)}`));
         }
         if (damage.length > 0)

@@ -12,13 +12,14 @@ export interface ImportAs {
 
 /** Imports a run. @param text - the text of {@link exportRun}, in pieces of any size. @throws the errors of {@link importRun} */
 export function importInto(
-  { store, blobs, tenant, ids, now }: WritePlace,
+  { store, blobs, tenant, ids, now, isWorkerDead }: WritePlace,
   text: AsyncIterable<string>,
   { move = false, runId }: ImportAs = {},
 ): Promise<ImportReport> {
   return importRun(store, blobs, text, {
     tenant,
     workerId: ids.workerId,
+    isWorkerDead,
     ...(move ? { as: 'move' } : { as: 'copy', newRunId: runId ?? ids.createRunId(now()) }),
   });
 }

@@ -13,6 +13,8 @@ export interface ImportWriterOptions {
   readonly runId: string;
   readonly workerId: string;
   readonly leaseMs: number;
+  /** Whether a worker is known to be dead, so that an import which it began can be repeated at once. */
+  readonly isWorkerDead?: ((workerId: string) => boolean | undefined) | undefined;
 }
 
 /** What the last commit adds. Until it is written, the run shows as cancelled. */
@@ -179,8 +181,11 @@ export class ImportWriter {
   /** Claims the run if this import has not yet. @throws CLAIM_TAKEN */
   async #requireClaim(): Promise<Claim> {
     if (this.#claim !== undefined) return this.#claim;
-    const { workerId, leaseMs } = this.#options;
-    const reply = await this.#store.claimRun({ ...this.#runId, workerId, leaseMs });
+    const { workerId, leaseMs, isWorkerDead } = this.#options;
+    const request = { ...this.#runId, workerId, leaseMs };
+    let reply = await this.#store.claimRun(request);
+    if (reply.claim === undefined && isWorkerDead?.(reply.owner) === true)
+      reply = await this.#store.claimRun({ ...request, takeFrom: reply.owner });
     if (reply.claim === undefined) {
       const { owner, remainingMs } = reply;
       throw new CairnError('CLAIM_TAKEN', { runId: this.#options.runId, owner, remainingMs });

@@ -6,6 +6,7 @@ import { runKeyOf, sealBody } from '../stored/checkpoint.ts';
 import { toHex } from '../stored/checksum.ts';
 import { exportRun } from './export.ts';
 import { importRun } from './import.ts';
+import { verifyRun } from '../verify/verify.ts';
 import { pruneRun } from '../shorten/prune.ts';
 
 type Line = Record<string, unknown>;
@@ -159,9 +160,21 @@ test('N8 a half imported run cannot be resumed, answered or taken up, wherever i
     const engine = afterCrash(bench);
     await expect(engine.resume('r', { graph: asking })).rejects.toMatchObject({ code: 'RUN_CANCELLED' });
     expect((await store.listWaits({ tenant: 'default' })).rows).toEqual([]);
+    const verified = await verifyRun(store, bench.options.blobs, half);
+    expect([verified.faults, verified.isHalfImported]).toEqual([[], true]);
+    const again = { tenant: 'default', as: 'move', workerId: 'worker-2' } as const;
+    await expect(importRun(store, bench.options.blobs, textOf(lines), again)).rejects.toMatchObject({
+      code: 'CLAIM_TAKEN',
+    });
     bench.clock.timeMs += 120_000;
     const next = { tenant: 'default', workerId: 'x', leaseMs: 1, at: bench.clock.timeMs, limit: 9 };
     expect(await store.claimNext(next)).toEqual([]);
+    bench.clock.timeMs -= 120_000;
+    const isWorkerDead = (id: string): boolean => id === 'worker-1';
+    await importRun(store, bench.options.blobs, textOf(lines), { ...again, isWorkerDead });
+    const whole = await rowOf(bench, 'r');
+    expect([whole.head, whole.status]).toEqual([row.head, row.status]);
+    expect(await verifyRun(store, bench.options.blobs, whole)).toMatchObject({ faults: [] });
   }
   expect(halves).toBe(row.head);
 });

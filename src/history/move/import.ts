@@ -18,6 +18,8 @@ export interface ImportOptions {
   readonly workerId: string;
   /** Default 60,000 ms. */
   readonly leaseMs?: number;
+  /** Whether a worker is known to be dead. An import that such a one began is repeated at once, else when its claim has run out. */
+  readonly isWorkerDead?: (workerId: string) => boolean | undefined;
 }
 
 const defaultLeaseMs = 60_000;
@@ -42,7 +44,7 @@ export async function importRun(
   lines: AsyncIterable<string>,
   options: ImportOptions,
 ): Promise<ImportReport> {
-  const { tenant, as, newRunId, workerId, leaseMs = defaultLeaseMs } = options;
+  const { tenant, as, newRunId, workerId, leaseMs = defaultLeaseMs, isWorkerDead } = options;
   if (as === 'copy' && newRunId === undefined) {
     throw new CairnError('USAGE_INVALID', { reason: 'a copy needs a run id of its own' });
   }
@@ -59,7 +61,7 @@ export async function importRun(
       if ('cairn' in line) {
         const header = readHeader(line, number);
         runId = as === 'copy' && newRunId !== undefined ? newRunId : header.runId;
-        writer = new ImportWriter(store, header, { tenant, runId, workerId, leaseMs });
+        writer = new ImportWriter(store, header, { tenant, runId, workerId, leaseMs, isWorkerDead });
         run = new ImportedRun(header, writer, new ImportedState(blobs, { tenant, runId }));
       } else if (run === undefined) throw invalidLine(number, 'it comes before the header');
       else if ('end' in line) isEnded = checkEnd(line.end, number);

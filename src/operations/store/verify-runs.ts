@@ -18,13 +18,16 @@ export const verifyRuns: Operation<VerifyRunsInput, Verification, HistoryContext
   output: 'what was looked at, and every fault',
   outputSchema: objectOf({
     reports: listOf(
-      objectOf({
-        runId: text,
-        checkpoints: whole,
-        snapshots: whole,
-        blobs: whole,
-        faults: listOf(objectOf({ checkpoint: text, code: text, message: text })),
-      }),
+      objectOf(
+        {
+          runId: text,
+          checkpoints: whole,
+          snapshots: whole,
+          blobs: whole,
+          faults: listOf(objectOf({ checkpoint: text, code: text, message: text })),
+        },
+        { isHalfImported: flag },
+      ),
     ),
     damage: texts,
     isSound: flag,
