@@ -15,6 +15,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { zstdCompressSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { zstdBomb } from '../../test/support/zstd-bomb.ts';
 import { blobSuite } from '../testing/blob-suite.ts';
 import { hashBlob } from './blob-hash.ts';
 import { createFileBlobs } from './file-blobs.ts';
@@ -130,6 +131,23 @@ test('C7 bytes that were kept uncompressed are read, swept and removed, and not 
   utimesSync(fileOf(hash), old, old);
   expect(await blobs.remove('acme', hash, 60_000)).toBe(true);
   expect(readdirSync(dirname(fileOf(hash)))).toEqual([]);
+});
+
+test('C6 a compressed blob of a few KiB that unpacks to gigabytes is BLOB_CORRUPT, and large plain bytes are kept as they are', async () => {
+  const blobs = createFileBlobs(folder);
+  const words = Buffer.from('the quick brown fox '.repeat(2_000));
+  const hash = await blobs.put({ tenant: 'acme' }, words);
+  writeFileSync(`${fileOf(hash)}.zst`, zstdBomb(1.5 * 1024 ** 3));
+  const corrupt = expect.objectContaining({ code: 'BLOB_CORRUPT' });
+  await expect(blobs.get('acme', hash)).rejects.toThrow(corrupt);
+  const reading = (async () => {
+    let sizeBytes = 0;
+    for await (const piece of blobs.stream('acme', hash)) sizeBytes += piece.length;
+    return sizeBytes;
+  })();
+  await expect(reading).rejects.toThrow(corrupt);
+  const zeros = new Uint8Array(40 * 1024 ** 2);
+  expect((await blobs.get('t', await blobs.put({ tenant: 't' }, zeros))).length).toBe(zeros.length);
 });
 
 test('C6 a damaged compressed blob is BLOB_CORRUPT, whole, in part and as a stream, and mended when it is put again', async () => {

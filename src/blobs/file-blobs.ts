@@ -3,6 +3,7 @@
 import { join, resolve } from 'node:path';
 import { CairnError, type ErrorCode, reasonOf } from '../errors.ts';
 import type { BlobRange, BlobStore } from '../ports/blobs.ts';
+import { unpackedBytesMax } from '../state/values/packed-size.ts';
 import { fileCode, files, isMissing, makeYoung, removeOld, writeDurably, youngAt } from './blob-files.ts';
 import { hashBlob, isBlobHash } from './blob-hash.ts';
 import { cutRange } from './blob-range.ts';
@@ -91,6 +92,7 @@ class FileBlobs implements BlobStore {
     if (!isKept) throw new CairnError('BLOB_NOT_FOUND', { hash });
     const isPlain = await this.#do(async () => (await youngAt(path)) !== undefined);
     const pieces = isPlain ? createReader(path) : createUnpacker(path + compressedSuffix);
+    const sizeMax = isPlain ? Infinity : await this.#do(() => unpackedSizeMax(path + compressedSuffix));
     const { offset = 0, length = Infinity } = range;
     const seen = process.getBuiltinModule('node:crypto').createHash('sha256');
     let at = 0;
@@ -99,6 +101,7 @@ class FileBlobs implements BlobStore {
         seen.update(piece);
         const part = piece.subarray(Math.max(0, offset - at), Math.max(0, offset + length - at));
         at += piece.length;
+        if (at > sizeMax) throw new CairnError('BLOB_CORRUPT', { hash });
         if (part.length > 0) yield part;
         if (at >= offset + length) return;
       }
@@ -172,16 +175,22 @@ function tenantFolder(tenant: string): string {
 async function compress(bytes: Uint8Array): Promise<Uint8Array | undefined> {
   if (bytes.length < compressedFromBytes) return undefined;
   const compressed = process.getBuiltinModule('node:zlib').zstdCompressSync(bytes);
-  return compressed.length <= bytes.length * worthRatio ? compressed : undefined;
+  const isReadable = bytes.length <= unpackedBytesMax(compressed.length);
+  return isReadable && compressed.length <= bytes.length * worthRatio ? compressed : undefined;
 }
 
 /** Decompresses bytes. @throws BLOB_CORRUPT */
 async function decompress(bytes: Uint8Array, hash: string): Promise<Uint8Array> {
   try {
-    return new Uint8Array(process.getBuiltinModule('node:zlib').zstdDecompressSync(bytes));
+    const limit = { maxOutputLength: unpackedBytesMax(bytes.length) };
+    return new Uint8Array(process.getBuiltinModule('node:zlib').zstdDecompressSync(bytes, limit));
   } catch (error) {
     throw new CairnError('BLOB_CORRUPT', { hash }, { cause: error });
   }
+}
+
+async function unpackedSizeMax(path: string): Promise<number> {
+  return unpackedBytesMax((await (await files()).stat(path)).size);
 }
 
 function createReader(path: string): AsyncIterable<Uint8Array> {

@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { brotliCompressSync } from 'node:zlib';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { zstdBomb } from '../../../test/support/zstd-bomb.ts';
 import { flipByte } from '../../../test/history/damaged-store.ts';
 import { emptyTree, ModelHistory, tenant, type ModelRun } from '../../../test/history/model-history.ts';
 import { createMemoryBlobs } from '../../blobs/memory-blobs.ts';
@@ -14,7 +16,7 @@ import { verifyRun } from '../verify/verify.ts';
 import { BlobRef } from '../../state/values/blob-ref.ts';
 import type { Change } from './change.ts';
 import { checkpointText, decodeCheckpoint, encodeCheckpoint, keptForm, rootChecksum } from './checkpoint.ts';
-import { unpack } from './packed.ts';
+import { packLarge, packSmall, unpack } from './packed.ts';
 
 const runKey = '35047de448c7c941';
 const external: Change = [{ kind: 'step', node: ['agent'], step: 'call', effect: 'external' }];
@@ -91,6 +93,21 @@ test('C6 the checksum of a packed checkpoint is that of its text, and any damage
       expect(() => decodeCheckpoint(identity, rootChecksum, damaged)).toThrow(corrupt);
     }),
   );
+});
+
+test('C6 a body of a few KiB that unpacks to gigabytes is refused before that, and what is packed is always read', () => {
+  const gigabytes = zstdBomb(1.5 * 1024 ** 3);
+  expect(gigabytes.length).toBeLessThan(50_000);
+  const row = { seq: 1, at: 1, body: gigabytes, checksum: Buffer.alloc(32) };
+  const before = process.memoryUsage().rss;
+  expect(() => decodeCheckpoint({ runKey, seq: 1 }, rootChecksum, row)).toThrow(
+    expect.objectContaining({ code: 'CHECKPOINT_CORRUPT' }),
+  );
+  const brotli = Buffer.concat([Buffer.from('B'), brotliCompressSync(Buffer.alloc(100 * 1024 ** 2))]);
+  expect(() => unpack(brotli)).toThrow(/larger than/);
+  expect(process.memoryUsage().rss - before).toBeLessThan(500 * 1024 ** 2);
+  for (const text of [Buffer.alloc(15 * 1024 ** 2, '{'), Buffer.alloc(20 * 1024 ** 2, '{')])
+    for (const pack of [packLarge, packSmall]) expect(unpack(pack(text)).length).toBe(text.length);
 });
 
 function unpackedOf(body: Uint8Array): string | undefined {

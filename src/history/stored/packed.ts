@@ -3,6 +3,7 @@
  * only the size.
  */
 import type * as Zlib from 'node:zlib';
+import { unpackedBytesMax } from '../../state/values/packed-size.ts';
 import { asBuffer } from './checksum.ts';
 
 /** First bytes of zstd data. A plain body begins with a brace, so the two can be told apart. */
@@ -32,12 +33,14 @@ export function packSmall(text: Uint8Array): Uint8Array {
 }
 
 function smaller(packed: Uint8Array, text: Uint8Array): Uint8Array {
-  return packed.length < text.length * (1 - savedShare) ? packed : text;
+  const isReadable = text.length <= unpackedBytesMax(packed.length);
+  return isReadable && packed.length < text.length * (1 - savedShare) ? packed : text;
 }
 
-/** The plain text of a body, compressed or not. @throws Error it is damaged */
+/** The plain text of a body, compressed or not. @throws Error it is damaged, or unpacks to more than anything that was packed here */
 export function unpack(body: Uint8Array): Buffer {
   const bytes = asBuffer(body);
-  if (bytes[0] === brotliMark[0]) return zlib().brotliDecompressSync(bytes.subarray(brotliMark.length));
-  return bytes.subarray(0, zstdMark.length).equals(zstdMark) ? zlib().zstdDecompressSync(bytes) : bytes;
+  const limit = { maxOutputLength: unpackedBytesMax(bytes.length) };
+  if (bytes[0] === brotliMark[0]) return zlib().brotliDecompressSync(bytes.subarray(brotliMark.length), limit);
+  return bytes.subarray(0, zstdMark.length).equals(zstdMark) ? zlib().zstdDecompressSync(bytes, limit) : bytes;
 }
