@@ -38,6 +38,7 @@ import { limitsOf } from './limits.ts';
 import { previewRun } from './preview/preview.ts';
 import { claimForResume, hasEnded } from './runs/resume-run.ts';
 import type { EngineEnvironment } from './run/run-core.ts';
+import { Pace } from './run/pace.ts';
 import { momentOf, type Moment } from './run/standing.ts';
 import { postSignal } from './runs/signal.ts';
 import { requireRun } from './runs/require-run.ts';
@@ -78,6 +79,7 @@ class CairnEngine implements Engine {
       tenant: options.tenant ?? 'default',
       leaseMs: options.leaseMs ?? 30_000,
       effectsInFlight: new Map(),
+      pace: new Pace(options.clock),
     };
     this.#runs = new ActiveRuns(this.#env, (runId, root) => this.#wakes?.rested(runId, root));
     if (options.wakes === true || options.wakes === 'due')

@@ -65,6 +65,8 @@ async function recordInTurn(
   const { generation } = activation;
   const isCurrent = (): boolean => activation.generation === generation && activation.phase === 'running';
   await before;
+  const pause = core.env.pace.turn();
+  if (pause !== undefined) await pause;
   if (!isCurrent()) return never();
   const cursor = cursorOf(activation, list);
   const recorded = callsOf(activation, list)[n - 1];

@@ -73,7 +73,7 @@ export async function runStepOf<T>(
   if (isEffect({ effect: options.effect ?? 'pure' })) activation.beginEffect(key);
   try {
     if (core.committer.isFull) await core.loop.drained();
-    const pause = core.pace.pause();
+    const pause = core.env.pace.turn();
     if (pause !== undefined) await pause;
     return await new StepCall(core, activation, key, options, fn).perform();
   } finally {

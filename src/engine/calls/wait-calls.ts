@@ -46,6 +46,8 @@ async function waitFor(core: RunCore, activation: Activation, call: WaitCall): P
   const { generation } = activation;
   beginCall(core, activation);
   try {
+    const pause = core.env.pace.turn();
+    if (pause !== undefined) await pause;
     // A signal that arrives during this search finds no open wait and is kept, so the search is repeated.
     const isKept = (): boolean =>
       recorded === undefined &&

@@ -1,5 +1,5 @@
 /** Makes one attempt: starts the node's function, handles its end, and decides about another attempt (E6, X3). */
-import { CairnError, readableThrown } from '../../errors.ts';
+import { readableThrown } from '../../errors.ts';
 import type { Activation } from '../run/frame-run.ts';
 import { admitOutcome, type AdmittedOutcome } from '../admit/admit-outcome.ts';
 import { Context } from '../calls/context.ts';
@@ -14,6 +14,7 @@ import { NodeEffort } from '../record/effort.ts';
 import { noteEvents } from '../record/told-events.ts';
 import { effortKeyOf } from '../record/intent.ts';
 import type { RunCore } from '../run/run-core.ts';
+import { claimLost } from '../run/standing.ts';
 import { settleCancelled, settleFailed } from '../settle/settle.ts';
 import { settleOutcome } from '../settle/settle-outcome.ts';
 import { clearFailedSteps } from '../record/step-record.ts';
@@ -28,7 +29,7 @@ export function launch(core: RunCore, activation: Activation): void {
   if (core.standing.isStopping && !(isEffect(node) && core.standing.mayFinish)) return giveUp(core, activation);
   if (isEffect(node) && core.standing.isLeaseOver(core.env.clock)) {
     core.agenda.forget(activation);
-    return core.loop.fail(new CairnError('CLAIM_LOST', { runId: core.runId }));
+    return core.loop.fail(claimLost(core.runId, 'expired'));
   }
   activation.phase = 'running';
   activation.withdraw = undefined;

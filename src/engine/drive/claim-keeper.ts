@@ -2,7 +2,7 @@
 import { CairnError } from '../../errors.ts';
 import type { Claim } from '../../ports/store.ts';
 import type { EngineEnvironment } from '../run/run-core.ts';
-import { momentOf, type Moment } from '../run/standing.ts';
+import { claimLost, momentOf, type Moment } from '../run/standing.ts';
 
 /** Callbacks of whoever advances the run, once it is open. */
 export interface ClaimHolder {
@@ -65,7 +65,7 @@ export class ClaimKeeper {
   }
 
   #lose(cause: unknown): void {
-    this.#lost = new CairnError('CLAIM_LOST', { runId: this.#claim.runId }, { cause });
+    this.#lost = claimLost(this.#claim.runId, 'claimed', cause);
     this.#holder?.onLost(this.#lost);
   }
 }

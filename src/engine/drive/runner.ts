@@ -19,6 +19,7 @@ import type { Loop } from '../run/loop.ts';
 import { RunCore, type EngineEnvironment } from '../run/run-core.ts';
 import { endingOf } from '../run/run-ending.ts';
 import type { RunFeed } from '../run/run-feed.ts';
+import { claimLost } from '../run/standing.ts';
 import { holdTimer } from '../run/timers.ts';
 import { startInitial } from '../settle/start-planned.ts';
 import { takeHolds } from '../settle/open-effects.ts';
@@ -31,9 +32,6 @@ import type { ClaimKeeper } from './claim-keeper.ts';
 import { MessageIntake } from './message-intake.ts';
 import { prepareStart } from './prepare.ts';
 import { stoppedBy } from './stopped-by.ts';
-
-/** The most launches before the loop rests. Otherwise a chain of nodes that never waits would block everything else. */
-const launchesPerTurn = 512;
 
 /** A run that is claimed and loaded. */
 export interface RunnerOptions {
@@ -157,12 +155,13 @@ export class Runner implements Loop {
     const { core } = this;
     if (this.#isOver) return this.ended.catch(() => {});
     core.standing.stop('closing');
-    this.#abortAll(new CairnError('CLAIM_LOST', { runId: core.runId }));
+    this.#abortAll(claimLost(core.runId, 'closed'));
     for (;;) {
       this.#drive();
       await core.committer.settled();
       if (this.#isOver) return this.ended.catch(() => {});
-      if (core.agenda.gatedCount + core.agenda.launches.length === 0 && !core.draft.mustCommit) break;
+      const isDone = core.agenda.gatedCount + core.agenda.launches.length === 0 && !core.draft.mustCommit;
+      if (isDone && !this.#isResting) break;
       // Some work continues only in a later turn of the event loop: a resting loop, a step that waits for its intent.
       await new Promise<void>((resolve) => core.env.clock.defer(resolve));
     }
@@ -267,29 +266,35 @@ export class Runner implements Loop {
 
   #loop(): void {
     const { core } = this;
-    for (let count = 0; !this.#isOver; count += 1) {
+    while (!this.#isOver) {
+      if (!this.#needsTurn && core.agenda.launches.length === 0) return;
+      if (core.env.pace.isOver()) return this.#rest();
       if (this.#needsTurn) {
         this.#needsTurn = false;
         this.#turn();
       }
-      if (core.agenda.launches.length === 0) {
-        if (this.#needsTurn) continue;
-        return;
-      }
-      if (core.committer.isFull || count >= launchesPerTurn) return this.#rest();
+      if (core.agenda.launches.length === 0) continue;
+      if (core.committer.isFull) return this.#untilDrained();
       launch(core, core.agenda.launches.shift() as Activation);
     }
   }
 
-  /** Lets commits finish and other runs advance before going on. */
+  /** Lets timers, other runs and the rest of the process have their turn before going on. */
   #rest(): void {
     this.#isResting = true;
-    const goOn = (): void => {
+    this.core.env.pace.rest(() => {
+      this.#isResting = false;
+      this.#drive();
+    });
+  }
+
+  /** Lets commits finish before going on. */
+  #untilDrained(): void {
+    this.#isResting = true;
+    this.core.committer.onDrained(() => {
       this.#isResting = false;
       this.requestTurn();
-    };
-    if (this.core.committer.isFull) this.core.committer.onDrained(goOn);
-    else this.core.env.clock.defer(goOn);
+    });
   }
 
   #turn(): void {

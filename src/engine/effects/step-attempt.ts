@@ -14,6 +14,7 @@ import { enterEffect } from '../run/effects-in-flight.ts';
 import { guardCall, never } from '../run/guard-call.ts';
 import { callInsideStep, type Charge } from '../run/ledger.ts';
 import type { RunCore } from '../run/run-core.ts';
+import { claimLost } from '../run/standing.ts';
 import { armDeadline } from './deadline.ts';
 
 /**
@@ -34,7 +35,7 @@ export async function announceAttempt(core: RunCore, effort: StepEffort, attempt
   await core.loop.durable();
   core.agenda.gatedCount -= 1;
   if (core.standing.isLeaseOver(core.env.clock)) {
-    core.loop.fail(new CairnError('CLAIM_LOST', { runId: core.runId }));
+    core.loop.fail(claimLost(core.runId, 'expired'));
     await never();
   }
   const isOver = isStopped();

@@ -7,6 +7,7 @@ import type { Claim, Commit, Durability, Store } from '../../ports/store.ts';
 import type { Limits } from '../limits.ts';
 import type { Draft } from './draft.ts';
 import { pendingOf } from './pending.ts';
+import { claimLost } from './standing.ts';
 
 const retryDelaysMs = [20, 100, 400, 1_500, 5_000];
 
@@ -128,7 +129,7 @@ export class Committer {
       first.settled?.resolve();
     }
     // The commit was written, but another worker has the run by now, so nothing may start because of it (P4).
-    if (!isHeld) return this.#break(new CairnError('CLAIM_LOST', { runId: flight.commit.claim.runId }));
+    if (!isHeld) return this.#break(claimLost(flight.commit.claim.runId, 'claimed'));
     if (this.#drainers.length > 0 && !this.isFull) for (const callback of this.#drainers.splice(0)) callback();
   }
 

@@ -22,7 +22,7 @@ function slowClock(): { readonly clock: Clock; turns: number } {
   return slow;
 }
 
-test('X4 a long row of steps that end at once gives way to the rest of the process, and a short one does not', async () => {
+test('X4.15 a long row of steps that end at once gives way to the rest of the process', async () => {
   const slow = slowClock();
   const row = async (count: number): Promise<number> => {
     slow.turns = 0;

@@ -1,36 +1,57 @@
-/** Makes long chains of steps that end at once give way to the rest of the process from time to time. */
+/** Lets the rest of the process have its turn: timers, signals, leases and other runs, whatever the nodes of a run are (E1.4). */
 import type { Clock } from '../../ports/clock.ts';
 
-/** How long, in ms, such steps may follow each other. */
+/** How long, in ms, all runs of an engine may work in one turn of the event loop. */
 const longestTurnMs = 20;
-/** Fewer steps than this never pause. */
-const stepsMin = 64;
+/** As many launches and calls end a turn, too: a clock of tests stands still while work is done. */
+const mostPerTurn = 512;
 
-/** The pace of one run. */
+/**
+ * One for each engine, since its runs share the event loop. Work that goes from one promise to the next never leaves a turn of the event
+ * loop by itself, so whoever works asks before each piece whether the turn is over, and rests if it is.
+ */
 export class Pace {
   readonly #clock: Clock;
-  /** When it last paused, in monotonic ms; and (`#steps`) the number of steps since. */
-  #since: number;
-  #steps = 0;
-  #pause: Promise<void> | undefined;
+  /** When work began in this turn of the event loop, in monotonic ms; undefined if none has. */
+  #begunAt: number | undefined;
+  #count = 0;
+  readonly #resting: (() => void)[] = [];
 
   constructor(clock: Clock) {
     this.#clock = clock;
-    this.#since = clock.monotonic();
   }
 
-  /** Called before each step. @returns a promise to await before it starts; undefined if no pause is needed */
-  pause(): Promise<void> | undefined {
-    this.#steps += 1;
-    if (this.#pause !== undefined || this.#steps <= stepsMin) return this.#pause;
-    if (this.#clock.monotonic() - this.#since >= longestTurnMs) this.#pause = this.#giveWay();
-    return this.#pause;
+  /** Whether enough was done in this turn of the event loop. The first who asks in a turn hears no. */
+  isOver(): boolean {
+    if (this.#begunAt === undefined) {
+      this.#begunAt = this.#clock.monotonic();
+      this.#clock.defer(this.#onTurn);
+      return false;
+    }
+    this.#count += 1;
+    return this.#count >= mostPerTurn || this.#clock.monotonic() - this.#begunAt >= longestTurnMs;
   }
 
-  async #giveWay(): Promise<void> {
-    await new Promise<void>((resolve) => this.#clock.defer(resolve));
-    this.#since = this.#clock.monotonic();
-    this.#steps = 0;
-    this.#pause = undefined;
+  /** Calls back in a later turn. Who came first is called first, so no run is passed over. */
+  rest(goOn: () => void): void {
+    if (this.#begunAt === undefined) this.isOver();
+    this.#resting.push(goOn);
   }
+
+  /** Resolves when a call may do its work; undefined if that is now. */
+  turn(): Promise<void> | undefined {
+    return this.isOver() ? this.#laterTurn() : undefined;
+  }
+
+  async #laterTurn(): Promise<void> {
+    // Those who rested with it may have used up that turn, too.
+    do await new Promise<void>((resolve) => this.rest(resolve));
+    while (this.isOver());
+  }
+
+  readonly #onTurn = (): void => {
+    this.#begunAt = undefined;
+    this.#count = 0;
+    for (let waiting = this.#resting.length; waiting > 0 && !this.isOver(); waiting -= 1) this.#resting.shift()?.();
+  };
 }

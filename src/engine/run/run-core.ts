@@ -20,7 +20,7 @@ import { rootFrameRun, type FrameRun } from './frame-run.ts';
 import { Ledger } from './ledger.ts';
 import type { Loop } from './loop.ts';
 import type { RecordedPast } from './recorded-past.ts';
-import { Pace } from './pace.ts';
+import type { Pace } from './pace.ts';
 import { RunSecrets } from './run-secrets.ts';
 import { Standing, type Moment } from './standing.ts';
 
@@ -41,6 +41,8 @@ export interface EngineEnvironment {
   readonly leaseMs: number;
   /** Keys of effects that are running in this process, for whatever run. */
   readonly effectsInFlight: EffectsInFlight;
+  /** When its runs leave the event loop to others. */
+  readonly pace: Pace;
 }
 
 /** What a run core is made of. */
@@ -69,7 +71,6 @@ export class RunCore {
   readonly loop: Loop;
   readonly agenda: Agenda = new Agenda();
   readonly ledger: Ledger = new Ledger();
-  readonly pace: Pace;
   readonly draft: Draft;
   readonly committer: Committer;
   readonly standing: Standing;
@@ -88,7 +89,6 @@ export class RunCore {
   constructor(options: RunCoreOptions) {
     const { env, run, claim, graph, loaded } = options;
     this.env = env;
-    this.pace = new Pace(env.clock);
     this.run = run;
     this.claim = claim;
     this.loop = options.loop;

@@ -1,4 +1,5 @@
 /** Whether a run goes on here and, if not, why it stops. */
+import { CairnError } from '../../errors.ts';
 import type { Clock } from '../../ports/clock.ts';
 
 /** A moment by both clocks, in ms. */
@@ -9,6 +10,17 @@ export interface Moment {
 
 export function momentOf(clock: Clock): Moment {
   return { monotonicMs: clock.monotonic(), wallMs: clock.now() };
+}
+
+const reasons = {
+  claimed: 'another worker has claimed it',
+  expired: 'its lease ran out before it could be renewed',
+  closed: 'its engine was closed',
+} as const;
+
+/** The error of a run that this process may not advance any more. It says what is known here, and no more: nobody may have the run. */
+export function claimLost(runId: string, reason: keyof typeof reasons, cause?: unknown): CairnError {
+  return new CairnError('CLAIM_LOST', { runId, reason: reasons[reason] }, cause === undefined ? {} : { cause });
 }
 
 /** Sorted by priority: a later one replaces earlier ones, and none is undone. */

@@ -47,7 +47,7 @@ export async function giveBack(
 ): Promise<unknown> {
   const { status, order, output } = recorded;
   // A function that repeats many recorded calls must not hold up the rest of the process.
-  const pause = core.pace.pause();
+  const pause = core.env.pace.turn();
   if (pause !== undefined) await paused(core, activation, pause);
   if (order !== undefined && !isPart) {
     beginCall(core, activation);
