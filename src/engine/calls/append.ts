@@ -9,7 +9,7 @@ import { addCall, callsBeforeSave, callsOf, cursorOf, dropCalls, isSameCall } fr
 import { enterEvents } from '../record/told-events.ts';
 import { visitOf } from '../record/visit-part.ts';
 import type { Activation } from '../run/frame-run.ts';
-import { guardCall, never } from '../run/guard-call.ts';
+import { guardCall, never, refusal } from '../run/guard-call.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { endCall } from '../waits/leave.ts';
 
@@ -67,6 +67,8 @@ async function recordInTurn(
   await before;
   const pause = core.env.pace.turn();
   if (pause !== undefined) await pause;
+  const refused = refusal(core, activation);
+  if (refused !== undefined) await refused;
   if (!isCurrent()) return never();
   const cursor = cursorOf(activation, list);
   const recorded = callsOf(activation, list)[n - 1];

@@ -6,7 +6,7 @@ import { checkStepCount, finishStep } from '../record/finish-step.ts';
 import { keyAcrossSaves, recordedStep } from '../record/step-keys.ts';
 import { ensureSteps } from '../record/step-record.ts';
 import type { Activation, LiveChild } from '../run/frame-run.ts';
-import { never } from '../run/guard-call.ts';
+import { never, refusal } from '../run/guard-call.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { keepSignal } from '../waits/early-signals.ts';
 import { giveBack, inTurn } from '../waits/give-back.ts';
@@ -31,6 +31,8 @@ export async function callOnce(
   const { generation } = activation;
   beginCall(core, activation);
   try {
+    const refused = refusal(core, activation);
+    if (refused !== undefined) await refused;
     const act = await prepare();
     if (activation.generation !== generation || activation.phase !== 'running') return await never();
     checkStepCount(core, ensureSteps(activation));

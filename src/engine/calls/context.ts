@@ -27,7 +27,7 @@ import { append, listOf } from './append.ts';
 import { startChild } from './child.ts';
 import { spend } from '../record/account.ts';
 import type { RunCore } from '../run/run-core.ts';
-import { guardCall } from '../run/guard-call.ts';
+import { guardCall, refusal } from '../run/guard-call.ts';
 import { emitRecorded } from './emit.ts';
 import { readRetired, retire } from './retire.ts';
 import { accessFiles } from './file-access.ts';
@@ -99,49 +99,53 @@ export class Context implements NodeContext {
     guardCall(this.#activation, this.#generation, call);
   }
 
-  async step<T>(name: string, options: StepOptions, fn: (step: StepContext) => Promise<T> | T): Promise<T> {
-    this.#guard('step');
-    return runStep(this.#core, this.#activation, name, options, fn, this.#onWaiting);
+  /** Makes a call, unless its attempt or the run is over here. */
+  async #call<T>(call: string, make: () => Promise<T>): Promise<T> {
+    this.#guard(call);
+    const refused = refusal(this.#core, this.#activation);
+    return refused ?? make();
   }
-  async ask<const Asked extends Question>(question: Asked): Promise<AnswerTo<Asked>> {
-    this.#guard('ask');
-    // The answer was checked against the question when it was accepted.
-    return (await ask(this.#core, this.#activation, question, this.#onWaiting)) as AnswerTo<Asked>;
+
+  step<T>(name: string, options: StepOptions, fn: (step: StepContext) => Promise<T> | T): Promise<T> {
+    return this.#call('step', () => runStep(this.#core, this.#activation, name, options, fn, this.#onWaiting));
   }
-  async sleepUntil(time: number | Date, name = 'sleep'): Promise<void> {
-    this.#guard('sleepUntil');
-    return sleepUntil(this.#core, this.#activation, time, name, this.#onWaiting);
+  ask<const Asked extends Question>(question: Asked): Promise<AnswerTo<Asked>> {
+    return this.#call('ask', async () => {
+      // The answer was checked against the question when it was accepted.
+      return (await ask(this.#core, this.#activation, question, this.#onWaiting)) as AnswerTo<Asked>;
+    });
   }
-  async receive(signal: string, { waits = true }: ReceiveOptions = {}): Promise<unknown> {
-    this.#guard('receive');
-    return receive(this.#core, this.#activation, signal, { onWaiting: this.#onWaiting, waits });
+  sleepUntil(time: number | Date, name = 'sleep'): Promise<void> {
+    return this.#call('sleepUntil', () => sleepUntil(this.#core, this.#activation, time, name, this.#onWaiting));
   }
-  async save(state: unknown): Promise<void> {
-    this.#guard('save');
-    return save(this.#core, this.#activation, state);
+  receive(signal: string, { waits = true }: ReceiveOptions = {}): Promise<unknown> {
+    return this.#call('receive', () =>
+      receive(this.#core, this.#activation, signal, { onWaiting: this.#onWaiting, waits }),
+    );
   }
-  async retire(from: unknown, options: { readonly keep?: readonly string[] } = {}): Promise<void> {
-    this.#guard('retire');
-    return retire(this.#core, this.#activation, from, options.keep ?? []);
+  save(state: unknown): Promise<void> {
+    return this.#call('save', () => save(this.#core, this.#activation, state));
+  }
+  retire(from: unknown, options: { readonly keep?: readonly string[] } = {}): Promise<void> {
+    return this.#call('retire', () => retire(this.#core, this.#activation, from, options.keep ?? []));
   }
   get retired(): unknown {
     return readRetired(this.#activation, this.#generation);
   }
-  async append(list: string, items: readonly unknown[]): Promise<void> {
-    this.#guard('append');
-    return append(this.#core, this.#activation, list, items);
+  append(list: string, items: readonly unknown[]): Promise<void> {
+    return this.#call('append', () => append(this.#core, this.#activation, list, items));
   }
   list(name: string): readonly unknown[] {
     return listOf(this.#activation, name);
   }
-  async run(graph: object, input: unknown, options: ChildRunOptions = {}): Promise<ChildResult> {
-    this.#guard('run');
-    const child = await this.#start(graph, input, options);
-    return child.result();
+  run(graph: object, input: unknown, options: ChildRunOptions = {}): Promise<ChildResult> {
+    return this.#call('run', async () => {
+      const child = await this.#start(graph, input, options);
+      return child.result();
+    });
   }
-  async start(graph: object, input: unknown, options: ChildRunOptions = {}): Promise<ChildHandle> {
-    this.#guard('start');
-    return this.#start(graph, input, options);
+  start(graph: object, input: unknown, options: ChildRunOptions = {}): Promise<ChildHandle> {
+    return this.#call('start', () => this.#start(graph, input, options));
   }
   #start(graph: object, input: unknown, { name = 'run', entry }: ChildRunOptions): Promise<ChildHandle> {
     const call = { graph: graph as Graph, input, entry };

@@ -25,7 +25,7 @@ import { failureOf } from '../record/step-failure.ts';
 import { deleteStep, ensureSteps, setStep } from '../record/step-record.ts';
 import { appliedOf, isEffect } from '../run/effect.ts';
 import type { Activation } from '../run/frame-run.ts';
-import { guardCall, never } from '../run/guard-call.ts';
+import { guardCall, never, refusal } from '../run/guard-call.ts';
 import { Charge } from '../run/ledger.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { holdTimer } from '../run/timers.ts';
@@ -75,6 +75,8 @@ export async function runStepOf<T>(
     if (core.committer.isFull) await core.loop.drained();
     const pause = core.env.pace.turn();
     if (pause !== undefined) await pause;
+    const refused = refusal(core, activation);
+    if (refused !== undefined) await refused;
     return await new StepCall(core, activation, key, options, fn).perform();
   } finally {
     if (activation.generation === generation) {
@@ -180,6 +182,8 @@ class StepCall<T> {
       const charge = await this.#underBudget(effort, attempt);
       const deadlineMs = isEffect(effort) ? await announceAttempt(core, effort, attempt) : undefined;
       if (!this.#isCurrent()) return never<T>();
+      const refused = isEffect(effort) ? undefined : refusal(core, this.#activation);
+      if (refused !== undefined) return refused;
       try {
         const result = await callAttempt(core, effort, { attempt, deadlineMs, charge }, this.#fn);
         if (!this.#isCurrent()) return never<T>();

@@ -17,7 +17,7 @@ import type { Due, TakenRecord } from '../run/recorded-past.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { inputHashOf } from '../settle/settle.ts';
 import { admitStep, checkStepCount, finishStep } from '../record/finish-step.ts';
-import { guardCall, never } from '../run/guard-call.ts';
+import { guardCall, never, refusal } from '../run/guard-call.ts';
 import { giveBack, inTurn } from '../waits/give-back.ts';
 import { beginCall, endCall, leaveAtWait } from '../waits/leave.ts';
 import { sentByParent } from '../waits/wait.ts';
@@ -48,6 +48,8 @@ async function waitFor(core: RunCore, activation: Activation, call: WaitCall): P
   try {
     const pause = core.env.pace.turn();
     if (pause !== undefined) await pause;
+    const refused = refusal(core, activation);
+    if (refused !== undefined) await refused;
     // A signal that arrives during this search finds no open wait and is kept, so the search is repeated.
     const isKept = (): boolean =>
       recorded === undefined &&

@@ -360,6 +360,10 @@ export class Runner implements Loop {
     if (status === 'failed' || status === 'cancelled')
       for (const waitId of Object.keys(root.waits)) draft.closeWaitRow(waitId);
     this.#isOver = true;
+    core.standing.stop('ended');
+    // A function may be alive that only waits for a child run: nothing it does counts any more.
+    for (const frameRun of core.frames())
+      for (const activation of frameRun.activations.values()) activation.endSignal();
     this.#stopTimers();
     this.#checkpoints
       .makeLast(status === 'paused')

@@ -2,7 +2,7 @@
  * Makes one attempt of a step. An effect is announced first and starts when that is durable. At its deadline the attempt is told to stop
  * (E3, E6).
  */
-import { CairnError } from '../../errors.ts';
+import type { CairnError } from '../../errors.ts';
 import type { Amounts } from '../../graph/amounts.ts';
 import type { StepContext } from '../../graph/contracts/node-contract.ts';
 import { spend } from '../record/account.ts';
@@ -12,7 +12,9 @@ import { enterEvents } from '../record/told-events.ts';
 import { isEffect } from '../run/effect.ts';
 import { enterEffect } from '../run/effects-in-flight.ts';
 import { guardCall, never } from '../run/guard-call.ts';
+import type { Activation } from '../run/frame-run.ts';
 import { callInsideStep, type Charge } from '../run/ledger.ts';
+import { attemptOver } from '../run/open-calls.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { claimLost } from '../run/standing.ts';
 import { armDeadline } from './deadline.ts';
@@ -65,29 +67,57 @@ export async function callAttempt<T>(
   { attempt, deadlineMs, charge }: StepAttempt,
   fn: (step: StepContext) => Promise<T> | T,
 ): Promise<T> {
-  const late = new AbortController();
-  const { promise: isOver, reject } = Promise.withResolvers<never>();
-  const onLate = (error: CairnError): void => late.abort(error);
-  const cancel = armDeadline(core, effort, deadlineMs, { onLate, onOver: reject });
   const { activation } = effort;
-  let signal: AbortSignal | undefined;
+  const own = new StepSignal();
+  const { promise: isOver, reject } = Promise.withResolvers<never>();
+  const onLate = (error: CairnError): void => own.abort(error);
+  const cancel = armDeadline(core, effort, deadlineMs, { onLate, onOver: reject });
   const spendHere = (amounts: Amounts): void => spend(core, charge, amounts);
   const step: StepContext = {
     idempotencyKey: effortKeyOf(core, effort),
     attempt,
     spend: spendHere,
     get signal() {
-      return (signal ??= cancel === undefined ? activation.signal : AbortSignal.any([activation.signal, late.signal]));
+      return own.within(activation);
     },
   };
   const run = (): Promise<T> | T => callInsideStep(charge, () => fn(step));
-  if (cancel === undefined) return run();
   try {
+    if (cancel === undefined) return await run();
     return await Promise.race([isEffect(effort) ? runEffect(core, effort, run) : run(), isOver]);
   } finally {
-    cancel();
-    // However it ended after that: its time was over.
-    late.signal.throwIfAborted();
+    cancel?.();
+    own.end();
+  }
+}
+
+/** The signal of one attempt of a step. It is made only for functions that read it. */
+class StepSignal {
+  #controller: AbortController | undefined;
+  #signal: AbortSignal | undefined;
+  /** Set when the attempt's time is over. */
+  #late: CairnError | undefined;
+  #isOver = false;
+
+  within(activation: Activation): AbortSignal {
+    if (this.#signal === undefined) {
+      this.#controller = new AbortController();
+      this.#signal = AbortSignal.any([activation.signal, this.#controller.signal]);
+      if (this.#late !== undefined || this.#isOver) this.#controller.abort(this.#late ?? attemptOver());
+    }
+    return this.#signal;
+  }
+
+  abort(error: CairnError): void {
+    this.#late = error;
+    this.#controller?.abort(error);
+  }
+
+  /** @throws NODE_TIMED_OUT its time was over, however it ended after that */
+  end(): void {
+    this.#isOver = true;
+    if (this.#late !== undefined) throw this.#late;
+    this.#controller?.abort(attemptOver());
   }
 }
 

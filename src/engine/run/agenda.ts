@@ -58,6 +58,7 @@ export class Agenda {
   forget(activation: Activation): void {
     activation.phase = 'settled';
     activation.cancelTimer?.();
+    activation.endSignal();
     activation.view.close();
     this.setBusy(activation, false);
     activation.frameRun.activations.delete(activation.node.index);

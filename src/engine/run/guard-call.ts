@@ -3,9 +3,32 @@ import { CairnError } from '../../errors.ts';
 import { isEffect } from './effect.ts';
 import type { Activation } from './frame-run.ts';
 import { isInsideStepOf } from './ledger.ts';
+import type { RunCore } from './run-core.ts';
 
 /** A promise that never resolves in this attempt, so the function stops where it is. */
 export const never = <T>(): Promise<T> => new Promise<T>(() => {});
+
+/**
+ * Call before a call of a node's function begins its work: nothing begins once the run was told to stop here (X4.16). If it was cancelled,
+ * the call throws why, so that the function can end by itself, and fails whatever it returns. If the run goes on in another process, the
+ * call never returns, so that the function cannot take that for an answer (X4.7).
+ *
+ * @returns what the call returns; undefined if it may begin
+ */
+export function refusal({ env, standing, runId }: RunCore, activation: Activation): Promise<never> | undefined {
+  const isCancelled = standing.isCancelling || (standing.mayFinish && activation.isCancelled);
+  if (standing.mayFinish && !activation.isStopped && !isCancelled) return undefined;
+  if (!isCancelled) return never();
+  const { aborted, reason } = activation.signal;
+  const error: unknown = aborted ? reason : new CairnError('RUN_CANCELLED', { runId });
+  activation.failure ??= { error };
+  const refuse = async (): Promise<never> => {
+    // A function that catches this and calls on and on must not hold up the process.
+    await env.pace.turn();
+    throw error;
+  };
+  return refuse();
+}
 
 /** @throws NODE_CALL_REFUSED the attempt is over, the call is made inside a step, or the node's class does not allow calls */
 export function guardCall(activation: Activation, generation: number, call: string): void {

@@ -22,6 +22,9 @@ export interface ListCursor {
   last: Promise<void>;
 }
 
+/** Why the signal of an attempt or a step is aborted that has ended. */
+export const attemptOver = (): DOMException => new DOMException('The attempt is over.', 'AbortError');
+
 const noSteps: ReadonlySet<string> = new Set();
 
 /** The part of an activation that lasts as long as one start of its function. */
@@ -66,6 +69,7 @@ export class OpenCalls {
   #parts: Map<string, OnWaiting> | undefined;
   #controller: AbortController | undefined;
   #abortReason: unknown;
+  #isSignalOver = false;
 
   /** Keys of effect steps that were called and have not ended. */
   get effectSteps(): ReadonlySet<string> {
@@ -100,6 +104,7 @@ export class OpenCalls {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
       if (this.#abortReason !== undefined) this.#controller.abort(this.#abortReason);
+      else if (this.#isSignalOver) this.#controller.abort(attemptOver());
     }
     return this.#controller.signal;
   }
@@ -107,6 +112,12 @@ export class OpenCalls {
   abort(reason: unknown): void {
     this.#abortReason = reason;
     this.#controller?.abort(reason);
+  }
+
+  /** Aborts the signal because the attempt is over, for what its function began and did not wait for, such as the loser of a race. */
+  endSignal(): void {
+    this.#isSignalOver = true;
+    if (this.#controller?.signal.aborted === false) this.#controller.abort(attemptOver());
   }
 
   /** Notes that a call of its function is in progress. */
@@ -120,6 +131,7 @@ export class OpenCalls {
     this.generation += 1;
     this.#controller = undefined;
     this.#abortReason = undefined;
+    this.#isSignalOver = false;
     this.stepsInFlight = 0;
     this.isEnding = false;
     this.isStopped = false;

@@ -24,11 +24,11 @@ export function claimLost(runId: string, reason: keyof typeof reasons, cause?: u
 }
 
 /** Sorted by priority: a later one replaces earlier ones, and none is undone. */
-const phases = ['going', 'failing', 'closing', 'cancelling', 'broken'] as const;
+const phases = ['going', 'failing', 'closing', 'cancelling', 'ended', 'broken'] as const;
 
 /**
  * `going`: new activations start. `failing`: there was an unhandled failure; running work may finish (G8). `closing`: this process releases
- * the run as it is. `cancelling`: the run was cancelled (E7). `broken`: the run cannot be advanced here, because its claim or its store is
+ * the run as it is. `cancelling`: the run was cancelled (E7). `ended`: its end or its pause is recorded. `broken`: the run cannot be advanced here, because its claim or its store is
  * lost.
  */
 export type Phase = (typeof phases)[number];

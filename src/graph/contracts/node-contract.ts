@@ -189,6 +189,7 @@ export interface EmitOptions {
 export interface StepContext {
   readonly idempotencyKey: string;
   readonly attempt: number;
+  /** Aborted on cancel, close and timeout, when the claim is lost, and when this attempt of the step is over. */
   readonly signal: AbortSignal;
   /** Adds to the cost of this attempt. The cost is recorded when the attempt ends, however it ends. @throws NODE_CALL_REFUSED */
   spend(amounts: Amounts): void;
@@ -270,7 +271,7 @@ export interface NodeContext {
   readonly memoryConsistency: MemoryConsistency | undefined;
   /** The same for every attempt of this activation (X1). */
   readonly idempotencyKey: string;
-  /** Aborted on cancel and timeout, when the claim is lost, and when the attempt stops at a wait. */
+  /** Aborted on cancel, close and timeout, when the claim is lost, when the attempt stops at a wait, and when it is over. */
   readonly signal: AbortSignal;
   /** Runs `fn` as a recorded step. A repeated function gets the recorded value, and `fn` is not called again (X4). */
   step<T>(name: string, options: StepOptions, fn: (step: StepContext) => Promise<T> | T): Promise<T>;
