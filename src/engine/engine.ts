@@ -254,5 +254,7 @@ class CairnEngine implements Engine {
   async close(): Promise<void> {
     this.#wakes?.close();
     await this.#runs.close();
+    const { ids, effectsInFlight } = this.#env;
+    ids.close?.(() => effectsInFlight.size === 0);
   }
 }

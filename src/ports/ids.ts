@@ -13,4 +13,11 @@ export interface Ids {
    * process at once.
    */
   isWorkerDead(workerId: string): boolean | undefined;
+  /**
+   * Notes that this worker has closed, though its process may live on: it counts as dead as soon as nothing of it runs. Absent where nobody
+   * asks for workers of the same process.
+   *
+   * @param isIdle - whether no effect of it is running any more
+   */
+  close?(isIdle: () => boolean): void;
 }

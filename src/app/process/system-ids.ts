@@ -5,12 +5,21 @@ import { isWorkerDead, ownProcessName } from './process-name.ts';
 
 let workers = 0;
 
+/** Workers of this process that have closed, by id, with whether nothing of them runs any more. */
+const closed = new Map<string, () => boolean>();
+
 /** Makes ids for one worker. Each call makes another worker, so that two engines in one process do not share a claim. */
 export function createSystemIds(): Ids {
   workers += 1;
   const workerId = `${ownProcessName()}:${workers}`;
   const createRunId = createUuidV7Source();
-  return { createRunId, workerId, random: Math.random, isWorkerDead };
+  return {
+    createRunId,
+    workerId,
+    random: Math.random,
+    isWorkerDead: (id) => closed.get(id)?.() ?? isWorkerDead(id),
+    close: (isIdle) => void closed.set(workerId, isIdle),
+  };
 }
 
 /** Makes UUIDs of version 7 (RFC 9562) that sort in the order of their creation, also within one millisecond. */

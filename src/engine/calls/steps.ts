@@ -23,7 +23,7 @@ import { hashOfGiven } from '../record/given-hash.ts';
 import { nextStepKey, recordedStep } from '../record/step-keys.ts';
 import { failureOf } from '../record/step-failure.ts';
 import { deleteStep, ensureSteps, setStep } from '../record/step-record.ts';
-import { appliedOf, isEffect } from '../run/effect.ts';
+import { appliedOf, endedIntent, isEffect } from '../run/effect.ts';
 import type { Activation } from '../run/frame-run.ts';
 import { guardCall, never, refusal } from '../run/guard-call.ts';
 import { Charge } from '../run/ledger.ts';
@@ -299,7 +299,7 @@ class StepCall<T> {
       hash: effort.hash,
       ...(attempt > 1 ? { attempt } : {}),
       ...(applied === undefined ? {} : { applied }),
-      ...(intent === undefined ? {} : { intent }),
+      ...(intent === undefined ? {} : { intent: endedIntent(intent) }),
       ...effort.account,
     };
     const admitted = admitError(this.#core, error, [...activation.path, this.#key]);

@@ -5,7 +5,7 @@ import { jsonUnderKey } from '../../state/values/encode.ts';
 import type { KeptOutcome, NodeRecord, NodeStatus } from '../../state/tree.ts';
 import type { Activation } from '../run/frame-run.ts';
 import type { AdmittedOutcome } from '../admit/admit-outcome.ts';
-import { appliedOf, isEffect } from '../run/effect.ts';
+import { appliedOf, endedIntent, isEffect } from '../run/effect.ts';
 import { openEffectsOf } from './effects-on-record.ts';
 
 /** Where an outcome came from, if it is not the result of an attempt. */
@@ -108,7 +108,11 @@ function keepForRetry(
   if (previous?.view !== undefined) field('view', previous.view, String(previous.view));
   if (previous?.budget !== undefined) field('budget', previous.budget, JSON.stringify(previous.budget));
   if (previous?.onBudget !== undefined) field('onBudget', previous.onBudget, '"fail"');
-  if (previous?.intent !== undefined) field('intent', previous.intent, JSON.stringify(previous.intent));
+  if (previous?.intent !== undefined) {
+    // Its function was called here, and it has ended.
+    const intent = activation.generation > 0 ? endedIntent(previous.intent) : previous.intent;
+    field('intent', intent, JSON.stringify(intent));
+  }
   const applied = appliedOf(ending.error);
   if (applied !== undefined) field('applied', applied, `"${applied}"`);
   if (activation.budgetFrom > 0) field('budgetFrom', activation.budgetFrom, String(activation.budgetFrom));

@@ -15,6 +15,11 @@ export function appliedOf(error: unknown): 'no' | 'ended' | undefined {
   return applied === 'no' || applied === 'ended' ? applied : undefined;
 }
 
+/** The intent of an attempt that has ended, as its record says: nobody needs to wait until it cannot be running any more (O2.5). */
+export function endedIntent(intent: Intent): Intent {
+  return { ...intent, deadlineAt: 0 };
+}
+
 /**
  * What the next attempt keeps of an intent. If the failed attempt may have happened: all of it. Otherwise only a key that comes from a
  * fork's original (X1.2).
@@ -25,5 +30,6 @@ export function keptIntent(
   mayHaveHappened: boolean,
 ): Pick<NodeRecord, 'intent' | 'applied'> {
   if (intent === undefined || (!mayHaveHappened && intent.key === ownKey)) return {};
-  return mayHaveHappened ? { intent } : { intent: { ...intent, deadlineAt: 0 }, applied: 'no' };
+  const ended = { intent: endedIntent(intent) };
+  return mayHaveHappened ? ended : { ...ended, applied: 'no' };
 }

@@ -1,0 +1,70 @@
+/** Who resumes a run waits for an effect of another worker only while that may be running (O2.5, X3.4). */
+import { expect, test } from 'vitest';
+import { until } from '../../../test/support/awaited.ts';
+import { createBench, edges, graphOf, node, resumeToRest, runToRest, testIds } from '../../../test/engine-kit.ts';
+import { createSystemIds } from '../../app/process/system-ids.ts';
+import type { Graph } from '../../graph/graph.ts';
+import { createEngine } from '../engine.ts';
+
+type Make = (run: () => unknown) => Graph;
+const forms: Readonly<Record<string, Make>> = {
+  node: (run) => graphOf('g', [node('pay', 'external', run)], edges('> pay', 'pay >')),
+  step: (run) =>
+    graphOf('g', [node('pay', 'read', (ctx) => ctx.step('s', { effect: 'external' }, run))], edges('> pay', 'pay >')),
+  'node with another attempt to come': (run) =>
+    graphOf(
+      'g',
+      [node('pay', 'external', run, { idempotent: true, retry: { attempts: 2, delayMs: 60_000 } })],
+      edges('> pay', 'pay >'),
+    ),
+};
+
+test.each(Object.entries(forms))(
+  'O2.5 an attempt whose failure is on record has ended, so a resume elsewhere does not wait for its deadline (%s)',
+  async (_, make) => {
+    const bench = createBench();
+    let calls = 0;
+    const graph = make(() => {
+      calls += 1;
+      throw new Error('the connection broke');
+    });
+    await runToRest(bench.engine, graph, {}, 'r');
+    const other = createEngine({ ...bench.options, ids: { ...testIds('worker-2'), isWorkerDead: () => false } });
+    // Then the other attempt is due, where there is one.
+    const at = (bench.clock.timeMs += 61_000);
+    await resumeToRest(other, 'r', graph);
+    expect(bench.clock.timeMs - at).toBe(0);
+    const waits = (await other.waits('r')).map(({ kind }) => kind);
+    expect([calls, waits]).toEqual(graph.nodes.some(({ idempotent }) => idempotent) ? [2, []] : [1, ['doubt']]);
+  },
+);
+
+test.each(Object.entries(forms).slice(0, 2))(
+  'O2.5 an effect of an engine of this process that was closed is judged as soon as it has ended (%s)',
+  async (_, make) => {
+    const bench = createBench({ ids: createSystemIds() });
+    const begun = Promise.withResolvers<void>();
+    const gate = Promise.withResolvers<void>();
+    const graph = make(() => (begun.resolve(), gate.promise));
+    const handle = await bench.engine.start(graph, {}, { runId: 'r' });
+    const ended = handle.result().catch((error: unknown) => error);
+    await begun.promise;
+    await bench.engine.close();
+    expect(await ended).toMatchObject({ code: 'STORE_CLOSED' });
+    const other = createEngine({ ...bench.options, ids: createSystemIds() });
+    const waiting = Promise.withResolvers<unknown>();
+    const again = await other.resume('r', { graph });
+    const follow = async (): Promise<void> => {
+      for await (const event of again.events()) if (event.type === 'waiting') waiting.resolve(event.detail);
+    };
+    void follow();
+    // Who follows the run is told at once for whom it waits, and until when at the latest.
+    expect(await waiting.promise).toMatchObject({ owner: bench.options.ids.workerId, until: expect.any(Number) });
+    expect(await other.waits('r')).toEqual([]);
+    const at = bench.clock.timeMs;
+    gate.resolve();
+    await until('somebody is asked', async () => (await other.waits('r')).length === 1);
+    expect(bench.clock.timeMs - at).toBeLessThan(1e9);
+    expect((await again.result()).status).toBe('paused');
+  },
+);
