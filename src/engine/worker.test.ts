@@ -138,3 +138,19 @@ test('W5 a worker takes up what is most urgent first, of its queue alone, and no
   expect(order).toEqual(['urgent', 'old', 'new', 'low', 'late']);
   await worker.stop();
 });
+
+test('O3.2 a worker looks again as soon as a place is free, in a store that tells nothing', async () => {
+  const bench = createBench();
+  const quiet = { ...bench.store };
+  delete quiet.watch;
+  const graph = graphOf('g', [node('a', 'pure', () => 1)], edges('> a', 'a >'));
+  const engine = createEngine({ ...bench.options, store: quiet, findGraph: () => graph });
+  for (let index = 0; index < 12; index += 1) await engine.start(graph, {}, { runId: `r${index}`, detach: true });
+  const rested: string[] = [];
+  // Time stands still: what is done is done without another look of its own.
+  const clock = { ...bench.clock, setTimer: () => () => {} };
+  const onRested = ({ runId }: { readonly runId: string }): void => void rested.push(runId);
+  const worker = createEngineWorker({ engine, clock, concurrency: 2, onRested });
+  await expect.poll(() => rested.length).toBe(12);
+  await worker.stop();
+});

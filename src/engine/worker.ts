@@ -135,6 +135,8 @@ class PollingWorker implements Worker {
       this.#options.onError?.(runId, error);
     } finally {
       this.#running.delete(runId);
+      // A place is free, and more may be waiting than the last look had room for.
+      this.#wake();
     }
   }
 

@@ -4,7 +4,7 @@ import { CairnError } from '../../errors.ts';
 import type { CommitReply, Store } from '../../ports/store.ts';
 import { listRuns } from './memory-queries.ts';
 import { MemoryTables } from './memory-tables.ts';
-import { Watchers } from './watchers.ts';
+import { Watchers } from '../watchers.ts';
 
 export interface MemoryStoreOptions {
   /** Name for messages. Default `memory:`. */

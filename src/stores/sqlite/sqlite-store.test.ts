@@ -1,7 +1,7 @@
 import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { afterAll, beforeAll, describe, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { networkFaults, putNetworkBefore } from '../../testing/store-suite/random/network-under-test.ts';
 import { storeSuite } from '../../testing/store-suite/store-suite.ts';
 import type { StoreUnderTest } from '../../testing/store-suite/suite.ts';
@@ -43,4 +43,31 @@ describe('SQLite store behind a wrapper that does nothing', () => {
 describe('SQLite store behind a network', () => {
   let seed = 100;
   storeSuite({ test, create: () => putNetworkBefore(createUnderTest(), networkFaults, (seed += 1)), seed: 3 });
+});
+
+test('O3.2 who watches a SQLite file is woken by what another connection writes, within 100 ms', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  const folder = mkdtempSync(join(tmpdir(), 'cairn-watch-'));
+  try {
+    const path = join(folder, 'cairn.db');
+    const [watched, other] = [openSqliteStore({ path }), openSqliteStore({ path })];
+    let woken = 0;
+    const stop = watched.watch?.('default', () => (woken += 1));
+    vi.advanceTimersByTime(300);
+    await Promise.resolve();
+    expect(woken).toBe(0);
+    await other.setIdentity?.('another');
+    vi.advanceTimersByTime(100);
+    await Promise.resolve();
+    expect(woken).toBe(1);
+    stop?.();
+    await other.setIdentity?.('a third');
+    vi.advanceTimersByTime(300);
+    await Promise.resolve();
+    expect(woken).toBe(1);
+    await Promise.all([watched.close(), other.close()]);
+  } finally {
+    vi.useRealTimers();
+    rmSync(folder, { recursive: true, force: true });
+  }
 });

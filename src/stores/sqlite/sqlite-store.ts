@@ -10,7 +10,9 @@ import { CommitWrite, type PendingCommit } from './tables/commit-write.ts';
 import { HistoryReads } from './tables/history-reads.ts';
 import { HistoryWrites } from './tables/history-writes.ts';
 import { MessageWrite } from './tables/message-write.ts';
+import { Watchers } from '../watchers.ts';
 import { findDamage } from './file/file-damage.ts';
+import { watchFile } from './file/watch-file.ts';
 import { openDatabase, type OpenedDatabase } from './file/open-database.ts';
 import { createPrepare } from './tables/prepare.ts';
 import { RunHeads } from './tables/run-heads.ts';
@@ -91,6 +93,12 @@ export function openSqliteStore(options: SqliteStoreOptions): Store {
     },
   });
   let isClosed = false;
+  const watchers = new Watchers();
+  const writes = createWrites(db, now, { heads, places, store: name }, (work, durability, bytes, isAlone = false) => {
+    if (isClosed) return Promise.reject(new CairnError('STORE_CLOSED', { store: name }));
+    if (isReadOnly) return Promise.reject(new CairnError('STORE_READ_ONLY', { store: name }));
+    return queue.enqueue(work, durability === 'power', bytes, isAlone);
+  });
   return {
     name,
     capabilities: { durability: durability === 'normal' ? 'process' : 'power', isShared: true },
@@ -102,17 +110,38 @@ export function openSqliteStore(options: SqliteStoreOptions): Store {
         return Promise.reject(mapSqliteError(error, name));
       }
     }),
-    ...createWrites(db, now, { heads, places, store: name }, (work, durability, bytes, isAlone = false) => {
-      if (isClosed) return Promise.reject(new CairnError('STORE_CLOSED', { store: name }));
-      if (isReadOnly) return Promise.reject(new CairnError('STORE_READ_ONLY', { store: name }));
-      return queue.enqueue(work, durability === 'power', bytes, isAlone);
-    }),
+    ...writes,
+    ...wakingWrites(writes, watchers),
+    watch: (tenant, wake) => {
+      const stops = [watchers.add(tenant, wake), watchFile(db, () => watchers.wake(tenant))];
+      return () => stops.forEach((stop) => stop());
+    },
     close: async () => {
       if (isClosed) return;
       isClosed = true;
       await queue.drain();
       db.close();
     },
+  };
+}
+
+/** The writes after which a run may have become claimable, with those told who watch. */
+function wakingWrites(
+  writes: Pick<Store, 'admitRun' | 'postMessage' | 'releaseClaim'>,
+  watchers: Watchers,
+): Pick<Store, 'admitRun' | 'postMessage' | 'releaseClaim'> {
+  const wakeAfter = async <Reply>(tenant: string, written: Promise<Reply>): Promise<Reply> => {
+    const reply = await written;
+    watchers.wake(tenant);
+    return reply;
+  };
+  return {
+    admitRun: (admission) => {
+      const admitted = writes.admitRun(admission);
+      return admission.claim === undefined ? wakeAfter(admission.tenant, admitted) : admitted;
+    },
+    postMessage: (message) => wakeAfter(message.tenant, writes.postMessage(message)),
+    releaseClaim: (claim) => wakeAfter(claim.tenant, writes.releaseClaim(claim)),
   };
 }
 
