@@ -70,6 +70,7 @@ export type ErrorCode =
   | 'NODE_CANCELLED'
   | 'NODE_OUTPUT_INVALID'
   | 'NODE_CALL_REFUSED'
+  | 'QUESTION_CHANGED'
   | 'AGENT_DIVERGED'
   | 'CASSETTE_MISSING'
   | 'ROUTE_UNKNOWN'
@@ -145,6 +146,7 @@ export const errorTable: Readonly<Record<ErrorCode, ErrorRow>> = {
   NODE_TIMED_OUT: row(422, 3, 'no', 'node {node} ran longer than {timeoutMs} ms', 'Raise timeoutMs or mend the node, then resume the run.'),
   NODE_CANCELLED: row(409, 3, 'no', 'node {node} was cancelled{: |reason}', 'Fork the run to go on.'),
   NODE_OUTPUT_INVALID: row(422, 3, 'no', 'the outcome of node {node} does not fit{ at |path}{: |reason}', 'Return what the schema says, then resume the run.'),
+  QUESTION_CHANGED: row(422, 3, 'no', 'node {node} asks another question each time it is repeated{: first |before}{, then |now}{: the choices, schema or data differ under the words |words}', 'Make the question from the state, from the results of steps, or from ctx.now(), which is recorded; then resume the run.'),
   AGENT_DIVERGED: row(409, 3, 'no', 'agent {node} asks another thing in call {call} than is on record{: its message |message}{ (|role}{) is |text}{: |differs}', 'Its prompt, tools or code have changed since the run began. Put them back and resume, or fork the run: a fork makes the call anew.'),
   CASSETTE_MISSING: row(404, 3, 'no', 'cassette {cassette} has no answer to this call of {model}{; of the nearest call on record differs |differs|; nothing is on record}{: now |text}{ and then |recorded}', 'Record it: createCassetteModels({ path, record }), with the models that answer it.'),
   NODE_CALL_REFUSED: row(422, 3, 'no', 'ctx.{call} is refused in node {node}{: |reason}', 'See the rules of composed nodes.'),
@@ -155,7 +157,7 @@ export const errorTable: Readonly<Record<ErrorCode, ErrorRow>> = {
   STATE_INVALID: row(422, 3, 'no', 'the state does not fit its schema{ at |path}{: |reason}', 'Correct the node that wrote it, then resume the run.'),
   WAIT_NOT_FOUND: row(404, 3, 'no', 'run {runId} has no {|open}wait{ |waitId}{: it is |status}', 'List open waits with: cairn inbox. A failed run asks again when it is resumed. To answer otherwise what was answered, fork the run.'),
   WAIT_CLOSED: row(409, 3, 'no', 'wait {waitId} of run {runId} was closed already by {by} with {answer}', 'Fork the run to answer otherwise.'),
-  ANSWER_INVALID: row(422, 2, 'no', 'the answer does not fit{: |reason}', 'The question stays open: answer it again{. |changed|.}'),
+  ANSWER_INVALID: row(422, 2, 'no', 'the answer does not fit{: |reason}', 'The question stays open: answer it again.'),
   OUTCOME_INVALID: row(422, 2, 'no', 'the outcome set for {node} is none that it gives{: |reason}', 'Set one that the node could have given, or answer its question otherwise: fork with answers.'),
   ANSWER_RESERVED: row(403, 2, 'no', 'answers are for people here{: |reason}', 'Ask the person to run: {command}'),
   CHECKPOINT_NOT_FOUND: row(404, 3, 'no', 'no checkpoint {checkpoint}', 'See the history with: cairn log RUN'),

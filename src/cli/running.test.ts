@@ -24,7 +24,7 @@ test('H1 a run stops at its question, is answered and goes on; its write happens
   );
   expect(started.code).toBe(0);
   expect(started.out).toMatch(
-    /^paused r1@\d+, 1 open\n\napprove\n {2}Publish these notes\?\n {2}choices: yes, no\n {2}(node \S+main\.ts) answer r1 approve yes\n\nThen go on: \1 resume r1\n$/,
+    /^paused r1@\d+, 1 open\n\napprove\n {2}Publish these notes\?\n {2}choices: yes, no\n {2}(node \S+main\.ts) answer r1 w_\w+ yes\n\nThen go on: \1 resume r1\n$/,
   );
   expect(started.err).toMatch(/✓ read +completed {2}\d+ ms\n.*✓ draft +completed/s);
 

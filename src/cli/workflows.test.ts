@@ -51,7 +51,7 @@ test('D2 a workflow is run, asks, is answered and gives what it declares', () =>
   expect([paused.code, paused.out]).toEqual([
     0,
     expect.stringMatching(
-      /^paused r@\d+, 1 open\n\nconfirm\n {2}Confirm operation: Deploy cairn\?\n\n {2}Respond with 'yes' or 'no'\n {2}operation: deploy\n {2}details: \{"version":"1\.0"\}\n {2}suggestions: yes, no\n {2}.* answer r confirm yes\n/,
+      /^paused r@\d+, 1 open\n\nconfirm\n {2}Confirm operation: Deploy cairn\?\n\n {2}Respond with 'yes' or 'no'\n {2}operation: deploy\n {2}details: \{"version":"1\.0"\}\n {2}suggestions: yes, no\n {2}.* answer r w_\w+ yes\n/,
     ),
   ]);
   const done = folder.cairn('answer', 'r', 'confirm', 'Approved', '--resume');

@@ -35,6 +35,8 @@ export interface FrameTree extends Account {
   entry?: string;
   /** For a child run: hash of the input it was called with. Absent in histories written before it was recorded. */
   given?: string;
+  /** For a child run: id of its graph. Absent in histories written before it was recorded. */
+  graph?: string;
   /** For a child run: signals that its parent sent before they were waited for, in order. */
   signals?: Record<string, KeptSignal>;
   /** For a child run: set if its parent cancelled it, with the reason. */
@@ -183,6 +185,12 @@ export interface StepRecord extends Pick<Account, 'spent' | 'spared'> {
   intent?: Intent;
   /** Wait id. */
   wait?: string;
+  /** Of a question: hash of what was asked. An answer is used for that question only. Absent in older histories. */
+  asked?: string;
+  /** Of a wait: hash of the code that opened it. Absent in older histories. */
+  code?: string;
+  /** Of a question that was asked anew under the same code, because it differed: its words. If it differs again, it fails. */
+  again?: string;
   /** Who answered, and (`at`) when (W3). */
   by?: string;
   at?: number;
@@ -255,6 +263,8 @@ export interface WaitRecord {
   dueAt?: number;
   defaultAnswer?: unknown;
   openedAt?: number;
+  /** Of a question that took the place of another one in the same call: whether that was open or answered. Its answer is not used. */
+  replaces?: 'open' | 'answered';
   /**
    * For a question about a budget: whose budget it is (the path of a node or child run; empty for the run), and its limit and use. One
    * answer serves everything that waits for this budget. The visit is that which met it first, and those around it, as in a change: it may

@@ -8,7 +8,7 @@ import type { Session } from '../session.ts';
 import { nodeNameOf, type OpenQuestion } from '../../operations/waits/find-wait.ts';
 import { printable } from '../text/printable.ts';
 import { formatTable } from '../text/table.ts';
-import { formatDue, formatWait, namesOf, purposeOf } from '../text/wait-text.ts';
+import { formatDue, formatWait, purposeOf } from '../text/wait-text.ts';
 
 const columns = [
   { title: 'RUN', canShrink: true },
@@ -32,11 +32,9 @@ function printAnswered({ screen, commandLine }: Session, { waits, waiting, answe
 function printWaits(session: Session, output: ListWaitsOutput, now: number): void {
   const { screen, commandLine } = session;
   const { waits, hasMore, waiting, answered } = output;
-  const names = namesOf(waits);
   for (const [index, wait] of waits.entries()) {
     if (index > 0) screen.print('');
-    for (const line of formatWait(session, wait, { now, name: names.get(wait) ?? wait.waitId, graphId: wait.graphId }))
-      screen.print(line);
+    for (const line of formatWait(session, wait, { now, graphId: wait.graphId })) screen.print(line);
   }
   if (waiting.length > 0) {
     if (waits.length > 0) screen.print('');

@@ -8,7 +8,7 @@ import {
   type OpenQuestion,
 } from '../../operations/waits/find-wait.ts';
 import { printable, printableLines } from '../text/printable.ts';
-import { describeMetadata } from '../text/wait-text.ts';
+import { describeMetadata, describeReplaced } from '../text/wait-text.ts';
 
 const doubtChoices: readonly Choice[] = [
   { value: 'happened', label: 'it happened' },
@@ -23,7 +23,8 @@ function messageOf(wait: OpenQuestion, isList: boolean): string {
   const prompt =
     wait.prompt ?? (wait.kind === 'doubt' ? `Did the effect of ${nodeNameOf(wait)} happen?` : nodeNameOf(wait));
   const text = isList ? prompt.replace(wayToAnswer, '') : prompt;
-  return [printableLines(text), ...describeMetadata(wait)].join('\n');
+  const replaced = describeReplaced(wait);
+  return [printableLines(text), ...(replaced === undefined ? [] : [replaced]), ...describeMetadata(wait)].join('\n');
 }
 
 /** A person's answer to one question; undefined if they do not want to answer, or the signal has ended the prompt. */

@@ -8,7 +8,7 @@ import { formatCosts } from '../../operations/words/amounts.ts';
 import { printable, printableLines } from '../text/printable.ts';
 import { toneOf } from '../text/style.ts';
 import { formatBlock } from '../text/value.ts';
-import { formatWait, namesOf } from '../text/wait-text.ts';
+import { formatWait } from '../text/wait-text.ts';
 
 /** The result of a run: its artifacts; if there are none, its scratch state; else the outputs of its nodes. */
 function productOf({ state: { artifacts, scratch, outputs } }: RunStanding): unknown {
@@ -30,11 +30,9 @@ export function goneWords({ screen }: Session): readonly string[] {
 
 function printWaits(session: Session, { runId, waits }: RunStanding, { now, isKept }: Moment): void {
   const { screen, commandLine } = session;
-  const names = namesOf(waits);
   for (const wait of waits) {
     screen.print('');
-    const name = isKept ? (names.get(wait) ?? wait.waitId) : undefined;
-    for (const line of formatWait(session, wait, { now, name })) screen.print(line);
+    for (const line of formatWait(session, wait, { now, isKept })) screen.print(line);
   }
   const isAsking = waits.some(isAnswerable);
   screen.print('');

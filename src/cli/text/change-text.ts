@@ -29,6 +29,7 @@ const verbs: Readonly<Record<Part['kind'], (part: Part) => string>> = {
   wait: () => 'waits',
   signal: () => 'keeps a signal that came early',
   answer: ({ by }) => (by === undefined ? 'answered' : `answered by ${by}`),
+  changed: () => 'waits for something else; what it waited for is closed, and an answer to it is not used',
   save: () => 'saved its state',
   event: ({ name, detail }) => `told ${name ?? 'an event'}: ${fit(formatInline(detail), eventWidth)}`,
   retire: () => 'retired its earlier calls',

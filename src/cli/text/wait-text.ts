@@ -10,18 +10,6 @@ const shownElsewhere: ReadonlySet<string> = new Set(['choices', 'validation_patt
 /** A doubt is told once nobody is in the effect any more: its deadline says nothing then. */
 const leftOutOfDoubts: ReadonlySet<string> = new Set([...shownElsewhere, 'deadlineAt']);
 
-/** The shortest name by which each wait of a list is found: its node, or its id where a run has several of a node. */
-export function namesOf<Wait extends OpenQuestion>(waits: readonly Wait[]): ReadonlyMap<Wait, string> {
-  return new Map(
-    waits.map((wait) => {
-      const name = nodeNameOf(wait);
-      if (wait.isDamaged === true) return [wait, wait.waitId];
-      const isTaken = waits.some((other) => other !== wait && other.runId === wait.runId && nodeNameOf(other) === name);
-      return [wait, isTaken ? wait.waitId : name];
-    }),
-  );
-}
-
 /** What to type for a value. */
 function textOf(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
@@ -41,9 +29,15 @@ function exampleOf(wait: OpenQuestion): string {
   return JSON.stringify(Object.fromEntries(keys.map((key) => [key, '…'])));
 }
 
-/** The command that answers a wait. */
-export function answerCommandOf(session: Session, wait: OpenQuestion, name: string): string {
-  return session.commandLine('answer', wait.runId, name, exampleOf(wait));
+/** The command that answers a wait, by its id: pasted twice, it answers no other question of the same node. */
+function answerCommandOf(session: Session, wait: OpenQuestion): string {
+  return session.commandLine('answer', wait.runId, wait.waitId, exampleOf(wait));
+}
+
+/** Tells of a question that took the place of another one. */
+export function describeReplaced({ replaces }: OpenQuestion): string | undefined {
+  if (replaces === undefined) return undefined;
+  return `changed since it was asked before${replaces === 'answered' ? '; the answer to it is not used' : ''}`;
 }
 
 /** Describes which answers are valid. Undefined means any. */
@@ -115,12 +109,12 @@ export function purposeOf({ kind, name }: OpenQuestion): string {
 
 /**
  * A wait as a paragraph; none of its lines is wider than the screen, except the command to paste.
- * @param name - the name in that command; without one it is left out, because the wait can be answered no more
+ * @param isKept - whether the run is still there for that command; default true
  */
 export function formatWait(
   session: Session,
   wait: OpenQuestion,
-  { now, name, graphId }: { readonly now: number; readonly name: string | undefined; readonly graphId?: string },
+  { now, isKept = true, graphId }: { readonly now: number; readonly isKept?: boolean; readonly graphId?: string },
 ): readonly string[] {
   const { paint, width } = session.screen;
   const indent = '  ';
@@ -132,15 +126,16 @@ export function formatWait(
   const age = wait.openedAt === undefined ? '' : `, ${formatAge(now - wait.openedAt)}`;
   const place = graphId === undefined ? '' : ` · ${printable(graphId)}${age}`;
   const text = wait.prompt ?? (wait.kind === 'question' ? '' : `waits for ${purposeOf(wait)}`);
-  const details = [...describeMetadata(wait), describeForm(wait), describeDue(wait, now)].filter(
-    (line) => line !== undefined,
-  );
+  const details = [
+    describeReplaced(wait),
+    ...describeMetadata(wait),
+    describeForm(wait),
+    describeDue(wait, now),
+  ].filter((line) => line !== undefined);
   return [
     `${paint('strong', printable(nodeNameOf(wait)))}${paint('dim', place)}`,
     ...(text === '' ? [] : wrap(printableLines(text), column).map((line) => (indent + line).trimEnd())),
     ...details.flatMap((detail) => wrap(detail, column)).map((line) => indent + paint('dim', line)),
-    ...(isAnswerable(wait) && name !== undefined
-      ? [indent + paint('good', printable(answerCommandOf(session, wait, name)))]
-      : []),
+    ...(isAnswerable(wait) && isKept ? [indent + paint('good', printable(answerCommandOf(session, wait)))] : []),
   ];
 }

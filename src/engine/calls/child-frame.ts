@@ -40,7 +40,7 @@ export async function openChild(
   checkEntry(activation, call);
   const given = hashOfGiven(core, activation, key, call.input);
   const known = recordedChild(core, activation, key, call, given);
-  const tree = known ?? { ...(await newTree(core, call)), given };
+  const tree = known ?? { ...(await newTree(core, call)), given, graph: call.graph.id };
   const written = known ?? { ...tree, input: await offloadForm(core, tree.input) };
   if (activation.generation !== generation || activation.phase !== 'running') return undefined;
   if (activation.isCancelled) guardCall(activation, generation, 'run');
@@ -82,7 +82,7 @@ function recordedChild(
   core: RunCore,
   activation: Activation,
   key: string,
-  { entry }: ChildCall,
+  { entry, graph }: ChildCall,
   given: string,
 ): FrameTree | undefined {
   const { children } = ensureSteps(activation);
@@ -90,9 +90,15 @@ function recordedChild(
   if (known === undefined) return undefined;
   // A child run kept by a save is identified by its name alone, because the function goes on from what it saved.
   const hasOtherInput = known.born === undefined && known.given !== undefined && known.given !== given;
-  if (!hasOtherInput && known.entry === entry) return known;
+  const hasOtherGraph = known.graph !== undefined && known.graph !== graph.id;
+  if (!hasOtherInput && !hasOtherGraph && known.entry === entry) return known;
   if (core.run.parent !== undefined) return forgetChild(core, activation, key);
   const place = (node: string | undefined): string => (node === undefined ? 'its start' : `'${node}'`);
+  if (hasOtherGraph)
+    return refuse(
+      activation,
+      `child run ${key} is recorded as a run of graph ${known.graph}, and is called for with graph ${graph.id}; give it a name of its own`,
+    );
   const reason = hasOtherInput
     ? `child run ${key} is recorded for another input; its input must be the same whenever its node is repeated`
     : `child run ${key} is recorded as begun at ${place(known.entry)}, and is called for at ${place(entry)}`;

@@ -90,7 +90,7 @@ export async function runStepOf<T>(
 }
 
 /**
- * The record of a step, if it was made with the same input. A record with another input is never used silently: in a fork the step runs
+ * The record of a step, if it was made with the same input and effect class. Another one is never used silently: in a fork the step runs
  * again, in a resume the call is refused.
  */
 function recordOfInput(
@@ -100,15 +100,31 @@ function recordOfInput(
   options: StepOptions,
 ): StepRecord | undefined {
   const recorded = recordedStep(activation, key);
-  const isOver = recorded?.status === 'done' || recorded?.status === 'failed';
-  if (recorded?.hash === undefined || !isOver || !('input' in options)) return recorded;
-  if (hashOfGiven(core, activation, key, options.input) === recorded.hash) return recorded;
-  if (core.run.parent === undefined) {
-    const reason = `step ${key} is recorded for another input; a step's input must be the same whenever its node is repeated`;
+  const reason = recorded && differenceOf(core, activation, key, recorded, options);
+  if (reason === undefined) return recorded;
+  // What may have happened is not dropped in a fork either.
+  const isInDoubt = recorded?.status !== 'done' && recorded?.intent !== undefined;
+  if (core.run.parent === undefined || isInDoubt)
     throw new CairnError('NODE_CALL_REFUSED', { call: 'step', node: activation.path.join('/'), reason });
-  }
   deleteStep(core, activation, key);
   return undefined;
+}
+
+/** Why a recorded step is not the one that is called; undefined if it is. */
+function differenceOf(
+  core: RunCore,
+  activation: Activation,
+  key: string,
+  { status, hash, effect: before, intent }: StepRecord,
+  options: StepOptions,
+): string | undefined {
+  const isOver = status === 'done' || status === 'failed';
+  const { effect = 'pure' } = options;
+  if (before !== undefined && before !== effect && (isOver || intent !== undefined))
+    return `step ${key} is recorded as ${before}, and is called as ${effect}; give a step of another class another name`;
+  if (!isOver || hash === undefined || !('input' in options)) return undefined;
+  if (hashOfGiven(core, activation, key, options.input) === hash) return undefined;
+  return `step ${key} is recorded for another input; a step's input must be the same whenever its node is repeated`;
 }
 
 /** A call of `ctx.step` whose end is not recorded. */

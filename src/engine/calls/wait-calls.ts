@@ -11,7 +11,9 @@ import { defaultAnswerOf } from '../admit/check-answer.ts';
 import { schemaDefect, type Schema } from '../../schema/json-schema.ts';
 import { isStandardSchema, jsonSchemaOf } from '../../schema/standard-schema.ts';
 import { earlySignalOf, findEarlySignal } from '../waits/early-signals.ts';
+import { admitError } from '../admit/encode-error.ts';
 import { offloadValue } from '../admit/offload.ts';
+import { codeOf, compareWait, identityOfQuestion, type KnownWait, type WaitIdentity } from '../waits/changed-waits.ts';
 import { openWait } from '../waits/open-wait.ts';
 import type { Due, TakenRecord } from '../run/recorded-past.ts';
 import type { RunCore } from '../run/run-core.ts';
@@ -20,8 +22,8 @@ import { admitStep, checkStepCount, finishStep } from '../record/finish-step.ts'
 import { guardCall, never, refusal } from '../run/guard-call.ts';
 import { giveBack, inTurn } from '../waits/give-back.ts';
 import { beginCall, endCall, leaveAtWait } from '../waits/leave.ts';
-import { sentByParent } from '../waits/wait.ts';
-import { nextStepKey, recordedStep } from '../record/step-keys.ts';
+import { sentByParent, waitIdOf } from '../waits/wait.ts';
+import { keyAcrossSaves, nextStepKey, recordedStep } from '../record/step-keys.ts';
 import { enterEvents } from '../record/told-events.ts';
 import { ensureSteps, setStep } from '../record/step-record.ts';
 
@@ -31,6 +33,7 @@ interface WaitCall {
   readonly kind: StepKind;
   readonly name: string;
   readonly wait: WaitRecord;
+  readonly identity: WaitIdentity;
   readonly onWaiting: OnWaiting | undefined;
   /** Of a signal: false where only one that has come is taken. Default true. */
   readonly waits?: boolean;
@@ -40,7 +43,9 @@ interface WaitCall {
 async function waitFor(core: RunCore, activation: Activation, call: WaitCall): Promise<unknown> {
   const key = nextStepKey(core, activation, call.name);
   activation.notePart(key, call.onWaiting);
-  const recorded = recordedStep(activation, key);
+  const known = compareWait(core, activation, key, recordedStep(activation, key), call.identity);
+  const { recorded, fault } = known;
+  if (fault !== undefined) throw failCall(core, activation, key, fault);
   const isPart = call.onWaiting !== undefined;
   if (recorded?.status === 'done' || recorded?.status === 'failed') return giveBack(core, activation, recorded, isPart);
   const { generation } = activation;
@@ -56,15 +61,15 @@ async function waitFor(core: RunCore, activation: Activation, call: WaitCall): P
       call.kind === 'signal' &&
       earlySignalOf(core, activation.frameRun, call.name) !== undefined;
     do {
-      const known = recorded === undefined ? await finishKnown(core, activation, key, call) : undefined;
-      if (known !== undefined) {
+      const ended = recorded === undefined ? await finishKnown(core, activation, key, call) : undefined;
+      if (ended !== undefined) {
         endCall(core, activation);
-        return known.output;
+        return ended.output;
       }
       if (activation.generation !== generation || activation.phase !== 'running') return never();
     } while (isKept());
     if (call.waits === false && recorded === undefined) return noneCame(core, activation, key, call);
-    openCall(core, activation, key, call, recorded);
+    openCall(core, activation, key, call, known);
   } catch (error) {
     if (activation.generation === generation) endCall(core, activation);
     throw error;
@@ -75,6 +80,13 @@ async function waitFor(core: RunCore, activation: Activation, call: WaitCall): P
   endCall(core, activation);
   if (closed.status === 'failed') throw closed.error;
   return deepFreeze(closed.output);
+}
+
+/** Fails a question, on record: its function gets the same failure until its next attempt, which asks anew. */
+function failCall(core: RunCore, activation: Activation, key: string, fault: CairnError): CairnError {
+  const { value: error } = admitError(core, fault, [...activation.path, key]);
+  setStep(core, activation.path, key, { kind: 'ask', status: 'failed', error });
+  return fault;
 }
 
 /** It is on record that no signal had come: a repeated function finds none, too. */
@@ -97,7 +109,7 @@ async function finishKnown(
     if (known === undefined) return undefined;
     if (activation.generation !== generation || activation.phase !== 'running') return never();
     if (!known.take()) continue;
-    const step: StepRecord = { kind: call.kind, status: 'done', by: known.by };
+    const step: StepRecord = { kind: call.kind, status: 'done', by: known.by, ...identityIn(core, activation, call) };
     return { output: finishStep(core, activation, key, step, known.admitted, known.from) };
   }
 }
@@ -119,12 +131,12 @@ async function findKnown(
   core: RunCore,
   activation: Activation,
   key: string,
-  { kind, name }: WaitCall,
+  { kind, name, identity: { asked } }: WaitCall,
 ): Promise<KnownEnd | undefined> {
   const admit = (value: unknown): Promise<Admitted> => offloadValue(core, admitStep(core, activation, key, value));
   const early = kind === 'signal' ? await findEarlySignal(core, activation.frameRun, name, admit) : undefined;
   if (early !== undefined) return early;
-  const due: Due = { activation, stepKey: key, effect: 'human', givenHash: undefined, keyIn: () => '' };
+  const due: Due = { activation, stepKey: key, effect: 'human', givenHash: undefined, asked, keyIn: () => '' };
   const offer = core.replay?.offer(due, 'any');
   const replayed = offer && (await core.replay?.readStep(due, offer));
   // Signals sent by a child run's parent are not taken over: in a fork the parent's calls are repeated too.
@@ -142,16 +154,32 @@ function openCall(
   activation: Activation,
   key: string,
   call: WaitCall,
-  recorded: StepRecord | undefined,
+  { recorded, changed }: KnownWait,
 ): void {
+  const { kind, name, wait } = call;
+  const { asked } = call.identity;
   const record = ensureSteps(activation);
   checkStepCount(core, record);
   enterEvents(core, activation);
-  const waitId = openWait(core, activation, key, call.wait, recorded?.wait);
+  const { replaces, ...again } = changed ?? {};
+  const place = [...activation.keyParts, keyAcrossSaves(activation, key)];
+  const newId = asked === undefined ? undefined : waitIdOf(core.runId, place, `${wait.kind}:${name}:${asked}`);
+  const opened = replaces === undefined ? wait : { ...wait, replaces };
+  const waitId = openWait(core, activation, key, opened, recorded?.wait ?? newId);
   if (recorded !== undefined) return;
   const { hash } = inputHashOf(activation);
-  const due = call.wait.dueAt === undefined ? {} : { dueAt: call.wait.dueAt };
-  setStep(core, activation.path, key, { kind: call.kind, status: 'open', wait: waitId, hash, ...due });
+  const due = wait.dueAt === undefined ? {} : { dueAt: wait.dueAt };
+  const identity = identityIn(core, activation, call);
+  setStep(core, activation.path, key, { kind, status: 'open', wait: waitId, hash, ...due, ...identity, ...again });
+}
+
+/** What the record keeps of a wait, to tell whether a repeated call is for the same. */
+function identityIn(
+  core: RunCore,
+  activation: Activation,
+  { kind, identity: { asked } }: WaitCall,
+): Partial<StepRecord> {
+  return { ...(kind === 'ask' && asked !== undefined && { asked }), code: codeOf(core, activation) };
 }
 
 /**
@@ -182,7 +210,8 @@ export function ask(
   };
   const admitted = admitValue(wait, [...activation.path, name], core.env.limits, core.secrets.intake)
     .value as WaitRecord;
-  return waitFor(core, activation, { kind: 'ask', name, wait: admitted, onWaiting });
+  const identity = identityOfQuestion(core, wait);
+  return waitFor(core, activation, { kind: 'ask', name, wait: admitted, identity, onWaiting });
 }
 
 function deadlineFault({ deadlineAt }: Question): string | undefined {
@@ -227,6 +256,7 @@ export async function sleepUntil(
     kind: 'sleep',
     name,
     wait: { kind: 'timer', node: activation.path, name, dueAt },
+    identity: { asked: String(dueAt) },
     onWaiting,
   });
 }
@@ -240,5 +270,5 @@ export async function receive(
 ): Promise<unknown> {
   guardCall(activation, activation.generation, 'receive');
   const wait = { kind: 'signal', node: activation.path, name: signal } as const;
-  return waitFor(core, activation, { kind: 'signal', name: signal, wait, ...how });
+  return waitFor(core, activation, { kind: 'signal', name: signal, wait, identity: {}, ...how });
 }

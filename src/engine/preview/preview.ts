@@ -28,6 +28,7 @@ import { settleCancelled } from '../settle/settle.ts';
 import { draftFork } from '../forks/fork.ts';
 import { openState } from '../runs/open-state.ts';
 import { againBy, endedDoubts } from '../waits/ended-doubts.ts';
+import { codeOf } from '../waits/changed-waits.ts';
 import { closeWait } from '../waits/open-wait.ts';
 import { asksAbout } from './asks-about.ts';
 import { costShown, isAsked, nodesBehind, rowOfPart } from './preview-rows.ts';
@@ -194,7 +195,19 @@ class Preview implements Loop {
         met.onBudget === 'ask' ? 'asks' : 'fails',
         `the budget of ${budgetName(met.of)} is spent`,
       );
-    this.#untell(activation, isAsking ? 'asks' : hasRun ? 'runs again' : 'runs');
+    const because = this.#comparesQuestions(activation)
+      ? 'its code has changed: a question that is not the one on record is asked anew'
+      : undefined;
+    this.#untell(activation, isAsking ? 'asks' : hasRun ? 'runs again' : 'runs', because);
+  }
+
+  /** Whether the function is repeated under other code than asked what is on record. */
+  #comparesQuestions(activation: Activation): boolean {
+    const { replay, root } = this.core;
+    const steps = Object.values(activation.frameRun.openRecordOf(activation.node)?.steps ?? {});
+    const code = codeOf(this.core, activation);
+    if (steps.some((step) => step.asked !== undefined && step.code !== code)) return true;
+    return root.rerunPure === true && replay?.hasAnswer(activation) === true;
   }
 
   /** A preview does not tell when something starts. But what gets room meanwhile starts. */

@@ -71,7 +71,7 @@ export function noteStep(
   step: StepRecord,
   from?: TakenRecord,
 ): void {
-  const { kind, attempt, status, hash, by } = step;
+  const { kind, attempt, status, hash, asked, by } = step;
   const isWait = kind !== 'step';
   const effect = isWait ? 'human' : (step.effect ?? 'pure');
   enterEvents(core, activation);
@@ -85,6 +85,7 @@ export function noteStep(
     ...(attempt === undefined ? {} : { attempt }),
     ...(status === 'done' ? {} : { status }),
     ...(hash === undefined ? {} : { hash }),
+    ...(asked === undefined ? {} : { asked }),
     ...accountOf(step),
     ...(isWait && by !== undefined ? { by } : {}),
     ...(from === undefined ? {} : { from: { runId: from[0], seq: from[1] } }),

@@ -83,15 +83,19 @@ export class ReplaySource implements RecordedPast {
   }
 
   offer(due: Due, what: 'any' | 'announced'): Offer | undefined {
-    const { effect } = due;
-    if (what === 'any' && (effect === 'read' || (effect === 'pure' && this.#core.root.rerunPure === true)))
-      return undefined;
+    if (what === 'any' && this.#runsAnew(due)) return undefined;
     const recorded = (what === 'any' ? this.#ended(due) : undefined) ?? this.#announced(due);
     return recorded === undefined ? (what === 'any' ? this.#unread(due) : undefined) : { recorded };
   }
 
+  /** A node that asks is run again under other code: its function tells whether it asks the same, and takes the answer then (W1.4). */
+  #runsAnew({ effect, stepKey }: Due): boolean {
+    if (effect === 'read') return true;
+    return this.#core.root.rerunPure === true && (effect === 'pure' || (effect === 'human' && stepKey === undefined));
+  }
+
   /** The first record with equal input that was not taken over yet: one of success if there is any; for an effect, also one of failure. */
-  #ended(due: Pick<Due, 'activation' | 'stepKey' | 'effect' | 'givenHash'>): Recorded | undefined {
+  #ended(due: Pick<Due, 'activation' | 'stepKey' | 'effect' | 'givenHash' | 'asked'>): Recorded | undefined {
     const { activation, stepKey } = due;
     const last = this.#core.root.replayed?.[endKeyOf(due)];
     const left = this.#outcomes
@@ -119,9 +123,13 @@ export class ReplaySource implements RecordedPast {
    * its end. If that has not ended, it is not known what it read: a pure step is then run again, and any other is compared by what is
    * known.
    */
-  #hasEqualInput(due: Pick<Due, 'activation' | 'stepKey' | 'effect' | 'givenHash'>, recorded: Recorded): boolean {
-    const { activation, stepKey, effect, givenHash } = due;
+  #hasEqualInput(
+    due: Pick<Due, 'activation' | 'stepKey' | 'effect' | 'givenHash' | 'asked'>,
+    recorded: Recorded,
+  ): boolean {
+    const { activation, stepKey, effect, givenHash, asked } = due;
     const { part } = recorded;
+    if (asked !== undefined && part.asked !== undefined && asked !== part.asked) return false;
     if (stepKey === undefined) return part.hash === hashWith(activation, part.reads);
     if (givenHash !== undefined) return part.hash === givenHash;
     const settled = this.#endOf(activation, recorded);

@@ -17,6 +17,8 @@ export interface Due {
   readonly effect: string;
   /** Hash of the step's own input; undefined if its input is that of its activation. */
   readonly givenHash: string | undefined;
+  /** Of a question: hash of what is asked. */
+  readonly asked?: string | undefined;
   /** Its idempotency key, with the key seed of its run or of an ancestor (X1). */
   keyIn(keySeed: string): string;
 }

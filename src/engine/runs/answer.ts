@@ -2,7 +2,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { CairnError } from '../../errors.ts';
 import { postSealed } from '../../history/stored/messages.ts';
-import { metaOf } from '../../history/stored/stored-meta.ts';
 import { readWait } from '../../history/stored/open-waits.ts';
 import type { OpenWait, RunRow } from '../../ports/store.ts';
 import { encodeValue } from '../../state/values/codec.ts';
@@ -56,14 +55,13 @@ export async function postAnswers(
       fitting.push(await fitAnswer(env, runId, { waitId, wait, value }, options));
     } catch (error) {
       if (!CairnError.is(error, 'ANSWER_INVALID')) throw error;
-      if (answers.length === 1) throw new CairnError(error.code, { ...error.data, ...changeOf(run) });
+      if (answers.length === 1) throw error;
       faults.push(`${wait === undefined ? waitId : nodeNameOf(wait)}: ${String(error.data['reason'])}`);
     }
   }
   if (faults.length > 0)
     throw new CairnError('ANSWER_INVALID', {
       reason: `${faults.join('; ')}; none of the ${answers.length} was taken`,
-      ...changeOf(run),
     });
   if (fitting.length > 1) await refuseTaken(env, runId, fitting);
   // Answers to closed questions are more likely to be refused, so they are posted first, when nothing has been given yet.
@@ -71,13 +69,6 @@ export async function postAnswers(
   for (const answer of fitting.toSorted((a, b) => Number(a.isOpen) - Number(b.isOpen)))
     recorded.set(answer, await post(env, run, answer));
   return fitting.map((answer) => recorded.get(answer));
-}
-
-/** A question keeps the words in which it was asked: where the run goes on under another workflow, they may not be what its file says. */
-function changeOf(run: RunRow): { readonly changed?: string } {
-  const { graphHash } = metaOf(run);
-  if (graphHash === undefined || graphHash === run.graphHash) return {};
-  return { changed: 'The workflow was changed under this run: a fork from before the question asks it anew.' };
 }
 
 async function fitAnswer(

@@ -6,6 +6,7 @@ import { CairnError } from '../../errors.ts';
 import type { OnWaiting } from '../../graph/contracts/part-contract.ts';
 import type { Activation, FrameRun } from '../run/frame-run.ts';
 import type { RunCore } from '../run/run-core.ts';
+import { closeUncalled } from './changed-waits.ts';
 
 /** Updates whether an activation counts as working. It does not if its function only waits for its children or for waits. */
 export function updateBusy(core: RunCore, activation: Activation): void {
@@ -40,6 +41,7 @@ export function goesOn(core: RunCore, activation: Activation): void {
     activation.givenBack -= 1;
     if (activation.openWaits === 0 || activation.childrenInFlight > 0 || !hasNoWork(activation))
       return updateBusy(core, activation);
+    closeUncalled(core, activation);
     leave(core, activation);
     core.loop.requestTurn();
   });

@@ -189,8 +189,7 @@ export function closeWait(core: RunCore, waitId: string, closing: Closing): void
     delete step.wait;
     setStep(core, wait.node, key, step, closing.output === undefined ? undefined : closing.outputJson);
   }
-  const hash = record.steps?.[wait.step ?? '']?.hash;
-  core.draft.note(answerPart(wait, waitId, closing, hash, visitAt(core.root, wait.node)));
+  core.draft.note(answerPart(wait, waitId, closing, record.steps?.[wait.step ?? ''], visitAt(core.root, wait.node)));
   core.draft.mustCommit = true;
   // Until this commit is durable the store keeps the message with the answer, so the function may go on. What decides about an effect may not.
   if (wait.kind === 'doubt') core.draft.holdsEffect = true;
@@ -225,7 +224,7 @@ function answerPart(
   wait: WaitRecord,
   waitId: string,
   closing: Closing,
-  hash: string | undefined,
+  { hash, asked }: Pick<StepRecord, 'hash' | 'asked'> = {},
   visit: VisitPart,
 ): ChangePart {
   return {
@@ -236,6 +235,7 @@ function answerPart(
     ...visit,
     ...(wait.step === undefined || wait.kind === 'doubt' ? {} : { step: wait.step }),
     ...(hash === undefined ? {} : { hash }),
+    ...(asked === undefined ? {} : { asked }),
   };
 }
 

@@ -18,6 +18,8 @@ export type ChangeKind =
   | 'wait'
   /** A wait was closed: by an answer, a due time, a signal, or the run's end. */
   | 'answer'
+  /** A repeated function waits for something else at a place: the wait on record was closed, and an answer to it is not used. */
+  | 'changed'
   /** A signal came before any node waited for it, and is kept. */
   | 'signal'
   /** `ctx.save` was called. */
@@ -65,6 +67,8 @@ export interface ChangePart {
   readonly name?: string;
   /** Hash of the activation's or step's input. */
   readonly hash?: string;
+  /** For the answer to a question: hash of what was asked. */
+  readonly asked?: string;
   /** Channels that were read, if the node does not declare its reads. Of a step: those that were not read before it. */
   readonly reads?: readonly string[];
   /** Duration in milliseconds. Absent in the `settle` of a pure node that took less than 1 ms. */

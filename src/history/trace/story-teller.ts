@@ -20,6 +20,8 @@ interface Gathered {
   readonly retries: ToldRetry[];
   readonly steps: ToldStep[];
   readonly questions: ToldQuestion[];
+  /** For each call that waits, the index of its last question. */
+  readonly lastAsked: Map<string, number>;
   visit: number;
 }
 
@@ -136,13 +138,14 @@ export class StoryTeller {
     else if (kind === 'step') gathered.steps.push(toStep(entry, part));
     else if (kind === 'wait') this.#ask(entry, part, gathered, state);
     else if (kind === 'answer') await this.#answer(entry, part, ops);
+    else if (kind === 'changed') this.#change(entry, part, gathered);
   }
 
   #gather(entry: HistoryEntry, path: readonly string[], visit = 1): Gathered {
     const key = path.join('\0');
     let gathered = this.#open.get(key);
     if (gathered === undefined) {
-      gathered = { path, since: placeOf(entry), visit, retries: [], steps: [], questions: [] };
+      gathered = { path, since: placeOf(entry), visit, retries: [], steps: [], questions: [], lastAsked: new Map() };
       this.#open.set(key, gathered);
     }
     gathered.visit = Math.max(gathered.visit, visit);
@@ -182,12 +185,22 @@ export class StoryTeller {
     const record = (state.root['waits'] as Record<string, WaitRecord> | undefined)?.[wait];
     const { kind = 'question', name = wait, prompt, step } = record ?? {};
     this.#asked.set(wait, { of: gathered, index: gathered.questions.length, step: step ?? part.step });
+    gathered.lastAsked.set(step ?? part.step ?? '', gathered.questions.length);
     gathered.questions.push({
       ...placeOf(entry),
       kind,
       name,
       ...(typeof prompt === 'string' && { prompt }),
     });
+  }
+
+  /** Notes that the last question of a call was changed, whether it was open or answered. */
+  #change(entry: HistoryEntry, { step = '', wait = '' }: ChangePart, { questions, lastAsked }: Gathered): void {
+    const index = lastAsked.get(step);
+    const question = index === undefined ? undefined : questions[index];
+    if (index === undefined || question === undefined) return;
+    this.#asked.delete(wait);
+    questions[index] = { closedAt: placeOf(entry), ...question, isChanged: true };
   }
 
   /** What a fork answers otherwise is closed in its first checkpoint, without a part of its own. */

@@ -65,6 +65,8 @@ export interface ToldQuestion extends ToldAt {
   readonly closedAt?: ToldAt;
   readonly by?: string;
   readonly answer?: unknown;
+  /** Set if the node asked or waited for something else in its place when it was repeated. An answer to it was not used. */
+  readonly isChanged?: true;
 }
 
 /** A visit of a node: how it ended, what it cost, what it changed, and where the run went on. */

@@ -14,7 +14,7 @@ export function showQuestion(
   wait: OpenQuestion,
   reserved?: WorkContext['reserved'],
 ): Readonly<Record<string, unknown>> {
-  const { waitId, prompt = '', kind, metadata, schema, dueAt, defaultAnswer } = wait;
+  const { waitId, prompt = '', kind, metadata, schema, dueAt, defaultAnswer, replaces } = wait;
   if (wait.isDamaged === true) {
     const message = 'The stored question is damaged: what it asks cannot be shown, and it takes no answer.';
     return { wait: waitId, block: '', prompt: '', is_damaged: true, message };
@@ -33,6 +33,7 @@ export function showQuestion(
     ...(metadata !== undefined && { metadata: toJson(metadata) }),
     ...(dueAt !== undefined && { due_at: new Date(dueAt).toISOString() }),
     ...(defaultAnswer !== undefined && { default_answer: toJson(defaultAnswer) }),
+    ...(replaces !== undefined && { replaces }),
     message:
       reserved === undefined
         ? `Answer with resume_workflow, answers: {"${waitId}": …}`
@@ -53,6 +54,11 @@ export const questionSchema: JsonSchema = {
     metadata: {},
     due_at: { type: 'string', description: 'When it closes by itself.' },
     default_answer: { description: 'What it closes with then.' },
+    replaces: {
+      type: 'string',
+      description:
+        'Present where it took the place of another question of this block, because that one changed: open or answered. An answer to that one is not used.',
+    },
     is_damaged: { type: 'boolean', description: 'Present where the stored question is damaged.' },
     message: { type: 'string' },
   },

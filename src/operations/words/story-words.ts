@@ -209,7 +209,7 @@ function failureOf({ error, value }: ToldVisit): readonly NoteWords[] {
 }
 
 function questionText(
-  { kind, name, prompt, at, closedAt, by, answer }: ToldVisit['questions'][number],
+  { kind, name, prompt, at, closedAt, by, answer, isChanged }: ToldVisit['questions'][number],
   isOpen: boolean,
   isUnfinished: boolean,
 ): string {
@@ -226,7 +226,8 @@ function questionText(
       : answer === undefined
         ? `over${who}${waited}`
         : `answered ${inlineValue(answer)}${who}${waited}`;
-  return `${asked} ${(prompt ?? name).replaceAll(/\s+/g, ' ').trim()}: ${end}`;
+  const changed = isChanged === true ? '; changed since, so an answer to it is not used' : '';
+  return `${asked} ${(prompt ?? name).replaceAll(/\s+/g, ' ').trim()}: ${end}${changed}`;
 }
 
 /** What the engine of pipelines notes of each stage; the stage tells it itself. */
