@@ -42,7 +42,7 @@ async function execute(commands: readonly Command[], args: readonly string[], sc
   const isHelp = name === undefined || name === 'help';
   const topic = name === 'help' ? rest.find((word) => !word.startsWith('-')) : undefined;
   if (isHelp && topic === undefined) {
-    screen.print(...explainAll(commands, screen));
+    screen.print(explainAll(commands, screen));
     return name === undefined && rest.length === 0 ? 2 : 0;
   }
   const command = findCommand(commands, topic ?? name ?? '');
@@ -55,7 +55,7 @@ async function execute(commands: readonly Command[], args: readonly string[], sc
     config?: string;
   };
   if (help === true) {
-    screen.print(...explainCommand(command, screen));
+    screen.print(explainCommand(command, screen));
     return 0;
   }
   const session = openSession(screen, { isJson: json === true, storeUrl: store, configFile: config, texts });

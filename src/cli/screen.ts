@@ -14,8 +14,8 @@ export interface Screen {
   /** Whether a person can be asked. */
   readonly canAsk: boolean;
   readonly paint: Paint;
-  /** Prints lines to standard output. */
-  readonly print: (...lines: readonly string[]) => void;
+  /** Prints lines to standard output. Many are given as one list: a call takes only so many arguments. */
+  readonly print: (...lines: readonly (string | readonly string[])[]) => void;
   /** Prints lines to standard error: what is no part of the output. */
   readonly note: (...lines: readonly string[]) => void;
 }
@@ -66,7 +66,7 @@ export function openScreen(environment: Environment): Screen {
     isTerminal: isTerminal && environment['TERM'] !== 'dumb',
     canAsk: isTerminal && environment['CI'] === undefined && process.stdin.isTTY,
     paint: hasColour(isTerminal, environment) ? coloured : plain,
-    print: (...lines) => write(formatLines(lines)),
+    print: (...lines) => write(formatLines(lines.flat())),
     note: (...lines) => writeNote(formatLines(lines)),
   };
 }

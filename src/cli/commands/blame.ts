@@ -63,7 +63,7 @@ function printBlame({ screen }: Session, { runId, seq, parts }: BlameValueOutput
     return [pathText(part, asked), checkpointText(part, runId), writerText(part), formatInline(value)];
   });
   screen.print(`${screen.paint('strong', `${printable(runId)}@${seq}`)} ${printable(path)}`);
-  screen.print(...formatTable(columns, rows, screen));
+  screen.print(formatTable(columns, rows, screen));
 }
 
 export const blameCommand: Command<BlameValueInput> = {

@@ -48,7 +48,7 @@ export function createCompletionCommand(commands: () => readonly Command[]): Com
         return 0;
       }
       const { runs } = await withReading(session, (context) => perform(listRuns, context, { limit: runsMax }));
-      session.screen.print(...runs.map(({ runId }) => printable(runId)));
+      session.screen.print(runs.map(({ runId }) => printable(runId)));
       return 0;
     },
   };

@@ -63,7 +63,7 @@ function printDifference(session: Session, { a, b, status, values, nodes, waits 
     ...waits.opened.map((wait) => `  wait ${wait}: opened`),
   ];
   screen.print(screen.paint('strong', `${printable(a.runId)}@${a.seq} → ${printable(b.runId)}@${b.seq}`));
-  screen.print(...(lines.length === 0 ? ['  no difference'] : lines));
+  screen.print(lines.length === 0 ? ['  no difference'] : lines);
 }
 
 export const diffCommand: Command<DiffCheckpointsInput> = {

@@ -45,7 +45,7 @@ export const doctorCommand: Command = {
   async execute(session) {
     const { findings } = await perform(examineStore, await openDoctor(session), {});
     if (session.isJson) session.printJson({ findings });
-    else session.screen.print(...findings.flatMap((finding) => formatFinding(finding, session.screen)));
+    else session.screen.print(findings.flatMap((finding) => formatFinding(finding, session.screen)));
     return exitCodeOf(findings);
   },
 };

@@ -54,8 +54,8 @@ export const graphCommand: Command<GraphRunsInput> = {
       if (session.isJson) session.printJson(output);
       else {
         const lines = graphLines(output.runs);
-        const margin = Math.max(...lines.map(({ drawing }) => widthOf(drawing)));
-        session.screen.print(...lines.map((line) => lineOf(session, line, margin, context.now())));
+        const margin = lines.reduce((widest, { drawing }) => Math.max(widest, widthOf(drawing)), 0);
+        session.screen.print(lines.map((line) => lineOf(session, line, margin, context.now())));
       }
       return 0;
     });

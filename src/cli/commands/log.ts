@@ -34,7 +34,7 @@ function printLog({ screen, commandLine }: Session, output: ReadLogOutput, now: 
     `${screen.paint('strong', printable(runId))} ${printable(graphId)} ${screen.paint(toneOf(status), status)}${from}`,
   );
   const rows = entries.map((entry) => toCells(entry, now));
-  screen.print(...formatTable(columns, rows, screen));
+  screen.print(formatTable(columns, rows, screen));
   if (hasMore) screen.note(screen.paint('dim', `There are more: ${commandLine('log', runId, '--all')}`));
 }
 

@@ -43,7 +43,7 @@ function printRuns({ screen, commandLine }: Session, { runs, hasMore, now }: Lis
     String(run.head),
     formatAge(now - run.createdAt),
   ]);
-  screen.print(...formatTable(columns, rows, screen));
+  screen.print(formatTable(columns, rows, screen));
   if (hasMore) screen.note(screen.paint('dim', `There are more: ${commandLine('ls', '--all')}`));
 }
 

@@ -14,7 +14,7 @@ interface PlanArguments extends PlanWorkflowInput {
 
 function print(session: Session, workflow: WorkflowDescription): void {
   if (session.isJson) session.printJson(workflow);
-  else session.screen.print(...formatPlan(workflow, session.screen));
+  else session.screen.print(formatPlan(workflow, session.screen));
 }
 
 export const planCommand: Command<PlanArguments> = {

@@ -49,7 +49,7 @@ export const postMortemCommand: Command<PostMortemArguments> = {
       const story = await perform(postMortem, context, html === undefined ? input : { ...input, picture: true });
       if (html !== undefined) await writePage(session, html, story);
       if (session.isJson) session.printJson(story);
-      else if (html === undefined) session.screen.print(...formatStory(story, session.screen));
+      else if (html === undefined) session.screen.print(formatStory(story, session.screen));
       return 0;
     });
   },

@@ -56,7 +56,7 @@ function printPreview({ screen }: Session, { rows, runId, seq, cost, earlier }: 
   ]);
   const hasCosts = rows.some((row) => row.cost !== undefined);
   const shown = hasCosts ? [...columns, { title: 'COST BEFORE', canShrink: true }] : columns;
-  screen.print(...formatTable(shown, cells, screen));
+  screen.print(formatTable(shown, cells, screen));
   if (hasCosts) screen.print('', `again: ${formatAmounts(cost.again)}; saved: ${formatAmounts(cost.saved)}`);
 }
 

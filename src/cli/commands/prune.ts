@@ -27,7 +27,7 @@ async function print(session: Session, { pruned, busy, blobs }: Pruned, { isDry 
   for (const { runId, removed, spans, oldest } of pruned) {
     const went = `${countOf(removed, 'checkpoint')} ${isDry ? 'would be pruned' : 'pruned'}`;
     const line = `${printable(runId)}  ${removed === 0 ? 'nothing to prune' : `${went}: ${formatSpans(spans)}; the oldest kept is ${oldest}`}`;
-    screen.print(...wrap(line, screen.width));
+    screen.print(wrap(line, screen.width));
   }
   if (pruned.length + busy.length === 0) await noteNone(session, 'No runs here');
   for (const runId of busy) screen.note(`${printable(runId)} is being worked on and was left as it is`);

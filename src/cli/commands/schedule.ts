@@ -49,7 +49,7 @@ async function print(session: Session, action: string, { schedules, created }: S
   const { screen, commandLine } = session;
   if (action === 'list') {
     if (schedules.length === 0) await noteNone(session, 'No schedules here');
-    else screen.print(...formatTable(columns, schedules.map(rowOf), screen));
+    else screen.print(formatTable(columns, schedules.map(rowOf), screen));
     return;
   }
   for (const { name, runId } of schedules) {

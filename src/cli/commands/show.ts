@@ -86,10 +86,14 @@ function printDetails({ screen }: Session, details: ShowCheckpointOutput): void 
     ['stored', `${encoding}, ${sizeBytes} bytes`],
     ['checksum', checksum],
   ];
-  screen.print(`${screen.paint('strong', 'checkpoint')} ${checkpointId}`, ...formatPairs(pairs, '  '));
-  screen.print('', 'What happened:', ...change.map((part) => `  ${describePart(part)}`));
+  screen.print(`${screen.paint('strong', 'checkpoint')} ${checkpointId}`, formatPairs(pairs, '  '));
+  screen.print(
+    '',
+    'What happened:',
+    change.map((part) => `  ${describePart(part)}`),
+  );
   const told = formatRecorded(recorded, screen.width);
-  if (told.length > 0) screen.print('', 'What it recorded:', ...told);
+  if (told.length > 0) screen.print('', 'What it recorded:', told);
   // The start and end of a graph do no work, so they are not shown.
   const nodes = view.nodes.filter(({ path }) => path.at(-1)?.startsWith('__') !== true);
   const shown = costs === undefined ? columns : [...columns, { title: 'SPENT', canShrink: true }];
@@ -106,7 +110,7 @@ function printDetails({ screen }: Session, details: ShowCheckpointOutput): void 
     `  ${printable(node.join('/'))}: ${kind} ${waitId}${answered.includes(waitId) ? ', answered' : ''}`,
     ...wrap(printableLines(prompt), screen.width - 4).map((line) => `    ${line}`.trimEnd()),
   ]);
-  if (waits.length > 0) screen.print('', isOpen(view) ? 'Open:' : 'Asked, and not answered:', ...waits);
+  if (waits.length > 0) screen.print('', isOpen(view) ? 'Open:' : 'Asked, and not answered:', waits);
   const failures = Object.entries(view.failures);
   if (failures.length > 0)
     screen.print(

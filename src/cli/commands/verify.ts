@@ -36,10 +36,13 @@ export const verifyCommand: Command<VerifyRunsInput> = {
             print(
               `  Half an import, as whoever made it died: import the same text again, or cairn rm ${printable(runId)}`,
             );
-          print(...faults.map(({ message, code }) => `  ${printable(message)} ${paint('dim', `[${code}]`)}`));
+          print(faults.map(({ message, code }) => `  ${printable(message)} ${paint('dim', `[${code}]`)}`));
         }
         if (damage.length > 0)
-          print(paint('bad', 'The store itself is damaged:'), ...damage.map((line) => `  ${printable(line)}`));
+          print(
+            paint('bad', 'The store itself is damaged:'),
+            damage.map((line) => `  ${printable(line)}`),
+          );
         else if (reports.length === 0) session.screen.note('No runs here.');
       }
       return isSound ? 0 : errorTable.CHECKPOINT_CORRUPT.exit;

@@ -33,7 +33,7 @@ function print({ screen }: Session, { workflows, broken }: ListWorkflowsOutput):
     printable(source),
     printable(description ?? ''),
   ]);
-  if (rows.length > 0) screen.print(...formatTable(columns, rows, screen));
+  if (rows.length > 0) screen.print(formatTable(columns, rows, screen));
   else if (broken.length === 0) screen.note('No workflows here. Give their folder with --workflows.');
   for (const { source, violations } of broken) {
     screen.note('', `${screen.paint('bad', printable(source))} is no workflow:`);

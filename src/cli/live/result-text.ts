@@ -36,7 +36,7 @@ function printWaits(session: Session, { runId, waits }: RunStanding, { now, isKe
   }
   const isAsking = waits.some(isAnswerable);
   screen.print('');
-  if (!isKept) return screen.print(...goneWords(session));
+  if (!isKept) return screen.print(goneWords(session));
   screen.print(
     `${isAsking ? 'Then go on' : 'Go on when it is time'}: ${screen.paint('good', commandLine('resume', runId))}`,
   );

@@ -19,14 +19,26 @@ interface Written extends Omit<StoredEdge, 'choice'> {
   readonly choice?: { readonly text: string } | { readonly sharedWith: string };
 }
 
-/** All edges that leave a node, in order, each with the whole of its choice. */
+/** The edges of a structure by the node that they leave. A story asks at each visit, so the edges are gone through once. */
+const indexes = new WeakMap<GraphStructure, ReadonlyMap<string, readonly StoredEdge[]>>();
+
+/** All edges that leave a node, in order, each with the whole of its choice. The structure must not change afterwards. */
 export function outgoingEdges(structure: GraphStructure, id: string): readonly StoredEdge[] {
-  const choices = new Map<string, StoredEdge['choice']>();
-  const edges = structure.edges as unknown as readonly Written[];
-  return edges.flatMap(({ choice, ...edge }) => {
-    if (edge.from !== id) return [];
-    const whole = choice !== undefined && 'sharedWith' in choice ? choices.get(choice.sharedWith) : choice;
-    choices.set(edge.key, whole);
-    return [whole === undefined ? edge : { ...edge, choice: whole }];
-  });
+  let index = indexes.get(structure);
+  if (index === undefined) indexes.set(structure, (index = indexEdges(structure)));
+  return index.get(id) ?? [];
+}
+
+function indexEdges(structure: GraphStructure): ReadonlyMap<string, readonly StoredEdge[]> {
+  const index = new Map<string, StoredEdge[]>();
+  for (const [id, edges] of Map.groupBy(structure.edges as unknown as readonly Written[], ({ from }) => from)) {
+    const choices = new Map<string, StoredEdge['choice']>();
+    const whole = edges.map(({ choice, ...edge }): StoredEdge => {
+      const of = choice !== undefined && 'sharedWith' in choice ? choices.get(choice.sharedWith) : choice;
+      choices.set(edge.key, of);
+      return of === undefined ? edge : { ...edge, choice: of };
+    });
+    index.set(id, whole);
+  }
+  return index;
 }

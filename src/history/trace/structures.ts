@@ -53,8 +53,14 @@ export function structureWithin(
   return at;
 }
 
+/** The nodes of a structure by id. A story asks at each visit, so the nodes are gone through once. */
+const indexes = new WeakMap<GraphStructure, ReadonlyMap<unknown, StoredNode>>();
+
 export function nodeIn(structure: GraphStructure | undefined, id: string): StoredNode | undefined {
-  return structure?.nodes.find((node) => node['id'] === id);
+  if (structure === undefined) return undefined;
+  let index = indexes.get(structure);
+  if (index === undefined) indexes.set(structure, (index = new Map(structure.nodes.map((node) => [node['id'], node]))));
+  return index.get(id);
 }
 
 /** The graph of a run at a checkpoint. Undefined if it was not kept. @throws what loading a checkpoint throws */
