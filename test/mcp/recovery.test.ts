@@ -137,7 +137,7 @@ describe.each([
     });
     expect(answered).toMatchObject({ status: 'success', outputs: { approved: true, released: true } });
     expect(await connection.call('get_run', { run_id: run })).toMatchObject({
-      status: 'interrupted',
+      status: 'stopped',
       completed_blocks: ['build'],
     });
     writeFileSync(join(workspace.folder, 'open'), '');
@@ -222,7 +222,7 @@ describe('two servers on one store', () => {
     await one.closed;
     writeFileSync(join(workspace.folder, 'open'), '');
     const two = await connectStdio(workspace);
-    expect(await two.call('get_run', { run_id: run })).toMatchObject({ status: 'interrupted' });
+    expect(await two.call('get_run', { run_id: run })).toMatchObject({ status: 'stopped' });
     expect(await two.call('resume_workflow', { checkpoint_id: run })).toMatchObject({ status: 'success' });
     expect(ledgerOf(workspace)).toEqual(['built', 'last']);
   });

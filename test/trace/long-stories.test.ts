@@ -64,7 +64,7 @@ test('others get their turn while a long story is read', async () => {
   };
   setImmediate(turn);
   const place = { store: bench.store, blobs: bench.options.blobs, tenant: 'default', now: () => 0 };
-  const story = await postMortem({ ...place, isWorkerDead: () => undefined } as never, { run, seq: run.head });
+  const story = await postMortem({ ...place, isWorkerDead: () => undefined }, { run, seq: run.head });
   isOver = true;
   expect(story.entries.filter(({ kind }) => kind === 'visit')).toHaveLength(1200);
   expect(turns).toBeGreaterThan(3);

@@ -52,7 +52,7 @@ export const lsCommand: Command<ListRunsInput> = {
   summary: listRuns.summary,
   fields: listRuns.input,
   details:
-    'A run that is "stopped" is running by its record, but nobody works on it: its process has died; resume it. One that is "answered" can be resumed. One that is "held" was restored from a backup: release it first. Of one that is "damaged" the store holds something else than was written.',
+    'A run that is "queued" was not taken up yet: a worker does. One that is "stopped" is running by its record, but nobody works on it: its process has died; resume it. One that is "answered" can be resumed. One that is "held" was restored from a backup: release it first. Of one that is "damaged" the store holds something else than was written.',
   examples: [
     { line: 'cairn ls', does: 'the newest runs' },
     { line: 'cairn ls --status paused,failed --graph release-notes', does: 'what needs attention' },

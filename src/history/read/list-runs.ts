@@ -19,8 +19,10 @@ export interface ListedRun {
   readonly parent?: { readonly runId: string; readonly seq: number };
   /** Id of the worker that has claimed the run; absent if none has. */
   readonly claimedBy?: string;
-  /** Whether the run is recorded as running although no live process works on it. */
+  /** Whether the run was begun and is recorded as running although no live process works on it. */
   readonly isStopped: boolean;
+  /** True if the run was admitted, and nobody has taken it up yet. */
+  readonly isQueued?: true;
   /** Whether the run was restored from a backup and is held until it is released. */
   readonly isHeld: boolean;
   /** Whether an answer, a signal or a cancel request has not been taken yet. */
@@ -30,10 +32,10 @@ export interface ListedRun {
 }
 
 /**
- * The status shown to people, which adds to the recorded one. `stopped`: the run's process has died. `answered`: an answer has not been
+ * The status shown to people, which adds to the recorded one. `queued`: nobody has taken the run up yet. `stopped`: the run's process has died. `answered`: an answer has not been
  * taken yet. `held`: restored from a backup and not released. `damaged`: its row is not as it was written.
  */
-export type ShownStatus = StoredStatus | 'stopped' | 'answered' | 'held' | 'damaged';
+export type ShownStatus = StoredStatus | 'queued' | 'stopped' | 'answered' | 'held' | 'damaged';
 
 /** Which runs to list; all conditions must hold. */
 export interface ListQuery {
@@ -55,7 +57,7 @@ export interface ListQuery {
 function recordedAs(shown: ShownStatus): readonly StoredStatus[] {
   if (shown === 'damaged') return [...openStatuses, 'completed', 'cancelled'];
   if (shown === 'held') return openStatuses;
-  return [shown === 'stopped' ? 'running' : shown === 'answered' ? 'paused' : shown];
+  return [shown === 'stopped' || shown === 'queued' ? 'running' : shown === 'answered' ? 'paused' : shown];
 }
 
 /** Whether no live worker has the run: there is no valid claim, or its holder is dead. */
@@ -63,16 +65,22 @@ export function isUnowned({ claim }: RunRow, isWorkerDead: ReadPlace['isWorkerDe
   return claim === undefined || isWorkerDead(claim.workerId) === true;
 }
 
-/** Whether a run is recorded as running although no live worker has it. */
+/** Whether a run was admitted and nobody has taken it up yet: a worker will. */
+function isQueued({ status, claim, head, parent }: RunRow): boolean {
+  return status === 'running' && claim === undefined && head === 0 && parent === undefined;
+}
+
+/** Whether a run was begun and is recorded as running although no live worker has it. */
 export function isStopped(run: RunRow, isWorkerDead: ReadPlace['isWorkerDead']): boolean {
-  return run.status === 'running' && isUnowned(run, isWorkerDead);
+  return run.status === 'running' && isUnowned(run, isWorkerDead) && !isQueued(run);
 }
 
 /** The status shown to people. */
-export function shownStatusOf({ status, isStopped, isHeld, hasMessages, isDamaged }: ListedRun): ShownStatus {
+export function shownStatusOf({ status, isStopped, isQueued, isHeld, hasMessages, isDamaged }: ListedRun): ShownStatus {
   if (isDamaged === true) return 'damaged';
   if (isHeld) return 'held';
   if (isStopped) return 'stopped';
+  if (isQueued === true) return 'queued';
   return status === 'paused' && hasMessages ? 'answered' : status;
 }
 
@@ -88,7 +96,11 @@ export function statusAt(
 /** Whether a run has an answer, or another message, that nobody takes until it is resumed. */
 export function waitsForResume(run: RunRow, isWorkerDead: ReadPlace['isWorkerDead']): boolean {
   const shown = shownStatusOf(toListedRun(run, isWorkerDead));
-  return run.hasMessages && isUnowned(run, isWorkerDead) && (shown === 'answered' || shown === 'stopped');
+  return (
+    run.hasMessages &&
+    isUnowned(run, isWorkerDead) &&
+    (shown === 'answered' || shown === 'stopped' || shown === 'queued')
+  );
 }
 
 /** Makes a list entry from a run's row. */
@@ -104,6 +116,7 @@ export function toListedRun(run: RunRow, isWorkerDead: ReadPlace['isWorkerDead']
     ...(parent !== undefined && { parent }),
     ...(claim !== undefined && !isHeld(run) && { claimedBy: claim.workerId }),
     isStopped: isStopped(run, isWorkerDead),
+    ...(isQueued(run) && { isQueued: true as const }),
     isHeld: isHeld(run),
     hasMessages,
     ...(run.isDamaged === true && { isDamaged: true as const }),

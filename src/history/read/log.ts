@@ -76,8 +76,8 @@ export interface CheckpointDetails extends LogEntry {
   /** The values that this checkpoint recorded. If everything before it was pruned, that is the whole state. */
   readonly recorded: RecordedValues;
   /**
-   * Whether effects without a result (`hasOpenEffect`) are in doubt. They are if this is the newest checkpoint and no process can still be
-   * running them.
+   * Whether there are effects without a result (`hasOpenEffect`), and they are in doubt: this is the newest checkpoint, and no process can
+   * still be running them.
    */
   readonly isInDoubt: boolean;
   /** Ids of waits in `view` whose answer waits to be taken by a resume; none if this is not the newest checkpoint. */
@@ -99,6 +99,8 @@ export async function showCheckpoint(place: StatePlace, run: RunRow, seq: number
   const before = seqBefore(owner, checkpoint);
   const previous = before === undefined ? undefined : (await loadState(store, blobs, run, before)).root;
   const snapshot = await store.readSnapshot(owner, seq);
+  const view = viewState(root);
+  const hasOpenEffect = view.nodes.some((node) => node.hasOpenEffect);
   return {
     checkpointId: id,
     runId: owner.runId,
@@ -113,9 +115,9 @@ export async function showCheckpoint(place: StatePlace, run: RunRow, seq: number
     encoding: snapshot?.seq === seq ? 'delta and snapshot' : 'delta',
     checksum: toHex(checkpoint.link),
     recorded: recordedValues(previous?.frame, root.frame),
-    isInDoubt: seq === run.head && (isHeld(run) || isUnowned(run, isWorkerDead)),
+    isInDoubt: hasOpenEffect && seq === run.head && (isHeld(run) || isUnowned(run, isWorkerDead)),
     answered: seq === run.head ? [...(await readAnsweredIds(store, run))] : [],
-    view: viewState(root),
+    view,
   };
 }
 

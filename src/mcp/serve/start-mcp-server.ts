@@ -67,8 +67,7 @@ const plainCommandLine = (...words: readonly string[]): string => ['cairn', ...w
 async function tellInterrupted(context: WorkContext, tell: (line: string) => void): Promise<void> {
   const { runs } = await perform(listRuns, context, { status: ['running'], limit: 100 });
   const stopped = runs.filter(({ isStopped }) => isStopped).map(({ runId }) => runId);
-  if (stopped.length > 0)
-    tell(`${stopped.length} interrupted: ${stopped.join(', ')}; resume_workflow goes on with them`);
+  if (stopped.length > 0) tell(`${stopped.length} stopped: ${stopped.join(', ')}; resume_workflow goes on with them`);
 }
 
 /**

@@ -35,7 +35,7 @@ const commonInput: { readonly [Name in keyof Required<Common>]: JsonSchema } = {
   },
 };
 
-/** Lets a run go on in this process without a listener. Returns when the run is being advanced, so that nobody takes it for interrupted. */
+/** Lets a run go on in this process without a listener. Returns when the run is being advanced, so that nobody takes it for stopped. */
 async function leave({ context, tell }: ToolCall, run: string): Promise<ToolAnswer> {
   let begin: () => void = () => undefined;
   const begun = new Promise<void>((resolve) => {

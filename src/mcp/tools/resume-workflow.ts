@@ -1,4 +1,4 @@
-/** The tool `resume_workflow`: answers the questions of a run, or goes on with one that failed or was interrupted. */
+/** The tool `resume_workflow`: answers the questions of a run, or goes on with one that failed or is stopped. */
 import { perform } from '../../operations/declare/perform.ts';
 import { readStanding } from '../../operations/runs/read-standing.ts';
 import { CairnError } from '../../errors.ts';
@@ -129,7 +129,7 @@ export const resumeWorkflow: Tool<ResumeWorkflowInput> = {
   name: 'resume_workflow',
   title: 'Resume a workflow',
   description:
-    'Answer the question of a paused workflow and go on with it, or go on with one that failed or was interrupted. Takes the checkpoint_id of a paused result, or a run_id: the run goes on from its newest checkpoint. An answer that does not fit is refused with the reason, and the question stays open.',
+    'Answer the question of a paused workflow and go on with it, or go on with one that failed or is stopped. Takes the checkpoint_id of a paused result, or a run_id: the run goes on from its newest checkpoint. An answer that does not fit is refused with the reason, and the question stays open.',
   input: {
     checkpoint_id: text('checkpoint_id of a paused result or of list_checkpoints, or a run_id.', { minLength: 1 }),
     llm_response: text('Your answer to the prompt. Empty: go on without one.'),

@@ -28,7 +28,8 @@ const runInput: { readonly run_id: JsonSchema } = { run_id: text('Id of the run.
 export const listRuns: Tool<ListRunsInput> = {
   name: 'list_runs',
   title: 'List runs',
-  description: 'List runs, newest first. interrupted: its process died; resume_workflow goes on with it.',
+  description:
+    'List runs, newest first. stopped: its process died; resume_workflow goes on with it. queued: nobody has taken it up yet.',
   input: {
     status: { type: 'array', items: { enum: statuses }, description: 'Only runs with one of these.' },
     workflow: text('Only runs of this workflow.'),
@@ -45,7 +46,7 @@ export const listRuns: Tool<ListRunsInput> = {
           properties: {
             run_id: { type: 'string' },
             workflow: { type: 'string' },
-            status: { enum: [...statuses, 'interrupted'] },
+            status: { enum: [...statuses, 'stopped', 'queued'] },
             created_at_iso: { type: 'string' },
             updated_at_iso: { type: 'string' },
             forked_from: { type: 'string' },
@@ -69,7 +70,7 @@ export const listRuns: Tool<ListRunsInput> = {
     const shown = runs.map((run) => ({
       run_id: run.runId,
       workflow: run.graphId,
-      status: run.isStopped ? 'interrupted' : run.status,
+      status: run.isStopped ? 'stopped' : run.isQueued === true ? 'queued' : run.status,
       created_at_iso: new Date(run.createdAt).toISOString(),
       updated_at_iso: new Date(run.updatedAt).toISOString(),
       ...(run.parent !== undefined && { forked_from: run.parent.runId }),
@@ -83,7 +84,7 @@ export const getRun: Tool<RunInput> = {
   name: 'get_run',
   title: 'Get a run',
   description:
-    'Tell where a run stands, without advancing it: status, outputs, open questions, error, progress. interrupted: its process died; resume_workflow goes on with it.',
+    'Tell where a run stands, without advancing it: status, outputs, open questions, error, progress. stopped: its process died; resume_workflow goes on with it. queued: nobody has taken it up yet.',
   input: runInput,
   required: ['run_id'],
   output: {
@@ -91,7 +92,7 @@ export const getRun: Tool<RunInput> = {
     properties: {
       run_id: { type: 'string' },
       workflow: { type: 'string' },
-      status: { enum: [...statuses, 'interrupted'] },
+      status: { enum: [...statuses, 'stopped', 'queued'] },
       checkpoint_id: { type: 'string', description: 'Its newest checkpoint.' },
       created_at_iso: { type: 'string' },
       updated_at_iso: { type: 'string' },

@@ -91,7 +91,7 @@ export const amountsSchema: JsonSchema = { type: 'object', additionalProperties:
 export const standingSchema: JsonSchema = {
   type: 'object',
   properties: {
-    status: { enum: ['success', 'failure', 'paused', 'running', 'cancelled', 'interrupted'] },
+    status: { enum: ['success', 'failure', 'paused', 'running', 'cancelled', 'stopped'] },
     outputs: { description: 'What the workflow declares as its outputs, when it succeeded.' },
     error: { type: 'string', description: 'Why it failed.' },
     code: { type: 'string', description: 'Code of the error.' },

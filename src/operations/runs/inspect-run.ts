@@ -18,7 +18,8 @@ import { readAnsweredIds } from '../../history/place/all-rows.ts';
 import { isHeld } from '../../history/place/hold.ts';
 import { checkpointId } from '../../history/stored/checkpoint.ts';
 import { findRunOf } from './find-run.ts';
-import { isStopped } from './list-runs.ts';
+import { shownStatusOf } from './list-runs.ts';
+import { toListedRun } from '../../history/read/list-runs.ts';
 import type { Operation, RunStanding, WorkContext } from '../declare/operation.ts';
 import { outputsOf } from './run-outputs.ts';
 import { readStandingAt } from './standing-at.ts';
@@ -30,8 +31,8 @@ export interface InspectRunInput {
 export interface InspectRunOutput {
   readonly runId: string;
   readonly graphId: string;
-  /** `interrupted`: the run is recorded as running, but no live worker has it. Resume it. */
-  readonly status: RunResult['status'] | 'interrupted';
+  /** `stopped`: the run is recorded as running, but no live worker has it; resume it. `queued`: nobody has taken it up yet. */
+  readonly status: RunResult['status'] | 'stopped' | 'queued';
   readonly seq: number;
   /** Id of the newest checkpoint. */
   readonly checkpointId: string;
@@ -89,11 +90,12 @@ export const inspectRun: Operation<InspectRunInput, InspectRunOutput, WorkContex
     const { result, progress } = await readStandingAt(context, run, run.head);
     const answered = await readAnsweredIds(context.store, run);
     const { source } = metaOf(run);
+    const shown = shownStatusOf(toListedRun(run, context.isWorkerDead));
     const outputs = outputsOf(run, result.state);
     return {
       runId,
       graphId,
-      status: isStopped(run, context.isWorkerDead) ? 'interrupted' : result.status,
+      status: shown === 'stopped' || shown === 'queued' ? shown : result.status,
       seq: run.head,
       checkpointId: checkpointId(run.key, run.head),
       createdAt,

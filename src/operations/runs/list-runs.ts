@@ -25,6 +25,7 @@ export interface ListRunsOutput {
 
 const statuses: readonly ShownStatus[] = [
   'running',
+  'queued',
   'stopped',
   'paused',
   'answered',
@@ -89,7 +90,7 @@ export const listRuns: Operation<ListRunsInput, ListRunsOutput> = {
           isHeld: flag,
           hasMessages: flag,
         },
-        { parent: position, claimedBy: text, isDamaged: flag },
+        { parent: position, claimedBy: text, isQueued: flag, isDamaged: flag },
       ),
     ),
     hasMore: flag,
