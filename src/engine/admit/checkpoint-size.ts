@@ -56,10 +56,11 @@ function checkSize(limitBytes: number, node: string, parts: readonly SizedPart[]
   if (units * 3 <= limitBytes) return;
   const bytes = parts.reduce((sum, { json }) => sum + Buffer.byteLength(json), 0);
   if (bytes <= limitBytes) return;
-  const places = parts.flatMap(({ path, value, json }) => placesOf(path, value, Buffer.byteLength(json)));
-  const much = places.filter((place) => place.bytes * 100 >= bytes);
+  const found = parts.flatMap(({ path, value, json }) => placesOf(path, value, Buffer.byteLength(json)));
+  const much = found.filter((place) => place.bytes * 100 >= bytes);
   const largest = much.toSorted((a, b) => b.bytes - a.bytes).slice(0, listedPlaces);
-  throw new CairnError('CHECKPOINT_TOO_LARGE', { node, bytes, limitBytes, largest });
+  const places = largest.map((place) => `${place.path} ${place.bytes} bytes`).join(', ');
+  throw new CairnError('CHECKPOINT_TOO_LARGE', { node, bytes, limitBytes, largest, places });
 }
 
 /**

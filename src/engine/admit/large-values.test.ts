@@ -260,6 +260,7 @@ describe('E8 an outcome over the limit of a checkpoint', () => {
     await expect(bench.engine.start(graph, { topic: big }, { runId: 'r' })).rejects.toMatchObject({
       code: 'CHECKPOINT_TOO_LARGE',
       data: { largest: [{ path: 'input.topic', bytes: big.length + 2 }] },
+      message: expect.stringMatching(/largest places: input\.topic \d+ bytes$/) as string,
     });
     expect(await bench.store.readRun({ tenant: 'default', runId: 'r' })).toBeUndefined();
   });
@@ -277,6 +278,6 @@ describe('E8 an outcome over the limit of a checkpoint', () => {
       { policies: { checkpointBytes: 1_000 } },
     );
     const { state } = await runToRest(createBench().engine, graph);
-    expect(state.outputs['a']).toContain('[{"path":"outputs.in","bytes":14001}]');
+    expect(state.outputs['a']).toContain('the largest places: outputs.in 14001 bytes');
   });
 });

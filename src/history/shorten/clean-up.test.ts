@@ -1,6 +1,7 @@
 /** Cleaning up beside another process that removes and prunes the same runs. */
 import { expect, test } from 'vitest';
 import { CairnError, openHistory, type History } from '../../index.ts';
+import { createMemoryBlobs } from '../../blobs/memory-blobs.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { Store } from '../../ports/store.ts';
 import { createMemoryStore } from '../../stores/memory/index.ts';
@@ -75,4 +76,23 @@ test.each(cases)('D17 whoever %s passes over what another process that %s takes 
     if (calls() < nth) break;
   }
   expect(failed).toEqual([]);
+});
+
+test('C5 a clean-up of all graphs sweeps large values that were too young when their run was removed', async () => {
+  const dayMs = 24 * 3_600_000;
+  let now = 0;
+  const blobs = createMemoryBlobs(() => now);
+  const { engine, store } = createBench({ blobs });
+  const large = graphOf('large', [node('a', 'read', () => 'x'.repeat(300_000))], edges('> a', 'a >'));
+  await runToRest(engine, large, {}, 'r');
+  await engine.close();
+  const history = openHistory(store, { blobs });
+  expect((await history.remove('r')).blobs).toBe(0);
+  const count = async (): Promise<number> => (await blobs.sweep('default')).rows.length;
+  expect(await count()).toBeGreaterThan(0);
+  now = 2 * dayMs;
+  expect((await history.cleanUp({}, { dryRun: true })).blobs).toBe(0);
+  expect((await history.cleanUp({}, { graphId: 'large' })).blobs).toBe(0);
+  expect((await history.cleanUp({})).blobs).toBeGreaterThan(0);
+  expect(await count()).toBe(0);
 });

@@ -103,9 +103,14 @@ class CleanUp {
       if (run.status !== 'running') await this.#prune(run, Math.max(1, counts.get(run.runId) ?? 0));
   }
 
-  /** Removes blobs that only removed rows referred to. @returns their number */
-  async collect(): Promise<number> {
+  /**
+   * Removes blobs that nothing refers to: those that removed rows named, or all, since what was too young at an earlier removal is old
+   * enough by now. @returns their number
+   */
+  async collect(isAll: boolean): Promise<number> {
     const { store, blobs, tenant } = this.#place;
+    if (this.#isDry) return 0;
+    if (isAll) return collectBlobs(store, blobs, tenant);
     return this.#named.size === 0 ? 0 : collectBlobs(store, blobs, tenant, this.#named);
   }
 
@@ -164,5 +169,5 @@ export async function cleanUpPlace(
   const groups = Map.groupBy(await collectRuns(place, graphId), (run) => run.graphId);
   const work = new CleanUp(place, settingsFor, dryRun);
   for (const runs of groups.values()) await work.clean(runs);
-  return { ...work.report, blobs: await work.collect() };
+  return { ...work.report, blobs: await work.collect(graphId === undefined) };
 }
