@@ -125,6 +125,8 @@ export interface NodeRecord extends Account {
   retryAt?: number;
   /** Deadline of the attempt, in epoch ms. */
   deadlineAt?: number;
+  /** Its retry policy has attempts left, and none was made, since the effect of the last may have happened (X3.3). */
+  withheld?: true;
   /** Number of attempts before the current retry budget. A resume of a failed run starts a new one (G8). */
   budgetFrom?: number;
 }
@@ -201,6 +203,8 @@ export interface StepRecord extends Pick<Account, 'spent' | 'spared'> {
   /** When a timer or a deadline is due, in epoch ms. */
   dueAt?: number;
   retryAt?: number;
+  /** See {@link NodeRecord.withheld}. */
+  withheld?: true;
 }
 
 export type RunStatus = 'running' | 'paused' | 'completed' | 'failed' | 'cancelled';

@@ -217,7 +217,7 @@ class StepCall<T> {
           return (await recordKnownEnd(core, effort, this.#isCurrent, after.output, 'reconcile', taken)).output as T;
         }
         book(core, charge);
-        if (after.kind === 'fail') throw this.#fail(effort, attempt, error);
+        if (after.kind === 'fail') throw this.#fail(effort, attempt, error, after.isWithheld);
         const retryAt = core.env.clock.now() + after.delayMs;
         planRetry(core, effort, { attempt: attempt + 1, retryAt, error });
         core.loop.requestFlush();
@@ -304,7 +304,7 @@ class StepCall<T> {
     if (isEffect({ effect: this.#options.effect ?? 'pure' })) this.#activation.beginEffect(this.#key);
   }
 
-  #fail(effort: StepEffort, attempt: number, error: unknown): unknown {
+  #fail(effort: StepEffort, attempt: number, error: unknown, isWithheld?: true): unknown {
     const activation = this.#activation;
     const intent = effort.fields()?.intent;
     const applied = appliedOf(error);
@@ -316,6 +316,7 @@ class StepCall<T> {
       ...(attempt > 1 ? { attempt } : {}),
       ...(applied === undefined ? {} : { applied }),
       ...(intent === undefined ? {} : { intent: endedIntent(intent) }),
+      ...(isWithheld === true ? { withheld: true } : {}),
       ...effort.account,
     };
     const admitted = admitError(this.#core, error, [...activation.path, this.#key]);

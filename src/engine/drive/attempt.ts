@@ -145,7 +145,10 @@ function endFailed(core: RunCore, activation: Activation, error: unknown, isGrac
 }
 
 function endDecided(core: RunCore, activation: Activation, error: unknown, after: AfterFailure): void {
-  if (after.kind === 'fail') return settleFailed(core, activation, error);
+  if (after.kind === 'fail') {
+    activation.isRetryWithheld = after.isWithheld === true;
+    return settleFailed(core, activation, error);
+  }
   if (after.kind === 'retry') return scheduleRetry(core, activation, error, after.delayMs);
   let outcome: AdmittedOutcome;
   try {

@@ -11,7 +11,10 @@ export type AfterFailure =
   | { readonly kind: 'retry'; readonly delayMs: number }
   /** `reconcile` found that the effect happened. */
   | { readonly kind: 'happened'; readonly output: unknown }
-  | { readonly kind: 'fail' };
+  /** `isWithheld`: its policy has attempts left, and none is made, since the effect may have happened. */
+  | { readonly kind: 'fail'; readonly isWithheld?: true };
+
+const withheld: AfterFailure = { kind: 'fail', isWithheld: true };
 
 /**
  * Decides by the effort's retry policy and effect class. An effect that may have happened is retried only if repeating it does no harm, if
@@ -33,16 +36,16 @@ export function afterFailure(
   const applied = appliedOf(error);
   if (!isEffect(effort) || effort.isIdempotent || applied === 'no') return { kind: 'retry', delayMs };
   if (effort.reconcile !== undefined) return askTheWorld(core, effort, delayMs);
-  return applied === 'ended' ? { kind: 'retry', delayMs } : { kind: 'fail' };
+  return applied === 'ended' ? { kind: 'retry', delayMs } : withheld;
 }
 
 async function askTheWorld(core: RunCore, effort: Effort, delayMs: number): Promise<AfterFailure> {
   try {
     const found = await effort.reconcile?.({ idempotencyKey: effortKeyOf(core, effort) });
     if (found?.happened === true) return { kind: 'happened', output: found.output };
-    return found?.happened === false ? { kind: 'retry', delayMs } : { kind: 'fail' };
+    return found?.happened === false ? { kind: 'retry', delayMs } : withheld;
   } catch {
-    return { kind: 'fail' };
+    return withheld;
   }
 }
 

@@ -1,8 +1,9 @@
-/** Who resumes a run waits for an effect of another worker only while that may be running (O2.5, X3.4). */
+/** What a failed attempt of an effect leaves: who resumes it elsewhere need not wait, and who retries it is told why it was not (O2.5, X3). */
 import { expect, test } from 'vitest';
 import { until } from '../../../test/support/awaited.ts';
 import { createBench, edges, graphOf, node, resumeToRest, runToRest, testIds } from '../../../test/engine-kit.ts';
 import { createSystemIds } from '../../app/process/system-ids.ts';
+import type { NodeContext } from '../../graph/contracts/node-contract.ts';
 import type { Graph } from '../../graph/graph.ts';
 import { createEngine } from '../engine.ts';
 
@@ -66,5 +67,34 @@ test.each(Object.entries(forms).slice(0, 2))(
     await until('somebody is asked', async () => (await other.waits('r')).length === 1);
     expect(bench.clock.timeMs - at).toBeLessThan(1e9);
     expect((await again.result()).status).toBe('paused');
+  },
+);
+
+test.each([
+  [
+    'node',
+    "node pay failed: down; it was not tried again, as its effect may have happened: where it certainly has not, throw a NodeFailure with applied: 'no'; where a repetition does no harm, declare it idempotent",
+  ],
+  [
+    'step',
+    "node pay failed: down; its step s was not tried again, as its effect may have happened: where it certainly has not, throw a NodeFailure with applied: 'no'; where a repetition does no harm, declare it idempotent",
+  ],
+] as const)(
+  'X3.3 who retries an effect of a %s in vain is told why it was tried once, and the two ways out',
+  async (form, message) => {
+    const retry = { attempts: 5, delayMs: 1 };
+    const work = (more: object): Graph => {
+      const run = (): never => {
+        throw Object.assign(new Error('down'), more);
+      };
+      const composed = (ctx: NodeContext): unknown => ctx.step('s', { effect: 'external', retry }, run);
+      const pay = form === 'node' ? node('pay', 'external', run, { retry }) : node('pay', 'read', composed);
+      return graphOf('g', [pay], edges('> pay', 'pay >'));
+    };
+    const failing = work({});
+    const { engine } = createBench({ findGraph: () => failing });
+    expect((await runToRest(engine, failing, {}, 'r')).error?.message).toBe(message);
+    expect((await engine.inspect('r')).error?.message).toBe(message);
+    expect((await runToRest(engine, work({ applied: 'no' }))).error?.message).toBe('node pay failed: down');
   },
 );

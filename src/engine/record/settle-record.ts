@@ -115,6 +115,7 @@ function keepForRetry(
   }
   const applied = appliedOf(ending.error);
   if (applied !== undefined) field('applied', applied, `"${applied}"`);
+  if (activation.isRetryWithheld) field('withheld', true, 'true');
   if (activation.budgetFrom > 0) field('budgetFrom', activation.budgetFrom, String(activation.budgetFrom));
   const held = activation.frameRun.plan.heldBy(activation.node.index);
   if (held !== undefined) field('held', held, JSON.stringify(held));
@@ -150,6 +151,7 @@ const passingFields = [
   'decision',
   'error',
   'applied',
+  'withheld',
   'kept',
   'budgetFrom',
   'budget',

@@ -124,7 +124,7 @@ export function clearFailedSteps(core: RunCore, activation: Activation): void {
       step.applied !== 'no' &&
       step.intent !== undefined
     ) {
-      const { error, ...rest } = step;
+      const { error, withheld: _, ...rest } = step;
       // The question about one that reported a failure says which.
       setStep(core, activation.path, key, { ...rest, status: 'started', ...(step.applied === 'ended' && { error }) });
     } else deleteStep(core, activation, key);

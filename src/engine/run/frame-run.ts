@@ -175,6 +175,8 @@ export class Activation extends OpenCalls {
   attached: Set<string> | undefined;
   /** Whether its result is no longer needed. */
   isCancelled = false;
+  /** Whether attempts are left that are not made, since the effect of the last one may have happened. */
+  isRetryWithheld = false;
   /** Whether it counts as work in progress. */
   isBusy = false;
   /** Set while it waits for an effect that another process may still be running; shown to listeners. */

@@ -3,7 +3,7 @@ import { CairnError, errorTable, reasonOf, type ErrorCode, type ErrorData } from
 import type { Amounts } from '../../graph/amounts.ts';
 import type { Graph } from '../../graph/graph.ts';
 import type { StateView } from '../../graph/contracts/node-contract.ts';
-import type { RunTree } from '../../state/tree.ts';
+import { nodeRecord, type RunTree } from '../../state/tree.ts';
 import type { OpenQuestion, RunResult } from '../api.ts';
 import { type FrameRun, rootFrameRun } from '../run/frame-run.ts';
 
@@ -66,9 +66,27 @@ function failureOf(root: RunTree): CairnError {
   if (code === 'NODE_TIMED_OUT') return new CairnError('NODE_TIMED_OUT', { ...(data as object), node }, { cause });
   return new CairnError(
     'NODE_FAILED',
-    { node, reason: reasonOf(cause), ...(typeof code === 'string' ? { code } : {}), ...wayOutOf(cause) },
+    {
+      node,
+      reason: reasonOf(cause),
+      ...withheldIn(root, node),
+      ...(typeof code === 'string' ? { code } : {}),
+      ...wayOutOf(cause),
+    },
     { cause },
   );
+}
+
+/** Why attempts that a retry policy allows were not made, and what lets them be made (X3.3). */
+function withheldIn(root: RunTree, node: string): { readonly withheld?: string } {
+  const record = nodeRecord(root.frame, { id: node });
+  const steps = Object.entries(record?.steps ?? {});
+  const [step] = steps.find(([, { status, withheld }]) => status === 'failed' && withheld === true) ?? [];
+  if (record?.withheld !== true && step === undefined) return {};
+  const what = step === undefined ? 'it' : `its step ${step}`;
+  return {
+    withheld: `${what} was not tried again, as its effect may have happened: where it certainly has not, throw a NodeFailure with applied: 'no'; where a repetition does no harm, declare it idempotent`,
+  };
 }
 
 /** What to do according to the innermost error of Cairn among the causes. Stored errors keep only their values. */
