@@ -1,5 +1,5 @@
 /** A file in which a long-lived process reports its health periodically, for whoever monitors it. */
-import { renameSync, rmSync, writeFileSync } from 'node:fs';
+import { writeOwnFile } from './own-file.ts';
 
 /** What is reported. The time shows whether the process is alive: one that hangs or is dead does not update it. */
 export interface Health {
@@ -15,16 +15,8 @@ export interface Health {
   };
 }
 
-/** Writes the file atomically, readable by its owner only. @throws the errors of the file system */
+/** Writes the file atomically, readable by its owner only. @throws USAGE_INVALID */
 export function writeHealth(file: string, health: Health): void {
-  const part = `${file}.${process.pid}.part`;
-  try {
-    writeFileSync(part, `${JSON.stringify({ at: new Date().toISOString(), pid: process.pid, ...health })}\n`, {
-      mode: 0o600,
-    });
-    renameSync(part, file);
-  } catch (error) {
-    rmSync(part, { force: true });
-    throw error;
-  }
+  const text = JSON.stringify({ at: new Date().toISOString(), pid: process.pid, ...health });
+  writeOwnFile(process.cwd(), file, `${text}\n`);
 }

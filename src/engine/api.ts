@@ -133,6 +133,8 @@ export interface NamedCheckpoint extends CheckpointRef {
 export interface Patch {
   readonly path: readonly string[];
   readonly value: unknown;
+  /** Takes a channel (`scratch.NAME` and the like) out of the state, as if nothing had set it. `value` says nothing then. */
+  readonly isRemoved?: true;
 }
 
 /** What a fork does differently from the original run (H2). */

@@ -15,7 +15,7 @@ import type { ImportReport } from './move/import.ts';
 import type { ImportAs } from './move/import-into.ts';
 import { diffCheckpoints, type CheckpointDifference } from './read/diff-checkpoints.ts';
 import { listCheckpoints, type CheckpointQuery, type ListedCheckpoint } from './read/list-checkpoints.ts';
-import { listRuns, toListedRun, type ListedRun, type ListQuery } from './read/list-runs.ts';
+import { checkListQuery, listRuns, toListedRun, type ListedRun, type ListQuery } from './read/list-runs.ts';
 import { showCheckpoint, walkLog, type CheckpointDetails, type LogEntry } from './read/log.ts';
 import {
   nameOf,
@@ -94,6 +94,7 @@ export class History<State = StateAt> {
   /** Lists runs, newest first. */
   list(query: ListQuery = {}): AsyncIterable<ListedRun> {
     refuseUnknownKeys('history.list', query, known.list);
+    checkListQuery(query);
     return listRuns(this.#place, query);
   }
 

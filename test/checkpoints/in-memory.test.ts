@@ -83,3 +83,37 @@ test('S7 a run that is saved is not begun again, and no effect begins before its
   });
   expect(sent).toHaveLength(1);
 });
+
+test('S7 a patch of a fork replaces partitions whole, and what the store shows of the fork is what runs', async () => {
+  const seen: unknown[] = [];
+  const make = (checkpointStore: ICheckpointStore) =>
+    new AgentGraph(
+      {
+        input: z.object({ topic: z.string(), tone: z.string().optional() }),
+        scratch: z.object({ confidence: z.number(), note: z.string() }),
+      },
+      { id: 'whole', checkpointPolicy: 'every_node' },
+    )
+      .addNode('draft', () => outcome({ output: 'text', scratch: { confidence: 0.2, note: 'old' } }))
+      .addNode('ask', humanNode({ prompt: 'Good?', choices: ['yes', 'no'] }))
+      .addNode('judge', ({ state }) => {
+        seen.push({ input: { ...state.input }, scratch: { ...state.scratch } });
+        return 'done';
+      })
+      .addEdge(START, 'draft')
+      .addEdge('draft', 'ask')
+      .addEdge('ask', 'judge')
+      .addEdge('judge', END)
+      .compile({ checkpointStore });
+  const store = new InMemoryCheckpointStore();
+  const { runId } = await make(store).invoke({ topic: 'tea', tone: 'dry' });
+  const paused = await store.latest(runId);
+  const patch = { input: { topic: 'coffee' }, scratch: { confidence: 0.95 } };
+  const forked = await store.fork(paused?.id ?? '', patch);
+  expect((await store.latest(forked))?.state).toMatchObject(patch);
+  expect((await store.latest(forked))?.state.scratch).toEqual(patch.scratch);
+  const done = await make(store).resume(forked, { answers: { ask: 'yes' } });
+  expect([done.status, seen]).toEqual(['completed', [patch]]);
+  expect((await store.latest(forked))?.state).toMatchObject(patch);
+  expect((await store.latest(forked))?.state.scratch).toEqual(patch.scratch);
+});

@@ -216,7 +216,16 @@ test('H1 what a history gives has types: the state that of the graph', () => {
   expectTypeOf<ReturnType<History['list']>>().toEqualTypeOf<AsyncIterable<ListedRun>>();
   expectTypeOf<ReturnType<History['log']>>().toEqualTypeOf<AsyncGenerator<LogEntry, void, undefined>>();
   // @ts-expect-error no such status
-  void app.history.list({ status: ['paussed'] });
+  expect(() => app.history.list({ status: ['paussed'] })).toThrow(/it is a list of running/);
   // @ts-expect-error no such option
   expect(() => openHistory(app.engine, {})).toThrow(TypeError);
+});
+
+test('H1 a list of runs refuses a status that is no list, and one that there is not, at once', async () => {
+  const store = openSqliteStore({ path: join(folder, 'runs.db') });
+  const history = openHistory(store);
+  for (const status of ['failed', ['faild'], [null], 5])
+    expect(() => history.list({ status: status as never })).toThrow(/it is a list of running, stopped, paused/);
+  expect(await collect(history.list({ status: ['failed', 'held'] }))).toEqual([]);
+  await store.close();
 });

@@ -10,16 +10,20 @@ const isKeyed = (value: unknown): value is Readonly<Record<string, unknown>> =>
 
 const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
 
-/** One patch for each value that differs from the run's. Missing keys are left as they were, because a fork deletes nothing. */
+/** One patch for each value that differs from the run's, so that the fork runs with the state that the checkpoint store shows. */
 export function patchesOf(root: RunTree, wanted: GraphState): readonly Patch[] {
   const { state } = viewState(root);
   return (['input', 'scratch', 'artifacts', 'diagnostics'] as const).flatMap((partition): readonly Patch[] => {
     const before = plain(state[partition]);
     const after = wanted[partition];
     if (isSame(before, after)) return [];
-    if (!isKeyed(before) || !isKeyed(after)) return [{ path: [partition], value: after }];
-    return Object.entries(after)
-      .filter(([key, value]) => !isSame(before[key], value))
-      .map(([key, value]) => ({ path: [partition, key], value }));
+    if (partition === 'input' || !isKeyed(before) || !isKeyed(after)) return [{ path: [partition], value: after }];
+    const removed = Object.keys(before).filter((key) => !Object.hasOwn(after, key));
+    return [
+      ...removed.map((key) => ({ path: [partition, key], value: undefined, isRemoved: true as const })),
+      ...Object.entries(after)
+        .filter(([key, value]) => !isSame(before[key], value))
+        .map(([key, value]) => ({ path: [partition, key], value })),
+    ];
   });
 }

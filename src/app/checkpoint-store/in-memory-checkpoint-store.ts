@@ -44,14 +44,12 @@ export class InMemoryCheckpointStore implements ICheckpointStore {
     return Promise.resolve();
   }
 
-  /** Copies a checkpoint under a new run id. Values in the patch replace those of a partition key by key. @throws CHECKPOINT_NOT_FOUND */
+  /** Copies a checkpoint under a new run id. Each partition in the patch replaces that of the checkpoint, whole. @throws CHECKPOINT_NOT_FOUND */
   async fork(checkpointId: string, patchState: Partial<GraphState> = {}): Promise<string> {
     const source = await this.get(checkpointId);
     if (source === null) throw new CairnError('CHECKPOINT_NOT_FOUND', { checkpoint: checkpointId });
     const runId = randomUUID();
-    const state = { ...source.state };
-    for (const [partition, values] of Object.entries(patchState) as [keyof GraphState, unknown][])
-      state[partition] = isKeyed(values) && isKeyed(state[partition]) ? { ...state[partition], ...values } : values;
+    const state = { ...source.state, ...patchState };
     await this.save({ ...source, id: randomUUID(), runId, timestamp: Math.max(Date.now(), source.timestamp), state });
     return runId;
   }
@@ -64,8 +62,4 @@ export class InMemoryCheckpointStore implements ICheckpointStore {
 function describe({ id, graphId, runId, nodeId, timestamp, state }: Checkpoint): CheckpointMetadata {
   const stateSize = JSON.stringify(state).length;
   return { id, graphId, runId, nodeId, timestamp, stateSize, hasMemorySnapshot: false };
-}
-
-function isKeyed(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -47,14 +47,9 @@ export function saveIntoTree(writer: TreeWriter, { state, nodeResults, ...saved 
   setPart(writer, ['frame', 'channels', beside], rest);
 }
 
-/** Replaces values in partitions. In an object only the given keys are replaced. */
+/** Replaces partitions, each of them whole. */
 export function patchTree(writer: TreeWriter, patch: Partial<GraphState>): void {
-  const before = stateIn(writer.root);
-  const merged = Object.entries(patch).map(([name, value]) => {
-    const old = getOwn(before, name);
-    return [name, isPlainObject(old) && isPlainObject(value) ? { ...old, ...value } : value];
-  });
-  setState(writer, { ...before, ...(Object.fromEntries(merged) as Partial<GraphState>) });
+  setState(writer, { ...stateIn(writer.root), ...patch });
 }
 
 export function checkpointIn({ frame }: RunTree, names: Names): Checkpoint {

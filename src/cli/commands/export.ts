@@ -1,18 +1,17 @@
 /** `cairn export` */
 import { perform } from '../../operations/declare/perform.ts';
-import { closeSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { CairnError } from '../../errors.ts';
 import { exportRun, type ExportRunInput } from '../../operations/store/move-runs.ts';
 import type { FieldsOf } from '../../operations/declare/operation.ts';
-import { fileFault } from '../file-fault.ts';
 import type { Command } from '../command.ts';
 import { exportFiles, type ExportFilesInput, type FilesContext } from '../../operations/store/export-files.ts';
 import { withHistory } from '../../app/place/with-history.ts';
 import type { Session } from '../session.ts';
 import { withApp } from '../live/follow.ts';
 import { printable } from '../text/printable.ts';
-import { openWriter, writeAll } from '../write-out.ts';
+import { openOwnFile } from '../own-file.ts';
+import { openWriter } from '../write-out.ts';
 
 interface ExportArguments extends ExportRunInput {
   readonly file?: string;
@@ -30,49 +29,6 @@ const fields: FieldsOf<ExportArguments> = {
 
 const unmaskedNote = 'Nothing in it is masked: only you may read the file. For others to read: --masked';
 const maskedNote = 'For reading only: values under names of secrets are masked, and it cannot be imported.';
-
-type Fill = (write: (text: string) => void) => Promise<void>;
-
-/** Calls a function that uses the file, and names the file in the error if it fails. */
-function reach<Result>(file: string, act: () => Result): Result {
-  try {
-    return act();
-  } catch (error) {
-    const reason = `cannot write ${file}: ${fileFault(error, 'write')}`;
-    throw new CairnError('USAGE_INVALID', { reason, hint: 'Name another file.' }, { cause: error });
-  }
-}
-
-/** Writes a file atomically, readable by its owner only. */
-async function writeWhole(file: string, fill: Fill): Promise<void> {
-  const part = `${file}.${process.pid}.part`;
-  const descriptor = reach(file, () => openSync(part, 'wx', 0o600));
-  try {
-    await fill((text) => reach(file, () => writeAll(descriptor, text)));
-    reach(file, () => {
-      fsyncSync(descriptor);
-      closeSync(descriptor);
-      renameSync(part, file);
-    });
-  } catch (error) {
-    rmSync(part, { force: true });
-    throw error;
-  }
-}
-
-/** Writes into a pipe or device. A file put in its place would never reach its reader. */
-async function writeInto(file: string, fill: Fill): Promise<void> {
-  const descriptor = reach(file, () => openSync(file, 'w'));
-  try {
-    await fill((text) => reach(file, () => writeAll(descriptor, text)));
-  } finally {
-    closeSync(descriptor);
-  }
-}
-
-function isOtherThanFile(file: string): boolean {
-  return statSync(file, { throwIfNoEntry: false })?.isFile() === false;
-}
 
 /** The run as files, for reading. */
 function exportFolder(session: Session, input: ExportFilesInput): Promise<number> {
@@ -116,14 +72,19 @@ export const exportCommand: Command<ExportArguments> = {
         await act(openWriter(1));
         return 0;
       }
-      await (isOtherThanFile(file) ? writeInto : writeWhole)(file, async (write) => {
-        const { runId, seq, isMoved, isMasked } = await act(write);
+      const own = openOwnFile(session.cwd, file);
+      try {
+        const { runId, seq, isMoved, isMasked } = await act((text) => own.write(text));
+        own.commit();
         if (session.isJson) session.printJson({ runId, seq, isMoved, isMasked, file });
         else {
           session.screen.print(`${isMoved ? 'moved' : 'exported'} ${printable(runId)}@${seq} to ${printable(file)}`);
           session.screen.note(session.screen.paint('dim', isMasked ? maskedNote : unmaskedNote));
         }
-      });
+      } catch (error) {
+        own.abandon();
+        throw error;
+      }
       return 0;
     });
   },

@@ -22,8 +22,8 @@ import type { EngineEnvironment } from '../run/run-core.ts';
 type AnswerForm = Pick<ForkOptions, 'by' | 'readsTexts'>;
 
 /** Whether a patch replaces a whole channel, so that the present state need not be known. */
-export function isWholeChannel({ path }: Patch): boolean {
-  return path.length === 2 && partitions.some((name) => name === path[0]);
+export function isWholeChannel({ path, isRemoved }: Patch): boolean {
+  return isRemoved !== true && path.length === 2 && partitions.some((name) => name === path[0]);
 }
 
 /** Validates a patch's value. @throws VALUE_UNSTORABLE, FILE_NOT_FOUND */
@@ -68,6 +68,11 @@ export class ForkPatches {
   /** Applies a patch and returns the channel that it changed, if any. @throws STATE_UNKNOWN_CHANNEL */
   async apply(patch: Patch): Promise<string | undefined> {
     const [partition, key, ...rest] = patch.path;
+    const isChannel = partitions.some((name) => name === partition) && key !== undefined && rest.length === 0;
+    if (patch.isRemoved === true && isChannel) {
+      this.#state.delete(['frame', 'channels', partition ?? '', key]);
+      return patch.path.join('.');
+    }
     const value = await admitPatch(this.#env, patch);
     const { root } = this.#state;
     if (partition === 'outputs' && key !== undefined && rest.length === 0) {

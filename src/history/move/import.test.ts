@@ -194,3 +194,33 @@ test('H4 an import keeps the schedule of a run, and refuses one that is none', a
   for (const wrong of [null, 'mail', { queue: 7 }, { priority: 0.5 }, { prioritty: 1 }])
     await expect(importWith(wrong)).rejects.toMatchObject({ code: 'INPUT_INVALID' });
 });
+
+test('H4 whatever stands in a place of an export, an import ends in a run or in a refusal, never in a bare error', async () => {
+  const lines = await linesOf(await writeSteps(2));
+  const strange: readonly unknown[] = [null, [null], [[]], {}, -1, 1.5, 'x', true, [{}]];
+  for (const [at, line] of lines.entries())
+    for (const [key, own] of Object.entries(line))
+      for (const value of strange) {
+        const inner = Array.isArray(own) && own.length > 0 ? Object.keys(own[0] as object) : [];
+        const places = [
+          { ...line, [key]: value },
+          ...inner.map((name) => ({ ...line, [key]: [{ ...((own as unknown[])[0] as object), [name]: value }] })),
+        ];
+        for (const changed of places) {
+          const [said] = (await tryImport(
+            withChanged(lines, at, () => changed),
+            'move',
+          )) as readonly unknown[];
+          expect([key, value, typeof said === 'string' ? 'fine' : String(said)]).toEqual([key, value, 'fine']);
+        }
+      }
+  for (const line of [null, [], 5, 'x'])
+    expect(
+      typeof (
+        (await tryImport(
+          withChanged(lines, 1, () => line as never),
+          'move',
+        )) as readonly unknown[]
+      )[0],
+    ).toBe('string');
+});

@@ -101,6 +101,10 @@ function readHeader(line: HeaderLine, number: number): HeaderLine {
     Number.isSafeInteger(line.head) &&
     Number.isSafeInteger(line.first) &&
     Array.isArray(line.lineage) &&
+    line.lineage.length > 0 &&
+    line.lineage.every(
+      (part) => typeof part?.runId === 'string' && typeof part.key === 'string' && Number.isSafeInteger(part.upTo),
+    ) &&
     Array.isArray(line.waits) &&
     line.waits.every((wait) => typeof wait?.waitId === 'string' && typeof wait.body === 'string') &&
     typeof line.meta === 'string' &&

@@ -1,4 +1,5 @@
 /** Lists the runs of a store for people, newest first. */
+import { CairnError } from '../../errors.ts';
 import type { Labels, RunRow, StoredStatus } from '../../ports/store.ts';
 import { readAllRuns } from '../place/all-rows.ts';
 import { isHeld, openStatuses } from '../place/hold.ts';
@@ -37,6 +38,18 @@ export interface ListedRun {
  */
 export type ShownStatus = StoredStatus | 'queued' | 'stopped' | 'answered' | 'held' | 'damaged';
 
+export const shownStatuses: readonly ShownStatus[] = Object.keys({
+  running: true,
+  stopped: true,
+  paused: true,
+  answered: true,
+  held: true,
+  damaged: true,
+  completed: true,
+  failed: true,
+  cancelled: true,
+} satisfies Record<ShownStatus, true>) as ShownStatus[];
+
 /** Which runs to list; all conditions must hold. */
 export interface ListQuery {
   /** Only runs with one of these statuses, recorded or shown. */
@@ -58,6 +71,14 @@ function recordedAs(shown: ShownStatus): readonly StoredStatus[] {
   if (shown === 'damaged') return [...openStatuses, 'completed', 'cancelled'];
   if (shown === 'held') return openStatuses;
   return [shown === 'stopped' || shown === 'queued' ? 'running' : shown === 'answered' ? 'paused' : shown];
+}
+
+/** @throws CONFIG_INVALID `status` is not a list of statuses */
+export function checkListQuery({ status }: ListQuery): void {
+  const known: readonly unknown[] = shownStatuses;
+  if (status === undefined || (Array.isArray(status) && status.every((each: unknown) => known.includes(each)))) return;
+  const reason = `it is a list of ${shownStatuses.join(', ')}`;
+  throw new CairnError('CONFIG_INVALID', { path: 'history.list: status', reason });
 }
 
 /** Whether no live worker has the run: there is no valid claim, or its holder is dead. */

@@ -307,3 +307,11 @@ test('B69 what is reached in the end is held to the permissions once more', asyn
     { kind: 'net', host: '2130706433:5432' },
   ]);
 });
+
+test('B67 a value that is too large says so, and what to do', async () => {
+  const failing = async (sql: string): Promise<unknown> => (await failureOf({ path: ':memory:', sql })).message;
+  expect(await failing("select printf('%.*c', 600000000, 'x') as v")).toMatch(/over 64 MiB; select a part of it/);
+  expect(await failing('select hex(zeroblob(900000000)) as v')).toMatch(
+    /larger than it can hold .*; select a part of it/,
+  );
+});

@@ -124,7 +124,11 @@ function chooseWork(parts: BlockParts, effect: EffectClass, timeoutMs: number | 
         input: parts.inputs.secrets.length > 0 ? withoutSecrets(inputs) : inputs,
         ...(reconcile !== undefined && {
           reconcile: async ({ idempotencyKey }: { readonly idempotencyKey: string }) => {
-            const found = await reconcile({ idempotencyKey, inputs });
+            const found = await reconcile({
+              idempotencyKey,
+              inputs,
+              isGranted: (need) => workflow.withheld?.(need) === undefined,
+            });
             return found.happened === true ? { ...found, output: completed(key, found.output) } : found;
           },
         }),

@@ -132,7 +132,7 @@ function readRows(statement: StatementSync, values: readonly SQLInputValue[]): r
   statement.setReturnArrays(true);
   const rows: unknown[][] = [];
   let sizeBytes = 0;
-  for (const row of statement.iterate(...values) as Iterable<unknown>) {
+  for (const row of eachRow(statement, values)) {
     const read = (row as readonly unknown[]).map((value) => (typeof value === 'bigint' ? exactInteger(value) : value));
     for (const value of read)
       sizeBytes += 8 + (typeof value === 'string' || value instanceof Uint8Array ? value.length : 0);
@@ -140,6 +140,17 @@ function readRows(statement: StatementSync, values: readonly SQLInputValue[]): r
     rows.push(read);
   }
   return rows;
+}
+
+/** The rows. Node gives nothing for a row with a value that is longer than any string. @throws Error there is such a value */
+function* eachRow(statement: StatementSync, values: readonly SQLInputValue[]): Iterable<unknown> {
+  const rows = statement.iterate(...values);
+  for (;;) {
+    const next = rows.next() as IteratorResult<unknown> | undefined;
+    if (next === undefined) throw new Error(`a value is over ${rowBytesMax / 1024 / 1024} MiB; select a part of it`);
+    if (next.done === true) return;
+    yield next.value;
+  }
 }
 
 function counts(db: DatabaseSync): { readonly changes: bigint; readonly id: bigint } {
@@ -151,6 +162,7 @@ function counts(db: DatabaseSync): { readonly changes: bigint; readonly id: bigi
 const locked = new Set([5, 6]); // SQLITE_BUSY, SQLITE_LOCKED
 const constraint = 19;
 const cannotOpen = 14;
+const tooBig = 18;
 
 function resultCode(error: unknown): number | undefined {
   const { errcode } = error as { readonly errcode?: unknown };
@@ -174,5 +186,12 @@ function failureOf(error: unknown, job: SqliteJob, { isCommitting }: Progress): 
     };
   const mayHaveApplied = !isReadOnly && (isAlone || (isCommitting && code !== constraint));
   const applied = mayHaveApplied ? 'unknown' : 'no';
+  if (code === tooBig)
+    return {
+      reason: 'SQLite: a value is larger than it can hold (1 GB); select a part of it',
+      code: 'SQL_FAILED',
+      applied,
+      data,
+    };
   return { reason: `SQLite: ${(error as Error).message}`, code: 'SQL_FAILED', applied, data };
 }

@@ -1,0 +1,49 @@
+/** Files that commands write: whole, for their owner only, and never through a link (D40). */
+import { chmodSync, existsSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test, vi } from 'vitest';
+import { openFolder } from '../../test/cli/cairn.ts';
+import { writeOwnFile } from './own-file.ts';
+
+// Processes of a loaded machine start slowly.
+vi.setConfig({ testTimeout: 90_000 });
+
+const folder = openFolder();
+const at = (name: string): string => join(folder.path, name);
+writeFileSync(at('w.dot'), 'digraph w { start [shape=Mdiamond]; exit [shape=Msquare]; start -> exit }');
+folder.cairn('run', 'w.dot', '--run-id', 'r');
+
+const commands: readonly (readonly [name: string, ...args: readonly string[]])[] = [
+  ['page.html', 'post-mortem', 'r', '--html', 'page.html'],
+  ['r.jsonl', 'export', 'r', 'r.jsonl'],
+  ['r.svg', 'draw', 'r', '--out', 'r.svg'],
+];
+
+test('D40 a file that was open to others is for its owner only once a command has written it', () => {
+  for (const [name, ...args] of commands) {
+    writeFileSync(at(name), 'what stood here');
+    chmodSync(at(name), 0o644);
+    expect([name, folder.cairn(...args).code]).toEqual([name, 0]);
+    expect([name, statSync(at(name)).mode & 0o777]).toEqual([name, 0o600]);
+    expect(readFileSync(at(name), 'utf8')).not.toContain('what stood here');
+  }
+  expect(readdirSync(folder.path).filter((name) => name.endsWith('.part'))).toEqual([]);
+});
+
+test('D40 no command writes through a symbolic link, whether it leads to a file or to nothing', () => {
+  writeFileSync(at('victim'), 'mine');
+  for (const [name, ...args] of commands)
+    for (const target of ['victim', 'nothing']) {
+      const link = `${target}-${name}`;
+      symlinkSync(target, at(link));
+      const { code, err } = folder.cairn(...args.map((word) => (word === name ? link : word)));
+      expect([link, code, err]).toEqual([link, 2, expect.stringContaining('it is a symbolic link')]);
+    }
+  expect(readFileSync(at('victim'), 'utf8')).toBe('mine');
+  expect(existsSync(at('nothing'))).toBe(false);
+});
+
+test('D40 a device is written into', () => {
+  writeOwnFile(folder.path, '/dev/null', 'x');
+  expect(statSync('/dev/null').isCharacterDevice()).toBe(true);
+});
