@@ -32,6 +32,11 @@ test('D40 a file that was open to others is for its owner only once a command ha
 
 test('D40 no command writes through a symbolic link, whether it leads to a file or to nothing', () => {
   writeFileSync(at('victim'), 'mine');
+  writeFileSync(at('victim.dot'), 'digraph w { start [shape=Mdiamond];   exit [shape=Msquare]; start -> exit }');
+  const before = readFileSync(at('victim.dot'), 'utf8');
+  symlinkSync('victim.dot', at('linked.dot'));
+  expect(folder.cairn('fmt', 'linked.dot', '--write').err).toContain('it is a symbolic link');
+  expect(readFileSync(at('victim.dot'), 'utf8')).toBe(before);
   for (const [name, ...args] of commands)
     for (const target of ['victim', 'nothing']) {
       const link = `${target}-${name}`;
@@ -43,7 +48,10 @@ test('D40 no command writes through a symbolic link, whether it leads to a file 
   expect(existsSync(at('nothing'))).toBe(false);
 });
 
-test('D40 a device is written into', () => {
+test('D40 a source that is formatted keeps its mode, and a device is written into', () => {
+  chmodSync(at('victim.dot'), 0o640);
+  expect(folder.cairn('fmt', 'victim.dot', '--write').code).toBe(0);
+  expect(statSync(at('victim.dot')).mode & 0o777).toBe(0o640);
   writeOwnFile(folder.path, '/dev/null', 'x');
   expect(statSync('/dev/null').isCharacterDevice()).toBe(true);
 });

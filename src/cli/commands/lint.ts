@@ -1,12 +1,11 @@
 /** `cairn lint`, `cairn fmt` */
-import { writeFileSync } from 'node:fs';
-import { resolve } from 'node:path';
 import { errorTable } from '../../errors.ts';
 import { perform } from '../../operations/declare/perform.ts';
 import type { FieldsOf } from '../../operations/declare/operation.ts';
 import { formatWorkflow, lintWorkflow } from '../../operations/workflows/lint-workflow.ts';
 import type { Command } from '../command.ts';
 import { withApp } from '../live/follow.ts';
+import { writeOwnFile } from '../own-file.ts';
 import { isModule } from '../text/module-name.ts';
 import { printable } from '../text/printable.ts';
 import { readTextFile } from '../text-file.ts';
@@ -77,7 +76,7 @@ export const fmtCommand: Command<FormatArguments> = {
     return withApp({ ...session, storeUrl: 'memory:' }, async (app) => {
       const before = readTextFile(session.cwd, file);
       const { text } = await perform(formatWorkflow, app, { text: before, source: file });
-      if (write && text !== before) writeFileSync(resolve(session.cwd, file), text);
+      if (write && text !== before) writeOwnFile(session.cwd, file, text, { keepsMode: true });
       if (session.isJson) session.printJson({ text, isChanged: text !== before });
       else if (!write) session.screen.print(text.replace(/\n$/, ''));
       else session.screen.note(text === before ? `${file} is as it should be.` : `${file} is written.`);
