@@ -41,6 +41,7 @@ export type ShownStatus = StoredStatus | 'queued' | 'stopped' | 'answered' | 'he
 export const shownStatuses: readonly ShownStatus[] = Object.keys({
   running: true,
   stopped: true,
+  queued: true,
   paused: true,
   answered: true,
   held: true,
