@@ -24,8 +24,20 @@ export function answerOf(result: SdkResult, defaults: AnswerDefaults): RecordedA
   const { content, finishReason, usage, warnings, providerMetadata, structuredOutputText, response = {} } = result;
   const { id = defaults.id, modelId = defaults.modelId, timestamp } = response;
   const at = timestamp?.getTime() ?? defaults.at;
-  const kept = { content, finishReason, usage, warnings, providerMetadata, structuredOutputText, id, modelId, at };
+  const kept = { content: distinctCalls(content), finishReason, usage, warnings, providerMetadata, structuredOutputText, id, modelId, at };
   return plainCopy(kept) as RecordedAnswer;
+}
+
+/** Gives each call of an answer an id of its own: some providers repeat one, and results are matched with calls by their ids. */
+function distinctCalls(content: SdkResult['content']): SdkResult['content'] {
+  const taken = new Set<string>();
+  return content.map((part) => {
+    if (part.type !== 'tool-call' || part.providerExecuted === true) return part;
+    let toolCallId = part.toolCallId;
+    for (let nth = 2; taken.has(toolCallId); nth += 1) toolCallId = `${part.toolCallId}-${nth}`;
+    taken.add(toolCallId);
+    return toolCallId === part.toolCallId ? part : { ...part, toolCallId };
+  });
 }
 
 export function resultOf({ id, modelId, at, ...answer }: RecordedAnswer): SdkResult {

@@ -115,6 +115,12 @@ export class BlockContext implements TypedNodeContext {
   now(): number {
     return this.ctx.now();
   }
+  random(): number {
+    return this.ctx.random();
+  }
+  uuid(): string {
+    return this.ctx.uuid();
+  }
   get spent(): Amounts {
     return this.ctx.spent;
   }

@@ -2,11 +2,11 @@
 
 /** Ids of runs and workers, and random numbers. Nothing here throws. */
 export interface Ids {
-  /** Makes a UUIDv7 for the given time in epoch ms. */
+  /** Makes a UUIDv7 for the given time in epoch ms: of a run, and for `ctx.uuid()`. */
   createRunId(nowMs: number): string;
   /** Id of this process as a worker, unique for each process start. It says who holds a claim. */
   readonly workerId: string;
-  /** A random number, uniform in [0, 1). Used for retry jitter only. */
+  /** A random number, uniform in [0, 1). For retry jitter and `ctx.random()`. */
   random(): number;
   /**
    * Whether the worker with this id is known to be dead; `undefined` if not known. It lets a local command take over the runs of a killed

@@ -121,6 +121,8 @@ export interface NodeRecord extends Account {
   events?: Record<string, number>;
   /** How many of those came before the last `ctx.save` or `ctx.retire`. */
   eventsFrom?: Record<string, number>;
+  /** What the function got of `ctx.now()`, `ctx.random()` and `ctx.uuid()` since its last save or retirement, in order. */
+  drawn?: Partial<Record<DrawnKind, readonly DrawnValue[]>>;
   /** When the next attempt may start, in epoch ms. */
   retryAt?: number;
   /** Deadline of the attempt, in epoch ms. */
@@ -135,6 +137,9 @@ export interface NodeRecord extends Account {
 export function nodeRecord({ nodes }: FrameTree, { id }: { readonly id: string }): NodeRecord | undefined {
   return Object.hasOwn(nodes, id) ? nodes[id] : undefined;
 }
+
+export type DrawnKind = 'now' | 'random' | 'uuid';
+export type DrawnValue = number | string;
 
 /** Keys of steps in call order; true if the record has them in that order already. */
 export type StepOrder = true | readonly string[];

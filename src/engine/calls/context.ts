@@ -19,6 +19,7 @@ import type { Graph } from '../../graph/graph.ts';
 import type { MemoryConsistency } from '../../graph/contracts/memory-consistency.ts';
 import type { ModelAccess } from '../../graph/contracts/model-contract.ts';
 import type { SpanParts, TraceSpan } from '../../graph/contracts/trace-contract.ts';
+import type { DrawnKind, DrawnValue } from '../../state/tree.ts';
 import { deepFreeze } from '../../state/values/freeze.ts';
 import { isBudgeted } from '../effects/budget-met.ts';
 import { accessModels } from '../../model-calls/model-access.ts';
@@ -26,6 +27,7 @@ import type { Activation } from '../run/frame-run.ts';
 import { append, listOf } from './append.ts';
 import { startChild } from './child.ts';
 import { spend } from '../record/account.ts';
+import { draw } from '../record/drawn-values.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { guardCall, refusal } from '../run/guard-call.ts';
 import { emitRecorded } from './emit.ts';
@@ -208,6 +210,18 @@ export class Context implements NodeContext {
     return pastOf(this.#core, this.#activation, this.#generation);
   }
   now(): number {
-    return this.#core.env.clock.now();
+    return this.#draw('now', () => this.#core.env.clock.now());
+  }
+  random(): number {
+    return this.#draw('random', () => this.#core.env.ids.random());
+  }
+  uuid(): string {
+    const { ids, clock } = this.#core.env;
+    return this.#draw('uuid', () => ids.createRunId(clock.now()));
+  }
+  /** Of an attempt that is over nothing is recorded any more. */
+  #draw<Value extends DrawnValue>(kind: DrawnKind, make: () => Value): Value {
+    if (this.#activation.generation !== this.#generation) return make();
+    return draw(this.#core, this.#activation, kind, make);
   }
 }

@@ -10,6 +10,7 @@ import type { Account, Intent, NodeRecord, StepRecord } from '../../state/tree.t
 import type { Activation } from '../run/frame-run.ts';
 import type { Due } from '../run/recorded-past.ts';
 import type { RunCore } from '../run/run-core.ts';
+import { enterDraws } from './drawn-values.ts';
 import { accountOf, openRecord } from './open-record.ts';
 import { effectKey, recordedStep } from './step-keys.ts';
 import { deleteStep, ensureSteps, setStep } from './step-record.ts';
@@ -206,6 +207,7 @@ export class StepEffort implements Effort {
 
   write(fields: EffortFields): void {
     ensureSteps(this.activation);
+    enterDraws(this.#core, this.activation);
     const step: StepRecord = {
       kind: 'step',
       status: 'started',

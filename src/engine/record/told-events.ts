@@ -7,6 +7,7 @@ import { encodeValue } from '../../state/values/codec.ts';
 import type { Activation } from '../run/frame-run.ts';
 import type { ToldEvent } from '../run/open-calls.ts';
 import type { RunCore } from '../run/run-core.ts';
+import { enterDraws } from './drawn-values.ts';
 import { ensureSteps } from './step-record.ts';
 import { recordPathOf } from './tree-path.ts';
 import { visitOf } from './visit-part.ts';
@@ -22,8 +23,9 @@ export function tellEvent(activation: Activation, event: ToldEvent): void {
   if (count > entered) (activation.events ??= []).push(event);
 }
 
-/** Writes the waiting events together with a recorded call. A repeated function does not emit them again. */
+/** Writes the waiting events, and the values drawn, together with a recorded call. A repeated function does not emit them again. */
 export function enterEvents(core: RunCore, activation: Activation): void {
+  enterDraws(core, activation);
   const { events } = activation;
   if (events === undefined) return;
   const entered = new Map(Object.entries(ensureSteps(activation).events ?? {}));

@@ -3,6 +3,7 @@
  * to stop. All of this begins anew when the function is started again, after a wait or a failure.
  */
 import type { OnWaiting } from '../../graph/contracts/part-contract.ts';
+import type { DrawnKind, DrawnValue } from '../../state/tree.ts';
 import type { CallOrder } from './call-order.ts';
 
 /** An event that is to be recorded. */
@@ -24,6 +25,16 @@ export interface ListCursor {
 
 /** Why the signal of an attempt or a step is aborted that has ended. */
 export const attemptOver = (): DOMException => new DOMException('The attempt is over.', 'AbortError');
+
+/** See {@link OpenCalls.draws}. */
+interface Draws {
+  readonly made: Map<DrawnKind, number>;
+  readonly pending: Map<DrawnKind, DrawnValue[]>;
+}
+
+function newDraws(): Draws {
+  return { made: new Map(), pending: new Map() };
+}
 
 const noSteps: ReadonlySet<string> = new Set();
 
@@ -63,6 +74,8 @@ export class OpenCalls {
   listCursors: Map<string, ListCursor> | undefined;
   /** Number of recorded events emitted in this generation, by name, including those before the last save. */
   eventCounts: Map<string, number> | undefined;
+  /** Values drawn in this generation: how many of each kind, and those that are not recorded yet. */
+  draws: Draws = newDraws();
   /** Events that are not in a checkpoint yet. They are lost if the attempt dies. */
   events: ToldEvent[] | undefined;
   #effectSteps: Set<string> | undefined;
@@ -151,5 +164,6 @@ export class OpenCalls {
     this.listCursors = undefined;
     this.eventCounts = undefined;
     this.events = undefined;
+    this.draws = newDraws();
   }
 }

@@ -357,8 +357,16 @@ export interface NodeContext {
   readonly models: ModelAccess;
   /** What was recorded of this visit when the attempt began. For code that checks that it repeats itself. */
   readonly past: VisitPast;
-  /** The engine's clock, epoch ms. */
+  /**
+   * The engine's clock, epoch ms. Recorded in a composed node, as `random` and `uuid` are: a repeated function gets what its n-th call gave
+   * before, so it may stand in prompts and in inputs of steps. Inside a step, and in a `write` or `external` node, it is simply the time.
+   * @throws RUN_LIMIT more calls than a visit may have steps
+   */
   now(): number;
+  /** A random number, uniform in [0, 1), recorded as `now` is. Not for secrets. @throws RUN_LIMIT */
+  random(): number;
+  /** A new UUIDv7, recorded as `now` is. @throws RUN_LIMIT */
+  uuid(): string;
 }
 
 /** How a signal is received. */

@@ -140,6 +140,8 @@ export function createFakeContext(options: FakeContextOptions = {}): FakeContext
     models: { generate: (call, options) => accessModels(models, context).generate(call, options) },
     past: noPast,
     now: () => 0,
+    random: () => 0,
+    uuid: () => '00000000-0000-7000-8000-000000000000',
   };
   refuseUnknownKeys('createFakeContext', options, [...Object.keys(base), 'answers', 'runChild']);
   const context: FakeContext = {
