@@ -199,3 +199,18 @@ test('P1 the kit runs on a store that a user wrote, on a clock and a network of 
   expect(report.faults).toEqual([]);
   expect(report.trials).toBeGreaterThan(10);
 });
+
+test('P1 timers of days and months end like any other', async () => {
+  const waits = functionNode(
+    async (ctx) => {
+      await ctx.sleepUntil(ctx.now() + 3 * 86_400_000);
+      const begun = ctx.now();
+      await ctx.sleepUntil(begun + 60 * 86_400_000, 'again');
+      return ctx.now() - begun >= 60 * 86_400_000;
+    },
+    { effectClass: 'read' },
+  );
+  expect(await saidOf({ graph: (process) => chain({ waits, pay: pay(process, { effectClass: 'external' }) }) })).toBe(
+    '',
+  );
+});

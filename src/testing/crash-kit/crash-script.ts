@@ -56,6 +56,9 @@ export interface CrashScript extends CrashCase {
 const runId = '01890000-0000-7000-8000-000000000001';
 const tenant = 'default';
 
+/** Processes that are really killed wait in real time: for ten minutes at most. */
+const sleepMsMost = 600_000;
+
 /**
  * The complete program of a script for {@link crashProcesses}: finishes the run of a killed process, then starts a run of its own, and is
  * killed at the point that was ordered.
@@ -98,6 +101,7 @@ async function runTrial(script: CrashScript, folder: string, point: CrashPoint |
     users: script,
     findEffect: (effect) => effects.find(effect) ?? calls.find(effect),
     sleep,
+    sleepMsMost,
     now: Date.now,
   });
   const kept = new Set(checksumsOf(await store.readCheckpoints(key, { from: 0, to: result.seq })));

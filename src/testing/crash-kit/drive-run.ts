@@ -29,6 +29,8 @@ export interface DriveOptions {
   readonly findEffect: (key: string) => EffectEntry | undefined;
   /** Waits on the engine's clock. */
   readonly sleep: (delayMs: number) => Promise<void>;
+  /** The longest that it may sleep. Default: any time. */
+  readonly sleepMsMost?: number;
   readonly now: () => number;
 }
 
@@ -61,7 +63,16 @@ async function attend(options: DriveOptions, waits: readonly OpenQuestion[]): Pr
   if (attended > 0) return;
   const due = waits.flatMap(({ dueAt }) => (dueAt === undefined ? [] : [dueAt]));
   if (due.length === 0) throw unanswered(waits);
-  await options.sleep(Math.max(1, Math.min(...due) - options.now()));
+  const delayMs = Math.max(1, Math.min(...due) - options.now());
+  if (delayMs > (options.sleepMsMost ?? Infinity)) throw tooLate(delayMs);
+  await options.sleep(delayMs);
+}
+
+function tooLate(delayMs: number): CairnError {
+  return new CairnError('USAGE_INVALID', {
+    reason: `the run waits for ${Math.round(delayMs / 60_000)} minutes, and processes that are really killed wait in real time`,
+    hint: 'Try timers of hours and days with crashEverywhere, whose time jumps; or give this case shorter ones.',
+  });
 }
 
 function unanswered(waits: readonly OpenQuestion[]): CairnError {
