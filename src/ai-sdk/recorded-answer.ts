@@ -24,7 +24,17 @@ export function answerOf(result: SdkResult, defaults: AnswerDefaults): RecordedA
   const { content, finishReason, usage, warnings, providerMetadata, structuredOutputText, response = {} } = result;
   const { id = defaults.id, modelId = defaults.modelId, timestamp } = response;
   const at = timestamp?.getTime() ?? defaults.at;
-  const kept = { content: distinctCalls(content), finishReason, usage, warnings, providerMetadata, structuredOutputText, id, modelId, at };
+  const kept = {
+    content: distinctCalls(content),
+    finishReason,
+    usage,
+    warnings,
+    providerMetadata,
+    structuredOutputText,
+    id,
+    modelId,
+    at,
+  };
   return plainCopy(kept) as RecordedAnswer;
 }
 
