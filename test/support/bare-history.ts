@@ -11,7 +11,9 @@ export interface Stored {
 
 /** What nodes computed, asked, read and are shown as, and the hashes over that. All else is the engine's, and must not differ. */
 const contents: ReadonlySet<string> = new Set(
-  'output input as prompt choices matching schema reads hash graphHash codeHash asked code key wait channels writers'.split(' '),
+  'output input as prompt choices matching schema reads hash graphHash codeHash asked code key wait channels writers'.split(
+    ' ',
+  ),
 );
 
 /** The checkpoint without contents, and with the place of each name in the list for the name. */
