@@ -4,7 +4,7 @@ import { CairnError, errorTable } from '../errors.ts';
 import { shownError } from '../operations/declare/perform.ts';
 import type { BrokenWorkflow } from '../operations/declare/workflows.ts';
 import type { Screen } from './screen.ts';
-import { printableLines } from './text/printable.ts';
+import { jsonText, printableLines } from './text/printable.ts';
 import { fit, wrap } from './text/width.ts';
 import { toJson } from './text/value.ts';
 
@@ -84,7 +84,7 @@ export function reportFailure(thrown: unknown, screen: Screen, isJson: boolean):
   const error = shownError(CairnError.from(thrown)) as CairnError;
   const { code, message, hint, retry, data } = error;
   const violations = violationsOf(error);
-  if (isJson) screen.note(JSON.stringify({ error: toJson({ code, message, hint, retry, data }) }));
+  if (isJson) screen.note(jsonText({ error: toJson({ code, message, hint, retry, data }) }));
   else if (violations !== undefined) reportViolations(error, violations, screen);
   else {
     const told = `${screen.paint('bad', 'cairn:')} ${readable(messageFor(error))} ${screen.paint('dim', `[${code}]`)}`;

@@ -1,5 +1,6 @@
 /** The terminal, or what stands in its place: a pipe, a file. */
 import { coloured, plain, type Paint } from './text/style.ts';
+import { forTerminal } from './text/printable.ts';
 import { mayBeTerminal, openWriter } from './write-out.ts';
 
 export interface Screen {
@@ -66,7 +67,11 @@ export function openScreen(environment: Environment): Screen {
     isTerminal: isTerminal && environment['TERM'] !== 'dumb',
     canAsk: isTerminal && environment['CI'] === undefined && process.stdin.isTTY,
     paint: hasColour(isTerminal, environment) ? coloured : plain,
-    print: (...lines) => write(formatLines(lines.flat())),
-    note: (...lines) => writeNote(formatLines(lines)),
+    // What a file or a pipe gets is the text itself, as a program must have it.
+    print: (...lines) => {
+      const text = formatLines(lines.flat());
+      write(isTerminal ? forTerminal(text) : text);
+    },
+    note: (...lines) => writeNote(forTerminal(formatLines(lines))),
   };
 }

@@ -1,4 +1,5 @@
 /** What a command is given: the screen, the store it was pointed at, and how cairn is called again. */
+import { jsonText } from './text/printable.ts';
 import { relative } from 'node:path';
 import { quote } from './text/quote.ts';
 import type { Screen } from './screen.ts';
@@ -53,6 +54,6 @@ export function openSession(
     screen,
     cwd,
     commandLine: (...words) => [program, ...[...words, ...store].map(quote)].join(' '),
-    printJson: (value) => screen.print(JSON.stringify(toJson(value))),
+    printJson: (value) => screen.print(jsonText(toJson(value))),
   };
 }

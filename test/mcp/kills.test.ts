@@ -120,7 +120,7 @@ test(
     const random = createSeededRandom(seed);
     const begun: string[] = ['run-0', 'run-1'];
     for (let kills = 0; kills < killsMost; kills += 1) {
-      const connection = await connectStdio(workspace);
+      const connection = await connectStdio(workspace, {}, ['--answers', 'anyone']);
       let isDead = false;
       setTimeout(() => {
         isDead = true;
@@ -129,7 +129,7 @@ test(
       await workUntil(connection, begun, () => isDead);
       await connection.closed;
     }
-    const connection = await connectStdio(workspace);
+    const connection = await connectStdio(workspace, {}, ['--answers', 'anyone']);
     for (const run of begun) {
       await work(connection, run);
       const outputs = { confirmed: true, told: 'chat Ada', declined: false };

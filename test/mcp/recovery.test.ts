@@ -155,7 +155,7 @@ describe('an effect that was at work when the server died', () => {
     await begun(workspace);
     await first.kill();
     writeFileSync(join(workspace.folder, 'open'), '');
-    const { connection } = await overStdio(workspace);
+    const connection = await connectStdio(workspace, {}, ['--answers', 'anyone']);
     const asked = await connection.call('resume_workflow', { checkpoint_id: run });
     expect(asked).toMatchObject({ status: 'paused', questions: [{ block: 'gate', kind: 'doubt' }] });
     const { checkpoint_id: id } = asked;

@@ -26,9 +26,11 @@ afterAll(() => workspace.remove());
 
 let reserved: Connection;
 let open: Connection;
+let usual: Connection;
 beforeAll(async () => {
   reserved = await (await serveHere(workspace, { answers: 'person' })).connect();
-  open = await (await serveHere(workspace)).connect();
+  open = await (await serveHere(workspace, { answers: 'anyone' })).connect();
+  usual = await (await serveHere(workspace)).connect();
 });
 
 const refused = (command: RegExp): object => ({
@@ -108,4 +110,39 @@ test('X3 M13.5 retry is the answer to the question whether a command that ended 
   const again = { checkpoint_id: id, retry: true };
   expect(await reserved.call('resume_workflow', again)).toMatchObject(refused(/cairn answer \S+ w_\S+ VALUE --resume/));
   expect(await open.call('resume_workflow', again)).toMatchObject({ status: 'failure', failed_blocks: ['breaks'] });
+});
+
+test('M13.5 without an option, what a workflow asks is answered by its client, and an effect in doubt by a person: not over an answer, a fork or a removal', async () => {
+  const { call } = usual;
+  const { checkpoint_id: asked } = await call('execute_workflow', { workflow: 'pay' });
+  expect(await call('resume_workflow', { checkpoint_id: asked, llm_response: 'pay' })).toMatchObject({
+    status: 'paused',
+    prompt: expect.stringContaining('Sure?') as string,
+    questions: [{ message: expect.stringMatching(/^Answer with resume_workflow/) as string }],
+  });
+  const { run_id: run } = await call('execute_workflow', { workflow: 'failing' });
+  const doubt = await call('resume_workflow', { checkpoint_id: run });
+  expect(doubt).toMatchObject({
+    status: 'paused',
+    message: expect.stringMatching(/a person answers: cairn answer \S+ w_\S+ VALUE --resume$/) as string,
+    questions: [{ kind: 'doubt', message: expect.stringMatching(/^A person answers: cairn answer/) as string }],
+  });
+  const id = doubt['checkpoint_id'];
+  const command = refused(/cairn answer \S+ /);
+  expect(await call('resume_workflow', { checkpoint_id: id, llm_response: 'happened' })).toMatchObject(command);
+  expect(await call('resume_workflow', { checkpoint_id: id, answers: { breaks: 'happened' } })).toMatchObject(command);
+  expect(await call('resume_workflow', { checkpoint_id: id, retry: true })).toMatchObject(command);
+  expect(await call('resume_workflow', { checkpoint_id: id })).toMatchObject(command);
+  const fork = (more: object): Promise<unknown> => call('fork_checkpoint', { checkpoint_id: run, ...more });
+  expect(await fork({ answers: { breaks: 'happened' } })).toMatchObject(refused(/cairn fork/));
+  expect(await fork({ set: { 'outputs.breaks': { exit_code: 0 } } })).toMatchObject(refused(/cairn fork/));
+  expect(await call('delete_checkpoint', { checkpoint_id: id })).toMatchObject(refused(/cairn rm /));
+  expect(await call('get_run', { run_id: run })).toMatchObject({ status: 'paused' });
+});
+
+test('M13.6 where answers are for people, the run that waits for one cannot be removed', async () => {
+  const { checkpoint_id: id, run_id: run } = await reserved.call('execute_workflow', { workflow: 'pay' });
+  expect(await reserved.call('delete_checkpoint', { checkpoint_id: id })).toMatchObject(refused(/cairn rm /));
+  expect(await reserved.call('get_run', { run_id: run })).toMatchObject({ status: 'paused' });
+  expect(await usual.call('delete_checkpoint', { checkpoint_id: id })).toMatchObject({ deleted: true });
 });

@@ -30,7 +30,8 @@ const fields: FieldsOf<McpArguments> = {
   },
   answers: {
     type: 'text',
-    description: 'who may answer; with person, clients may not, nor fork past a question; default anyone',
+    description:
+      'who may answer: person, people alone; anyone, clients too, even what permits a tool call; default: clients answer what workflows ask, people the rest',
     choices: ['anyone', 'person'],
   },
   noForms: { type: 'flag', description: 'put no questions to the person behind the client' },

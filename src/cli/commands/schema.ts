@@ -1,4 +1,5 @@
 /** `cairn schema` */
+import { jsonText } from '../text/printable.ts';
 import type { Command } from '../command.ts';
 import { withApp } from '../live/follow.ts';
 
@@ -18,7 +19,7 @@ export const schemaCommand: Command = {
   execute(session) {
     return withApp({ ...session, storeUrl: 'memory:' }, async (app) => {
       const schema = await app.readSchema();
-      session.screen.print(JSON.stringify(schema, null, session.isJson ? 0 : 2));
+      session.screen.print(jsonText(schema, session.isJson ? 0 : 2));
       return 0;
     });
   },

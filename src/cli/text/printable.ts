@@ -14,6 +14,34 @@ function escapeCharacter(character: string): string {
   );
 }
 
+/** As `unsafe`, without what lays text out. */
+// oxlint-disable-next-line no-control-regex
+const moving = /(?![\t\n])[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]|\p{Cs}/gu;
+
+/** The colours that we paint with ourselves. */
+// oxlint-disable-next-line no-control-regex
+const painted = /(\u001b\[(?:1|2|22|31|32|33|39)m)/u;
+
+/**
+ * What a terminal is given, whoever made the text: only our own colours reach it as they are. Texts from outside are made printable where
+ * they are put into a line; this is the last gate, and the only one for a file that is shown as it is.
+ */
+export function forTerminal(text: string): string {
+  return text
+    .replaceAll('\r\n', '\n')
+    .split(painted)
+    .map((part, index) => (index % 2 === 1 ? part : part.replace(moving, escapeCharacter)))
+    .join('');
+}
+
+/** JSON that a terminal may be given: JSON itself escapes the controls below a space, and no others. */
+export function jsonText(value: unknown, indent = 0): string {
+  return JSON.stringify(value, null, indent).replace(
+    moving,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}
+
 /** The text on one line, with control characters written as escapes. */
 export function printable(text: string): string {
   return text.replace(unsafe, escapeCharacter);

@@ -48,19 +48,23 @@ export interface Bisection {
   readonly unanswered?: { readonly seq: number; readonly reason: string; readonly count: number };
 }
 
+type StateSeen = Readonly<Record<string, unknown>>;
+
 /**
  * Searches a history for the first checkpoint at which a condition holds.
  * @param when - a condition over `status`, `input`, `scratch`, `artifacts`, `diagnostics`, `outputs` and `failures`. While a key is absent,
  * it counts as not holding.
+ * @param see - what the condition sees of the values, by variable; default: all of them
  * @throws CONDITION_SYNTAX with line and column, before anything is read; what loading a checkpoint throws
  */
 export async function bisect(
   { store, blobs }: Pick<StatePlace, 'store' | 'blobs'>,
   { run, seq }: ResolvedReference,
   when: string,
+  see: (values: StateSeen) => StateSeen = (values) => values,
 ): Promise<Bisection> {
   const question = compileQuestion(when);
-  const search = new Search(question, new AskedValues(question, blobs, run.tenant));
+  const search = new Search(question, new AskedValues(question, blobs, run.tenant), see);
   let state = new StoredState({}, false);
   let found: FoundCheckpoint | undefined;
   let read = 0;
@@ -91,12 +95,14 @@ export async function bisect(
 }
 
 class Search {
+  readonly #see: (values: StateSeen) => StateSeen;
   readonly #question: StateQuestion;
   readonly #values: AskedValues;
   asked = 0;
   unanswered: Bisection['unanswered'];
 
-  constructor(question: StateQuestion, values: AskedValues) {
+  constructor(question: StateQuestion, values: AskedValues, see: (values: StateSeen) => StateSeen) {
+    this.#see = see;
     this.#question = question;
     this.#values = values;
   }
@@ -109,7 +115,7 @@ class Search {
     const read = this.#values.read(state.root as unknown as RunTree, state.hasTags);
     const values = read instanceof Promise ? await read : read;
     try {
-      return this.#question.holds(values);
+      return this.#question.holds(this.#see(values));
     } catch (error) {
       if (!CairnError.is(error, 'CONDITION_FAILED')) throw error;
       if (error.data['isAbsent'] === true) return false;

@@ -1,6 +1,7 @@
 /** Converts open questions for clients, and clients' answers for the engine. */
 import type { WorkContext } from '../../operations/declare/operation.ts';
 import { choicesOf, isAnswerable, nodeNameOf, type OpenQuestion } from '../../operations/waits/find-wait.ts';
+import { isForPeople } from '../../operations/runs/reserved-answers.ts';
 import { toJson } from '../../operations/declare/to-json.ts';
 import type { JsonSchema } from './json-schema.ts';
 
@@ -9,10 +10,10 @@ export function questionsOf(waits: readonly OpenQuestion[]): readonly OpenQuesti
   return waits.filter(isAnswerable);
 }
 
-/** A question as clients see it. @param reserved - present if only a person may answer it */
+/** A question as clients see it. */
 export function showQuestion(
   wait: OpenQuestion,
-  reserved?: WorkContext['reserved'],
+  context: Pick<WorkContext, 'reserved'>,
 ): Readonly<Record<string, unknown>> {
   const { waitId, prompt = '', kind, metadata, schema, dueAt, defaultAnswer, replaces } = wait;
   if (wait.isDamaged === true) {
@@ -35,9 +36,9 @@ export function showQuestion(
     ...(defaultAnswer !== undefined && { default_answer: toJson(defaultAnswer) }),
     ...(replaces !== undefined && { replaces }),
     message:
-      reserved === undefined
+      context.reserved === undefined || !isForPeople(context, wait)
         ? `Answer with resume_workflow, answers: {"${waitId}": …}`
-        : `A person answers: ${reserved.command('answer', wait.runId, waitId, 'VALUE', '--resume')}`,
+        : `A person answers: ${context.reserved.command('answer', wait.runId, waitId, 'VALUE', '--resume')}`,
   };
 }
 

@@ -21,8 +21,9 @@ export interface McpServerOptions extends AppOptions {
   /** Whether to ask the person behind a client, if the client can show forms. Default true. */
   readonly canAskClient?: boolean;
   /**
-   * Who may answer questions. `person`: only people, in a form or on the command line; clients can neither answer nor fork past a question.
-   * Default `anyone`.
+   * Who may answer questions. By default clients answer what a workflow asks; what permits a call of a tool, changed tools or a larger budget,
+   * and whether an effect in doubt happened, is for people, in a form or on the command line. `person`: every question is for people, and
+   * clients cannot fork past one. `anyone`: clients may answer every question.
    */
   readonly answers?: 'anyone' | 'person';
   /** Makes a command for people that reaches the same store. Default: `cairn` followed by the words. */
@@ -82,7 +83,7 @@ export async function startMcpServer(options: McpServerOptions): Promise<Running
   const {
     http,
     canAskClient = true,
-    answers = 'anyone',
+    answers,
     commandLine = plainCommandLine,
     tell = (line) => void process.stderr.write(`cairn mcp: ${line}\n`),
   } = options;
@@ -98,9 +99,10 @@ export async function startMcpServer(options: McpServerOptions): Promise<Running
     ...options,
   });
   let serving: Serving | undefined;
+  const questions = answers === 'person' ? 'all' : 'approvals';
   const house: ServerHouse = {
     sdk,
-    context: answers === 'person' ? { ...app, reserved: { command: commandLine } } : app,
+    context: answers === 'anyone' ? app : { ...app, reserved: { questions, command: commandLine } },
     version: readVersion(),
     canAskClient,
     tell,

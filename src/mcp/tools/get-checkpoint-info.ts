@@ -68,7 +68,7 @@ export const getCheckpointInfo: Tool<CheckpointInput> = {
         run_id: shown.runId,
         ...(failed.length > 0 && { failed_blocks: failed }),
         ...(skipped.length > 0 && { skipped_blocks: skipped }),
-        ...(questions.length > 0 && { questions: questions.map((one) => showQuestion(one, context.reserved)) }),
+        ...(questions.length > 0 && { questions: questions.map((one) => showQuestion(one, context)) }),
       };
       return { content };
     } catch (error) {

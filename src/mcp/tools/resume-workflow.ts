@@ -7,6 +7,7 @@ import { answerWaits } from '../../operations/waits/answer-waits.ts';
 import { describeCheckpoint, type DescribeCheckpointOutput } from '../../operations/checkpoints/describe-checkpoint.ts';
 import { findWait, nodeNameOf } from '../../operations/waits/find-wait.ts';
 import { readQuestions } from '../../operations/waits/list-waits.ts';
+import { isForPeople } from '../../operations/runs/reserved-answers.ts';
 import { converse } from './converse.ts';
 import { failureOf } from './failure.ts';
 import { followRun } from './follow-run.ts';
@@ -86,7 +87,7 @@ async function goOn(
   if (call.interview !== undefined || standing.status !== 'paused' || !isUnanswered)
     return converse(call, () => Promise.resolve(standing), { isResumed: true });
   const { reserved } = call.context;
-  if (reserved !== undefined) {
+  if (reserved !== undefined && questions.every((wait) => isForPeople(call.context, wait))) {
     const command = reserved.command('answer', run, 'VALUE', '--resume');
     return failureOf(new CairnError('ANSWER_RESERVED', { runId: run, reason: 'the run waits for one', command }));
   }
@@ -95,7 +96,7 @@ async function goOn(
     hint: 'Give llm_response for the first question, or answers for several.',
   });
   const prompt = questions[0]?.prompt ?? '';
-  const shown = questions.map((one) => showQuestion(one));
+  const shown = questions.map((one) => showQuestion(one, call.context));
   return failureOf(error, { checkpoint_id: checkpointId, prompt, questions: shown, run_id: run });
 }
 

@@ -129,7 +129,7 @@ export const getRun: Tool<RunInput> = {
       ...(error !== undefined && { error: error.message, code: error.code, hint: error.hint }),
       ...(questions.length > 0 && {
         prompt: questions[0]?.prompt ?? '',
-        questions: questions.map((one) => showQuestion(one, context.reserved)),
+        questions: questions.map((one) => showQuestion(one, context)),
       }),
       completed_blocks: progress.completed,
       failed_blocks: progress.failed,
@@ -186,7 +186,7 @@ export const inbox: Tool<{ readonly run_id?: string; readonly limit?: number }> 
     const questions = waits.map((wait) => ({
       run_id: wait.runId,
       workflow: wait.graphId,
-      ...showQuestion(wait, context.reserved),
+      ...showQuestion(wait, context),
     }));
     const runIds = answered.map(({ runId }) => runId);
     return { content: { questions, has_more: hasMore, ...(runIds.length > 0 && { answered: runIds }) } };
@@ -219,7 +219,7 @@ export const sendSignal: Tool<SendSignalInput> = {
   hints: { isReadOnly: false, isDestructive: false, isIdempotent: false, isOpenWorld: false },
   async run({ context }, { run_id: run, ...signal }) {
     const { reserved } = context;
-    if (reserved !== undefined) {
+    if (reserved?.questions === 'all') {
       const command = reserved.command('signal', run, signal.name, 'VALUE');
       throw new CairnError('ANSWER_RESERVED', { runId: run, reason: 'a signal may say what a person would', command });
     }

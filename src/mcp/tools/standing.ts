@@ -2,6 +2,7 @@
 import { findRun } from '../../operations/runs/find-run.ts';
 import type { RunStanding, WorkContext } from '../../operations/declare/operation.ts';
 import { nameCheckpoint } from '../../operations/checkpoints/name-checkpoint.ts';
+import { isForPeople } from '../../operations/runs/reserved-answers.ts';
 import { toJson } from '../../operations/declare/to-json.ts';
 import { questionSchema, questionsOf, showQuestion } from '../ask/question.ts';
 import type { JsonSchema } from '../ask/json-schema.ts';
@@ -21,7 +22,7 @@ function showPause(
   { runId, waits }: RunStanding,
   checkpointId: string,
   { isResumed = false, remark }: StandingWords,
-  { reserved }: Pick<WorkContext, 'reserved'>,
+  context: Pick<WorkContext, 'reserved'>,
 ): Content {
   const questions = questionsOf(waits);
   const [first] = questions;
@@ -29,15 +30,15 @@ function showPause(
   const message =
     first === undefined
       ? `Workflow waits for ${[...new Set(waits.map(({ kind, name }) => `${kind} ${name}`))].join(', ')} - resume_workflow continues it when that is there`
-      : reserved === undefined
+      : context.reserved === undefined || !isForPeople(context, first)
         ? `Workflow paused${again} - use resume_workflow to continue`
-        : `Workflow paused${again} - a person answers: ${reserved.command('answer', runId, first.waitId, 'VALUE', '--resume')}`;
+        : `Workflow paused${again} - a person answers: ${context.reserved.command('answer', runId, first.waitId, 'VALUE', '--resume')}`;
   return {
     status: 'paused',
     checkpoint_id: checkpointId,
     prompt: first?.prompt ?? '',
     message: remark === undefined ? message : `${remark} ${message}`,
-    ...(questions.length > 0 && { questions: questions.map((wait) => showQuestion(wait, reserved)) }),
+    ...(questions.length > 0 && { questions: questions.map((wait) => showQuestion(wait, context)) }),
   };
 }
 

@@ -1,4 +1,5 @@
 /** The operation `bisect`: finds the first checkpoint at which a condition holds. */
+import { shown } from '../../state/secrecy/shown.ts';
 import { listOf, objectOf, text, whole } from '../declare/output-shapes.ts';
 import { resolveReference } from '../../history/read/references.ts';
 import { type Bisection, bisect } from '../../history/trace/bisect.ts';
@@ -40,6 +41,8 @@ export const bisectRun: Operation<BisectRunInput, BisectRunOutput, HistoryContex
   ),
   isReadOnly: true,
   async run({ store, blobs, tenant }, { checkpoint, when }) {
-    return bisect({ store, blobs }, await resolveReference(store, tenant, checkpoint), when);
+    const place = await resolveReference(store, tenant, checkpoint);
+    // A condition sees what this door shows: otherwise its answers would tell what is masked, piece by piece.
+    return bisect({ store, blobs }, place, when, (values) => shown(values) as typeof values);
   },
 };

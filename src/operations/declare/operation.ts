@@ -95,8 +95,14 @@ export interface WorkContext extends WritePlace {
   readonly openWorkflows: () => Promise<Workflows>;
   /** Finds the graph of a run. @throws CONFIG_INVALID it is not known here; GRAPH_* */
   readonly findGraph: (run: RunRow) => Promise<Graph>;
-  /** Set if only people may answer questions here. `command` makes the command that a person types, quoted for a shell. */
-  readonly reserved?: { readonly command: (...words: readonly string[]) => string };
+  /**
+   * Set if questions here are for people: all of them, or those that approve what a model wants to do, and effects in doubt. `command` makes
+   * the command that a person types, quoted for a shell.
+   */
+  readonly reserved?: {
+    readonly questions: 'all' | 'approvals';
+    readonly command: (...words: readonly string[]) => string;
+  };
   /** Called with each event while the operation advances a run. */
   readonly watch?: (event: WatchedEvent) => void;
   /** Called for each run that an operation advanced and that has ended or paused. Never throws. */

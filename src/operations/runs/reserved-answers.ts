@@ -2,23 +2,59 @@
 import { CairnError } from '../../errors.ts';
 import type { Graph, GraphNode } from '../../graph/graph.ts';
 import { readHistory } from '../../history/load/lineage.ts';
+import { isAnswerable, readWait } from '../../history/stored/open-waits.ts';
 import type { RunRow } from '../../ports/store.ts';
+import type { Op } from '../../state/delta.ts';
+import type { WaitRecord } from '../../state/tree.ts';
 import type { Patch } from '../../engine/api.ts';
+import { waitsNamed } from '../../engine/admit/find-wait.ts';
 import type { WorkContext } from '../declare/operation.ts';
 
+type Reserved = Pick<WorkContext, 'reserved'>;
+
 /**
- * Refuses an answer that is not from a person. @param by - who answers; `person` is somebody who was asked in a form. @throws
- * ANSWER_RESERVED
+ * Whether a question is for people. A model must not approve what it wants to do itself: a call of a tool, a larger budget, or that an
+ * effect in doubt is done again.
+ */
+export function isForPeople({ reserved }: Reserved, wait: WaitRecord): boolean {
+  if (reserved === undefined || !isAnswerable(wait)) return false;
+  return reserved.questions === 'all' || isApproval(wait);
+}
+
+function isApproval({ kind, isApproval: isMarked, budget, name, metadata }: WaitRecord): boolean {
+  if (kind === 'doubt' || isMarked === true || budget !== undefined) return true;
+  // As agents of older versions asked.
+  return name.startsWith('approve ') && typeof (metadata as { readonly tool?: unknown } | null)?.tool === 'string';
+}
+
+/**
+ * Refuses an answer that is not from a person. @param wait - the question; undefined if none of that name is open. @param by - who answers;
+ * `person` is somebody who was asked in a form. @throws ANSWER_RESERVED
  */
 export function refuseAnswer(
-  { reserved }: Pick<WorkContext, 'reserved'>,
-  { runId, waitId }: { readonly runId: string; readonly waitId: string },
+  context: Reserved,
+  { runId, waitId, wait }: { readonly runId: string; readonly waitId: string; readonly wait: WaitRecord | undefined },
   by: string | undefined,
 ): void {
+  const { reserved } = context;
   if (reserved === undefined || by === 'person') return;
+  if (wait === undefined ? reserved.questions !== 'all' : !isForPeople(context, wait)) return;
   const words = ['answer', runId, ...(waitId === '' ? [] : [waitId]), 'VALUE', '--resume'];
   throw new CairnError('ANSWER_RESERVED', { runId, command: reserved.command(...words) });
 }
+
+/** Refuses to remove a run that waits for a person. @throws ANSWER_RESERVED */
+export async function refuseRemoval(context: WorkContext, { runId, tenant }: RunRow): Promise<void> {
+  const { reserved, store } = context;
+  if (reserved === undefined) return;
+  const { rows } = await store.listWaits({ tenant, runId, kinds: ['question', 'doubt'], limit: waitsLookedAt });
+  if (!rows.map(readWait).some((wait) => wait.isDamaged === true || isForPeople(context, wait))) return;
+  const reason = 'the run waits for a person';
+  throw new CairnError('ANSWER_RESERVED', { runId, reason, command: reserved.command('rm', runId) });
+}
+
+/** More than the open waits that a run may have. */
+const waitsLookedAt = 100_000;
 
 export interface ReservedFork {
   readonly run: RunRow;
@@ -42,16 +78,21 @@ export async function refuseForkAnswers(context: WorkContext, fork: ReservedFork
       command: reserved.command('fork', checkpoint, ...words, '--run'),
     });
   };
-  const [name] = answers;
-  if (name !== undefined) refuse(`the fork would answer ${name}`, '--answer', `${name}=VALUE`);
   const ids = set.filter(({ path }) => path[0] === 'outputs').map(({ path }) => path[1] ?? '');
-  if (ids.length === 0) return;
+  if (answers.length === 0 && ids.length === 0) return;
+  const past = await readAsked(context, run);
+  const own = past.waits.filter((wait) => isForPeople(context, wait));
+  const isOwn = (name: string): boolean => reserved.questions === 'all' || waitsNamed(own, name).length > 0;
+  const name = answers.find(isOwn);
+  if (name !== undefined) refuse(`the fork would answer ${name}`, '--answer', `${name}=VALUE`);
   const known = graph ?? (await context.findGraph(run).catch(() => undefined));
-  const unasked = await settledUnasked(context, run);
   for (const id of ids) {
     const node = known?.nodes.find((one) => one.id === id);
-    if (node === undefined || mayAsk(node) || !unasked.has(id))
-      refuse(`the fork would set the outcome of ${id}, which may ask`, '--set', `outputs.${id}=VALUE`);
+    const isFree =
+      reserved.questions === 'all'
+        ? node !== undefined && !mayAsk(node) && past.unasked.has(id)
+        : !own.some(({ node: [asking] }) => asking === id);
+    if (!isFree) refuse(`the fork would set the outcome of ${id}, which may ask`, '--set', `outputs.${id}=VALUE`);
   }
 }
 
@@ -60,16 +101,32 @@ export function mayAsk({ effect, subgraph }: GraphNode): boolean {
   return effect === 'human' || subgraph?.nodes.some(mayAsk) === true;
 }
 
-/** Nodes that have settled in a run's history without asking anything. */
-async function settledUnasked({ store }: WorkContext, run: RunRow): Promise<ReadonlySet<string>> {
+/** The waits that a run has opened, and the nodes that settled without asking anything. */
+async function readAsked(
+  { store, tenant }: WorkContext,
+  run: RunRow,
+): Promise<{ readonly waits: readonly OpenedWait[]; readonly unasked: ReadonlySet<string> }> {
   const settled = new Set<string>();
   const asked = new Set<string>();
-  for await (const { checkpoint } of readHistory(store, run, { from: 0, to: run.head }))
+  // Of a run whose beginning was pruned, those that are still open may be in no delta.
+  const { rows } = await store.listWaits({ tenant, runId: run.runId, limit: waitsLookedAt });
+  const waits: OpenedWait[] = rows.map(readWait);
+  for await (const { checkpoint } of readHistory(store, run, { from: 0, to: run.head })) {
     for (const { kind, node: [id] = [], node } of checkpoint.change) {
       if (id === undefined) continue;
       if (kind === 'wait') asked.add(id);
       else if ((kind === 'settle' || kind === 'replay') && node?.length === 1) settled.add(id);
     }
+    waits.push(...openedIn(checkpoint.ops as readonly Op[]));
+  }
   for (const id of asked) settled.delete(id);
-  return settled;
+  return { waits, unasked: settled };
+}
+
+type OpenedWait = WaitRecord & { readonly waitId: string };
+
+function openedIn(ops: readonly Op[]): readonly OpenedWait[] {
+  return ops.flatMap(([kind, [table, id], value]) =>
+    kind === 's' && table === 'waits' && id !== undefined ? [{ ...(value as WaitRecord), waitId: id }] : [],
+  );
 }

@@ -6,6 +6,7 @@ import { CairnError } from '../../errors.ts';
 import { resolveReference } from '../../history/read/references.ts';
 import type { RunRow } from '../../ports/store.ts';
 import { followRun } from './follow-run.ts';
+import { readWait } from '../../history/stored/open-waits.ts';
 import { refuseAnswer } from './reserved-answers.ts';
 import type { Operation, RunStanding, StoredDefinition, WorkContext } from '../declare/operation.ts';
 import { isFromText } from './run-outputs.ts';
@@ -37,7 +38,7 @@ async function refuseRetry(context: WorkContext, { runId }: RunRow, by: string |
   const { store, tenant, reserved } = context;
   if (reserved === undefined) return;
   const [open] = (await store.listWaits({ tenant, runId, kinds: ['doubt'], limit: 1 })).rows;
-  if (open !== undefined) refuseAnswer(context, { runId, waitId: open.waitId }, by);
+  if (open !== undefined) refuseAnswer(context, { runId, waitId: open.waitId, wait: readWait(open) }, by);
 }
 
 export const resumeRun: Operation<ResumeRunInput, RunStanding, WorkContext> = {

@@ -2,6 +2,7 @@
 import { objectOf, oneOf, text } from '../declare/output-shapes.ts';
 import { resolveReference } from '../../history/read/references.ts';
 import { removeCheckpoint, type RemovedCheckpoint } from '../../history/shorten/remove-checkpoint.ts';
+import { refuseRemoval } from '../runs/reserved-answers.ts';
 import type { Operation, WorkContext } from '../declare/operation.ts';
 
 export interface DeleteCheckpointInput {
@@ -17,8 +18,10 @@ export const deleteCheckpoint: Operation<DeleteCheckpointInput, RemovedCheckpoin
   output: 'what was removed',
   outputSchema: objectOf({ checkpointId: text, runId: text, removed: oneOf('run', 'checkpoint') }),
   isReadOnly: false,
-  /** @throws CHECKPOINT_NEEDED, HISTORY_HAS_FORKS, CLAIM_TAKEN, CHECKPOINT_*, RUN_NOT_FOUND */
+  /** @throws CHECKPOINT_NEEDED, HISTORY_HAS_FORKS, CLAIM_TAKEN, CHECKPOINT_*, RUN_NOT_FOUND, ANSWER_RESERVED it would remove a run that waits for a person */
   async run(context, { checkpoint }) {
-    return removeCheckpoint(context, await resolveReference(context.store, context.tenant, checkpoint));
+    const place = await resolveReference(context.store, context.tenant, checkpoint);
+    if (place.seq === place.run.head) await refuseRemoval(context, place.run);
+    return removeCheckpoint(context, place);
   },
 };

@@ -30,7 +30,7 @@ export async function giveAnswers(
   by: string | undefined,
 ): Promise<readonly AnsweredWait[]> {
   const named = given.map(({ name, wait, value }) => ({ waitId: wait?.waitId ?? name, wait, value }));
-  for (const { waitId } of named) refuseAnswer(context, { runId, waitId }, by);
+  for (const { waitId, wait } of named) refuseAnswer(context, { runId, waitId, wait }, by);
   const options = { readsTexts: true, ...(by !== undefined && { by }) };
   const pairs = named.map(({ waitId, value }) => [waitId, value] as const);
   const recorded = await context.engine.answerAll(runId, pairs, options);
