@@ -2,6 +2,7 @@
 import { CairnError } from '../../errors.ts';
 import { translateDocument } from './braces/translate-document.ts';
 import { callTypes } from './file/call-type.ts';
+import { Faults } from './file/faults.ts';
 import { readDocument } from './file/read-document.ts';
 import type { ReadOptions } from './file/read-options.ts';
 import { writeDocument } from './file/write-document.ts';
@@ -24,8 +25,8 @@ export function convertWorkflow(
     throw new CairnError('GRAPH_PARSE', { file: source, reason: first?.message, violations: unreadable });
   }
   const types = new Map([...callTypes, ...nodeTypes].map((type) => [type.name, type]));
-  const { changes, faults } = translateDocument(document, types);
-  if (faults.some(({ severity }) => severity === 'error'))
-    throw new CairnError('GRAPH_INVALID', { graphId: source, violations: faults });
+  const faults = new Faults(document);
+  const { changes } = translateDocument(document, types, faults);
+  if (faults.hasErrors) throw new CairnError('GRAPH_INVALID', { graphId: source, violations: faults.violations });
   return { text: changes.length === 0 ? text : writeDocument(text, changes), changedCount: changes.length };
 }

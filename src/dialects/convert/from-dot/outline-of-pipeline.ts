@@ -1,6 +1,6 @@
 /** Reads a pipeline as an outline. */
 import { budgetPolicies, tellings } from '../../dot/compile/stage-policy.ts';
-import { gateTargets, layOut } from '../../dot/model/layout.ts';
+import { gateTargets, layOut, type Layout } from '../../dot/model/layout.ts';
 import type { Pipeline, Stage } from '../../dot/model/pipeline.ts';
 import { readPipeline } from '../../dot/model/read-pipeline.ts';
 import { wayLabel } from '../../dot/run/stage/choose-edge.ts';
@@ -35,7 +35,7 @@ export function outlineOfPipeline(
     source,
     files,
     placeOf,
-    fidelityOf: (stage) => fidelityOf(pipeline, stage),
+    fidelityOf: (stage) => fidelityOf(pipeline, layout, stage),
   };
   const steps = new Map<string, Step>();
   const first = layout.start === undefined ? failure : ways.leave(layout.start, { outcome: 'success' });
@@ -61,7 +61,7 @@ export function outlineOfPipeline(
     ],
     budget: budgetPolicies(pipeline),
     first,
-    steps: withAnswers(reached, (id) => isTold(pipeline, id)),
+    steps: withAnswers(reached, (id) => isTold(pipeline, layout, id)),
   };
 }
 
@@ -83,9 +83,9 @@ function stepOf(stage: Stage, reading: StageReading): Step {
 }
 
 /** Whether a stage is told what the run did before it. */
-function isTold(pipeline: Pipeline, id: string): boolean {
+function isTold(pipeline: Pipeline, layout: Layout, id: string): boolean {
   const stage = pipeline.stages.get(id);
-  return stage !== undefined && fidelityOf(pipeline, stage) !== 'truncate';
+  return stage !== undefined && fidelityOf(pipeline, layout, stage) !== 'truncate';
 }
 
 /** A goal gate that fails where the run would end does not let it: it goes back, or the run fails. */
@@ -104,8 +104,8 @@ function gated(step: Step, stage: Stage, { pipeline, notes, placeOf }: StageRead
 }
 
 /** How much a prompt is told: the most that the stage or any edge to it says. */
-function fidelityOf(pipeline: Pipeline, stage: Stage): string {
-  const edges = pipeline.edges.filter(({ to }) => to === stage.id);
+function fidelityOf(pipeline: Pipeline, { incoming }: Layout, stage: Stage): string {
+  const edges = incoming.get(stage.id) ?? [];
   const tellingOf = tellings(pipeline, stage, edges);
   const said = edges.map(({ index }) => tellingOf(wayLabel(index)).fidelity);
   return said.find((fidelity) => fidelity !== 'truncate') ?? said[0] ?? tellingOf(undefined).fidelity;

@@ -34,9 +34,9 @@ export function outlineOfWorkflow(text: string, { source, nodeTypes, workflow, n
   const { document } = readDocument(text, source);
   if (document === undefined) throw new CairnError('GRAPH_PARSE', { file: source });
   const types = new Map([...callTypes, ...nodeTypes].map((type) => [type.name, type]));
-  const translated = translateDocument(document, types).document;
-  const faults = new Faults(translated);
-  const file = readFile(faults, translated);
+  const faults = new Faults(document);
+  const translated = translateDocument(document, types, faults).document;
+  const file = readFile(faults.of(translated), translated);
   const { isBefore } = orderBlocks(faults, file.blocks);
   const blocks = inOrder(file.blocks);
   const names = namesOf(workflow.inputs, file);

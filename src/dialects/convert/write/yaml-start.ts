@@ -1,6 +1,7 @@
 /** When a block starts: what it depends on, and its condition. */
+import { CairnError } from '../../../errors.ts';
 import { chosenBy, finish, isVerdict, type End, type Step } from '../outline/outline.ts';
-import { reachableSteps } from '../outline/reachable-steps.ts';
+import { reachableFrom } from '../outline/reachable-steps.ts';
 import { quotedText } from './yaml-text.ts';
 
 export interface Start {
@@ -20,15 +21,19 @@ interface Arrival {
   readonly condition: string;
 }
 
+/** Most characters of all conditions together: a file that is longer could not be read. */
+const conditionsMax = 4_000_000;
+
 /** The starts of all blocks of a workflow without loops. */
 export class Starts {
-  readonly #steps: readonly Step[];
   readonly #byId: ReadonlyMap<string, Step>;
   readonly #sources: ReadonlyMap<string, readonly Source[]>;
   readonly #parallelOf: ReadonlyMap<string, Step>;
+  /** How a run comes through the branch that begins with a step, by that step's id: many blocks may ask. */
+  readonly #ways = new Map<string, Arrival>();
+  #size = 0;
 
   constructor(steps: readonly Step[]) {
-    this.#steps = steps;
     this.#byId = new Map(steps.map((step) => [step.id, step]));
     const all = steps.flatMap((step) =>
       [...Map.groupBy(step.ends, ({ to }) => to)].map(([to, ends]) => ({ to, step, ends })),
@@ -51,10 +56,19 @@ export class Starts {
     }
     const arrivals = sources.map((source) => this.#arrival(source));
     const blocks = new Set(arrivals.flatMap((arrival) => arrival.blocks));
-    return {
-      depends_on: [...blocks].map((block) => ({ block, required: false })),
-      condition: arrivals.map(({ condition }) => condition).join(' or '),
-    };
+    const condition = arrivals.map((arrival) => arrival.condition).join(' or ');
+    this.#count(condition.length);
+    return { depends_on: [...blocks].map((block) => ({ block, required: false })), condition };
+  }
+
+  /** A block behind a parallel step names all its branches, so parallel steps in a row grow with the square of their width. */
+  #count(size: number): void {
+    this.#size += size;
+    if (this.#size <= conditionsMax) return;
+    throw new CairnError('USAGE_INVALID', {
+      reason: 'as YAML the workflow would be too large: each block behind a parallel stage names all its branches',
+      hint: 'Put one stage between two parallel ones, or keep this workflow in DOT.',
+    });
   }
 
   /** A branch starts where its parallel step does. */
@@ -85,16 +99,21 @@ export class Starts {
 
   /** That a branch came to its end. */
   #wayThrough(first: string): Arrival {
-    const inner = reachableSteps({ first, steps: this.#steps.map((step) => withoutBranches(step)) });
+    const known = this.#ways.get(first);
+    if (known !== undefined) return known;
+    // What runs inside of a parallel step is a part of that step.
+    const inner = reachableFrom([first], this.#byId, ({ ends }) => ends.map(({ to }) => to));
     const arrivals = inner.flatMap(({ id }) => {
       const step = this.#byId.get(id) as Step;
       const ends = step.ends.filter(({ to }) => to === finish);
       return ends.length === 0 ? [] : [this.#arrival({ step, ends })];
     });
-    return {
+    const way = {
       blocks: arrivals.flatMap(({ blocks }) => blocks),
       condition: arrivals.length === 0 ? 'false' : arrivals.map(({ condition }) => condition).join(' or '),
     };
+    this.#ways.set(first, way);
+    return way;
   }
 
   /** The first blocks of all branches, those of inner ones included. */
@@ -112,11 +131,6 @@ export class Starts {
 }
 
 type ParallelWork = Extract<Step['work'], { readonly kind: 'parallel' }>;
-
-/** A step as its branch sees it: what runs inside of it is a part of it. */
-function withoutBranches(step: Step): Step {
-  return step.work.kind === 'parallel' ? { ...step, work: { ...step.work, branches: [] } } : step;
-}
 
 function enoughOf(all: readonly string[], needed: number): string {
   if (needed <= 1) return all.join(' or ');

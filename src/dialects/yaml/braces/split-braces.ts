@@ -1,7 +1,7 @@
 /** Splits a text into literal parts, `{{ values }}` and `{% if %}` statements. */
 import { reportError } from '../expression/compile-reference.ts';
 import { TextError } from '../expression/expression-tokens.ts';
-import type { TextFault } from '../expression/template.ts';
+import { maxErrors, type TextFault } from '../expression/template.ts';
 import { isKnownFunction } from './brace-functions.ts';
 import { readBraceWords } from './brace-tokens.ts';
 import { readBraceTree, type BraceTree } from './brace-tree.ts';
@@ -102,7 +102,7 @@ class Splitter {
       if (kept !== '') parts.push({ kind: 'text', text: kept, start });
       this.#trims = false;
     };
-    while (this.#at < this.#text.length) {
+    while (this.#at < this.#text.length && this.#faults.length < maxErrors) {
       const next = /\{[{%#]/g;
       next.lastIndex = this.#at;
       const found = next.exec(this.#text)?.index;

@@ -1,7 +1,7 @@
 /** Translates a file of the `{{ }}` form to this version (T11). Places of faults are those of the author's file. */
-import type { Violation } from '../../../graph/graph.ts';
 import type { NodeType } from '../../../graph/contracts/node-type.ts';
 import type { TextFault } from '../expression/template.ts';
+import type { Faults } from '../file/faults.ts';
 import type { Path, YamlDocument } from '../file/read-document.ts';
 import { isMapping } from '../file/shape.ts';
 import type { ValueChange } from '../file/write-document.ts';
@@ -16,31 +16,30 @@ type Data = Readonly<Record<string, unknown>>;
 export interface TranslatedDocument {
   readonly document: YamlDocument;
   readonly changes: readonly ValueChange[];
-  readonly faults: readonly Violation[];
 }
 
-/** Translates all values of the other form. A file without any is returned unchanged. */
-export function translateDocument(document: YamlDocument, types: ReadonlyMap<string, NodeType>): TranslatedDocument {
+/** Translates all values of the other form, and reports what has no counterpart. A file without any is returned unchanged. */
+export function translateDocument(
+  document: YamlDocument,
+  types: ReadonlyMap<string, NodeType>,
+  faults: Faults,
+): TranslatedDocument {
   const data = document.data as Data;
   const texts = [...fileTexts(data, types)];
   const isOfBraces = texts.some(
     ({ text, kind }) => kind !== 'template' && (hasBraces(text) || (kind === 'condition' && text.includes('{{'))),
   );
   const own = texts.filter(({ kind }) => isOfBraces || kind === 'template');
-  if (own.length === 0) return { document, changes: [], faults: [] };
+  if (own.length === 0) return { document, changes: [] };
   const names = namesIn(data, isOfBraces);
   const translations = new Map<string, Translation>();
   const changes: ValueChange[] = [];
   /** Values to remove at the end; until then they are translated too. */
   const leftOut: ValueChange[] = [];
-  const faults: Violation[] = [];
   for (const one of own) {
     const { path, text } = one;
     const isTemplate = one.kind === 'template';
-    const report = (fault: TextFault, at: Path = path): void => {
-      const { rule, severity = 'error', message, fix, offset } = fault;
-      faults.push({ rule, severity, message, fix, place: document.placeOf(at, { offset }) });
-    };
+    const report = (fault: TextFault, at: Path = path): void => faults.add(at, fault);
     const variables = isTemplate ? templateVariables(one.inputs, names, report, path) : names.variables;
     const translation = translateText(text, one.kind, { ...names, variables });
     for (const fault of translation.faults) report(fault);
@@ -52,7 +51,7 @@ export function translateDocument(document: YamlDocument, types: ReadonlyMap<str
     changes.push({ path, value: translation.text });
   }
   changes.push(...secretsOf(data, changes), ...leftOut);
-  return { document: translated(document, changes, translations), changes, faults };
+  return { document: translated(document, changes, translations), changes };
 }
 
 interface FileNames extends TextNames {

@@ -1,7 +1,7 @@
 /** Translates one text of the `{{ }}` form to this version (T11). */
 import { reportError } from '../expression/compile-reference.ts';
 import { TextError } from '../expression/expression-tokens.ts';
-import { isError, type TextFault } from '../expression/template.ts';
+import { isError, maxErrors, type TextFault } from '../expression/template.ts';
 import type { BraceTree } from './brace-tree.ts';
 import { MarkedText } from './marked-text.ts';
 import { escapedText } from './quoted.ts';
@@ -45,6 +45,7 @@ class Translator {
 
   parts(parts: readonly BracePart[]): void {
     for (const part of parts) {
+      if (this.#faults.length >= maxErrors) return;
       if (part.kind === 'text') this.#text(part);
       else this.#reference(part);
     }

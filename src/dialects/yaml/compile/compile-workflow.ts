@@ -74,13 +74,12 @@ export interface Compiled {
 export function compileWorkflow(text: string, source: string, around: Surroundings): Compiled {
   const { document, faults: unreadable } = readDocument(text, source);
   if (document === undefined) return { workflow: undefined, violations: unreadable, isUnreadable: true };
-  const translated = translateDocument(document, around.types);
-  return compileDocument(translated.document, translated.faults, around);
+  const faults = new Faults(document);
+  const translated = translateDocument(document, around.types, faults);
+  return compileDocument(translated.document, faults.of(translated.document), around);
 }
 
-function compileDocument(document: YamlDocument, found: readonly Violation[], around: Surroundings): Compiled {
-  const faults = new Faults(document);
-  faults.take(found);
+function compileDocument(document: YamlDocument, faults: Faults, around: Surroundings): Compiled {
   const file = readFile(faults, document);
   around.onRead(file);
   const order = orderBlocks(faults, file.blocks);

@@ -18,12 +18,18 @@ export interface Fault {
 }
 
 export class Faults {
-  readonly #document: YamlDocument;
+  #document: YamlDocument;
   readonly #limit = new FaultLimit();
   readonly #violations: Violation[] = [];
 
   constructor(document: YamlDocument) {
     this.#document = document;
+  }
+
+  /** Goes on with another form of the same file. */
+  of(document: YamlDocument): this {
+    this.#document = document;
+    return this;
   }
 
   /** Reports a fault at a path of the document. */
