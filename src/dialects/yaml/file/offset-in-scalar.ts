@@ -22,7 +22,11 @@ function offsetsIn(source: string, node: Scalar.Parsed): Int32Array {
   return offsets;
 }
 
-function fillQuoted(offsets: Int32Array, { range: [start, end] }: Scalar.Parsed, lengthAt: (at: number) => number): void {
+function fillQuoted(
+  offsets: Int32Array,
+  { range: [start, end] }: Scalar.Parsed,
+  lengthAt: (at: number) => number,
+): void {
   let at = start + 1;
   for (let count = 0; count < offsets.length; count += 1) {
     offsets[count] = at;
