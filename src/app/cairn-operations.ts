@@ -53,7 +53,7 @@ const optionNames = [
 export async function openOperations(options: CairnOptions): Promise<Cairn> {
   refuseUnknownKeys('openCairn', options, optionNames);
   const { cwd = process.cwd(), store, config, ...same } = options;
-  const app = await openApp({ ...same, cwd, storeUrl: store, configFile: config });
+  const app = await openApp({ ...same, cwd, storeUrl: store, configFile: config, runsConfig: true });
   // The values are the program's own: they are masked where they are shown, and a program shows nothing.
   const act = <Input, Output>(operation: Acted<Input, Output>): Method<Input, Output> => {
     const fields = Object.keys(operation.input);

@@ -39,6 +39,8 @@ export interface AppOptions extends StoreChoice {
   readonly workflows?: readonly string[] | undefined;
   /** Permissions of workflows given as text, `inline` included. Default: the configuration's, else none. */
   readonly allow?: readonly string[] | undefined;
+  /** Whether the folder's configuration is read at all. Default true. */
+  readonly readsConfig?: boolean;
   /** Interval of periodic clean-ups in milliseconds, or as configured. Default: never. */
   readonly cleanUpEvery?: number | 'configured';
   /** Whether to create the store if it does not exist. Default true. */
@@ -142,10 +144,10 @@ function openTexts(
   return { openDialect, openWorkflows, loader };
 }
 
-/** Opens an app. @throws CONFIG_INVALID the configuration or the URL; STORE_* the store cannot be opened */
+/** Opens an app. @throws CONFIG_INVALID the configuration or the URL; CODE_NOT_RUN as the configuration; STORE_* the store cannot be opened */
 export async function openApp(options: AppOptions): Promise<App> {
   const { cwd, watch, report = () => undefined } = options;
-  const config = await readConfig(options);
+  const config = options.readsConfig === false ? { file: undefined } : await readConfig(options);
   const place = parseStoreUrl(options.storeUrl ?? config.store, cwd);
   const { openDialect, openWorkflows, loader } = openTexts(options, config, place);
   const { store, blobs } = await openPlace(place, options.makesStore ?? true);
@@ -185,6 +187,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     now: Date.now,
     explainChoice: openExplainer,
     ...loader,
+    isModuleNamed: (source) => config.modules?.includes(resolve(cwd, source)) === true,
     openWorkflows,
     findGraph: (run) => findGraphOf(engineOptions, run),
     settingsOf,

@@ -16,6 +16,8 @@ export interface Command<Input extends object = object> {
   /** A few more sentences for `--help`. */
   readonly details?: string;
   readonly examples: readonly Example[];
+  /** Whether it runs the folder's configuration if that is code. Only for commands that change something. Default no. */
+  readonly runsConfig?: true;
   /**
    * Runs the command, prints its output, and returns the exit code. It is declared as a method so that commands with any type of input fit
    * in one list.

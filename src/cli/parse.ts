@@ -8,7 +8,10 @@ import { nearest } from '../operations/declare/nearest.ts';
 export const globalFields: Fields = {
   json: { type: 'flag', description: 'print JSON for programs' },
   store: { type: 'text', description: 'where runs are kept; default sqlite:.cairn/cairn.db' },
-  config: { type: 'text', description: 'the configuration; default cairn.config.ts, .mjs, .js, .json or .yaml' },
+  config: {
+    type: 'text',
+    description: 'the configuration, run if it is code; default cairn.config.json, .yaml, .ts, .mjs or .js',
+  },
   help: { type: 'flag', description: 'explain the command' },
 };
 

@@ -58,7 +58,13 @@ async function execute(commands: readonly Command[], args: readonly string[], sc
     screen.print(explainCommand(command, screen));
     return 0;
   }
-  const session = openSession(screen, { isJson: json === true, storeUrl: store, configFile: config, texts });
+  const session = openSession(screen, {
+    isJson: json === true,
+    storeUrl: store,
+    configFile: config,
+    runsConfig: command.runsConfig === true,
+    texts,
+  });
   try {
     return await command.execute(session, input);
   } catch (error) {

@@ -13,6 +13,8 @@ export interface Session {
   readonly storeUrl: string | undefined;
   /** The configuration file that was named. Undefined means that of the folder. */
   readonly configFile: string | undefined;
+  /** Whether the folder's configuration is run if it is code. */
+  readonly runsConfig: boolean;
   /** Each argument as it was typed, by field; one text for each time it was given. */
   readonly texts: Readonly<Record<string, readonly string[]>>;
   /** A command as it can be pasted into a shell: `cairn answer RUN yes`, with the store if it is not the default. */
@@ -43,6 +45,7 @@ export function openSession(
     readonly isJson: boolean;
     readonly storeUrl: string | undefined;
     readonly configFile: string | undefined;
+    readonly runsConfig: boolean;
     readonly texts: Readonly<Record<string, readonly string[]>>;
   },
 ): Session {

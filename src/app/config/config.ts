@@ -13,6 +13,8 @@ export interface Config {
   readonly store?: string;
   /** Folders of workflows. If two have the same name, the one in the later folder is used. */
   readonly workflows?: readonly string[];
+  /** Modules of graphs. A preview may import them for runs that name them; of other modules only the one given with `--file`. */
+  readonly modules?: readonly string[];
   /** Default settings for keeping checkpoints; a workflow may override them. */
   readonly checkpoint?: CheckpointSettings;
   /** Values that must never be stored: names of keys, and paths (`inputs.card.number`). Nothing can read them. Default: none. */
@@ -69,6 +71,7 @@ const limitFields: Readonly<Record<keyof ModelLimits, Schema>> = {
 const dataFields: Readonly<Record<string, Schema>> = {
   store: { type: 'string', minLength: 1 },
   workflows: texts,
+  modules: texts,
   checkpoint: { type: 'object' },
   allow: texts,
   prices: {

@@ -28,13 +28,13 @@ test.each([
   ],
 ])('D15 %s says where runs and workflows are; paths start at its folder', async (name, text) => {
   write(name, text);
-  expect(await readConfig({ cwd })).toEqual({
+  expect(await readConfig({ cwd, runsConfig: true })).toEqual({
     file: join(cwd, name),
     store: `sqlite:${join(cwd, 'runs.db')}`,
     workflows: [join(cwd, 'flows')],
     checkpoint: { ttl_seconds: 5 },
   });
-  expect(await chooseStore({ cwd, storeUrl: undefined })).toMatchObject({ kind: 'sqlite', path: join(cwd, 'runs.db') });
+  expect(await chooseStore({ cwd, storeUrl: undefined, runsConfig: true })).toMatchObject({ kind: 'sqlite', path: join(cwd, 'runs.db') });
   expect(await chooseStore({ cwd, storeUrl: 'other.db' })).toMatchObject({ path: join(cwd, 'other.db') });
 });
 
@@ -73,7 +73,7 @@ test.each([
   ['cairn.config.json', '{ "telemetry": {} }'],
 ])('D15 %s that cannot be read is a typed error: %s', async (name, text) => {
   write(name, text);
-  await expect(readConfig({ cwd })).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
+  await expect(readConfig({ cwd, runsConfig: true })).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
 });
 
 test('D16 code may bring blocks, models and a telemetry of its own', async () => {
@@ -85,7 +85,7 @@ test('D16 code may bring blocks, models and a telemetry of its own', async () =>
       telemetry: { startSpan: () => ({ end() {} }), count() {} },
     };`,
   );
-  const config = await readConfig({ cwd });
+  const config = await readConfig({ cwd, runsConfig: true });
   expect(config.nodeTypes?.map(({ name }) => name)).toEqual(['Shout']);
   expect([config.models, config.telemetry]).toEqual([expect.anything(), expect.anything()]);
 });

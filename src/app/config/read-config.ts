@@ -1,6 +1,6 @@
 /** Reads the configuration of a folder, in whatever format. */
 import { readFileSync } from 'node:fs';
-import { dirname, extname, resolve } from 'node:path';
+import { basename, dirname, extname, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { decodeText } from '../process/decode-text.ts';
 import { CairnError } from '../../errors.ts';
@@ -12,6 +12,8 @@ import { importModule } from '../process/import-module.ts';
 export interface FoundConfig extends Config {
   /** Undefined if there is no file, so that everything has its default. */
   readonly file: string | undefined;
+  /** Code that stands beside the data and was not run, because the command only reads. */
+  readonly codeLeftOut?: string;
 }
 
 async function readModule(path: string): Promise<unknown> {
@@ -36,11 +38,8 @@ async function readYaml(path: string): Promise<unknown> {
   return document.data;
 }
 
-async function readValue(path: string): Promise<{ readonly value: unknown; readonly isCode: boolean }> {
-  const extension = extname(path);
-  if (extension === '.json') return { value: readJsonConfig(path), isCode: false };
-  if (extension === '.yaml' || extension === '.yml') return { value: await readYaml(path), isCode: false };
-  return { value: await readModule(path), isCode: true };
+function readData(path: string): unknown {
+  return extname(path) === '.json' ? readJsonConfig(path) : readYaml(path);
 }
 
 /** Paths in a store's URL start at the configuration's folder. */
@@ -50,18 +49,43 @@ function resolveStore(store: string, folder: string): string {
   return path === '' ? store : `sqlite:${resolve(folder, path)}`;
 }
 
-/** Reads and validates it. @throws CONFIG_INVALID the file cannot be read, or with every fault in it */
-export async function readConfig(choice: ConfigChoice): Promise<FoundConfig> {
-  const file = findConfig(choice);
-  if (file === undefined) return { file };
-  const { value, isCode } = await readValue(file);
-  const config = checkConfig(value, file, isCode);
-  const folder = dirname(file);
-  const { store, workflows } = config;
+/** Makes the paths of a configuration absolute. */
+function resolvePaths(config: Config, folder: string): Config {
+  const { store, workflows, modules } = config;
   return {
     ...config,
-    file,
     ...(store !== undefined && { store: resolveStore(store, folder) }),
     ...(workflows !== undefined && { workflows: workflows.map((each) => resolve(folder, each)) }),
+    ...(modules !== undefined && { modules: modules.map((each) => resolve(folder, each)) }),
   };
+}
+
+/** What code leaves to data that stands beside it, so that commands that run no code know it too. */
+const ofData: readonly (keyof Config)[] = ['store', 'workflows', 'modules', 'allow'];
+
+/** @throws CONFIG_INVALID the code says what the data says, or what only the data may say */
+function checkBeside(code: Config, data: Config, codeFile: string, dataFile: string): void {
+  const faults = Object.keys(code)
+    .filter((key) => key in data || ofData.includes(key as keyof Config))
+    .map((key) => `${key} belongs into ${basename(dataFile)}, which stands beside it`);
+  if (faults.length > 0) throw new CairnError('CONFIG_INVALID', { path: codeFile, reason: faults.join('; '), faults });
+}
+
+/**
+ * Reads and validates it. Code is run only if that is allowed.
+ * @throws CONFIG_INVALID a file cannot be read, or with every fault in it; CODE_NOT_RUN all there is is code that may not be run
+ */
+export async function readConfig(choice: ConfigChoice): Promise<FoundConfig> {
+  const { data, code, runsCode } = findConfig(choice);
+  const ofFile = data === undefined ? {} : resolvePaths(checkConfig(await readData(data), data, false), dirname(data));
+  if (code === undefined) return { ...ofFile, file: data };
+  if (!runsCode && data === undefined)
+    throw new CairnError('CODE_NOT_RUN', {
+      what: basename(code),
+      hint: `Name it, and it is run: --config ${basename(code)}. Or say store and workflows as data, in cairn.config.json beside it.`,
+    });
+  if (!runsCode) return { ...ofFile, file: data, codeLeftOut: code };
+  const ofCode = checkConfig(await readModule(code), code, true);
+  if (data !== undefined) checkBeside(ofCode, ofFile, code, data);
+  return { ...ofFile, ...resolvePaths(ofCode, dirname(code)), file: data ?? code };
 }

@@ -17,12 +17,14 @@ export interface StoreChoice extends ConfigChoice {
 /** The chosen store. A configuration is looked for only if no store was named. */
 export async function chooseStore(choice: StoreChoice): Promise<StorePlace> {
   const { storeUrl, cwd } = choice;
-  if (storeUrl !== undefined || findConfig(choice) === undefined) return parseStoreUrl(storeUrl, cwd);
+  if (storeUrl !== undefined) return parseStoreUrl(storeUrl, cwd);
+  const { data, code } = findConfig(choice);
+  if (data === undefined && code === undefined) return parseStoreUrl(undefined, cwd);
   const { readConfig } = await import('../config/read-config.ts');
   return parseStoreUrl((await readConfig(choice)).store, cwd);
 }
 
-/** Path of the chosen store, if nothing is there. @throws CONFIG_INVALID */
+/** Path of the chosen store, if nothing is there. @throws CONFIG_INVALID, CODE_NOT_RUN */
 export async function missingStore(choice: StoreChoice): Promise<string | undefined> {
   const place = await chooseStore(choice);
   return place.kind === 'sqlite' && !existsSync(place.path) ? place.path : undefined;

@@ -104,6 +104,7 @@ export const answerCommand: Command<AnswerArguments> = {
     { line: 'cairn answer 0198c2f4 approve=yes name=cairn', does: 'two questions, both or neither' },
     { line: `cairn answer 0198c2f4 review '{"title":"Cairns"}'`, does: 'an answer with parts' },
   ],
+  runsConfig: true,
   execute(session, input) {
     if (input.resume !== true)
       return withApp(session, async (app) => {

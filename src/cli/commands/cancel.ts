@@ -12,6 +12,7 @@ export const cancelCommand: Command<CancelRunInput> = {
   details:
     'If a process is working on the run, it is asked to end it: what runs is stopped, what has finished stays. A cancelled run can be forked.',
   examples: [{ line: 'cairn cancel 0198c2f4', does: 'end the run' }],
+  runsConfig: true,
   execute(session, input) {
     return withApp(session, async (app) => {
       const output = await perform(cancelRun, app, input);

@@ -7,7 +7,6 @@ import { bashCompletion } from '../completion/bash.ts';
 import { completedCommands, type CompletedCommand } from '../completion/completed.ts';
 import { fishCompletion } from '../completion/fish.ts';
 import { zshCompletion } from '../completion/zsh.ts';
-import { printable } from '../text/printable.ts';
 
 interface CompletionArguments {
   readonly shell: string;
@@ -18,6 +17,9 @@ const scripts: Readonly<Record<string, (commands: readonly CompletedCommand[]) =
   zsh: zshCompletion,
   fish: fishCompletion,
 };
+
+/** Ids that mean nothing to a shell. A store may come from anywhere, and bash expands the words it is offered. */
+const plainId = /^[\p{L}\p{N}_][\p{L}\p{N}_.:@/+-]*$/u;
 
 /** The most runs to offer, newest first. */
 const runsMax = 50;
@@ -36,7 +38,8 @@ export function createCompletionCommand(commands: () => readonly Command[]): Com
         choices: [...Object.keys(scripts), 'runs'],
       },
     },
-    details: 'The scripts ask for runs by: cairn completion runs, which prints the newest, a line each.',
+    details:
+      'The scripts ask for runs by: cairn completion runs, which prints the newest, a line each. It runs no configuration that is code.',
     examples: [
       { line: 'source <(cairn completion bash)', does: 'in ~/.bashrc; for zsh alike in ~/.zshrc, behind compinit' },
       { line: 'cairn completion fish > ~/.config/fish/completions/cairn.fish', does: 'for fish, once' },
@@ -48,7 +51,7 @@ export function createCompletionCommand(commands: () => readonly Command[]): Com
         return 0;
       }
       const { runs } = await withReading(session, (context) => perform(listRuns, context, { limit: runsMax }));
-      session.screen.print(runs.map(({ runId }) => printable(runId)));
+      session.screen.print(runs.map(({ runId }) => runId).filter((runId) => plainId.test(runId)));
       return 0;
     },
   };

@@ -42,16 +42,20 @@ export const convertCommand: Command<ConvertArguments> = {
     { line: 'cairn convert --to cairn review.yaml > review.cairn.yaml', does: 'to go on with in this form' },
   ],
   execute(session, { file, ...given }) {
-    return withApp({ ...session, storeUrl: 'memory:' }, async (app) => {
-      const text = isModule(file) ? {} : { text: readTextFile(session.cwd, file) };
-      const converted = await perform(convertWorkflow, app, { ...text, ...given, source: file });
-      if (session.isJson) session.printJson(converted);
-      else {
-        session.screen.print(converted.text.replace(/\n$/, ''));
-        tellNotes(session.screen, converted.notes);
-      }
-      return 0;
-    });
+    return withApp(
+      { ...session, storeUrl: 'memory:' },
+      async (app) => {
+        const text = isModule(file) ? {} : { text: readTextFile(session.cwd, file) };
+        const converted = await perform(convertWorkflow, app, { ...text, ...given, source: file });
+        if (session.isJson) session.printJson(converted);
+        else {
+          session.screen.print(converted.text.replace(/\n$/, ''));
+          tellNotes(session.screen, converted.notes);
+        }
+        return 0;
+      },
+      { readsConfig: !isModule(file) },
+    );
   },
 };
 

@@ -17,6 +17,7 @@ export const forkCommand: Command<ForkRunInput> = {
     { line: 'cairn fork 0198c2f4@12 --set scratch.tone=formal', does: 'go on from there with changed state' },
     { line: 'cairn fork 0198c2f4 --answer approve=no --run', does: 'answer a question otherwise, and run it' },
   ],
+  runsConfig: true,
   execute(session, input) {
     const { file, export: exportName } = input;
     const resume = { ...(file !== undefined && { file }), ...(exportName !== undefined && { export: exportName }) };

@@ -44,6 +44,7 @@ export const importCommand: Command<ImportArguments> = {
     { line: 'cairn import run.jsonl', does: 'a copy under a new id' },
     { line: 'cairn import run.jsonl --move', does: 'the run itself' },
   ],
+  runsConfig: true,
   execute(session, { file, ...input }) {
     const act = async (app: App): Promise<number> => {
       const output = await perform(importRun, { ...app, text: readText(file) }, input);

@@ -37,25 +37,29 @@ export const lintCommand: Command<LintArguments> = {
     { line: 'cairn lint release.dot --json', does: 'for a program: rule, severity, place, message, fix' },
   ],
   execute(session, { file, export: exportName }) {
-    return withApp({ ...session, storeUrl: 'memory:' }, async (app) => {
-      const given = isModule(file)
-        ? { ...(exportName !== undefined && { export: exportName }) }
-        : { text: readTextFile(session.cwd, file) };
-      const { isValid, violations } = await perform(lintWorkflow, app, { source: file, ...given });
-      const { print, note, paint } = session.screen;
-      if (session.isJson) session.printJson({ isValid, violations });
-      else if (violations.length === 0) note('Nothing to say.');
-      else
-        for (const { rule, severity, place, message, fix } of violations) {
-          const [first = '', ...excerpt] = message.split('\n').map((line) => printable(line));
-          print(
-            `${printable(place)}  ${paint(severity === 'error' ? 'bad' : 'dim', severity)}  ${first}  ${paint('dim', `[${rule}]`)}`,
-            ...excerpt.map((line) => `  ${line}`),
-            `  ${paint('dim', printable(fix))}`,
-          );
-        }
-      return isValid ? 0 : errorTable.GRAPH_INVALID.exit;
-    });
+    return withApp(
+      { ...session, storeUrl: 'memory:' },
+      async (app) => {
+        const given = isModule(file)
+          ? { ...(exportName !== undefined && { export: exportName }) }
+          : { text: readTextFile(session.cwd, file) };
+        const { isValid, violations } = await perform(lintWorkflow, app, { source: file, ...given });
+        const { print, note, paint } = session.screen;
+        if (session.isJson) session.printJson({ isValid, violations });
+        else if (violations.length === 0) note('Nothing to say.');
+        else
+          for (const { rule, severity, place, message, fix } of violations) {
+            const [first = '', ...excerpt] = message.split('\n').map((line) => printable(line));
+            print(
+              `${printable(place)}  ${paint(severity === 'error' ? 'bad' : 'dim', severity)}  ${first}  ${paint('dim', `[${rule}]`)}`,
+              ...excerpt.map((line) => `  ${line}`),
+              `  ${paint('dim', printable(fix))}`,
+            );
+          }
+        return isValid ? 0 : errorTable.GRAPH_INVALID.exit;
+      },
+      { readsConfig: !isModule(file) },
+    );
   },
 };
 
@@ -73,14 +77,18 @@ export const fmtCommand: Command<FormatArguments> = {
   details: 'The graph that is read stays the same; comments are kept before what they stand at.',
   examples: [{ line: 'cairn fmt release.dot --write', does: 'before a commit' }],
   execute(session, { file, write = false }) {
-    return withApp({ ...session, storeUrl: 'memory:' }, async (app) => {
-      const before = readTextFile(session.cwd, file);
-      const { text } = await perform(formatWorkflow, app, { text: before, source: file });
-      if (write && text !== before) writeOwnFile(session.cwd, file, text, { keepsMode: true });
-      if (session.isJson) session.printJson({ text, isChanged: text !== before });
-      else if (!write) session.screen.print(text.replace(/\n$/, ''));
-      else session.screen.note(text === before ? `${file} is as it should be.` : `${file} is written.`);
-      return 0;
-    });
+    return withApp(
+      { ...session, storeUrl: 'memory:' },
+      async (app) => {
+        const before = readTextFile(session.cwd, file);
+        const { text } = await perform(formatWorkflow, app, { text: before, source: file });
+        if (write && text !== before) writeOwnFile(session.cwd, file, text, { keepsMode: true });
+        if (session.isJson) session.printJson({ text, isChanged: text !== before });
+        else if (!write) session.screen.print(text.replace(/\n$/, ''));
+        else session.screen.note(text === before ? `${file} is as it should be.` : `${file} is written.`);
+        return 0;
+      },
+      { readsConfig: false },
+    );
   },
 };

@@ -64,6 +64,7 @@ export const mcpCommand: Command<McpArguments> = {
     { line: 'cairn mcp --answers person', does: 'models run workflows, and people answer what they ask' },
     { line: 'cairn mcp --allow inline,net=api.example.org', does: 'also texts, which may call one host' },
   ],
+  runsConfig: true,
   async execute(session, { workflows, allow, http, tokenEnv, allowOrigin, noForms, answers }) {
     const token = readToken(tokenEnv);
     if (token !== undefined && http === undefined)

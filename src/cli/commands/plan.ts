@@ -5,6 +5,7 @@ import type { WorkflowDescription } from '../../operations/workflows/describe-wo
 import { workflowsField } from '../app-fields.ts';
 import type { Command } from '../command.ts';
 import { withApp } from '../live/follow.ts';
+import { isModule } from '../text/module-name.ts';
 import { formatPlan } from '../text/plan-text.ts';
 import type { Session } from '../session.ts';
 
@@ -36,7 +37,7 @@ export const planCommand: Command<PlanArguments> = {
         print(session, await perform(planWorkflow, app, input));
         return 0;
       },
-      { workflows },
+      { workflows, readsConfig: !isModule(input.file) },
     );
   },
 };

@@ -17,6 +17,7 @@ export const releaseCommand: Command<ReleaseRunsInput> = {
     { line: 'cairn release nightly', does: 'one run; a worker takes it up, or cairn resume nightly' },
     { line: 'cairn release --all', does: 'all of them' },
   ],
+  runsConfig: true,
   execute(session, input) {
     return withApp(session, async (app) => {
       const output = await perform(releaseRuns, app, input);

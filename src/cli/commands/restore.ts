@@ -26,6 +26,7 @@ export const restoreCommand: Command<RestoreArguments> = {
     { line: 'cairn restore /backups/cairn.backup', does: 'into the store of this folder, which is not there yet' },
     { line: 'cairn restore /backups/cairn.backup --store sqlite:trial.db', does: 'somewhere else' },
   ],
+  runsConfig: true,
   async execute(session, { file, replace = false }) {
     const place = await chooseStore(session);
     const store = place.kind === 'sqlite' ? `sqlite:${place.path}` : 'memory:';

@@ -20,6 +20,7 @@ export const resumeCommand: Command<ResumeArguments> = {
     { line: 'cairn resume 0198c2f4 --retry', does: 'run the failed command again' },
     { line: 'cairn resume 0198c2f4 --file moved/release.ts', does: 'the module is elsewhere now' },
   ],
+  runsConfig: true,
   execute(session, { allow, ...input }) {
     const { run: _run, ...resume } = input;
     return follow(session, (app) => perform(resumeRun, app, input), { run: input.run, resume, allow });

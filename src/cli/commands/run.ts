@@ -78,6 +78,7 @@ export const runRunCommand: Command<RunArguments> = {
     },
     { line: 'cat input.json | cairn run release.ts --input-file - --json', does: 'for programs' },
   ],
+  runsConfig: true,
   execute(session, args) {
     const { input: _parts, inputFile: _file, workflows, dryRun, simulate, ...rest } = args;
     if (dryRun === true || simulate !== undefined) {

@@ -86,6 +86,7 @@ export const scheduleCommand: Command<ScheduleArguments> = {
     { line: 'cairn schedule list', does: 'when each is due next, and what it started last' },
     { line: 'cairn schedule remove weekly', does: 'end it' },
   ],
+  runsConfig: true,
   execute(session, { input, inputFile, workflows, ...given }) {
     const value = readInput({ ...(input && { input }), ...(inputFile !== undefined && { inputFile }) });
     const open = { workflows, makesStore: given.action === 'add' };

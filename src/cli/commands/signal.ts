@@ -15,6 +15,7 @@ export const signalCommand: Command<SignalRunInput> = {
     { line: 'cairn signal 0198c2f4 paid 40', does: 'what the step that waits for "paid" gets' },
     { line: `cairn signal 0198c2f4 paid '{"amount":40}' --id bank-7781`, does: 'once, however often it is sent' },
   ],
+  runsConfig: true,
   execute(session, input) {
     return withApp(session, async (app) => {
       const output = await perform(signalRun, app, input);

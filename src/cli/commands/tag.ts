@@ -14,6 +14,7 @@ export const tagCommand: Command<TagCheckpointInput> = {
     { line: 'cairn fork 0198c2f4@before-release', does: 'and come back to it' },
     { line: 'cairn tag 0198c2f4 before-release --remove', does: 'forget the name' },
   ],
+  runsConfig: true,
   execute(session, input) {
     return withApp(session, async (app) => {
       const { runId, name, seq } = await perform(tagCheckpoint, app, input);

@@ -159,6 +159,7 @@ export const workerCommand: Command<WorkerArguments> = {
     },
     { line: 'cairn worker --modules approval.ts', does: 'also runs that a program with this graph started' },
   ],
+  runsConfig: true,
   async execute(session, input) {
     const { concurrency, workflows, allow, modules = [] } = input;
     if (concurrency === 0) throw new CairnError('USAGE_INVALID', { reason: '--concurrency takes 1 or more' });

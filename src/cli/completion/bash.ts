@@ -41,7 +41,7 @@ ${commands.map(({ name, options }) => `      ${name}) COMPREPLY=($(compgen -W "$
   case $command in
 ${fixed.map(([name, words]) => `    ${name}) COMPREPLY=($(compgen -W "${words.join(' ')}" -- "$current")) ;;`).join('\n')}
     help) COMPREPLY=($(compgen -W "${names.join(' ')}" -- "$current")) ;;
-    ${namesWith(commands, 'runs').join('|')}) COMPREPLY=($(compgen -W "$(${listsRuns})" -- "$current")) ;;
+    ${namesWith(commands, 'runs').join('|')}) while IFS= read -r i; do [[ $i != "$current"* ]] || COMPREPLY+=("$i"); done < <(${listsRuns}) ;;
     *) COMPREPLY=($(compgen -f -- "$current")) ;;
   esac
 }

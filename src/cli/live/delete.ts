@@ -50,6 +50,7 @@ export function deletionCommand<Input extends Deleting, Report>(
     name: operation.name,
     summary: operation.summary,
     fields,
+    runsConfig: true,
     details: `${asksFirst} ${details}`,
     examples,
     execute(session, { yes, ...input }) {

@@ -6,6 +6,8 @@ import { answerWait } from '../../operations/waits/answer-wait.ts';
 import { isAnswerable, type OpenQuestion } from '../../operations/waits/find-wait.ts';
 import type { RunStanding, WatchedEvent } from '../../operations/declare/operation.ts';
 import { resumeRun, type ResumeRunInput } from '../../operations/runs/resume-run.ts';
+import { relative } from 'node:path';
+import { printable } from '../text/printable.ts';
 import { askQuestions } from './ask.ts';
 import { reportFailure } from '../failure.ts';
 import { listenForInterrupt } from './interrupt.ts';
@@ -16,7 +18,7 @@ import type { Session } from '../session.ts';
 /**
  * Workflow folders and permissions for a command, and whether it may create the store; commands that start no runs need an existing store.
  */
-export type FolderOptions = Pick<AppOptions, 'workflows' | 'allow' | 'makesStore'>;
+export type FolderOptions = Pick<AppOptions, 'workflows' | 'allow' | 'makesStore' | 'readsConfig'>;
 
 export interface FollowOptions extends FolderOptions {
   /** Id of the run, if it is recorded already. */
@@ -37,6 +39,11 @@ export async function withApp(
   options: FolderOptions = {},
 ): Promise<number> {
   const app = await openApp({ ...session, makesStore: false, ...options, report: reportTo(session) });
+  const { codeLeftOut } = app.config;
+  if (codeLeftOut !== undefined)
+    session.screen.note(
+      `${printable(relative(session.cwd, codeLeftOut))} is not run by what only reads; name it with --config if its blocks are needed.`,
+    );
   try {
     return await act(app);
   } finally {

@@ -15,7 +15,7 @@ import { takeStdout } from './take-stdout.ts';
 import { refuseUnknownKeys } from '../../operations/declare/known-keys.ts';
 
 /** Options of an MCP server: where runs and workflows are, permissions of inline workflows, and how clients connect. */
-export interface McpServerOptions extends AppOptions {
+export interface McpServerOptions extends Omit<AppOptions, 'readsConfig' | 'runsConfig'> {
   /** Serve over HTTP. Default: stdin and stdout. */
   readonly http?: HttpOptions;
   /** Whether to ask the person behind a client, if the client can show forms. Default true. */
@@ -93,6 +93,7 @@ export async function startMcpServer(options: McpServerOptions): Promise<Running
   const app = await openApp({
     cleanUpEvery: 'configured',
     wakes: true,
+    runsConfig: true,
     // A question reaches the client at once; the server meets its deadline when it comes.
     holdAskedMs: 0,
     report: (error) => tell(reasonOf(error)),

@@ -87,6 +87,8 @@ export interface WorkContext extends WritePlace {
    * WORKFLOW_NOT_FOUND
    */
   readonly loadGraph: (file: string, exportName?: string) => Promise<LoadedGraph>;
+  /** Whether the configuration names this module, so that a preview may import it. */
+  readonly isModuleNamed: (source: string) => boolean;
   /** The form in which a file's path is recorded with a run, so that later commands find it. */
   readonly keptSource: (source: string) => string;
   /** Loads the workflow of a YAML file, or one by name. @throws GRAPH_PARSE, GRAPH_INVALID, WORKFLOW_NOT_FOUND */

@@ -16,6 +16,8 @@ import { previewCost, type PreviewCost } from '../../engine/preview/preview-cost
 import { findForkPoint } from '../../engine/forks/fork-point.ts';
 import type { RunRow } from '../../ports/store.ts';
 import { resolveReference } from '../../history/read/references.ts';
+import { metaOf } from '../../history/stored/stored-meta.ts';
+import { CairnError } from '../../errors.ts';
 import { refuseForkAnswers } from './reserved-answers.ts';
 import { followRun } from './follow-run.ts';
 import type { FieldsOf, Operation, RunStanding, WorkContext } from '../declare/operation.ts';
@@ -126,6 +128,16 @@ async function readPoint(
   return { from: { ...named, seq: from }, earlier: { insteadOf: named, because } };
 }
 
+/** A preview is for looking: it runs no module only because the store names it. @throws CODE_NOT_RUN */
+function refuseStoredModule({ isModuleNamed }: WorkContext, run: RunRow, file: string | undefined): void {
+  const { text, source } = metaOf(run);
+  if (file !== undefined || text !== undefined || source === undefined || isModuleNamed(source)) return;
+  throw new CairnError('CODE_NOT_RUN', {
+    what: source,
+    hint: `Name it if you trust it: --file ${source}. Or name it in the configuration, under modules.`,
+  });
+}
+
 const earlier = objectOf({ insteadOf: position, because: text });
 
 export const previewRun: Operation<PreviewRunInput, PreviewRunOutput, WorkContext> = {
@@ -157,6 +169,7 @@ export const previewRun: Operation<PreviewRunInput, PreviewRunOutput, WorkContex
   isReadOnly: true,
   async run(context, input) {
     const { from, origin, options } = await readBranch(context, input);
+    refuseStoredModule(context, origin, input.file);
     const { asFork, retry } = input;
     const more = { ...(asFork !== undefined && { asFork }), ...(retry !== undefined && { retry }) };
     const rows = await context.engine.preview(from, { ...options, ...more });
