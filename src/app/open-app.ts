@@ -12,6 +12,7 @@ import { isFromText } from '../operations/runs/run-outputs.ts';
 import type { WatchedEvent, WorkContext } from '../operations/declare/operation.ts';
 import type { BlobStore } from '../ports/blobs.ts';
 import type { RunRow, Store } from '../ports/store.ts';
+import { CairnError } from '../errors.ts';
 import { openSqliteStore } from '../stores/sqlite/index.ts';
 import { environmentSecrets } from './config/environment-secrets.ts';
 import { createGraphLoader, type GraphLoader } from './workflows/graph-loader.ts';
@@ -100,6 +101,11 @@ function foldersOf(config: FoundConfig, { cwd, workflows }: AppOptions): readonl
   return existsSync(usual) ? [usual] : [];
 }
 
+const importedSchedule = {
+  need: 'a schedule that was imported',
+  grant: '--trust at its import, which lets it start what it names',
+};
+
 /** Makes a loader that loads on first use, and only once. */
 function once<Value>(load: () => Promise<Value>): () => Promise<Value> {
   let loaded: Promise<Value> | undefined;
@@ -110,7 +116,7 @@ function once<Value>(load: () => Promise<Value>): () => Promise<Value> {
 function openTexts(
   options: AppOptions,
   config: FoundConfig,
-  place: StorePlace,
+  { place, isModuleNamed }: { readonly place: StorePlace; readonly isModuleNamed: (source: string) => boolean },
 ): {
   readonly openDialect: () => Promise<FileDialects>;
   readonly openWorkflows: () => Promise<WorkflowCatalog>;
@@ -123,11 +129,11 @@ function openTexts(
   });
   const openKept = async (): Promise<TextDialect> => {
     const { readBundle, options: ofTexts } = await openDialect();
-    return { readKept: (text) => readBundle(text, ofTexts) };
+    return { readKept: (text, kept) => readBundle(text, { ...ofTexts, ...kept }) };
   };
   const openKeptDot = async (): Promise<TextDialect> => {
     const { dot, options: ofTexts } = await openDialect();
-    return { readKept: (text) => dot.readKeptDot(text, ofTexts) };
+    return { readKept: (text, kept) => dot.readKeptDot(text, { ...ofTexts, ...kept }) };
   };
   const openWorkflows = once(async () => {
     const { openCatalog } = await import('./workflows/workflow-catalog.ts');
@@ -136,6 +142,7 @@ function openTexts(
   const loader = createGraphLoader({
     cwd,
     // Paths are recorded relative to the working folder if the store belongs to it, so that they can be moved together.
+    isModuleNamed,
     isMovable: place.kind === 'sqlite' && place.isDefault,
     openDialect,
     dialects: { yaml: openKept, dot: openKeptDot },
@@ -149,7 +156,8 @@ export async function openApp(options: AppOptions): Promise<App> {
   const { cwd, watch, report = () => undefined } = options;
   const config = options.readsConfig === false ? { file: undefined } : await readConfig(options);
   const place = parseStoreUrl(options.storeUrl ?? config.store, cwd);
-  const { openDialect, openWorkflows, loader } = openTexts(options, config, place);
+  const isModuleNamed = (source: string): boolean => config.modules?.includes(resolve(cwd, source)) === true;
+  const { openDialect, openWorkflows, loader } = openTexts(options, config, { place, isModuleNamed });
   const { store, blobs } = await openPlace(place, options.makesStore ?? true);
   const engineOptions: EngineOptions = {
     // Stay for the next attempt of a retry too, which is due after a minute at most unless its file says otherwise.
@@ -164,8 +172,12 @@ export async function openApp(options: AppOptions): Promise<App> {
     ...(config.telemetry !== undefined && { telemetry: config.telemetry }),
     version: readVersion(),
     ...(options.wakes === true && { wakes: 'due' as const }),
-    findGraph: async (graphId, _graphHash, meta, readText) =>
-      graphId === 'schedule' ? (await openSchedules()).graph : loader.findGraph(meta, readText),
+    findGraph: async (graphId, _graphHash, meta, readText) => {
+      if (graphId !== 'schedule') return loader.findGraph(meta, readText);
+      // It starts runs of a file that it names.
+      if (meta.isImported === true) throw new CairnError('PERMISSION_DENIED', importedSchedule);
+      return (await openSchedules()).graph;
+    },
   };
   const engines = createTenantEngines(engineOptions);
   const openSchedules = once(async () => {
@@ -187,7 +199,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     now: Date.now,
     explainChoice: openExplainer,
     ...loader,
-    isModuleNamed: (source) => config.modules?.includes(resolve(cwd, source)) === true,
+    isModuleNamed,
     openWorkflows,
     findGraph: (run) => findGraphOf(engineOptions, run),
     settingsOf,

@@ -71,6 +71,8 @@ export interface RunMeta {
   readonly source?: string;
   readonly exportName?: string;
   readonly labels?: Readonly<Record<string, string>>;
+  /** Set on runs that were imported and are not trusted: their texts are held to the grants, and no module is imported because they name it. */
+  readonly isImported?: true;
 }
 
 /** How a run is started. */

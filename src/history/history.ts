@@ -73,7 +73,7 @@ const known = {
   settings: ['max_per_workflow', 'ttl_seconds', 'keep_paused'] satisfies readonly (keyof CleanUpSettings)[],
   remove: ['withForks', 'dryRun'] satisfies readonly (keyof RemoveOptions)[],
   export: ['move', 'masked'] satisfies readonly (keyof ExportAs)[],
-  import: ['move', 'runId'] satisfies readonly (keyof ImportAs)[],
+  import: ['move', 'runId', 'trust'] satisfies readonly (keyof ImportAs)[],
 } as const;
 
 /**

@@ -3,7 +3,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, extname, resolve } from 'node:path';
 import { decodeText } from '../process/decode-text.ts';
 import type { RunMeta } from '../../engine/api.ts';
-import type { CheckpointSettings } from '../../dialects/text-workflow.ts';
+import type { CheckpointSettings, TextWorkflow } from '../../dialects/text-workflow.ts';
+import type { Violation } from '../../graph/graph.ts';
 import { CairnError } from '../../errors.ts';
 import type { Graph } from '../../graph/graph.ts';
 import type { LoadedGraph } from '../../operations/declare/operation.ts';
@@ -20,6 +21,8 @@ export interface GraphLoaderOptions {
   readonly cwd: string;
   /** Whether paths are recorded relative to the folder, so that they move together with its store. */
   readonly isMovable: boolean;
+  /** Whether the configuration names this module. */
+  readonly isModuleNamed: (source: string) => boolean;
   /** Opens the dialects of files. */
   readonly openDialect: () => Promise<FileDialects>;
   /** Dialects of texts recorded with runs. */
@@ -33,6 +36,8 @@ export interface GraphLoader {
   readonly loadWorkflow: (file: string) => Promise<KnownWorkflow>;
   /** The checkpoint settings in a text recorded with a run; undefined if there are none or the text cannot be read any more. */
   readonly readSettings: (text: string | undefined) => Promise<CheckpointSettings | undefined>;
+  /** What a text kept with a run reaches for, a line each. */
+  readonly needsOf: (text: string) => Promise<readonly string[]>;
   readonly findGraph: (meta: RunMeta, readText: () => Promise<string | undefined>) => Promise<Graph | undefined>;
 }
 
@@ -53,8 +58,31 @@ function isName(cwd: string, file: string): boolean {
   return extname(file) === '' && !file.includes('/') && !existsSync(resolve(cwd, file));
 }
 
+/** Reads the text of an imported run, which is held to the grants. @throws PERMISSION_DENIED names the way to trust it */
+async function readImported(dialects: TextDialects, text: string): Promise<TextWorkflow> {
+  try {
+    return await readKeptText(dialects, text, { origin: 'inline' });
+  } catch (error) {
+    if (!CairnError.is(error, 'PERMISSION_DENIED')) throw error;
+    const grant = 'a grant that covers it (--allow), or import the run anew with --trust';
+    throw new CairnError(error.code, { ...error.data, grant }, { cause: error });
+  }
+}
+
+/** What a text reaches for: all that is refused where nothing is granted, a line each. */
+async function needsOf(dialects: TextDialects, text: string): Promise<readonly string[]> {
+  try {
+    await readKeptText(dialects, text, { origin: 'inline', permissions: {} });
+    return [];
+  } catch (error) {
+    if (!CairnError.is(error)) throw error;
+    const { violations } = error.data as { readonly violations?: readonly Violation[] };
+    return violations?.map(({ place, message }) => `${place}: ${message}`) ?? [error.message];
+  }
+}
+
 export function createGraphLoader(options: GraphLoaderOptions): GraphLoader {
-  const { cwd, isMovable, openDialect, dialects, openCatalog } = options;
+  const { cwd, isMovable, isModuleNamed, openDialect, dialects, openCatalog } = options;
   const keptSource = (source: string): string =>
     isMovable ? sourceFrom(cwd, resolve(cwd, source)) : resolve(cwd, source);
 
@@ -99,12 +127,18 @@ export function createGraphLoader(options: GraphLoaderOptions): GraphLoader {
         throw error;
       }
     },
-    async findGraph({ source, exportName }, readText) {
+    needsOf: (text) => needsOf(dialects, text),
+    async findGraph({ source, exportName, isImported = false }, readText) {
       const text = await readText();
-      if (text !== undefined) {
-        return (await readKeptText(dialects, text)).graph;
-      }
-      return source === undefined ? undefined : (await loadGraphModule(cwd, source, exportName)).graph;
+      if (text !== undefined)
+        return (isImported ? await readImported(dialects, text) : await readKeptText(dialects, text)).graph;
+      if (source === undefined) return undefined;
+      if (isImported && !isModuleNamed(source))
+        throw new CairnError('CODE_NOT_RUN', {
+          what: `${source}, which an imported run names,`,
+          hint: `Name it if you trust it: cairn resume RUN --file ${source}. Or name it in the configuration, under modules.`,
+        });
+      return (await loadGraphModule(cwd, source, exportName)).graph;
     },
   };
 }

@@ -39,9 +39,10 @@ export const importCommand: Command<ImportArguments> = {
   summary: importRun.summary,
   fields,
   details:
-    'A copy is a run of its own, with its own id; a run exported with --move keeps its id. An import that was cut off is repeated with the same command.',
+    'What is imported is held to the grants of who goes on with it, like a text of a client; with --trust it may do what its text says. A copy is a run of its own, with its own id; a run exported with --move keeps its id. An import that was cut off is repeated with the same command.',
   examples: [
     { line: 'cairn import run.jsonl', does: 'a copy under a new id' },
+    { line: 'cairn import run.jsonl --trust', does: 'a copy of a run of your own, which may run its commands' },
     { line: 'cairn import run.jsonl --move', does: 'the run itself' },
   ],
   runsConfig: true,
@@ -50,8 +51,14 @@ export const importCommand: Command<ImportArguments> = {
       const output = await perform(importRun, { ...app, text: readText(file) }, input);
       if (session.isJson) session.printJson(output);
       else {
-        const { runId, head, checkpoints } = output;
+        const { runId, head, checkpoints, needs, isTrusted } = output;
         session.screen.print(`imported ${printable(runId)}@${head}, ${checkpoints} checkpoints`);
+        if (needs.length > 0) {
+          session.screen.print(
+            isTrusted ? 'It may do what its text says:' : 'It may do only what --allow grants. It asks for:',
+          );
+          session.screen.print(...needs.map((need) => `  ${printable(need)}`));
+        }
         session.screen.print(`See: ${session.commandLine('log', runId)}`);
       }
       return 0;

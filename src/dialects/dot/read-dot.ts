@@ -126,14 +126,18 @@ export function checkDot(text: string, options: DotOptions = {}): CheckedPipelin
   return { workflow, violations };
 }
 
-/** Reads the pipeline that a run was started with, from the text that was kept with it. @throws GRAPH_PARSE, and as {@link readDot} */
+/**
+ * Reads the pipeline that a run was started with, from the text that was kept with it. With `origin: 'inline'` it is held to the
+ * permissions, whatever was recorded. @throws GRAPH_PARSE, and as {@link readDot}
+ */
 export function readKeptDot(
   text: string,
-  options: Omit<DotOptions, 'source' | 'origin' | 'transforms' | 'readFile'> = {},
+  options: Omit<DotOptions, 'source' | 'transforms' | 'readFile'> = {},
 ): TextWorkflow {
-  const { origin, source, text: kept, files } = parseKept(text);
+  const { origin: recorded, source, text: kept, files } = parseKept(text);
   const readFile = (path: string): string | undefined => files.get(path);
-  return readDot(kept, { ...options, origin: origin === 'inline' ? 'inline' : 'file', source, readFile });
+  const origin = options.origin === 'inline' || recorded === 'inline' ? 'inline' : 'file';
+  return readDot(kept, { ...options, origin, source, readFile });
 }
 
 /**

@@ -24,14 +24,14 @@ export function checkWorkflow(text: string, options: ReadOptions): CheckedWorkfl
 
 /**
  * Reads the workflow of a run from the text recorded with it. An inline workflow is restricted to the permissions of this process, not of
- * the one that started it.
+ * the one that started it. With `origin: 'inline'` every text is, whatever was recorded.
  * @throws GRAPH_PARSE the text was not recorded by a workflow; and the errors of {@link readWorkflow}
  */
 export function readBundle(text: string, options: BundleOptions): TextWorkflow {
-  const { origin, text: main, others, checkpoint } = parseBundle(text);
+  const { origin: recorded, text: main, others, checkpoint } = parseBundle(text);
   return readWorkflow(main.text, {
     ...options,
-    origin,
+    origin: options.origin === 'inline' ? 'inline' : recorded,
     source: main.source,
     workflows: { get: (name) => others.get(name), names: () => [...others.keys()] },
     ...(checkpoint !== undefined && { checkpoint }),

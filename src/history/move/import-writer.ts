@@ -1,6 +1,6 @@
 /** Writes the checkpoints of an imported run to a store, under a claim, so that an interrupted import can be repeated (H4). */
 import { CairnError } from '../../errors.ts';
-import type { CheckpointRow, Claim, Commit, SnapshotRow, Store } from '../../ports/store.ts';
+import type { CheckpointRow, Claim, Commit, RunRow, SnapshotRow, Store } from '../../ports/store.ts';
 import { encodeCheckpoint, rootChecksum, runKeyOf } from '../stored/checkpoint.ts';
 import type { HeaderLine, MessageLine, TagLine } from './export-format.ts';
 import { makeKeySeed } from '../stored/key-seed.ts';
@@ -12,6 +12,7 @@ export interface ImportWriterOptions {
   readonly tenant: string;
   readonly runId: string;
   readonly workerId: string;
+  readonly isTrusted: boolean;
   readonly leaseMs: number;
   /** Whether a worker is known to be dead, so that an import which it began can be repeated at once. */
   readonly isWorkerDead?: ((workerId: string) => boolean | undefined) | undefined;
@@ -121,13 +122,19 @@ export class ImportWriter {
 
   /**
    * The run's meta. A moved run keeps the seed of its idempotency keys. A copy gets its own, so that it never sends a key of the original.
+   * Whether the run is trusted is said here and not by the export.
    */
   async #metaOf(meta: string): Promise<Uint8Array> {
-    const bytes = Buffer.from(meta, 'base64');
-    const { tenant, runId } = this.#options;
-    if (runId === this.#header.runId) return bytes;
-    const keySeed = await makeKeySeed(this.#store, tenant, runId);
-    return Buffer.from(JSON.stringify({ ...metaOf({ key: this.runKey, meta: bytes }), keySeed }));
+    const { tenant, runId, isTrusted } = this.#options;
+    const { isImported: _, ...exported } = metaOf({ key: this.runKey, meta: Buffer.from(meta, 'base64') });
+    const isCopy = runId !== this.#header.runId;
+    return Buffer.from(
+      JSON.stringify({
+        ...exported,
+        ...(!isTrusted && { isImported: true }),
+        ...(isCopy && { keySeed: await makeKeySeed(this.#store, tenant, runId) }),
+      }),
+    );
   }
 
   async #admit(row: CheckpointRow, last: LastWrite | undefined): Promise<void> {
@@ -155,6 +162,7 @@ export class ImportWriter {
     if (!reply.created) {
       this.#known = reply.run.head;
       await this.#compare(row);
+      this.#compareTrust(reply.run);
     }
     if (this.#oldest !== undefined && reply.run.prunedBelow === 0) await this.#markPruned(this.#oldest);
   }
@@ -170,6 +178,14 @@ export class ImportWriter {
     const [there] = await this.#store.readCheckpoints(this.#runId, { from: row.seq, to: row.seq, limit: 1 });
     if (there !== undefined && Buffer.compare(there.checksum, row.checksum) === 0) return;
     throw new CairnError('RUN_EXISTS', { runId: this.#options.runId, difference: `checkpoint ${row.seq}` });
+  }
+
+  /** What was imported keeps the trust that it was imported with. @throws RUN_EXISTS it is to get another */
+  #compareTrust(there: RunRow): void {
+    const isTrusted = metaOf(there).isImported !== true;
+    if (isTrusted === this.#options.isTrusted) return;
+    const difference = isTrusted ? 'it is trusted there' : 'it is not trusted there; remove it, and import it again';
+    throw new CairnError('RUN_EXISTS', { runId: this.#options.runId, difference });
   }
 
   async #renew(seq: number): Promise<Claim> {

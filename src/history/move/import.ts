@@ -16,6 +16,8 @@ export interface ImportOptions {
   readonly newRunId?: string;
   /** Id of this worker. It holds a claim on the run until the import is complete. */
   readonly workerId: string;
+  /** Whether the run may do what its text says. Default false: it is marked as imported. */
+  readonly isTrusted?: boolean;
   /** Default 60,000 ms. */
   readonly leaseMs?: number;
   /** Whether a worker is known to be dead. An import that such a one began is repeated at once, else when its claim has run out. */
@@ -44,7 +46,7 @@ export async function importRun(
   lines: AsyncIterable<string>,
   options: ImportOptions,
 ): Promise<ImportReport> {
-  const { tenant, as, newRunId, workerId, leaseMs = defaultLeaseMs, isWorkerDead } = options;
+  const { tenant, as, newRunId, workerId, isTrusted = false, leaseMs = defaultLeaseMs, isWorkerDead } = options;
   if (as === 'copy' && newRunId === undefined) {
     throw new CairnError('USAGE_INVALID', { reason: 'a copy needs a run id of its own' });
   }
@@ -61,7 +63,7 @@ export async function importRun(
       if ('cairn' in line) {
         const header = readHeader(line, number);
         runId = as === 'copy' && newRunId !== undefined ? newRunId : header.runId;
-        writer = new ImportWriter(store, header, { tenant, runId, workerId, leaseMs, isWorkerDead });
+        writer = new ImportWriter(store, header, { tenant, runId, workerId, isTrusted, leaseMs, isWorkerDead });
         run = new ImportedRun(header, writer, new ImportedState(blobs, { tenant, runId }));
       } else if (run === undefined) throw invalidLine(number, 'it comes before the header');
       else if ('end' in line) isEnded = checkEnd(line.end, number);

@@ -87,6 +87,8 @@ export interface WorkContext extends WritePlace {
    * WORKFLOW_NOT_FOUND
    */
   readonly loadGraph: (file: string, exportName?: string) => Promise<LoadedGraph>;
+  /** What the text kept with a run reaches for (commands, hosts, files, models), a line each. */
+  readonly needsOf: (text: string) => Promise<readonly string[]>;
   /** Whether the configuration names this module, so that a preview may import it. */
   readonly isModuleNamed: (source: string) => boolean;
   /** The form in which a file's path is recorded with a run, so that later commands find it. */

@@ -26,7 +26,8 @@ async function compareWithFile(context: WorkContext, run: RunRow): Promise<Store
   const { source } = metaOf(run);
   if (source === undefined || !isFromText(run)) return undefined;
   try {
-    const { graph } = await context.loadGraph(source);
+    // As a text: a module of that name is not imported only because the run names it.
+    const { graph } = (await context.loadWorkflow(source)).workflow;
     return graph.hash === run.graphHash ? undefined : { source, became: 'changed' };
   } catch (error) {
     return { source, became: CairnError.is(error, 'GRAPH_INVALID') ? 'broken' : 'gone' };

@@ -1,5 +1,7 @@
 /** The operations `export` and `import`: move or copy a run between stores as lines of text (H4). */
-import { flag, objectOf, text, whole } from '../declare/output-shapes.ts';
+import { flag, objectOf, text, texts, whole } from '../declare/output-shapes.ts';
+import { readGraphText } from '../../engine/runs/find-graph.ts';
+import { metaOf } from '../../history/stored/stored-meta.ts';
 import { exportFrom, type ExportReport } from '../../history/move/export-from.ts';
 import type { ImportReport } from '../../history/move/import.ts';
 import { importInto, type ImportAs } from '../../history/move/import-into.ts';
@@ -60,17 +62,36 @@ export const exportRun: Operation<ExportRunInput, ExportReport, ExportContext> =
   },
 };
 
-export const importRun: Operation<ImportAs, ImportReport, ImportContext> = {
+export interface ImportRunOutput extends ImportReport {
+  /** Whether it may do what its text says. If not, it is held to the grants of who goes on with it. */
+  readonly isTrusted: boolean;
+  /** What it reaches for: commands, hosts, files, models, and the module that its graph is in. A line each. */
+  readonly needs: readonly string[];
+}
+
+/** What an imported run would do, for the person who is to trust it or not. */
+async function needsOfRun(context: ImportContext, runId: string): Promise<readonly string[]> {
+  const run = await context.store.readRun({ tenant: context.tenant, runId });
+  if (run === undefined) return [];
+  const { source } = metaOf(run);
+  const text = await readGraphText(context, run);
+  if (text !== undefined) return context.needsOf(text);
+  return source === undefined ? [] : [`module ${source}`];
+}
+
+export const importRun: Operation<ImportAs, ImportRunOutput, ImportContext> = {
   name: 'import',
   summary: 'take in a run that was exported',
   input: {
     move: { type: 'flag', description: 'keep its id: it was exported with --move' },
     runId: { type: 'text', description: 'id of the copy; default: a new one' },
+    trust: { type: 'flag', description: 'let it do what its text says; default: it is held to --allow' },
   },
   output: 'the run, as it is here',
-  outputSchema: objectOf({ runId: text, checkpoints: whole, head: whole }),
+  outputSchema: objectOf({ runId: text, checkpoints: whole, head: whole, isTrusted: flag, needs: texts }),
   isReadOnly: false,
-  run(context, options) {
-    return importInto(context, context.text, options);
+  async run(context, options) {
+    const report = await importInto(context, context.text, options);
+    return { ...report, isTrusted: options.trust === true, needs: await needsOfRun(context, report.runId) };
   },
 };

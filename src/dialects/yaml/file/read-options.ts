@@ -52,4 +52,4 @@ export interface ReadOptions {
 }
 
 /** Options for reading a recorded text, which contains everything else. */
-export type BundleOptions = Pick<ReadOptions, 'nodeTypes' | 'permissions' | 'redact' | 'readOther'>;
+export type BundleOptions = Pick<ReadOptions, 'nodeTypes' | 'permissions' | 'redact' | 'readOther' | 'origin'>;

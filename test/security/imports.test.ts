@@ -1,0 +1,128 @@
+/**
+ * Somebody sends an exported run. The oracle is the file `ran`, which its command, the module that it names, or the file that its schedule
+ * names would write.
+ */
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test, vi } from 'vitest';
+import { openApp, type App } from '../../src/app/open-app.ts';
+import { importRun } from '../../src/operations/store/move-runs.ts';
+import { resumeRun } from '../../src/operations/runs/resume-run.ts';
+import { startRun } from '../../src/operations/runs/start-run.ts';
+import { answerWait } from '../../src/operations/waits/answer-wait.ts';
+import { createSeededRandom } from '../../src/testing/seeded-random.ts';
+
+vi.setConfig({ testTimeout: 60_000 });
+
+const folders: string[] = [];
+const apps: App[] = [];
+afterAll(async () => {
+  for (const app of apps) await app.close();
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+});
+
+async function open(allow: readonly string[] = []): Promise<{ readonly app: App; readonly cwd: string }> {
+  const cwd = mkdtempSync(join(tmpdir(), 'cairn-imports-'));
+  folders.push(cwd);
+  const app = await openApp({ cwd, storeUrl: 'runs.db', allow });
+  apps.push(app);
+  return { app, cwd };
+}
+
+const yaml = (ran: string): string => `name: sent
+blocks:
+  - { id: ask, type: ConfirmOperation, inputs: { operation: go, message: Go? } }
+  - { id: act, type: Shell, depends_on: [ask], inputs: { command: "touch ${ran}" } }
+`;
+const dot = (ran: string): string => `digraph Sent {
+  start [shape=Mdiamond]
+  exit [shape=Msquare]
+  act [shape=parallelogram, tool_command="touch ${ran}"]
+  ask [shape=hexagon, label="Go?"]
+  start -> ask
+  ask -> act [label="[Y] Yes"]
+  act -> exit
+}
+`;
+
+/** The export of a run that waits before its command, as its sender could write it: `change` alters its header's meta. */
+async function sent(
+  ran: string,
+  dialect: 'yaml' | 'dot',
+  change: (meta: Record<string, unknown>) => Record<string, unknown> = (meta) => meta,
+): Promise<string> {
+  const { app, cwd } = await open();
+  const file = `sent.${dialect}`;
+  writeFileSync(join(cwd, file), dialect === 'yaml' ? yaml(ran) : dot(ran));
+  await startRun.run(app, { file, runId: 'r' });
+  let text = '';
+  for await (const piece of app.engine.history.export('r')) text += piece;
+  return text.replace(/"meta":"([^"]*)"/, (_, meta: string) => {
+    const changed = change(JSON.parse(Buffer.from(meta, 'base64').toString()) as Record<string, unknown>);
+    return `"meta":"${Buffer.from(JSON.stringify(changed)).toString('base64')}"`;
+  });
+}
+
+async function* pieces(text: string): AsyncGenerator<string> {
+  yield text;
+}
+
+/** Answers what the run asks, and goes on with it. @returns its status, or the code of the error that stopped it */
+async function goOn(app: App, run: string): Promise<string> {
+  try {
+    await answerWait.run(app, { run, value: 'yes' });
+    return (await resumeRun.run(app, { run })).status;
+  } catch (error) {
+    return (error as { readonly code?: string }).code ?? String(error);
+  }
+}
+
+test('N8.1 an imported run is held to the grants, whatever its export says of itself', async () => {
+  const random = createSeededRandom(6_112);
+  for (let round = 0; round < 8; round += 1) {
+    const { app, cwd } = await open();
+    const ran = join(cwd, 'ran');
+    writeFileSync(
+      join(cwd, 'evil.mjs'),
+      `import { writeFileSync } from 'node:fs';\nwriteFileSync(${JSON.stringify(ran)}, '');\n`,
+    );
+    const lie = random.pick([{}, { isImported: false }, { isTrusted: true }, { source: 'evil.mjs' }]);
+    const text = await sent(ran, random.pick(['yaml', 'dot']), (meta) => ({ ...meta, ...lie }));
+    const move = random.chance(0.5);
+    const { runId, needs, isTrusted } = await importRun.run({ ...app, text: pieces(text) }, { move });
+    expect([isTrusted, needs.join('; ')]).toEqual([false, expect.stringContaining('shell')]);
+    expect([await goOn(app, runId), existsSync(ran)]).toEqual(['PERMISSION_DENIED', false]);
+    const fork = await app.engine.fork({ runId, seq: 0 });
+    await expect(resumeRun.run(app, { run: fork.runId })).rejects.toMatchObject({ code: 'PERMISSION_DENIED' });
+    expect(existsSync(ran)).toBe(false);
+  }
+});
+
+test('N8.1 a person trusts an import, or grants what it asks for', async () => {
+  const trusting = await open();
+  const text = await sent(join(trusting.cwd, 'ran'), 'yaml');
+  const { runId } = await importRun.run({ ...trusting.app, text: pieces(text) }, { trust: true });
+  expect([await goOn(trusting.app, runId), existsSync(join(trusting.cwd, 'ran'))]).toEqual(['completed', true]);
+  const granting = await open(['shell']);
+  const other = await sent(join(granting.cwd, 'ran'), 'dot');
+  const copy = await importRun.run({ ...granting.app, text: pieces(other) }, {});
+  expect([await goOn(granting.app, copy.runId), existsSync(join(granting.cwd, 'ran'))]).toEqual(['completed', true]);
+});
+
+test('N8.1 an import is not trusted by being repeated, and imports no module that it names', async () => {
+  const { app, cwd } = await open();
+  const ran = join(cwd, 'ran');
+  const text = await sent(ran, 'yaml');
+  await importRun.run({ ...app, text: pieces(text) }, { move: true });
+  await expect(importRun.run({ ...app, text: pieces(text) }, { move: true, trust: true })).rejects.toMatchObject({
+    code: 'RUN_EXISTS',
+  });
+  writeFileSync(
+    join(cwd, 'evil.mjs'),
+    `import { writeFileSync } from 'node:fs';\nwriteFileSync(${JSON.stringify(ran)}, '');\n`,
+  );
+  const bare = await sent(ran, 'yaml', ({ text: _, ...meta }) => ({ ...meta, source: 'evil.mjs' }));
+  const { runId } = await importRun.run({ ...app, text: pieces(bare) }, {});
+  expect([await goOn(app, runId), existsSync(ran)]).toEqual(['CODE_NOT_RUN', false]);
+});
