@@ -151,6 +151,25 @@ function openTexts(
   return { openDialect, openWorkflows, loader };
 }
 
+/** What an engine is given by the options and the configuration alone. */
+function engineSettings(
+  options: AppOptions,
+  config: FoundConfig,
+): Omit<EngineOptions, 'store' | 'blobs' | 'findGraph'> {
+  return {
+    // Stay for the next attempt of a retry too, which is due after a minute at most unless its file says otherwise.
+    limits: { holdTimersMs: options.holdTimersMs ?? 90_000, holdAskedMs: options.holdAskedMs ?? 10_000 },
+    clock: systemClock,
+    ids: createSystemIds(),
+    secrets: environmentSecrets,
+    ...(config.redact !== undefined && { redact: config.redact }),
+    models: openModels(config.models, config.prices, config.limits),
+    ...(config.telemetry !== undefined && { telemetry: config.telemetry }),
+    version: readVersion(),
+    ...(options.wakes === true && { wakes: 'due' as const }),
+  };
+}
+
 /** Opens an app. @throws CONFIG_INVALID the configuration or the URL; CODE_NOT_RUN as the configuration; STORE_* the store cannot be opened */
 export async function openApp(options: AppOptions): Promise<App> {
   const { cwd, watch, report = () => undefined } = options;
@@ -160,18 +179,9 @@ export async function openApp(options: AppOptions): Promise<App> {
   const { openDialect, openWorkflows, loader } = openTexts(options, config, { place, isModuleNamed });
   const { store, blobs } = await openPlace(place, options.makesStore ?? true);
   const engineOptions: EngineOptions = {
-    // Stay for the next attempt of a retry too, which is due after a minute at most unless its file says otherwise.
-    limits: { holdTimersMs: options.holdTimersMs ?? 90_000, holdAskedMs: options.holdAskedMs ?? 10_000 },
+    ...engineSettings(options, config),
     store,
     blobs,
-    clock: systemClock,
-    ids: createSystemIds(),
-    secrets: environmentSecrets,
-    ...(config.redact !== undefined && { redact: config.redact }),
-    models: openModels(config.models, config.prices, config.limits),
-    ...(config.telemetry !== undefined && { telemetry: config.telemetry }),
-    version: readVersion(),
-    ...(options.wakes === true && { wakes: 'due' as const }),
     findGraph: async (graphId, _graphHash, meta, readText) => {
       if (graphId !== 'schedule') return loader.findGraph(meta, readText);
       // It starts runs of a file that it names.

@@ -122,7 +122,7 @@ test('N8.1 an import is not trusted by being repeated, and imports no module tha
     join(cwd, 'evil.mjs'),
     `import { writeFileSync } from 'node:fs';\nwriteFileSync(${JSON.stringify(ran)}, '');\n`,
   );
-  const bare = await sent(ran, 'yaml', ({ text: _, ...meta }) => ({ ...meta, source: 'evil.mjs' }));
+  const bare = await sent(ran, 'yaml', (meta) => ({ ...meta, text: undefined, source: 'evil.mjs' }));
   const { runId } = await importRun.run({ ...app, text: pieces(bare) }, {});
   expect([await goOn(app, runId), existsSync(ran)]).toEqual(['CODE_NOT_RUN', false]);
 });

@@ -71,10 +71,10 @@ test('D15.1 every command is known to read or to change something', () => {
     ...openFolder()
       .cairn('--help')
       .out.matchAll(/^ {2}([a-z][a-z-]+) {2,}/gm),
-  ].map(([, name]) => name);
+  ].map(([, name = '']) => name);
   expect(listed.length).toBeGreaterThan(35);
-  expect(listed.filter((name) => name !== 'help').toSorted()).toEqual(
-    [...Object.keys(reading), ...changing].toSorted(),
+  expect(listed.filter((name) => name !== 'help').toSorted((a, b) => (a < b ? -1 : 1))).toEqual(
+    [...Object.keys(reading), ...changing].toSorted((a, b) => (a < b ? -1 : 1)),
   );
 });
 
@@ -86,14 +86,19 @@ test('D15.1 a command that only reads runs no configuration that is code, refuse
     for (const [command, args] of commands) {
       const { code, out, err } = folder.cairn(command, ...args);
       expect([command, hasRun(folder)]).toEqual([command, false]);
-      // It needs no configuration.
-      if (command === 'fmt') expect([code, err]).toEqual([0, '']);
-      else {
-        expect([command, code, out]).toEqual([command, 2, '']);
-        expect(err).toContain(`cairn: ${name} is code, and what only reads runs no code [CODE_NOT_RUN]`);
-        expect(err).toContain(`--config ${name}`);
-        expect(err).toContain('cairn.config.json');
-      }
+      const refusal = [
+        `cairn: ${name} is code, and what only reads runs no code [CODE_NOT_RUN]`,
+        `--config ${name}`,
+        'cairn.config.json',
+      ];
+      // `fmt` needs no configuration.
+      const expected = command === 'fmt' ? [] : refusal;
+      expect([command, code, refusal.filter((part) => err.includes(part))]).toEqual([
+        command,
+        command === 'fmt' ? 0 : 2,
+        expected,
+      ]);
+      expect([command, command === 'fmt' ? '' : out]).toEqual([command, '']);
     }
     rmSync(join(folder.path, name));
   }
@@ -126,10 +131,8 @@ test('D15.1 beside data no code is run by what reads, whatever is combined', () 
     folder.write(code, config);
     const reply = folder.cairn(...words);
     expect([words.join(' '), hasRun(folder)]).toEqual([words.join(' '), false]);
-    const refusal = command === 'preview' ? 'evil.mjs is code' : undefined;
-    if (refusal === undefined)
-      expect([words.join(' '), reply.err.includes('CODE_NOT_RUN')]).toEqual([words.join(' '), false]);
-    else expect(reply.err).toContain(refusal);
+    // Only the preview's module is asked for: the store and the configuration are read as data.
+    expect([words.join(' '), reply.err.includes('CODE_NOT_RUN')]).toEqual([words.join(' '), command === 'preview']);
     for (const name of [data, code]) rmSync(join(folder.path, name));
   }
 });

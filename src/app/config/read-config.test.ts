@@ -34,7 +34,10 @@ test.each([
     workflows: [join(cwd, 'flows')],
     checkpoint: { ttl_seconds: 5 },
   });
-  expect(await chooseStore({ cwd, storeUrl: undefined, runsConfig: true })).toMatchObject({ kind: 'sqlite', path: join(cwd, 'runs.db') });
+  expect(await chooseStore({ cwd, storeUrl: undefined, runsConfig: true })).toMatchObject({
+    kind: 'sqlite',
+    path: join(cwd, 'runs.db'),
+  });
   expect(await chooseStore({ cwd, storeUrl: 'other.db' })).toMatchObject({ path: join(cwd, 'other.db') });
 });
 
