@@ -3,7 +3,6 @@ import { CompactReporter } from './scripts/compact-reporter.ts';
 
 export default defineConfig({
   test: {
-    include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'examples/**/*.test.ts'],
     passWithNoTests: true,
     // Processes, not threads: tests kill children, change folders and open databases.
     pool: 'forks',
@@ -11,6 +10,12 @@ export default defineConfig({
     // A busy machine is no failure; this ends only what hangs.
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    projects: [
+      // The files of a worker share one process, so that each module is loaded once and not by each file.
+      { extends: true, test: { name: 'shared', isolate: false, include: ['src/**/*.test.ts'] } },
+      // Tests of the whole may change their process: its folder, its environment.
+      { extends: true, test: { name: 'alone', include: ['test/**/*.test.ts', 'examples/**/*.test.ts'] } },
+    ],
     reporters: [new CompactReporter()],
     coverage: {
       provider: 'v8',

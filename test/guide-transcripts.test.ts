@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, expect, test } from 'vitest';
-import { packageDoors } from './support/package-doors.ts';
+import { builtDoors, builtMain } from './support/built-package.ts';
 
 const root = join(import.meta.dirname, '..');
 const zod = join(root, 'node_modules/zod/index.js');
@@ -43,7 +43,7 @@ function makeFolder(guide: string): { readonly folder: string; readonly path: st
   mkdirSync(programs);
   cpSync(join(root, 'examples/workflows'), folder, { recursive: true, filter: (path) => !path.endsWith('.ts') });
   const script = join(programs, 'cairn');
-  writeFileSync(script, `#!/bin/sh\nexec "${process.execPath}" "${join(root, 'src/cli/main.ts')}" "$@"\n`);
+  writeFileSync(script, `#!/bin/sh\nexec "${process.execPath}" "${builtMain}" "$@"\n`);
   chmodSync(script, 0o755);
   writeFiles(guide, folder);
   return { folder, path: `${programs}:${process.env['PATH'] ?? ''}` };
@@ -57,7 +57,7 @@ function writeFiles(guide: string, folder: string): void {
       join(folder, name),
       content.replaceAll(
         /from '(cairn-workflows[^']*|zod)'/gu,
-        (_, name: string) => `from '${pathToFileURL(packageDoors[name] ?? zod).href}'`,
+        (_, name: string) => `from '${pathToFileURL(builtDoors[name] ?? zod).href}'`,
       ),
     );
 }

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, test } from 'vitest';
-import { packageDoors } from './support/package-doors.ts';
+import { builtDoors } from './support/built-package.ts';
 
 const root = join(import.meta.dirname, '..');
 const read = (path: string): string => readFileSync(join(root, path), 'utf8');
@@ -36,7 +36,7 @@ test('the README is read in two minutes: twelve lines of TypeScript, three promi
 test('the program of the README runs as it stands: it pauses, and pays once when it is answered', () => {
   const folder = mkdtempSync(join(tmpdir(), 'cairn-readme-'));
   const imported = program.replaceAll(/from '([^']+)'/gu, (_, name: string) => {
-    return `from '${pathToFileURL(packageDoors[name] ?? name).href}'`;
+    return `from '${pathToFileURL(builtDoors[name] ?? name).href}'`;
   });
   const around =
     'function payBack(order: string, amount: number, key: string) { console.log(order, amount, key.length > 0); }';

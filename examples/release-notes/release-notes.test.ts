@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { RunResult } from '../../src/engine/api.ts';
 import type { CompiledGraph } from '../../src/index.ts';
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts';
+import { builtMain } from '../../test/support/built-package.ts';
 import { graph, releaseNotes } from './graph.ts';
 import { readLedger } from './ledger.ts';
 import { git, makeRepository } from './test-repository.ts';
@@ -81,7 +82,6 @@ interface CommandEnd {
 }
 
 const example = (file: string): string => join(import.meta.dirname, file);
-const main = join(import.meta.dirname, '../../src/cli/main.ts');
 
 function run(cwd: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<CommandEnd> {
   return new Promise((resolve, reject) => {
@@ -103,11 +103,11 @@ async function killIn(walk: Walk, node: string): Promise<CommandEnd> {
   const store = ['--store', join(walk.folder, 'runs.db')];
   if (nodeIds.indexOf(node) <= nodeIds.indexOf('approve')) {
     const inputs = Object.entries(walk.input).flatMap(([key, value]) => ['--input', `${key}=${value}`]);
-    return run(walk.folder, [main, 'run', module, '--run-id', runId, ...inputs, ...store], { KILL_IN: node });
+    return run(walk.folder, [builtMain, 'run', module, '--run-id', runId, ...inputs, ...store], { KILL_IN: node });
   }
   await start(walk);
   await withGraph(walk, (compiled) => compiled.answer(runId, 'approve', node === 'edit' ? 'edit' : 'approve'));
-  return run(walk.folder, [main, 'resume', runId, '--file', module, ...store], { KILL_IN: node });
+  return run(walk.folder, [builtMain, 'resume', runId, '--file', module, ...store], { KILL_IN: node });
 }
 
 /** What the outside saw: a line for each effect, under a key of its own, and one file. */
@@ -222,7 +222,7 @@ it('the demo stops at its question without a terminal, and prints the commands t
   const demo = await run(folder, [example('demo.ts'), '--run-id', runId, ...inputs]);
   expect(demo).toMatchObject({ code: 0 });
   expect(demo.text).toContain(`npm run -s cairn -- answer ${runId} approve approve`);
-  const answered = await run(folder, [main, 'answer', runId, 'approve', 'approve', '--resume'], env);
+  const answered = await run(folder, [builtMain, 'answer', runId, 'approve', 'approve', '--resume'], env);
   expect(answered).toMatchObject({ code: 0 });
   expect(readFileSync(input.out, 'utf8')).toContain('# repo 1.3.0');
   expect(demo.text).not.toContain('start over');

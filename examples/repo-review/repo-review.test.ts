@@ -8,6 +8,7 @@ import { afterAll, expect, test } from 'vitest';
 import { createCassetteModels, createScriptedModels, type Models } from '../../src/models/index.ts';
 import { git, makeRepository } from '../release-notes/test-repository.ts';
 import { repoReview } from './graph.ts';
+import { builtMain } from '../../test/support/built-package.ts';
 import { cassette } from './models.ts';
 import { recordCassette } from './record.ts';
 import { createReviewer } from './reviewer.ts';
@@ -103,7 +104,7 @@ test('the demo stops at its question without a terminal, and prints the command 
   const [, printed = ''] = /npm run -s cairn -- (answer r keep .*)$/mu.exec(text) ?? [];
   expect(printed).toContain('--config');
   const config = ['--config', example('cairn.config.ts')];
-  await run(process.execPath, [example('../../src/cli/main.ts'), 'answer', 'r', 'keep', '2', '--resume', ...config], {
+  await run(process.execPath, [builtMain, 'answer', 'r', 'keep', '2', '--resume', ...config], {
     cwd: folder,
     env,
   });

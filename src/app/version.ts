@@ -2,11 +2,14 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-let known: string | undefined;
+/** Written in by the build. A built file may be bundled into another program, where no `package.json` of ours is near. */
+declare const builtVersion: string | undefined;
 
-/** Read on first use. The package's own file is equally far from the sources and from the built files. */
+let version: string | undefined;
+
 export function readVersion(): string {
-  known ??= (JSON.parse(readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8')) as { version: string })
+  if (typeof builtVersion === 'string') return builtVersion;
+  version ??= (JSON.parse(readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8')) as { version: string })
     .version;
-  return known;
+  return version;
 }

@@ -44,7 +44,7 @@ test('O2 what is waited for is told at once, and a resume that is stopped meanwh
   expect(err).toMatch(/pay +waiting +on in \d+ m[^\n]*, waits for process 7 on elsewhere/);
   child.kill('SIGINT');
   expect(await once(child, 'exit')).toEqual([130, null]);
-  expect(err).toMatch(/Stopped\. Go on: node .* resume r --store runs\.db\n$/);
+  expect(err).toMatch(/Stopped\. Go on: cairn resume r --store runs\.db\n$/);
 });
 
 test('O2 a resume that is stopped before anything was heard of the run says how to go on: it is recorded', async () => {
@@ -73,6 +73,6 @@ export const graph = new AgentGraph({}, { id: 'slow' })
     await folder.until('loading');
     child.kill('SIGINT');
     expect(await once(child, 'exit')).toEqual([130, null]);
-    expect(err).toMatch(/^Stopped\. Go on: node .* resume r\n$/);
+    expect(err).toMatch(/^Stopped\. Go on: cairn resume r\n$/);
   }
 });

@@ -1,7 +1,7 @@
 /** The command line as a process: going through what runs have left. */
 import { spawnSync } from 'node:child_process';
 import { expect, test, vi } from 'vitest';
-import { openFolder, releaseGraph } from '../../test/cli/cairn.ts';
+import { main, openFolder, releaseGraph } from '../../test/cli/cairn.ts';
 
 // Processes of a loaded machine start slowly.
 vi.setConfig({ testTimeout: 60_000 });
@@ -91,9 +91,9 @@ test('P3 commands that only read load no engine', () => {
     import { writeSync } from 'node:fs';
     registerHooks({ load: (url, context, next) => (writeSync(2, 'loaded ' + url + '\\n'), next(url, context)) });
   `)}`;
-  const main = new URL('main.ts', import.meta.url).pathname;
+  const source = new URL('main.ts', import.meta.url).pathname;
   const loadedBy = (...args: readonly string[]): readonly string[] => {
-    const { stderr } = spawnSync(process.execPath, ['--import', listener, main, ...args], {
+    const { stderr } = spawnSync(process.execPath, ['--import', listener, source, ...args], {
       cwd: folder.path,
       encoding: 'utf8',
     });
@@ -111,11 +111,11 @@ test('P3 commands that only read load no engine', () => {
 });
 
 test('P6 a reader that goes away ends the command quietly', () => {
-  const command = `for i in 1 2 3; do node ${process.argv[1] === undefined ? '' : ''}"$MAIN" --help; done | head -1`;
+  const command = `for i in 1 2 3; do node "$MAIN" --help; done | head -1`;
   const { stdout, stderr } = spawnSync('sh', ['-c', command], {
     cwd: folder.path,
     encoding: 'utf8',
-    env: { ...process.env, MAIN: new URL('main.ts', import.meta.url).pathname },
+    env: { ...process.env, MAIN: main },
   });
   expect(stdout).toBe('cairn COMMAND [options]\n');
   expect(stderr).toBe('');

@@ -24,7 +24,7 @@ test('H1 a run stops at its question, is answered and goes on; its write happens
   );
   expect(started.code).toBe(0);
   expect(started.out).toMatch(
-    /^paused r1@\d+, 1 open\n\napprove\n {2}Publish these notes\?\n {2}choices: yes, no\n {2}(node \S+main\.ts) answer r1 w_\w+ yes\n\nThen go on: \1 resume r1\n$/,
+    /^paused r1@\d+, 1 open\n\napprove\n {2}Publish these notes\?\n {2}choices: yes, no\n {2}cairn answer r1 w_\w+ yes\n\nThen go on: cairn resume r1\n$/,
   );
   expect(started.err).toMatch(/✓ read +completed {2}\d+ ms\n.*✓ draft +completed/s);
 
@@ -34,7 +34,7 @@ test('H1 a run stops at its question, is answered and goes on; its write happens
     2,
     'cairn: the answer does not fit: "maybe" is none of "yes", "no" [ANSWER_INVALID]',
   ]);
-  expect(folder.cairn('answer', 'r1', 'yes').out).toMatch(/^answered approve: "yes"\nGo on: node .* resume r1\n$/);
+  expect(folder.cairn('answer', 'r1', 'yes').out).toMatch(/^answered approve: "yes"\nGo on: cairn resume r1\n$/);
   for (const status of ['answered', 'paused', 'stopped,answered'])
     expect(folder.cairn('ls', '--status', status).out).toMatch(/r1 +answered +release/);
   expect(folder.cairn('ls', '--status', 'stopped').err).toBe('No runs here.\n');
@@ -63,7 +63,7 @@ test('G8 a failed run says what failed and how to go on, with the exit code of i
   expect(failed.code).toBe(3);
   expect(failed.out).toMatch(/^failed f@\d+\n$/);
   expect(failed.err).toMatch(
-    /failed: draft\nnode draft failed: no ink left \[NODE_FAILED\]\n.*then resume the run.*\n {2}node .* resume f\n$/,
+    /failed: draft\nnode draft failed: no ink left \[NODE_FAILED\]\n.*then resume the run.*\n {2}cairn resume f\n$/,
   );
   expect(failed.err).not.toMatch(/ at .*\.ts:\d+/);
   expect(
@@ -113,7 +113,7 @@ test('O2 Ctrl-C stops in good order: the claim is given back and the way on is p
   await folder.until('drafting.txt');
   child.kill('SIGINT');
   expect(await within('the interrupted command ends', once(child, 'exit'))).toEqual([130, null]);
-  expect(err).toMatch(/Stopped\. Go on: node .* resume c\n$/);
+  expect(err).toMatch(/Stopped\. Go on: cairn resume c\n$/);
   expect(folder.cairn('ls').out).toMatch(/c +stopped +release/);
 });
 
@@ -143,7 +143,7 @@ test('O3 a killed run shows as stopped at once, is resumed by the next command, 
 test('E2 --detach records the run and lets a process of its own advance it', async () => {
   const folder = openFolder();
   const started = folder.cairn('run', releaseGraph, '--run-id', 'd', '--detach', '--input', `folder=${folder.path}`);
-  expect(started.out).toMatch(/^started d; see: node .* log d\n$/);
+  expect(started.out).toMatch(/^started d; see: cairn log d\n$/);
   await folder.until('drafting.txt');
   const statusOf = (): string | undefined => (folder.json('ls') as { runs: { status: string }[] }).runs[0]?.status;
   await until('the detached run pauses', () => statusOf() === 'paused', 500);
@@ -157,7 +157,7 @@ test('H1 a checkpoint names its run to resume, answer and inbox; resume goes on 
   const { checkpointId } = folder.json('show', 'r@1') as { checkpointId: string };
   expect(folder.cairn('inbox', checkpointId).out).toMatch(/^approve · release/);
   expect(folder.cairn('resume', 'r@head').out).toMatch(/^paused r@\d+, 1 open\n/);
-  expect(folder.cairn('answer', 'r@1', 'yes').out).toMatch(/^answered approve: "yes"\nGo on: node .* resume r\n$/);
+  expect(folder.cairn('answer', 'r@1', 'yes').out).toMatch(/^answered approve: "yes"\nGo on: cairn resume r\n$/);
   const older = folder.cairn('resume', checkpointId);
   expect([older.code, older.out]).toEqual([
     0,

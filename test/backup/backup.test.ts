@@ -29,6 +29,7 @@ import {
 } from '../../src/index.ts';
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts';
 import { until } from '../support/awaited.ts';
+import { builtMain } from '../support/built-package.ts';
 import { collect } from '../support/small-graphs.ts';
 import { largeText, refunds } from './refunds.ts';
 
@@ -335,9 +336,8 @@ test('B5 a backup for which there is no room ends with a code, and leaves nothin
 
 test('S6 `cairn backup --every` makes one again and again, keeps what it was told to, goes on after one that failed, and ends in good order', async () => {
   await makeStore();
-  const main = join(here, '../../src/cli/main.ts');
   const args = ['backup', at('copies/b.backup'), '--every', '1s', '--keep', '2', '--store', at('runs.db'), '--json'];
-  const child = spawn(process.execPath, [main, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, [builtMain, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
   const said = { stdout: '', stderr: '' };
   child.stdout.on('data', (data) => (said.stdout += String(data)));
   child.stderr.on('data', (data) => (said.stderr += String(data)));

@@ -8,8 +8,7 @@ import { Client, StreamableHTTPClientTransport, type ClientOptions } from '@mode
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { startMcpServer, type McpServerOptions } from '../../src/mcp/index.ts';
 import { within } from '../support/awaited.ts';
-
-const cairn = join(import.meta.dirname, '../../src/cli/main.ts');
+import { builtMain } from '../support/built-package.ts';
 
 /** A folder with workflows and a store. */
 export interface Workspace {
@@ -48,7 +47,7 @@ function optionsOf({ folder }: Workspace, options: ServerOptions): Omit<McpServe
 /** The command that starts a server for a workspace; options are those of the command line. */
 export function serverCommand({ folder }: Workspace, options: readonly string[] = []): readonly string[] {
   const place = ['--store', join(folder, 'runs.db'), '--workflows', join(folder, 'workflows')];
-  return [process.execPath, cairn, 'mcp', ...place, ...options];
+  return [process.execPath, builtMain, 'mcp', ...place, ...options];
 }
 
 export interface ClientChoice {

@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readAnswer } from '../../src/engine/admit/read-answer.ts';
 import { until } from '../support/awaited.ts';
+import { builtMain } from '../support/built-package.ts';
 import { createWorkspace, serveHere, type Connection, type Filled, type Form, type Listening } from './mcp-kit.ts';
 
 const several = `
@@ -333,9 +334,8 @@ export const graph = new AgentGraph({}, { id: 'asking' })
 `,
   );
   const place = ['--store', join(workspace.folder, 'runs.db'), '--json'];
-  const main = new URL('../../src/cli/main.ts', import.meta.url).pathname;
   const cairn = async (...args: readonly string[]): Promise<unknown> => {
-    const { stdout } = await promisify(execFile)('node', [main, ...args, ...place], { cwd: workspace.folder });
+    const { stdout } = await promisify(execFile)('node', [builtMain, ...args, ...place], { cwd: workspace.folder });
     return JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? '');
   };
   const outputsOf = async (run: string): Promise<unknown> =>

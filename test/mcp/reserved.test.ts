@@ -1,7 +1,7 @@
 /** A server whose answers are for people (M13.5): what a client asks for is refused, with the command for the person. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { spawnSync } from 'node:child_process';
-import { join } from 'node:path';
+import { builtMain } from '../support/built-package.ts';
 import { createWorkspace, serveHere, type Connection } from './mcp-kit.ts';
 
 const workspace = createWorkspace({
@@ -95,8 +95,7 @@ test('H2.1 over MCP, an outcome that is set is held to choices and fields of its
 });
 
 test('M13.5 the command line takes the option, and knows no other reader of answers', () => {
-  const main = join(import.meta.dirname, '../../src/cli/main.ts');
-  const { stderr, status } = spawnSync('node', [main, 'mcp', '--answers', 'persn'], {
+  const { stderr, status } = spawnSync('node', [builtMain, 'mcp', '--answers', 'persn'], {
     encoding: 'utf8',
     timeout: 60_000,
   });

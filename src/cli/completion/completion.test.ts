@@ -3,13 +3,12 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
-import { openFolder, releaseGraph } from '../../../test/cli/cairn.ts';
+import { main, openFolder, releaseGraph } from '../../../test/cli/cairn.ts';
 
 // Processes of a loaded machine start slowly.
 vi.setConfig({ testTimeout: 60_000 });
 
 const folder = openFolder();
-const main = join(import.meta.dirname, '../main.ts');
 folder.cairn('run', releaseGraph, '--run-id', 'first-run');
 
 /** A `cairn` on the path, as it is installed. */
