@@ -77,7 +77,11 @@ export interface EdgeDefinition {
 
 export type Join = 'some' | 'all' | { readonly first: number; readonly cancelRest?: boolean };
 export type OnBudget = 'ask' | 'fail';
-export type OnFailure = 'fail-run' | 'skip-dependents' | 'continue';
+/**
+ * What an unhandled failure does. `fail-run`: nothing more starts, and the run fails. `fail-last`: what does not depend on the node goes on
+ * to its end, questions too, and then the run fails. `skip-dependents`: none of the node's edges fires. `continue`: they fire as if it had completed.
+ */
+export type OnFailure = 'fail-run' | 'fail-last' | 'skip-dependents' | 'continue';
 export type NodeCheckpoint = 'before' | 'after' | 'both' | 'none';
 
 export interface NodeDefinition {

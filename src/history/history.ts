@@ -65,6 +65,7 @@ export interface WaitsQuery {
  */
 const known = {
   list: ['status', 'graphId', 'forksOf', 'labels', 'since', 'until'] satisfies readonly (keyof ListQuery)[],
+  latest: ['status'] satisfies readonly (keyof ListQuery)[],
   checkpoints: ['graphId', 'isPaused', 'after'] satisfies readonly (keyof CheckpointQuery)[],
   log: ['ancestors'],
   waits: ['run', 'all'] satisfies readonly (keyof WaitsQuery)[],
@@ -96,6 +97,16 @@ export class History<State = StateAt> {
     refuseUnknownKeys('history.list', query, known.list);
     checkListQuery(query);
     return listRuns(this.#place, query);
+  }
+
+  /**
+   * The newest run of a graph, as `list` shows it, or of those with one of these statuses; undefined if there is none.
+   * @throws CONFIG_INVALID
+   */
+  async latest(graphId: string, query: Pick<ListQuery, 'status'> = {}): Promise<ListedRun | undefined> {
+    refuseUnknownKeys('history.latest', query, known.latest);
+    for await (const run of this.list({ ...query, graphId })) return run;
+    return undefined;
   }
 
   /** One run as `list` shows it, by its id or key. */

@@ -47,6 +47,8 @@ export interface FrameTree extends Account {
   order?: number;
   /** For a child run: id of the node whose failure was not handled, until its parent is retried. */
   failure?: string;
+  /** Ids of nodes with `onFailure: 'fail-last'` that failed. Their visits stay open; nothing starts them before a resume of the failed run. */
+  failedNodes?: Record<string, true>;
 }
 
 /** A signal that came before it was waited for. */

@@ -164,7 +164,9 @@ function drawNode(random: SeededRandom, index: number, canFailRun: boolean, opti
       options.hasRaces === true && random.chance(0.5)
         ? 'race'
         : random.pick(['some', 'some', 'some', 'all', 1, 2] as const),
-    onFailure: canFailRun ? 'fail-run' : random.pick(['continue', 'skip-dependents'] as const),
+    onFailure: canFailRun
+      ? random.pick(['fail-run', 'fail-last'] as const)
+      : random.pick(['continue', 'skip-dependents'] as const),
     checkpoint: random.chance(0.2) ? random.pick(['before', 'after', 'both', 'none'] as const) : undefined,
     hasWhen: random.chance(0.1),
     declaresReads: random.chance(0.3),

@@ -155,12 +155,14 @@ export class CompiledGraph<
   /**
    * Goes on with a run from where it stands. If `target` names a checkpoint that is not the newest, the run is forked there, because a
    * history is never rewritten. If answers are given, a checkpoint only identifies its run, because an answer belongs to its wait (H1).
+   * @param target - default: the newest run of this graph that is not completed
    * @throws RUN_NOT_FOUND, CLAIM_TAKEN, RUN_GRAPH_CHANGED, RUN_CANCELLED, WAIT_NOT_FOUND, WAIT_CLOSED, ANSWER_INVALID
    */
-  async resume(target: RunTarget, options: ContinueOptions<Answers> = {}): Promise<Result> {
+  async resume(target?: RunTarget, options: ContinueOptions<Answers> = {}): Promise<Result> {
     checkOptions('resume', options);
     const { answers, ...rest } = options;
-    const runId = answers === undefined ? await this.#runToResume(target) : await this.#runOf(target);
+    const named = target ?? (await this.#latestOpen());
+    const runId = answers === undefined ? await this.#runToResume(named) : await this.#runOf(named);
     await this.#answerAll(runId, answers ?? {}, { by: options.by, stays: true });
     return this.#finish(await this.engine.resume(runId, { ...rest, graph: this.graph }));
   }
@@ -285,6 +287,15 @@ export class CompiledGraph<
     if (signal?.aborted === true) cancel();
     signal?.addEventListener('abort', cancel, { once: true });
     return () => signal?.removeEventListener('abort', cancel);
+  }
+
+  /** @throws RUN_NOT_FOUND each run of this graph is completed, or there is none */
+  async #latestOpen(): Promise<string> {
+    const { id } = this.graph;
+    const run = await this.history.latest(id, { status: ['running', 'paused', 'failed', 'cancelled'] });
+    if (run !== undefined) return run.runId;
+    const hint = `No run of ${id} is left to go on with. Begin one with invoke(), or name a completed one to fork it.`;
+    throw new CairnError('RUN_NOT_FOUND', { runId: `of ${id}`, hint });
   }
 
   async #runToResume(target: RunTarget): Promise<string> {

@@ -9,6 +9,7 @@ import type { Activation, FrameRun, LiveChild } from '../run/frame-run.ts';
 import { guardCall, never } from '../run/guard-call.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { cancelChild } from '../settle/cancel-child.ts';
+import { failIdleChild } from '../settle/settle.ts';
 import { dropActivations } from '../settle/drop-children.ts';
 import { inTurn } from '../waits/give-back.ts';
 import { beginCall, endCall, goesOn, updateBusy } from '../waits/leave.ts';
@@ -76,7 +77,7 @@ function watchChild(core: RunCore, activation: Activation, key: string, frameRun
   (activation.children ??= new Map()).set(key, live);
   activation.childrenInFlight += 1;
   const { generation } = activation;
-  whenEnded(frameRun, () => {
+  whenEnded(core, frameRun, () => {
     core.agenda.childFrames.delete(frameRun);
     dropActivations(core, frameRun);
     live.hasEnded = true;
@@ -93,8 +94,9 @@ function watchChild(core: RunCore, activation: Activation, key: string, frameRun
 }
 
 /** Calls back when a child has ended: its plan is done, or it failed and nothing in it is still being worked on. */
-function whenEnded(frameRun: FrameRun, onEnded: () => void): void {
+function whenEnded(core: RunCore, frameRun: FrameRun, onEnded: () => void): void {
   const check = (): void => {
+    failIdleChild(core, frameRun);
     if (!frameRun.plan.isDone && !hasStopped(frameRun)) return;
     frameRun.onEnd = undefined;
     onEnded();

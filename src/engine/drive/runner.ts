@@ -17,7 +17,7 @@ import type { Draft } from '../run/draft.ts';
 import { liveEventOf, runningNow } from '../run/live-events.ts';
 import type { Loop } from '../run/loop.ts';
 import { RunCore, type EngineEnvironment } from '../run/run-core.ts';
-import { endingOf } from '../run/run-ending.ts';
+import { endingOf, isFailing } from '../run/run-ending.ts';
 import type { RunFeed } from '../run/run-feed.ts';
 import { claimLost } from '../run/standing.ts';
 import { holdTimer } from '../run/timers.ts';
@@ -109,7 +109,7 @@ export class Runner implements Loop {
       else armDueTime(core, waitId);
     }
     startInitial(core, core.rootFrame);
-    if (core.root.failures !== undefined) core.standing.stop('failing');
+    if (isFailing(core.root)) core.standing.stop('failing');
     this.#isStarted = true;
     this.requestTurn();
   }

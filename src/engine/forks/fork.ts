@@ -13,6 +13,7 @@ import { partitions, type StateView } from '../../graph/contracts/node-contract.
 import { formatPath } from '../../history/read/state-path.ts';
 import { viewState } from '../../history/read/state-view.ts';
 import { suppliedFault } from '../admit/supplied-fault.ts';
+import { openFailedNodes } from '../record/failed-nodes.ts';
 import { pathKeyOf } from '../record/tree-path.ts';
 import type { Admission, RunKey, RunRow, WaitRow } from '../../ports/store.ts';
 import { encodeValue } from '../../state/values/codec.ts';
@@ -202,6 +203,7 @@ export async function draftFork<State extends TreeWriter>(
   const patches = new ForkPatches(env, fork, state);
   if (root.status !== 'paused') state.set(['status'], 'paused');
   state.delete(['failures']);
+  openFailedNodes(state);
   const differences = await changeGraph(env, run, state, options, fork);
   const patched: string[] = [...(root.patched ?? [])];
   const set = options.set ?? [];

@@ -113,8 +113,9 @@ function forgetFailures(core: RunCore, { frameRun, node, path }: Activation): vo
 export function clearFailedSteps(core: RunCore, activation: Activation): void {
   const record = activation.frameRun.openRecordOf(activation.node);
   for (const [key, child] of Object.entries(record?.children ?? {})) {
-    if (child.failure === undefined) continue;
-    core.draft.delete([...treePathOf([...activation.path, key, '']), 'failure']);
+    const at = treePathOf([...activation.path, key, '']);
+    if (child.failure !== undefined) core.draft.delete([...at, 'failure']);
+    if (child.failedNodes !== undefined) core.draft.delete([...at, 'failedNodes']);
   }
   for (const [key, step] of Object.entries(record?.steps ?? {})) {
     if (step.status !== 'failed') continue;

@@ -1,7 +1,7 @@
 /** Decides how a run stands when there is nothing left to do here (G10, W4). */
 import { CairnError } from '../../errors.ts';
 import { isAnswerable } from '../../history/stored/open-waits.ts';
-import type { RunStatus, WaitRecord } from '../../state/tree.ts';
+import type { RunStatus, RunTree, WaitRecord } from '../../state/tree.ts';
 import type { RunCore } from './run-core.ts';
 
 /**
@@ -9,18 +9,26 @@ import type { RunCore } from './run-core.ts';
  * not ended
  */
 export function endingOf(core: RunCore): RunStatus | undefined {
-  const isFailing = core.root.failures !== undefined;
-  if (core.rootFrame.plan.isDone && !isFailing) return 'completed';
+  const { failures } = core.root;
+  if (core.rootFrame.plan.isDone && failures === undefined) return 'completed';
   const { agenda, standing } = core;
   if (agenda.busyCount > 0 || agenda.isDue) return undefined;
   if (standing.isCancelling) return 'cancelled';
   if (!standing.mayFinish) return undefined;
-  if (isFailing) return 'failed';
+  if (isFailing(core.root)) return 'failed';
   const hasRoom = agenda.placesTaken < core.rootFrame.graph.policies.concurrency;
   if ((agenda.queue.length > 0 && hasRoom) || agenda.heldCount > 0) return undefined;
-  const waits = Object.entries(core.root.waits);
+  // The questions of a node that failed are kept for the resume that tries it again.
+  const { failedNodes = {} } = core.root.frame;
+  const waits = Object.entries(core.root.waits).filter(([, { node }]) => !Object.hasOwn(failedNodes, node[0] ?? ''));
   if (waits.length > 0) return isTimeNear(core, waits) ? undefined : 'paused';
+  if (failures !== undefined) return 'failed';
   throw new CairnError('INTERNAL', { reason: 'nothing is ready, running or waiting, and the run has not ended' });
+}
+
+/** Whether the run has a failure after which nothing more starts. After one of a node with `fail-last` all else goes on (G8). */
+export function isFailing({ failures, frame: { failedNodes = {} } }: RunTree): boolean {
+  return failures !== undefined && Object.keys(failures).some((node) => !Object.hasOwn(failedNodes, node));
 }
 
 /** Whether a due time is so near that this process stays for it: less near if a person can be asked meanwhile (W4.1). */

@@ -5,6 +5,7 @@ import type { FrameTree, RunTree } from '../../state/tree.ts';
 import type { ResumeOptions } from '../api.ts';
 import { checkBudget } from '../admit/check-budget.ts';
 import { askAgain, setRunBudget } from '../record/budget.ts';
+import { openFailedNodes } from '../record/failed-nodes.ts';
 import { recordPathOf } from '../record/tree-path.ts';
 import type { Draft } from '../run/draft.ts';
 import type { EngineEnvironment } from '../run/run-core.ts';
@@ -43,6 +44,7 @@ export async function openState(
 /** Reopens a failed run: its failures are removed, and the activations that failed become open again (G8, G10). */
 function retryFailed(draft: Draft, options: ResumeOptions, origin: Origin): void {
   draft.delete(['failures']);
+  openFailedNodes(draft);
   draft.note({ kind: 'resume', ...origin, ...(options.by === undefined ? {} : { by: options.by }) });
   draft.mustCommit = true;
   askAgain(draft, { of: [], frame: draft.root.frame });

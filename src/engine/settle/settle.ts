@@ -6,7 +6,7 @@ import type { StepOrder } from '../../state/tree.ts';
 import type { Admitted } from '../../state/values/codec.ts';
 import { channelNames } from '../../state/channels/view.ts';
 import { hashParts } from '../../state/values/hash.ts';
-import type { Activation } from '../run/frame-run.ts';
+import type { Activation, FrameRun } from '../run/frame-run.ts';
 import type { AdmittedOutcome } from '../admit/admit-outcome.ts';
 import { admitError, asError, errorSummary } from '../admit/encode-error.ts';
 import { startPlanned } from './start-planned.ts';
@@ -18,6 +18,7 @@ import { routeEdges } from '../plan/route.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { bookAll } from '../record/account.ts';
 import { sealViews } from '../record/seal-views.ts';
+import { firstFailedLast, hasFailedLast } from '../record/failed-nodes.ts';
 import { settledState } from '../record/settled-state.ts';
 import { noteEvents } from '../record/told-events.ts';
 import { outcomeKeyOf } from '../record/tree-path.ts';
@@ -230,7 +231,7 @@ function finish(core: RunCore, activation: Activation, ending: Ending): void {
   if (ending.fired !== undefined) dropWaitsOf(core, activation.path);
   core.agenda.forget(activation);
   if (node.effect !== 'pure' && node.effect !== 'read') core.draft.holdsEffect = true;
-  if (ending.fired === undefined) failFrame(core, activation, error as Admitted);
+  if (ending.fired === undefined) failFrame(core, activation, error as Admitted, isFatal(ending.error));
   else advancePlan(core, activation, ending.fired);
   const { checkpoint: policy } = frameRun.graph.policies;
   const wanted = node.checkpoint ?? (policy === 'every_node' ? 'after' : 'none');
@@ -254,14 +255,47 @@ export function advancePlan(
   isSkipped = false,
 ): void {
   const { frameRun, node } = activation;
+  if (hasFailedLast(frameRun.frame.tree, node.id)) forgetFailure(core, activation);
   const step = frameRun.plan.settle(node.index, fired, isSkipped ? { skipped: true } : {});
   startPlanned(core, frameRun, step);
+  failIdleChild(core, frameRun);
   if (frameRun.plan.isDone || frameRun.hasFailed) frameRun.onEnd?.();
 }
 
-/** Handles an unhandled failure: the frame starts nothing more, and ends when its running activations have ended. */
-function failFrame(core: RunCore, activation: Activation, error: Admitted): void {
-  const { frameRun } = activation;
+/** A node that failed with `fail-last` is not needed any more: a join has cancelled it. */
+function forgetFailure(core: RunCore, { frameRun, node, path }: Activation): void {
+  frameRun.frame.deleteField('failedNodes', [node.id]);
+  if (firstFailedLast(frameRun.frame.tree) === undefined) frameRun.frame.deleteField('failedNodes');
+  if (frameRun !== core.rootFrame) return;
+  core.draft.delete(['failures', path.join('/')]);
+  if (Object.keys(core.root.failures ?? {}).length === 0) core.draft.delete(['failures']);
+}
+
+/** Fails a child run in which a node failed with `fail-last`, once nothing else of it can go on. */
+export function failIdleChild(core: RunCore, frameRun: FrameRun): void {
+  const { frame, hasFailed, activations } = frameRun;
+  const first = firstFailedLast(frame.tree);
+  if (first === undefined || hasFailed || frameRun === core.rootFrame || activations.size > 0) return;
+  if (core.agenda.queue.some((queued) => queued.frameRun === frameRun)) return;
+  frameRun.failure = frame.tree.nodes[first]?.error;
+  frameRun.hasFailed = true;
+  frame.setField('failure', [], first, JSON.stringify(first));
+}
+
+/**
+ * Handles an unhandled failure: the frame starts nothing more, and ends when its running activations have ended. After a failure with
+ * `fail-last` all else goes on first.
+ */
+function failFrame(core: RunCore, activation: Activation, error: Admitted, isAtOnce: boolean): void {
+  const { frameRun, node } = activation;
+  if (node.onFailure === 'fail-last' && !isAtOnce) {
+    frameRun.frame.setField('failedNodes', [node.id], true, 'true');
+    if (frameRun === core.rootFrame)
+      return core.draft.set(['failures', activation.path.join('/')], error.value, error.json);
+    failIdleChild(core, frameRun);
+    if (frameRun.hasFailed) frameRun.onEnd?.();
+    return;
+  }
   if (!frameRun.hasFailed) frameRun.failure = error.value;
   frameRun.hasFailed = true;
   if (frameRun !== core.rootFrame) {

@@ -1,5 +1,6 @@
 /** Queues the nodes that a plan says may start, in the order in which they are to begin (E1). */
 import type { GraphNode } from '../../graph/graph.ts';
+import { hasFailedLast } from '../record/failed-nodes.ts';
 import type { PlanStep } from '../plan/plan-step.ts';
 import type { QueuedStart } from '../run/agenda.ts';
 import type { FrameRun } from '../run/frame-run.ts';
@@ -17,7 +18,11 @@ export function startPlanned(core: RunCore, frameRun: FrameRun, { start, loops, 
     if (record === undefined) frame.deleteField('loops', [id]);
     else frame.setField('loops', [id], record, JSON.stringify(record));
   }
-  for (const due of start) core.agenda.queue.push({ frameRun, start: due });
+  for (const due of start) {
+    // A plan that is made from the tree lists what failed as open.
+    const { id } = frameRun.graph.nodes[due.node] as GraphNode;
+    if (!hasFailedLast(frame.tree, id)) core.agenda.queue.push({ frameRun, start: due });
+  }
   for (const index of frameRun.isCancelled ? start.map(({ node }) => node) : cancel)
     cancelActivation(core, frameRun, index);
 }

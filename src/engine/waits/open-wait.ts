@@ -5,6 +5,7 @@ import { postSealed } from '../../history/stored/messages.ts';
 import { encodeValue } from '../../state/values/codec.ts';
 import type { NodeRecord, StepRecord, WaitRecord } from '../../state/tree.ts';
 import type { Activation } from '../run/frame-run.ts';
+import { isFailing } from '../run/run-ending.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { orderOfWait } from '../record/end-order.ts';
 import { keyAcrossSaves } from '../record/step-keys.ts';
@@ -200,7 +201,7 @@ export function closeWait(core: RunCore, waitId: string, closing: Closing): void
 function closeBudgetWait(core: RunCore, waitId: string, wait: WaitRecord, closing: Closing): void {
   core.draft.closeWait(waitId);
   takeBudgetAnswer(core.draft, wait, closing.output);
-  if (core.root.failures !== undefined) core.standing.stop('failing');
+  if (isFailing(core.root)) core.standing.stop('failing');
   const { visit, outer } = wait.budget ?? {};
   const asked = { ...(visit !== undefined && { visit }), ...(outer !== undefined && { outer }) };
   core.draft.note(answerPart(wait, waitId, closing, undefined, asked));

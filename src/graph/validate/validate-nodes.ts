@@ -111,7 +111,12 @@ function checkNode(report: Report, node: NodeDefinition): void {
   checkRetry(report, place, node.retry);
   checkRange(report, place, 'timeoutMs', node.timeoutMs, { min: 1 });
   checkRange(report, place, 'maxVisits', node.maxVisits, { min: 1 });
-  checkOneOf(report, 'G8', place, 'onFailure', node.onFailure, ['fail-run', 'skip-dependents', 'continue']);
+  checkOneOf(report, 'G8', place, 'onFailure', node.onFailure, [
+    'fail-run',
+    'fail-last',
+    'skip-dependents',
+    'continue',
+  ]);
   checkOneOf(report, 'C10', place, 'checkpoint', node.checkpoint, ['before', 'after', 'both', 'none']);
   checkType(report, place, 'idempotent', node.idempotent, 'boolean');
   checkOneOf(report, 'G9', place, 'onInDoubt', node.onInDoubt, ['ask', 'fail']);

@@ -69,7 +69,7 @@ class GraphLaying {
   ): Omit<LaidStep, 'isAfter'> {
     this.#reading.noteWhen(node);
     this.#noteJoin(node);
-    const isFatal = failing(node).length === 0 && node.onFailure === 'fail-run';
+    const isFatal = failing(node).length === 0 && (node.onFailure === 'fail-run' || node.onFailure === 'fail-last');
     // A person who works by hand is not offered to fail where that would only fail the run.
     const isDoneOnly = isByHand && isFatal;
     const sources = incoming.map((edge) => this.#sources.get(edge)).filter((source) => source !== undefined);

@@ -74,7 +74,7 @@ class GraphWalk {
 /** Where a failure leads that no edge takes. */
 function unmended({ onFailure }: GraphNode, completed: Target): Target {
   if (onFailure === 'continue') return completed;
-  return onFailure === 'fail-run' ? failure : finish;
+  return onFailure === 'fail-run' || onFailure === 'fail-last' ? failure : finish;
 }
 
 /** A person who works by hand is not offered to fail where that would only fail the run. */
