@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { EffectClass, NodeContext } from '../../graph/contracts/node-contract.ts';
+import type { NodeContext } from '../../graph/contracts/node-contract.ts';
 import type { Graph } from '../../graph/graph.ts';
 import { createMemoryStore } from '../../stores/memory/index.ts';
 import { crashEverywhere } from '../../testing/crash-kit/crash-everywhere.ts';
@@ -172,7 +172,7 @@ describe('G8 fail-last', () => {
       const run = acts(process);
       const reconcile = ({ idempotencyKey }: { readonly idempotencyKey: string }): unknown =>
         process.oracle.reconcile(idempotencyKey);
-      return node(id, 'external' as EffectClass, run, { implementation: { run, reconcile } as never, ...more });
+      return node(id, 'external', run, { implementation: { run, reconcile } as never, ...more });
     };
     const inner = (process: CrashProcess): Graph =>
       graphOf(
