@@ -80,7 +80,7 @@ describe('G8 fail-last', () => {
     const graph = graphOf(
       'g',
       [
-        node('bad', 'read', async (ctx) => { await Promise.all([ctx.ask({ prompt: 'Go?' }), ctx.step('s', throws('no'))]); }, last), // prettier-ignore
+        node('bad', 'read', async (ctx) => { await Promise.all([ctx.ask({ prompt: 'Go?' }), ctx.step('s', {}, throws('no'))]); }, last), // prettier-ignore
         node('other', 'pure', () => 1),
       ],
       edges('> bad', 'bad >', '> other', 'other >'),
