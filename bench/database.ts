@@ -4,7 +4,7 @@ import { rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { Store } from '../src/ports/store.ts';
-import { growWal } from '../src/stores/sqlite/file/grow-wal.ts';
+import { growWal } from '../src/stores/sqlite/file/open-database.ts';
 import { openSqliteStore, type SqliteStoreOptions } from '../src/stores/sqlite/index.ts';
 
 export type Synchronous = 'normal' | 'full';

@@ -1,7 +1,7 @@
 /** The main door of Cairn: build a graph, run it, and go through its history. */
 import { createDefaultEngine } from './app/default-engine.ts';
 import { AgentGraph as UnboundGraph } from './dialects/code/agent-graph.ts';
-import { withDefaultEngine } from './dialects/code/default-engine.ts';
+import { withDefaultEngine } from './dialects/code/run-options.ts';
 import { workflow as beginWorkflow } from './dialects/code/workflow.ts';
 import type { GraphSchemas } from './graph/graph.ts';
 
@@ -32,8 +32,8 @@ export {
   type StepContext,
   type StepOptions,
 } from './graph/contracts/node-contract.ts';
-export type { RetryPolicy } from './graph/contracts/retry-policy.ts';
-export type { SpanAttributes, SpanParts, TraceSpan } from './graph/contracts/trace-contract.ts';
+export type { RetryPolicy } from './graph/contracts/contracts.ts';
+export type { SpanAttributes, SpanParts, TraceSpan } from './graph/contracts/contracts.ts';
 export type { Attributes, Span, Telemetry } from './ports/telemetry.ts';
 export { compileGraph } from './graph/compile/compile-graph.ts';
 export { CairnError, type ErrorCode } from './errors.ts';
@@ -44,7 +44,7 @@ export type { Workflow, WorkflowResult, WorkflowState } from './dialects/code/wo
 export { previewCost, type PreviewCost } from './engine/preview/preview-cost.ts';
 export type { CheckpointRef, Engine, RunProgress, StreamEvent, WholeCheckpoint } from './engine/api.ts';
 export { readScenarios, type Scenario, type ScriptedEnd } from './dialects/dot/simulate/scenario.ts';
-export type { Coverage, UncoveredEdge } from './dialects/dot/simulate/coverage.ts';
+export type { Coverage, UncoveredEdge } from './dialects/dot/simulate/scenario.ts';
 export { simulatePipeline } from './app/simulate/on-demand.ts';
 export type { SimulateOptions, SimulationReport } from './app/simulate/simulate-pipeline.ts';
 export type { SimulatedRun } from './app/simulate/run-scenario.ts';
@@ -62,25 +62,25 @@ export {
   type ConsoleOptions,
   type Interviewer,
   type RecordedAnswer,
-} from './app/interview/interviewers.ts';
+} from './app/interview/interview.ts';
 export { backUp, restore } from './app/backup/on-demand.ts';
 export type { BackupOptions, BackupReport } from './app/backup/back-up.ts';
 export type { RestoreOptions, RestoreReport } from './app/backup/restore.ts';
-export type { ReleasedRun } from './history/read/release-runs.ts';
+export type { ReleasedRun } from './history/read/whole-checkpoint.ts';
 export { openCairn } from './app/open-cairn.ts';
 export type { Cairn, CairnOptions } from './app/cairn.ts';
 export { openHistory, type HistoryOptions } from './app/place/open-history.ts';
 export type { ComparedCheckpoints, History, WaitsQuery } from './history/history.ts';
 export type { Change } from './history/stored/change.ts';
-export type { OpenQuestion } from './history/stored/open-waits.ts';
+export type { OpenQuestion } from './history/stored/messages.ts';
 export type { ExportAs, ExportReport } from './history/move/export-from.ts';
 export type { ImportReport } from './history/move/import.ts';
 export type { ImportAs } from './history/move/import-into.ts';
 export type { CheckpointQuery, ListedCheckpoint } from './history/read/list-checkpoints.ts';
 export type { ListedRun, ListQuery } from './history/read/list-runs.ts';
 export type { CheckpointDetails, LogEntry } from './history/read/log.ts';
-export type { CheckpointName, CheckpointPosition, RunName } from './history/read/references.ts';
-export type { StateAt } from './history/read/state-at.ts';
+export type { CheckpointName, CheckpointPosition, RunName } from './history/read/tag-checkpoint.ts';
+export type { StateAt } from './history/read/whole-checkpoint.ts';
 export type { Tag } from './history/read/tag-checkpoint.ts';
 export type { CleanUpOptions, CleanUpReport, CleanUpSettings, SettingsFor } from './history/shorten/clean-up.ts';
 export type { KeepOptions, PrunedRun, PrunedRuns } from './history/shorten/prune-runs.ts';
@@ -93,7 +93,7 @@ export { drawGraph, drawPage } from './app/draw/pictures.ts';
 export type { ExplainedEdge } from './history/trace/explain-edges.ts';
 export type { PostMortem, ToldEntry, ToldEvent, ToldVisit } from './history/trace/story.ts';
 export type { ForkChange, GraphedRun, RunGraph } from './history/trace/run-graph.ts';
-export type { Finding } from './history/verify/finding.ts';
+export type { Finding } from './history/verify/examine-runs.ts';
 export type { Fault, VerifyReport } from './history/verify/verify.ts';
 export type { Verification } from './history/verify/verify-place.ts';
 export type { GraphState, NodeResult } from './ports/checkpoint-store.ts';

@@ -2,10 +2,10 @@
 import { agentBlock } from '../src/agents/block/agent-block.ts';
 import { stageAgent } from '../src/agents/stage/stage-agent.ts';
 import { convertText, type WrittenDialect } from '../src/dialects/convert/convert-text.ts';
-import type { ConversionNote } from '../src/dialects/convert/outline/notes.ts';
+import type { ConversionNote } from '../src/dialects/convert/outline/outline.ts';
 import { readDot } from '../src/dialects/dot/index.ts';
 import { checkCalledDot } from '../src/dialects/dot/read-dot.ts';
-import type { TextWorkflow } from '../src/dialects/text-workflow.ts';
+import type { TextWorkflow } from '../src/dialects/strongest-effect.ts';
 import { readWorkflow } from '../src/dialects/yaml/index.ts';
 import { NodeFailure } from '../src/graph/contracts/node-contract.ts';
 import type { NodeType } from '../src/graph/contracts/node-type.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { compileFunction } from 'node:vm';
 import { expect, test } from 'vitest';
 import { agent } from '../src/agents/agent.ts';
-import { tool } from '../src/agents/tools/agent-tool.ts';
+import { tool } from '../src/agents/tools/tool-box.ts';
 import { createScriptedModels } from '../src/models/scripted.ts';
 import type { Telemetry } from '../src/ports/telemetry.ts';
 import { createBench, edges, graphOf, runToRest } from './engine-kit.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { crashProcesses } from '../../src/testing/crash-kit/crash-processes.ts';
-import type { CrashResult } from '../../src/testing/crash-kit/crash-script.ts';
+import type { CrashResult } from '../../src/testing/crash-kit/crash-processes.ts';
 import { answer } from './plain.ts';
 import { readLines } from './outside.ts';
 

@@ -1,6 +1,6 @@
 /** The example as a script of the crash kit: the world outside lives in its trial's folder. */
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts';
-import { runCrashScript } from '../../src/testing/crash-kit/crash-script.ts';
+import { runCrashScript } from '../../src/testing/crash-kit/crash-processes.ts';
 import { graph } from './durable.ts';
 import { readLines } from './outside.ts';
 

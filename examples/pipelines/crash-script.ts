@@ -1,7 +1,7 @@
 /** A pipeline of this folder as a script of the crash kit; CRASH_CASE tells which. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createSystemIds } from '../../src/app/process/system-ids.ts';
+import { createSystemIds } from '../../src/app/process/process-ids.ts';
 import { systemClock } from '../../src/app/process/system-clock.ts';
 import { createFileBlobs } from '../../src/blobs/file-blobs.ts';
 import { readDot, readKeptDot } from '../../src/dialects/dot/index.ts';
@@ -11,7 +11,7 @@ import type { Graph } from '../../src/graph/graph.ts';
 import { createNodeTypes } from '../../src/nodes/blocks/index.ts';
 import type { Store } from '../../src/ports/store.ts';
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts';
-import { runCrashScript } from '../../src/testing/crash-kit/crash-script.ts';
+import { runCrashScript } from '../../src/testing/crash-kit/crash-processes.ts';
 import { createAnswers } from './scripted-answers.ts';
 import { describeRepository, makeRepository } from './small-repository.ts';
 

@@ -1,6 +1,6 @@
 /** The example as a script of the crash kit: it lives in its trial's folder, on the repository that REPOSITORY names. */
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts';
-import { runCrashScript } from '../../src/testing/crash-kit/crash-script.ts';
+import { runCrashScript } from '../../src/testing/crash-kit/crash-processes.ts';
 import { graph } from './graph.ts';
 import { readLedger } from './ledger.ts';
 

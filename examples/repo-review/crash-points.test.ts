@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
 import { crashProcesses } from '../../src/testing/crash-kit/crash-processes.ts';
-import type { CrashResult } from '../../src/testing/crash-kit/crash-script.ts';
+import type { CrashResult } from '../../src/testing/crash-kit/crash-processes.ts';
 
 const top = mkdtempSync(join(tmpdir(), 'cairn-repo-review-'));
 afterAll(() => rmSync(top, { recursive: true, force: true }));

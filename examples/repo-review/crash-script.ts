@@ -1,7 +1,7 @@
 /** The example as a script of the crash kit: it lives in its trial's folder, on the cassette, and each question to the model leaves a line outside. */
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts';
-import { runCrashScript } from '../../src/testing/crash-kit/crash-script.ts';
+import { runCrashScript } from '../../src/testing/crash-kit/crash-processes.ts';
 import type { Models } from '../../src/models/index.ts';
 import { graph } from './graph.ts';
 import { chooseModels } from './models.ts';

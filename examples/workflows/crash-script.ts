@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createSystemIds } from '../../src/app/process/system-ids.ts';
+import { createSystemIds } from '../../src/app/process/process-ids.ts';
 import { systemClock } from '../../src/app/process/system-clock.ts';
 import { createFileBlobs } from '../../src/blobs/file-blobs.ts';
 import { readBundle, readWorkflow } from '../../src/dialects/yaml/index.ts';
@@ -12,7 +12,7 @@ import { createNodeTypes } from '../../src/nodes/blocks/index.ts';
 import type { Graph } from '../../src/graph/graph.ts';
 import type { Store } from '../../src/ports/store.ts';
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts';
-import { runCrashScript } from '../../src/testing/crash-kit/crash-script.ts';
+import { runCrashScript } from '../../src/testing/crash-kit/crash-processes.ts';
 import { git, makeRepository } from '../release-notes/test-repository.ts';
 
 export interface WorkflowCrashCase {

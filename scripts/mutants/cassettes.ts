@@ -11,7 +11,7 @@ export const cassetteMutants: readonly Mutant[] = [
   },
   {
     name: 'a cassette knows a request by its messages alone',
-    file: 'src/model-calls/message-keys.ts',
+    file: 'src/model-calls/model-access.ts',
     old: 'hashParts([this.hashOf(settings), this.#chained(messages)])',
     new: 'hashParts([this.#chained(messages)])',
     tests: ['src/models/cassette/cassette.test.ts'],
@@ -39,9 +39,9 @@ export const cassetteMutants: readonly Mutant[] = [
   },
   {
     name: 'files in memory are forgotten when an agent’s function is repeated',
-    file: 'src/agents/files/write-tool.ts',
-    old: 'files.take(written);',
-    new: 'void written;',
+    file: 'src/agents/files/file-tools.ts',
+    old: 'for (const written of writtenIn(node)) files.take(written);',
+    new: 'void writtenIn;',
     tests: ['src/agents/files/files.test.ts'],
   },
   {

@@ -39,7 +39,7 @@ export const childMutants: readonly Mutant[] = [
   },
   {
     name: 'a child run in doubt is taken for one that asks',
-    file: 'src/engine/waits/leave.ts',
+    file: 'src/engine/waits/wait.ts',
     old: 'if (nodePath.every((part, index) => path[index] === part)) return true;',
     new: '',
     tests: ['src/engine/waits/waiting-parts.test.ts', 'test/maps/doubts.test.ts'],
@@ -53,7 +53,7 @@ export const childMutants: readonly Mutant[] = [
   },
   {
     name: 'a run pauses while a child run is being begun beside one that waits',
-    file: 'src/engine/waits/leave.ts',
+    file: 'src/engine/waits/wait.ts',
     old: "  if (activation.phase === 'running') core.agenda.setBusy(activation, true);\n",
     new: '',
     tests: ['src/engine/waits/waiting-parts.test.ts', 'test/maps/doubts.test.ts'],
@@ -67,14 +67,14 @@ export const childMutants: readonly Mutant[] = [
   },
   {
     name: 'overlapping calls come back in the order in which they are called',
-    file: 'src/engine/run/call-order.ts',
+    file: 'src/engine/run/open-calls.ts',
     old: 'if (isPatient && next < first) return this.#goOn(false);',
     new: '',
     tests: ['src/engine/calls/overlapping-calls.test.ts', 'test/crash/child-runs.test.ts'],
   },
   {
     name: 'a save retires a child run that is still under way',
-    file: 'src/engine/calls/save.ts',
+    file: 'src/engine/calls/context.ts',
     old: 'filter(({ isTaken }) => !isTaken)',
     new: 'filter(({ isTaken }) => isTaken)',
     tests: ['src/engine/calls/child-saves.test.ts'],

@@ -39,7 +39,7 @@ export const costMutants: readonly Mutant[] = [
   },
   {
     name: 'a raised budget is not kept',
-    file: 'src/engine/record/budget.ts',
+    file: 'src/engine/record/account.ts',
     old: "writer.set([...at, 'budget'], { ...budget, ...limits });",
     new: '',
     tests: ['src/engine/effects/budgets.test.ts'],
@@ -60,7 +60,7 @@ export const costMutants: readonly Mutant[] = [
   },
   {
     name: 'an attempt that a budget fails is tried again',
-    file: 'src/engine/effects/after-failure.ts',
+    file: 'src/engine/effects/retry.ts',
     old: "if (facts.code === 'BUDGET_EXCEEDED') return { kind: 'fail' };",
     new: '',
     tests: ['src/engine/effects/budgets.test.ts'],

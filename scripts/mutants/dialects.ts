@@ -11,7 +11,7 @@ export const dialectsMutants: readonly Mutant[] = [
   },
   {
     name: 'items of a sequential for_each start after one that failed',
-    file: 'src/dialects/yaml/run/for-each-node.ts',
+    file: 'src/dialects/yaml/run/for-each.ts',
     old: 'return failures.size === 0 || file.continuesOnError;',
     new: 'return true;',
     tests: ['src/dialects/yaml/run/for-each.test.ts'],
@@ -32,7 +32,7 @@ export const dialectsMutants: readonly Mutant[] = [
   },
   {
     name: 'continue_on_error fails the run',
-    file: 'src/dialects/yaml/compile/compile-block.ts',
+    file: 'src/dialects/yaml/compile/describe-workflow.ts',
     old: "...(file.continuesOnError && !isEach && { onFailure: 'skip-dependents' }),",
     new: '',
     tests: ['src/dialects/yaml/compile/model.test.ts'],
@@ -67,7 +67,7 @@ export const dialectsMutants: readonly Mutant[] = [
   },
   {
     name: 'a $ of the shell is a reference in files of the {{ }} form',
-    file: 'src/dialects/yaml/braces/dollar-signs.ts',
+    file: 'src/dialects/yaml/braces/translate-document.ts',
     old: 'return namespaced.test(text);',
     new: 'return true;',
     tests: ['src/dialects/yaml/braces/translate-text.test.ts'],

@@ -11,14 +11,14 @@ export const doorsMutants: readonly Mutant[] = [
   },
   {
     name: 'a cancelled run ends with exit code 0',
-    file: 'src/cli/live/result-text.ts',
+    file: 'src/cli/live/follow.ts',
     old: "status === 'failed' || status === 'cancelled' ? exitCodeOf(error) : 0",
     new: "status === 'failed' ? exitCodeOf(error) : 0",
     tests: ['src/cli/exit-codes.test.ts'],
   },
   {
     name: 'cairn without a command ends with exit code 0',
-    file: 'src/cli/run-command.ts',
+    file: 'src/cli/command-line.ts',
     old: 'return name === undefined && rest.length === 0 ? 2 : 0;',
     new: 'return 0;',
     tests: ['src/cli/exit-codes.test.ts'],
@@ -40,8 +40,8 @@ export const doorsMutants: readonly Mutant[] = [
   {
     name: 'an effect that its owner may still be in is told as in doubt',
     file: 'src/history/read/log.ts',
-    old: 'isInDoubt: seq === run.head && (isHeld(run) || isUnowned(run, isWorkerDead)),',
-    new: 'isInDoubt: seq === run.head,',
+    old: 'isInDoubt: hasOpenEffect && seq === run.head && (isHeld(run) || isUnowned(run, isWorkerDead)),',
+    new: 'isInDoubt: hasOpenEffect && seq === run.head,',
     tests: ['src/history/read/log.test.ts'],
   },
   {
@@ -60,7 +60,7 @@ export const doorsMutants: readonly Mutant[] = [
   },
   {
     name: 'control characters reach the terminal',
-    file: 'src/cli/text/printable.ts',
+    file: 'src/cli/text/terminal-text.ts',
     old: 'return text.replace(unsafe, escapeCharacter);',
     new: "return text.replace(unsafe, (character) => (character === '\\n' ? escapeCharacter(character) : character));",
     tests: ['src/cli/text/text.test.ts'],
@@ -68,15 +68,15 @@ export const doorsMutants: readonly Mutant[] = [
   {
     name: 'a server takes requests without its token',
     file: 'src/app/http/http-guard.ts',
-    old: 'if (expected === undefined || isToken(headers.authorization, expected)) return undefined;',
-    new: "if (expected === undefined || headers.authorization !== '') return undefined;",
+    old: 'if (expected === undefined || isPreflight || isToken(headers.authorization, expected)) return page;',
+    new: "if (expected === undefined || headers.authorization !== '') return page;",
     tests: ['test/mcp/http-security.test.ts'],
   },
   {
     name: 'a server takes requests under any name',
     file: 'src/app/http/http-guard.ts',
-    old: 'if (!anyHost && (called === undefined || !names.includes(called)))',
-    new: 'if (!anyHost && called === undefined)',
+    old: 'if (!anyHost && !names.includes(called.hostname))',
+    new: 'if (!anyHost && called.hostname === undefined)',
     tests: ['test/mcp/http-security.test.ts'],
   },
   {

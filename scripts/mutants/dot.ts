@@ -11,7 +11,7 @@ export const dotMutants: readonly Mutant[] = [
   },
   {
     name: 'a status file from before the attempt is taken for its own',
-    file: 'src/dialects/dot/run/handlers/status-file.ts',
+    file: 'src/dialects/dot/run/handlers/tool.ts',
     old: 'if (now === before)',
     new: 'if (now === undefined)',
     tests: ['src/dialects/dot/run/handlers/commands.test.ts'],
@@ -32,7 +32,7 @@ export const dotMutants: readonly Mutant[] = [
   },
   {
     name: 'an answer without a verdict passes a goal gate',
-    file: 'src/dialects/dot/run/handlers/codergen.ts',
+    file: 'src/dialects/dot/run/handlers/agent.ts',
     old: "if (!attributes.flag('goal_gate')) return",
     new: 'return',
     tests: ['src/dialects/dot/run/stages.test.ts'],
@@ -46,7 +46,7 @@ export const dotMutants: readonly Mutant[] = [
   },
   {
     name: 'a pipeline is restarted once more than it may be',
-    file: 'src/dialects/dot/run/handlers/restarts.ts',
+    file: 'src/dialects/dot/run/handlers/ends.ts',
     old: 'if (count > restartsMax)',
     new: 'if (count > restartsMax + 1)',
     tests: ['src/dialects/dot/run/handlers/restarts.test.ts'],
@@ -74,7 +74,7 @@ export const dotMutants: readonly Mutant[] = [
   },
   {
     name: 'branches that no run came to count as covered',
-    file: 'src/dialects/dot/simulate/coverage.ts',
+    file: 'src/dialects/dot/simulate/scenario.ts',
     old: 'if (to === branches?.join || begun.has(to))',
     new: 'if (to !== branches?.join)',
     tests: ['src/app/simulate/simulate-pipeline.test.ts'],
@@ -109,7 +109,7 @@ export const dotMutants: readonly Mutant[] = [
   },
   {
     name: 'a child that restarts is seen from outside of its runs',
-    file: 'src/dialects/dot/run/handlers/seen-child.ts',
+    file: 'src/dialects/dot/run/handlers/child.ts',
     old: 'return (await this.#newest()) ?? this.#handle.state();',
     new: 'return this.#handle.state();',
     tests: ['src/dialects/dot/run/handlers/child.test.ts'],
@@ -130,7 +130,7 @@ export const dotMutants: readonly Mutant[] = [
   },
   {
     name: 'a command that a signal ended counts as one that ended by itself',
-    file: 'src/dialects/dot/run/handlers/command.ts',
+    file: 'src/dialects/dot/run/handlers/tool.ts',
     old: "return endOf(error.data, error.applied !== 'ended');",
     new: 'return endOf(error.data, false);',
     tests: ['src/dialects/dot/run/handlers/commands.test.ts'],

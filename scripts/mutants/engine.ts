@@ -25,7 +25,7 @@ export const engineMutants: readonly Mutant[] = [
   },
   {
     name: 'the effect of a step begins after the lease ran out',
-    file: 'src/engine/effects/step-attempt.ts',
+    file: 'src/engine/effects/retry.ts',
     old: 'if (core.standing.isLeaseOver(core.env.clock)) {',
     new: 'if (core.standing.phase === (0 as never)) {',
     tests: ['src/engine/drive/leases.test.ts'],
@@ -137,7 +137,7 @@ export const engineMutants: readonly Mutant[] = [
   },
   {
     name: 'what follows an effect that timed out does not wait for its end',
-    file: 'src/engine/effects/deadline.ts',
+    file: 'src/engine/effects/retry.ts',
     old: 'if (isActing) cancel =',
     new: 'if (!isActing) cancel =',
     tests: ['src/engine/effects/timeouts.test.ts'],
@@ -193,7 +193,7 @@ export const engineMutants: readonly Mutant[] = [
   },
   {
     name: 'a cancelled node may still ask',
-    file: 'src/engine/run/guard-call.ts',
+    file: 'src/engine/run/run-core.ts',
     old: "if (activation.isCancelled) refuse('it was cancelled, since a join needs it no more');",
     new: '',
     tests: ['src/engine/settle/cancelled-activations.test.ts'],
@@ -242,7 +242,7 @@ export const engineMutants: readonly Mutant[] = [
   },
   {
     name: 'a fork takes one record twice',
-    file: 'src/engine/replay/taken-records.ts',
+    file: 'src/engine/replay/replay.ts',
     old: 'return seq < last[1] || (seq === last[1] && nth <= (last[2] ?? 0));',
     new: 'return seq < last[1] - 1e9 + nth * 0;',
     tests: ['src/engine/forks/fork-records.test.ts'],
@@ -340,21 +340,21 @@ export const engineMutants: readonly Mutant[] = [
   },
   {
     name: 'only the monotonic clock ends a lease',
-    file: 'src/engine/run/standing.ts',
+    file: 'src/engine/run/draft.ts',
     old: 'Math.max(clock.monotonic() - monotonicMs, clock.now() - wallMs)',
     new: 'Math.max(clock.monotonic() - monotonicMs, 0 * wallMs)',
     tests: ['src/engine/drive/clocks.test.ts'],
   },
   {
     name: 'all stores send the same idempotency keys',
-    file: 'src/history/stored/key-seed.ts',
+    file: 'src/history/stored/stored-meta.ts',
     old: "hashParts(['key seed', await store.readIdentity(), tenant, runId])",
     new: "hashParts(['key seed', (await store.readIdentity()).slice(0, 0), tenant, runId])",
     tests: ['src/history/stored/key-seed.test.ts'],
   },
   {
     name: "a person's updates are left out",
-    file: 'src/engine/record/doubt-decision.ts',
+    file: 'src/engine/record/account.ts',
     old: 'returned: updates === undefined ? output : outcome({ ...updates, output })',
     new: 'returned: updates === undefined ? output : outcome({ output })',
     tests: ['src/engine/effects/doubts.test.ts'],
@@ -369,15 +369,15 @@ export const engineMutants: readonly Mutant[] = [
   {
     name: 'a question answered from the record keeps its place',
     file: 'src/engine/calls/wait-calls.ts',
-    old: '        endCall(core, activation);\n        return known.output;',
-    new: '        activation.stepsInFlight -= 1;\n        return known.output;',
+    old: '        endCall(core, activation);\n        return ended.output;',
+    new: '        activation.stepsInFlight -= 1;\n        return ended.output;',
     tests: ['src/engine/calls/nested-runs.test.ts'],
   },
   {
     name: 'a step recorded for another input is returned',
     file: 'src/engine/calls/steps.ts',
-    old: 'if (hashOfGiven(core, activation, key, options.input) === recorded.hash) return recorded;',
-    new: 'if (hashOfGiven(core, activation, key, options.input) !== undefined) return recorded;',
+    old: 'if (hashOfGiven(core, activation, key, options.input) === hash) return undefined;',
+    new: 'if (hashOfGiven(core, activation, key, options.input) !== undefined) return undefined;',
     tests: ['src/engine/calls/misused-steps.test.ts'],
   },
   {

@@ -25,7 +25,7 @@ export const forksMutants: readonly Mutant[] = [
   },
   {
     name: 'outputs of steps stand in the order in which they ended',
-    file: 'src/engine/run/frame-run.ts',
+    file: 'src/engine/run/loop.ts',
     old: 'return isSame ? true : called;',
     new: 'return isSame || called.length > 0 ? true : called;',
     tests: ['src/engine/forks/fork-records.test.ts', 'src/nodes/map-node.test.ts'],
@@ -46,7 +46,7 @@ export const forksMutants: readonly Mutant[] = [
   },
   {
     name: 'calls from before a save count among those after it',
-    file: 'src/engine/run/frame-run.ts',
+    file: 'src/engine/run/loop.ts',
     old: '    this.calls = undefined;\n    this.order = undefined;\n',
     new: '    this.order = undefined;\n',
     tests: ['src/engine/forks/fork-records.test.ts'],
@@ -102,7 +102,7 @@ export const forksMutants: readonly Mutant[] = [
   },
   {
     name: 'histories whose run is gone are passed over',
-    file: 'src/stores/sqlite/file/file-damage.ts',
+    file: 'src/stores/sqlite/file/open-database.ts',
     old: ', ...findLostRuns(db)];',
     new: ', ...findLostRuns(db).slice(0, 0)];',
     tests: ['test/bad-input/damaged-rows.test.ts'],
@@ -116,7 +116,7 @@ export const forksMutants: readonly Mutant[] = [
   },
   {
     name: 'the intent of an idempotent effect is forgotten at a retry',
-    file: 'src/engine/effects/after-failure.ts',
+    file: 'src/engine/effects/retry.ts',
     old: "(effort.isIdempotent || applied === 'ended')",
     new: "applied === 'ended'",
     tests: ['src/engine/effects/announcements.test.ts'],

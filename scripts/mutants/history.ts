@@ -102,7 +102,7 @@ export const historyMutants: readonly Mutant[] = [
   },
   {
     name: 'snapshots come ten times as seldom',
-    file: 'src/history/load/snapshot-policy.ts',
+    file: 'src/history/load/lineage.ts',
     old: 'const dueFactor = 3;',
     new: 'const dueFactor = 30;',
     tests: ['src/history/load/snapshot-policy.test.ts'],

@@ -32,7 +32,7 @@ export const listMutants: readonly Mutant[] = [
   },
   {
     name: 'a function that is repeated tells its recorded events again',
-    file: 'src/engine/record/told-events.ts',
+    file: 'src/engine/record/list-record.ts',
     old: 'if (count > entered)',
     new: 'if (count > 0 * entered)',
     tests: ['src/engine/calls/emit.test.ts'],
@@ -46,7 +46,7 @@ export const listMutants: readonly Mutant[] = [
   },
   {
     name: 'recorded events do not enter with the intent of the step that follows',
-    file: 'src/engine/effects/step-attempt.ts',
+    file: 'src/engine/effects/retry.ts',
     old: '  enterEvents(core, activation);\n',
     new: '',
     tests: ['src/engine/calls/emit.test.ts'],
@@ -60,21 +60,21 @@ export const listMutants: readonly Mutant[] = [
   },
   {
     name: 'after a save events count from the first again',
-    file: 'src/engine/record/keep-beside.ts',
+    file: 'src/engine/record/list-record.ts',
     old: '  keepEvents(core, activation);\n',
     new: '',
     tests: ['src/engine/calls/emit.test.ts'],
   },
   {
     name: 'calls after a retirement have the keys of those that were retired',
-    file: 'src/engine/record/step-keys.ts',
+    file: 'src/engine/record/finish-step.ts',
     old: 'activation.ordinals?.get(name) ?? retiredCalls(activation, name);',
     new: 'activation.ordinals?.get(name) ?? 0;',
     tests: ['src/engine/calls/retire.test.ts'],
   },
   {
     name: 'a function that has not read what was retired may call',
-    file: 'src/engine/run/guard-call.ts',
+    file: 'src/engine/run/run-core.ts',
     old: 'if (!activation.knowsRetired &&',
     new: 'if (activation.generation < 0 &&',
     tests: ['src/engine/calls/retire.test.ts'],
@@ -95,7 +95,7 @@ export const listMutants: readonly Mutant[] = [
   },
   {
     name: 'what was retired before a save still counts after it',
-    file: 'src/engine/calls/save.ts',
+    file: 'src/engine/calls/context.ts',
     old: "  frame.deleteNodeField(id, 'retired');\n",
     new: '',
     tests: ['src/engine/calls/retire.test.ts'],

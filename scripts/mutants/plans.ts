@@ -4,14 +4,14 @@ import type { Mutant } from './mutant.ts';
 export const planMutants: readonly Mutant[] = [
   {
     name: 'no lap begins where an edge leads back to where only an earlier lap has been',
-    file: 'src/engine/plan/token-plan.ts',
+    file: 'src/engine/plan/plan.ts',
     old: 'if (!isBack && this.#lapOf[node] !== this.#lap) return;',
     new: 'if (this.#lapOf[node] !== this.#lap) return;',
     tests: ['src/engine/plan/token-plan.test.ts'],
   },
   {
     name: 'a plan that is built anew does not find the token where a lap began',
-    file: 'src/engine/plan/token-plan.ts',
+    file: 'src/engine/plan/plan.ts',
     old: 'if (head !== undefined && this.#lapOf[head] !== this.#lap) return this.#comeTo(head, false);',
     new: '',
     tests: ['src/engine/plan/token-plan.test.ts'],

@@ -4,7 +4,7 @@ import type { Mutant } from './mutant.ts';
 export const takeoverMutants: readonly Mutant[] = [
   {
     name: 'what a visit sees is not sealed before another one changes it',
-    file: 'src/engine/record/seal-views.ts',
+    file: 'src/engine/record/account.ts',
     old: 'if (isSeen) core.loop.seal();',
     new: '',
     tests: ['src/engine/record/seal-views.test.ts'],
@@ -43,14 +43,14 @@ export const takeoverMutants: readonly Mutant[] = [
   },
   {
     name: 'outcomes recorded side by side are taken in the order in which they are due',
-    file: 'src/engine/replay/recorded-order.ts',
+    file: 'src/engine/replay/recorded-outcomes.ts',
     old: 'this.#pending.sort((a, b) => a.recorded.seq - b.recorded.seq || a.recorded.index - b.recorded.index);',
     new: '',
     tests: ['src/engine/replay/recorded-order.test.ts'],
   },
   {
     name: 'outcomes recorded in one checkpoint are taken in the order in which they are due',
-    file: 'src/engine/replay/recorded-order.ts',
+    file: 'src/engine/replay/recorded-outcomes.ts',
     old: 'this.#pending.sort((a, b) => a.recorded.seq - b.recorded.seq || a.recorded.index - b.recorded.index);',
     new: 'this.#pending.sort((a, b) => a.recorded.seq - b.recorded.seq);',
     tests: ['src/engine/replay/recorded-order.test.ts'],
@@ -85,7 +85,7 @@ export const takeoverMutants: readonly Mutant[] = [
   },
   {
     name: 'an answer that a function of a fork took from the original cannot be another',
-    file: 'src/engine/runs/answered-waits.ts',
+    file: 'src/engine/runs/answer.ts',
     old: "const isAnswer = kind === 'step' && effect === 'human' && step !== undefined;",
     new: "const isAnswer = kind === 'step' && effect === 'human' && step === undefined;",
     tests: ['src/engine/forks/fork-answers.test.ts'],

@@ -25,7 +25,7 @@ export const workersMutants: readonly Mutant[] = [
   },
   {
     name: 'a signal to a run that has completed is taken and never heard',
-    file: 'src/engine/runs/signal.ts',
+    file: 'src/engine/runs/answer.ts',
     old: "status === 'completed' || status === 'cancelled'",
     new: "status === 'cancelled'",
     tests: ['src/engine/runs/wakes.test.ts'],
@@ -39,7 +39,7 @@ export const workersMutants: readonly Mutant[] = [
   },
   {
     name: 'a due time is started under an id of its own each time',
-    file: 'src/app/schedules/schedule-graph.ts',
+    file: 'src/app/schedules/keep-schedule.ts',
     old: 'return `${name}.${new Date(dueMs)',
     new: 'return `${name}.${Math.random()}${new Date(dueMs)',
     tests: ['src/app/schedules/schedule.test.ts'],
@@ -53,7 +53,7 @@ export const workersMutants: readonly Mutant[] = [
   },
   {
     name: 'a missed due time is started though the policy skips it',
-    file: 'src/app/schedules/schedule-graph.ts',
+    file: 'src/app/schedules/keep-schedule.ts',
     old: "missed === 'last' && recent",
     new: 'recent',
     tests: ['src/app/schedules/schedule.test.ts'],

@@ -1,26 +1,42 @@
 /** The agent loop: ask the model, run the tools it calls, and repeat until it answers. The conversation is rebuilt from recorded steps. */
-import type { ModelMessage, ModelResponse, ToolCallPart } from '../graph/contracts/model-contract.ts';
-import type { TraceSpan } from '../graph/contracts/trace-contract.ts';
+import type { ModelMessage, ModelResponse, ToolCallPart, TraceSpan } from '../graph/contracts/contracts.ts';
 import { NodeFailure, type NodeContext } from '../graph/contracts/node-contract.ts';
 import { CairnError } from '../errors.ts';
-import { cutOffFailure } from '../graph/contracts/whole-answer.ts';
+import { cutOffFailure } from '../graph/contracts/node-type.ts';
 import type { Amounts } from '../graph/amounts.ts';
-import { boundsOf } from './model/call-bounds.ts';
-import { readFinal, type FinalForm } from './final-answer.ts';
-import { Conversation, type ConversationMark } from './history/conversation.ts';
-import type { HistoryLimit } from './history/history-limit.ts';
-import { summarize } from './history/summary.ts';
-import { ModelSteps, type ModelSettings, type ModelStepOptions } from './model/model-step.ts';
-import { createMode } from './modes/create-mode.ts';
+import { boundsOf, ModelSteps, type ModelSettings, type ModelStepOptions } from './model/model-step.ts';
+import { readFinal, type FinalForm } from './check-options.ts';
+import { Conversation, type ConversationMark, type HistoryLimit, summarize } from './history/conversation.ts';
+import { createMode } from './modes/modes.ts';
 import { readTurn } from './modes/read-turn.ts';
-import type { LastWord, Mode, ModeName } from './modes/mode.ts';
-import type { Observation } from './tools/observation.ts';
-import { ServedBox } from './mcp/served-box.ts';
+import type { LastWord, Mode, ModeName } from './modes/text-modes.ts';
+import type { Observation } from './tools/approval.ts';
+import { ServedBox } from './mcp/mcp-tool-box.ts';
 import type { McpTools } from './mcp/mcp-tools.ts';
-import { openWith, type OpenedConversation } from './open-with.ts';
 import { ToolCalls, type CheckedCall } from './tools/tool-calls.ts';
 import type { ToolBox, ToolOffer } from './tools/tool-box.ts';
 import type { KeptConversation, OpeningNote, TurnNote } from './turn-note.ts';
+
+// The opening messages of a conversation. What the mode says about tools and answer format is added to the system message.
+
+export interface OpenedConversation {
+  /** The system messages at the beginning. */
+  readonly head: readonly ModelMessage[];
+  readonly rest: readonly ModelMessage[];
+  /** Index in the first message's text at which the mode's part begins; 0 if that is all of it, or if there is none. */
+  readonly guideFrom: number;
+}
+
+export function openWith(asked: readonly ModelMessage[], guide: string | undefined): OpenedConversation {
+  const first = asked.findIndex(({ role }) => role !== 'system');
+  const end = first < 0 ? asked.length : first;
+  const [system, ...others] = asked.slice(0, end);
+  const rest = asked.slice(end);
+  if (guide === undefined) return { head: asked.slice(0, end), rest, guideFrom: 0 };
+  if (system?.role !== 'system') return { head: [{ role: 'system', content: guide }], rest, guideFrom: 0 };
+  const guideFrom = system.content.length + 2;
+  return { head: [{ ...system, content: `${system.content}\n\n${guide}` }, ...others], rest, guideFrom };
+}
 
 export interface LoopOptions {
   /** All of a request except messages, tools and answer format. */

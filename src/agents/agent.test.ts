@@ -8,7 +8,7 @@ import { NodeFailure } from '../graph/contracts/node-contract.ts';
 import { AgentGraph, END, functionNode, START, subgraphNode } from '../index.ts';
 import type { Script } from '../models/scripted.ts';
 import { agent } from './agent.ts';
-import { tool } from './tools/agent-tool.ts';
+import { tool } from './tools/tool-box.ts';
 
 const add = tool({
   description: 'Adds.',

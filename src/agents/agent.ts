@@ -1,28 +1,114 @@
 /** The agent node: a model with instructions and tools, as one node of any graph. */
+import { isPlainObject } from '../state/values/values.ts';
 import { CairnError } from '../errors.ts';
+import type { ModelMessage } from '../graph/contracts/contracts.ts';
+import { type StateView, outcome, type NodeContext } from '../graph/contracts/node-contract.ts';
+import { type Computed, describeConfig, type OfState } from '../nodes/draft/node-parts.ts';
 import type { Amounts } from '../graph/amounts.ts';
-import { outcome, type NodeContext, type StateView } from '../graph/contracts/node-contract.ts';
 import type { OnBudget } from '../graph/graph.ts';
-import { describeConfig } from '../nodes/draft/computed.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from '../nodes/draft/node-draft.ts';
-import type { Computed, OfState } from '../nodes/draft/typed-context.ts';
 import type { AnySchema, SchemaValue } from '../schema/standard-schema.ts';
 import { converse } from './agent-loop.ts';
-import { agentTraits } from './tools/agent-traits.ts';
-import { fileTools } from './files/file-tools.ts';
-import { openFiles } from './files/open-files.ts';
+import { agentTraits, createToolBox, type ToolEntry } from './tools/tool-box.ts';
+import { fileTools, openFiles } from './files/file-tools.ts';
 import type { FileStore } from '../ports/file-store.ts';
 import { traceAgent } from '../model-calls/gen-ai-spans.ts';
-import { finalForm } from './final-answer.ts';
-import type { HistoryLimit } from './history/history-limit.ts';
-import { checkAgentOptions, type AgentOptions } from './check-options.ts';
+import { finalForm, checkAgentOptions, type AgentOptions } from './check-options.ts';
+import type { HistoryLimit } from './history/conversation.ts';
 import type { McpTools } from './mcp/mcp-tools.ts';
 import type { ModelSettings, ModelStepOptions } from './model/model-step.ts';
-import { modeNames } from './modes/create-mode.ts';
-import type { ModeName } from './modes/mode.ts';
-import { openingOf, type Opening } from './prompt.ts';
-import { createToolBox, type ToolEntry } from './tools/tool-box.ts';
+import { modeNames } from './modes/modes.ts';
+import type { ModeName } from './modes/text-modes.ts';
+
+// Checks messages that code gives as a prompt: those of another library look alike, and would be told to the model in part.
+
+const roles = ['system', 'user', 'assistant', 'tool'];
+/** The fields that a part of each type cannot be without. */
+const fieldsOfParts: Readonly<Record<string, readonly string[]>> = {
+  text: ['text'],
+  reasoning: ['text'],
+  image: ['data'],
+  file: ['data', 'mediaType'],
+  'tool-call': ['id', 'tool'],
+  'tool-result': ['id', 'tool'],
+};
+
+/** What is wrong with messages, as the end of a sentence; undefined if nothing is. */
+export function messagesFault(messages: unknown): string | undefined {
+  if (messages instanceof Promise) return kindOf(messages);
+  if (!Array.isArray(messages)) return `${kindOf(messages)}, not a text or messages`;
+  for (const [index, message] of messages.entries()) {
+    const fault = messageFault(message);
+    if (fault !== undefined) return `a message ${index + 1} that ${fault}`;
+  }
+  return undefined;
+}
+
+/** What a function of the configuration gave, in words. */
+export function kindOf(value: unknown): string {
+  if (value instanceof Promise) return 'a promise, where functions of the configuration answer at once';
+  return value === null ? 'null' : Array.isArray(value) ? 'a list' : typeof value;
+}
+
+function messageFault(message: unknown): string | undefined {
+  if (!isPlainObject(message)) return 'is no object';
+  const { role, content } = message;
+  if (!roles.includes(role as string)) return `has none of the roles ${roles.join(', ')}`;
+  if (typeof content === 'string') return role === 'tool' ? 'has no list of results' : undefined;
+  if (!Array.isArray(content)) return 'has no content: give a text, or a list of parts';
+  for (const part of content) {
+    const fault = partFault(part);
+    if (fault !== undefined) return fault;
+  }
+  return undefined;
+}
+
+function partFault(part: unknown): string | undefined {
+  const { type } = (part ?? {}) as { readonly type?: unknown };
+  const fields = typeof type === 'string' && Object.hasOwn(fieldsOfParts, type) ? fieldsOfParts[type] : undefined;
+  if (fields === undefined) return `has a part that is none of ${Object.keys(fieldsOfParts).join(', ')}`;
+  const missing = fields.find((field) => (part as Readonly<Record<string, unknown>>)[field] === undefined);
+  return missing === undefined ? undefined : `has a part ${type as string} without ${missing}`;
+}
+
+// The messages with which a conversation begins, computed from a node's configuration and the state.
+
+/** A text, or a list of messages. */
+export type Prompt = string | readonly ModelMessage[];
+
+/** The part of a node's configuration that gives the opening messages. */
+export interface Opening<S extends StateView = StateView> {
+  /** The system message. */
+  readonly instructions?: Computed<string, S>;
+  /** Default: the run's input if it is a text, else its field `prompt`. */
+  readonly prompt?: Computed<Prompt, S>;
+}
+
+/** Computes the opening messages. @throws CONFIG_INVALID there is no prompt */
+export function openingOf(
+  { instructions, prompt }: Opening,
+  { state }: { readonly state: StateView },
+): readonly ModelMessage[] {
+  const said = typeof instructions === 'function' ? instructions({ state }) : instructions;
+  const asked = typeof prompt === 'function' ? prompt({ state }) : (prompt ?? promptOf(state.input));
+  if (said !== undefined && typeof said !== 'string') refuse(`instructions gave ${kindOf(said)}, not a text`);
+  const fault = typeof asked === 'string' ? undefined : messagesFault(asked);
+  if (fault !== undefined) refuse(`prompt gave ${fault}`);
+  const system: readonly ModelMessage[] = said === undefined || said === '' ? [] : [{ role: 'system', content: said }];
+  return [...system, ...(typeof asked === 'string' ? [{ role: 'user', content: asked } as const] : asked)];
+}
+
+function promptOf(input: unknown): Prompt {
+  if (typeof input === 'string') return input;
+  const prompt = isPlainObject(input) ? input['prompt'] : undefined;
+  if (typeof prompt === 'string') return prompt;
+  return refuse('there is no prompt for the model: give `prompt`, or start the run with { prompt: "…" }');
+}
+
+function refuse(reason: string): never {
+  throw new CairnError('CONFIG_INVALID', { reason });
+}
 
 export interface AgentConfig<
   S extends StateView = StateView,
@@ -174,11 +260,11 @@ function namesOf(model: string | readonly string[]): readonly string[] {
 function check(config: Pick<AgentConfig, 'model'> & AgentOptions): void {
   const names = namesOf(config.model);
   if (!Array.isArray(names) || names.length === 0 || !names.every((name) => typeof name === 'string' && name !== ''))
-    refuse('model must be the name of a model, or several');
+    refuse2('model must be the name of a model, or several');
   checkAgentOptions(config, modeNames);
 }
 
-function refuse(reason: string): never {
+function refuse2(reason: string): never {
   throw new CairnError('CONFIG_INVALID', { reason: `agent: ${reason}` });
 }
 
@@ -187,14 +273,14 @@ function checkServers(servers: readonly McpTools[], names: readonly string[]): v
   const known = new Set<string>();
   for (const { config } of servers) {
     const { server } = config;
-    if (known.has(server)) refuse(`two MCP servers are named ${server}`);
+    if (known.has(server)) refuse2(`two MCP servers are named ${server}`);
     known.add(server);
     const taken = names.find((name) => name.startsWith(`${server}__`));
-    if (taken !== undefined) refuse(`the tool ${taken} has a name that is for tools of the MCP server ${server}`);
+    if (taken !== undefined) refuse2(`the tool ${taken} has a name that is for tools of the MCP server ${server}`);
   }
 }
 
 function checkAllow(allow: readonly string[] | true, names: readonly string[]): void {
   const unknown = allow === true ? undefined : allow.find((name) => !names.includes(name));
-  if (unknown !== undefined) refuse(`allow names ${unknown}, which is none of its tools: ${names.join(', ')}`);
+  if (unknown !== undefined) refuse2(`allow names ${unknown}, which is none of its tools: ${names.join(', ')}`);
 }

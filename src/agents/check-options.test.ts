@@ -10,7 +10,7 @@ import { agent } from './agent.ts';
 import { judgeNode } from './answers/judge-node.ts';
 import { llmNode } from './answers/llm-node.ts';
 import { mcpTools } from './mcp/mcp-tools.ts';
-import { tool } from './tools/agent-tool.ts';
+import { tool } from './tools/tool-box.ts';
 
 const pay = tool({ description: 'Pays.', input: z.object({}), run: () => 'paid' });
 

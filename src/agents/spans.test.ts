@@ -12,7 +12,7 @@ import type { Graph } from '../graph/graph.ts';
 import type { Telemetry } from '../ports/telemetry.ts';
 import { createScriptedModels, type Script } from '../models/scripted.ts';
 import { agent, type AgentConfig } from './agent.ts';
-import { tool } from './tools/agent-tool.ts';
+import { tool } from './tools/tool-box.ts';
 
 const look = tool({
   description: 'Looks.',

@@ -6,12 +6,12 @@ import { afterCrash, createBench, edges, graphOf, node, resumeToRest, runToRest 
 import { durable } from '../ai-sdk/index.ts';
 import type { Amounts } from '../graph/amounts.ts';
 import { NodeFailure } from '../graph/contracts/node-contract.ts';
-import { costOf } from '../models/prices.ts';
+import { costOf } from '../models/ai-sdk.ts';
 import { createScriptedModels, type Script, type ScriptedTurn } from '../models/scripted.ts';
 import type { Models } from '../ports/model.ts';
 import { agent, type AgentConfig } from './agent.ts';
 import { llmNode } from './answers/llm-node.ts';
-import { tool } from './tools/agent-tool.ts';
+import { tool } from './tools/tool-box.ts';
 
 const look = tool({ description: 'Looks.', input: { type: 'object' }, effect: 'read', run: () => 'seen' });
 /** Looks three times; each call takes 100 tokens in and 20 out. */

@@ -1,8 +1,8 @@
 /** The note recorded with each model call: what the model was told before it, as far as no other record of the node holds it. */
-import type { ModelMessage } from '../graph/contracts/model-contract.ts';
+import type { ModelMessage } from '../graph/contracts/contracts.ts';
 import type { FileRef } from '../graph/file-ref.ts';
 import type { WrittenFile } from '../ports/file-store.ts';
-import type { ModeName } from './modes/mode.ts';
+import type { ModeName } from './modes/text-modes.ts';
 
 /** How a conversation began, or where it goes on after a summary. */
 export interface OpeningNote {

@@ -1,13 +1,149 @@
 /** Makes a model whose calls are recorded as steps. To the SDK it is an ordinary model. */
-import type { ModelDelta } from '../graph/contracts/model-contract.ts';
-import type { Attempt } from './attempt.ts';
-import { InterruptedCall, spendOn, type CallAttempt, type ModelCalls, type ModelOptions } from './model-calls.ts';
-import { traceCall } from './model-span.ts';
-import { PartQueue } from './part-queue.ts';
-import { callFailure } from './provider-error.ts';
-import { answerOf, partsOf, resultOf, type RecordedAnswer } from './recorded-answer.ts';
-import type { SdkCallOptions, SdkModel, SdkStreamPart, SdkStreamResult } from './sdk-types.ts';
-import { StreamedAnswer } from './streamed-answer.ts';
+import type { AssistantPart, ModelDelta } from '../graph/contracts/contracts.ts';
+import { beginChat, endChat, endFailed, type SpanSource } from '../model-calls/gen-ai-spans.ts';
+import {
+  messageOf,
+  type RecordedAnswer,
+  type SdkCallOptions,
+  type SdkContent,
+  type SdkModel,
+  answerOf,
+  type AnswerDefaults,
+  type SdkResult,
+  type SdkStreamPart,
+  partsOf,
+  resultOf,
+  type SdkStreamResult,
+} from './recorded-calls.ts';
+import { isNamed, PartQueue, callFailure } from './named-model.ts';
+import {
+  type Attempt,
+  InterruptedCall,
+  spendOn,
+  type CallAttempt,
+  type ModelCalls,
+  type ModelOptions,
+} from './model-calls.ts';
+
+// The telemetry span of a model call made by the SDK. It has the form that the model port uses for its own calls (E10.5).
+
+/** Makes a call inside a span. */
+export async function traceCall(
+  source: SpanSource,
+  model: SdkModel,
+  { prompt, temperature, maxOutputTokens, responseFormat }: SdkCallOptions,
+  make: () => Promise<RecordedAnswer>,
+): Promise<RecordedAnswer> {
+  if (isNamed(model)) return make();
+  const settings = {
+    model: `${model.provider}:${model.modelId}`,
+    ...(temperature !== undefined && { temperature }),
+    ...(maxOutputTokens !== undefined && { tokensMax: maxOutputTokens }),
+    ...(responseFormat?.type === 'json' && { schema: {} }),
+  };
+  const span = beginChat(source, settings, () => prompt.map(messageOf));
+  try {
+    const answer = await make();
+    const { id, modelId, finishReason, usage, content } = answer;
+    endChat(span, {
+      model: modelId,
+      id,
+      finishReason: finishReason.unified,
+      usage: { inputTokens: usage.inputTokens.total ?? 0, outputTokens: usage.outputTokens.total ?? 0 },
+      content: content.flatMap(partOf),
+    });
+    return answer;
+  } catch (error) {
+    endFailed(span, error);
+    throw error;
+  }
+}
+
+function partOf(part: SdkContent): readonly AssistantPart[] {
+  if (part.type === 'text' || part.type === 'reasoning') return [{ type: part.type, text: part.text }];
+  if (part.type !== 'tool-call') return [];
+  return [{ type: 'tool-call', id: part.toolCallId, tool: part.toolName, input: part.input }];
+}
+
+// Assembles an answer from the pieces of its stream in the same way as the SDK, so that the recorded answer is what the SDK saw.
+
+type Finish = Extract<SdkStreamPart, { readonly type: 'finish' }>;
+type Metadata = Extract<SdkStreamPart, { readonly type: 'response-metadata' }>;
+type Piece = Extract<SdkStreamPart, { readonly type: `${'text' | 'reasoning'}-${'start' | 'delta' | 'end'}` }>;
+type Spoken = { -readonly [Key in keyof SpokenContent]: SpokenContent[Key] };
+type SpokenContent = Extract<SdkContent, { readonly type: 'text' }>;
+
+/** The answer so far. */
+export class StreamedAnswer {
+  readonly #content: SdkContent[] = [];
+  readonly #open = new Map<string, Spoken>();
+  #warnings: SdkResult['warnings'] = [];
+  #metadata: Partial<Metadata> = {};
+  #finish: Finish | undefined;
+
+  /** Number of parts that have begun. */
+  get length(): number {
+    return this.#content.length;
+  }
+
+  /** Adds a piece. @throws the error that the provider sent in the stream */
+  take(part: SdkStreamPart): void {
+    switch (part.type) {
+      case 'stream-start':
+        this.#warnings = part.warnings;
+        return;
+      case 'text-start':
+      case 'text-delta':
+      case 'text-end':
+      case 'reasoning-start':
+      case 'reasoning-delta':
+      case 'reasoning-end':
+        return this.#speak(part);
+      case 'response-metadata':
+        this.#metadata = { ...this.#metadata, ...part };
+        return;
+      case 'finish':
+        this.#finish = part;
+        return;
+      case 'error':
+        throw part.error;
+      case 'tool-input-start':
+      case 'tool-input-delta':
+      case 'tool-input-end':
+      case 'ping':
+      case 'raw':
+        return;
+      default:
+        this.#content.push(part);
+    }
+  }
+
+  /** The complete answer. @throws Error the stream ended before the answer did */
+  end(defaults: AnswerDefaults): RecordedAnswer {
+    if (this.#finish === undefined || this.#finish.finishReason.unified === 'interrupted')
+      throw new Error('the stream ended before the answer did');
+    const { finishReason, usage, providerMetadata } = this.#finish;
+    const { type: _, ...response } = this.#metadata;
+    const answer = { content: this.#content, finishReason, usage, warnings: this.#warnings, response };
+    return answerOf({ ...answer, ...(providerMetadata !== undefined && { providerMetadata }) }, defaults);
+  }
+
+  #speak(part: Piece): void {
+    const [type, piece] = part.type.split('-') as ['text' | 'reasoning', 'start' | 'delta' | 'end'];
+    const place = `${type} ${part.id}`;
+    if (piece === 'start') {
+      const begun = { type, text: '' } as Spoken;
+      this.#open.set(place, begun);
+      this.#content.push(begun);
+    }
+    const open = this.#open.get(place);
+    if (open === undefined) return;
+    if ('delta' in part) open.text += part.delta;
+    if ('citations' in part && part.citations !== undefined) open.citations = part.citations;
+    if (part.providerMetadata !== undefined) open.providerMetadata = part.providerMetadata;
+    if (piece === 'end') this.#open.delete(place);
+  }
+}
 
 /** Wraps a model for one conversation of one attempt. */
 export function durableModel(model: SdkModel, attempt: Attempt, calls: ModelCalls, how: ModelOptions): SdkModel {

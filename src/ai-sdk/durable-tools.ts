@@ -1,24 +1,83 @@
 /** Wraps the SDK's tools so that each call is a step, identified by the tool and its arguments (A4). */
 import type { Tool, ToolSet } from 'ai';
-import { askApproval, asksBefore, isAskedAbout, questionName, refusedText } from '../agents/tools/approval.ts';
-import { checkToolOptions } from '../agents/tools/check-tool.ts';
-import type { Approval, FunctionTool } from '../agents/tools/agent-tool.ts';
-import { callContext } from '../agents/tools/call-context.ts';
-import { traceTool } from '../model-calls/gen-ai-spans.ts';
-import { toolCallKey } from '../model-calls/message-keys.ts';
-import { scopeContext } from '../agents/tools/scoped-context.ts';
-import { lastOf } from '../agents/tools/observation.ts';
-import { isOfTool } from '../agents/tools/tool-failure.ts';
-import { readableThrown } from '../errors.ts';
+import {
+  type AskedTool,
+  askApproval,
+  asksBefore,
+  isAskedAbout,
+  questionName,
+  refusedText,
+  lastOf,
+} from '../agents/tools/approval.ts';
+import type { JsonSchema } from '../graph/contracts/node-type.ts';
+import { isStandardSchema, jsonSchemaOf, type AnySchema } from '../schema/standard-schema.ts';
+import { type ToolCallContext, type Approval, type FunctionTool, callContext } from '../agents/tools/tool-box.ts';
 import type { NodeContext, StepContext } from '../graph/contracts/node-contract.ts';
+import { checkToolOptions } from '../agents/tools/check-tool.ts';
+import { traceTool } from '../model-calls/gen-ai-spans.ts';
+import { toolCallKey } from '../model-calls/model-access.ts';
+import { scopeContext, isOfTool } from '../agents/tools/tool-calls.ts';
+import { readableThrown } from '../errors.ts';
 import { encodeValue } from '../state/values/codec.ts';
-import { askedTool } from './asked-tool.ts';
-import type { AskedCalls } from './asked-calls.ts';
-import type { Attempt } from './attempt.ts';
-import { noteToolCall } from './tool-call.ts';
-import { plainCopy } from './plain-copy.ts';
-import type { SdkToolOptions } from './sdk-types.ts';
+import { type AskedCalls, plainCopy, type SdkToolOptions } from './recorded-calls.ts';
+import type { Attempt } from './model-calls.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
+
+// Describes a tool of the SDK in a question to a person. The tool's schema may have any form that the SDK accepts.
+
+type Validated =
+  { readonly success: true; readonly value: unknown } | { readonly success: false; readonly error: Error };
+
+/** The result of the SDK's `jsonSchema` and `zodSchema`. */
+interface SdkSchema {
+  readonly validate?: (value: unknown) => PromiseLike<Validated> | Validated;
+  readonly jsonSchema: JsonSchema | PromiseLike<JsonSchema>;
+}
+
+export async function askedTool(name: string, { inputSchema: given }: Tool): Promise<AskedTool> {
+  const schema = (typeof given === 'function' && !isStandardSchema(given) ? given() : given) as AnySchema | SdkSchema;
+  if (isStandardSchema(schema))
+    return { name, definition: { input: schema }, inputSchema: jsonSchemaOf(schema, 'input', `tool ${name}: input`) };
+  const { validate, jsonSchema } = schema as SdkSchema;
+  const inputSchema = await jsonSchema;
+  if (validate === undefined) return { name, definition: { input: inputSchema }, inputSchema };
+  const check = async (value: unknown): Promise<object> => {
+    const checked = await validate(value);
+    return checked.success ? { value: checked.value } : { issues: [{ message: checked.error.message }] };
+  };
+  const input = { '~standard': { version: 1, vendor: 'ai', validate: check } } as AnySchema;
+  return { name, definition: { input }, inputSchema };
+}
+
+// Gives a tool's function information about its call, found through the SDK's second argument.
+
+interface NotedCall {
+  readonly call?: ToolCallContext;
+  readonly context?: NodeContext;
+}
+
+const noted = new WeakMap<object, NotedCall>();
+
+export function noteToolCall(options: object, call: NotedCall): void {
+  noted.set(options, call);
+}
+
+/**
+ * The call that a tool's function runs for: its idempotency key, signal, live events, secrets and files. Undefined if the tool is not
+ * durable, or is composed.
+ * @param options - the second argument of the tool's function
+ */
+export function callOf(options: object): ToolCallContext | undefined {
+  return noted.get(options)?.call;
+}
+
+/**
+ * The node's context for a composed tool, to make its own steps, questions and child runs. Undefined in other tools.
+ * @param options - the second argument of the tool's function
+ */
+export function contextOf(options: object): NodeContext | undefined {
+  return noted.get(options)?.context;
+}
 
 /** Options of a tool: what recovery may do with its calls, and when a person is asked. */
 export interface ToolOptions extends Pick<FunctionTool, 'effect' | 'idempotent' | 'retry' | 'timeoutMs' | 'reconcile'> {

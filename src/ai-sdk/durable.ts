@@ -3,28 +3,122 @@
  * become steps.
  */
 import type {
-  LanguageModel,
-  PrepareStepFunction,
+  Tool,
   ToolApprovalConfiguration,
-  ToolCallRepairFunction,
   ToolSet,
+  LanguageModel,
+  wrapLanguageModel,
+  PrepareStepFunction,
+  ToolCallRepairFunction,
 } from 'ai';
+import { askApproval, refusedText } from '../agents/tools/approval.ts';
 import { CairnError } from '../errors.ts';
+import { askedTool, wasBegun, DurableTools, type ToolOptions } from './durable-tools.ts';
+import { AskedCalls, plainCopy, type SdkModel, type SdkToolCall } from './recorded-calls.ts';
+import { Attempt, ModelCalls, modelOptionNames, type ModelOptions } from './model-calls.ts';
 import type { NodeContext } from '../graph/contracts/node-contract.ts';
+import { hashParts, hashText } from '../state/values/values.ts';
+import { importPeer } from '../models/ai-sdk-providers.ts';
 import { encodeValue } from '../state/values/codec.ts';
-import { hashText } from '../state/values/hash.ts';
-import { AskedCalls } from './asked-calls.ts';
-import { askingApproval } from './asking-approval.ts';
-import { Attempt } from './attempt.ts';
 import { durableModel } from './durable-model.ts';
-import { DurableTools, type ToolOptions } from './durable-tools.ts';
-import { ModelCalls, modelOptionNames, type ModelOptions } from './model-calls.ts';
 import { namedModel } from './named-model.ts';
-import { plainCopy } from './plain-copy.ts';
-import { seededIds } from './seeded-ids.ts';
-import type { SdkModel, SdkToolCall } from './sdk-types.ts';
-import { currentModel } from './current-model.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
+
+// Implements the SDK's `toolApproval` with questions. Where the SDK would return to its caller for the user's approval, a person is asked
+// through the run.
+
+type Configuration<Tools extends ToolSet> = ToolApprovalConfiguration<Tools, Record<string, unknown>>;
+type Decide<Tools extends ToolSet> = Extract<Configuration<Tools>, (...given: never) => unknown>;
+type Given = Parameters<Decide<ToolSet>>[0];
+type Status = Awaited<ReturnType<Decide<ToolSet>>>;
+
+/** @param keyOf - key of the call, so that after a restart the question is recognised as the same */
+export function askingApproval(
+  config: Configuration<ToolSet>,
+  attempt: Attempt,
+  asked: AskedCalls,
+  keyOf: (name: string, input: unknown, ordinal: number) => string,
+): Decide<ToolSet> {
+  return async (given) => {
+    const { toolCall, tools = {} } = given;
+    const { toolName: name, toolCallId } = toolCall;
+    const input: unknown = toolCall.input;
+    const refusal = asked.refusalOf(toolCallId);
+    if (
+      refusal !== undefined &&
+      !wasBegun(attempt.ctx, keyOf(name, plainCopy(input), asked.ordinalOf(toolCallId) ?? 1))
+    )
+      return { type: 'denied', reason: refusal };
+    const status = await statusOf(config, given);
+    // The configuration has no entry for this tool, so the tool itself decides when it is called.
+    if (status === undefined) return 'not-applicable';
+    asked.decide(toolCallId);
+    if ((typeof status === 'string' ? status : status.type) !== 'user-approval') return status;
+    const ordinal =
+      asked.ordinalOf(toolCallId) ??
+      attempt.refuse(`tool ${name}`, 'no model of this conversation asked for this call');
+    const args = plainCopy(input);
+    try {
+      const decision = await attempt.during(async () => {
+        const about = await askedTool(name, tools[name] as Tool);
+        return askApproval(attempt.ctx, about, { key: keyOf(name, args, ordinal), given: args, args });
+      });
+      if (decision.kind === 'refused') return { type: 'denied', reason: refusedText(name, decision.reason) };
+      if (decision.args === args) return 'approved';
+      return { type: 'denied', reason: `a person wants it called with ${JSON.stringify(decision.args)}` };
+    } catch (error) {
+      throw CairnError.is(error) ? attempt.end(error) : error;
+    }
+  };
+}
+
+async function statusOf(config: Configuration<ToolSet>, given: Given): Promise<Status> {
+  if (typeof config === 'function') return config(given);
+  const { toolCall, toolsContext, runtimeContext, messages } = given;
+  const own = Object.hasOwn(config, toolCall.toolName) ? config[toolCall.toolName] : undefined;
+  if (typeof own !== 'function') return own;
+  const { toolCallId, toolName } = toolCall;
+  const toolContext = (toolsContext as Readonly<Record<string, never>>)[toolName] as never;
+  return own(toolCall.input, { toolCallId, messages, toolContext, runtimeContext });
+}
+
+// A generator of ids that gives a repeated function the same ids again.
+
+/** @param name - name of the conversation, so that two conversations in a node get different ids */
+export function seededIds({ nodePath, visit }: Pick<NodeContext, 'nodePath' | 'visit'>, name: string): () => string {
+  const seed = hashParts([...nodePath, String(visit), name]).slice(0, 12);
+  let count = 0;
+  return () => `${seed}-${(count += 1)}`;
+}
+
+// Adapts models that implement an earlier version of the SDK's interface to the current one.
+
+interface AiSdk {
+  readonly wrapLanguageModel: typeof wrapLanguageModel;
+}
+
+/** Returns the model in the current version. Older ones are converted by the SDK itself at the first call. */
+export function currentModel(given: Exclude<LanguageModel, string>): SdkModel {
+  if (given.specificationVersion === 'v4') return given;
+  let translated: Promise<SdkModel> | undefined;
+  const current = (): Promise<SdkModel> => (translated ??= translate(given));
+  const { provider, modelId } = given;
+  return {
+    specificationVersion: 'v4',
+    provider,
+    modelId,
+    get supportedUrls() {
+      return given.supportedUrls;
+    },
+    doGenerate: async (options) => (await current()).doGenerate(options),
+    doStream: async (options) => (await current()).doStream(options),
+  };
+}
+
+async function translate(model: Parameters<typeof wrapLanguageModel>[0]['model']): Promise<SdkModel> {
+  const sdk = (await importPeer('ai')) as AiSdk;
+  return sdk.wrapLanguageModel({ model, middleware: [] });
+}
 
 export interface DurableOptions {
   /** Name of the conversation, unique within the node: letters, digits, `_`, `-` and `.`. */

@@ -2,5 +2,5 @@
 export { durable, type Durable, type DurableOptions, type DurableSettings } from './durable.ts';
 export type { ToolOptions } from './durable-tools.ts';
 export type { ModelOptions } from './model-calls.ts';
-export type { SdkModel } from './sdk-types.ts';
-export { callOf, contextOf } from './tool-call.ts';
+export type { SdkModel } from './recorded-calls.ts';
+export { callOf, contextOf } from './durable-tools.ts';

@@ -1,19 +1,123 @@
 /** The model calls of one conversation. Each is a step, identified by its request (A2, A3). */
-import { mayComeWhole } from '../agents/model/answer-bound.ts';
-import { CallRecord, type RecordedCall } from '../agents/model/call-record.ts';
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { CairnError } from '../errors.ts';
-import type { SecretReader } from '../graph/contracts/context-access.ts';
 import type { NodeContext, StepContext } from '../graph/contracts/node-contract.ts';
-import type { RetryPolicy } from '../graph/contracts/retry-policy.ts';
+import {
+  type SdkCallOptions,
+  type SdkModel,
+  isCopyOf,
+  plainCopy,
+  type AskedCalls,
+  type AnswerDefaults,
+  type RecordedAnswer,
+  type SdkUsage,
+} from './recorded-calls.ts';
+import { mayComeWhole } from '../agents/model/model-step.ts';
+import { CallRecord, type RecordedCall } from '../agents/model/call-record.ts';
+import type { SecretReader, RetryPolicy } from '../graph/contracts/contracts.ts';
 import { spendTokens } from '../graph/contracts/spend-counted.ts';
 import { costsOf, withoutSecrets } from '../model-calls/model-access.ts';
-import type { AskedCalls } from './asked-calls.ts';
-import type { Attempt } from './attempt.ts';
-import { isNamed } from './named-model.ts';
-import { providerErrorOf } from './provider-error.ts';
-import type { AnswerDefaults, RecordedAnswer } from './recorded-answer.ts';
-import { RequestCopies } from './request-copies.ts';
-import type { SdkCallOptions, SdkModel, SdkUsage } from './sdk-types.ts';
+import { isNamed, providerErrorOf } from './named-model.ts';
+
+// State that the parts of a conversation share within one attempt: the error that ended it, the calls in progress, and whether code runs
+// inside a step.
+
+/** Set while the function of a tool or of a repair runs as one step. Calls made in it are part of that step. */
+const insideStep = new AsyncLocalStorage<'tool' | 'repair'>();
+
+export class Attempt {
+  readonly ctx: NodeContext;
+  #failure: { readonly error: unknown } | undefined;
+  #openCount = 0;
+  #changeCount = 0;
+  /** Callbacks of those who wait for a call to begin or end. */
+  #waiting: (() => void)[] = [];
+
+  constructor(ctx: NodeContext) {
+    this.ctx = ctx;
+  }
+
+  /** Runs the function of a step. */
+  inside<T>(kind: 'tool' | 'repair', run: () => T): T {
+    return insideStep.run(kind, run);
+  }
+
+  get stepKind(): 'tool' | 'repair' | undefined {
+    return insideStep.getStore();
+  }
+
+  /** @throws the error that ended this attempt. The SDK may have caught it where it was thrown, so it is thrown again */
+  check(): void {
+    if (this.#failure !== undefined) throw this.#failure.error;
+  }
+
+  /** Ends the attempt with one of our errors, even if somebody catches it. @returns the error */
+  end(error: unknown): unknown {
+    this.#failure ??= { error };
+    this.ctx.fail(error);
+    return error;
+  }
+
+  /** Ends the attempt. @throws NODE_CALL_REFUSED */
+  refuse(call: string, reason: string): never {
+    const node = this.ctx.nodePath.join('/');
+    throw this.end(new CairnError('NODE_CALL_REFUSED', { call, node, reason }));
+  }
+
+  /** Makes a call that counts as in progress until it has its result. */
+  async during<T>(call: () => Promise<T>): Promise<T> {
+    this.#openCount += 1;
+    this.#tell();
+    try {
+      return await call();
+    } finally {
+      this.#openCount -= 1;
+      this.#tell();
+    }
+  }
+
+  /** Waits until a call begins or ends. @returns false if no call is in progress and none began within one turn of the event loop */
+  async progress(): Promise<boolean> {
+    const before = this.#changeCount;
+    if (this.#openCount > 0) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    await new Promise<void>((resolve) => void setImmediate(resolve));
+    return this.#changeCount > before;
+  }
+
+  #tell(): void {
+    this.#changeCount += 1;
+    for (const resolve of this.#waiting.splice(0)) resolve();
+  }
+}
+
+// Copies of the SDK's requests. The SDK builds each request anew; parts equal to those of the request before keep their earlier copy, so
+// that only new parts are hashed.
+
+/** The parts of a request that are hashed. */
+export interface PlainRequest {
+  readonly settings: object;
+  readonly messages: readonly object[];
+}
+
+/** Keeps the copies of one conversation. */
+export class RequestCopies {
+  #settings: object = {};
+  #messages: readonly object[] = [];
+
+  copyOf(
+    { provider, modelId }: Pick<SdkModel, 'provider' | 'modelId'>,
+    { prompt, abortSignal: _signal, headers: _headers, includeRawChunks: _raw, ...asked }: SdkCallOptions,
+  ): PlainRequest {
+    const settings = { provider, modelId, ...asked };
+    if (!isCopyOf(this.#settings, settings)) this.#settings = plainCopy(settings) as object;
+    const known = this.#messages;
+    this.#messages = prompt.map((message, at) => {
+      const before = known[at];
+      return before !== undefined && isCopyOf(before, message) ? before : (plainCopy(message) as object);
+    });
+    return { settings: this.#settings, messages: this.#messages };
+  }
+}
 
 /** How a model's calls are made. */
 export interface ModelOptions {

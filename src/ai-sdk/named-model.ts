@@ -1,17 +1,126 @@
 /** Makes an SDK model of one of the engine's models, given by name. Its calls go through the model port. */
 import type {
+  ModelDelta,
   AssistantPart,
   FinishReason,
   ModelCall,
-  ModelDelta,
   ModelResponse,
-} from '../graph/contracts/model-contract.ts';
-import type { NodeContext } from '../graph/contracts/node-contract.ts';
-import { namedCall, unheeded } from './named-call.ts';
-import type { SdkCallOptions, SdkContent, SdkModel, SdkResult, SdkStreamPart } from './sdk-types.ts';
-import { PartQueue } from './part-queue.ts';
-import { answerOf, partsOf } from './recorded-answer.ts';
-import { ToldPieces } from './told-pieces.ts';
+} from '../graph/contracts/contracts.ts';
+import {
+  partsOfContent,
+  type RecordedAnswer,
+  type SdkContent,
+  type SdkStreamPart,
+  namedCall,
+  unheeded,
+  type SdkCallOptions,
+  type SdkModel,
+  type SdkResult,
+  answerOf,
+  partsOf,
+} from './recorded-calls.ts';
+import { type NodeContext, NodeFailure } from '../graph/contracts/node-contract.ts';
+import { CairnError, reasonOf } from '../errors.ts';
+import { modelFailure } from '../models/ai-sdk-failure.ts';
+
+// A queue of pieces from a step to a reader outside of it. The reader does not run inside the writer's calls, so it is not inside the step.
+
+export class PartQueue<Part> {
+  readonly #parts: Part[] = [];
+  #wake = Promise.withResolvers<void>();
+  #isOver = false;
+  /** Whether anything was ever added. */
+  hasBegun = false;
+
+  push(part: Part): void {
+    this.hasBegun = true;
+    this.#parts.push(part);
+    this.#wake.resolve();
+  }
+
+  end(): void {
+    this.#isOver = true;
+    this.#wake.resolve();
+  }
+
+  /** Resolves when there is something to read, or when nothing more will come. */
+  ready(): Promise<void> {
+    return this.#wake.promise;
+  }
+
+  async *read(): AsyncGenerator<Part, void> {
+    for (;;) {
+      await this.#wake.promise;
+      this.#wake = Promise.withResolvers();
+      // Parts added while another is being read are yielded in the same pass.
+      while (this.#parts.length > 0) yield this.#parts.shift() as Part;
+      if (this.#isOver) return;
+    }
+  }
+}
+
+// Streams an answer of the model port to the SDK: its texts as they come, and the rest when the answer is whole.
+
+type Spoken = Extract<SdkContent, { readonly type: 'text' | 'reasoning' }>;
+
+interface ToldPart {
+  readonly type: Spoken['type'];
+  readonly id: string;
+  text: string;
+}
+
+/** The texts of one answer that were streamed so far. They stay open until the answer is whole, since only it has the provider's data. */
+export class ToldPieces {
+  readonly #queue: PartQueue<SdkStreamPart>;
+  readonly #parts: ToldPart[] = [];
+  /** Ids of the tool calls whose arguments have begun. */
+  readonly #calls = new Set<string>();
+
+  constructor(queue: PartQueue<SdkStreamPart>) {
+    this.#queue = queue;
+  }
+
+  /** Streams a piece. What follows a tool call comes with the whole answer, so that the order of its parts is kept. */
+  tell(delta: ModelDelta): void {
+    if (delta.type === 'tool-arguments') return this.#tellArguments(delta);
+    const { type, text } = delta;
+    if (this.#calls.size > 0 || text === '') return;
+    let part = this.#parts.at(-1);
+    if (part?.type !== type) {
+      part = { type, id: `piece-${this.#parts.length}`, text: '' };
+      this.#parts.push(part);
+      this.#queue.push({ type: `${type}-start`, id: part.id });
+    }
+    part.text += text;
+    this.#queue.push({ type: `${type}-delta`, id: part.id, delta: text });
+  }
+
+  #tellArguments({ id, tool, text }: Extract<ModelDelta, { readonly type: 'tool-arguments' }>): void {
+    if (!this.#calls.has(id)) this.#queue.push({ type: 'tool-input-start', id, toolName: tool });
+    this.#calls.add(id);
+    if (text !== '') this.#queue.push({ type: 'tool-input-delta', id, delta: text });
+  }
+
+  /** The parts of the stream that were not told yet. @throws Error the answer does not begin with the texts that were told */
+  *rest({ content }: RecordedAnswer): Generator<SdkStreamPart> {
+    for (const id of this.#calls) yield { type: 'tool-input-end', id };
+    const told = [...this.#parts];
+    for (const [index, part] of content.entries()) {
+      const open = part.type === told[0]?.type ? told.shift() : undefined;
+      if (open === undefined) yield* partsOfContent(part, `whole-${index}`);
+      else yield* endOf(open, part as Spoken);
+    }
+    if (told.length > 0) throw differs();
+  }
+}
+
+function* endOf({ id, type, text: told }: ToldPart, { text, providerMetadata }: Spoken): Generator<SdkStreamPart> {
+  if (!text.startsWith(told)) throw differs();
+  if (text.length > told.length) yield { type: `${type}-delta`, id, delta: text.slice(told.length) };
+  yield { type: `${type}-end`, id, ...(providerMetadata !== undefined && { providerMetadata }) };
+}
+
+const differs = (): Error => new Error('the whole answer is not the one whose pieces were told');
 
 const named = new WeakSet<object>();
 
@@ -124,4 +233,79 @@ function bareContent(part: AssistantPart): object {
         ...(part.isError === true && { isError: true }),
       };
   }
+}
+
+// Carries errors of providers through a step: they are recorded as failures of the model port, and turned back into errors that the SDK
+// recognises.
+
+/** What is recorded of an error, without bodies, headers and requests. */
+interface ErrorNote {
+  readonly name: string;
+  readonly message: string;
+  /** Keys of the registered symbols by which the SDK recognises its errors. */
+  readonly markers: readonly string[];
+  readonly fields: Readonly<Record<string, string | number | boolean>>;
+  /** Whether pieces of the answer had been passed on before the error. */
+  readonly isInterrupted?: boolean;
+}
+
+const left: ReadonlySet<string> = new Set(['name', 'message', 'stack', 'cause', 'responseBody', 'text']);
+const fieldCharactersMax = 300;
+
+/**
+ * Makes the failure that is recorded for an attempt of a model call.
+ * @param how.isInterrupted - pieces of the answer were passed on, so another attempt would send them again
+ * @param how.isAborted - the caller has given up the call
+ */
+export function callFailure(
+  error: unknown,
+  model: string,
+  { isInterrupted, isAborted }: { readonly isInterrupted: boolean; readonly isAborted: boolean },
+): Error {
+  if (error instanceof NodeFailure || CairnError.is(error)) return error;
+  const read = modelFailure(error, model, []) as NodeFailure;
+  const code = isAborted ? 'MODEL_ABORTED' : isInterrupted ? 'MODEL_INTERRUPTED' : read.code;
+  const { applied, retryAfterMs } = read;
+  return new NodeFailure(read.message, {
+    code,
+    applied,
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+    data: { sdk: noteOf(error, isInterrupted) },
+  });
+}
+
+function noteOf(error: unknown, isInterrupted: boolean): ErrorNote {
+  const name = error instanceof Error ? error.name : 'Error';
+  const own = (typeof error === 'object' && error !== null ? error : {}) as Record<string | symbol, unknown>;
+  const markers = Object.getOwnPropertySymbols(own).flatMap((symbol) =>
+    own[symbol] === true ? (Symbol.keyFor(symbol) ?? []) : [],
+  );
+  const fields = Object.fromEntries(
+    Object.entries(own).flatMap(([key, value]) => {
+      const kept = left.has(key) ? undefined : fieldOf(key, value);
+      return kept === undefined ? [] : [[key, kept]];
+    }),
+  );
+  return { name, message: reasonOf(error).slice(0, 2_000), markers, fields, ...(isInterrupted && { isInterrupted }) };
+}
+
+function fieldOf(key: string, value: unknown): string | number | boolean | undefined {
+  if (typeof value === 'number' || typeof value === 'boolean') return value;
+  if (typeof value !== 'string' || value.length > fieldCharactersMax) return undefined;
+  // Some providers take the API key in the URL's query, so the query is removed.
+  return key === 'url' ? value.split('?')[0] : value;
+}
+
+/** Rebuilds the provider's error from a failed step. The SDK's `isInstance` recognises it. */
+export function providerErrorOf(
+  failure: unknown,
+): { readonly error: Error; readonly isInterrupted: boolean } | undefined {
+  const { data } = (failure instanceof NodeFailure ? failure : {}) as { readonly data?: { readonly sdk?: ErrorNote } };
+  const note = data?.sdk;
+  if (note === undefined) return undefined;
+  const error = new Error(note.message);
+  Object.defineProperty(error, 'name', { value: note.name, configurable: true, writable: true });
+  Object.assign(error, note.fields);
+  for (const marker of note.markers) Object.defineProperty(error, Symbol.for(marker), { value: true });
+  return { error, isInterrupted: note.isInterrupted === true };
 }

@@ -5,13 +5,13 @@ import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { scriptedSdkModel } from '../../test/agents/scripted-sdk-model.ts';
 import { afterCrash, createBench, edges, graphOf, node, resumeToRest, runToRest } from '../../test/engine-kit.ts';
-import { modelDeltaOf } from '../graph/contracts/model-contract.ts';
+import { modelDeltaOf } from '../graph/contracts/contracts.ts';
 import type { NodeContext } from '../graph/contracts/node-contract.ts';
 import type { Graph } from '../graph/graph.ts';
 import type { Models } from '../ports/model.ts';
 import { createScriptedModels } from '../models/scripted.ts';
 import { durable, type SdkModel } from './index.ts';
-import type { SdkStreamPart } from './sdk-types.ts';
+import type { SdkStreamPart } from './recorded-calls.ts';
 
 const single = (run: (ctx: NodeContext) => unknown): Graph =>
   graphOf('g', [node('a', 'read', run)], edges('> a', 'a >'));

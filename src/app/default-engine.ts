@@ -4,12 +4,12 @@ import { CairnError } from '../errors.ts';
 import type { CheckpointKeeper } from '../ports/checkpoint-store.ts';
 import { createEngine } from '../engine/engine.ts';
 import { createMemoryStore } from '../stores/memory/index.ts';
-import { blobsBeside } from './place/blobs-beside.ts';
+import { blobsBeside } from './place/open-history.ts';
 import { backByCheckpoints } from './checkpoint-store/checkpoint-backed-store.ts';
-import { environmentSecrets } from './config/environment-secrets.ts';
-import { openModels } from './config/open-models.ts';
+import { environmentSecrets } from './config/config.ts';
+import { openModels } from './config/config.ts';
 import { systemClock } from './process/system-clock.ts';
-import { createSystemIds } from './process/system-ids.ts';
+import { createSystemIds } from './process/process-ids.ts';
 import { readVersion } from './version.ts';
 
 /** Settings of the engine. */

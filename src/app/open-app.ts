@@ -1,12 +1,13 @@
 /** Opens a store with an engine, for commands that advance runs. */
+import type { CheckpointSettings } from '../dialects/strongest-effect.ts';
+import { cleanUp, defaultSettings, type CleanUpContext } from '../operations/store/clean-up.ts';
+import type { Engine, EngineOptions } from '../engine/api.ts';
+import { createEngine } from '../engine/engine.ts';
 import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { createFileBlobs } from '../blobs/file-blobs.ts';
-import type { EngineOptions } from '../engine/api.ts';
-import type { CheckpointSettings } from '../dialects/text-workflow.ts';
 import { findGraphOf, readGraphText } from '../engine/runs/find-graph.ts';
 import type { JsonSchema } from '../graph/contracts/node-type.ts';
-import { type CleanUpContext, defaultSettings } from '../operations/store/clean-up.ts';
 import type { ScheduleContext } from '../operations/runs/schedules.ts';
 import { isFromText } from '../operations/runs/run-outputs.ts';
 import type { WatchedEvent, WorkContext } from '../operations/declare/operation.ts';
@@ -14,24 +15,123 @@ import type { BlobStore } from '../ports/blobs.ts';
 import type { RunRow, Store } from '../ports/store.ts';
 import { CairnError } from '../errors.ts';
 import { openSqliteStore } from '../stores/sqlite/index.ts';
-import { environmentSecrets } from './config/environment-secrets.ts';
-import { createGraphLoader, type GraphLoader } from './workflows/graph-loader.ts';
+import { environmentSecrets, openModels } from './config/config.ts';
+import { createGraphLoader, type GraphLoader, type TextDialect } from './workflows/graph-loader.ts';
 import { defaultTenant } from './config/default-tenant.ts';
 import type { StoreChoice } from './place/open-reading.ts';
-import { parseStoreUrl, type StorePlace } from './place/store-url.ts';
-import { openExplainer } from './place/open-explainer.ts';
-import { makeFolder } from './place/make-folder.ts';
-import { isWorkerDead } from './process/process-name.ts';
-import { cleanUpAfter, cleanUpEvery, mergeSettings } from './keep-clean.ts';
+import { parseStoreUrl, type StorePlace, makeFolder } from './place/store-url.ts';
+import { openExplainer } from './place/open-history.ts';
+import { isWorkerDead, createSystemIds } from './process/process-ids.ts';
 import { readConfig, type FoundConfig } from './config/read-config.ts';
-import { openModels } from './config/open-models.ts';
-import { createTenantEngines } from './tenant-engines.ts';
 import { systemClock } from './process/system-clock.ts';
-import type { TextDialect } from './workflows/text-dialects.ts';
 import type { WorkflowCatalog } from './workflows/workflow-catalog.ts';
 import type { FileDialects } from './workflows/file-dialects.ts';
-import { createSystemIds } from './process/system-ids.ts';
 import { readVersion } from './version.ts';
+
+// Cleans up old runs: after a run has ended or paused, and periodically in long-lived processes.
+
+/** Receives errors of clean-ups. Such errors do not affect runs. */
+export type Report = (error: unknown) => void;
+
+/** Combines settings. Those of the workflow win over those of the configuration. Undefined if neither has any, so nothing is removed. */
+export function mergeSettings(
+  ofConfig: CheckpointSettings | undefined,
+  ofWorkflow: CheckpointSettings | undefined,
+): CheckpointSettings | undefined {
+  const isSaid = ofConfig !== undefined || Object.keys(ofWorkflow ?? {}).length > 0;
+  return isSaid ? { ...ofConfig, ...ofWorkflow } : undefined;
+}
+
+/** Cleans up after a run that this process advanced, if its settings say so. Never throws. */
+export async function cleanUpAfter(context: CleanUpContext, runId: string, report: Report): Promise<void> {
+  try {
+    const run = await context.store.readRun({ tenant: context.tenant, runId });
+    const settings = run === undefined ? undefined : await context.settingsOf(run);
+    if (run === undefined || settings === undefined) return;
+    if (settings.auto_cleanup ?? defaultSettings.auto_cleanup) await cleanUp.run(context, { workflow: run.graphId });
+  } catch (error) {
+    report(error);
+  }
+}
+
+/** Periodic cleaning while a process lives. */
+export interface Cleaning {
+  /** The context with observed settings: reading a workflow's settings may bring the next clean-up forward. */
+  readonly context: CleanUpContext;
+  /** Stops the cleaning, after a clean-up in progress has ended. */
+  readonly end: () => Promise<void>;
+}
+
+/**
+ * Cleans up now and then periodically, one clean-up at a time. Its timer does not keep the process alive.
+ * @param everyMs - the longest interval; a workflow's settings may ask for a shorter one
+ */
+export function cleanUpEvery(given: CleanUpContext, everyMs: number, report: Report): Cleaning {
+  let working: Promise<void> | undefined;
+  let intervalMs = everyMs;
+  let timer: NodeJS.Timeout | undefined;
+  let isOver = false;
+  const arm = (): void => {
+    clearTimeout(timer);
+    if (isOver) return;
+    timer = setTimeout(work, Math.min(intervalMs, 2_147_483_647));
+    timer.unref();
+  };
+  const heed = (settings: CheckpointSettings | undefined): void => {
+    const wantedMs = 1000 * (settings?.cleanup_interval_seconds ?? Infinity);
+    if (wantedMs >= intervalMs) return;
+    intervalMs = wantedMs;
+    if (working === undefined) arm();
+  };
+  const context: CleanUpContext = {
+    ...given,
+    settingsOf: async (run) => {
+      const settings = await given.settingsOf(run);
+      heed(settings);
+      return settings;
+    },
+  };
+  function work(): void {
+    // Start from the longest interval again, because the workflow that asked for a shorter one may be gone.
+    intervalMs = everyMs;
+    working ??= cleanUp
+      .run(context, {})
+      .then(() => undefined, report)
+      .finally(() => {
+        working = undefined;
+        arm();
+      });
+  }
+  work();
+  return {
+    context,
+    end: async () => {
+      isOver = true;
+      clearTimeout(timer);
+      await working;
+    },
+  };
+}
+
+// One engine for each tenant of a process, over the same store. Each is created on first use, and all are closed together.
+
+export interface TenantEngines {
+  /** The tenant's engine, always the same one, so that everybody who resumes a run gets the same run (E2.5). */
+  of(tenant: string): Engine;
+  close(): Promise<void>;
+}
+
+export function createTenantEngines(options: Omit<EngineOptions, 'tenant'>): TenantEngines {
+  const engines = new Map<string, Engine>();
+  return {
+    of(tenant) {
+      const engine = engines.get(tenant) ?? createEngine({ ...options, tenant });
+      engines.set(tenant, engine);
+      return engine;
+    },
+    close: async () => void (await Promise.all(Array.from(engines.values(), (engine) => engine.close()))),
+  };
+}
 
 export interface AppOptions extends StoreChoice {
   /**

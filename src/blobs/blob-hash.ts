@@ -1,6 +1,6 @@
 /** The hash of a blob: SHA-256 of its bytes. */
-
 import type * as Crypto from 'node:crypto';
+import type { BlobRange } from '../ports/blobs.ts';
 
 let loaded: typeof Crypto | undefined;
 
@@ -13,4 +13,11 @@ export function hashBlob(bytes: Uint8Array): string {
 /** Whether a text has the form of a hash. Only such texts are used in file names. */
 export function isBlobHash(text: string): boolean {
   return /^[0-9a-f]{64}$/.test(text);
+}
+
+// Ranges of blobs.
+
+/** The part of the bytes in a range. */
+export function cutRange(bytes: Uint8Array, { offset = 0, length = bytes.length }: BlobRange = {}): Uint8Array {
+  return bytes.slice(offset, offset + length);
 }

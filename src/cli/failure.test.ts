@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { CairnError } from '../errors.ts';
-import { reportFailure } from './failure.ts';
+import { reportFailure } from './session.ts';
 import type { Screen } from './screen.ts';
-import { plain } from './text/style.ts';
+import { plain } from './text/terminal-text.ts';
 
 /** What an error looks like on a screen. */
 function told(isTerminal: boolean, width: number): readonly string[] {

@@ -1,5 +1,5 @@
 /** The commands that show a history, in the order of the help: they stand among all commands, and among those that load no engine. */
-import type { Command } from './command.ts';
+import type { Command } from './session.ts';
 import { bisectCommand } from './commands/bisect.ts';
 import { blameCommand } from './commands/blame.ts';
 import { diffCommand } from './commands/diff.ts';

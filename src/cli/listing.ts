@@ -1,8 +1,8 @@
 /** The commands that list what a store contains, for shells too. They load nothing but the store. */
-import { createCompletionCommand } from './commands/completion.ts';
-import { inboxCommand } from './commands/inbox.ts';
-import { lsCommand } from './commands/ls.ts';
-import { runCommand } from './run-command.ts';
+import { createCompletionCommand } from './commands/listings.ts';
+import { inboxCommand } from './commands/listings.ts';
+import { lsCommand } from './commands/listings.ts';
+import { runCommand } from './command-line.ts';
 
 export function runArguments(args: readonly string[]): Promise<number> {
   return runCommand([lsCommand, inboxCommand, createCompletionCommand(() => [])], args);

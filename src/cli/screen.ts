@@ -1,7 +1,7 @@
 /** The terminal, or what stands in its place: a pipe, a file. */
-import { coloured, plain, type Paint } from './text/style.ts';
-import { forTerminal } from './text/printable.ts';
-import { mayBeTerminal, openWriter } from './write-out.ts';
+import { coloured, plain, type Paint } from './text/terminal-text.ts';
+import { forTerminal } from './text/terminal-text.ts';
+import { mayBeTerminal, openWriter } from './files.ts';
 
 export interface Screen {
   /** Columns; 80 where it is not a terminal. */

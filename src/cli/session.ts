@@ -1,9 +1,103 @@
 /** What a command is given: the screen, the store it was pointed at, and how cairn is called again. */
-import { jsonText } from './text/printable.ts';
-import { relative } from 'node:path';
-import { quote } from './text/quote.ts';
+import { describeWorker } from '../app/process/process-ids.ts';
+import { CairnError, errorTable } from '../errors.ts';
+import { shownError } from '../operations/declare/perform.ts';
+import type { BrokenWorkflow } from '../operations/declare/workflows.ts';
 import type { Screen } from './screen.ts';
+import { jsonText, printableLines, quote, printable } from './text/terminal-text.ts';
+import { fit, wrap } from './text/width.ts';
 import { toJson } from './text/value.ts';
+import { relative } from 'node:path';
+import type { Field, Fields } from '../operations/declare/operation.ts';
+import { missingStore } from '../app/place/open-reading.ts';
+
+// Reports an error: what is wrong, what to do, and the exit code from the error table.
+
+type Violation = BrokenWorkflow['violations'][number];
+
+function stackOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const cause = error.cause === undefined ? '' : `\ncaused by ${stackOf(error.cause)}`;
+  return `${error.stack ?? error.message}${cause}`;
+}
+
+/** Lines longer than this are cut, because they contain some huge id or value. */
+const longestLine = 500;
+
+function readable(text: string): string {
+  return printableLines(text)
+    .split('\n')
+    .map((line) => fit(line, longestLine))
+    .join('\n');
+}
+
+export function exitCodeOf(error: CairnError): number {
+  return errorTable[error.code]?.exit ?? errorTable.INTERNAL.exit;
+}
+
+/** The violations listed in an error, if it has any. */
+function violationsOf({ data: { violations } }: CairnError): readonly Violation[] | undefined {
+  return Array.isArray(violations) && violations.length > 0 ? (violations as readonly Violation[]) : undefined;
+}
+
+/** A fault of a graph: its place and what is wrong, and under it what to do. */
+export function formatViolation(
+  { severity, place, message, fix }: Violation,
+  { width, paint }: Pick<Screen, 'width' | 'paint'>,
+): readonly string[] {
+  const column = Math.max(20, Math.min(width, 120) - 4);
+  const isWarning = severity === 'warning';
+  return [
+    `  ${paint(isWarning ? 'warn' : 'bad', printableLines(place))}${isWarning ? '  warning' : ''}`,
+    ...wrap(readable(message), column).map((line) => `    ${line}`),
+    ...wrap(readable(fix), column).map((line) => `    ${paint('dim', line)}`),
+  ];
+}
+
+function reportViolations(error: CairnError, violations: readonly Violation[], screen: Screen): void {
+  const { code } = error;
+  const title =
+    code === 'CONVERSION_LOSSY' ? readable(error.message.split(':\n')[0] ?? '') : invalidTitle(error, violations);
+  screen.note(`${screen.paint('bad', 'cairn:')} ${title} ${screen.paint('dim', `[${code}]`)}`);
+  for (const violation of violations) screen.note(...formatViolation(violation, screen));
+}
+
+function invalidTitle({ data }: CairnError, violations: readonly Violation[]): string {
+  const count = violations.filter(({ severity }) => severity === 'error').length;
+  const { graphId = 'the graph' } = data as { readonly graphId?: string };
+  return `${readable(graphId)} is not valid: ${count} fault${count === 1 ? '' : 's'}`;
+}
+
+/** The message, with the worker that holds the run described in words. */
+function messageFor({ code, message, data }: CairnError): string {
+  const { owner } = data;
+  if (code !== 'CLAIM_TAKEN' || typeof owner !== 'string') return message;
+  return new CairnError(code, { ...data, owner: describeWorker(owner) }).message;
+}
+
+/** Wraps text at words for people. Without a terminal it is not wrapped, because programs search for whole messages. */
+export function atWords(text: string, { isTerminal, width }: Pick<Screen, 'isTerminal' | 'width'>): readonly string[] {
+  return isTerminal ? wrap(text, width) : [text];
+}
+
+/**
+ * Prints an error to stderr: one line and its hint, or one JSON document. The stack is printed only with CAIRN_DEBUG=1.
+ *
+ * @returns the exit code
+ */
+export function reportFailure(thrown: unknown, screen: Screen, isJson: boolean): number {
+  const error = shownError(CairnError.from(thrown)) as CairnError;
+  const { code, message, hint, retry, data } = error;
+  const violations = violationsOf(error);
+  if (isJson) screen.note(jsonText({ error: toJson({ code, message, hint, retry, data }) }));
+  else if (violations !== undefined) reportViolations(error, violations, screen);
+  else {
+    const told = `${screen.paint('bad', 'cairn:')} ${readable(messageFor(error))} ${screen.paint('dim', `[${code}]`)}`;
+    screen.note(...atWords(told, screen), ...atWords(readable(hint), screen));
+  }
+  if (process.env['CAIRN_DEBUG'] === '1') screen.note(printableLines(stackOf(error)));
+  return exitCodeOf(error);
+}
 
 export interface Session {
   readonly screen: Screen;
@@ -59,4 +153,60 @@ export function openSession(
     commandLine: (...words) => [program, ...[...words, ...store].map(quote)].join(' '),
     printJson: (value) => screen.print(jsonText(toJson(value))),
   };
+}
+
+// Says how many large values went with what was removed.
+
+export function noteBlobs({ screen }: Pick<Session, 'screen'>, count: number): void {
+  if (count > 0)
+    screen.note(`${count} large ${count === 1 ? 'value' : 'values'} that nothing refers to any more went too.`);
+}
+
+// Options that select workflow folders and the permissions of workflows given as text.
+
+export const workflowsField: Field = {
+  type: 'texts',
+  description: 'folders of workflows, later ones override earlier ones; default: the configuration, else workflows',
+};
+
+export const allowField: Field = {
+  type: 'texts',
+  description:
+    'what workflows given as texts may reach for: inline, shell, net=HOST, fs=/FOLDER, env=NAME, model=NAME, sqlite; default: the configuration, else nothing',
+};
+
+// Says that a list is empty, and why, if it is because the store does not exist.
+
+/** What to do about a store that does not exist. */
+export const namesStore = 'Name the store with --store, or change to the folder it belongs to.';
+
+/** @param words - without a full stop, such as `No runs here` */
+export async function noteNone(session: Session, words: string): Promise<void> {
+  const missing = await missingStore(session);
+  session.screen.note(missing === undefined ? `${words}.` : `${words}: there is no ${printable(missing)}`);
+}
+
+// What a command is: data from which all commands are parsed, explained and executed in the same way.
+
+export interface Example {
+  readonly line: string;
+  readonly does: string;
+}
+
+/** A command. Its options are the fields of its operation, and further ones that only a terminal needs. */
+export interface Command<Input extends object = object> {
+  readonly name: string;
+  /** One line. */
+  readonly summary: string;
+  readonly fields: Fields;
+  /** A few more sentences for `--help`. */
+  readonly details?: string;
+  readonly examples: readonly Example[];
+  /** Whether it runs the folder's configuration if that is code. Only for commands that change something. Default no. */
+  readonly runsConfig?: true;
+  /**
+   * Runs the command, prints its output, and returns the exit code. It is declared as a method so that commands with any type of input fit
+   * in one list.
+   */
+  execute(session: Session, input: Input): Promise<number>;
 }

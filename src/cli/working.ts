@@ -1,11 +1,11 @@
 /** All commands: those that move runs, and the others too, for help and for guesses at mistyped names. */
 import { exit } from 'node:process';
-import type { Command } from './command.ts';
+import type { Command } from './session.ts';
 import { answerCommand } from './commands/answer.ts';
 import { backupCommand } from './commands/backup.ts';
 import { cancelCommand } from './commands/cancel.ts';
 import { cleanupCommand } from './commands/cleanup.ts';
-import { createCompletionCommand } from './commands/completion.ts';
+import { createCompletionCommand } from './commands/listings.ts';
 import { convertCommand } from './commands/convert.ts';
 import { doctorCommand } from './commands/doctor.ts';
 import { drawCommand } from './commands/draw.ts';
@@ -13,9 +13,9 @@ import { exportCommand } from './commands/export.ts';
 import { forkCommand } from './commands/fork.ts';
 import { identityCommand } from './commands/identity.ts';
 import { importCommand } from './commands/import.ts';
-import { inboxCommand } from './commands/inbox.ts';
+import { inboxCommand } from './commands/listings.ts';
 import { fmtCommand, lintCommand } from './commands/lint.ts';
-import { lsCommand } from './commands/ls.ts';
+import { lsCommand } from './commands/listings.ts';
 import { previewCommand } from './commands/preview.ts';
 import { mcpCommand } from './commands/mcp.ts';
 import { planCommand } from './commands/plan.ts';
@@ -29,11 +29,11 @@ import { scheduleCommand } from './commands/schedule.ts';
 import { schemaCommand } from './commands/schema.ts';
 import { signalCommand } from './commands/signal.ts';
 import { tagCommand } from './commands/tag.ts';
-import { verifyCommand } from './commands/verify.ts';
+import { verifyCommand } from './commands/doctor.ts';
 import { workerCommand } from './commands/worker.ts';
 import { workflowsCommand } from './commands/workflows.ts';
 import { historyCommands } from './history-commands.ts';
-import { runCommand } from './run-command.ts';
+import { runCommand } from './command-line.ts';
 
 const commands: readonly Command[] = [
   runRunCommand,

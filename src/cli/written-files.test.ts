@@ -3,7 +3,7 @@ import { chmodSync, existsSync, readdirSync, readFileSync, statSync, symlinkSync
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { openFolder } from '../../test/cli/cairn.ts';
-import { writeOwnFile } from './own-file.ts';
+import { writeOwnFile } from './files.ts';
 
 // Processes of a loaded machine start slowly.
 vi.setConfig({ testTimeout: 90_000 });

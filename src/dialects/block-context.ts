@@ -1,15 +1,9 @@
 /** The context of a block's code: the node's context with the block's inputs and its place in the workflow. */
-import type { Amounts } from '../graph/amounts.ts';
-import type { AnswerTo } from '../graph/contracts/answer-types.ts';
-import type { MemoryConsistency } from '../graph/contracts/memory-consistency.ts';
-import type { ModelAccess } from '../graph/contracts/model-contract.ts';
-import { CairnError } from '../errors.ts';
-import { askedBy } from './asked-by.ts';
 import type {
+  NodeContext,
   ChildHandle,
   ChildResult,
   ChildRunOptions,
-  NodeContext,
   EmitOptions,
   Question,
   ReceiveOptions,
@@ -17,10 +11,40 @@ import type {
   StepContext,
   StepOptions,
 } from '../graph/contracts/node-contract.ts';
-import type { BlobAccess, FileAccess, SecretReader, VisitPast } from '../graph/contracts/context-access.ts';
+import type { Amounts } from '../graph/amounts.ts';
+import type { AnswerTo } from '../graph/contracts/answer-types.ts';
+import type { MemoryConsistency } from '../graph/contracts/memory-consistency.ts';
+import type {
+  ModelAccess,
+  BlobAccess,
+  FileAccess,
+  SecretReader,
+  VisitPast,
+  SpanParts,
+  TraceSpan,
+} from '../graph/contracts/contracts.ts';
+import { CairnError } from '../errors.ts';
 import { scopePast } from '../graph/contracts/scoped-past.ts';
-import type { SpanParts, TraceSpan } from '../graph/contracts/trace-contract.ts';
 import type { CallableWorkflow, FileOutput, Inputs, Need, TypedNodeContext } from '../graph/contracts/node-type.ts';
+
+// Questions of a workflow that another one runs say which workflow asks.
+
+/** The question, with the name of the workflow before it. */
+export function askedBy<Asked extends { readonly prompt: string }>(name: string, question: Asked): Asked {
+  return { ...question, prompt: `[Child workflow '${name}'] ${question.prompt}` };
+}
+
+/** The same context, whose questions say that this workflow asks. */
+export function askingAs(name: string, ctx: NodeContext): NodeContext {
+  const ask: NodeContext['ask'] = (question) => ctx.ask(askedBy(name, question));
+  return new Proxy(ctx, {
+    get(target, key) {
+      if (key === 'ask') return ask;
+      const value: unknown = Reflect.get(target, key, target);
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+    },
+  });
+}
 
 /** The parts of a block's context. */
 export interface BlockContextParts {

@@ -1,8 +1,93 @@
 /** The strongest of several effect classes: what a workflow as a whole may do. Asking a person is no effect. */
 import type { EffectClass } from '../graph/contracts/node-contract.ts';
+import type { Graph, Violation } from '../graph/graph.ts';
+import type { JsonSchema, PlannedTool } from '../graph/contracts/node-type.ts';
 
 const byStrength: readonly EffectClass[] = ['pure', 'read', 'write', 'external'];
 
 export function strongestEffect(effects: readonly EffectClass[]): EffectClass {
   return byStrength.findLast((effect) => effects.includes(effect)) ?? 'pure';
+}
+
+// A workflow read from text, in the form that all interfaces use, whatever its dialect.
+
+export interface WorkflowInput {
+  readonly name: string;
+  /** `json` is any value; if the value is given as text, the text is parsed as JSON. */
+  readonly type: 'str' | 'num' | 'int' | 'bool' | 'list' | 'dict' | 'json' | 'any';
+  readonly description: string | undefined;
+  readonly isRequired: boolean;
+  readonly default: unknown;
+  /** JSON Schema of the value, with `enum` included. */
+  readonly schema: JsonSchema;
+}
+
+export interface WorkflowOutput {
+  readonly name: string;
+  readonly value: string;
+  readonly type: string | undefined;
+  readonly description: string | undefined;
+}
+
+export interface WorkflowBlock {
+  readonly id: string;
+  readonly type: string;
+  readonly description: string | undefined;
+  readonly dependsOn: readonly { readonly block: string; readonly isRequired: boolean }[];
+  readonly condition: string | undefined;
+  readonly forEach: string | undefined;
+  readonly effect: EffectClass;
+  /** The most attempts. */
+  readonly attempts: number;
+  /**
+   * Whether a repetition has no second effect. If so, the block is retried even if it may have happened; otherwise only if it ended and
+   * reported failure itself.
+   */
+  readonly isIdempotent: boolean;
+  /** Whether it, or a block of the workflow that it calls, asks a person. Calling a language model does not count as asking. */
+  readonly asks: boolean;
+  /** Name of the workflow that it runs, if that is written out. */
+  readonly workflow: string | undefined;
+  /** The tools that its models may call, as far as known before a run. Absent: none. */
+  readonly tools?: readonly PlannedTool[];
+  /** Number of its wave, counted from 0. */
+  readonly wave: number;
+}
+
+/** How checkpoints of the workflow's runs are kept; see docs/guide/cleanup.md. Names are those of the file. */
+export interface CheckpointSettings {
+  readonly enabled?: boolean;
+  readonly max_per_workflow?: number;
+  readonly ttl_seconds?: number;
+  readonly keep_paused?: boolean;
+  readonly auto_cleanup?: boolean;
+  readonly cleanup_interval_seconds?: number;
+  readonly max_checkpoint_size_mb?: number;
+}
+
+export interface TextWorkflow {
+  readonly name: string;
+  readonly description: string | undefined;
+  readonly version: string;
+  readonly tags: readonly string[];
+  readonly inputs: readonly WorkflowInput[];
+  readonly outputs: readonly WorkflowOutput[];
+  readonly blocks: readonly WorkflowBlock[];
+  /** Ids of blocks by wave: blocks that could start together if each wave waited for all earlier ones. For display and progress only. */
+  readonly waves: readonly (readonly string[])[];
+  readonly checkpoint: CheckpointSettings;
+  /** Names of the secrets that it uses. */
+  readonly secrets: readonly string[];
+  /** The strongest effect of all that it does, workflows that it runs included. */
+  readonly effect: EffectClass;
+  readonly graph: Graph;
+  readonly warnings: readonly Violation[];
+}
+
+/**
+ * The dialect of a text recorded with a run. Such a text begins with its dialect's name, as in `{"dialect":"yaml"`. Undefined if it does
+ * not.
+ */
+export function dialectOf(text: string): string | undefined {
+  return /^\{"dialect":"([a-z][a-z0-9-]*)"/u.exec(text)?.[1];
 }

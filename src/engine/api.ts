@@ -3,12 +3,12 @@ import type { CairnError } from '../errors.ts';
 import type { Amounts } from '../graph/amounts.ts';
 import type { Graph } from '../graph/graph.ts';
 import type { StateView } from '../graph/contracts/node-contract.ts';
-import type { FileAccess } from '../graph/contracts/context-access.ts';
+import type { FileAccess } from '../graph/contracts/contracts.ts';
 import type { History } from '../history/history.ts';
 import type { WholeCheckpoint } from '../history/read/whole-checkpoint.ts';
-import type { CheckpointName, CheckpointPosition } from '../history/read/references.ts';
+import type { CheckpointName, CheckpointPosition } from '../history/read/tag-checkpoint.ts';
 import type { Change } from '../history/stored/change.ts';
-import type { OpenQuestion } from '../history/stored/open-waits.ts';
+import type { OpenQuestion } from '../history/stored/messages.ts';
 import type { BlobStore } from '../ports/blobs.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Ids } from '../ports/ids.ts';
@@ -21,7 +21,7 @@ import type { RunStatus } from '../state/tree.ts';
 import type { Limits } from './limits.ts';
 
 export type { Positions, RunProgress, WholeCheckpoint } from '../history/read/whole-checkpoint.ts';
-export type { OpenQuestion } from '../history/stored/open-waits.ts';
+export type { OpenQuestion } from '../history/stored/messages.ts';
 
 /** What an engine is made of: its ports, its limits, and a way to find graphs. */
 export interface EngineOptions {

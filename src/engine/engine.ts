@@ -1,9 +1,9 @@
 /** The engine: starts, resumes, answers, forks and previews runs over a store (the contract is in api.ts). */
 import { CairnError } from '../errors.ts';
 import type { Graph } from '../graph/graph.ts';
-import type { FileAccess } from '../graph/contracts/context-access.ts';
+import type { FileAccess } from '../graph/contracts/contracts.ts';
 import type { History } from '../history/history.ts';
-import type { CheckpointName } from '../history/read/references.ts';
+import type { CheckpointName } from '../history/read/tag-checkpoint.ts';
 import type { Claim, GrantedClaim, RunRow } from '../ports/store.ts';
 import { intakeOf } from '../state/secrecy/store-rules.ts';
 import { ActiveRuns } from './runs/active-runs.ts';
@@ -36,14 +36,14 @@ import { historyOf } from './runs/history-of.ts';
 import { forkRun } from './forks/fork.ts';
 import { limitsOf } from './limits.ts';
 import { previewRun } from './preview/preview.ts';
-import { claimForResume, hasEnded } from './runs/resume-run.ts';
+import { claimForResume, hasEnded } from './runs/active-runs.ts';
 import type { EngineEnvironment } from './run/run-core.ts';
-import { Pace } from './run/pace.ts';
-import { momentOf, type Moment } from './run/standing.ts';
-import { postSignal } from './runs/signal.ts';
-import { requireRun } from './runs/require-run.ts';
-import { inspectRow, restingHandle } from './watch/resting-run.ts';
-import { readWholeCheckpoint } from './watch/whole-checkpoint.ts';
+import { Pace } from './run/draft.ts';
+import { momentOf, type Moment } from './run/draft.ts';
+import { postSignal } from './runs/answer.ts';
+import { requireRun } from './runs/answer.ts';
+import { inspectRow, restingHandle } from './watch/event-stream.ts';
+import { readWholeCheckpoint } from './watch/progress.ts';
 import { Wakes } from './runs/wakes.ts';
 
 /** Makes an engine. It does nothing until it is called, and its only state is the runs that it advances. */

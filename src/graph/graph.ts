@@ -2,7 +2,7 @@
 import type { MemoryConsistency } from './contracts/memory-consistency.ts';
 import type { Amounts, AtMost } from './amounts.ts';
 import type { EffectClass, NodeImplementation, StateView } from './contracts/node-contract.ts';
-import type { RetryPolicy } from './contracts/retry-policy.ts';
+import type { RetryPolicy } from './contracts/contracts.ts';
 
 /** Id of the node where every graph starts. It has no incoming edges and does no work. */
 export const START = '__start__';

@@ -5,15 +5,15 @@
 import type { GraphStructure } from '../graph/graph.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
 import type { RunRow } from '../ports/store.ts';
-import { readWait, type OpenQuestion } from './stored/open-waits.ts';
+import { readWait, type OpenQuestion } from './stored/messages.ts';
 import { readOwner } from './load/lineage.ts';
-import { readAllWaits } from './place/all-rows.ts';
+import { readAllWaits } from './place/place.ts';
 import { giveIdentity } from './place/identity.ts';
 import type { WritePlace } from './place/place.ts';
 import type { ExportAs, ExportReport } from './move/export-from.ts';
 import type { ImportReport } from './move/import.ts';
 import type { ImportAs } from './move/import-into.ts';
-import { diffCheckpoints, type CheckpointDifference } from './read/diff-checkpoints.ts';
+import { diffCheckpoints, type CheckpointDifference } from './read/log.ts';
 import { listCheckpoints, type CheckpointQuery, type ListedCheckpoint } from './read/list-checkpoints.ts';
 import { checkListQuery, listRuns, toListedRun, type ListedRun, type ListQuery } from './read/list-runs.ts';
 import { showCheckpoint, walkLog, type CheckpointDetails, type LogEntry } from './read/log.ts';
@@ -26,11 +26,11 @@ import {
   type NamingOptions,
   type ResolvedReference,
   type RunName,
-} from './read/references.ts';
-import { pickPart, readStateAt, type StateAt } from './read/state-at.ts';
+} from './read/tag-checkpoint.ts';
+import { pickPart, readStateAt, type StateAt } from './read/whole-checkpoint.ts';
 import { parsePath } from './read/state-path.ts';
 import type { RecordedVisit } from './read/read-visit.ts';
-import { releaseAllRuns, releaseRun, type ReleasedRun } from './read/release-runs.ts';
+import { releaseAllRuns, releaseRun, type ReleasedRun } from './read/whole-checkpoint.ts';
 import { checkTagName, removeTag, tagCheckpoint, type Tag } from './read/tag-checkpoint.ts';
 import type { CleanUpOptions, CleanUpReport, CleanUpSettings, SettingsFor } from './shorten/clean-up.ts';
 import type { KeepOptions, PrunedRuns } from './shorten/prune-runs.ts';
@@ -42,7 +42,7 @@ import type { Blame } from './trace/blame.ts';
 import type { CheckpointRecords } from './trace/read-records.ts';
 import type { RunGraph } from './trace/run-graph.ts';
 import type { PostMortem } from './trace/story.ts';
-import type { Finding } from './verify/finding.ts';
+import type { Finding } from './verify/examine-runs.ts';
 import type { Verification } from './verify/verify-place.ts';
 
 /** The differences between two checkpoints. */

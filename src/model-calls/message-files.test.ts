@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import type { FileAccess } from '../graph/contracts/context-access.ts';
-import type { ModelMessage } from '../graph/contracts/model-contract.ts';
+import type { FileAccess } from '../graph/contracts/contracts.ts';
+import type { ModelMessage } from '../graph/contracts/contracts.ts';
 import { FileRef } from '../graph/file-ref.ts';
-import { MessageFiles } from './message-files.ts';
+import { MessageFiles } from './model-access.ts';
 
 const said = (text: string): ModelMessage => ({ role: 'user', content: [{ type: 'text', text }] });
 const ref = new FileRef({ hash: 'a'.repeat(64), sizeBytes: 1, name: 'a.png', type: 'image/png' });

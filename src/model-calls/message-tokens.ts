@@ -1,5 +1,5 @@
 /** Estimates the number of tokens in messages without asking the provider: a quarter of their bytes. */
-import type { ModelMessage } from '../graph/contracts/model-contract.ts';
+import type { ModelMessage } from '../graph/contracts/contracts.ts';
 import { encodeValue } from '../state/values/codec.ts';
 
 const bytesPerToken = 4;

@@ -2,21 +2,91 @@
  * Models as a node's code sees them: calls carry the attempt's key and signal, streamed pieces become live events, and the cost is added to
  * the attempt's (Q7). All secrets that the run knows are masked in what a model is sent, whatever brought them there (N6.4).
  */
-import { readableThrown } from '../errors.ts';
-import type { Amounts } from '../graph/amounts.ts';
 import type {
+  FilePart,
+  ImagePart,
+  MediaData,
+  ModelMessage,
+  FileAccess,
   ModelAccess,
   ModelDelta,
   ModelDeltaEvent,
   ModelResponse,
   ModelUsage,
-} from '../graph/contracts/model-contract.ts';
-import type { SecretReader } from '../graph/contracts/context-access.ts';
+  SecretReader,
+} from '../graph/contracts/contracts.ts';
+import { FileRef } from '../graph/file-ref.ts';
+import { readableThrown } from '../errors.ts';
+import type { Amounts } from '../graph/amounts.ts';
 import { NodeFailure, type NodeContext } from '../graph/contracts/node-contract.ts';
 import { TextMask } from '../state/secrecy/text-mask.ts';
 import { beginChat, endChat, endFailed } from './gen-ai-spans.ts';
-import { MessageFiles } from './message-files.ts';
 import type { Models } from '../ports/model.ts';
+import { encodeValue } from '../state/values/codec.ts';
+import { hashParts, hashText } from '../state/values/values.ts';
+
+/** A list that is put together anew each time, and is mostly the one before with more at its end: a conversation, as each request holds it. */
+export class LastList<Item> {
+  readonly #items: Item[] = [];
+
+  /** Takes the list as it is now. @returns how many items at its beginning are the same objects as in the one before */
+  take(items: readonly Item[]): number {
+    const known = this.#items;
+    const most = Math.min(items.length, known.length);
+    let count = 0;
+    while (count < most && items[count] === known[count]) count += 1;
+    known.length = count;
+    for (let at = count; at < items.length; at += 1) known.push(items[at] as Item);
+    return count;
+  }
+}
+
+// Stored files in messages: whoever holds a conversation holds references, and a model is sent bytes.
+
+/** Fills the requests of a conversation. Each is mostly the one before with more at its end, so only what is new is looked at; no message is ever changed. */
+export class MessageFiles {
+  readonly #last = new LastList<ModelMessage>();
+  /** How many messages at the beginning of the last request hold no file. */
+  #plainCount = 0;
+
+  /** The messages with the bytes of the files in them; each message that has none as it is. @throws BLOB_NOT_FOUND, BLOB_CORRUPT */
+  async withBytes(messages: readonly ModelMessage[], files: FileAccess): Promise<readonly ModelMessage[]> {
+    let plain = Math.min(this.#plainCount, this.#last.take(messages));
+    while (plain < messages.length && !hasFile(messages[plain])) plain += 1;
+    this.#plainCount = plain;
+    if (plain === messages.length) return messages;
+    const filled = messages
+      .slice(plain)
+      .map(async (message) => (hasFile(message) ? ((await fill(message, files)) as ModelMessage) : message));
+    return [...messages.slice(0, plain), ...(await Promise.all(filled))];
+  }
+}
+
+function hasFile(value: unknown): boolean {
+  const { content, parts, data } = value as {
+    readonly content?: unknown;
+    readonly parts?: unknown;
+    readonly data?: unknown;
+  };
+  const list = Array.isArray(content) ? content : parts;
+  return Array.isArray(list) ? list.some(hasFile) : data instanceof FileRef;
+}
+
+/** Media stand in the parts of a message, and in the parts of results. */
+async function fill(value: unknown, files: FileAccess): Promise<unknown> {
+  const { content, parts } = value as { readonly content?: unknown; readonly parts?: unknown };
+  const [key, list] = Array.isArray(content) ? ['content', content] : ['parts', parts];
+  if (Array.isArray(list)) {
+    const filled = await Promise.all((list as readonly unknown[]).map((part) => fill(part, files)));
+    return filled.every((part, index) => part === list[index]) ? value : { ...(value as object), [key]: filled };
+  }
+  const { data } = value as { readonly data?: MediaData };
+  return data instanceof FileRef ? fillPart(value as ImagePart | FilePart, data, files) : value;
+}
+
+async function fillPart(part: ImagePart | FilePart, file: FileRef, files: FileAccess): Promise<ImagePart | FilePart> {
+  return { name: file.name, mediaType: file.type, ...part, data: await files.get(file) };
+}
 
 /**
  * Makes the `models` of a node's context.
@@ -101,4 +171,50 @@ export function costsOf({
 }: Pick<ModelResponse, 'usage' | 'cost'>): Amounts {
   const isSpent = ([, amount]: readonly [string, number]): boolean => Number.isFinite(amount) && amount > 0;
   return Object.fromEntries(Object.entries({ inputTokens, outputTokens, cost }).filter(isSpent));
+}
+
+// Keys of model calls and tool calls, by which steps and cassettes know them: equal ones have equal keys. Hashes are chained over messages, so a call costs what its conversation grew by.
+
+/** Enough of a message's hash to see that it is another. */
+const markLength = 8;
+
+/** Remembers hashes for one conversation, which grows at its end and may be cut at its beginning. */
+export class MessageKeys {
+  readonly #hashes = new WeakMap<object, string>();
+  readonly #last = new LastList<object>();
+  /** Of the messages of the last request up to each place. */
+  readonly #chain: string[] = [];
+
+  /**
+   * The key of a request.
+   * @param settings - all of it but the messages: model, tools, tool choice, form of the answer, options of the provider
+   */
+  keyOf(settings: object, messages: readonly object[]): string {
+    return hashParts([this.hashOf(settings), this.#chained(messages)]);
+  }
+
+  /** A short mark of a message, to compare conversations by. */
+  markOf(message: object): string {
+    return this.hashOf(message).slice(0, markLength);
+  }
+
+  /** Of a message, or of all but the messages. Each object is hashed once: what is asked is never changed, it is put together anew. */
+  hashOf(value: object): string {
+    let hash = this.#hashes.get(value);
+    if (hash === undefined) this.#hashes.set(value, (hash = hashText(encodeValue(value))));
+    return hash;
+  }
+
+  #chained(messages: readonly object[]): string {
+    const chain = this.#chain;
+    chain.length = this.#last.take(messages);
+    for (let at = chain.length; at < messages.length; at += 1)
+      chain.push(hashParts([chain[at - 1] ?? '', this.hashOf(messages[at] as object)]));
+    return chain.at(-1) ?? '';
+  }
+}
+
+/** The key of a tool call by its arguments; equal calls are counted by who makes them (A4). */
+export function toolCallKey(tool: string, args: unknown): string {
+  return `tool ${tool} ${hashText(encodeValue(args)).slice(0, 22)}`;
 }

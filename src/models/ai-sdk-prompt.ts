@@ -12,7 +12,7 @@ import type {
   ProviderData,
   ToolResultPart,
   UserPart,
-} from '../graph/contracts/model-contract.ts';
+} from '../graph/contracts/contracts.ts';
 
 type AiSdk = typeof aiSdk;
 type ProviderOptions = aiSdk.ProviderMetadata;

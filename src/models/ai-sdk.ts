@@ -1,18 +1,237 @@
 /** Models of the AI SDK's providers. The user installs the packages. */
+import { reasonOf } from '../errors.ts';
 import type * as aiSdk from 'ai';
 import type { LanguageModel } from 'ai';
-import type { ModelResponse } from '../graph/contracts/model-contract.ts';
+import type {
+  AssistantPart,
+  ModelDelta,
+  ModelResponse,
+  ModelUsage,
+  ProviderData,
+  ModelMessage,
+} from '../graph/contracts/contracts.ts';
+import { NodeFailure } from '../graph/contracts/node-contract.ts';
 import type { ModelRequest, Models } from '../ports/model.ts';
-import { answerOf, followStream } from './ai-sdk-answer.ts';
 import { modelFailure } from './ai-sdk-failure.ts';
 import { choosing, messagesOf, settingsOf } from './ai-sdk-prompt.ts';
-import { importPeer, OpenProviders, splitModel } from './ai-sdk-providers.ts';
-import type { ModelProfile, ProviderSettings } from './ai-sdk-settings.ts';
-import { withProvider } from './model-families.ts';
+import { importPeer, OpenProviders, splitModel, type ModelProfile, type ProviderSettings } from './ai-sdk-providers.ts';
 import { limitModels, type LimitsByProvider } from './limit/limit-models.ts';
-import { checkImages } from './image-limits.ts';
-import { costOf, type ModelPrice, type ModelPrices } from './prices.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
+
+// Converts answers of the AI SDK to those of the model port. Requests, bodies and headers are not kept.
+
+type SdkPart = aiSdk.ContentPart<aiSdk.ToolSet>;
+
+/** The fields that results of generateText and finished streams have in common. */
+export interface SdkAnswer {
+  readonly content: readonly SdkPart[];
+  readonly finishReason: aiSdk.FinishReason;
+  readonly usage: aiSdk.LanguageModelUsage;
+  readonly warnings: readonly aiSdk.CallWarning[] | undefined;
+  readonly response: { readonly id: string; readonly modelId: string; readonly timestamp: Date };
+  readonly providerMetadata: aiSdk.ProviderMetadata | undefined;
+}
+
+/** @throws Error the provider's stream ended before the answer did */
+export function answerOf({
+  content,
+  finishReason,
+  usage,
+  warnings = [],
+  response,
+  providerMetadata,
+}: SdkAnswer): ModelResponse {
+  if (finishReason === 'interrupted') throw new Error('the stream ended before the answer did');
+  return {
+    content: content.flatMap(partOf),
+    finishReason: reasons.has(finishReason) ? finishReason : 'other',
+    model: response.modelId,
+    usage: usageOf(usage),
+    ...(warnings.length > 0 && { warnings: warnings.map(warningText) }),
+    id: response.id,
+    at: response.timestamp.getTime(),
+    ...providerOf(providerMetadata),
+  };
+}
+
+const reasons: ReadonlySet<string> = new Set(['stop', 'length', 'content-filter', 'tool-calls', 'error']);
+
+/** Data of the provider. Empty objects, which providers add where they have nothing to say, are dropped. */
+function providerOf(given: aiSdk.ProviderMetadata | undefined): { readonly provider?: ProviderData } {
+  const said = Object.entries(given ?? {}).filter(([, data]) => Object.keys(data).length > 0);
+  return said.length === 0 ? {} : { provider: Object.fromEntries(said) };
+}
+
+/** Converts one part. Kinds that cannot be sent back in a prompt (sources, approvals) are dropped. */
+function partOf(part: SdkPart): readonly AssistantPart[] {
+  switch (part.type) {
+    case 'text':
+    case 'reasoning':
+      return [{ type: part.type, text: part.text, ...providerOf(part.providerMetadata) }];
+    case 'file':
+      return [
+        {
+          type: 'file',
+          data: part.file.uint8Array,
+          mediaType: part.file.mediaType,
+          ...providerOf(part.providerMetadata),
+        },
+      ];
+    case 'tool-call':
+      return [
+        {
+          type: 'tool-call',
+          id: part.toolCallId,
+          tool: part.toolName,
+          input: part.input,
+          ...(part.invalid === true && { fault: faultOf(part.error) }),
+          ...(part.providerExecuted === true && { isProviderExecuted: true }),
+          ...providerOf(part.providerMetadata),
+        },
+      ];
+    case 'tool-result':
+    case 'tool-error':
+      return part.providerExecuted === true ? [resultOf(part)] : [];
+    default:
+      return [];
+  }
+}
+
+function resultOf(part: Extract<SdkPart, { type: 'tool-result' | 'tool-error' }>): AssistantPart {
+  const isError = part.type === 'tool-error';
+  return {
+    type: 'tool-result',
+    id: part.toolCallId,
+    tool: part.toolName,
+    output: isError ? faultOf(part.error) : part.output,
+    ...(isError && { isError }),
+    ...providerOf(part.providerMetadata),
+  };
+}
+
+function faultOf(error: unknown): string {
+  return reasonOf(error);
+}
+
+function usageOf({
+  inputTokens = 0,
+  outputTokens = 0,
+  inputTokenDetails,
+  outputTokenDetails,
+}: aiSdk.LanguageModelUsage): ModelUsage {
+  const { cacheReadTokens: cachedTokens = 0, cacheWriteTokens = 0 } = inputTokenDetails;
+  const { reasoningTokens = 0 } = outputTokenDetails;
+  return {
+    inputTokens,
+    outputTokens,
+    ...(cachedTokens > 0 && { cachedTokens }),
+    ...(cacheWriteTokens > 0 && { cacheWriteTokens }),
+    ...(reasoningTokens > 0 && { reasoningTokens }),
+  };
+}
+
+function warningText(warning: aiSdk.CallWarning): string {
+  if ('message' in warning) return warning.message;
+  const { feature, details } = warning as { readonly feature?: string; readonly details?: string };
+  return [`${warning.type}: ${feature ?? ''}`, ...(details === undefined ? [] : [details])].join(', ');
+}
+
+/** Passes on each piece of a streamed answer. @throws the error of the stream */
+export async function followStream(
+  stream: AsyncIterable<aiSdk.TextStreamPart<aiSdk.ToolSet>>,
+  onDelta: (delta: ModelDelta) => void,
+): Promise<void> {
+  const tools = new Map<string, string>();
+  for await (const part of stream) {
+    if (part.type === 'error') throw part.error;
+    if (part.type === 'text-delta') onDelta({ type: 'text', text: part.text });
+    else if (part.type === 'reasoning-delta') onDelta({ type: 'reasoning', text: part.text });
+    else if (part.type === 'tool-input-start') {
+      tools.set(part.id, part.toolName);
+      onDelta({ type: 'tool-arguments', id: part.id, tool: part.toolName, text: '' });
+    } else if (part.type === 'tool-input-delta')
+      onDelta({ type: 'tool-arguments', id: part.id, tool: tools.get(part.id) ?? '', text: part.delta });
+  }
+}
+
+// Models whose names tell whose they are.
+
+/** By the beginnings of their names, the providers. */
+const families: readonly (readonly [RegExp, string])[] = [
+  [/^(?:gpt-|chatgpt-|o\d)/, 'openai'],
+  [/^claude-/, 'anthropic'],
+  [/^gemini-/, 'google'],
+];
+
+/** The name with its provider, which may be left out for models whose names tell whose they are. */
+export function withProvider(model: string): string {
+  const family = model.includes(':') ? undefined : families.find(([names]) => names.test(model));
+  return family === undefined ? model : `${family[1]}:${model}`;
+}
+
+// Size limits of images. A provider would refuse a larger image only after it was sent, and without saying which image it was.
+
+/** Known limits in bytes for one image, by provider. */
+const knownLimits: Readonly<Record<string, number>> = {
+  anthropic: 5 * 1024 * 1024,
+  google: 20 * 1024 * 1024,
+  openai: 50 * 1024 * 1024,
+};
+
+/**
+ * Checks the images of a request.
+ * @param limitBytes - default: the known limit of the provider
+ * @throws NodeFailure MODEL_REFUSED, `applied: 'no'`: names the image
+ */
+export function checkImages(
+  messages: readonly ModelMessage[],
+  provider: string,
+  limitBytes: number = (Object.hasOwn(knownLimits, provider) ? knownLimits[provider] : undefined) ?? Infinity,
+): void {
+  for (const [index, { content }] of messages.entries()) {
+    const parts =
+      typeof content === 'string' ? [] : content.flatMap((part) => ('parts' in part ? (part.parts ?? []) : part));
+    const images = parts.filter(({ type }) => type === 'image');
+    for (const [number, part] of images.entries()) {
+      if (part.type !== 'image' || !(part.data instanceof Uint8Array) || part.data.length <= limitBytes) continue;
+      const name = part.name ?? `image ${number + 1} of message ${index + 1}`;
+      throw new NodeFailure(
+        `${name} has ${part.data.length} bytes; ${provider} takes images of ${limitBytes} at most`,
+        {
+          code: 'MODEL_REFUSED',
+          applied: 'no',
+          data: { name, sizeBytes: part.data.length, limitBytes },
+        },
+      );
+    }
+  }
+}
+
+// Computes the cost of a call from the user's table of prices. Without one, no cost is reported.
+
+/** Prices per million tokens, in any currency. */
+export interface ModelPrice {
+  readonly input: number;
+  readonly output: number;
+  /** Price of input read from the provider's cache. Default: `input`. */
+  readonly cached?: number;
+  /** Price of input written to the provider's cache. Default: `input`. */
+  readonly cacheWrite?: number;
+}
+
+/** Prices by the model's full name, such as `openai:gpt-5-mini`. */
+export type ModelPrices = Readonly<Record<string, ModelPrice>>;
+
+/** The cost of one call; empty if the table has no price for the model. */
+export function costOf(prices: ModelPrices, model: string, usage: ModelUsage): { readonly cost?: number } {
+  const price = Object.hasOwn(prices, model) ? prices[model] : undefined;
+  if (price === undefined) return {};
+  const { inputTokens, outputTokens, cachedTokens = 0, cacheWriteTokens = 0 } = usage;
+  const { input, output, cached = input, cacheWrite = input } = price;
+  const plainTokens = Math.max(0, inputTokens - cachedTokens - cacheWriteTokens);
+  const sum = plainTokens * input + cachedTokens * cached + cacheWriteTokens * cacheWrite + outputTokens * output;
+  return { cost: sum / 1_000_000 };
+}
 
 export interface AiSdkOptions {
   /**

@@ -1,10 +1,10 @@
 /** Language models for nodes and blocks: the entry point `cairn-workflows/models`. */
 export { createAiSdkModels, type AiSdkOptions } from './ai-sdk.ts';
 export { createCassetteModels, type CassetteOptions } from './cassette/cassette.ts';
-export type { ModelProfile, ProviderSettings } from './ai-sdk-settings.ts';
+export type { ModelProfile, ProviderSettings } from './ai-sdk-providers.ts';
 export { limitModels, type LimitsByProvider } from './limit/limit-models.ts';
-export type { LimitClock, ModelLimits } from './limit/provider-limit.ts';
-export type { ModelPrice, ModelPrices } from './prices.ts';
+export type { LimitClock, ModelLimits } from './limit/limit-models.ts';
+export type { ModelPrice, ModelPrices } from './ai-sdk.ts';
 export {
   createScriptedModels,
   type Script,
@@ -14,8 +14,8 @@ export {
   type ScriptedTurn,
 } from './scripted.ts';
 export type { ModelRequest, Models } from '../ports/model.ts';
-export { wholeTextOf } from '../graph/contracts/whole-answer.ts';
-export { modelDeltaOf, textOf } from '../graph/contracts/model-contract.ts';
+export { wholeTextOf } from '../graph/contracts/node-type.ts';
+export { modelDeltaOf, textOf } from '../graph/contracts/contracts.ts';
 export type {
   AssistantPart,
   FilePart,
@@ -38,4 +38,4 @@ export type {
   ToolCallPart,
   ToolResultPart,
   UserPart,
-} from '../graph/contracts/model-contract.ts';
+} from '../graph/contracts/contracts.ts';

@@ -1,15 +1,32 @@
 /** A model with predefined answers, for tests and demos. */
 import {
-  textOf,
   type AssistantPart,
+  textOf,
   type ModelMessage,
   type ModelResponse,
   type ToolCallPart,
-} from '../graph/contracts/model-contract.ts';
-import { NodeFailure } from '../graph/contracts/node-contract.ts';
+} from '../graph/contracts/contracts.ts';
 import type { ModelRequest, Models } from '../ports/model.ts';
-import { tellAnswer } from './tell-answer.ts';
+import { NodeFailure } from '../graph/contracts/node-contract.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
+
+// Streams an answer that is already complete, for callers that expect pieces.
+
+/** Passes on an answer part by part. @param pieces - the text in pieces. Default: in one piece */
+export function tellAnswer(
+  content: readonly AssistantPart[],
+  onDelta: ModelRequest['onDelta'],
+  pieces?: readonly string[],
+): void {
+  if (onDelta === undefined) return;
+  for (const part of content) {
+    if (part.type === 'reasoning') onDelta({ type: 'reasoning', text: part.text });
+    if (part.type === 'text') for (const text of pieces ?? [part.text]) onDelta({ type: 'text', text });
+    if (part.type !== 'tool-call') continue;
+    const { id, tool, input } = part;
+    for (const text of ['', JSON.stringify(input)]) onDelta({ type: 'tool-arguments', id, tool, text });
+  }
+}
 
 /** A tool call in a scripted answer. */
 export interface ScriptedCall {

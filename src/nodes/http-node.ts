@@ -1,11 +1,11 @@
 /** The http node: sends one request, with limits and retries. Secrets are not left in the history. */
 import { CairnError } from '../errors.ts';
 import { NodeFailure, type NodeContext, type StateView } from '../graph/contracts/node-contract.ts';
-import type { RetryPolicy } from '../graph/contracts/retry-policy.ts';
+import type { RetryPolicy } from '../graph/contracts/contracts.ts';
 import type { StandardSchema } from '../graph/graph.ts';
 import type { SecretReference } from '../graph/secret-reference.ts';
-import { checkValue } from './draft/check-value.ts';
-import { describeConfig, resolveComputed } from './draft/computed.ts';
+import { checkValue } from './draft/node-parts.ts';
+import { describeConfig, resolveComputed } from './draft/node-parts.ts';
 import {
   exchangeHttp,
   failStatus,
@@ -16,7 +16,7 @@ import {
 } from './http/exchange-http.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './draft/node-draft.ts';
-import type { Computed, FromState, PlainValue } from './draft/typed-context.ts';
+import type { Computed, FromState, PlainValue } from './draft/node-parts.ts';
 
 type Scalar = string | number | boolean | undefined | SecretReference;
 

@@ -10,6 +10,6 @@ export { routerNode, type RouterNodeConfig, type Targets } from './router-node.t
 export { SecretReference } from '../graph/secret-reference.ts';
 export { secret } from './secrets/secret.ts';
 export { shellNode, type ShellNodeConfig, type ShellOutput } from './shell-node.ts';
-export { subgraphNode, type SubgraphNodeConfig } from './subgraph-node.ts';
+export { subgraphNode, type SubgraphNodeConfig } from './map-node.ts';
 export { toolNode, type Tool, type ToolCall, type ToolNodeConfig } from './tool-node.ts';
-export type { Computed, FromState, PlainValue, TypedContext } from './draft/typed-context.ts';
+export type { Computed, FromState, PlainValue, TypedContext } from './draft/node-parts.ts';

@@ -1,23 +1,96 @@
 /** The map node: does the same work for every item of a list, and records each item separately. */
 import { CairnError, reasonOf } from '../errors.ts';
+import type { Graph } from '../graph/graph.ts';
 import { graphOf, type GraphOrRunnable } from '../graph/runnable-graph.ts';
 import {
   NodeFailure,
   outcome,
+  type NodeContext,
+  type OutcomeParts,
+  type StateView,
   stepsOutput,
   type EffectClass,
-  type NodeContext,
   type Reconciliation,
-  type StateView,
   type StepContext,
 } from '../graph/contracts/node-contract.ts';
-import type { RetryPolicy } from '../graph/contracts/retry-policy.ts';
-import { runParts } from '../graph/run-parts.ts';
-import { describeConfig } from './draft/computed.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './draft/node-draft.ts';
-import { runChild } from './subgraph-node.ts';
-import type { FromState } from './draft/typed-context.ts';
+import { type FromState, describeConfig } from './draft/node-parts.ts';
+import type { RetryPolicy } from '../graph/contracts/contracts.ts';
+import { runParts } from '../graph/run-parts.ts';
+
+// The subgraph node: runs another graph as a child run, inside of its parent's history.
+
+/** Configuration of a subgraph node. @typeParam Parts - what `output` returns */
+export interface SubgraphNodeConfig<
+  S extends StateView = StateView,
+  Input = unknown,
+  Child = StateView,
+  Parts extends OutcomeParts = OutcomeParts,
+> {
+  /** Computes the child's input. Default: the parent's input. */
+  readonly input?: FromState<Input, S>;
+  /** Turns the child's final state into an outcome of this node: an output and updates. Default: the child's artifacts are the output. */
+  readonly output?: (child: { readonly state: Child }) => Parts;
+}
+
+/** The child's artifacts, or the output that `output` makes of its state. */
+type SubgraphOutput<Child, Parts> = [Parts] extends [never]
+  ? Child extends { readonly artifacts: infer Artifacts }
+    ? Artifacts
+    : unknown
+  : Parts extends { readonly output: infer Output }
+    ? Output
+    : undefined;
+
+const configKeys = ['input', 'output'] as const satisfies readonly (keyof SubgraphNodeConfig)[];
+
+/**
+ * Makes a node that runs a graph: the result of `toGraph()` or `compile()` (W6). The node waits while the child waits. If the child fails,
+ * it fails with code `CHILD_FAILED` and the child's error as its cause. The effect class is `read`: the child's nodes have classes of their
+ * own.
+ */
+export function subgraphNode<
+  S extends StateView = StateView,
+  Input = unknown,
+  Child = StateView,
+  Parts extends OutcomeParts = never,
+>(
+  given: GraphOrRunnable<Input, Child>,
+  config: SubgraphNodeConfig<S, NoInfer<Input>, NoInfer<Child>, Parts> = {},
+  options: NodeOptions = {},
+): NodeDraft<S, SubgraphOutput<Child, Parts>> {
+  refuseUnknownKeys('subgraphNode', config, configKeys);
+  const graph = graphOf(given);
+  if (graph === undefined)
+    throw new CairnError('CONFIG_INVALID', { reason: 'subgraphNode(graph) needs a graph, or what compile() gives' });
+  const { input = ({ state }) => state.input, output = ({ state }) => ({ output: state.artifacts }) } =
+    config as unknown as SubgraphNodeConfig;
+  return draftNode(
+    {
+      type: 'subgraph',
+      effect: 'read',
+      subgraph: graph,
+      implementation: {
+        run: async (ctx) => outcome(output({ state: await runChild(ctx, graph, input({ state: ctx.state })) })),
+        codeText: `${String(config.input)}\n${String(config.output)}`,
+      },
+    },
+    options,
+  );
+}
+
+/** Runs a child run and returns its final state. @throws NodeFailure CHILD_FAILED */
+export async function runChild(ctx: NodeContext, graph: Graph, input: unknown, name?: string): Promise<StateView> {
+  const { status, state, error } = await ctx.run(graph, input, name === undefined ? {} : { name });
+  if (status === 'completed') return state;
+  const reason = error === undefined ? '' : `: ${error.message}`;
+  throw new NodeFailure(`child run of ${graph.id} failed${reason}`, {
+    code: 'CHILD_FAILED',
+    data: { graphId: graph.id, ...(name !== undefined && { name }) },
+    cause: error,
+  });
+}
 
 /** An item and its index in the list. */
 export interface MapItem<Item> {
@@ -74,7 +147,7 @@ export type MapOutput<Result, Settles> = readonly (true extends Settles
 
 type Work = (ctx: NodeContext, key: string, item: unknown, index: number) => Promise<unknown>;
 
-const configKeys = [
+const configKeys2 = [
   'over',
   'key',
   'each',
@@ -101,7 +174,7 @@ export function mapNode<
   config: MapNodeConfig<S, Item, Result, Settles>,
   options: Omit<NodeOptions, 'effectClass' | 'idempotent'> = {},
 ): NodeDraft<S, MapOutput<Result, Settles>> {
-  refuseUnknownKeys('mapNode', config, configKeys);
+  refuseUnknownKeys('mapNode', config, configKeys2);
   const { over, each, key, reconcile, ...given } = config as unknown as MapNodeConfig;
   const { config: settings, data, codeText } = describeConfig(given);
   const { effectClass = 'pure', concurrency = 8 } = settings;

@@ -10,7 +10,7 @@ import {
 } from '../graph/contracts/node-contract.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './draft/node-draft.ts';
-import type { FromState } from './draft/typed-context.ts';
+import type { FromState } from './draft/node-parts.ts';
 
 export type Targets = string | readonly string[];
 

@@ -1,16 +1,16 @@
 /** The tool node: calls a tool with arguments from the state. */
 import { CairnError } from '../errors.ts';
 import { NodeFailure, type NodeContext, type StateView } from '../graph/contracts/node-contract.ts';
-import type { RetryPolicy } from '../graph/contracts/retry-policy.ts';
-import type { Tool } from '../graph/tool.ts';
-import { checkValue } from './draft/check-value.ts';
-import { beforeEffect } from './draft/before-effect.ts';
-import { describeConfig, resolveComputed } from './draft/computed.ts';
+import type { RetryPolicy } from '../graph/contracts/contracts.ts';
+import type { Tool } from '../graph/node-draft.ts';
+import { checkValue } from './draft/node-parts.ts';
+import { beforeEffect } from './draft/node-parts.ts';
+import { describeConfig, resolveComputed } from './draft/node-parts.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './draft/node-draft.ts';
-import type { FromState, PlainValue } from './draft/typed-context.ts';
+import type { FromState, PlainValue } from './draft/node-parts.ts';
 
-export type { Tool, ToolCall } from '../graph/tool.ts';
+export type { Tool, ToolCall } from '../graph/node-draft.ts';
 
 export interface ToolNodeConfig<S extends StateView = StateView> {
   /** The tool's arguments. Default: `{}`. */

@@ -2,7 +2,7 @@
  * The model port: one call of a language model. A call has class `external` and is `idempotent`: after a crash in the middle it is made
  * again, so it may be paid twice, and both count as spent (X6).
  */
-import type { ModelCall, ModelDelta, ModelResponse, ModelUsage } from '../graph/contracts/model-contract.ts';
+import type { ModelCall, ModelDelta, ModelResponse, ModelUsage } from '../graph/contracts/contracts.ts';
 
 /** A call together with its key, signal and listener. */
 export interface ModelRequest extends ModelCall {

@@ -1,11 +1,11 @@
 /** Validates values with JSON Schema, in the subset of docs/spec/waits.md (W3.3). */
 import { currentBudget, Overdrawn, withBudget } from '../graph/expression/expression-budget.ts';
 import { payForWhole } from '../graph/expression/expression-meter.ts';
-import { fitsPattern } from '../graph/expression/fits-pattern.ts';
-import { canonicalText } from '../state/values/canonical.ts';
+import { fitsPattern } from '../graph/expression/pattern.ts';
+import { canonicalText } from '../state/values/values.ts';
 import { encodeValue } from '../state/values/codec.ts';
 import { resolvePointer } from './json-schema-defects.ts';
-import { getOwn, type PlainObject } from '../state/values/plain.ts';
+import { getOwn, type PlainObject } from '../state/values/values.ts';
 
 export { schemaDefect } from './json-schema-defects.ts';
 

@@ -1,6 +1,6 @@
 /** Answers of models as JSON: code fences around them, and answers that run away. */
 import { expect, test } from 'vitest';
-import { readAnswer } from './read-answer.ts';
+import { readAnswer } from './standard-schema.ts';
 
 const schema = { type: 'object' };
 

@@ -2,7 +2,7 @@
 import { CairnError } from '../errors.ts';
 import type { StandardSchema } from '../graph/graph.ts';
 import type { JsonSchema } from '../graph/contracts/node-type.ts';
-import { isPlainObject } from '../state/values/plain.ts';
+import { isPlainObject } from '../state/values/values.ts';
 import { schemaFault } from './json-schema.ts';
 
 /** JSON Schema, or a Standard Schema that can produce its JSON Schema (Zod 4.2 and later). */
@@ -60,4 +60,26 @@ export async function checkAgainst(schema: AnySchema, value: unknown, name: stri
     [name, ...path.map((key) => String(typeof key === 'object' ? key.key : key))].join('.').concat(`: ${message}`),
   );
   return { fault: reasons.join('; ') };
+}
+
+// Parses the JSON in a text that a model wrote, and validates it with a schema.
+
+/** The value of an answer, with or without a code fence around it; or why it has none. */
+export async function readAnswer(text: string, schema: AnySchema): Promise<Checked> {
+  let value: unknown;
+  try {
+    value = JSON.parse(withoutFence(text.trim()));
+  } catch (error) {
+    return { fault: `it is no JSON: ${(error as Error).message}` };
+  }
+  return checkAgainst(schema, value, 'answer');
+}
+
+const fence = '```';
+
+/** The text in a code fence around all of it. */
+function withoutFence(text: string): string {
+  const opening = /^```[a-z]*\n/iu.exec(text)?.[0];
+  if (opening === undefined || !text.endsWith(fence) || text.length < opening.length + fence.length) return text;
+  return text.slice(opening.length, -fence.length);
 }

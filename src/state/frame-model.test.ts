@@ -5,7 +5,7 @@ import { keys, objectOf, stateValues } from '../../test/state/arbitrary-value.ts
 import { admit, FrameBench } from '../../test/state/frame-bench.ts';
 import { decodeJson, encodeValue } from './values/codec.ts';
 import { plainState, type OpenView } from './frame.ts';
-import { getOwn, setOwn } from './values/plain.ts';
+import { getOwn, setOwn } from './values/values.ts';
 import type { FrameTree, NodeRecord } from './tree.ts';
 
 /** The state a tree stands for, written down independently of the frame. */

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { admit, emptyTree, FrameBench } from '../../test/state/frame-bench.ts';
-import { compileChannels } from './channels/channel-table.ts';
+import { compileChannels } from './channels/run-reducer.ts';
 import { DeltaBuilder } from './delta.ts';
 import { Frame, plainState, type OpenView } from './frame.ts';
 

@@ -3,7 +3,7 @@
 import { CairnError } from '../errors.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Commit, Store } from '../ports/store.ts';
-import { createSeededRandom, type SeededRandom } from './seeded-random.ts';
+import { createSeededRandom, type SeededRandom } from './virtual-clock.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
 
 export type StoreMethod = Exclude<keyof Store, 'name' | 'capabilities' | 'watch' | 'findDamage' | 'close'>;

@@ -5,10 +5,10 @@
 
 // Crash a graph at every point of its run.
 export { crashEverywhere } from './crash-kit/crash-everywhere.ts';
-export type { CrashCase, CrashFault, CrashKitOptions, CrashReport, CrashStorage } from './crash-kit/crash-case.ts';
+export type { CrashCase, CrashFault, CrashKitOptions, CrashReport, CrashStorage } from './crash-kit/process-life.ts';
 export { crashProcesses, type CrashProcessesOptions } from './crash-kit/crash-processes.ts';
-export { runCrashScript, type CrashResult, type CrashScript } from './crash-kit/crash-script.ts';
-export type { CrashUsers } from './crash-kit/drive-run.ts';
+export { runCrashScript, type CrashResult, type CrashScript } from './crash-kit/crash-processes.ts';
+export type { CrashUsers } from './crash-kit/find-effect-faults.ts';
 export type { CrashPoint, CrashProcess } from './crash-kit/process-life.ts';
 export {
   createEffectOracle,
@@ -16,12 +16,12 @@ export {
   type EffectEntry,
   type EffectOracle,
   type EffectPromise,
-} from './crash-kit/effect-oracle.ts';
+} from './crash-kit/find-effect-faults.ts';
 export { findEffectFaults } from './crash-kit/find-effect-faults.ts';
 
 // Hold an adapter to its port.
 export { storeSuite } from './store-suite/store-suite.ts';
-export type { StoreSuiteOptions, StoreSupport, StoreUnderTest } from './store-suite/suite.ts';
+export type { StoreSuiteOptions, StoreSupport, StoreUnderTest } from './store-suite/examples.ts';
 export { networkFaults, putNetworkBefore, type NetworkFaults } from './store-suite/random/network-under-test.ts';
 export { blobSuite, type BlobsUnderTest, type BlobSuiteOptions } from './blob-suite.ts';
 export { memoriesSuite, type MemoriesSuiteOptions } from './memories-suite.ts';

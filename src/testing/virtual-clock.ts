@@ -3,8 +3,41 @@
  */
 import { CairnError } from '../errors.ts';
 import type { Clock } from '../ports/clock.ts';
-import { createSeededRandom } from './seeded-random.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
+
+// A random number generator with a seed, for tests that print their seed.
+
+export interface SeededRandom {
+  /** Uniform in [0, 1). */
+  next(): number;
+  /** Uniform integer in [0, below). */
+  integer(below: number): number;
+  /** True with this probability. */
+  chance(probability: number): boolean;
+  /** One of a list that is not empty. */
+  pick<T>(list: readonly T[]): T;
+  /** A generator of its own for a part, so that what one part draws does not affect the others. */
+  fork(): SeededRandom;
+}
+
+/** Makes a generator from an integer seed (mulberry32). */
+export function createSeededRandom(seed: number): SeededRandom {
+  let state = seed >>> 0;
+  const next = (): number => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+  const integer = (below: number): number => Math.floor(next() * below);
+  return {
+    next,
+    integer,
+    chance: (probability) => next() < probability,
+    pick: (list) => list[integer(list.length)] as (typeof list)[number],
+    fork: () => createSeededRandom(integer(4_294_967_296)),
+  };
+}
 
 export interface VirtualClockOptions {
   /** Start time in epoch ms. Default 1_700_000_000_000. */

@@ -7,7 +7,7 @@ import { compileGraph } from '../../src/graph/compile/compile-graph.ts';
 import { END, START } from '../../src/graph/graph.ts';
 import type { NodeContext } from '../../src/graph/contracts/node-contract.ts';
 import { createMemoryStore } from '../../src/stores/memory/index.ts';
-import type { CrashCase } from '../../src/testing/crash-kit/crash-case.ts';
+import type { CrashCase } from '../../src/testing/crash-kit/process-life.ts';
 import { crashEverywhere } from '../../src/testing/crash-kit/crash-everywhere.ts';
 import type { CrashProcess } from '../../src/testing/crash-kit/process-life.ts';
 import { scriptedSdkModel, type Turn } from './scripted-sdk-model.ts';

@@ -2,7 +2,7 @@
 import { generateText } from 'ai';
 import { describe, expect, test } from 'vitest';
 import { agent, type AgentConfig } from '../../src/agents/agent.ts';
-import { tool, type FunctionTool } from '../../src/agents/tools/agent-tool.ts';
+import { tool, type FunctionTool } from '../../src/agents/tools/tool-box.ts';
 import { durable } from '../../src/ai-sdk/index.ts';
 import { NodeFailure, type NodeContext } from '../../src/graph/contracts/node-contract.ts';
 import type { Engine, RunResult } from '../../src/engine/api.ts';

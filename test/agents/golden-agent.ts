@@ -2,10 +2,10 @@
 import { generateText, isStepCount, tool as sdkTool } from 'ai';
 import { z } from 'zod';
 import { agent } from '../../src/agents/agent.ts';
-import { tool } from '../../src/agents/tools/agent-tool.ts';
+import { tool } from '../../src/agents/tools/tool-box.ts';
 import { contextOf, durable } from '../../src/ai-sdk/index.ts';
 import type { RunResult } from '../../src/engine/api.ts';
-import type { ModeName } from '../../src/agents/modes/mode.ts';
+import type { ModeName } from '../../src/agents/modes/text-modes.ts';
 import type { NodeContext } from '../../src/graph/contracts/node-contract.ts';
 import type { Graph } from '../../src/graph/graph.ts';
 import { createScriptedModels, type ScriptedAnswer } from '../../src/models/scripted.ts';

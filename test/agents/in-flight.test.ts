@@ -1,12 +1,12 @@
 /** An agent of 15 loops, killed at every point: what is asked of models and tools again was in flight, counted from outside (A2, A4). */
 import { expect, test } from 'vitest';
 import { agent } from '../../src/agents/agent.ts';
-import { modeNames } from '../../src/agents/modes/create-mode.ts';
-import type { ModeName } from '../../src/agents/modes/mode.ts';
-import { tool, type FunctionTool } from '../../src/agents/tools/agent-tool.ts';
+import { modeNames } from '../../src/agents/modes/modes.ts';
+import type { ModeName } from '../../src/agents/modes/text-modes.ts';
+import { tool, type FunctionTool } from '../../src/agents/tools/tool-box.ts';
 import { createScriptedModels } from '../../src/models/scripted.ts';
 import { createMemoryStore } from '../../src/stores/memory/index.ts';
-import type { CrashCase } from '../../src/testing/crash-kit/crash-case.ts';
+import type { CrashCase } from '../../src/testing/crash-kit/process-life.ts';
 import { crashEverywhere } from '../../src/testing/crash-kit/crash-everywhere.ts';
 import type { CrashPoint, CrashProcess } from '../../src/testing/crash-kit/process-life.ts';
 import { edges, graphOf } from '../engine-kit.ts';

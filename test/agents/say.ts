@@ -1,5 +1,5 @@
 /** What a model says in each mode when it wants tools, and when it is done: sloppily, as models do. */
-import type { ModeName } from '../../src/agents/modes/mode.ts';
+import type { ModeName } from '../../src/agents/modes/text-modes.ts';
 import type { ScriptedTurn } from '../../src/models/scripted.ts';
 
 export interface SaidCall {

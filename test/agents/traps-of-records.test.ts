@@ -1,7 +1,7 @@
 /** Traps in which systems that record agents are caught, each shown not to be here: pruned histories, shared values, caches, claims, deadlines. */
 import { expect, test } from 'vitest';
 import { agent } from '../../src/agents/agent.ts';
-import { tool, type FunctionTool } from '../../src/agents/tools/agent-tool.ts';
+import { tool, type FunctionTool } from '../../src/agents/tools/tool-box.ts';
 import { createEngine } from '../../src/engine/engine.ts';
 import type { Engine } from '../../src/engine/api.ts';
 import { NodeFailure } from '../../src/graph/contracts/node-contract.ts';

@@ -5,8 +5,8 @@
 import { describe, expect, test } from 'vitest';
 import { agent, type AgentConfig } from '../../src/agents/agent.ts';
 import { askPerson } from '../../src/agents/people/ask-person.ts';
-import { tool, type FunctionTool } from '../../src/agents/tools/agent-tool.ts';
-import { textOf, type ModelMessage } from '../../src/graph/contracts/model-contract.ts';
+import { tool, type FunctionTool } from '../../src/agents/tools/tool-box.ts';
+import { textOf, type ModelMessage } from '../../src/graph/contracts/contracts.ts';
 import { NodeFailure } from '../../src/graph/contracts/node-contract.ts';
 import type { Engine } from '../../src/engine/api.ts';
 import type { Graph } from '../../src/graph/graph.ts';

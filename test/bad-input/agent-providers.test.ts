@@ -1,7 +1,7 @@
 /** What an agent gets from a provider that is down, limits its rate, or cuts its answer off: nothing is lost, the reason is named, the run goes on. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { agent } from '../../src/agents/agent.ts';
-import { tool } from '../../src/agents/tools/agent-tool.ts';
+import { tool } from '../../src/agents/tools/tool-box.ts';
 import type { Graph } from '../../src/graph/graph.ts';
 import { createAiSdkModels } from '../../src/models/ai-sdk.ts';
 import { startProviderServer, type ProviderServer, type ServerTurn } from '../agents/provider-server.ts';

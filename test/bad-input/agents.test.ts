@@ -1,11 +1,11 @@
 /** What bad input an agent gets from its model and its tools: nothing is lost, the reason is named, the run can go on. */
 import { describe, expect, test } from 'vitest';
 import { agent } from '../../src/agents/agent.ts';
-import { tool, type FunctionTool } from '../../src/agents/tools/agent-tool.ts';
-import { modeNames } from '../../src/agents/modes/create-mode.ts';
-import type { ModeName } from '../../src/agents/modes/mode.ts';
+import { tool, type FunctionTool } from '../../src/agents/tools/tool-box.ts';
+import { modeNames } from '../../src/agents/modes/modes.ts';
+import type { ModeName } from '../../src/agents/modes/text-modes.ts';
 import { readAgentState } from '../../src/agents/view/agent-state.ts';
-import type { ModelResponse } from '../../src/graph/contracts/model-contract.ts';
+import type { ModelResponse } from '../../src/graph/contracts/contracts.ts';
 import { createScriptedModels, type Script } from '../../src/models/scripted.ts';
 import type { Models } from '../../src/ports/model.ts';
 import { filesIn } from '../../src/state/values/codec.ts';

@@ -8,7 +8,7 @@ import { createFileBlobs } from '../../src/blobs/file-blobs.ts';
 import { createEngine } from '../../src/engine/engine.ts';
 import { CairnError } from '../../src/errors.ts';
 import { examineStore } from '../../src/operations/store/examine-store.ts';
-import type { Finding } from '../../src/history/verify/finding.ts';
+import type { Finding } from '../../src/history/verify/examine-runs.ts';
 import { verifyRuns } from '../../src/operations/store/verify-runs.ts';
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts';
 import { createBench, edges, graphOf, node, runToRest, testIds, type Bench } from '../engine-kit.ts';

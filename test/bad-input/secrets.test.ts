@@ -19,7 +19,7 @@ import {
   START,
 } from '../../src/index.ts';
 import { createDefaultEngine } from '../../src/app/default-engine.ts';
-import { environmentSecrets } from '../../src/app/config/environment-secrets.ts';
+import { environmentSecrets } from '../../src/app/config/config.ts';
 import { systemClock } from '../../src/app/process/system-clock.ts';
 import { createEngine } from '../../src/engine/engine.ts';
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts';

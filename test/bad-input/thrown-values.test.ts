@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, test } from 'vitest';
 import { hookTool } from '../../src/agents/stage/tool-hooks.ts';
-import { tool, type FunctionTool } from '../../src/agents/tools/agent-tool.ts';
+import { tool, type FunctionTool } from '../../src/agents/tools/tool-box.ts';
 import type { StageHandler } from '../../src/dialects/dot/index.ts';
 import { NodeFailure, outcome, type NodeContext } from '../../src/graph/contracts/node-contract.ts';
 import { reasonOf } from '../../src/errors.ts';

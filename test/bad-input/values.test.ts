@@ -1,7 +1,7 @@
 /** Outcomes that cannot be stored, that are huge, deep, or named to do harm; nodes that throw, hang or go round for ever. */
 import { expect, test } from 'vitest';
 import { outcome, type NodeContext } from '../../src/graph/contracts/node-contract.ts';
-import { subgraphNode } from '../../src/nodes/subgraph-node.ts';
+import { subgraphNode } from '../../src/nodes/map-node.ts';
 import { afterCrash, createBench, edges, graphOf, node, resumeToRest, runToRest } from '../engine-kit.ts';
 
 const never = new Promise<never>(() => {});

@@ -2,7 +2,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { verdictSchema } from '../../src/dialects/convert/outline/verdict.ts';
+import { verdictSchema } from '../../src/dialects/convert/outline/outline.ts';
 import { checkWorkflow } from '../../src/dialects/yaml/index.ts';
 import { createNodeTypes } from '../../src/nodes/blocks/index.ts';
 import { converted, wayOf, worldOf } from '../convert-kit.ts';

@@ -4,7 +4,7 @@ import { checkCalledDot } from '../../src/dialects/dot/read-dot.ts';
 import type { StageHandler, StageOutcome } from '../../src/dialects/dot/index.ts';
 import { readWorkflow } from '../../src/dialects/yaml/index.ts';
 import { createMemoryStore } from '../../src/stores/memory/index.ts';
-import type { CrashCase } from '../../src/testing/crash-kit/crash-case.ts';
+import type { CrashCase } from '../../src/testing/crash-kit/process-life.ts';
 import { crashEverywhere, crashFree } from '../../src/testing/crash-kit/crash-everywhere.ts';
 import { box, digraph } from '../dot-kit.ts';
 

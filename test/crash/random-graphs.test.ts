@@ -3,13 +3,13 @@ import { describe, expect, it } from 'vitest';
 import { createMemoryBlobs } from '../../src/blobs/memory-blobs.ts';
 import { createMemoryStore } from '../../src/stores/memory/index.ts';
 import { crashEverywhere } from '../../src/testing/crash-kit/crash-everywhere.ts';
-import type { CrashKitOptions } from '../../src/testing/crash-kit/crash-case.ts';
+import type { CrashKitOptions } from '../../src/testing/crash-kit/process-life.ts';
 import type { CrashPoint } from '../../src/testing/crash-kit/process-life.ts';
 import { randomGraphCase } from '../random-graph/random-graph.ts';
 import { planRandomGraph, type RandomGraphPlan } from '../random-graph/plan-random-graph.ts';
 import { planProperty } from '../random-graph/smaller-plan.ts';
 import { tellFaults } from '../support/smallest.ts';
-import { createSeededRandom } from '../../src/testing/seeded-random.ts';
+import { createSeededRandom } from '../../src/testing/virtual-clock.ts';
 
 /** Repeat one graph with CAIRN_SEED=N CAIRN_GRAPHS=1. */
 const firstSeed = Number(process.env['CAIRN_SEED'] ?? 1);

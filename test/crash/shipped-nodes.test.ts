@@ -8,7 +8,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { createMemoryStore } from '../../src/stores/memory/index.ts';
 import { crashEverywhere } from '../../src/testing/crash-kit/crash-everywhere.ts';
 import { crashProcesses } from '../../src/testing/crash-kit/crash-processes.ts';
-import type { CrashResult } from '../../src/testing/crash-kit/crash-script.ts';
+import type { CrashResult } from '../../src/testing/crash-kit/crash-processes.ts';
 import type { CrashPoint } from '../../src/testing/crash-kit/process-life.ts';
 import { shippedNodeCases } from './cases/shipped-nodes.ts';
 

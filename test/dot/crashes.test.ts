@@ -8,7 +8,7 @@ import { describeRepository, makeRepository } from '../../examples/pipelines/sma
 import { readDot, type StageHandler, type StageOutcome } from '../../src/dialects/dot/index.ts';
 import { createNodeTypes } from '../../src/nodes/blocks/index.ts';
 import { createMemoryStore } from '../../src/stores/memory/index.ts';
-import type { CrashCase } from '../../src/testing/crash-kit/crash-case.ts';
+import type { CrashCase } from '../../src/testing/crash-kit/process-life.ts';
 import { crashEverywhere, crashFree } from '../../src/testing/crash-kit/crash-everywhere.ts';
 import { box, digraph } from '../dot-kit.ts';
 

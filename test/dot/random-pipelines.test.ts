@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { createMemoryStore } from '../../src/stores/memory/index.ts';
 import { crashEverywhere } from '../../src/testing/crash-kit/crash-everywhere.ts';
-import type { EffectEntry } from '../../src/testing/crash-kit/effect-oracle.ts';
+import type { EffectEntry } from '../../src/testing/crash-kit/find-effect-faults.ts';
 import { tellFaults, type Property } from '../support/smallest.ts';
 import { drawOverseer, drawPlan } from './random/draw-plan.ts';
 import { Interpreter } from './random/interpret-plan.ts';

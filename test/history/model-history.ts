@@ -5,7 +5,7 @@ import { encodeCheckpoint, keptForm, rootChecksum, runKeyOf } from '../../src/hi
 import type { BlobStore } from '../../src/ports/blobs.ts';
 import type { Claim, RunRow, Store } from '../../src/ports/store.ts';
 import { createMemoryBlobs } from '../../src/blobs/memory-blobs.ts';
-import { writeSnapshotOf } from '../../src/history/load/write-snapshot.ts';
+import { writeSnapshotOf } from '../../src/history/load/fold-stored.ts';
 import { defaultLimits } from '../../src/engine/limits.ts';
 import type { RunTree } from '../../src/state/tree.ts';
 import { copyValue } from '../../src/state/values/admit.ts';

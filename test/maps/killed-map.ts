@@ -1,8 +1,8 @@
 /** Runs a map in processes that die at given commits, and tells what came of it. */
 import type { OpenQuestion, RunResult } from '../../src/engine/api.ts';
 import { createEngine } from '../../src/engine/engine.ts';
-import { driveRun } from '../../src/testing/crash-kit/drive-run.ts';
-import { createSeededRandom } from '../../src/testing/seeded-random.ts';
+import { driveRun } from '../../src/testing/crash-kit/find-effect-faults.ts';
+import { createSeededRandom } from '../../src/testing/virtual-clock.ts';
 import { dyingEngine, settleDown } from '../dying-engine.ts';
 import { createBench, testIds, type Bench } from '../engine-kit.ts';
 import { mixNumber } from '../random-graph/mix-number.ts';

@@ -12,7 +12,7 @@ import type {
   Reducer,
 } from '../../src/graph/graph.ts';
 import type { OpenQuestion } from '../../src/engine/api.ts';
-import type { CrashCase } from '../../src/testing/crash-kit/crash-case.ts';
+import type { CrashCase } from '../../src/testing/crash-kit/process-life.ts';
 import type { CrashProcess } from '../../src/testing/crash-kit/process-life.ts';
 import { hangTimeoutMs } from './random-effect.ts';
 import { implementNode, readSettled, outputText } from './random-node.ts';

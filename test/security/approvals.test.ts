@@ -8,7 +8,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { agent } from '../../src/agents/agent.ts';
-import { tool } from '../../src/agents/tools/agent-tool.ts';
+import { tool } from '../../src/agents/tools/tool-box.ts';
 import { durable } from '../../src/ai-sdk/index.ts';
 import type { Graph } from '../../src/graph/graph.ts';
 import { createScriptedModels } from '../../src/models/scripted.ts';

@@ -11,7 +11,7 @@ import { importRun } from '../../src/operations/store/move-runs.ts';
 import { resumeRun } from '../../src/operations/runs/resume-run.ts';
 import { startRun } from '../../src/operations/runs/start-run.ts';
 import { answerWait } from '../../src/operations/waits/answer-wait.ts';
-import { createSeededRandom } from '../../src/testing/seeded-random.ts';
+import { createSeededRandom } from '../../src/testing/virtual-clock.ts';
 
 vi.setConfig({ testTimeout: 60_000 });
 

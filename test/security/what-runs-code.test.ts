@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test, vi } from 'vitest';
 import { environment, main, openFolder, type Folder } from '../cli/cairn.ts';
-import { createSeededRandom } from '../../src/testing/seeded-random.ts';
+import { createSeededRandom } from '../../src/testing/virtual-clock.ts';
 
 // Processes of a loaded machine start slowly.
 vi.setConfig({ testTimeout: 240_000 });

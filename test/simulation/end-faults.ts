@@ -1,11 +1,11 @@
 /** What must hold when a simulation's run and its forks have ended (R7, R9 to R11). */
 import { readHistory } from '../../src/history/load/load.ts';
 import { compareTrials } from '../../src/testing/crash-kit/compare-trials.ts';
-import type { EffectEntry } from '../../src/testing/crash-kit/effect-oracle.ts';
-import type { CrashTrial } from '../../src/testing/crash-kit/crash-trial.ts';
+import type { EffectEntry } from '../../src/testing/crash-kit/find-effect-faults.ts';
+import type { CrashTrial } from '../../src/testing/crash-kit/crash-everywhere.ts';
 import { findEffectFaults } from '../../src/testing/crash-kit/find-effect-faults.ts';
-import { stateText, summariseRun } from '../../src/testing/crash-kit/run-summary.ts';
-import { createSeededRandom } from '../../src/testing/seeded-random.ts';
+import { stateText, summariseRun } from '../../src/testing/crash-kit/compare-trials.ts';
+import { createSeededRandom } from '../../src/testing/virtual-clock.ts';
 import type { RandomGraphPlan } from '../random-graph/plan-random-graph.ts';
 import type { StoreWitness, Stored } from './witness.ts';
 import { openProcess, type SimulationWorld } from './worker.ts';

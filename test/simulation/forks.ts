@@ -1,6 +1,6 @@
 /** Forks of a run that has ended, several at once, and forks of those while they are worked on: each ends as the run did (R11). */
-import type { CrashUsers } from '../../src/testing/crash-kit/drive-run.ts';
-import type { SeededRandom } from '../../src/testing/seeded-random.ts';
+import type { CrashUsers } from '../../src/testing/crash-kit/find-effect-faults.ts';
+import type { SeededRandom } from '../../src/testing/virtual-clock.ts';
 import { attendRun } from './client.ts';
 import type { SimulatedNode, SimulationWorld } from './worker.ts';
 

@@ -10,7 +10,7 @@ import { until, within } from '../support/awaited.ts';
 import { CairnError } from '../../src/errors.ts';
 import type { ClaimReply, Store } from '../../src/ports/store.ts';
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts';
-import { createSeededRandom } from '../../src/testing/seeded-random.ts';
+import { createSeededRandom } from '../../src/testing/virtual-clock.ts';
 import { commitOf, keyOf, tenant } from '../../src/testing/store-suite/examples.ts';
 
 const script = join(import.meta.dirname, 'sqlite-writer.ts');

@@ -2,10 +2,10 @@
 import { readWorkflow } from '../../src/dialects/yaml/index.ts';
 import type { OpenQuestion } from '../../src/engine/api.ts';
 import type { Graph } from '../../src/graph/graph.ts';
-import type { CrashCase } from '../../src/testing/crash-kit/crash-case.ts';
+import type { CrashCase } from '../../src/testing/crash-kit/process-life.ts';
 import type { CrashProcess } from '../../src/testing/crash-kit/process-life.ts';
 import { mixNumber } from '../random-graph/mix-number.ts';
-import { createSeededRandom, type SeededRandom } from '../../src/testing/seeded-random.ts';
+import { createSeededRandom, type SeededRandom } from '../../src/testing/virtual-clock.ts';
 import { textsOf, type Others } from '../yaml-kit.ts';
 import { yamlEffectTypes } from './yaml-effects.ts';
 

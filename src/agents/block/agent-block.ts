@@ -1,9 +1,9 @@
 /** The `Agent` block: an agent written in a file. Its tools are those that the file names, within the permissions of the process. */
 import type { InputFault, Inputs, Need, NodeType } from '../../graph/contracts/node-type.ts';
-import { fieldsOf, optionFaults, outputField, readText, textField } from '../../nodes/blocks/fields.ts';
+import { fieldsOf, optionFaults, outputField, readText, textField } from '../../nodes/blocks/http-call.ts';
 import { pathNeeds } from '../../nodes/file/local-path.ts';
-import { isPlainObject } from '../../state/values/plain.ts';
-import { historyFault } from '../history/history-limit.ts';
+import { isPlainObject } from '../../state/values/values.ts';
+import { historyFault } from '../history/conversation.ts';
 import {
   callOptions,
   historyField,
@@ -17,9 +17,9 @@ import {
   serversOf,
   showsImages,
   usesShell,
-} from './agent-inputs.ts';
-import { checkSchema } from './check-schema.ts';
-import { plannedTools } from './planned-tools.ts';
+} from './agent-block-tools.ts';
+import { checkSchema } from './agent-block-tools.ts';
+import { plannedTools } from './agent-block-tools.ts';
 
 const options = [maxLoops, mode, usesShell, isReadOnly, showsImages, ...callOptions];
 

@@ -9,11 +9,11 @@ import {
   readText,
   requireText,
   textField,
-} from '../../nodes/blocks/fields.ts';
-import { boundedBy } from '../../graph/contracts/whole-answer.ts';
-import { isPlainObject } from '../../state/values/plain.ts';
-import { callOptions, modelField, schemaField, schemaOf, settingsOf } from './agent-inputs.ts';
-import { checkSchema } from './check-schema.ts';
+} from '../../nodes/blocks/http-call.ts';
+import { boundedBy } from '../../graph/contracts/node-type.ts';
+import { isPlainObject } from '../../state/values/values.ts';
+import { callOptions, modelField, schemaField, schemaOf, settingsOf } from './agent-block-tools.ts';
+import { checkSchema } from './agent-block-tools.ts';
 
 const threshold = numberOption('threshold', 'The least score that passes.', {
   default: 0.5,

@@ -2,10 +2,10 @@
 import { CairnError } from '../../errors.ts';
 import { Outcome } from '../../graph/contracts/node-contract.ts';
 import type { NodeType, TypedNodeContext } from '../../graph/contracts/node-type.ts';
-import { boundedBy } from '../../graph/contracts/whole-answer.ts';
-import { readText, requireText } from '../../nodes/blocks/fields.ts';
+import { boundedBy } from '../../graph/contracts/node-type.ts';
+import { readText, requireText } from '../../nodes/blocks/http-call.ts';
 import { agent, type AgentConfig } from '../agent.ts';
-import type { AgentTool } from '../tools/agent-tool.ts';
+import type { AgentTool } from '../tools/tool-box.ts';
 import { grantedFiles } from '../files/local-files.ts';
 import { askPerson } from '../people/ask-person.ts';
 import { shellTool } from '../shell/shell-tool.ts';
@@ -20,11 +20,11 @@ import {
   settingsOf,
   showsImages,
   usesShell,
-} from './agent-inputs.ts';
-import { blockTool } from './block-tool.ts';
-import { makeFolder } from '../../nodes/file/local-file.ts';
+} from './agent-block-tools.ts';
+import { blockTool } from './agent-block-tools.ts';
+import { makeFolder } from '../../nodes/file/local-path.ts';
 import { resolveLocalPath } from '../../nodes/file/local-path.ts';
-import { workflowToolName } from './planned-tools.ts';
+import { workflowToolName } from './agent-block-tools.ts';
 
 /** Units that its block, its workflow or its run may have a budget of; how much is theirs to say. */
 const counted = { tokens: 0, seconds: 0 };

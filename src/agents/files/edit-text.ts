@@ -1,6 +1,6 @@
 /** Replaces a text in a file, as a model asks. */
 import { NodeFailure } from '../../graph/contracts/node-contract.ts';
-import { applyOperation } from '../../nodes/blocks/files/edit-operations.ts';
+import { applyOperation } from '../../nodes/blocks/files/edits.ts';
 
 /**
  * @param before - the file's text; undefined if there is no such file

@@ -1,11 +1,155 @@
 /** Tools with which a model lists, searches, reads, writes and edits files. */
+import { FileRef } from '../../graph/file-ref.ts';
+import type { WrittenFile, FileStore, OpenFiles, PlannedWrite } from '../../ports/file-store.ts';
+import { isPlainObject, hashText } from '../../state/values/values.ts';
+import { type AgentNode, tool, type ComposedTool, type AgentTool } from '../tools/tool-box.ts';
+import type { KeptConversation } from '../turn-note.ts';
+import { createHash } from 'node:crypto';
 import { basename, extname } from 'node:path';
-import { decodeBytes } from '../../nodes/blocks/files/text-encoding.ts';
-import type { FileStore } from '../../ports/file-store.ts';
-import { tool, type AgentTool } from '../tools/agent-tool.ts';
-import { openFiles } from './open-files.ts';
+import type { NodeContext, StepContext } from '../../graph/contracts/node-contract.ts';
+import { decodeBytes } from '../../nodes/blocks/files/read-file.ts';
 import type { searchFiles } from './search-files.ts';
-import { writeTool } from './write-tool.ts';
+
+// Keeps track of the files that an agent has written. They are found again when its function is repeated, also after older records were
+// retired.
+
+/** Names of the two steps of a write: the plan, and the write itself. */
+export const planStep = 'plan';
+export const writeStep = 'write';
+
+/** Written files by the attempt's signal. Each attempt has a signal of its own, so entries disappear with their attempt. */
+const byAttempt = new WeakMap<AbortSignal, Map<string, WrittenFile>>();
+
+function filesOf(node: Pick<AgentNode, 'signal' | 'retired'>): Map<string, WrittenFile> {
+  let files = byAttempt.get(node.signal);
+  if (files === undefined) {
+    files = new Map(keptFiles(node).map((written) => [written.path, written]));
+    byAttempt.set(node.signal, files);
+  }
+  return files;
+}
+
+/** Files written by calls whose records were retired. */
+function keptFiles({ retired }: Pick<AgentNode, 'retired'>): readonly WrittenFile[] {
+  return (retired as Partial<KeptConversation> | undefined)?.tools?.files ?? [];
+}
+
+/** Notes a write. Called for each write in order, also for recorded ones when a function is repeated. */
+export function noteWritten(node: Pick<AgentNode, 'signal' | 'retired'>, written: WrittenFile): void {
+  filesOf(node).set(written.path, written);
+}
+
+/** Files written so far in this attempt, and in what it repeats: the newest version of each path. */
+export function writtenIn(node: Pick<AgentNode, 'signal' | 'retired'>): readonly WrittenFile[] {
+  return [...filesOf(node).values()];
+}
+
+/**
+ * Files whose writes were recorded when the attempt began. A file whose last write is in doubt is left out, because that write is checked
+ * separately.
+ */
+export function recordedWrites(node: Pick<AgentNode, 'past' | 'retired'>): readonly WrittenFile[] {
+  const written = new Map(keptFiles(node).map((each) => [each.path, each]));
+  const steps = node.past.steps().filter(({ status }) => status === 'done');
+  const done = new Set(steps.map(({ name }) => name));
+  for (const { name, output } of steps) {
+    const [, call, step] = /^(tool (?:write|edit)_file .*) (plan|write)$/.exec(name) ?? [];
+    if (!isWritten(output)) continue;
+    if (step === writeStep) written.set(output.path, output);
+    else if (step === planStep && !done.has(`${call} ${writeStep}`)) written.delete(output.path);
+  }
+  return [...written.values()];
+}
+
+function isWritten(value: unknown): value is WrittenFile {
+  return isPlainObject(value) && typeof value['path'] === 'string' && value['file'] instanceof FileRef;
+}
+
+// Opens an agent's files, once for each attempt of its node.
+
+/** Open files by store and by the attempt's signal. Each attempt has a signal of its own, so entries disappear with their attempt. */
+const opened = new WeakMap<FileStore, WeakMap<AbortSignal, Promise<OpenFiles>>>();
+
+/**
+ * The files as this attempt sees them. They are opened before anything else. In a repeated function this also reports written files that
+ * were changed by others.
+ */
+export function openFiles(store: FileStore, node: AgentNode): Promise<OpenFiles> {
+  const attempts = opened.get(store) ?? new WeakMap<AbortSignal, Promise<OpenFiles>>();
+  opened.set(store, attempts);
+  let files = attempts.get(node.signal);
+  if (files === undefined) attempts.set(node.signal, (files = open(store, node)));
+  return files;
+}
+
+async function open(store: FileStore, node: AgentNode): Promise<OpenFiles> {
+  const files = store.open(node);
+  for (const written of writtenIn(node)) files.take(written);
+  const found = await files.verify(recordedWrites(node));
+  if (found.missing.length + found.changed.length > 0) {
+    // The name is derived from the content, so an event with the same content is recorded only once, however often the attempt is repeated.
+    const name = `files-changed ${hashText(JSON.stringify(found)).slice(0, 12)}`;
+    node.emit({ type: 'files-changed', ...found }, { recorded: true, name });
+  }
+  return files;
+}
+
+// Tools that write files. The planned write is recorded first, so that a write in doubt can be checked by comparing it with the file.
+
+/** Computes the new content from the current one, which is undefined if the file does not exist. */
+type Change = (before: string | undefined) => string;
+
+/** Makes a tool that changes one file, as its arguments say. */
+export function writeTool(
+  store: FileStore,
+  about: Pick<ComposedTool, 'description' | 'input'>,
+  changeOf: (args: Readonly<Record<string, unknown>>) => Promise<Change>,
+): ComposedTool {
+  return tool({
+    ...about,
+    composed: true,
+    // A shared store has class `write`, so a person is asked first.
+    effect: store.isShared ? 'write' : 'pure',
+    run: async (args, ctx) => {
+      const given = args as Readonly<Record<string, unknown>> & { readonly path: string };
+      const files = await openFiles(store, ctx);
+      const planned = await ctx.step(planStep, { effect: 'read', input: args }, async () =>
+        plan(ctx, files, given.path, await changeOf(given)),
+      );
+      const { path, file } = planned;
+      const options = {
+        effect: store.isShared ? 'write' : 'pure',
+        input: args,
+        reconcile: ({ idempotencyKey }: Pick<StepContext, 'idempotencyKey'>) =>
+          files.reconcile(planned, idempotencyKey),
+        said: () => ({ path, file }),
+      } as const;
+      const written = await ctx.step(writeStep, options, async ({ idempotencyKey }) => {
+        await files.write(planned, idempotencyKey);
+        return { path, file };
+      });
+      files.take(written);
+      noteWritten(ctx, written);
+      return `${path}: ${planned.before === null ? 'made' : 'written'}, ${file.sizeBytes} bytes`;
+    },
+  });
+}
+
+async function plan(ctx: NodeContext, files: OpenFiles, path: string, change: Change): Promise<PlannedWrite> {
+  const found = await readIfThere(files, path);
+  const text = change(found === undefined ? undefined : Buffer.from(found).toString('utf8'));
+  const file = await ctx.files.put(Buffer.from(text), { name: basename(path), type: 'text/plain' });
+  return { path, file, before: found === undefined ? null : createHash('sha256').update(found).digest('hex') };
+}
+
+async function readIfThere(files: OpenFiles, path: string): Promise<Uint8Array | undefined> {
+  try {
+    return await files.read(path);
+  } catch (error) {
+    if (['ENOENT', 'FILE_NOT_FOUND'].includes(String((error as { readonly code?: unknown }).code))) return undefined;
+    throw error;
+  }
+}
 
 /** The most paths returned at once. */
 const pathsMax = 1_000;

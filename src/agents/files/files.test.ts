@@ -24,7 +24,7 @@ import {
   type Bench,
 } from '../../../test/engine-kit.ts';
 import { createMemoryBlobs } from '../../blobs/memory-blobs.ts';
-import type { ToolResultPart } from '../../graph/contracts/model-contract.ts';
+import type { ToolResultPart } from '../../graph/contracts/contracts.ts';
 import { FileRef } from '../../graph/file-ref.ts';
 import type { Graph } from '../../graph/graph.ts';
 import { createScriptedModels, type ScriptedCall, type ScriptedModels } from '../../models/scripted.ts';
@@ -33,7 +33,7 @@ import { crashEverywhere } from '../../testing/crash-kit/crash-everywhere.ts';
 import { createFakeContext } from '../../testing/node-suite/fake-context.ts';
 import type { FileStore } from '../../ports/file-store.ts';
 import { agent, type AgentConfig } from '../agent.ts';
-import { tool } from '../tools/agent-tool.ts';
+import { tool } from '../tools/tool-box.ts';
 import { localFiles } from './local-files.ts';
 import { memoryFiles } from './memory-files.ts';
 

@@ -1,9 +1,9 @@
 /** A file store inside the run: the bytes are kept once, with the run's history, so that forks, exports and resumes have them. */
 import { FileRef } from '../../graph/file-ref.ts';
 import type { StateView } from '../../graph/contracts/node-contract.ts';
-import { fileFailure } from '../../nodes/file/file-failure.ts';
+import { fileFailure } from '../../nodes/file/files.ts';
 import type { FileStore, FileStoreContext, OpenFiles, WrittenFile } from '../../ports/file-store.ts';
-import { isPlainObject } from '../../state/values/plain.ts';
+import { isPlainObject } from '../../state/values/values.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 
 /** Files by path: references to stored bytes, texts, or bytes. */

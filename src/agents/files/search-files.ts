@@ -1,6 +1,6 @@
 /** Searches files for lines that match a pattern. */
 import { NodeFailure } from '../../graph/contracts/node-contract.ts';
-import { findMatches } from '../../nodes/blocks/files/find-matches.ts';
+import { findMatches } from '../../nodes/blocks/files/edits.ts';
 import type { OpenFiles } from '../../ports/file-store.ts';
 
 const hitsMax = 200;

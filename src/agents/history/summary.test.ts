@@ -6,7 +6,7 @@ import { loadState } from '../../history/load/load.ts';
 import type { Script, ScriptedAnswer } from '../../models/scripted.ts';
 import type { ModelRequest } from '../../ports/model.ts';
 import { agent, type AgentConfig } from '../agent.ts';
-import { tool } from '../tools/agent-tool.ts';
+import { tool } from '../tools/tool-box.ts';
 
 const look = tool({
   description: 'Looks.',

@@ -2,9 +2,9 @@
 import type { Client, CallToolResult, Transport } from '@modelcontextprotocol/client';
 import { CairnError } from '../../errors.ts';
 import { NodeFailure } from '../../graph/contracts/node-contract.ts';
-import type { SecretReader } from '../../graph/contracts/context-access.ts';
+import type { SecretReader } from '../../graph/contracts/contracts.ts';
 import type { JsonSchema } from '../../graph/contracts/node-type.ts';
-import { maskFailure } from '../../nodes/secrets/mask.ts';
+import { maskFailure } from '../../nodes/secrets/secret.ts';
 import { resolveSecrets } from '../../nodes/secrets/secret.ts';
 import type { McpTools } from './mcp-tools.ts';
 

@@ -12,7 +12,7 @@ import { serveHttp } from '../../mcp/serve/serve-http.ts';
 import type { Script, ScriptedAnswer } from '../../models/scripted.ts';
 import { secret } from '../../nodes/secrets/secret.ts';
 import { agent, type AgentConfig } from '../agent.ts';
-import { tool } from '../tools/agent-tool.ts';
+import { tool } from '../tools/tool-box.ts';
 import { mcpTools, type McpConfig } from './mcp-tools.ts';
 
 const folders: string[] = [];

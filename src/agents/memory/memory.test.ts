@@ -10,7 +10,7 @@ import { createMemoryMemories } from '../../stores/memory/memory-memories.ts';
 import { createMemoryStore } from '../../stores/memory/index.ts';
 import { crashEverywhere } from '../../testing/crash-kit/crash-everywhere.ts';
 import { agent } from '../agent.ts';
-import { memoryTools } from './memory-tools.ts';
+import { memoryTools } from './session-memory.ts';
 import { AgentGraph, END, START } from '../../index.ts';
 import { sessionMemory } from './session-memory.ts';
 

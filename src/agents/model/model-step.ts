@@ -1,14 +1,75 @@
 /** The model calls of a conversation, each a step of the node. A call is paid for once, and identified by its request (X4, X6). */
+import type {
+  FinishReason,
+  ModelCall,
+  ModelMessage,
+  ModelResponse,
+  ModelAccess,
+  RetryPolicy,
+  TraceSpan,
+} from '../../graph/contracts/contracts.ts';
+import { NodeFailure, type NodeContext } from '../../graph/contracts/node-contract.ts';
+import { refuseStopped, isCutOff } from '../../graph/contracts/node-type.ts';
 import type { Amounts } from '../../graph/amounts.ts';
-import type { ModelAccess, ModelCall, ModelMessage, ModelResponse } from '../../graph/contracts/model-contract.ts';
-import { isCutOff } from '../../graph/contracts/whole-answer.ts';
-import { mayComeWhole } from './answer-bound.ts';
-import type { NodeContext } from '../../graph/contracts/node-contract.ts';
-import type { RetryPolicy } from '../../graph/contracts/retry-policy.ts';
 import { spendSeconds, spendTokens } from '../../graph/contracts/spend-counted.ts';
-import type { TraceSpan } from '../../graph/contracts/trace-contract.ts';
-import { askModel } from './ask-model.ts';
 import { CallRecord, type RecordedCall } from './call-record.ts';
+
+// Bounds of an answer's tokens: whether an answer that was cut off may come whole when it is asked for anew.
+
+/**
+ * Whether the answer was cut off under a bound that is not the one of today, nor a higher one. Undefined: the provider decides.
+ * @param before - the bound that it was given under
+ */
+export function mayComeWhole(
+  finishReason: FinishReason | 'interrupted',
+  before: number | undefined,
+  now: number | undefined,
+): boolean {
+  if (finishReason !== 'length') return false;
+  return before === undefined || now === undefined ? before !== now : now > before;
+}
+
+// Makes one model call of a conversation. If the model gives no answer, fallback models are tried.
+
+/** Error codes after which the next fallback model is tried. */
+const passedOn: readonly string[] = ['MODEL_UNAVAILABLE', 'MODEL_REFUSED', 'MODEL_UNKNOWN'];
+
+export interface AnsweredCall {
+  readonly response: ModelResponse;
+  /** Name of the fallback model that answered, if one did. */
+  readonly by?: string;
+}
+
+/**
+ * Tries one model after another until one answers.
+ * @param fallbacks - models to try in order
+ * @param onFallback - called before a fallback is tried: pieces of the earlier answer are void
+ * @throws NodeFailure an error that may be temporary, if there was one; else the last model's error
+ */
+export async function askModel(
+  settings: Omit<ModelCall, 'messages'>,
+  messages: readonly ModelMessage[],
+  fallbacks: readonly string[],
+  generate: (call: ModelCall) => Promise<ModelResponse>,
+  onFallback: (from: string, to: string, code: string) => void,
+): Promise<AnsweredCall> {
+  let failure: NodeFailure | undefined;
+  const models = [settings.model, ...fallbacks];
+  for (const [index, model] of models.entries()) {
+    try {
+      const response = await generate({ ...settings, model, messages });
+      // A blocked answer is not recorded as one, so the run can go on with another model.
+      refuseStopped(response);
+      return index === 0 ? { response } : { response, by: model };
+    } catch (error) {
+      if (!(error instanceof NodeFailure) || !passedOn.includes(error.code)) throw error;
+      if (failure?.code !== 'MODEL_UNAVAILABLE') failure = error;
+      const next = models[index + 1];
+      if (next !== undefined) onFallback(model, next, error.code);
+    }
+  }
+  throw failure as NodeFailure;
+}
 
 /** A request without its messages. It stays the same while a conversation grows. */
 export type ModelSettings = Omit<ModelCall, 'messages'>;
@@ -157,4 +218,23 @@ export class ModelSteps {
     };
     return spendSeconds(ctx, ctx, generate, counted);
   }
+}
+
+// The most that a model call can spend, as far as that is known before it is made. That much is reserved in the budgets (Q4.2).
+
+/** @param inputTokens - estimated tokens of the request */
+export function boundsOf(
+  models: ModelAccess,
+  { model, tokensMax }: ModelSettings,
+  inputTokens: number,
+  { fallbacks = [], timeoutMs }: { readonly fallbacks?: readonly string[]; readonly timeoutMs?: number },
+): Amounts {
+  const input = Math.max(0, Math.ceil(inputTokens));
+  const seconds = timeoutMs === undefined ? {} : { seconds: timeoutMs / 1_000 };
+  // Without a limit on the answer's tokens, output and cost are unknown.
+  if (tokensMax === undefined) return { inputTokens: input, ...seconds };
+  const usage = { inputTokens: input, outputTokens: tokensMax };
+  const costs = [model, ...fallbacks].map((name) => models.costOf?.(name, usage) ?? 0);
+  const cost = Math.max(...costs);
+  return { ...usage, tokens: input + tokensMax, ...(cost > 0 && { cost }), ...seconds };
 }

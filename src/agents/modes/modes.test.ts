@@ -1,9 +1,9 @@
 /** The modes: what a request holds, and what sloppy answers mean. */
 import { describe, expect, test } from 'vitest';
-import type { ModelResponse, ToolCallPart } from '../../graph/contracts/model-contract.ts';
-import { createMode } from './create-mode.ts';
-import { readLooseJson } from './loose-json.ts';
-import type { ModeName, Offer, Turn } from './mode.ts';
+import type { ModelResponse, ToolCallPart } from '../../graph/contracts/contracts.ts';
+import { createMode } from './modes.ts';
+import { readLooseJson } from './text-modes.ts';
+import type { ModeName, Offer, Turn } from './text-modes.ts';
 
 const city = { type: 'object', required: ['city'], properties: { city: { type: 'string' } } };
 const offer: Offer = {

@@ -2,10 +2,10 @@
  * Reads an answer of the model, and takes out of it what must not be taken: what was cut off at the limit of tokens, and calls without
  * number. What the model is told of it is part of the conversation, so these texts stay as they are (A2).
  */
-import { isCutOff } from '../../graph/contracts/whole-answer.ts';
-import type { ModelMessage, ModelResponse } from '../../graph/contracts/model-contract.ts';
+import { isCutOff } from '../../graph/contracts/node-type.ts';
+import type { ModelMessage, ModelResponse } from '../../graph/contracts/contracts.ts';
 import type { TurnNote } from '../turn-note.ts';
-import type { Mode, Turn } from './mode.ts';
+import type { Mode, Turn } from './text-modes.ts';
 
 /** The most tool calls that one answer may make. */
 export const answerCallsMax = 128;

@@ -1,7 +1,7 @@
 /** A tool with which a model asks the person it works for, or informs them. */
 import { NodeFailure, type NodeContext } from '../../graph/contracts/node-contract.ts';
 import type { JsonSchema } from '../../graph/contracts/node-type.ts';
-import { tool, type ComposedTool } from '../tools/agent-tool.ts';
+import { tool, type ComposedTool } from '../tools/tool-box.ts';
 
 /** One of several questions that are asked together. */
 interface PersonQuestion {

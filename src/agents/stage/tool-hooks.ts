@@ -1,11 +1,11 @@
 /** Commands that are run before and after each call of a tool: one may refuse the call, the other is told what came of it. */
 import { reasonOf } from '../../errors.ts';
 import { NodeFailure, type NodeContext } from '../../graph/contracts/node-contract.ts';
-import type { ToolHooks } from '../../graph/contracts/stage-agent.ts';
+import type { ToolHooks } from '../../graph/contracts/node-type.ts';
 import { resolveSecrets } from '../../nodes/secrets/secret.ts';
 import { createShellRequest, describeEnd, runCommand, type CommandEnd } from '../../nodes/shell/run-command.ts';
-import type { AgentTool, ComposedTool, FunctionTool, ToolCallContext } from '../tools/agent-tool.ts';
-import { callContext } from '../tools/call-context.ts';
+import type { AgentTool, ComposedTool, FunctionTool, ToolCallContext } from '../tools/tool-box.ts';
+import { callContext } from '../tools/tool-box.ts';
 import { encodeValue } from '../../state/values/codec.ts';
 
 /** Of one hook; its process group is killed then. */

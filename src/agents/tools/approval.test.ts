@@ -5,7 +5,7 @@ import { afterCrash, createBench, edges, graphOf, resumeToRest, runToRest } from
 import { createScriptedModels } from '../../models/scripted.ts';
 import type { AnySchema } from '../../schema/standard-schema.ts';
 import { agent } from '../agent.ts';
-import { tool } from './agent-tool.ts';
+import { tool } from './tool-box.ts';
 
 interface Asking {
   readonly sent: unknown[];

@@ -1,28 +1,123 @@
 /** The tool calls of one conversation. Each is made once, identified by its tool and arguments. Failures are reported to the model. */
-import { readableThrown, reasonOf } from '../../errors.ts';
-import type { ToolCallPart } from '../../graph/contracts/model-contract.ts';
+import type { ToolCallPart, TraceSpan } from '../../graph/contracts/contracts.ts';
+import { toolCallKey } from '../../model-calls/model-access.ts';
+import { CairnError, readableThrown, reasonOf } from '../../errors.ts';
 import {
-  NodeFailure,
   type NodeContext,
+  NodeFailure,
   type StepContext,
   type StepOptions,
 } from '../../graph/contracts/node-contract.ts';
+import { scopePast } from '../../graph/contracts/scoped-past.ts';
 import { spendSeconds } from '../../graph/contracts/spend-counted.ts';
 import { checkAgainst } from '../../schema/standard-schema.ts';
-import { actsOutside, type ComposedTool, type FunctionTool } from './agent-tool.ts';
-import { askApproval, isAskedAbout, needsApproval, refusedText } from './approval.ts';
-import { callName, isPartOf, nthName } from './call-name.ts';
-import { writtenIn } from '../files/written-files.ts';
-import { callContext } from './call-context.ts';
-import { composedObservation, lastOf, observation, shorten, storable, type Observation } from './observation.ts';
-import type { TraceSpan } from '../../graph/contracts/trace-contract.ts';
+import {
+  actsOutside,
+  type ComposedTool,
+  type FunctionTool,
+  callContext,
+  type NamedTool,
+  type ToolOffer,
+} from './tool-box.ts';
+import {
+  askApproval,
+  isAskedAbout,
+  needsApproval,
+  refusedText,
+  composedObservation,
+  lastOf,
+  observation,
+  shorten,
+  storable,
+  type Observation,
+} from './approval.ts';
+import { writtenIn } from '../files/file-tools.ts';
 import { traceTool, type SpanSource } from '../../model-calls/gen-ai-spans.ts';
 import { encodeValue } from '../../state/values/codec.ts';
-import { scopeContext } from './scoped-context.ts';
 import { unreadable } from '../modes/read-turn.ts';
-import type { NamedTool, ToolOffer } from './tool-box.ts';
-import { isOfTool } from './tool-failure.ts';
 import type { KeptTools, ResultNote } from '../turn-note.ts';
+
+// Names of recorded tool calls: the call's key, with a number for equal calls (A4).
+
+/** The name of a call that is the first of its kind. */
+export function callName({ tool, input }: Pick<ToolCallPart, 'tool' | 'input'>): string {
+  return toolCallKey(tool, input);
+}
+
+/**
+ * The name of one of several equal calls.
+ * @param name - the name of the first of them
+ * @param nth - the call's number among them, counted from 1
+ */
+export function nthName(name: string, nth: number): string {
+  return nth === 1 ? name : `${name} ${nth}`;
+}
+
+/** Whether a recorded call is this one, or one that a composed tool made in it. An equal call that came later is neither. */
+export function isPartOf(recorded: string, call: string): boolean {
+  return (
+    recorded === call || (recorded.startsWith(`${call} `) && !/^\d+(?: |$)/u.test(recorded.slice(call.length + 1)))
+  );
+}
+
+/** The tool in a call's name. */
+export function toolOfName(name: string): string {
+  return name.split(' ')[1] as string;
+}
+
+// A node's context that prefixes all names of calls, so that several parts of one function do not clash.
+
+const named = ['step', 'append', 'list'] as const;
+
+/**
+ * The same context with prefixed names of steps, questions, timers, lists, recorded events and child runs. Names of signals are not
+ * prefixed, because signals are sent to the run. Calls that retire all records of the function are refused, because the other parts would
+ * then repeat their calls.
+ */
+export function scopeContext(ctx: NodeContext, prefix: string): NodeContext {
+  const under = (name: string): string => `${prefix} ${name}`;
+  const own: Partial<NodeContext> = {
+    past: scopePast(ctx.past, under('')),
+    ask: (question) => ctx.ask({ ...question, name: under(question.name ?? 'question') }),
+    sleepUntil: (time, name = 'sleep') => ctx.sleepUntil(time, under(name)),
+    run: (graph, input, options = {}) => ctx.run(graph, input, { ...options, name: under(options.name ?? 'run') }),
+    start: (graph, input, options = {}) => ctx.start(graph, input, { ...options, name: under(options.name ?? 'run') }),
+    emit: (event, options = {}) =>
+      ctx.emit(event, options.recorded === true ? { ...options, name: under(options.name ?? 'event') } : options),
+    save: () => Promise.reject(refusal(ctx, 'save')),
+    retire: () => Promise.reject(refusal(ctx, 'retire')),
+  };
+  return new Proxy(ctx, {
+    get(target, key) {
+      if (Object.hasOwn(own, key)) return own[key as keyof NodeContext];
+      const value: unknown = Reflect.get(target, key, target);
+      if (typeof value !== 'function') return value;
+      const isNamed = (named as readonly PropertyKey[]).includes(key);
+      return (first: unknown, ...rest: readonly unknown[]): unknown =>
+        Reflect.apply(value, target, [isNamed ? under(String(first)) : first, ...rest]);
+    },
+  });
+}
+
+function refusal({ nodePath }: NodeContext, call: string): CairnError {
+  const reason = 'the tools of an agent share one node';
+  return new CairnError('NODE_CALL_REFUSED', { call, node: nodePath.join('/'), reason });
+}
+
+// Tells failures of a tool, which the model is told about, from those that end the attempt.
+
+/** Error codes of the engine that are a tool's own failure. All other errors of the engine end the attempt. */
+const ownFailures: ReadonlySet<string> = new Set(['NODE_TIMED_OUT', 'VALUE_UNSTORABLE', 'VALUE_TOO_LARGE']);
+
+/** Failures that a person can fix and a model cannot. They make the node fail; once they are fixed, the run can be resumed. */
+const notForModels: ReadonlySet<string> = new Set(['MCP_UNAVAILABLE', 'MCP_CHANGED']);
+
+/** Whether a failure is the tool's own, so that the conversation can go on. */
+export function isOfTool(error: unknown, { signal }: Pick<NodeContext, 'signal'>): boolean {
+  if (signal.aborted) return false;
+  if (CairnError.is(error)) return ownFailures.has(error.code);
+  return !(error instanceof NodeFailure && notForModels.has(error.code));
+}
 
 /** A call that the model may make: its tool, and the arguments as validated by the schema, with its defaults. */
 export interface SoundCall {
@@ -90,15 +185,15 @@ export class ToolCalls {
 
   /** Checks whether the model may make this call. */
   async check(call: ToolCallPart): Promise<CheckedCall> {
-    if (call.fault !== undefined) return { fault: refusal(unreadable(call.fault)) };
+    if (call.fault !== undefined) return { fault: refusal2(unreadable(call.fault)) };
     const tool = this.#box.find(call.tool);
     if (tool === undefined) {
       const names = this.#box.names.join(', ') || 'none';
-      return { fault: refusal(`there is no tool ${JSON.stringify(call.tool)}; there are: ${names}`) };
+      return { fault: refusal2(`there is no tool ${JSON.stringify(call.tool)}; there are: ${names}`) };
     }
     const checked = await checkAgainst(tool.definition.input, call.input, 'arguments');
     if (checked.fault === undefined) return { tool, args: checked.value };
-    return { fault: refusal(`the arguments of ${call.tool} do not fit: ${checked.fault}`) };
+    return { fault: refusal2(`the arguments of ${call.tool} do not fit: ${checked.fault}`) };
   }
 
   /**
@@ -115,7 +210,7 @@ export class ToolCalls {
       return known.then((observation) => ({ ...observation, isCached: true }));
     }
     if (callsMax !== undefined && count(this.#counts, tool.name) > callsMax)
-      return Promise.resolve(refusal(`${tool.name} may be called ${callsMax} times, and was: go on without it`));
+      return Promise.resolve(refusal2(`${tool.name} may be called ${callsMax} times, and was: go on without it`));
     const from = nthName(key, count(this.#nths, key));
     const made = this.#make({ tool, args }, from, call, told).then((observation) => ({ ...observation, from }));
     return cacheable ? this.#remember(key, made) : made;
@@ -143,7 +238,7 @@ export class ToolCalls {
     const mustAsk = (): boolean | Promise<boolean> => told === undefined && needsApproval(tool, args, this.#allow);
     if (await isAskedAbout(this.#ctx, key, mustAsk)) {
       const decision = await askApproval(this.#ctx, tool, { key, given: call.input, args });
-      if (decision.kind === 'refused') return refusal(refusedText(name, decision.reason));
+      if (decision.kind === 'refused') return refusal2(refusedText(name, decision.reason));
       args = decision.args;
     }
     if (told?.isError === true) {
@@ -160,7 +255,7 @@ export class ToolCalls {
       const error = readableThrown(thrown);
       if (definition.onFailure === 'fail' || !isOfTool(error, this.#ctx)) throw error;
       const text = failureText(tool, error);
-      return refusal(shorten(text, `is the failure of ${key}`) ?? text);
+      return refusal2(shorten(text, `is the failure of ${key}`) ?? text);
     }
   }
 
@@ -233,7 +328,7 @@ async function runAsChild(
   throw new NodeFailure(error?.message ?? `it was ${status}`, { code: 'CHILD_FAILED', cause: error });
 }
 
-const refusal = (output: string): Observation => ({ output, isError: true });
+const refusal2 = (output: string): Observation => ({ output, isError: true });
 
 /**
  * What the model is told about a failure. If an effect may have happened, the text says so, so that the model does not assume it was

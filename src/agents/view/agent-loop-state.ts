@@ -1,5 +1,20 @@
 /** One loop of an agent, for views of the agent's state. */
-import type { ModelUsage } from '../../graph/contracts/model-contract.ts';
+import {
+  type ModelUsage,
+  textOf,
+  type ModelMessage,
+  type ModelResponse,
+  type ToolCallPart,
+} from '../../graph/contracts/contracts.ts';
+import { isCutOff } from '../../graph/contracts/node-type.ts';
+import type { NodeRecord, StepRecord } from '../../state/tree.ts';
+import { callName, nthName, toolOfName } from '../tools/tool-calls.ts';
+import type { RecordedCall } from '../model/call-record.ts';
+import { createMode } from '../modes/modes.ts';
+import type { Turn } from '../modes/text-modes.ts';
+import { readTurn } from '../modes/read-turn.ts';
+import { observation, type Observation } from '../tools/approval.ts';
+import type { KeptConversation, OpeningNote, ResultNote, TurnNote } from '../turn-note.ts';
 
 /** A tool call and its status. */
 export interface AgentCall {
@@ -27,4 +42,159 @@ export interface AgentLoopState {
   /** Whether the answer ended at the limit of its tokens. */
   readonly isCutOff?: true;
   readonly calls: readonly AgentCall[];
+}
+
+// Rebuilds a conversation from the records of its steps, without running the agent's code.
+
+export interface FoldedVisit {
+  readonly opening: OpeningNote;
+  readonly messages: readonly ModelMessage[];
+  /** Number of system messages at the beginning. */
+  readonly headCount: number;
+  /** Number of messages after them that were not sent in the last request. */
+  readonly left: number;
+  readonly loop: number;
+  readonly loops: readonly AgentLoopState[];
+  readonly cache: Readonly<Record<string, unknown>>;
+  readonly isAsking: boolean;
+}
+
+type Call = RecordedCall<ModelResponse> & { readonly note?: TurnNote };
+
+export function foldVisit(record: NodeRecord): FoldedVisit | undefined {
+  const calls = modelCallsOf(record);
+  const kept = record.retired?.from as KeptConversation | undefined;
+  const done = calls.filter(({ status }) => status === 'done').map(({ output }) => output as Call);
+  const opening = kept?.opening ?? done[0]?.note?.opening;
+  if (opening === undefined) return undefined;
+  const mode = createMode(opening.mode, { tools: [], answer: undefined });
+  const messages: ModelMessage[] = [...opening.messages, ...(kept?.messages ?? [])];
+  const loops: AgentLoopState[] = [];
+  const cache: Record<string, unknown> = { ...kept?.tools.cache };
+  let loop = (kept?.loop ?? 1) - 1;
+  const used = new Set<string>();
+  let asked: readonly ToolCallPart[] = [];
+  /** Number of messages before each answer. */
+  const lengths: number[] = [];
+  for (const [index, { response, note = {}, by }] of done.entries()) {
+    if (note.anew !== undefined) messages.length = lengths.at(-note.anew) ?? messages.length;
+    if (note.results !== undefined) {
+      const results = note.results.map((result) => ({
+        ...resultOf(record, result),
+        ...(result.isError && { isError: result.isError }),
+      }));
+      messages.push(mode.tell(asked, results));
+      settle(loops, asked, note.results, results, cache);
+      for (const { from } of note.results) if (from !== undefined) used.add(from);
+    }
+    if (note.text !== undefined) messages.push({ role: 'user', content: note.text });
+    loop += 1;
+    const turn = readTurn(mode, response, loop, done[index + 1]?.note);
+    lengths.push(messages.length);
+    messages.push(turn.message);
+    asked = turn.calls;
+    loops.push({ loop, ...loopOf({ record, used: new Set(used), cache }, turn, response, by) });
+  }
+  const headCount = messages.findIndex(({ role }) => role !== 'system');
+  return {
+    opening,
+    messages,
+    headCount,
+    left: done.at(-1)?.note?.left ?? 0,
+    loop,
+    loops,
+    cache,
+    isAsking: calls.some(({ status }) => status === 'started'),
+  };
+}
+
+const modelName = /^model [\w-]{43}(?:\0|$)/u;
+
+function modelCallsOf({ steps = {} }: NodeRecord): readonly StepRecord[] {
+  return Object.entries(steps).flatMap(([key, step]) => (modelName.test(key) ? [step] : []));
+}
+
+/** The step or child run that a call was recorded as. Those from before a summary are not in the table any more. */
+function under<Value>(table: Readonly<Record<string, Value>> | undefined, name: string): Value | undefined {
+  return Object.entries(table ?? {}).find(([key]) => key === name || key.startsWith(`${name}\0`))?.[1];
+}
+
+/** What the model was told as the result of a call. */
+function resultOf(record: NodeRecord, note: ResultNote): Pick<Observation, 'output' | 'parts'> {
+  const { from, output } = note;
+  if (from === undefined || 'output' in note) return { output };
+  const step = under(record.steps, from);
+  if (step?.kind === 'step') return observation(step.output, from, note.isShown);
+  const child = under(record.children, from);
+  if (child === undefined) return { output: undefined };
+  const own = note.node === null ? undefined : child.nodes[note.node ?? toolOfName(from)];
+  return observation(own === undefined ? (child.channels['artifacts'] ?? {}) : own.output, from, note.isShown);
+}
+
+interface Folding {
+  readonly record: NodeRecord;
+  /** Names of the calls whose result the model was told. */
+  readonly used: Set<string>;
+  readonly cache: Readonly<Record<string, unknown>>;
+}
+
+function loopOf(
+  { record, used, cache }: Folding,
+  { calls }: Turn,
+  response: ModelResponse,
+  by: string | undefined,
+): Omit<AgentLoopState, 'loop'> {
+  return {
+    model: by ?? response.model,
+    text: textOf(response.content),
+    usage: response.usage,
+    ...(isCutOff(response) && { isCutOff: true }),
+    calls: calls.map(({ id, tool, input }): AgentCall => {
+      const first = callName({ tool, input });
+      if (Object.hasOwn(cache, first)) return { id, tool, input, status: 'done', output: cache[first], isCached: true };
+      let nth = 1;
+      while (used.has(nthName(first, nth))) nth += 1;
+      const name = nthName(first, nth);
+      used.add(name);
+      return { id, tool, input, ...standingOf(record, name) };
+    }),
+  };
+}
+
+/** The status of a call whose result the model has not been told. */
+function standingOf(record: NodeRecord, name: string): Pick<AgentCall, 'status' | 'step'> {
+  const step = under(record.steps, name);
+  const statuses = { open: 'waiting', started: 'started', done: 'done', failed: 'failed' } as const;
+  if (step !== undefined) return { status: statuses[step.status], step: name };
+  const child = under(record.children, name);
+  // A node or another agent, whose own record tells how it ended.
+  const ended = child?.nodes[toolOfName(name)]?.status === 'completed';
+  if (child !== undefined) return { status: ended ? 'done' : 'started', step: name };
+  const own = Object.entries(record.steps ?? {}).filter(
+    ([key]) => key === `approve ${name}` || key.startsWith(`${name} `),
+  );
+  const isWaiting = own.some(([, { status }]) => status === 'open');
+  return { status: isWaiting ? 'waiting' : own.length > 0 ? 'started' : 'due', ...(own.length > 0 && { step: name }) };
+}
+
+/** Enters the results that the model was told into the calls of the last loop. */
+function settle(
+  loops: AgentLoopState[],
+  asked: readonly ToolCallPart[],
+  notes: readonly ResultNote[],
+  results: readonly { readonly output: unknown }[],
+  cache: Record<string, unknown>,
+): void {
+  const last = loops.at(-1);
+  if (last === undefined) return;
+  const calls = last.calls.map((call, index): AgentCall => {
+    const { from, isError, isCached } = notes[index] ?? { call: '' };
+    const output = results[index]?.output;
+    const { step: _, ...rest } = call;
+    const status = isError === true ? 'failed' : 'done';
+    return { ...rest, status, output, ...(from !== undefined && { step: from }), ...(isCached && { isCached }) };
+  });
+  for (const [index, note] of notes.entries())
+    if (note.isKept === true) cache[callName(asked[index] as ToolCallPart)] = results[index]?.output;
+  loops[loops.length - 1] = { ...last, calls };
 }

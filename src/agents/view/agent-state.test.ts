@@ -4,7 +4,7 @@ import { createBench, edges, graphOf, node, resumeToRest, runToRest } from '../.
 import { outcome } from '../../graph/contracts/node-contract.ts';
 import { createScriptedModels, type Script } from '../../models/scripted.ts';
 import { agent } from '../agent.ts';
-import { tool } from '../tools/agent-tool.ts';
+import { tool } from '../tools/tool-box.ts';
 import { readAgentState } from './agent-state.ts';
 
 const look = tool({

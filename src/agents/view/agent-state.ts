@@ -1,11 +1,11 @@
 /** The state of an agent: its conversation, its loops and its open calls. It is computed from what the node's visit has recorded. */
 import type { Amounts } from '../../graph/amounts.ts';
-import type { ModelMessage } from '../../graph/contracts/model-contract.ts';
+import type { ModelMessage } from '../../graph/contracts/contracts.ts';
 import type { FrameTree, NodeRecord, NodeStatus } from '../../state/tree.ts';
 import type { CallContext } from '../agent.ts';
-import type { ModeName } from '../modes/mode.ts';
+import type { ModeName } from '../modes/text-modes.ts';
 import type { AgentCall, AgentLoopState } from './agent-loop-state.ts';
-import { foldVisit } from './fold-visit.ts';
+import { foldVisit } from './agent-loop-state.ts';
 
 export interface AgentState {
   /** Node ids from the root and, between them, names of child runs. */

@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
 import { createFileBlobs } from '../../blobs/file-blobs.ts';
 import { CairnError } from '../../errors.ts';
-import { readAllRuns } from '../../history/place/all-rows.ts';
+import { readAllRuns } from '../../history/place/place.ts';
 import { addNamed } from '../../history/shorten/collect-blobs.ts';
 import { verifyRun } from '../../history/verify/verify.ts';
 import type { BlobStore } from '../../ports/blobs.ts';

@@ -2,15 +2,88 @@
  * A store in memory that saves each checkpoint whole in the user's checkpoint store, and reads a run back from there if it does not have
  * it. A commit is acknowledged after its checkpoint is saved, so no effect begins before its intent is saved.
  */
-import type { EngineOptions, Engine, Patch } from '../../engine/api.ts';
+import { START, type Graph } from '../../graph/graph.ts';
+import { checkpointId, decodeCheckpoint } from '../../history/stored/checkpoint.ts';
+import { durationsOf, nodeOf, positionsOf, resultOfNode } from '../../engine/watch/progress.ts';
+import { viewState } from '../../history/read/whole-checkpoint.ts';
+import type { Checkpoint, GraphState, CheckpointKeeper } from '../../ports/checkpoint-store.ts';
+import type { CheckpointRow, RunRow, RunKey, Store } from '../../ports/store.ts';
+import { encodeValue } from '../../state/values/codec.ts';
+import type { RunTree } from '../../state/tree.ts';
+import type { Patch, EngineOptions, Engine } from '../../engine/api.ts';
 import { CairnError, reasonOf } from '../../errors.ts';
-import type { Graph } from '../../graph/graph.ts';
 import { loadState } from '../../history/load/load.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
-import type { Checkpoint, CheckpointKeeper } from '../../ports/checkpoint-store.ts';
-import type { RunKey, RunRow, Store } from '../../ports/store.ts';
-import { describeCheckpoint } from './describe-checkpoint.ts';
-import { patchesOf } from './checkpoint-patches.ts';
+
+// Converts a checkpoint of a run to the format of checkpoint stores.
+
+/** A value as plain JSON, which is all that a checkpoint store may contain. */
+export function plain(value: unknown): unknown {
+  return value === undefined ? null : (JSON.parse(encodeValue(value)) as unknown);
+}
+
+interface Described {
+  readonly run: RunRow;
+  readonly row: CheckpointRow;
+  readonly root: RunTree;
+  readonly graph: Graph | undefined;
+  /** The checkpoint saved before. It knows the durations of nodes that had completed by then. */
+  readonly before: Checkpoint | undefined;
+  readonly history: string;
+}
+
+/** Describes a run at one of its checkpoints. */
+export function describeCheckpoint({ run, row, root, graph, before, history }: Described): Checkpoint {
+  const { input, scratch, artifacts, diagnostics, outputs } = viewState(root).state;
+  const { change } = decodeCheckpoint({ runKey: run.key, seq: row.seq }, undefined, row);
+  const durations = new Map(durationsOf(change));
+  const positions = positionsOf(root, graph);
+  const results = positions.visitedNodes.map((id) => {
+    const durationMs = durations.get(id) ?? before?.nodeResults[id]?.durationMs;
+    return [id, resultOfNode(graph, id, plain(outputs[id]), durationMs)] as const;
+  });
+  return {
+    id: checkpointId(run.key, row.seq),
+    graphId: run.graphId,
+    runId: run.runId,
+    nodeId: nodeOf(change) ?? before?.nodeId ?? START,
+    timestamp: row.at,
+    state: {
+      input: plain(input),
+      scratch: plain(scratch),
+      artifacts: plain(artifacts),
+      diagnostics: plain(diagnostics),
+    },
+    nodeResults: Object.fromEntries(results),
+    ...positions,
+    history,
+  };
+}
+
+// Turns the changes in a fork that a checkpoint store made into patches for a fork of ours.
+
+const isKeyed = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
+
+/** One patch for each value that differs from the run's, so that the fork runs with the state that the checkpoint store shows. */
+export function patchesOf(root: RunTree, wanted: GraphState): readonly Patch[] {
+  const { state } = viewState(root);
+  return (['input', 'scratch', 'artifacts', 'diagnostics'] as const).flatMap((partition): readonly Patch[] => {
+    const before = plain(state[partition]);
+    const after = wanted[partition];
+    if (isSame(before, after)) return [];
+    if (partition === 'input' || !isKeyed(before) || !isKeyed(after)) return [{ path: [partition], value: after }];
+    const removed = Object.keys(before).filter((key) => !Object.hasOwn(after, key));
+    return [
+      ...removed.map((key) => ({ path: [partition, key], value: undefined, isRemoved: true as const })),
+      ...Object.entries(after)
+        .filter(([key, value]) => !isSame(before[key], value))
+        .map(([key, value]) => ({ path: [partition, key], value })),
+    ];
+  });
+}
 
 const workerId = 'checkpoint-store';
 

@@ -1,11 +1,19 @@
 /** The contents of `cairn.config.*`, and their validation, which reports every fault at once. */
-import type { CheckpointSettings } from '../../dialects/text-workflow.ts';
+import type { Secrets } from '../../ports/secrets.ts';
+import type { CheckpointSettings } from '../../dialects/strongest-effect.ts';
 import { CairnError } from '../../errors.ts';
 import type { NodeType } from '../../graph/contracts/node-type.ts';
 import type { LimitsByProvider, ModelLimits, ModelPrice, ModelPrices, ModelProfile } from '../../models/index.ts';
 import type { Models } from '../../ports/model.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import { schemaFaults, type Schema } from '../../schema/json-schema.ts';
+import { withProvider, costOf } from '../../models/ai-sdk.ts';
+
+// The secret port over the environment: `secret:NAME` is the variable NAME.
+
+export const environmentSecrets: Secrets = {
+  read: (name) => process.env[name],
+};
 
 /** The configuration of a folder: docs/guide/cli.md. Options of a command override it. */
 export interface Config {
@@ -163,4 +171,32 @@ export function checkConfig(value: unknown, file: string, isCode: boolean): Conf
   ];
   if (faults.length > 0) throw new CairnError('CONFIG_INVALID', { path: file, reason: faults.join('; '), faults });
   return value;
+}
+
+// The models of a configuration. The code that calls them is loaded at the first call.
+
+/** @param given - a source of models, or aliases of models of the AI SDK, where any `provider:model` can be used too */
+export function openModels(
+  given: Models | ModelNames = {},
+  prices: ModelPrices = {},
+  limits: LimitsByProvider = {},
+): Models {
+  if (isModels(given)) return given;
+  const profiles = profilesOf(given);
+  let opened: Promise<Models> | undefined;
+  const open = async (): Promise<Models> => {
+    const { createAiSdkModels } = await import('../../models/index.ts');
+    return createAiSdkModels({ profiles, prices, limits });
+  };
+  return {
+    generate: async (request) => (await (opened ??= open())).generate(request),
+    costOf: (model, usage) => costOf(prices, withProvider(profiles[model]?.model ?? model), usage).cost,
+    tokensMaxOf: (model) => (Object.hasOwn(profiles, model) ? profiles[model]?.tokensMax : undefined),
+  };
+}
+
+function profilesOf(models: ModelNames): Readonly<Record<string, ModelProfile>> {
+  return Object.fromEntries(
+    Object.entries(models).map(([name, model]) => [name, typeof model === 'string' ? { model } : model]),
+  );
 }

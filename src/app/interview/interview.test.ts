@@ -14,7 +14,7 @@ import {
   queueInterviewer,
   recordingInterviewer,
   type Interviewer,
-} from './interviewers.ts';
+} from './interview.ts';
 
 const text = digraph(`start -> ship -> name -> sure -> exit
 ship -> exit [label="[N] No"]

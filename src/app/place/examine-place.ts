@@ -4,10 +4,10 @@ import { dirname } from 'node:path';
 import { createFileBlobs } from '../../blobs/file-blobs.ts';
 import type { DoctorContext } from '../../operations/store/examine-store.ts';
 import { formatSize } from '../../operations/words/size.ts';
-import type { Finding } from '../../history/verify/finding.ts';
+import type { Finding } from '../../history/verify/examine-runs.ts';
 import { defaultTenant } from '../config/default-tenant.ts';
 import { chooseStore, openIfThere, type StoreChoice } from './open-reading.ts';
-import { isWorkerDead } from '../process/process-name.ts';
+import { isWorkerDead } from '../process/process-ids.ts';
 import type { StorePlace } from './store-url.ts';
 import { readVersion } from '../version.ts';
 

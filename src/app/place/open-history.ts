@@ -1,14 +1,42 @@
 /** Opens the histories of a store, for programs that have no graph at hand. */
+import type { ChoiceExplainer } from '../../graph/graph.ts';
+import { createFileBlobs } from '../../blobs/file-blobs.ts';
+import { createMemoryBlobs } from '../../blobs/memory-blobs.ts';
+import { CairnError } from '../../errors.ts';
+import type { BlobStore } from '../../ports/blobs.ts';
+import type { Store } from '../../ports/store.ts';
+import { parseStoreUrl } from './store-url.ts';
 import { History } from '../../history/history.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 import type { WritePlace } from '../../history/place/place.ts';
-import { openExplainer } from './open-explainer.ts';
-import type { BlobStore } from '../../ports/blobs.ts';
-import type { Store } from '../../ports/store.ts';
-import { blobsBeside } from './blobs-beside.ts';
 import { defaultTenant } from '../config/default-tenant.ts';
-import { isWorkerDead } from '../process/process-name.ts';
-import { createSystemIds } from '../process/system-ids.ts';
+import { isWorkerDead, createSystemIds } from '../process/process-ids.ts';
+
+// Loads the code that explains choices made by dialects, when a post-mortem is requested.
+
+export async function openExplainer(): Promise<ChoiceExplainer> {
+  return (await import('../../dialects/explain-choice.ts')).explainChoice;
+}
+
+// The blob store that belongs to a store. It is kept as long as the store, and every interface finds it at the same place.
+
+/** Blobs of stores in memory. Engines over the same store share them. */
+const blobsInMemory = new WeakMap<Store, BlobStore>();
+
+/** Opens the blobs beside a SQLite database, or in memory. @throws CONFIG_INVALID the store is of another kind */
+export function blobsBeside(store: Store): BlobStore {
+  if (store.capabilities.durability === 'none') {
+    const blobs = blobsInMemory.get(store) ?? createMemoryBlobs();
+    blobsInMemory.set(store, blobs);
+    return blobs;
+  }
+  const place = store.name.startsWith('sqlite:') ? parseStoreUrl(store.name, process.cwd()) : undefined;
+  if (place?.kind === 'sqlite') return createFileBlobs(place.blobs);
+  throw new CairnError('CONFIG_INVALID', {
+    path: 'blobs',
+    reason: `a blob store is needed beside the store ${store.name}`,
+  });
+}
 
 /** Options for opening histories. */
 export interface HistoryOptions {

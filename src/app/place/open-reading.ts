@@ -5,7 +5,7 @@ import type { ReadContext } from '../../operations/declare/operation.ts';
 import type { Store } from '../../ports/store.ts';
 import { openSqliteStore } from '../../stores/sqlite/index.ts';
 import { findConfig, type ConfigChoice } from '../config/find-config.ts';
-import { isWorkerDead } from '../process/process-name.ts';
+import { isWorkerDead } from '../process/process-ids.ts';
 import { parseStoreUrl, type StorePlace } from './store-url.ts';
 import { defaultTenant } from '../config/default-tenant.ts';
 

@@ -7,14 +7,14 @@ import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { CairnError } from '../../errors.ts';
 import { pipelineOf } from '../../dialects/dot/view/pipeline-view.ts';
 import type { StatePlace } from '../../history/place/place.ts';
-import type { ResolvedReference } from '../../history/read/references.ts';
-import { viewValues } from '../../history/read/state-view.ts';
+import type { ResolvedReference } from '../../history/read/tag-checkpoint.ts';
+import { viewValues } from '../../history/read/whole-checkpoint.ts';
 import { postMortem } from '../../history/trace/post-mortem.ts';
 import type { ToldEntry, ToldVisit } from '../../history/trace/story.ts';
 import { walkStates } from '../../history/trace/walk-states.ts';
 import { toJson } from '../../operations/declare/to-json.ts';
 import { shownStory } from '../../operations/runs/post-mortem.ts';
-import { shown } from '../../state/secrecy/shown.ts';
+import { shown } from '../../state/secrecy/shown-text.ts';
 
 /** What was written. */
 export interface RunFolder {

@@ -1,5 +1,5 @@
 /** A run as a folder of files, for programs. What writes it is loaded when it is asked for. */
-import { resolveName, type CheckpointName } from '../../history/read/references.ts';
+import { resolveName, type CheckpointName } from '../../history/read/tag-checkpoint.ts';
 import type { Store } from '../../ports/store.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 import { historyOptionNames, openPlace, type HistoryOptions } from '../place/open-history.ts';

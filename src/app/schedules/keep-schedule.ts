@@ -1,12 +1,140 @@
 /** Opens, finds and ends schedules by name. */
+import { compileGraph } from '../../graph/compile/compile-graph.ts';
+import { END, START, type Graph } from '../../graph/graph.ts';
+import type { NodeContext } from '../../graph/contracts/node-contract.ts';
+import { CairnError, reasonOf } from '../../errors.ts';
+import { readCron, type CronTimes } from './cron-times.ts';
 import type { Engine, RunMeta } from '../../engine/api.ts';
 import { newFrame } from '../../engine/admit/new-frame.ts';
 import { defaultLimits } from '../../engine/limits.ts';
-import { CairnError } from '../../errors.ts';
-import type { Graph } from '../../graph/graph.ts';
 import type { RunRow } from '../../ports/store.ts';
-import { readCron } from './cron-times.ts';
-import { missedPolicies, type MissedPolicy, type ScheduleSettings } from './schedule-graph.ts';
+
+// The graph of schedules. A schedule is a run that sleeps until its next due time, starts a run, and sleeps again. So its past due times
+// are its history, and any worker can advance it. The id of a started run is derived from the due time, so two workers, or a repetition
+// after a crash, start the same run.
+
+/** What to do about due times missed by more than a minute: start no run, one for the newest, or one for each of the newest `limit`. */
+export type MissedPolicy = 'skip' | 'last' | 'all';
+
+export const missedPolicies: readonly MissedPolicy[] = ['skip', 'last', 'all'];
+
+/** The settings of a schedule, which are the input of its run. */
+export interface ScheduleSettings {
+  readonly name: string;
+  readonly cron: string;
+  readonly timezone: string;
+  readonly missed: MissedPolicy;
+  /** The most runs that `all` starts at once. */
+  readonly limit: number;
+  /** Input of the runs that are started. */
+  readonly input: unknown;
+}
+
+/** What a schedule remembers from one due time to the next. */
+export interface ScheduleStanding {
+  /** Due times up to this one (epoch ms) have been handled. */
+  readonly after: number;
+  /** Ids of the runs started at the newest due time; empty if it was missed and skipped. */
+  readonly started: readonly string[];
+  /** Why no run was started at the newest due time. */
+  readonly error?: string;
+}
+
+/** Starts the run for a due time, unless it exists already. */
+export type StartDue = (settings: ScheduleSettings, runId: string, dueMs: number) => Promise<void>;
+
+/** A time counts as missed after this delay. It is longer than the interval at which workers look for due runs. */
+const lateMs = 60_000;
+/** A file that cannot be read now may be readable in a moment. A due time that fails does not hold up others. */
+const retry = { attempts: 4, delayMs: 1_000 } as const;
+
+/** Id of the run that a schedule starts at a time: `nightly.20261123T020000Z`. */
+export function dueRunId(name: string, dueMs: number): string {
+  return `${name}.${new Date(dueMs).toISOString().replace(/[-:]|\.\d+/g, '')}`;
+}
+
+/** The due times that have passed and are to be started: those of just now, and older ones as the policy says. */
+export function timesToStart(
+  times: CronTimes,
+  settings: ScheduleSettings,
+  after: number,
+  now: number,
+): readonly number[] {
+  const { missed, limit } = settings;
+  const passed = times.between(after, now, limit);
+  if (missed === 'all') return passed;
+  const recent = passed.filter((time) => now - time <= lateMs);
+  return missed === 'last' && recent.length === 0 ? passed.slice(-1) : recent;
+}
+
+/** Makes the graph of schedules that start runs with `start`. Its input is {@link ScheduleSettings}. */
+export function scheduleGraph(id: string, start: StartDue): Graph {
+  const run = (ctx: NodeContext): Promise<ScheduleStanding> => keepSchedule(ctx, start);
+  return compileGraph({
+    id,
+    // A fixed text in place of the code, so that a schedule goes on under a newer version of this package.
+    nodes: [{ id: 'schedule', type: 'schedule', effect: 'read', implementation: { run, codeText: 'schedule 1' } }],
+    edges: [
+      { from: START, to: 'schedule' },
+      { from: 'schedule', to: END },
+    ],
+  });
+}
+
+/** Runs a schedule. It ends only if no due time is left. */
+async function keepSchedule(ctx: NodeContext, start: StartDue): Promise<ScheduleStanding> {
+  const settings = ctx.input as ScheduleSettings;
+  const times = readCron(settings.cron, settings.timezone);
+  const began = async (): Promise<ScheduleStanding> => ({
+    after: await ctx.step('begin', {}, () => ctx.now()),
+    started: [],
+  });
+  let standing = (ctx.savedState as ScheduleStanding | undefined) ?? (await began());
+  for (;;) {
+    const { after } = standing;
+    // Recorded, because the rules of time zones may change while the schedule sleeps.
+    const dueMs = await ctx.step('next', {}, () => times.next(after) ?? null);
+    if (dueMs === null) return standing;
+    await ctx.sleepUntil(dueMs, 'until');
+    standing = await meet(ctx, start, settings, times, standing);
+    await ctx.save(standing);
+  }
+}
+
+/** Starts the runs that are due now. */
+async function meet(
+  ctx: NodeContext,
+  start: StartDue,
+  settings: ScheduleSettings,
+  times: CronTimes,
+  { after }: ScheduleStanding,
+): Promise<ScheduleStanding> {
+  // The clock is read once, so that what is marked as handled is exactly what was considered.
+  const now = await ctx.step('now', {}, () => ctx.now());
+  const due = timesToStart(times, settings, after, now);
+  const started = due.map((time) => dueRunId(settings.name, time));
+  const done = { after: times.between(after, now, 1)[0] ?? after, started };
+  try {
+    // Class `read`, although it starts runs: starting a run again under its id has no effect.
+    await ctx.step('start', { effect: 'read', retry }, async () => {
+      for (const [index, time] of due.entries()) await startOnce(start, settings, started[index] as string, time);
+    });
+    return done;
+  } catch (error) {
+    // The attempt was stopped, not refused: whoever goes on with the schedule starts the runs.
+    if (ctx.signal.aborted) throw error;
+    return { ...done, started: [], error: reasonOf(error) };
+  }
+}
+
+/** Starts a run. If a worker started it under another graph and died before recording that, it counts as started. */
+async function startOnce(start: StartDue, settings: ScheduleSettings, runId: string, dueMs: number): Promise<void> {
+  try {
+    await start(settings, runId, dueMs);
+  } catch (error) {
+    if (!CairnError.is(error, 'RUN_EXISTS')) throw error;
+  }
+}
 
 /** Options of a schedule. @typeParam Input - what the graph takes */
 export interface ScheduleOptions<Input = unknown> {

@@ -4,7 +4,7 @@ import type { Graph } from '../../graph/graph.ts';
 import type { WorkedGraph } from '../worker.ts';
 import { readCron } from './cron-times.ts';
 import { endSchedule, openSchedule, readSettings, type OpenedSchedule, type ScheduleOptions } from './keep-schedule.ts';
-import { scheduleGraph, type StartDue } from './schedule-graph.ts';
+import { scheduleGraph, type StartDue } from './keep-schedule.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 
 /** A graph with a schedule. Pass it to `createWorker` together with the graph itself. */

@@ -1,6 +1,6 @@
 /** Simulates a pipeline, given by file or name, with scenarios from files. */
 import { CairnError } from '../../errors.ts';
-import { dialectOf } from '../../dialects/text-workflow.ts';
+import { dialectOf } from '../../dialects/strongest-effect.ts';
 import type { WorkContext } from '../../operations/declare/operation.ts';
 import { readScenarioFile } from './read-scenario-file.ts';
 import { simulatePipeline, type SimulationReport } from './simulate-pipeline.ts';

@@ -2,7 +2,7 @@
 import { createMemoryBlobs } from '../../blobs/memory-blobs.ts';
 import type { StageEnding } from '../../dialects/dot/index.ts';
 import type { Scenario } from '../../dialects/dot/simulate/scenario.ts';
-import type { ScriptedStages } from '../../dialects/dot/simulate/scripted-stages.ts';
+import type { ScriptedStages } from '../../dialects/dot/simulate/scenario.ts';
 import type { Engine, RunHandle, RunResult } from '../../engine/api.ts';
 import { createEngine } from '../../engine/engine.ts';
 import { CairnError } from '../../errors.ts';

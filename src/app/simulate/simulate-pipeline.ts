@@ -1,10 +1,10 @@
 /** Simulates a pipeline: every stage ends as a scenario says. Nothing outside is touched, nothing is stored, and no time passes. */
 import { readDot, type DotTransform, type StageEnding } from '../../dialects/dot/index.ts';
-import { Covered, coverageOf, type Coverage } from '../../dialects/dot/simulate/coverage.ts';
+import { Covered, coverageOf, type Coverage } from '../../dialects/dot/simulate/scenario.ts';
 import { ideasFrom } from '../../dialects/dot/simulate/explore.ts';
 import { outlineOf, type Outline } from '../../dialects/dot/simulate/outline.ts';
 import type { Scenario } from '../../dialects/dot/simulate/scenario.ts';
-import { isScripted, scriptStages } from '../../dialects/dot/simulate/scripted-stages.ts';
+import { isScripted, scriptStages } from '../../dialects/dot/simulate/scenario.ts';
 import { CairnError } from '../../errors.ts';
 import { nearest } from '../../graph/nearest.ts';
 import { isRefusedAnswer, runScenario, type SimulatedRun } from './run-scenario.ts';

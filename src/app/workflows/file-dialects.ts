@@ -2,8 +2,8 @@
 import type * as dialectModule from '../../dialects/yaml/index.ts';
 import type { ReadOptions } from '../../dialects/yaml/file/read-options.ts';
 import type { NodeType } from '../../graph/contracts/node-type.ts';
-import type { StageAgent } from '../../graph/contracts/stage-agent.ts';
-import { parsePermissions } from '../../graph/permissions/parse-permissions.ts';
+import type { StageAgent } from '../../graph/contracts/node-type.ts';
+import { parsePermissions } from '../../graph/permissions/permissions.ts';
 import type { FoundConfig } from '../config/read-config.ts';
 import { readPipelineFile } from './read-pipeline-file.ts';
 import { readersOf, type DotDialect, type TextReader } from './text-reader.ts';

@@ -8,9 +8,9 @@ import { inspectRun } from '../../operations/runs/inspect-run.ts';
 import { resumeRun } from '../../operations/runs/resume-run.ts';
 import { startRun } from '../../operations/runs/start-run.ts';
 import { startWorkflow } from '../../operations/workflows/start-workflow.ts';
-import type { TextWorkflow } from '../../dialects/text-workflow.ts';
+import type { TextWorkflow } from '../../dialects/strongest-effect.ts';
 import { type App, openApp } from '../open-app.ts';
-import { readKeptText, type TextDialects } from './text-dialects.ts';
+import { readKeptText, type TextDialects } from './graph-loader.ts';
 
 let cwd = '';
 const apps: App[] = [];

@@ -1,20 +1,54 @@
 /** Finds graphs for commands and runs: in modules, in files, by the names of workflows, and in texts recorded with runs. */
+import { dialectOf, type TextWorkflow, type CheckpointSettings } from '../../dialects/strongest-effect.ts';
+import type { Permissions } from '../../graph/permissions/permissions.ts';
+import { CairnError } from '../../errors.ts';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, extname, resolve } from 'node:path';
 import { decodeText } from '../process/decode-text.ts';
 import type { RunMeta } from '../../engine/api.ts';
-import type { CheckpointSettings, TextWorkflow } from '../../dialects/text-workflow.ts';
-import type { Violation } from '../../graph/graph.ts';
-import { CairnError } from '../../errors.ts';
-import type { Graph } from '../../graph/graph.ts';
+import type { Violation, Graph } from '../../graph/graph.ts';
 import type { LoadedGraph } from '../../operations/declare/operation.ts';
 import type { KnownWorkflow } from '../../operations/declare/workflows.ts';
 import { fileBytesMax, isWorkflowFile } from './find-workflow-files.ts';
 import { loadGraphModule } from './load-graph-module.ts';
 import { sourceFrom, textsBeside, type WorkflowCatalog } from './workflow-catalog.ts';
-import { readKeptText, type TextDialects } from './text-dialects.ts';
 import type { FileDialects } from './file-dialects.ts';
 import { requireFile, unreadable } from './unreadable-file.ts';
+
+// Dialects written as text, and how a text recorded with a run is read.
+
+export interface KeptOptions {
+  /** `inline`: the text is held to the permissions, whatever was recorded with it. */
+  readonly origin?: 'inline';
+  /** Default: those of this process. */
+  readonly permissions?: Permissions;
+}
+
+/** The part of a dialect that runs need. */
+export interface TextDialect {
+  /** Reads the workflow in a text recorded with a run. @throws GRAPH_PARSE, GRAPH_INVALID, PERMISSION_DENIED */
+  readonly readKept: (text: string, options?: KeptOptions) => TextWorkflow;
+}
+
+/** Dialects by the name with which their recorded texts begin. Each is opened on first use. */
+export type TextDialects = Readonly<Record<string, () => Promise<TextDialect>>>;
+
+/**
+ * Reads a recorded text in the dialect that it was written in. @throws GRAPH_PARSE the dialect is not known here, or the text is damaged;
+ * GRAPH_INVALID, PERMISSION_DENIED
+ */
+export async function readKeptText(
+  dialects: TextDialects,
+  text: string,
+  options: KeptOptions = {},
+): Promise<TextWorkflow> {
+  const name = dialectOf(text);
+  const open = name !== undefined && Object.hasOwn(dialects, name) ? dialects[name] : undefined;
+  if (open !== undefined) return (await open()).readKept(text, options);
+  const known = Object.keys(dialects).join(', ');
+  const reason = name === undefined ? 'it names no dialect' : `its dialect ${name} is not known here (known: ${known})`;
+  throw new CairnError('GRAPH_PARSE', { file: 'the text kept with the run', reason });
+}
 
 export interface GraphLoaderOptions {
   /** Folder for relative paths. */

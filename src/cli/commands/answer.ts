@@ -8,12 +8,12 @@ import { findWait, isAnswerable, nodeNameOf } from '../../operations/waits/find-
 import { readQuestions } from '../../operations/waits/list-waits.ts';
 import type { FieldsOf } from '../../operations/declare/operation.ts';
 import { resumeRun } from '../../operations/runs/resume-run.ts';
-import { allowField } from '../app-fields.ts';
-import type { Command } from '../command.ts';
+import { allowField } from '../session.ts';
+import type { Command } from '../session.ts';
 import { follow, withApp } from '../live/follow.ts';
 import { readAssignment } from '../parse.ts';
 import type { Session } from '../session.ts';
-import { printable } from '../text/printable.ts';
+import { printable } from '../text/terminal-text.ts';
 import { formatInline } from '../text/value.ts';
 
 interface AnswerArguments extends Pick<AnswerWaitInput, 'run' | 'by'> {

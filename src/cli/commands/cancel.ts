@@ -1,9 +1,9 @@
 /** `cairn cancel` */
 import { perform } from '../../operations/declare/perform.ts';
 import { cancelRun, type CancelRunInput } from '../../operations/runs/cancel-run.ts';
-import type { Command } from '../command.ts';
+import type { Command } from '../session.ts';
 import { withApp } from '../live/follow.ts';
-import { printable } from '../text/printable.ts';
+import { printable } from '../text/terminal-text.ts';
 
 export const cancelCommand: Command<CancelRunInput> = {
   name: cancelRun.name,

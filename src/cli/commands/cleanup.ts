@@ -1,11 +1,11 @@
 /** `cairn cleanup` */
 import { cleanUp, type CleanUpReport } from '../../operations/store/clean-up.ts';
 import { deletionCommand, type PrintedReport } from '../live/delete.ts';
-import { noteBlobs } from '../note-blobs.ts';
-import { noteNone } from '../note-none.ts';
+import { noteBlobs } from '../session.ts';
+import { noteNone } from '../session.ts';
 import type { Session } from '../session.ts';
 import { countOf } from '../../operations/words/amounts.ts';
-import { printable } from '../text/printable.ts';
+import { printable } from '../text/terminal-text.ts';
 import { formatAge } from '../../operations/words/time.ts';
 
 async function print(session: Session, report: CleanUpReport, { isDry, now }: PrintedReport): Promise<void> {

@@ -6,12 +6,12 @@ import {
   type ConvertWorkflowInput,
   type ConvertWorkflowOutput,
 } from '../../operations/workflows/convert-workflow.ts';
-import type { Command } from '../command.ts';
+import type { Command } from '../session.ts';
 import { withApp } from '../live/follow.ts';
 import type { Screen } from '../screen.ts';
-import { isModule } from '../text/module-name.ts';
-import { printable } from '../text/printable.ts';
-import { readTextFile } from '../text-file.ts';
+import { isModule } from '../text/terminal-text.ts';
+import { printable } from '../text/terminal-text.ts';
+import { readTextFile } from '../files.ts';
 
 interface ConvertArguments extends Pick<ConvertWorkflowInput, 'to' | 'strict' | 'export'> {
   readonly file: string;

@@ -7,10 +7,10 @@ import {
   type DiffCheckpointsOutput,
 } from '../../operations/checkpoints/diff-checkpoints.ts';
 import { formatPath } from '../../operations/declare/state-path.ts';
-import type { Command } from '../command.ts';
+import type { Command } from '../session.ts';
 import type { Session } from '../session.ts';
 import { differing } from '../text/differing.ts';
-import { printable } from '../text/printable.ts';
+import { printable } from '../text/terminal-text.ts';
 import { formatInline } from '../text/value.ts';
 import { fit, widthOf } from '../text/width.ts';
 

@@ -1,10 +1,10 @@
 /** `cairn fork` */
 import { perform } from '../../operations/declare/perform.ts';
 import { forkRun, type ForkRunInput } from '../../operations/runs/fork-run.ts';
-import type { Command } from '../command.ts';
+import type { Command } from '../session.ts';
 import { follow } from '../live/follow.ts';
 import { earlierText } from '../../operations/words/earlier-point.ts';
-import { printable } from '../text/printable.ts';
+import { printable } from '../text/terminal-text.ts';
 import { wrap } from '../text/width.ts';
 
 export const forkCommand: Command<ForkRunInput> = {

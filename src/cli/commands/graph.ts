@@ -2,11 +2,11 @@
 import { perform } from '../../operations/declare/perform.ts';
 import { withHistory } from '../../app/place/with-history.ts';
 import { graphRuns, type GraphRunsInput, type GraphRunsOutput } from '../../operations/runs/graph-runs.ts';
-import type { Command } from '../command.ts';
-import { printable } from '../text/printable.ts';
+import type { Command } from '../session.ts';
+import { printable } from '../text/terminal-text.ts';
 import { graphLines, type GraphLine } from '../text/run-graph-text.ts';
 import type { Session } from '../session.ts';
-import { toneOf } from '../text/style.ts';
+import { toneOf } from '../text/terminal-text.ts';
 import { formatAge } from '../../operations/words/time.ts';
 import { formatInline } from '../text/value.ts';
 import { fit, pad, widthOf } from '../text/width.ts';

@@ -3,10 +3,10 @@ import { perform } from '../../operations/declare/perform.ts';
 import { withReading } from '../../app/place/open-reading.ts';
 import { CairnError } from '../../errors.ts';
 import { storeIdentity, type StoreIdentityInput } from '../../operations/store/store-identity.ts';
-import type { Command } from '../command.ts';
+import type { Command } from '../session.ts';
 import { withApp } from '../live/follow.ts';
-import { noteNone } from '../note-none.ts';
-import { printable } from '../text/printable.ts';
+import { noteNone } from '../session.ts';
+import { printable } from '../text/terminal-text.ts';
 
 export const identityCommand: Command<StoreIdentityInput> = {
   name: storeIdentity.name,

@@ -5,10 +5,10 @@ import type { App } from '../../app/open-app.ts';
 import { CairnError } from '../../errors.ts';
 import { importRun, type ImportAs } from '../../operations/store/move-runs.ts';
 import type { FieldsOf } from '../../operations/declare/operation.ts';
-import { fileFault } from '../file-fault.ts';
-import type { Command } from '../command.ts';
+import { fileFault } from '../files.ts';
+import type { Command } from '../session.ts';
 import { withApp } from '../live/follow.ts';
-import { printable } from '../text/printable.ts';
+import { printable } from '../text/terminal-text.ts';
 
 interface ImportArguments extends ImportAs {
   readonly file: string;

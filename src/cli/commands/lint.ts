@@ -3,12 +3,12 @@ import { errorTable } from '../../errors.ts';
 import { perform } from '../../operations/declare/perform.ts';
 import type { FieldsOf } from '../../operations/declare/operation.ts';
 import { formatWorkflow, lintWorkflow } from '../../operations/workflows/lint-workflow.ts';
-import type { Command } from '../command.ts';
+import type { Command } from '../session.ts';
 import { withApp } from '../live/follow.ts';
-import { writeOwnFile } from '../own-file.ts';
-import { isModule } from '../text/module-name.ts';
-import { printable } from '../text/printable.ts';
-import { readTextFile } from '../text-file.ts';
+import { writeOwnFile } from '../files.ts';
+import { isModule } from '../text/terminal-text.ts';
+import { printable } from '../text/terminal-text.ts';
+import { readTextFile } from '../files.ts';
 
 interface FileArguments {
   readonly file: string;

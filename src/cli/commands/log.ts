@@ -8,11 +8,11 @@ import {
   type ReadLogOutput,
 } from '../../operations/checkpoints/read-log.ts';
 import { describeChange } from '../text/change-text.ts';
-import type { Command } from '../command.ts';
+import type { Command } from '../session.ts';
 import type { Session } from '../session.ts';
-import { printable } from '../text/printable.ts';
-import { toneOf } from '../text/style.ts';
-import { formatTable } from '../text/table.ts';
+import { printable } from '../text/terminal-text.ts';
+import { toneOf } from '../text/terminal-text.ts';
+import { formatTable } from '../text/terminal-text.ts';
 import { formatAge } from '../../operations/words/time.ts';
 
 const columns = [

@@ -1,8 +1,8 @@
 /** `cairn mcp` */
 import { CairnError } from '../../errors.ts';
 import type { FieldsOf } from '../../operations/declare/operation.ts';
-import { allowField, workflowsField } from '../app-fields.ts';
-import type { Command } from '../command.ts';
+import { allowField, workflowsField } from '../session.ts';
+import type { Command } from '../session.ts';
 import { listenForInterrupt } from '../live/interrupt.ts';
 
 interface McpArguments {

@@ -1,11 +1,11 @@
 /** `cairn prune` */
 import { pruneRuns } from '../../operations/store/prune-runs.ts';
-import { noteBlobs } from '../note-blobs.ts';
+import { noteBlobs } from '../session.ts';
 import { deletionCommand, type PrintedReport } from '../live/delete.ts';
-import { noteNone } from '../note-none.ts';
+import { noteNone } from '../session.ts';
 import type { Session } from '../session.ts';
 import { countOf } from '../../operations/words/amounts.ts';
-import { printable } from '../text/printable.ts';
+import { printable } from '../text/terminal-text.ts';
 import { wrap } from '../text/width.ts';
 
 type Pruned = Awaited<ReturnType<typeof pruneRuns.run>>;

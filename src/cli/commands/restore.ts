@@ -3,8 +3,8 @@ import { resolve } from 'node:path';
 import { restore } from '../../app/backup/restore.ts';
 import { chooseStore } from '../../app/place/open-reading.ts';
 import type { FieldsOf } from '../../operations/declare/operation.ts';
-import type { Command } from '../command.ts';
-import { printable } from '../text/printable.ts';
+import type { Command } from '../session.ts';
+import { printable } from '../text/terminal-text.ts';
 
 interface RestoreArguments {
   readonly file: string;

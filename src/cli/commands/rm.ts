@@ -1,10 +1,10 @@
 /** `cairn rm` */
 import { removeRun } from '../../operations/runs/remove-run.ts';
-import { noteBlobs } from '../note-blobs.ts';
+import { noteBlobs } from '../session.ts';
 import { deletionCommand, type PrintedReport } from '../live/delete.ts';
 import type { Session } from '../session.ts';
 import { countOf } from '../../operations/words/amounts.ts';
-import { printable } from '../text/printable.ts';
+import { printable } from '../text/terminal-text.ts';
 
 type Removed = Awaited<ReturnType<typeof removeRun.run>>;
 

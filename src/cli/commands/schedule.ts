@@ -8,14 +8,14 @@ import {
   type ScheduleOutput,
   type ShownSchedule,
 } from '../../operations/runs/schedules.ts';
-import { workflowsField } from '../app-fields.ts';
-import type { Command } from '../command.ts';
+import { workflowsField } from '../session.ts';
+import type { Command } from '../session.ts';
 import { withApp } from '../live/follow.ts';
-import { noteNone } from '../note-none.ts';
-import { readInput, withTypedTexts } from '../read-input.ts';
+import { noteNone } from '../session.ts';
+import { readInput, withTypedTexts } from '../files.ts';
 import type { Session } from '../session.ts';
-import { printable } from '../text/printable.ts';
-import { formatTable } from '../text/table.ts';
+import { printable } from '../text/terminal-text.ts';
+import { formatTable } from '../text/terminal-text.ts';
 import { formatTime } from '../../operations/words/time.ts';
 
 interface ScheduleArguments extends Omit<ScheduleInput, 'input'> {

@@ -1,6 +1,6 @@
 /** `cairn schema` */
-import { jsonText } from '../text/printable.ts';
-import type { Command } from '../command.ts';
+import { jsonText } from '../text/terminal-text.ts';
+import type { Command } from '../session.ts';
 import { withApp } from '../live/follow.ts';
 
 export const schemaCommand: Command = {

@@ -1,9 +1,9 @@
 /** `cairn signal` */
 import { perform } from '../../operations/declare/perform.ts';
 import { signalRun, type SignalRunInput } from '../../operations/waits/signal-run.ts';
-import type { Command } from '../command.ts';
+import type { Command } from '../session.ts';
 import { withApp } from '../live/follow.ts';
-import { printable } from '../text/printable.ts';
+import { printable } from '../text/terminal-text.ts';
 
 export const signalCommand: Command<SignalRunInput> = {
   name: signalRun.name,

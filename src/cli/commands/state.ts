@@ -2,7 +2,7 @@
 import { perform } from '../../operations/declare/perform.ts';
 import { withHistory } from '../../app/place/with-history.ts';
 import { readState, type ReadStateInput } from '../../operations/checkpoints/read-state.ts';
-import type { Command } from '../command.ts';
+import type { Command } from '../session.ts';
 import { formatBlock } from '../text/value.ts';
 
 export const stateCommand: Command<ReadStateInput> = {

@@ -1,9 +1,9 @@
 /** `cairn tag` */
 import { perform } from '../../operations/declare/perform.ts';
 import { tagCheckpoint, type TagCheckpointInput } from '../../operations/checkpoints/tag-checkpoint.ts';
-import type { Command } from '../command.ts';
+import type { Command } from '../session.ts';
 import { withApp } from '../live/follow.ts';
-import { printable } from '../text/printable.ts';
+import { printable } from '../text/terminal-text.ts';
 
 export const tagCommand: Command<TagCheckpointInput> = {
   name: tagCheckpoint.name,

@@ -1,19 +1,224 @@
 /** Follows a run: shows its progress, asks its questions if a person is there, and stops it cleanly. */
+import { watchDeadline } from '../../app/interview/interview.ts';
+import {
+  choicesOf,
+  isAnswerable,
+  nodeNameOf,
+  type Choice,
+  type OpenQuestion,
+} from '../../operations/waits/find-wait.ts';
+import { printable, printableLines, toneOf } from '../text/terminal-text.ts';
+import { describeMetadata, describeReplaced, formatWait } from '../text/wait-text.ts';
+import { CairnError } from '../../errors.ts';
+import type { RunStanding, WatchedEvent } from '../../operations/declare/operation.ts';
+import { atWords, exitCodeOf, type Session, reportFailure } from '../session.ts';
+import { formatCosts } from '../../operations/words/amounts.ts';
+import { formatBlock } from '../text/value.ts';
 import { perform } from '../../operations/declare/perform.ts';
 import { type App, type AppOptions, openApp } from '../../app/open-app.ts';
-import { CairnError } from '../../errors.ts';
 import { answerWait } from '../../operations/waits/answer-wait.ts';
-import { isAnswerable, type OpenQuestion } from '../../operations/waits/find-wait.ts';
-import type { RunStanding, WatchedEvent } from '../../operations/declare/operation.ts';
 import { resumeRun, type ResumeRunInput } from '../../operations/runs/resume-run.ts';
 import { relative } from 'node:path';
-import { printable } from '../text/printable.ts';
-import { askQuestions } from './ask.ts';
-import { reportFailure } from '../failure.ts';
 import { listenForInterrupt } from './interrupt.ts';
 import { type LiveView, openLiveView } from './live-view.ts';
-import { goneWords, printStanding } from './result-text.ts';
-import type { Session } from '../session.ts';
+
+// Asks open questions in the terminal.
+
+const doubtChoices: readonly Choice[] = [
+  { value: 'happened', label: 'it happened' },
+  { value: 'run again', label: 'run it again' },
+  { value: 'fail', label: 'let it fail' },
+];
+
+/** Matches the part of a prompt that lists choices and says how to answer. It is not needed where a list is shown. */
+const wayToAnswer = /\n\n(?:Choices:\n(?:.*\n)*\n)?Respond with (?:'yes' or 'no'|the number of your choice\.)\s*$/;
+
+function messageOf(wait: OpenQuestion, isList: boolean): string {
+  const prompt =
+    wait.prompt ?? (wait.kind === 'doubt' ? `Did the effect of ${nodeNameOf(wait)} happen?` : nodeNameOf(wait));
+  const text = isList ? prompt.replace(wayToAnswer, '') : prompt;
+  const replaced = describeReplaced(wait);
+  return [printableLines(text), ...(replaced === undefined ? [] : [replaced]), ...describeMetadata(wait)].join('\n');
+}
+
+/** A person's answer to one question; undefined if they do not want to answer, or the signal has ended the prompt. */
+async function askOne(wait: OpenQuestion, signal: AbortSignal): Promise<{ readonly value: unknown } | undefined> {
+  const { confirm, isCancel, select, text } = await import('@clack/prompts');
+  const choices = choicesOf(wait) ?? (wait.kind === 'doubt' ? doubtChoices : undefined);
+  const message = messageOf(wait, choices !== undefined);
+  const { type } = (wait.schema ?? {}) as { readonly type?: unknown };
+  if (choices !== undefined && choices.length > 0) {
+    const options = choices.map(({ label }, index) => ({ value: index, label: printable(label) }));
+    const other = wait.matching === 'open' ? [{ value: choices.length, label: 'something else …' }] : [];
+    const picked = await select({ message, options: [...options, ...other], signal });
+    if (isCancel(picked)) return undefined;
+    const choice = choices[picked];
+    if (choice !== undefined) return { value: choice.value };
+  }
+  if (type === 'boolean' && choices === undefined) {
+    const isYes = await confirm({ message, signal });
+    return isCancel(isYes) ? undefined : { value: isYes };
+  }
+  // After a list, the question is on the screen already. The prompt draws its border only before the first line, so it is added to the
+  // others.
+  const asked = choices === undefined ? message.replaceAll('\n', '\n│  ') : 'Your answer';
+  const typed = await text({
+    message: asked,
+    signal,
+    ...(type === 'object' || type === 'array' ? { placeholder: 'JSON' } : {}),
+  });
+  // The text is interpreted later, like the text of `cairn answer`.
+  return isCancel(typed) ? undefined : { value: typed ?? '' };
+}
+
+export interface Asking {
+  /** Passes an answer to the engine. */
+  readonly answer: (wait: OpenQuestion, value: unknown) => Promise<void>;
+  /** Tells why an answer was refused, or throws what is no reason to go on. @returns whether to ask again */
+  readonly refused: (error: unknown) => boolean;
+  readonly say: (line: string) => void;
+}
+
+/** Asks one question until it has an answer that fits. @returns whether it is closed: false if the person leaves it open */
+async function askUntilClosed(wait: OpenQuestion, asking: Asking): Promise<boolean> {
+  const { signal, release } = watchDeadline(wait.dueAt);
+  try {
+    for (;;) {
+      const given = signal.aborted ? undefined : await askOne(wait, signal);
+      if (given === undefined) {
+        if (signal.aborted) asking.say(`The time to answer ${nodeNameOf(wait)} is over; the run goes on.`);
+        return signal.aborted;
+      }
+      try {
+        await asking.answer(wait, given.value);
+        return true;
+      } catch (error) {
+        if (!asking.refused(error)) return true;
+      }
+    }
+  } finally {
+    release();
+  }
+}
+
+/**
+ * Asks the open questions one after another. If an answer does not fit, the question is asked again. A prompt ends when the deadline of
+ * its question passes.
+ *
+ * @returns whether the run can go on: a question was answered, by whomever, or its time is over
+ */
+export async function askQuestions(waits: readonly OpenQuestion[], asking: Asking): Promise<boolean> {
+  let canGoOn = false;
+  for (const wait of waits.filter(isAnswerable)) {
+    if (!(await askUntilClosed(wait, asking))) return canGoOn;
+    canGoOn = true;
+  }
+  return canGoOn;
+}
+
+// Prints where a run stands: its result, what it waits for, and how to go on.
+
+/** The result of a run: its artifacts; if there are none, its scratch state; else the outputs of its nodes. */
+function productOf({ state: { artifacts, scratch, outputs } }: RunStanding): unknown {
+  return [artifacts, scratch, outputs].find((part) => Object.keys(part).length > 0);
+}
+
+/** Where and when a standing is printed. */
+interface Moment {
+  readonly now: number;
+  /** Whether the store has the run when the command is over. One in memory has not: then no command goes on with it. */
+  readonly isKept: boolean;
+}
+
+/** What there is to say, instead of a way to go on, of a run in a store in memory. */
+export function goneWords({ screen }: Session): readonly string[] {
+  const words = 'The run is gone with this command: its store is in memory. To keep runs, name a file: --store PATH';
+  return atWords(words, screen);
+}
+
+function printWaits(session: Session, { runId, waits }: RunStanding, { now, isKept }: Moment): void {
+  const { screen, commandLine } = session;
+  for (const wait of waits) {
+    screen.print('');
+    for (const line of formatWait(session, wait, { now, isKept })) screen.print(line);
+  }
+  const isAsking = waits.some(isAnswerable);
+  screen.print('');
+  if (!isKept) return screen.print(goneWords(session));
+  screen.print(
+    `${isAsking ? 'Then go on' : 'Go on when it is time'}: ${screen.paint('good', commandLine('resume', runId))}`,
+  );
+}
+
+function printFailure(session: Session, { runId, error, failed }: RunStanding, { isKept }: Moment): void {
+  const { screen, commandLine } = session;
+  if (failed.length > 0) screen.note(...atWords(`failed: ${printable(failed.join(', '))}`, screen));
+  if (error !== undefined) {
+    screen.note(...atWords(`${printableLines(error.message)} [${error.code}]`, screen));
+  }
+  const isSaid = error !== undefined && /\bresume\b/.test(error.hint);
+  if (error !== undefined && (isKept || !isSaid)) screen.note(...atWords(printableLines(error.hint), screen));
+  if (!isKept) return screen.note(...goneWords(session));
+  // Skip the words if the hint says the same already.
+  screen.note(`${isSaid ? '  ' : 'Go on: '}${screen.paint('good', commandLine('resume', runId))}`);
+}
+
+/** Tells that the run goes on with the definition it was started with, although its file has changed. */
+function tellDefinition({ screen, commandLine }: Session, { runId, status, definition }: RunStanding): void {
+  if (definition === undefined) return;
+  const { source, became } = definition;
+  const file = printable(source);
+  const reasons = {
+    changed: `${file} has changed since`,
+    gone: `${file} is gone`,
+    broken: `${file} has faults by now`,
+  };
+  const other =
+    became === 'changed' && status !== 'completed'
+      ? ` (take it up: ${commandLine('resume', runId, '--file', source)})`
+      : '';
+  screen.note(screen.paint('dim', `${reasons[became]}; the run keeps the definition it was started with${other}`));
+}
+
+/** Prints nodes that were skipped, or that failed without making the run fail. */
+function printLeftOut({ screen }: Session, { failed, skipped }: RunStanding): void {
+  if (failed.length > 0) screen.note(`failed: ${printable(failed.join(', '))}`);
+  if (skipped.length > 0) screen.note(`skipped: ${printable(skipped.join(', '))}`);
+}
+
+/** Prints where a run stands. @returns the exit code: 0 if it is completed or waits, else that of its error */
+export function printStanding(session: Session, standing: RunStanding, moment: Moment): number {
+  const { runId, status, seq, waits } = standing;
+  const error =
+    standing.error ??
+    new CairnError(status === 'cancelled' ? 'RUN_CANCELLED' : 'NODE_FAILED', {
+      runId,
+      node: standing.failed[0] ?? runId,
+    });
+  const code = status === 'failed' || status === 'cancelled' ? exitCodeOf(error) : 0;
+  if (session.isJson) {
+    session.printJson(standing);
+    return code;
+  }
+  const { screen } = session;
+  tellDefinition(session, standing);
+  if (standing.forkedFrom !== undefined) {
+    const { runId: parent, seq: at } = standing.forkedFrom;
+    screen.print(`forked ${printable(runId)} from ${printable(parent)}@${at}`);
+  }
+  const open = status === 'paused' ? `, ${waits.length} open` : '';
+  screen.print(`${screen.paint(toneOf(status), status)} ${printable(runId)}@${seq}${open}`);
+  const costs = formatCosts(standing);
+  if (costs !== undefined) screen.print(`spent: ${costs}`);
+  if (status === 'paused') printWaits(session, standing, moment);
+  if (status === 'failed') printFailure(session, standing, moment);
+  if (status === 'completed') {
+    if (standing.outputs !== undefined) printLeftOut(session, standing);
+    const product = standing.outputs ?? productOf(standing);
+    if (product !== undefined) screen.print(formatBlock(product));
+  }
+  return code;
+}
 
 /**
  * Workflow folders and permissions for a command, and whether it may create the store; commands that start no runs need an existing store.

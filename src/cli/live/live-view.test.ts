@@ -3,9 +3,9 @@ import { expect, test } from 'vitest';
 import type { OpenQuestion } from '../../operations/waits/find-wait.ts';
 import type { WatchedEvent } from '../../operations/declare/operation.ts';
 import { formatRow, openLiveView } from './live-view.ts';
-import { Progress } from './progress.ts';
+import { Progress } from './live-view.ts';
 import type { Screen } from '../screen.ts';
-import { plain } from '../text/style.ts';
+import { plain } from '../text/terminal-text.ts';
 import { widthOf } from '../text/width.ts';
 
 const character = fc.constantFrom(

@@ -3,8 +3,8 @@ import { expect, test } from 'vitest';
 import { CairnError } from '../../errors.ts';
 import type { RunStanding } from '../../operations/declare/operation.ts';
 import type { Session } from '../session.ts';
-import { plain } from '../text/style.ts';
-import { printStanding } from './result-text.ts';
+import { plain } from '../text/terminal-text.ts';
+import { printStanding } from './follow.ts';
 
 const words = 'the command exited with 2: it cannot find the module that nine other files of the application ask for';
 

@@ -1,7 +1,7 @@
 /** The reason of a checkpoint in a few words. */
 import type { LogEntry } from '../../operations/checkpoints/read-log.ts';
 import { formatCosts } from '../../operations/words/amounts.ts';
-import { printable } from './printable.ts';
+import { printable } from './terminal-text.ts';
 import { shortStepName } from '../../operations/words/step-name.ts';
 import { formatDuration } from '../../operations/words/time.ts';
 import { formatInline } from './value.ts';

@@ -1,8 +1,8 @@
 /** How a workflow is shown before it runs. */
 import type { WorkflowDescription } from '../../operations/workflows/describe-workflow.ts';
-import { formatViolation } from '../failure.ts';
+import { formatViolation } from '../session.ts';
 import type { Screen } from '../screen.ts';
-import { printable } from './printable.ts';
+import { printable } from './terminal-text.ts';
 import { formatInline } from './value.ts';
 import { pad, widthOf, wrap } from './width.ts';
 

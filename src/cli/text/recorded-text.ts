@@ -2,7 +2,7 @@
 import type { ShowCheckpointOutput } from '../../operations/checkpoints/show-checkpoint.ts';
 import { formatPath } from '../../operations/declare/state-path.ts';
 import { formatAmounts } from '../../operations/words/amounts.ts';
-import { printable, printableLines } from './printable.ts';
+import { printable, printableLines } from './terminal-text.ts';
 import { shortStepName } from '../../operations/words/step-name.ts';
 import { formatInline } from './value.ts';
 import { fit, widthOf, wrap } from './width.ts';

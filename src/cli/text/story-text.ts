@@ -10,8 +10,8 @@ import {
   type VisitWords,
 } from '../../operations/words/story-words.ts';
 import { formatTime } from '../../operations/words/time.ts';
-import { printable } from './printable.ts';
-import { type Paint, toneOf } from './style.ts';
+import { printable } from './terminal-text.ts';
+import { type Paint, toneOf } from './terminal-text.ts';
 import { formatInline } from './value.ts';
 import { fit, wrap } from './width.ts';
 

@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { printable } from './printable.ts';
-import { plain } from './style.ts';
-import { formatTable } from './table.ts';
+import { printable } from './terminal-text.ts';
+import { plain } from './terminal-text.ts';
+import { formatTable } from './terminal-text.ts';
 import { formatAge, formatDuration } from '../../operations/words/time.ts';
 import { formatBlock, formatInline, toJson } from './value.ts';
 import { fit, widthOf, wrap } from './width.ts';

@@ -1,28 +1,65 @@
 /** Graphs written as nodes and edges. See docs/guide/graphs.md. */
-import type { Amounts } from '../../graph/amounts.ts';
 import type {
+  Condition,
+  EdgeDefinition,
+  NodeDefinition,
   END,
   START,
   CheckpointPolicy,
-  EdgeDefinition,
   Graph,
   GraphPolicies,
   OnBudget,
   GraphSchemas,
-  NodeDefinition,
 } from '../../graph/graph.ts';
+import type { Amounts, NoNames } from '../../graph/amounts.ts';
 import type { MemoryConsistency } from '../../graph/contracts/memory-consistency.ts';
-import { callPlace } from './call-place.ts';
 import { CompiledGraph, type GraphResult } from './compiled-graph.ts';
 import type { CompileOptions, GraphParts } from './run-options.ts';
-import { Faults } from './faults.ts';
-import { completeGuardrailEdge } from './guardrail-edge.ts';
-import type { NoNames } from '../../graph/no-names.ts';
+import {
+  Faults,
+  defineNode,
+  type AnyWork,
+  type Drafting,
+  type NodeSettings,
+  asChoice,
+  asCondition,
+  type Choose,
+  type Predicate,
+} from './graph-parts.ts';
 import type { NodeDraft } from '../../graph/node-draft.ts';
-import type { Fits, Reducers } from './fits-state.ts';
-import { defineNode, type AnyWork, type Drafting, type NodeSettings } from './node-draft.ts';
-import { asChoice, asCondition, type Choose, type Predicate } from './predicate.ts';
-import type { NodeFunction, OutputOf, SchemaInput, TypedAnswers, TypedState } from './typed-state.ts';
+import type { Fits, Reducers, NodeFunction, OutputOf, SchemaInput, TypedAnswers, TypedState } from './typed-state.ts';
+
+// Finds where in the author's file a builder method was called (`file:line`), so that an error can name the line to fix.
+
+/**
+ * Returns the place of the code that called the method that calls this function. Only two stack frames are captured, which takes
+ * microseconds. Returns undefined on runtimes without V8's stack capture; messages then name only the node or edge.
+ */
+export function callPlace(): string | undefined {
+  if (typeof Error.captureStackTrace !== 'function') return undefined;
+  const limit = Error.stackTraceLimit;
+  const holder: { stack?: string } = {};
+  // Two frames: the builder method, and its caller, which is the last line.
+  Error.stackTraceLimit = 2;
+  Error.captureStackTrace(holder, callPlace);
+  Error.stackTraceLimit = limit;
+  const found = /\n\s+at .*\n\s+at (?:.*\()?(?:file:\/\/)?(.+?):(\d+):\d+\)?$/u.exec(holder.stack ?? '');
+  return found === null ? undefined : `${found[1]}:${found[2]}`;
+}
+
+// Completes the edge from a guardrail node to the node that it reroutes to.
+
+const violated: Condition = {
+  text: 'outcome.output.passed == false',
+  evaluate: ({ outcome }) => (outcome.output as { readonly passed?: unknown } | undefined)?.passed === false,
+};
+
+/** Adds the condition to a guardrail's reroute edge that was written without one: the edge fires only if the check found a violation. */
+export function completeGuardrailEdge(edge: EdgeDefinition, source: NodeDefinition | undefined): EdgeDefinition {
+  const { rerouteTarget } = (source?.config ?? {}) as { readonly rerouteTarget?: unknown };
+  const isBare = edge.condition === undefined && edge.choice === undefined && edge.always !== true;
+  return source?.type === 'guardrail' && rerouteTarget === edge.to && isBare ? { ...edge, condition: violated } : edge;
+}
 
 /** Options of {@link AgentGraph}. */
 export interface GraphOptions<Reduced extends Reducers = Reducers> {

@@ -16,10 +16,10 @@ import { CairnError } from '../../errors.ts';
 import type { Graph } from '../../graph/graph.ts';
 import type { RunnableGraph } from '../../graph/runnable-graph.ts';
 import type { History } from '../../history/history.ts';
-import type { RunName } from '../../history/read/references.ts';
+import type { RunName } from '../../history/read/tag-checkpoint.ts';
 import { parsePath } from '../../history/read/state-path.ts';
-import type { StateAt } from '../../history/read/state-at.ts';
-import { checkOptions } from './call-options.ts';
+import type { StateAt } from '../../history/read/whole-checkpoint.ts';
+import { checkOptions } from './run-options.ts';
 import type {
   AnyAnswers,
   BeginOptions,
@@ -32,7 +32,7 @@ import type {
   RunTarget,
   StreamOptions,
 } from './run-options.ts';
-import { createDefaultEngine } from './default-engine.ts';
+import { createDefaultEngine } from './run-options.ts';
 
 /** Emitted by `stream` when a checkpoint was saved in the checkpoint store passed to `compile`. */
 export interface CheckpointSaved extends CheckpointRef {

@@ -1,11 +1,59 @@
 /** The options of the calls of a compiled graph. */
-import type { Engine, ForkOptions, Patch, PreviewOptions, ResumeOptions, RunMeta } from '../../engine/api.ts';
-import type { Amounts } from '../../graph/amounts.ts';
+import { CairnError } from '../../errors.ts';
+import type {
+  Engine,
+  EngineOptions,
+  ForkOptions,
+  Patch,
+  PreviewOptions,
+  ResumeOptions,
+  RunMeta,
+} from '../../engine/api.ts';
+import type { CheckpointKeeper } from '../../ports/checkpoint-store.ts';
+import { type Amounts, amountsFault } from '../../graph/amounts.ts';
 import type { Graph } from '../../graph/graph.ts';
-import type { CheckpointName } from '../../history/read/references.ts';
-import type { Schedule } from '../../ports/schedule.ts';
-import type { Tools } from '../../graph/tool.ts';
-import type { EngineSettings } from './default-engine.ts';
+import type { CheckpointName } from '../../history/read/tag-checkpoint.ts';
+import { type Schedule, isSchedule } from '../../ports/schedule.ts';
+import type { Tools } from '../../graph/node-draft.ts';
+import { nearest } from '../../graph/nearest.ts';
+
+// Where `compile()` gets an engine if none is passed. Dialects may not import adapters, so the package's entry point registers a factory
+// here.
+
+/** Settings of the engine that `compile` creates. What is left out gets the default of the package's entry point. */
+export interface EngineSettings extends Partial<EngineOptions> {
+  /**
+   * Where each checkpoint is saved whole, in place of a `store`: one of `cairn-workflows/checkpoint`, or one of your own. A checkpoint
+   * store knows no claims, so only one process at a time may advance a run.
+   */
+  readonly checkpointStore?: CheckpointKeeper;
+}
+type EngineFactory = (settings: EngineSettings) => Engine;
+
+let factory: EngineFactory | undefined;
+
+/**
+ * Registers the engine factory and returns `value` unchanged. The entry point exports the returned value, so that a bundler that drops
+ * unused modules cannot keep the builder and drop its engine.
+ */
+export function withDefaultEngine<T>(value: T, create: EngineFactory): T {
+  factory = create;
+  return value;
+}
+
+/**
+ * Makes an engine with the registered factory.
+ * @throws CONFIG_INVALID no entry point has registered one
+ */
+export function createDefaultEngine(settings: EngineSettings): Engine {
+  if (factory === undefined) {
+    throw new CairnError('CONFIG_INVALID', {
+      path: 'engine',
+      reason: 'import AgentGraph and workflow from the main door, or give an engine',
+    });
+  }
+  return factory(settings);
+}
 
 /** Parts that a graph is missing until it is compiled. */
 export interface GraphParts {
@@ -73,3 +121,193 @@ export interface BranchOptions<Answers = AnyAnswers> extends Omit<ForkOptions, '
 
 /** What to preview: a fork, or a resume with its options. */
 export type PreviewedOptions<Answers = AnyAnswers> = BranchOptions<Answers> & Omit<PreviewOptions, keyof ForkOptions>;
+
+// The options that each call of a compiled graph takes. Anything else is refused at run time, because plain JavaScript has no type checker
+// that would do it (G9, P6).
+
+const isText = (value: unknown): boolean => typeof value === 'string';
+const isFlag = (value: unknown): boolean => typeof value === 'boolean';
+const isNumber = (value: unknown): boolean => Number.isFinite(value);
+const isObject = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+const has =
+  (...methods: readonly string[]) =>
+  (value: unknown): boolean =>
+    isObject(value) && methods.every((method) => typeof (value as Record<string, unknown>)[method] === 'function');
+const isFunction = (value: unknown): boolean => typeof value === 'function';
+
+const isRedaction = (value: unknown): boolean =>
+  isObject(value) &&
+  Object.entries(value).every(([name, rules]) => name === 'store' && Array.isArray(rules) && rules.every(isText));
+
+interface Kind {
+  readonly fits: (value: unknown) => boolean;
+  /** What the value must be, in words for messages. */
+  readonly name: string;
+}
+
+const text: Kind = { fits: isText, name: 'text' };
+const flag: Kind = { fits: isFlag, name: 'true or false' };
+const number: Kind = { fits: isNumber, name: 'a number' };
+const object: Kind = { fits: isObject, name: 'an object' };
+const graph: Kind = {
+  fits: (value) => isObject(value) && Array.isArray((value as { nodes?: unknown }).nodes) && 'hash' in value,
+  name: 'a compiled graph: what `toGraph()` returns',
+};
+const callback: Kind = { fits: isFunction, name: 'a function' };
+
+/** Names of all options of `compile` and of the calls. */
+export type OptionName =
+  | 'engine'
+  | 'tools'
+  | keyof EngineSettings
+  | keyof InvokeOptions
+  | keyof ContinueOptions
+  | keyof BranchOptions
+  | 'detach'
+  | 'schedule'
+  | 'after'
+  | 'live'
+  | 'asFork'
+  | 'id';
+
+/** What each option's value must be. An option means the same in every call. */
+const kinds: Readonly<Record<OptionName, Kind>> = {
+  engine: { fits: has('start', 'resume', 'fork'), name: 'an engine' },
+  tools: {
+    fits: (value) => isObject(value) && Object.values(value).every(has('execute')),
+    name: 'tools `{ execute }` by their names',
+  },
+  store: { fits: has('admitRun', 'commit'), name: 'a store' },
+  checkpointStore: { fits: has('save', 'latest'), name: 'a checkpoint store' },
+  blobs: { fits: has('put', 'get'), name: 'a blob store' },
+  clock: { fits: has('now', 'setTimer'), name: 'a clock' },
+  ids: { fits: has('createRunId'), name: 'a source of ids' },
+  secrets: { fits: has('read'), name: 'a source of secrets' },
+  redact: { fits: isRedaction, name: '{ store }: names of keys and places' },
+  models: { fits: has('generate'), name: 'a source of answers' },
+  telemetry: { fits: has('startSpan', 'count'), name: 'a telemetry' },
+  version: text,
+  traceparent: text,
+  limits: object,
+  tenant: text,
+  leaseMs: { fits: (value) => isNumber(value) && (value as number) > 0, name: 'a number over 0' },
+  findGraph: callback,
+  runId: text,
+  meta: object,
+  budget: { fits: (value) => amountsFault(value) === undefined, name: 'numbers by unit, such as { usd: 5 }' },
+  detach: flag,
+  wakes: { fits: (value) => [true, false, 'due'].includes(value as boolean), name: "true, false or 'due'" },
+  schedule: {
+    fits: isSchedule,
+    name: '{ queue, key, priority, dueAt }: texts, a whole number and epoch ms, each of which may be left out',
+  },
+  signal: { fits: has('addEventListener'), name: 'an AbortSignal' },
+  after: number,
+  live: flag,
+  answers: { fits: isObject, name: 'an object: answers by the name of their wait' },
+  retryFailed: flag,
+  retry: flag,
+  migrate: callback,
+  leaveOutAdded: flag,
+  by: text,
+  readsTexts: flag,
+  set: {
+    fits: (value) =>
+      Array.isArray(value)
+        ? value.every((patch: unknown) => isObject(patch) && Array.isArray((patch as { path?: unknown }).path))
+        : isObject(value),
+    name: 'values by path, or a list of { path, value }',
+  },
+  graph,
+  rerunPure: flag,
+  asFork: flag,
+  id: text,
+};
+
+const engineSettingNames = [
+  'store',
+  'checkpointStore',
+  'blobs',
+  'clock',
+  'ids',
+  'secrets',
+  'models',
+  'telemetry',
+  'version',
+  'limits',
+  'tenant',
+  'leaseMs',
+  'wakes',
+  'findGraph',
+] as const satisfies readonly (keyof EngineSettings)[];
+const invokeOptionNames = [
+  'runId',
+  'meta',
+  'traceparent',
+  'budget',
+  'signal',
+] as const satisfies readonly (keyof InvokeOptions)[];
+const forkOptionNames = [
+  'runId',
+  'set',
+  'answers',
+  'graph',
+  'rerunPure',
+  'leaveOutAdded',
+  'by',
+  'readsTexts',
+] as const satisfies readonly (keyof BranchOptions)[];
+
+/** The calls that take options. */
+type Call = 'compile' | 'invoke' | 'start' | 'stream' | 'resume' | 'fork' | 'preview' | 'answer' | 'signal' | 'events';
+
+/** The options that each call accepts. */
+const optionNames: Readonly<Record<Call, readonly OptionName[]>> = {
+  compile: ['tools', 'engine', ...engineSettingNames],
+  invoke: invokeOptionNames,
+  start: ['runId', 'meta', 'traceparent', 'budget', 'detach', 'schedule'],
+  stream: [...invokeOptionNames, 'after', 'live'],
+  resume: [
+    'answers',
+    'retryFailed',
+    'retry',
+    'migrate',
+    'leaveOutAdded',
+    'by',
+    'traceparent',
+    'budget',
+  ] satisfies readonly (keyof ContinueOptions)[],
+  fork: forkOptionNames,
+  preview: [
+    ...forkOptionNames,
+    'retryFailed',
+    'retry',
+    'migrate',
+    'budget',
+    'asFork',
+  ] satisfies readonly (keyof PreviewedOptions)[],
+  answer: ['by'],
+  signal: ['id'],
+  events: ['after'],
+};
+
+/**
+ * Checks the options passed to a call.
+ * @throws CONFIG_INVALID the call does not have the option, or the option's value has the wrong type
+ */
+export function checkOptions(call: Call, options: unknown): void {
+  const known = optionNames[call];
+  if (!isObject(options)) throw new CairnError('CONFIG_INVALID', { reason: `${call} takes its options as an object` });
+  for (const [path, value] of Object.entries(options)) {
+    const name = known.find((option) => option === path);
+    if (name === undefined) {
+      const reason = `${call} has no such option; it has ${known.join(', ')}`;
+      const guess = nearest(path, known);
+      throw new CairnError('CONFIG_INVALID', { path, reason, ...(guess && { hint: `Did you mean ${guess}?` }) });
+    }
+    const kind: Kind = kinds[name];
+    if (value !== undefined && !kind.fits(value))
+      throw new CairnError('CONFIG_INVALID', { path, reason: `it must be ${kind.name}` });
+  }
+}

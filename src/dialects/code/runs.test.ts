@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { chain, later, open } from '../../../test/support/small-graphs.ts';
-import { createSystemIds } from '../../app/process/system-ids.ts';
+import { createSystemIds } from '../../app/process/process-ids.ts';
 import type { NodeContext } from '../../graph/contracts/node-contract.ts';
 import { AgentGraph, END, humanNode, mapNode, outcome, START, subgraphNode, workflow } from '../../index.ts';
 import { createMemoryStore } from '../../stores/memory/index.ts';

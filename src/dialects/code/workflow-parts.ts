@@ -1,8 +1,8 @@
 /** The parts that a workflow is made of: a step, a branch with its arms, and parallel arms with their join. */
 import type { Condition, Join, NodeDefinition, Reducer } from '../../graph/graph.ts';
-import { defineNode, type AnyWork, type NodeSettings } from './node-draft.ts';
-import { asChoice, type Choose } from './predicate.ts';
-import type { Layout, Trail } from './trail.ts';
+import { defineNode, type AnyWork, type NodeSettings } from './graph-parts.ts';
+import { asChoice, type Choose } from './graph-parts.ts';
+import type { Layout, Trail } from './graph-parts.ts';
 
 /** Adds one part of a workflow to the end of a trail. */
 export type Part = (trail: Trail) => void;

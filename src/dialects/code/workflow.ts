@@ -15,16 +15,16 @@ import {
 import type { StateView } from '../../graph/contracts/node-contract.ts';
 import type { RunResult } from '../../engine/api.ts';
 import { CairnError } from '../../errors.ts';
-import { callPlace } from './call-place.ts';
+import { callPlace } from './agent-graph.ts';
 import { CompiledGraph, type GraphResult } from './compiled-graph.ts';
 import type { CompileOptions, GraphParts } from './run-options.ts';
-import type { NoNames } from '../../graph/no-names.ts';
+import type { NoNames } from '../../graph/amounts.ts';
 import type { NodeDraft } from '../../graph/node-draft.ts';
-import type { Fits } from './fits-state.ts';
-import type { AnyWork, NodeSettings } from './node-draft.ts';
-import type { Choose } from './predicate.ts';
+import type { Fits } from './typed-state.ts';
+import type { AnyWork, NodeSettings } from './graph-parts.ts';
+import type { Choose } from './graph-parts.ts';
 import { defineReturns, returnsId, type ReturnsFunction } from './returns-node.ts';
-import { Trail } from './trail.ts';
+import { Trail } from './graph-parts.ts';
 import type {
   NodeFunction,
   OutputOf,

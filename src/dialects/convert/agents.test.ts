@@ -10,7 +10,7 @@ import { fileTools } from '../../agents/files/file-tools.ts';
 import { localFiles } from '../../agents/files/local-files.ts';
 import { createScriptedModels } from '../../models/scripted.ts';
 import { checkDot } from '../dot/index.ts';
-import { writingTools } from './outline/agent-tools.ts';
+import { writingTools } from './outline/outline.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'cairn-convert-agents-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

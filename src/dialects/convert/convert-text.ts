@@ -1,12 +1,12 @@
 /** Converts workflows from one dialect to another, and tells what does not carry over. */
 import type { Graph } from '../../graph/graph.ts';
 import type { NodeType } from '../../graph/contracts/node-type.ts';
-import type { TextWorkflow } from '../text-workflow.ts';
+import type { TextWorkflow } from '../strongest-effect.ts';
 import { parseKept } from '../dot/kept-text.ts';
 import { outlineOfPipeline } from './from-dot/outline-of-pipeline.ts';
 import { outlineOfGraph } from './from-graph/outline-of-graph.ts';
 import { outlineOfWorkflow } from './from-yaml/outline-of-workflow.ts';
-import { Notes, type ConversionNote } from './outline/notes.ts';
+import { Notes, type ConversionNote } from './outline/outline.ts';
 import type { Outline } from './outline/outline.ts';
 import { writeDot } from './write/write-dot.ts';
 import { writeYaml } from './write/write-yaml.ts';

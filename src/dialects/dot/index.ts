@@ -8,7 +8,7 @@ export {
   type DotOptions,
   type DotTransform,
 } from './read-dot.ts';
-export type { AttributeSyntax, DotSyntax, Syntax } from './text/syntax.ts';
+export type { AttributeSyntax, DotSyntax, Syntax } from './text/print-dot.ts';
 export {
   pipelineOf,
   readPipeline,
@@ -17,5 +17,5 @@ export {
   type PipelineStep,
 } from './view/pipeline-view.ts';
 export type { PipelineResult } from './run/handlers/ends.ts';
-export type { StageContext, StageEnding, StageHandler } from './run/stage/stage-parts.ts';
+export type { StageContext, StageEnding, StageHandler } from './run/stage/attempts.ts';
 export type { StageOutcome, StageStatus } from './run/stage/stage-outcome.ts';

@@ -10,4 +10,4 @@ export type {
   WorkflowInput,
   WorkflowOutput,
   TextWorkflow,
-} from '../text-workflow.ts';
+} from '../strongest-effect.ts';

@@ -1,7 +1,7 @@
 /** Prepares an outcome that was kept in the tree to be settled again. */
 import { admitValue, type Admitted } from '../../state/values/codec.ts';
 import type { KeptOutcome } from '../../state/tree.ts';
-import type { Activation } from '../run/frame-run.ts';
+import type { Activation } from '../run/loop.ts';
 import type { AdmittedOutcome, AdmittedUpdates } from './admit-outcome.ts';
 import type { RunCore } from '../run/run-core.ts';
 

@@ -2,9 +2,9 @@
 import { CairnError } from '../../errors.ts';
 import type { Graph } from '../../graph/graph.ts';
 import { encodeValue } from '../../state/values/codec.ts';
-import { isPlainObject } from '../../state/values/plain.ts';
+import { isPlainObject } from '../../state/values/values.ts';
 import type { FrameTree } from '../../state/tree.ts';
-import type { Activation } from '../run/frame-run.ts';
+import type { Activation } from '../run/loop.ts';
 import type { RunCore } from '../run/run-core.ts';
 
 /** A value to be written, and its JSON text. */

@@ -1,17 +1,17 @@
 /** `ctx.append` and `ctx.list`: lists of a composed node that grow call by call, each item stored once (X4). */
 import { CairnError } from '../../errors.ts';
 import { admitValue, maskedText, type Admitted } from '../../state/values/codec.ts';
-import { deepFreeze } from '../../state/values/freeze.ts';
-import { checkId } from '../admit/check-id.ts';
+import { deepFreeze } from '../../state/values/values.ts';
+import { checkId } from '../admit/admit-outcome.ts';
 import { checkWritten } from '../admit/checkpoint-size.ts';
-import { offloadValue } from '../admit/offload.ts';
+import { offloadValue } from '../admit/admit-outcome.ts';
 import { addCall, callsBeforeSave, callsOf, cursorOf, dropCalls, isSameCall } from '../record/list-record.ts';
-import { enterEvents } from '../record/told-events.ts';
-import { visitOf } from '../record/visit-part.ts';
-import type { Activation } from '../run/frame-run.ts';
-import { guardCall, never, refusal } from '../run/guard-call.ts';
+import { enterEvents } from '../record/list-record.ts';
+import { visitOf } from '../record/list-record.ts';
+import type { Activation } from '../run/loop.ts';
+import { guardCall, never, refusal } from '../run/run-core.ts';
 import type { RunCore } from '../run/run-core.ts';
-import { endCall } from '../waits/leave.ts';
+import { endCall } from '../waits/wait.ts';
 
 /** Identifies a call: the n-th of its list. */
 interface AppendCall {

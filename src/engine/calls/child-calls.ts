@@ -1,16 +1,16 @@
 /** What a parent does to its child runs. Each call is recorded in one checkpoint with its effect, so it happens once (W6). */
 import { admitValue, encodeValue, type Admitted } from '../../state/values/codec.ts';
 import type { StepRecord, WaitRecord } from '../../state/tree.ts';
-import { offloadForm } from '../admit/offload.ts';
+import { offloadForm } from '../admit/admit-outcome.ts';
 import { checkStepCount, finishStep } from '../record/finish-step.ts';
-import { keyAcrossSaves, recordedStep } from '../record/step-keys.ts';
+import { keyAcrossSaves, recordedStep } from '../record/finish-step.ts';
 import { ensureSteps } from '../record/step-record.ts';
-import type { Activation, LiveChild } from '../run/frame-run.ts';
-import { never, refusal } from '../run/guard-call.ts';
+import type { Activation, LiveChild } from '../run/loop.ts';
+import { never, refusal } from '../run/run-core.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { keepSignal } from '../waits/early-signals.ts';
-import { giveBack, inTurn } from '../waits/give-back.ts';
-import { beginCall, endCall } from '../waits/leave.ts';
+import { giveBack, inTurn } from '../waits/wait.ts';
+import { beginCall, endCall } from '../waits/wait.ts';
 import { closeWait } from '../waits/open-wait.ts';
 import { sentByParent } from '../waits/wait.ts';
 

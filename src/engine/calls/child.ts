@@ -1,18 +1,18 @@
 /** `ctx.start` and `ctx.run`: child runs, and the handles through which their parent uses them (W6). */
 import { CairnError } from '../../errors.ts';
 import type { ChildHandle, ChildResult, StateView } from '../../graph/contracts/node-contract.ts';
-import type { OnWaiting } from '../../graph/contracts/part-contract.ts';
-import { asError } from '../admit/encode-error.ts';
-import { nextEndOrder } from '../record/end-order.ts';
-import { nextCallKey, nextChildKey } from '../record/step-keys.ts';
-import type { Activation, FrameRun, LiveChild } from '../run/frame-run.ts';
-import { guardCall, never } from '../run/guard-call.ts';
+import type { OnWaiting } from '../../graph/contracts/contracts.ts';
+import { asError } from '../admit/admit-outcome.ts';
+import { nextEndOrder } from '../record/finish-step.ts';
+import { nextCallKey, nextChildKey } from '../record/finish-step.ts';
+import type { Activation, FrameRun, LiveChild } from '../run/loop.ts';
+import { guardCall, never } from '../run/run-core.ts';
 import type { RunCore } from '../run/run-core.ts';
-import { cancelChild } from '../settle/cancel-child.ts';
+import { cancelChild } from '../settle/cancel.ts';
 import { failIdleChild } from '../settle/settle.ts';
-import { dropActivations } from '../settle/drop-children.ts';
-import { inTurn } from '../waits/give-back.ts';
-import { beginCall, endCall, goesOn, updateBusy } from '../waits/leave.ts';
+import { dropActivations } from '../settle/cancel.ts';
+import { inTurn } from '../waits/wait.ts';
+import { beginCall, endCall, goesOn, updateBusy } from '../waits/wait.ts';
 import { hasDoubtIn } from '../waits/open-wait.ts';
 import { callOnce, sendSignal } from './child-calls.ts';
 import { openChild, type ChildCall } from './child-frame.ts';

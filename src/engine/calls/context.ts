@@ -1,4 +1,26 @@
 /** The NodeContext of one attempt, which is passed to the node's function. */
+import { CairnError } from '../../errors.ts';
+import { admitValue, encodeValue } from '../../state/values/codec.ts';
+import { checkId, offloadForm } from '../admit/admit-outcome.ts';
+import { checkWritten } from '../admit/checkpoint-size.ts';
+import { tellEvent, keepBeside, dropUnmade, draw } from '../record/list-record.ts';
+import type { Activation } from '../run/loop.ts';
+import { type RunCore, guardCall, refusal } from '../run/run-core.ts';
+import type {
+  PastStep,
+  VisitPast,
+  OnWaiting,
+  PartOptions,
+  BlobAccess,
+  FileAccess,
+  SecretReader,
+  ModelAccess,
+  SpanParts,
+  TraceSpan,
+} from '../../graph/contracts/contracts.ts';
+import { nameOfStepKey, passKey, recordedStep, upcomingKey } from '../record/finish-step.ts';
+import type { NodeRecord, DrawnKind, DrawnValue } from '../../state/tree.ts';
+import { ensureSteps } from '../record/step-record.ts';
 import type { Amounts } from '../../graph/amounts.ts';
 import type {
   ChildHandle,
@@ -12,32 +34,131 @@ import type {
   StepContext,
   StepOptions,
 } from '../../graph/contracts/node-contract.ts';
-import type { OnWaiting, PartOptions } from '../../graph/contracts/part-contract.ts';
-import type { BlobAccess, FileAccess, SecretReader, VisitPast } from '../../graph/contracts/context-access.ts';
 import type { AnswerTo } from '../../graph/contracts/answer-types.ts';
 import type { Graph } from '../../graph/graph.ts';
 import type { MemoryConsistency } from '../../graph/contracts/memory-consistency.ts';
-import type { ModelAccess } from '../../graph/contracts/model-contract.ts';
-import type { SpanParts, TraceSpan } from '../../graph/contracts/trace-contract.ts';
-import type { DrawnKind, DrawnValue } from '../../state/tree.ts';
-import { deepFreeze } from '../../state/values/freeze.ts';
-import { isBudgeted } from '../effects/budget-met.ts';
+import { deepFreeze } from '../../state/values/values.ts';
+import { isBudgeted } from '../effects/begin.ts';
 import { accessModels } from '../../model-calls/model-access.ts';
-import type { Activation } from '../run/frame-run.ts';
 import { append, listOf } from './append.ts';
 import { startChild } from './child.ts';
 import { spend } from '../record/account.ts';
-import { draw } from '../record/drawn-values.ts';
-import type { RunCore } from '../run/run-core.ts';
-import { guardCall, refusal } from '../run/guard-call.ts';
-import { emitRecorded } from './emit.ts';
 import { readRetired, retire } from './retire.ts';
 import { accessFiles } from './file-access.ts';
-import { pastOf } from './visit-past.ts';
 import { accessSecrets } from './secret-access.ts';
 import { runStep } from './steps.ts';
-import { save } from './save.ts';
 import { ask, receive, sleepUntil } from './wait-calls.ts';
+
+// `ctx.emit` of a recorded event. It is validated and kept until it can be recorded together with the node's next call.
+
+/** @throws ID_INVALID, VALUE_UNSTORABLE, VALUE_TOO_LARGE, CHECKPOINT_TOO_LARGE */
+export function emitRecorded(core: RunCore, activation: Activation, name: string, event: unknown): void {
+  const { limits } = core.env;
+  checkId('event name', name, limits.idBytes);
+  const path = [...activation.path, name];
+  // Changes are read without the state, so an event is stored in its change completely.
+  const admitted = admitValue(event, path, { ...limits, valueBytes: limits.inlineBytes }, core.secrets.intake);
+  if (admitted.hasTags)
+    throw new CairnError('VALUE_UNSTORABLE', {
+      path: path.join('.'),
+      reason: 'a recorded event is plain JSON: no dates, bytes, files, or undefined',
+    });
+  checkWritten(core, activation, () => [{ path, ...admitted }]);
+  tellEvent(activation, { name, detail: admitted.value });
+}
+
+// `ctx.past`: what is recorded of a visit, for functions that check that they repeat themselves.
+
+/** @param generation - of the attempt that asks */
+export function pastOf({ run, replay }: RunCore, activation: Activation, generation: number): VisitPast {
+  return {
+    isFork: run.parent !== undefined,
+    steps: () => stepsOf(activation),
+    kindOf: (name) => {
+      const kind = recordedStep(activation, upcomingKey(activation, name))?.kind;
+      if (kind === 'ask') return 'question';
+      return kind === 'step' ? kind : undefined;
+    },
+    isRecorded: (name) => {
+      const key = upcomingKey(activation, name);
+      return recordedStep(activation, key) !== undefined || replay?.hasCall(activation, key) === true;
+    },
+    isAllMade: () => recordedCalls(activation).every(({ key }) => activation.calls?.includes(key) === true),
+    names: () => new Set(recordedCalls(activation).map(({ key }) => nameOfStepKey(key))),
+    passOver: (isPassed) => {
+      if (activation.generation !== generation) return;
+      for (const { key, isOver } of recordedCalls(activation))
+        if (isOver && isPassed(nameOfStepKey(key))) passKey(activation, key);
+    },
+  };
+}
+
+function stepsOf({ frameRun, node }: Activation): readonly PastStep[] {
+  const steps = frameRun.openRecordOf(node)?.steps ?? {};
+  return Object.entries(steps).flatMap(([key, { kind, status, output }]) =>
+    kind === 'step' && status !== 'open' ? [{ name: nameOfStepKey(key), status, output }] : [],
+  );
+}
+
+/** The recorded calls: their keys, and whether it is known how they ended. */
+function recordedCalls({ frameRun, node }: Activation): readonly { readonly key: string; readonly isOver: boolean }[] {
+  const { steps = {}, children = {} } = frameRun.openRecordOf(node) ?? {};
+  const own = Object.entries(steps).map(([key, { status }]) => ({
+    key,
+    isOver: status !== 'started' && status !== 'open',
+  }));
+  return [...own, ...Object.keys(children).map((key) => ({ key, isOver: true }))];
+}
+
+// `ctx.save`: saves a composed node's inner state and retires its recorded calls (X4.6).
+
+/**
+ * Saves the state. Child runs whose end the function was not told stay under their names; everything else recorded is retired.
+ * @throws NODE_CALL_REFUSED, VALUE_UNSTORABLE, CHECKPOINT_TOO_LARGE
+ */
+export async function save(core: RunCore, activation: Activation, state: unknown): Promise<void> {
+  const { generation } = activation;
+  // Decided now: a child that ends later was still running for the function when it saved.
+  const kept = [...(activation.children?.values() ?? [])].filter(({ isTaken }) => !isTaken).map(({ key }) => key);
+  const path = [...activation.path, 'saved'];
+  const admitted = admitValue(state, path, core.env.limits, core.secrets.intake);
+  checkWritten(core, activation, () => [{ path, ...admitted }]);
+  const saved = await offloadForm(core, admitted.value);
+  await dropUnmade(core, activation);
+  guardCall(activation, generation, 'save');
+  if (activation.stepsInFlight + activation.openWaits > 0)
+    throw new CairnError('NODE_CALL_REFUSED', {
+      call: 'save',
+      node: activation.path.join('/'),
+      reason: 'steps or waits are still under way',
+    });
+  const record = ensureSteps(activation);
+  const { frame } = activation.frameRun;
+  const { id } = activation.node;
+  const { saves = 0 } = record;
+  retireChildren(activation, record, kept);
+  frame.setNodeField(id, 'saved', admitted.value, encodeValue(saved));
+  frame.setNodeField(id, 'saves', saves + 1, String(saves + 1));
+  frame.setNodeField(id, 'steps', {}, '{}');
+  frame.deleteNodeField(id, 'retired');
+  keepBeside(core, activation);
+  activation.forgetCalls(kept);
+  core.draft.note({ kind: 'save', node: activation.path });
+  await core.loop.durable();
+}
+
+/** Keeps the records inside of child runs that are kept. */
+function retireChildren(
+  { frameRun: { frame }, node: { id } }: Activation,
+  { saves = 0, children = {} }: NodeRecord,
+  kept: readonly string[],
+): void {
+  if (kept.length === 0) return frame.deleteNodeField(id, 'children');
+  for (const [key, { born }] of Object.entries(children)) {
+    if (!kept.includes(key)) frame.deleteNodeField(id, ['children', key]);
+    else if (born === undefined) frame.setNodeField(id, ['children', key, 'born'], saves, String(saves));
+  }
+}
 
 /** A context belongs to one attempt. Calls made after its end are refused. */
 export class Context implements NodeContext {

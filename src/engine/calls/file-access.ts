@@ -1,8 +1,8 @@
 /** Files of a tenant: the bytes are in the blob store, and references stand for them. */
 import { FileRef } from '../../graph/file-ref.ts';
-import type { FileAccess } from '../../graph/contracts/context-access.ts';
+import type { FileAccess } from '../../graph/contracts/contracts.ts';
 import type { BlobOwner } from '../../ports/blobs.ts';
-import type { RunSecrets } from '../run/run-secrets.ts';
+import type { RunSecrets } from '../run/committer.ts';
 import type { EngineEnvironment } from '../run/run-core.ts';
 
 /** @param secrets - masked in what a node stores */

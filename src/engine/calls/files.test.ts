@@ -17,7 +17,7 @@ import { collectBlobs } from '../../history/shorten/collect-blobs.ts';
 import { exportRun } from '../../history/move/export.ts';
 import { importRun } from '../../history/move/import.ts';
 import { loadState } from '../../history/load/load.ts';
-import { listBlobs } from '../../history/stored/resolve-values.ts';
+import { listBlobs } from '../../history/stored/checkpoint.ts';
 import { verifyRun } from '../../history/verify/verify.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import { createMemoryStore } from '../../stores/memory/memory-store.ts';

@@ -2,8 +2,8 @@
 import type { StateView } from '../../graph/contracts/node-contract.ts';
 import { DeltaBuilder } from '../../state/delta.ts';
 import { Frame } from '../../state/frame.ts';
-import { callKey } from '../record/step-keys.ts';
-import type { FrameRun } from '../run/frame-run.ts';
+import { callKey } from '../record/finish-step.ts';
+import type { FrameRun } from '../run/loop.ts';
 import { graphTables } from '../run/graph-tables.ts';
 
 /** The state of the run that a node began from its subgraph under a name; null if there is none on record. */

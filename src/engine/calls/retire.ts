@@ -1,18 +1,18 @@
 /** `ctx.retire`: removes earlier calls of a composed node from the live state; its function goes on from what it passes (X4). */
 import { CairnError } from '../../errors.ts';
 import { admitValue, encodeValue } from '../../state/values/codec.ts';
-import { deepFreeze } from '../../state/values/freeze.ts';
+import { deepFreeze } from '../../state/values/values.ts';
 import { checkWritten } from '../admit/checkpoint-size.ts';
-import { offloadForm } from '../admit/offload.ts';
+import { offloadForm } from '../admit/admit-outcome.ts';
 import { recountSteps } from '../record/finish-step.ts';
-import { keepBeside } from '../record/keep-beside.ts';
+import { keepBeside } from '../record/list-record.ts';
 import { dropUnmade } from '../record/list-record.ts';
-import { callKey, retiredCalls } from '../record/step-keys.ts';
+import { callKey, retiredCalls } from '../record/finish-step.ts';
 import { ensureSteps } from '../record/step-record.ts';
-import { recordPathOf } from '../record/tree-path.ts';
-import { visitOf } from '../record/visit-part.ts';
-import type { Activation } from '../run/frame-run.ts';
-import { guardCall } from '../run/guard-call.ts';
+import { recordPathOf } from '../record/account.ts';
+import { visitOf } from '../record/list-record.ts';
+import type { Activation } from '../run/loop.ts';
+import { guardCall } from '../run/run-core.ts';
 import type { RunCore } from '../run/run-core.ts';
 
 /**

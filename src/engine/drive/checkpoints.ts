@@ -1,6 +1,6 @@
 /** Decides when a run makes a checkpoint, how durable it must be, and what waits for that (C10, E3, E4). */
 import type { Durability } from '../../ports/store.ts';
-import type { LoadCost } from '../../history/load/snapshot-policy.ts';
+import type { LoadCost } from '../../history/load/lineage.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { SnapshotWriter } from './snapshot-writer.ts';
 

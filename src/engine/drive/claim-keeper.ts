@@ -2,7 +2,7 @@
 import { CairnError } from '../../errors.ts';
 import type { Claim } from '../../ports/store.ts';
 import type { EngineEnvironment } from '../run/run-core.ts';
-import { claimLost, momentOf, type Moment } from '../run/standing.ts';
+import { claimLost, momentOf, type Moment } from '../run/draft.ts';
 
 /** Callbacks of whoever advances the run, once it is open. */
 export interface ClaimHolder {

@@ -5,7 +5,7 @@ import { copyValue } from '../../state/values/admit.ts';
 import { decodeJson, encodeValue } from '../../state/values/codec.ts';
 import type { MessageRow } from '../../ports/store.ts';
 import { keepSignal } from '../waits/early-signals.ts';
-import { offloadForm } from '../admit/offload.ts';
+import { offloadForm } from '../admit/admit-outcome.ts';
 import { closeWait, timeoutOf } from '../waits/open-wait.ts';
 import type { RunCore } from '../run/run-core.ts';
 import type { MessageBody } from '../waits/wait.ts';

@@ -1,7 +1,7 @@
 /** Writes a run's snapshots outside of its commits (C4). Without a snapshot loading takes longer, but nothing is lost. */
 import { measureValue } from '../../history/stored/measure-value.ts';
-import { SnapshotPolicy, type LoadCost } from '../../history/load/snapshot-policy.ts';
-import { writeSnapshotText, writeStoredSnapshot } from '../../history/load/write-snapshot.ts';
+import { SnapshotPolicy, type LoadCost } from '../../history/load/lineage.ts';
+import { writeSnapshotText, writeStoredSnapshot } from '../../history/load/fold-stored.ts';
 import { encodeValue } from '../../state/values/codec.ts';
 import type { RunCore } from '../run/run-core.ts';
 

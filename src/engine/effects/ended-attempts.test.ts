@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { until } from '../../../test/support/awaited.ts';
 import { createBench, edges, graphOf, node, resumeToRest, runToRest, testIds } from '../../../test/engine-kit.ts';
-import { createSystemIds } from '../../app/process/system-ids.ts';
+import { createSystemIds } from '../../app/process/process-ids.ts';
 import type { NodeContext } from '../../graph/contracts/node-contract.ts';
 import type { Graph } from '../../graph/graph.ts';
 import { createEngine } from '../engine.ts';

@@ -1,5 +1,17 @@
 /** Decides whether a failed attempt is retried, and after which delay (E6). */
-import type { RetryPolicy } from '../../graph/contracts/retry-policy.ts';
+import type { RetryPolicy } from '../../graph/contracts/contracts.ts';
+import { errorSummary } from '../admit/admit-outcome.ts';
+import { type Effort, effortKeyOf, type StepEffort, announce, withdraw } from '../record/intent.ts';
+import { appliedOf, isEffect, keptIntent, type RunCore, enterEffect, guardCall, never } from '../run/run-core.ts';
+import { CairnError } from '../../errors.ts';
+import type { Amounts } from '../../graph/amounts.ts';
+import type { StepContext } from '../../graph/contracts/node-contract.ts';
+import { spend } from '../record/account.ts';
+import { enterEvents } from '../record/list-record.ts';
+import type { Activation } from '../run/loop.ts';
+import { callInsideStep, type Charge } from '../run/agenda.ts';
+import { attemptOver } from '../run/open-calls.ts';
+import { claimLost } from '../run/draft.ts';
 
 const defaultDelayMs = 1_000;
 const defaultFactor = 2;
@@ -57,4 +69,220 @@ export function factsOf(error: unknown): FailureFacts {
     code: typeof code === 'string' ? code : typeof name === 'string' ? name : 'FAILED',
     retryAfterMs: typeof retryAfterMs === 'number' ? retryAfterMs : undefined,
   };
+}
+
+// Decides what follows a failed attempt: another attempt, a result after all, or the failure (E6, X3).
+
+/** What follows a failed attempt. */
+export type AfterFailure =
+  | { readonly kind: 'retry'; readonly delayMs: number }
+  /** `reconcile` found that the effect happened. */
+  | { readonly kind: 'happened'; readonly output: unknown }
+  /** `isWithheld`: its policy has attempts left, and none is made, since the effect may have happened. */
+  | { readonly kind: 'fail'; readonly isWithheld?: true };
+
+const withheld: AfterFailure = { kind: 'fail', isWithheld: true };
+
+/**
+ * Decides by the effort's retry policy and effect class. An effect that may have happened is retried only if repeating it does no harm, if
+ * it ended and reported failure itself, or if `reconcile` says that it did not happen. If none of this is known, the failure stands.
+ *
+ * @param attempt - number of the failed attempt, counted from 1 within its retry budget
+ */
+export function afterFailure(
+  core: RunCore,
+  effort: Effort,
+  error: unknown,
+  attempt: number,
+): AfterFailure | Promise<AfterFailure> {
+  const facts = factsOf(error);
+  // Waiting does not increase a budget.
+  if (facts.code === 'BUDGET_EXCEEDED') return { kind: 'fail' };
+  const delayMs = retryDelayMs(effort.retry, attempt, facts, () => core.env.ids.random());
+  if (delayMs === undefined) return { kind: 'fail' };
+  const applied = appliedOf(error);
+  if (!isEffect(effort) || effort.isIdempotent || applied === 'no') return { kind: 'retry', delayMs };
+  if (effort.reconcile !== undefined) return askTheWorld(core, effort, delayMs);
+  return applied === 'ended' ? { kind: 'retry', delayMs } : withheld;
+}
+
+async function askTheWorld(core: RunCore, effort: Effort, delayMs: number): Promise<AfterFailure> {
+  try {
+    const found = await effort.reconcile?.({ idempotencyKey: effortKeyOf(core, effort) });
+    if (found?.happened === true) return { kind: 'happened', output: found.output };
+    return found?.happened === false ? { kind: 'retry', delayMs } : withheld;
+  } catch {
+    return withheld;
+  }
+}
+
+/**
+ * Records that an effort is retried, and when, so that the count and the delay survive a crash. An effect that may have happened keeps its
+ * key (X3).
+ */
+export function planRetry(
+  core: RunCore,
+  effort: Effort,
+  next: { readonly attempt: number; readonly retryAt: number; readonly error: unknown },
+): void {
+  const { attempt, retryAt, error } = next;
+  const applied = appliedOf(error);
+  const mayHaveHappened = isEffect(effort) && applied !== 'no' && (effort.isIdempotent || applied === 'ended');
+  const kept = keptIntent(effort.fields()?.intent, effort.keyIn(core.keySeed), mayHaveHappened);
+  effort.write({ attempt, retryAt, ...kept, ...(applied === 'ended' && mayHaveHappened && { applied }) });
+  // Record whether the author's function decided, because its code is covered by `codeHash`.
+  const by = effort.retry?.when === undefined ? {} : { by: 'when' };
+  core.draft.note({ kind: 'retry', ...effort.place, attempt, error: errorSummary(core, error), ...by });
+}
+
+// Deadlines of attempts: when one passes, the attempt is told to stop and fails (E6, O2).
+
+/** What follows when the time of an attempt is over. */
+export interface DeadlineCalls {
+  /** The attempt is told to stop. */
+  readonly onLate: (error: CairnError) => void;
+  /** The attempt has failed, whatever its function still does. Comes at once; of an effect, when it has had its grace to end. */
+  readonly onOver: (error: CairnError) => void;
+}
+
+/**
+ * Calls back with NODE_TIMED_OUT when the attempt's time is over by the monotonic clock, so setting the wall clock does not end attempts.
+ * An attempt without a timeout has no deadline, unless it is an effect: other owners wait only for a limited time. An effect that is told
+ * to stop has `cancelGraceMs` to end, as a program has that ends what it began: nothing follows it while it may still act on the world.
+ *
+ * @param announcedUntilMs - when the attempt ends (monotonic ms), if it was announced; time since then counts
+ * @returns a function that cancels the deadline; undefined if the attempt has none
+ */
+export function armDeadline(
+  { env: { clock, limits } }: RunCore,
+  effort: Effort,
+  announcedUntilMs: number | undefined,
+  { onLate, onOver }: DeadlineCalls,
+): (() => void) | undefined {
+  const isActing = isEffect(effort);
+  const timeoutMs = effort.timeoutMs ?? (isActing ? limits.effectMs : undefined);
+  if (timeoutMs === undefined) return undefined;
+  const delayMs = announcedUntilMs === undefined ? timeoutMs : Math.max(0, announcedUntilMs - clock.monotonic());
+  let cancel = clock.setTimer(delayMs, () => {
+    const error = new CairnError('NODE_TIMED_OUT', { node: effort.name, timeoutMs });
+    onLate(error);
+    if (isActing) cancel = clock.setTimer(limits.cancelGraceMs, () => onOver(error));
+    else onOver(error);
+  });
+  return () => cancel();
+}
+
+// Makes one attempt of a step. An effect is announced first and starts when that is durable. At its deadline the attempt is told to stop
+// (E3, E6).
+
+/**
+ * Announces an effect. Returns when that is durable, together with everything before it. Never returns if the effect must not start any
+ * more.
+ *
+ * @returns the attempt's deadline in monotonic ms
+ * @throws NODE_CALL_REFUSED the function that made the call is over; RUN_CANCELLED
+ */
+export async function announceAttempt(core: RunCore, effort: StepEffort, attempt: number): Promise<number> {
+  const { activation } = effort;
+  const { generation } = activation;
+  const isStopped = (): boolean => activation.isStopped && activation.generation === generation;
+  if (isStopped()) guardCall(activation, generation, 'step');
+  enterEvents(core, activation);
+  const announced = announce(core, effort, attempt);
+  core.agenda.gatedCount += 1;
+  await core.loop.durable();
+  core.agenda.gatedCount -= 1;
+  if (core.standing.isLeaseOver(core.env.clock)) {
+    core.loop.fail(claimLost(core.runId, 'expired'));
+    await never();
+  }
+  const isOver = isStopped();
+  if (!isOver && core.standing.mayFinish) return announced.deadlineMs;
+  if (activation.generation === generation && activation.phase === 'running') {
+    withdraw(core, announced);
+    core.loop.requestTurn();
+  }
+  if (isOver) guardCall(activation, generation, 'step');
+  // The function may end by itself then, so that the run need not wait for the grace.
+  if (core.standing.isCancelling) activation.signal.throwIfAborted();
+  return never();
+}
+
+/** The details of one attempt of a step. */
+export interface StepAttempt {
+  readonly attempt: number;
+  /** The announced deadline in monotonic ms. */
+  readonly deadlineMs: number | undefined;
+  readonly charge: Charge;
+}
+
+/** Calls the step's function. @throws NODE_TIMED_OUT, and whatever the function throws */
+export async function callAttempt<T>(
+  core: RunCore,
+  effort: StepEffort,
+  { attempt, deadlineMs, charge }: StepAttempt,
+  fn: (step: StepContext) => Promise<T> | T,
+): Promise<T> {
+  const { activation } = effort;
+  const own = new StepSignal();
+  const { promise: isOver, reject } = Promise.withResolvers<never>();
+  const onLate = (error: CairnError): void => own.abort(error);
+  const cancel = armDeadline(core, effort, deadlineMs, { onLate, onOver: reject });
+  const spendHere = (amounts: Amounts): void => spend(core, charge, amounts);
+  const step: StepContext = {
+    idempotencyKey: effortKeyOf(core, effort),
+    attempt,
+    spend: spendHere,
+    get signal() {
+      return own.within(activation);
+    },
+  };
+  const run = (): Promise<T> | T => callInsideStep(charge, () => fn(step));
+  try {
+    if (cancel === undefined) return await run();
+    return await Promise.race([isEffect(effort) ? runEffect(core, effort, run) : run(), isOver]);
+  } finally {
+    cancel?.();
+    own.end();
+  }
+}
+
+/** The signal of one attempt of a step. It is made only for functions that read it. */
+class StepSignal {
+  #controller: AbortController | undefined;
+  #signal: AbortSignal | undefined;
+  /** Set when the attempt's time is over. */
+  #late: CairnError | undefined;
+  #isOver = false;
+
+  within(activation: Activation): AbortSignal {
+    if (this.#signal === undefined) {
+      this.#controller = new AbortController();
+      this.#signal = AbortSignal.any([activation.signal, this.#controller.signal]);
+      if (this.#late !== undefined || this.#isOver) this.#controller.abort(this.#late ?? attemptOver());
+    }
+    return this.#signal;
+  }
+
+  abort(error: CairnError): void {
+    this.#late = error;
+    this.#controller?.abort(error);
+  }
+
+  /** @throws NODE_TIMED_OUT its time was over, however it ended after that */
+  end(): void {
+    this.#isOver = true;
+    if (this.#late !== undefined) throw this.#late;
+    this.#controller?.abort(attemptOver());
+  }
+}
+
+/** Counts an effect as in flight until its function ends, also when nobody waits for it any more. */
+async function runEffect<T>(core: RunCore, effort: StepEffort, run: () => Promise<T> | T): Promise<T> {
+  const leaveEffect = enterEffect(core.env.effectsInFlight, effortKeyOf(core, effort));
+  try {
+    return await run();
+  } finally {
+    leaveEffect();
+  }
 }

@@ -7,7 +7,7 @@ import { loadState } from '../../history/load/load.ts';
 import type { RunRow } from '../../ports/store.ts';
 import { refuseSeveral, waitsNamed } from '../admit/find-wait.ts';
 import type { EngineEnvironment } from '../run/run-core.ts';
-import { ofLastVisit, readAnswered, type MeantWait } from '../runs/answered-waits.ts';
+import { ofLastVisit, readAnswered, type MeantWait } from '../runs/answer.ts';
 
 export type { MeantWait };
 

@@ -5,28 +5,28 @@
 import { CairnError } from '../../errors.ts';
 import { decodeCheckpoint, encodeCheckpoint, runKeyOf } from '../../history/stored/checkpoint.ts';
 import { loadState, readOwner, type LoadedState } from '../../history/load/load.ts';
-import { makeKeySeed } from '../../history/stored/key-seed.ts';
+import { makeKeySeed } from '../../history/stored/stored-meta.ts';
 import { metaOf } from '../../history/stored/stored-meta.ts';
-import { openWaitRows } from '../../history/stored/open-waits.ts';
+import { openWaitRows } from '../../history/stored/messages.ts';
 import type { Graph } from '../../graph/graph.ts';
 import { partitions, type StateView } from '../../graph/contracts/node-contract.ts';
 import { formatPath } from '../../history/read/state-path.ts';
-import { viewState } from '../../history/read/state-view.ts';
+import { viewState } from '../../history/read/whole-checkpoint.ts';
 import { suppliedFault } from '../admit/supplied-fault.ts';
 import { openFailedNodes } from '../record/failed-nodes.ts';
-import { pathKeyOf } from '../record/tree-path.ts';
+import { pathKeyOf } from '../record/account.ts';
 import type { Admission, RunKey, RunRow, WaitRow } from '../../ports/store.ts';
 import { encodeValue } from '../../state/values/codec.ts';
 import type { RunTree } from '../../state/tree.ts';
 import { TreeWriter } from '../../state/tree-writer.ts';
-import { checkId } from '../admit/check-id.ts';
+import { checkId } from '../admit/admit-outcome.ts';
 import type { CheckpointRef, ForkOptions, Patch } from '../api.ts';
 import { findForkPoint, isOfOutput, isSeqOf } from './fork-point.ts';
 import { admitPatch, ForkPatches, isWholeChannel } from './fork-patches.ts';
 import { applyGraphChange, hasOtherCode, keptStructure } from '../runs/graph-change.ts';
 import { checkPatchedInput } from '../admit/new-frame.ts';
-import { storedForm } from '../admit/offload.ts';
-import { pendingOf } from '../run/pending.ts';
+import { storedForm } from '../admit/admit-outcome.ts';
+import { pendingOf } from '../run/committer.ts';
 import type { EngineEnvironment } from '../run/run-core.ts';
 
 /** A fork before it is admitted. */

@@ -1,10 +1,10 @@
 /** Foresees questions about effects below an activation: in its steps and its child runs (X3, X5). */
 import { recordedDoubt } from '../effects/judge.ts';
 import { decideDoubt } from '../plan/decide-doubt.ts';
-import type { BegunEffect } from '../record/effects-on-record.ts';
-import { effectKey } from '../record/step-keys.ts';
-import type { Activation } from '../run/frame-run.ts';
-import type { Due } from '../run/recorded-past.ts';
+import type { BegunEffect } from '../record/settle-record.ts';
+import { effectKey } from '../record/finish-step.ts';
+import type { Activation } from '../run/loop.ts';
+import type { Due } from '../run/run-core.ts';
 import type { RunCore } from '../run/run-core.ts';
 
 /**

@@ -1,12 +1,12 @@
 /** Step records in the tree: where they are, how they are written, and what a retry keeps of them (X4). */
 import { encodeValue } from '../../state/values/codec.ts';
 import { nodeRecord, type FrameTree, type NodeRecord, type RunTree, type StepRecord } from '../../state/tree.ts';
-import type { Activation } from '../run/frame-run.ts';
-import { isEffect } from '../run/effect.ts';
-import { doubtDecision } from './doubt-decision.ts';
-import { openRecord } from './open-record.ts';
+import type { Activation } from '../run/loop.ts';
+import { isEffect } from '../run/run-core.ts';
+import { doubtDecision } from './account.ts';
+import { openRecord } from './account.ts';
 import type { RunCore } from '../run/run-core.ts';
-import { recordPathOf, treePathOf } from './tree-path.ts';
+import { recordPathOf, treePathOf } from './account.ts';
 
 /** The record of a node given by its path, in the run's own tree. */
 export function recordAt({ root }: RunCore, nodePath: readonly string[]): NodeRecord | undefined {

@@ -3,12 +3,12 @@
  */
 import { partitions } from '../../graph/contracts/node-contract.ts';
 import { decodeCheckpoint } from '../../history/stored/checkpoint.ts';
-import { keySeedOf } from '../../history/stored/key-seed.ts';
+import { keySeedOf } from '../../history/stored/stored-meta.ts';
 import type { RunRow } from '../../ports/store.ts';
 import type { Intent, NodeRecord, StepRecord } from '../../state/tree.ts';
-import type { Activation } from '../run/frame-run.ts';
-import { viewOf } from '../record/pinned-view.ts';
-import type { Due, Recorded } from '../run/recorded-past.ts';
+import type { Activation } from '../run/loop.ts';
+import { viewOf } from '../record/shown-state.ts';
+import type { Due, Recorded } from '../run/run-core.ts';
 import type { RecordedOutcomes } from './recorded-outcomes.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { hasInputHash } from '../settle/settle.ts';

@@ -1,18 +1,53 @@
 /** What a fork's ancestors recorded after its fork point, by place and in recorded order (X2). */
+import { setOwn } from '../../state/values/values.ts';
+import type { KeptOutcome, NodeRecord, RunTree, StepRecord } from '../../state/tree.ts';
 import { CairnError } from '../../errors.ts';
 import type { HistoryEntry } from '../../history/load/lineage.ts';
-import { decodeCheckpoint } from '../../history/stored/checkpoint.ts';
+import { decodeCheckpoint, resolveValues } from '../../history/stored/checkpoint.ts';
 import { loadState, readHistory, readLineage } from '../../history/load/load.ts';
-import { resolveValues } from '../../history/stored/resolve-values.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { RunRow, Store } from '../../ports/store.ts';
-import type { KeptOutcome, NodeRecord, RunTree, StepRecord } from '../../state/tree.ts';
-import type { Activation } from '../run/frame-run.ts';
-import type { Recorded } from '../run/recorded-past.ts';
-import type { EngineEnvironment } from '../run/run-core.ts';
-import { isSettled, setsOf, updatesOf, type Op } from './recorded-ops.ts';
-import { outcomeKeyOf, pathKeyOf, recordPathOf, stepKeyOf, treePathOf } from '../record/tree-path.ts';
-import { placeIn, placeOf } from '../record/visit-part.ts';
+import type { Activation } from '../run/loop.ts';
+import type { Recorded, EngineEnvironment, RunCore } from '../run/run-core.ts';
+import { outcomeKeyOf, pathKeyOf, recordPathOf, stepKeyOf, treePathOf } from '../record/account.ts';
+import { placeIn, placeOf } from '../record/list-record.ts';
+
+// What the ops of a checkpoint tell about the outcomes in it (X2).
+
+export type Op = readonly [kind: string, path: readonly string[], value?: unknown];
+
+/** The values that were set at a place as a whole, in order. */
+export function setsOf(ops: readonly Op[], at: readonly string[]): readonly unknown[] {
+  return ops
+    .filter(([kind, path]) => kind === 's' && path.length === at.length && startsWith(path, at))
+    .map(([, , value]) => value);
+}
+
+/** Whether a record is that of a visit's end. */
+export function isSettled({ status, visits = 1 }: NodeRecord, visit: number): boolean {
+  return status !== 'started' && status !== 'waiting' && visits === visit;
+}
+
+function startsWith(path: readonly string[], prefix: readonly string[]): boolean {
+  return prefix.every((key, index) => path[index] === key);
+}
+
+/** The updates contained in a delta of plain sets and appends. */
+export function updatesOf(ops: readonly Op[], frame: readonly string[]): KeptOutcome['updates'] {
+  const updates: Record<string, Record<string, unknown>> = {};
+  const prefix = [...frame, 'channels'];
+  for (const [kind, path, value] of ops) {
+    if (!startsWith(path, prefix) || kind === 'd') continue;
+    const [partition, ...keys] = path.slice(prefix.length) as [string, ...string[]];
+    let target = (updates[partition] ??= {});
+    for (const key of keys.slice(0, -1)) {
+      if (!Object.hasOwn(target, key)) setOwn(target, key, {});
+      target = target[key] as Record<string, unknown>;
+    }
+    setOwn(target, keys.at(-1) as string, value);
+  }
+  return Object.keys(updates).length === 0 ? undefined : updates;
+}
 
 /** An outcome as its node gave it, and the record of its visit. */
 export type ReadOutcome = KeptOutcome & { readonly record: NodeRecord };
@@ -214,4 +249,64 @@ function push(table: Map<string, Recorded[]>, key: string, recorded: Recorded): 
   const list = table.get(key);
   if (list === undefined) table.set(key, [recorded]);
   else list.push(recorded);
+}
+
+// Decides in which order a fork takes outcomes over: in recorded order, also within one checkpoint (X2.2).
+
+/** An activation, and the record that it takes over. */
+export interface PendingTake {
+  readonly activation: Activation;
+  readonly recorded: Recorded;
+}
+
+/** The activations that have something to take over. */
+export class RecordedOrder {
+  readonly #core: RunCore;
+  readonly #outcomes: RecordedOutcomes;
+  readonly #pending: PendingTake[] = [];
+
+  constructor(core: RunCore, outcomes: RecordedOutcomes) {
+    this.#core = core;
+    this.#outcomes = outcomes;
+  }
+
+  get isEmpty(): boolean {
+    return this.#pending.length === 0;
+  }
+
+  add(pending: PendingTake): void {
+    this.#pending.push(pending);
+  }
+
+  takeAll(): readonly PendingTake[] {
+    return this.#pending.splice(0);
+  }
+
+  /** The earliest recorded one that does not have to wait for another. */
+  next(): PendingTake | undefined {
+    this.#pending.sort((a, b) => a.recorded.seq - b.recorded.seq || a.recorded.index - b.recorded.index);
+    const index = this.#pending.findIndex((pending) => !this.#isPreceded(pending));
+    return index < 0 ? undefined : this.#pending.splice(index, 1)[0];
+  }
+
+  /** Whether an activation recorded earlier is running now. Activations that contain this one do not count, since they wait for it. */
+  #isPreceded({ activation, recorded }: PendingTake): boolean {
+    for (const frameRun of this.#core.frames()) {
+      for (const other of frameRun.activations.values()) {
+        if (other === activation || !other.isBusy || other.phase === 'left' || this.#waits(other)) continue;
+        if (other.path.every((part, index) => activation.path[index] === part)) continue;
+        const [own] = this.#outcomes.of(other);
+        if (own !== undefined && own.run === recorded.run && isBefore(own, recorded)) return true;
+      }
+    }
+    return false;
+  }
+
+  #waits(activation: Activation): boolean {
+    return this.#pending.some((pending) => pending.activation === activation);
+  }
+}
+
+function isBefore(one: Recorded, other: Recorded): boolean {
+  return one.seq < other.seq || (one.seq === other.seq && one.index < other.index);
 }

@@ -4,26 +4,54 @@
  * an effect that may have happened there and is in doubt here (X3). Child runs, lists and recorded events are not taken over: the function
  * that made them runs again, finds its calls here, and makes them anew.
  */
+import { pathKeyOf, stepKeyOf, bookSpared, costOf, openRecord } from '../record/account.ts';
+import {
+  type Due,
+  type Recorded,
+  type TakenRecord,
+  isEffect,
+  type Offer,
+  type OriginalEnd,
+  type RecordedPast,
+  type TakenStep,
+  type RunCore,
+} from '../run/run-core.ts';
 import { CairnError } from '../../errors.ts';
 import type { Amounts } from '../../graph/amounts.ts';
-import { keySeedOf } from '../../history/stored/key-seed.ts';
+import { keySeedOf } from '../../history/stored/stored-meta.ts';
 import type { RunRow } from '../../ports/store.ts';
 import type { Intent, NodeRecord, StepRecord } from '../../state/tree.ts';
 import { admitKept } from '../admit/admit-kept.ts';
-import { bookSpared, costOf } from '../record/account.ts';
-import { NodeEffort } from '../record/effort.ts';
-import { openRecord } from '../record/open-record.ts';
-import type { Activation } from '../run/frame-run.ts';
-import { isEffect } from '../run/effect.ts';
-import type { Payer } from '../run/ledger.ts';
-import type { Due, Offer, OriginalEnd, Recorded, RecordedPast, TakenRecord, TakenStep } from '../run/recorded-past.ts';
-import type { RunCore } from '../run/run-core.ts';
+import { NodeEffort } from '../record/intent.ts';
+import type { Activation } from '../run/loop.ts';
+import type { Payer } from '../run/agenda.ts';
 import { hashOver, hasInputHash, settleFailed } from '../settle/settle.ts';
 import { settleOutcome } from '../settle/settle-outcome.ts';
 import { openIn, originOf } from './open-originals.ts';
-import { RecordedOrder, type PendingTake } from './recorded-order.ts';
-import { RecordedOutcomes, type ReadOutcome } from './recorded-outcomes.ts';
-import { endKeyOf, intentKeyOf, isTaken, takenRecordOf } from './taken-records.ts';
+import { RecordedOrder, type PendingTake, RecordedOutcomes, type ReadOutcome } from './recorded-outcomes.ts';
+
+// Records which ancestors' records a fork has taken over. Each is taken over once, and earlier ones not any more, also after a crash (X2).
+
+/** Key in `replayed` for the end of something. */
+export function endKeyOf({ activation: { path }, stepKey }: Pick<Due, 'activation' | 'stepKey'>): string {
+  return stepKey === undefined ? pathKeyOf(path) : stepKeyOf(path, stepKey);
+}
+
+/**
+ * Key in `replayed` for an announcement. It has its own key because it may be in the same checkpoint as the outcome of the visit before.
+ */
+export function intentKeyOf(due: Pick<Due, 'activation' | 'stepKey'>): string {
+  return `intent ${endKeyOf(due)}`;
+}
+
+export function takenRecordOf({ run, seq, nth }: Recorded): TakenRecord {
+  return nth === 0 ? [run.runId, seq] : [run.runId, seq, nth];
+}
+
+export function isTaken({ run, seq, nth }: Recorded, last: TakenRecord | undefined): boolean {
+  if (run.runId !== last?.[0]) return false;
+  return seq < last[1] || (seq === last[1] && nth <= (last[2] ?? 0));
+}
 
 /** What a fork may take over, and what it has taken over. */
 export class ReplaySource implements RecordedPast {

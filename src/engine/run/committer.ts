@@ -1,13 +1,28 @@
 /** Makes checkpoints, sends their commits to the store in a pipeline, and knows what is durable (E3, E4). */
+import type { RunTree } from '../../state/tree.ts';
 import { CairnError } from '../../errors.ts';
 import type { Change } from '../../history/stored/change.ts';
-import { encodeCheckpoint, keptForm } from '../../history/stored/checkpoint.ts';
+import { encodeCheckpoint, keptForm, checkpointId } from '../../history/stored/checkpoint.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { Claim, Commit, Durability, Store } from '../../ports/store.ts';
+import type { Claim, Commit, Durability, Store, RunRow } from '../../ports/store.ts';
 import type { Limits } from '../limits.ts';
-import type { Draft } from './draft.ts';
-import { pendingOf } from './pending.ts';
-import { claimLost } from './standing.ts';
+import { type Draft, claimLost } from './draft.ts';
+import { TextMask } from '../../state/secrecy/text-mask.ts';
+import type { Intake } from '../../state/values/admit.ts';
+import type { SpanParts, TraceSpan } from '../../graph/contracts/contracts.ts';
+import type { LiveEvent, RunEvent } from '../api.ts';
+
+// How much of a run's state a fork must consider. If it is nothing, a fork costs only as much as its patch (H2).
+
+/** Counts open waits, and whether there are failures, patches, or supplied outcomes that were not used yet. */
+export function pendingOf(root: RunTree): number {
+  let count = 0;
+  for (const _ in root.waits) count += 1;
+  if (root.failures !== undefined) count += 1;
+  if (root.patched !== undefined) count += 1;
+  if (root.supplied !== undefined) count += 1;
+  return count;
+}
 
 const retryDelaysMs = [20, 100, 400, 1_500, 5_000];
 
@@ -177,4 +192,112 @@ function mayLand(error: unknown): boolean {
 /** Parses the change of a durable checkpoint, for listeners. */
 export function changeOf(landed: Landed): Change {
   return JSON.parse(landed.changeJson) as Change;
+}
+
+// The secrets that a run has used. Values that the run takes in later are masked, whichever node they come from (N6.4).
+
+/** Shorter secrets are masked only by the node that uses them: a secret `1` must not destroy every number in a run. */
+const runWideLength = 8;
+
+export class RunSecrets {
+  /** What is applied to every value that the run takes in. Replaced when another secret becomes known. */
+  intake: Intake | undefined;
+  /** Undefined if there is nothing to mask. */
+  mask: TextMask | undefined;
+  readonly #base: Intake | undefined;
+  /** Names by value, since one name may have had several values. */
+  readonly #names = new Map<string, string>();
+
+  /** @param resolved - secrets used before this process took the run up, by name */
+  constructor(base: Intake | undefined, resolved: ReadonlyMap<string, string>) {
+    this.#base = base;
+    this.intake = base;
+    for (const [name, value] of resolved) this.#note(name, value);
+    this.#renew();
+  }
+
+  /** Adds a secret that was used. */
+  learn(name: string, value: string): void {
+    if (!this.#names.has(value) && this.#note(name, value)) this.#renew();
+  }
+
+  /** The secrets that are masked in the whole run. */
+  known(): readonly (readonly [name: string, value: string])[] {
+    return [...this.#names].map(([value, name]) => [name, value]);
+  }
+
+  #note(name: string, value: string): boolean {
+    if (value.length < runWideLength) return false;
+    this.#names.set(value, name);
+    return true;
+  }
+
+  #renew(): void {
+    if (this.#names.size === 0) return;
+    this.mask = new TextMask(this.known());
+    this.intake = { keepsOut: this.#base?.keepsOut, mask: this.mask };
+  }
+}
+
+// The events that a run's listeners get: durable ones once and in order, with live ones in between.
+
+type Listener = (event: RunEvent | LiveEvent | undefined, error?: unknown) => void;
+
+/** Receives the spans that nodes' code starts. */
+export interface RunTracer {
+  /** Starts a span; undefined if the node has no traced attempt. */
+  trace(node: readonly string[], name: string, parts: SpanParts, secrets: RunSecrets): TraceSpan | undefined;
+}
+
+/** One for each run being advanced. It is closed when that ends. */
+export class RunFeed {
+  readonly runId: string;
+  isClosed = false;
+  /** The engine's telemetry; undefined if there is none. */
+  tracer: RunTracer | undefined;
+  error: unknown;
+  /** Set by the runner. Returns what is running now, which is reported to each new listener. */
+  running: () => readonly LiveEvent[] = () => [];
+  readonly #runKey: string;
+  readonly #listeners = new Set<Listener>();
+
+  constructor({ runId, key }: Pick<RunRow, 'runId' | 'key'>) {
+    this.runId = runId;
+    this.#runKey = key;
+  }
+
+  get isWatched(): boolean {
+    return this.#listeners.size > 0;
+  }
+
+  publish(landed: Landed): void {
+    if (this.#listeners.size === 0) return;
+    const event: RunEvent = {
+      type: 'checkpoint',
+      runId: this.runId,
+      seq: landed.seq,
+      checkpointId: checkpointId(this.#runKey, landed.seq),
+      at: landed.at,
+      change: changeOf(landed),
+    };
+    for (const listener of this.#listeners) listener(event);
+  }
+
+  publishLive(event: LiveEvent): void {
+    for (const listener of this.#listeners) listener(event);
+  }
+
+  close(error?: unknown): void {
+    if (this.isClosed) return;
+    this.isClosed = true;
+    this.error = error;
+    for (const listener of this.#listeners) listener(undefined, error);
+  }
+
+  /** Calls back for each event; `undefined` means that no more will come. @returns a function that stops listening */
+  listen(listener: Listener): () => void {
+    for (const event of this.running()) listener(event);
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
 }

@@ -1,6 +1,6 @@
 /** Facts about a graph that all of its frames need, computed once per graph. */
 import type { Graph } from '../../graph/graph.ts';
-import { compileChannels, type ChannelTable } from '../../state/channels/channel-table.ts';
+import { compileChannels, type ChannelTable } from '../../state/channels/run-reducer.ts';
 
 interface GraphTables {
   readonly channels: ChannelTable;

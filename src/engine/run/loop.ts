@@ -1,7 +1,281 @@
 /** What the parts of a run that is being advanced ask of its loop. */
-import type { SpanParts, TraceSpan } from '../../graph/contracts/trace-contract.ts';
+import { channelNames } from '../../state/channels/view.ts';
+import type { OnWaiting, SpanParts, TraceSpan } from '../../graph/contracts/contracts.ts';
+import type { Graph, GraphNode } from '../../graph/graph.ts';
+import { DeltaBuilder } from '../../state/delta.ts';
+import { Frame, type OpenView } from '../../state/frame.ts';
+import { hashParts } from '../../state/values/values.ts';
+import { nodeRecord, type Account, type FrameTree, type NodeRecord, type StepOrder } from '../../state/tree.ts';
+import { createPlan } from '../plan/plan.ts';
+import type { Plan } from '../plan/plan-step.ts';
+import { graphTables } from './graph-tables.ts';
+import { OpenCalls } from './open-calls.ts';
 import type { LiveEvent } from '../api.ts';
-import type { Activation } from './frame-run.ts';
+
+// A graph in execution: a frame (a run's own graph, or a child's inside its parent's history), and the activations that live in it.
+// An activation is one visit of the run to a node, while it is prepared, running, left at a wait, or waiting to be tried again (W6).
+
+/** What a frame is made of. */
+export interface FrameRunOptions {
+  readonly graph: Graph;
+  readonly tree: FrameTree;
+  /** Keys from the run's root tree to this frame's tree. */
+  readonly treePath: readonly string[];
+  readonly delta: DeltaBuilder;
+  /** Node ids and names of child runs from the run's root to this frame. */
+  readonly nodePath: readonly string[];
+  /** Like nodePath, with visits. Idempotency keys and wait ids are made from it (X1). */
+  readonly keyParts: readonly string[];
+  readonly depth: number;
+  /** The activation that started this frame; undefined for the run's own. */
+  readonly starter?: Activation;
+}
+
+/** A frame with its tree, its plan, and its live activations. */
+export class FrameRun {
+  readonly graph: Graph;
+  readonly frame: Frame;
+  readonly plan: Plan;
+  readonly nodePath: readonly string[];
+  readonly keyParts: readonly string[];
+  readonly treePath: readonly string[];
+  readonly depth: number;
+  readonly hasNestedReducers: boolean;
+  readonly starter: Activation | undefined;
+  /** Live activations by node index: prepared, running, left, or waiting to be retried. */
+  readonly activations: Map<number, Activation> = new Map();
+  /** The first unhandled failure. */
+  failure: unknown;
+  hasFailed = false;
+  /** Called when this frame has ended; used by the parent's `ctx.run`. */
+  onEnd: (() => void) | undefined;
+  /** Called when this frame only waits; used by the part of the parent that started it. */
+  onWaiting: OnWaiting | undefined;
+  readonly #partPrefixes: (string | undefined)[] = [];
+
+  constructor(options: FrameRunOptions) {
+    const { channels, outputNames, hasNestedReducers } = graphTables(options.graph);
+    this.hasNestedReducers = hasNestedReducers;
+    this.graph = options.graph;
+    this.nodePath = options.nodePath;
+    this.keyParts = options.keyParts;
+    this.treePath = options.treePath;
+    this.depth = options.depth;
+    this.starter = options.starter;
+    this.frame = new Frame(options.tree, options.treePath, options.delta, channels, outputNames);
+    this.plan = createPlan(options.graph, options.tree);
+  }
+
+  /** The frame of the node that started this frame. */
+  get parent(): FrameRun | undefined {
+    return this.starter?.frameRun;
+  }
+
+  /** Whether the parent cancelled this frame. Whatever may start in it is then cancelled at once. */
+  get isCancelled(): boolean {
+    return this.frame.tree.cancelled !== undefined;
+  }
+
+  recordOf(node: GraphNode): NodeRecord | undefined {
+    return nodeRecord(this.frame.tree, node);
+  }
+
+  /** The record of the node's visit that has not settled, if there is one. */
+  openRecordOf(node: GraphNode): NodeRecord | undefined {
+    const record = this.recordOf(node);
+    return record === undefined || record.fired !== undefined ? undefined : record;
+  }
+
+  pathOf(node: GraphNode): readonly string[] {
+    return [...this.nodePath, node.id];
+  }
+
+  /** Visits of the nodes whose child runs this frame is in, outermost first. */
+  get outerVisits(): readonly number[] {
+    return this.keyParts.filter((_, index) => index % 3 === 1).map(Number);
+  }
+
+  get #outerPart(): string {
+    if (this.parent === undefined) return '';
+    const outer = this.outerVisits;
+    return outer.some((visit) => visit > 1) ? `,"outer":${JSON.stringify(outer)}` : '';
+  }
+
+  /** The constant beginning of a node's `settle` part, cached because it is written at every visit. */
+  settlePrefix(node: GraphNode): string {
+    return (this.#partPrefixes[node.index] ??=
+      `{"kind":"settle","node":${JSON.stringify(this.pathOf(node))}${node.effect === 'pure' ? '' : `,"effect":"${node.effect}"`}${this.#outerPart}`);
+  }
+}
+
+/** The frame of a run's own graph. Without a delta, changes are not recorded. */
+export function rootFrameRun(graph: Graph, tree: FrameTree, delta: DeltaBuilder = new DeltaBuilder()): FrameRun {
+  return new FrameRun({ graph, tree, treePath: ['frame'], delta, nodePath: [], keyParts: [], depth: 0 });
+}
+
+/** The phase of an activation: about to start, running, stopped at a wait, waiting for its next attempt, over. */
+export type ActivationPhase = 'prepared' | 'running' | 'left' | 'retrying' | 'settled';
+
+/** Keys begin with a letter, because a command would read a leading `-` as an option. */
+const keyOf = (parts: readonly string[]): string => `k${hashParts(parts)}`;
+
+/** An effect that another process started and may still be running. */
+export interface OwnerHold {
+  /** The worker that may still be running it. */
+  readonly owner: string | undefined;
+  /** When it certainly is not any more, in epoch ms. */
+  readonly until: number;
+}
+
+/** A child run that the parent's current attempt started or took up from the record. */
+export interface LiveChild {
+  readonly key: string;
+  readonly frameRun: FrameRun;
+  /** Resolves when the child run has ended. */
+  readonly ended: Promise<void>;
+  hasEnded: boolean;
+  /** Number of calls waiting for its end. */
+  awaited: number;
+  /** Whether the function was told its end, so that the next save retires it. */
+  isTaken: boolean;
+}
+
+/** One visit of a run to a node, from leaving the queue until it settles. */
+export class Activation extends OpenCalls {
+  readonly frameRun: FrameRun;
+  readonly node: GraphNode;
+  readonly visit: number;
+  readonly took: readonly (readonly [string, string])[] | undefined;
+  attempt: number;
+  /** Number of attempts before the current retry budget (G8). */
+  budgetFrom: number;
+  phase: ActivationPhase = 'prepared';
+  view: OpenView;
+  /** Seq of the checkpoint whose state it sees (E9). */
+  viewSeq: number;
+  isResumed: boolean;
+  /**
+   * Names of channels that were read inside calls which are on record and are not made again here: in a process that is gone, or in the
+   * original of a fork.
+   */
+  #earlierReads: Set<string> | undefined;
+  /** The `readCount` up to which the visit's record holds what was read. */
+  keptReadCount = 0;
+  /** Names that are in the visit's record but in no part of the history yet. The next recorded step tells them. */
+  untoldReads: readonly string[] = [];
+  /** The recorded cost of the visit. */
+  account: Account | undefined;
+  startedAt = 0;
+  /** Withdraws its announcement, as long as its effect has not started. */
+  withdraw: (() => void) | undefined;
+  /** Latest end of its attempt in monotonic ms, once its effect was announced. */
+  deadlineMs: number | undefined;
+  /** Child runs of this attempt, by key. */
+  children: Map<string, LiveChild> | undefined;
+  /** Keys of child runs that the last save kept and the function has called since. */
+  attached: Set<string> | undefined;
+  /** Whether its result is no longer needed. */
+  isCancelled = false;
+  /** Whether attempts are left that are not made, since the effect of the last one may have happened. */
+  isRetryWithheld = false;
+  /** Whether it counts as work in progress. */
+  isBusy = false;
+  /** Set while it waits for an effect that another process may still be running; shown to listeners. */
+  heldBy: OwnerHold | undefined;
+  cancelTimer: (() => void) | undefined;
+  /** The last key made, with its seed. A fork also makes keys with the seeds of its ancestors. */
+  #key: readonly [keySeed: string, key: string] | undefined;
+  #path: readonly string[] | undefined;
+
+  constructor(options: {
+    readonly frameRun: FrameRun;
+    readonly node: GraphNode;
+    readonly visit: number;
+    readonly took: readonly (readonly [string, string])[] | undefined;
+    readonly attempt: number;
+    readonly budgetFrom: number;
+    readonly view: OpenView;
+    readonly viewSeq: number;
+    readonly isResumed: boolean;
+  }) {
+    super();
+    this.frameRun = options.frameRun;
+    this.node = options.node;
+    this.visit = options.visit;
+    this.took = options.took;
+    this.attempt = options.attempt;
+    this.budgetFrom = options.budgetFrom;
+    this.view = options.view;
+    this.viewSeq = options.viewSeq;
+    this.isResumed = options.isResumed;
+  }
+
+  /** Names of the channels that the visit has read so far, sorted. The name of a partition stands for all of it. */
+  get reads(): readonly string[] {
+    if (this.#earlierReads === undefined) return this.view.reads();
+    return channelNames(new Set([...this.view.reads(), ...this.#earlierReads]));
+  }
+
+  /** Grows whenever something is read that was not read before. */
+  get readCount(): number {
+    return this.view.readCount + (this.#earlierReads?.size ?? 0);
+  }
+
+  noteEarlierReads(names: readonly string[]): void {
+    if (names.length === 0) return;
+    this.#earlierReads ??= new Set();
+    for (const name of names) this.#earlierReads.add(name);
+  }
+
+  /** Node ids and names of child runs from the run's root to this node. */
+  get path(): readonly string[] {
+    return (this.#path ??= this.frameRun.pathOf(this.node));
+  }
+
+  /** Whether it has settled or was dropped. Whatever still comes from it is too late. */
+  get isOver(): boolean {
+    return this.phase === 'settled';
+  }
+
+  /**
+   * The steps on record as its function called them: they are recorded as they begin, end or are tried again, which is another order in
+   * each fork, and objects put keys that look like numbers first.
+   */
+  get stepOrder(): StepOrder {
+    const steps = this.frameRun.openRecordOf(this.node)?.steps ?? {};
+    const called = (this.calls ?? []).filter((key) => Object.hasOwn(steps, key));
+    const recorded = Object.keys(steps);
+    const isSame = called.length === recorded.length && called.every((key, index) => key === recorded[index]);
+    return isSame ? true : called;
+  }
+
+  /** The parts that identify this activation in idempotency keys and wait ids. */
+  get keyParts(): readonly string[] {
+    return [...this.frameRun.keyParts, this.node.id, String(this.visit)];
+  }
+
+  /** The idempotency key of it, or of a step; the same for every attempt (X1). `keySeed`: see history/stored/key-seed.ts. */
+  keyFor(keySeed: string, stepKey?: string): string {
+    if (stepKey !== undefined) return keyOf([keySeed, ...this.keyParts, stepKey]);
+    if (this.#key?.[0] !== keySeed) this.#key = [keySeed, keyOf([keySeed, ...this.keyParts])];
+    return this.#key[1];
+  }
+
+  /** A save retires what is recorded of its calls, but for the child runs of these keys: names begin anew. */
+  forgetCalls(kept: readonly string[]): void {
+    this.ordinals = undefined;
+    this.calls = undefined;
+    this.order = undefined;
+    for (const key of this.children?.keys() ?? []) if (!kept.includes(key)) this.children?.delete(key);
+    this.attached = undefined;
+  }
+
+  override renew(): void {
+    super.renew();
+    this.children = undefined;
+    this.attached = undefined;
+  }
+}
 
 /** The loop of one run. */
 export interface Loop {

@@ -1,6 +1,12 @@
 /** The central object of a run that is being advanced: its data, and its parts. */
+import type { Amounts } from '../../graph/amounts.ts';
+import type { ChangePart } from '../../history/stored/change.ts';
+import type { RunRow, Claim, Store } from '../../ports/store.ts';
+import type { Intent, RunTree, StepRecord, NodeRecord } from '../../state/tree.ts';
+import { type Activation, rootFrameRun, type FrameRun, type Loop } from './loop.ts';
+import { type Payer, Agenda, Ledger, isInsideStepOf } from './agenda.ts';
 import type { Graph } from '../../graph/graph.ts';
-import { keySeedOf } from '../../history/stored/key-seed.ts';
+import { keySeedOf } from '../../history/stored/stored-meta.ts';
 import type { LoadedState } from '../../history/load/load.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -8,21 +14,115 @@ import type { Ids } from '../../ports/ids.ts';
 import type { Models } from '../../ports/model.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import type { Secrets } from '../../ports/secrets.ts';
-import type { Claim, RunRow, Store } from '../../ports/store.ts';
 import type { Intake } from '../../state/values/admit.ts';
-import type { RunTree } from '../../state/tree.ts';
 import type { Limits } from '../limits.ts';
-import { Agenda } from './agenda.ts';
-import { Committer, type Landed } from './committer.ts';
-import type { Draft } from './draft.ts';
-import type { EffectsInFlight } from './effects-in-flight.ts';
-import { rootFrameRun, type FrameRun } from './frame-run.ts';
-import { Ledger } from './ledger.ts';
-import type { Loop } from './loop.ts';
-import type { RecordedPast } from './recorded-past.ts';
-import type { Pace } from './pace.ts';
-import { RunSecrets } from './run-secrets.ts';
-import { Standing, type Moment } from './standing.ts';
+import { Committer, type Landed, RunSecrets } from './committer.ts';
+import { type Draft, type Pace, Standing, type Moment } from './draft.ts';
+import type { LiveEvent } from '../api.ts';
+import { CairnError } from '../../errors.ts';
+
+// Effects that are running in this process. While one runs, nobody here treats it as abandoned (O2).
+
+/** Number of running attempts by key. An attempt that is over may still be running beside the next one. */
+export type EffectsInFlight = Map<string, number>;
+
+/** Notes that an effect runs. Returns a function to call when it has ended. */
+export function enterEffect(inFlight: EffectsInFlight, key: string): () => void {
+  inFlight.set(key, (inFlight.get(key) ?? 0) + 1);
+  return () => {
+    const left = (inFlight.get(key) ?? 1) - 1;
+    if (left === 0) inFlight.delete(key);
+    else inFlight.set(key, left);
+  };
+}
+
+// The interface through which a run's parts take over what a fork's ancestors recorded (X2).
+
+/** The last record taken over of a node, or of steps with one name. */
+export type TakenRecord = NonNullable<RunTree['replayed']>[string];
+
+/** Something that may have a record in an ancestor: a node's visit, a step of it, or a question. */
+export interface Due {
+  readonly activation: Activation;
+  /** Undefined if it is the node's own visit. */
+  readonly stepKey: string | undefined;
+  readonly effect: string;
+  /** Hash of the step's own input; undefined if its input is that of its activation. */
+  readonly givenHash: string | undefined;
+  /** Of a question: hash of what is asked. */
+  readonly asked?: string | undefined;
+  /** Its idempotency key, with the key seed of its run or of an ancestor (X1). */
+  keyIn(keySeed: string): string;
+}
+
+/** Where something was recorded. */
+export interface Recorded {
+  readonly run: RunRow;
+  readonly seq: number;
+  /** Which of the records of its node, or of steps with its name, in that checkpoint, counted from 0. */
+  readonly nth: number;
+  /** Index among all parts of that checkpoint's change. What settled in one turn shares a checkpoint, and settled in this order. */
+  readonly index: number;
+  readonly part: ChangePart;
+}
+
+/** What an ancestor has for something due: a record of its end or announcement, or records that cannot be read. */
+export type Offer = { readonly recorded: Recorded } | { readonly unread: RunRow };
+
+/** What a fork takes over for a step. */
+export interface TakenStep {
+  /** Key in `replayed` under which it is noted. */
+  readonly place: string;
+  readonly from: TakenRecord;
+  /** The step as it ended there. Or `started` with the original's intent: it may have happened there, and is in doubt here (X3). */
+  readonly step: StepRecord;
+  /** What the visit that it belongs to had read there. */
+  readonly reads?: readonly string[];
+}
+
+/** What a fork's original has recorded meanwhile about an effect that was open at the fork point. */
+export type OriginalEnd =
+  | { readonly kind: 'node'; readonly offer: Offer }
+  | { readonly kind: 'step'; readonly taken: TakenStep }
+  /** A worker has the original and may still record the end, so the fork stops here. */
+  | { readonly kind: 'refused' };
+
+/** The ancestors' records of one run. A run that is not a fork has none. */
+export interface RecordedPast {
+  /** Whether something is being taken over. */
+  readonly isBusy: boolean;
+  /** Whether any ancestor recorded this place. */
+  hasRecord(path: readonly string[]): boolean;
+  /** What a visit cost where it was last recorded. */
+  costOf(path: readonly string[], visit: number): Amounts | undefined;
+  /** Keys of the visit's recorded steps and answers that a function gets that makes those calls again alike. */
+  callsOf(activation: Activation): readonly string[];
+  /** Whether an ancestor recorded the end of this step. */
+  hasCall(activation: Activation, stepKey: string): boolean;
+  /** Whether an answer is recorded that a question of this visit would get without being asked. */
+  hasAnswer(activation: Activation): boolean;
+  /**
+   * The record of something with equal input, if its class lets a fork take it over. `announced`: it was open at the fork point. Then only
+   * whether the original started it again counts, because earlier decisions about it are used up there.
+   */
+  offer(due: Due, what: 'any' | 'announced'): Offer | undefined;
+  /** Takes over an offer for a node's visit, in recorded order, in a later turn. */
+  take(activation: Activation, offer: Offer): void;
+  /** Takes over the earliest recorded one that does not have to wait for another. */
+  pump(): void;
+  /** Reads an offer for a step; undefined if it cannot be taken over after all. */
+  readStep(due: Due, offer: Offer): Promise<TakenStep | undefined>;
+  /**
+   * Notes that a step was taken over, and what it cost there, so that it is taken over only once, also after a crash. Call it together with
+   * recording the step.
+   */
+  noteStep(activation: Activation, payer: Payer | undefined, taken: TakenStep): void;
+  /**
+   * What the original has recorded meanwhile about an effect that was open at the fork point; undefined if there is nothing and no worker
+   * has it.
+   */
+  originalEnd(due: Due, intent: Intent): Promise<OriginalEnd | undefined>;
+}
 
 /** The engine's ports and settings, as one value. */
 export interface EngineEnvironment {
@@ -131,4 +231,107 @@ export class RunCore {
   frames(): readonly FrameRun[] {
     return [this.rootFrame, ...this.agenda.childFrames];
   }
+}
+
+// Live events, sent between durable ones: what is running, retried or waiting.
+
+/** Makes a live event of an activation. It follows the newest checkpoint. */
+export function liveEventOf(
+  core: RunCore,
+  type: LiveEvent['type'],
+  activation: Activation,
+  detail: unknown,
+): LiveEvent {
+  return { type, runId: core.runId, after: core.committer.seq, node: activation.path, detail };
+}
+
+/** What is running now, for a listener who came later. */
+export function runningNow(core: RunCore): readonly LiveEvent[] {
+  return core
+    .frames()
+    .flatMap(({ activations }) => [...activations.values()])
+    .flatMap((activation) => {
+      if (activation.heldBy !== undefined) return [liveEventOf(core, 'waiting', activation, activation.heldBy)];
+      return activation.phase === 'running' ? [liveEventOf(core, 'started', activation, undefined)] : [];
+    });
+}
+
+// What distinguishes the effect classes `write` and `external` from the others.
+
+/** Whether a node has an effect on the outside. It starts only when its intent is durable. */
+export function isEffect(node: { readonly effect: string }): boolean {
+  return node.effect === 'write' || node.effect === 'external';
+}
+
+/**
+ * What a failure says about its effect. `no`: it certainly did not happen. `ended`: it ended by itself and failed. Undefined: nothing is
+ * known.
+ */
+export function appliedOf(error: unknown): 'no' | 'ended' | undefined {
+  const applied = (error as { applied?: unknown } | undefined)?.applied;
+  return applied === 'no' || applied === 'ended' ? applied : undefined;
+}
+
+/** The intent of an attempt that has ended, as its record says: nobody needs to wait until it cannot be running any more (O2.5). */
+export function endedIntent(intent: Intent): Intent {
+  return { ...intent, deadlineAt: 0 };
+}
+
+/**
+ * What the next attempt keeps of an intent. If the failed attempt may have happened: all of it. Otherwise only a key that comes from a
+ * fork's original (X1.2).
+ */
+export function keptIntent(
+  intent: Intent | undefined,
+  ownKey: string,
+  mayHaveHappened: boolean,
+): Pick<NodeRecord, 'intent' | 'applied'> {
+  if (intent === undefined || (!mayHaveHappened && intent.key === ownKey)) return {};
+  const ended = { intent: endedIntent(intent) };
+  return mayHaveHappened ? ended : { ...ended, applied: 'no' };
+}
+
+// Decides which calls of a node's function are accepted: those of the attempt that is running now (X4).
+
+/** A promise that never resolves in this attempt, so the function stops where it is. */
+export const never = <T>(): Promise<T> => new Promise<T>(() => {});
+
+/**
+ * Call before a call of a node's function begins its work: nothing begins once the run was told to stop here (X4.16). If it was cancelled,
+ * the call throws why, so that the function can end by itself, and fails whatever it returns. If the run goes on in another process, the
+ * call never returns, so that the function cannot take that for an answer (X4.7).
+ *
+ * @returns what the call returns; undefined if it may begin
+ */
+export function refusal({ env, standing, runId }: RunCore, activation: Activation): Promise<never> | undefined {
+  const isCancelled = standing.isCancelling || (standing.mayFinish && activation.isCancelled);
+  if (standing.mayFinish && !activation.isStopped && !isCancelled) return undefined;
+  if (!isCancelled) return never();
+  const { aborted, reason } = activation.signal;
+  const error: unknown = aborted ? reason : new CairnError('RUN_CANCELLED', { runId });
+  activation.failure ??= { error };
+  const refuse = async (): Promise<never> => {
+    // A function that catches this and calls on and on must not hold up the process.
+    await env.pace.turn();
+    throw error;
+  };
+  return refuse();
+}
+
+/** @throws NODE_CALL_REFUSED the attempt is over, the call is made inside a step, or the node's class does not allow calls */
+export function guardCall(activation: Activation, generation: number, call: string): void {
+  const refuse = (reason: string): never => {
+    throw new CairnError('NODE_CALL_REFUSED', { call, node: activation.path.join('/'), reason });
+  };
+  if (activation.generation !== generation || activation.phase !== 'running' || activation.isEnding)
+    refuse('this attempt is over');
+  if (call !== 'step' && isInsideStepOf(activation))
+    refuse('it is called inside a step, which is recorded as a whole; call it beside the step');
+  if (activation.isCancelled) refuse('it was cancelled, since a join needs it no more');
+  if (!activation.knowsRetired && activation.frameRun.openRecordOf(activation.node)?.retired !== undefined)
+    refuse('earlier calls were retired; read ctx.retired before the first call, it says where to go on from');
+  if (call !== 'emit' && isEffect(activation.node))
+    refuse(
+      `a node of class ${activation.node.effect} cannot be composed; make it read, and its steps ${activation.node.effect}`,
+    );
 }

@@ -1,6 +1,6 @@
 /** Decides how a run stands when there is nothing left to do here (G10, W4). */
 import { CairnError } from '../../errors.ts';
-import { isAnswerable } from '../../history/stored/open-waits.ts';
+import { isAnswerable } from '../../history/stored/messages.ts';
 import type { RunStatus, RunTree, WaitRecord } from '../../state/tree.ts';
 import type { RunCore } from './run-core.ts';
 

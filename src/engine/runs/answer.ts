@@ -1,20 +1,134 @@
 /** Posts answers. Each is checked against its question, and durable before it is acknowledged (W2, W3, O1). */
-import { isDeepStrictEqual } from 'node:util';
+import { loadState, readHistory } from '../../history/load/load.ts';
+import type { ChangePart } from '../../history/stored/change.ts';
+import type { RunRow, OpenWait } from '../../ports/store.ts';
+import type { RunTree, WaitRecord } from '../../state/tree.ts';
+import { type Asked, admitGiven, takeFiles, checkAnswer, readAnswer } from '../admit/admit-input.ts';
+import { type KnownWait, nodeNameOf, waitsNamed } from '../admit/find-wait.ts';
+import { placeOf } from '../record/list-record.ts';
+import type { EngineEnvironment } from '../run/run-core.ts';
 import { CairnError } from '../../errors.ts';
-import { postSealed } from '../../history/stored/messages.ts';
-import { readWait } from '../../history/stored/open-waits.ts';
-import type { OpenWait, RunRow } from '../../ports/store.ts';
+import { isDeepStrictEqual } from 'node:util';
+import { postSealed, readWait } from '../../history/stored/messages.ts';
 import { encodeValue } from '../../state/values/codec.ts';
 import type { AnswerOptions, OpenQuestion } from '../api.ts';
-import { nodeNameOf, waitsNamed } from '../admit/find-wait.ts';
-import { admitGiven } from '../admit/admit-given.ts';
-import { takeFiles } from '../admit/take-files.ts';
-import { checkAnswer, type Asked } from '../admit/check-answer.ts';
-import { readAnswer } from '../admit/read-answer.ts';
 import { messageBody } from '../drive/message-intake.ts';
-import { ofLastVisit, readAnswered } from './answered-waits.ts';
-import { requireRun } from './require-run.ts';
-import type { EngineEnvironment } from '../run/run-core.ts';
+import { checkId } from '../admit/admit-outcome.ts';
+
+// The waits of a run that were answered, read from its history.
+
+/** A wait that an answer is for. */
+export interface MeantWait {
+  readonly waitId: string;
+  /** The checkpoint at which it is open: for a fork the one that is forked, or the one just before it was answered. */
+  readonly openAt: number;
+  /** Set if the history took the answer over from another run: the run and checkpoint at which the question is open. */
+  readonly original?: { readonly run: RunRow; readonly seq: number };
+  /** The node whose whole outcome was taken over from there; undefined if only the answer was. */
+  readonly takenNode?: readonly string[];
+}
+
+/** An answered wait, and the part of the change that reports it. If a node asks in each round, the last round counts. */
+export interface AnsweredWait extends KnownWait, MeantWait {
+  /** The question as it was asked; undefined if the checkpoint that asked it was pruned. */
+  readonly asked: Asked | undefined;
+  readonly part: ChangePart;
+}
+
+/** Those of the last visit among them: a node in a loop asks in each round. */
+export function ofLastVisit(found: readonly AnsweredWait[]): readonly AnsweredWait[] {
+  const last = found.at(-1);
+  return last === undefined
+    ? []
+    : found.filter(({ node, part }) => placeOf(node, part) === placeOf(last.node, last.part));
+}
+
+/** The waits answered up to a checkpoint, in the order of their last answers. */
+export async function readAnswered(
+  env: Pick<EngineEnvironment, 'store' | 'blobs'>,
+  run: RunRow,
+  seq: number,
+): Promise<readonly AnsweredWait[]> {
+  const records = new Map<string, WaitRecord>();
+  const answered = new Map<string, AnsweredWait>();
+  const note = (wait: AnsweredWait): void => {
+    answered.delete(wait.waitId);
+    answered.set(wait.waitId, wait);
+  };
+  for await (const { run: owner, checkpoint } of readHistory(env.store, run, { from: 0, to: seq })) {
+    if (checkpoint.seq === owner.prunedBelow && checkpoint.seq > 0) {
+      // Earlier waits are only in the state of this checkpoint.
+      const { root } = await loadState(env.store, env.blobs, run, checkpoint.seq);
+      for (const [waitId, wait] of Object.entries(root.waits)) records.set(waitId, wait);
+    }
+    for (const [waitId, wait] of waitsSetBy(checkpoint.ops)) records.set(waitId, wait);
+    for (const part of checkpoint.change) {
+      const openAt = checkpoint.seq - 1;
+      for (const wait of await takenOver(env, run.tenant, part)) note({ ...wait, openAt });
+      if (part.kind !== 'answer' || part.node === undefined || part.wait === undefined) continue;
+      const asked = records.get(part.wait);
+      const { kind = 'question', name = '' } = asked ?? {};
+      note({ waitId: part.wait, kind, name, node: part.node, part, openAt, asked });
+    }
+  }
+  return [...answered.values()];
+}
+
+/**
+ * The questions behind something that a fork took over from its original: an answer, or the outcome of a node with the child runs in it.
+ */
+async function takenOver(
+  env: Pick<EngineEnvironment, 'store' | 'blobs'>,
+  tenant: string,
+  part: ChangePart,
+): Promise<readonly AnsweredWait[]> {
+  const { kind, node, step, from, effect } = part;
+  const isAnswer = kind === 'step' && effect === 'human' && step !== undefined;
+  if ((kind !== 'replay' && !isAnswer) || node === undefined || from === undefined) return [];
+  const original = await env.store.readRun({ tenant, runId: from.runId });
+  if (original === undefined) return [];
+  const isMeant = isAnswer
+    ? (wait: AnsweredWait): boolean => placeOf(wait.node, wait.part, wait.part.step) === placeOf(node, part, step)
+    : (wait: AnsweredWait): boolean => isWithin(wait, node, visitsOf(node, part));
+  const asked = (await readAnswered(env, original, from.seq)).filter(isMeant);
+  return asked.map((wait) => ({
+    ...wait,
+    part: isAnswer ? part : wait.part,
+    original: wait.original ?? { run: original, seq: wait.openAt },
+    ...(isAnswer ? {} : { takenNode: wait.takenNode ?? node }),
+  }));
+}
+
+/** The visit of each node on a path, outermost first. */
+function visitsOf(node: readonly string[], { visit = 1, outer }: ChangePart): readonly number[] {
+  return [...(outer ?? Array.from({ length: (node.length - 1) / 2 }, () => 1)), visit];
+}
+
+/** Whether a wait belongs to this visit of a node, or to a child run in it. */
+function isWithin({ node, part }: AnsweredWait, path: readonly string[], visits: readonly number[]): boolean {
+  const own = visitsOf(node, part);
+  return path.every((id, index) => node[index] === id) && visits.every((visit, index) => own[index] === visit);
+}
+
+/** The waits that a delta opens, for their names. */
+function waitsSetBy(ops: readonly unknown[]): readonly (readonly [waitId: string, wait: WaitRecord])[] {
+  return (ops as readonly (readonly [op: string, path: readonly string[], value: unknown])[]).flatMap(
+    ([op, path, value]) => {
+      if (op !== 's' || path[0] !== 'waits') return [];
+      if (path.length === 1) return Object.entries(value as RunTree['waits']);
+      return path.length === 2 ? [[path[1] as string, value as WaitRecord] as const] : [];
+    },
+  );
+}
+
+// The row of a run that must be there.
+
+/** @throws RUN_NOT_FOUND */
+export async function requireRun({ store, tenant }: EngineEnvironment, runId: string): Promise<RunRow> {
+  const run = await store.readRun({ tenant, runId });
+  if (run === undefined) throw new CairnError('RUN_NOT_FOUND', { runId });
+  return run;
+}
 
 const encoder = new TextEncoder();
 
@@ -177,4 +291,28 @@ async function* openWaits(env: EngineEnvironment, runId: string): AsyncGenerator
 function damagedWait(store: string, runId: string, waitId: string): CairnError {
   const reason = `the row of question ${waitId} of run ${runId} does not fit its checksum; the run's own history has the question`;
   return new CairnError('STORE_CORRUPT', { store, reason });
+}
+
+// Posts a signal. It is durable before it is acknowledged, and kept if nothing waits for it yet (W5, O1).
+
+const encoder2 = new TextEncoder();
+
+/** @throws RUN_NOT_FOUND, RUN_FINISHED the run has completed or was cancelled, ID_INVALID, VALUE_UNSTORABLE, FILE_NOT_FOUND */
+export async function postSignal(
+  env: EngineEnvironment,
+  runId: string,
+  name: string,
+  value: unknown,
+  id: string = env.ids.createRunId(env.clock.now()),
+): Promise<void> {
+  const { store, clock, limits, tenant } = env;
+  checkId('signal name', name, limits.idBytes);
+  checkId('signal id', id, limits.idBytes);
+  const { status } = await requireRun(env, runId);
+  // A failed run may be resumed and then finds its signals.
+  if (status === 'completed' || status === 'cancelled') throw new CairnError('RUN_FINISHED', { runId, status });
+  const admitted = admitGiven(env, value, ['signal'], 'the signal');
+  await takeFiles(env, admitted.value, 'the signal');
+  const body = encoder2.encode(encodeValue({ signal: name, value: admitted.value }));
+  await postSealed(store, { tenant, runId, kind: 'signal', name: id, body, at: clock.now() });
 }

@@ -5,8 +5,8 @@ import { postSealed, readSound } from '../../history/stored/messages.ts';
 import type { RunRow } from '../../ports/store.ts';
 import { Committer } from '../run/committer.ts';
 import { Draft } from '../run/draft.ts';
-import { requireRun } from './require-run.ts';
-import { claimForResume } from './resume-run.ts';
+import { requireRun } from './answer.ts';
+import { claimForResume } from './active-runs.ts';
 import type { EngineEnvironment } from '../run/run-core.ts';
 
 const encoder = new TextEncoder();

@@ -4,7 +4,7 @@ import type { Graph } from '../../graph/graph.ts';
 import { loadState } from '../../history/load/load.ts';
 import { metaOf } from '../../history/stored/stored-meta.ts';
 import type { RunRow } from '../../ports/store.ts';
-import { readBlobText } from '../../history/stored/resolve-values.ts';
+import { readBlobText } from '../../history/stored/checkpoint.ts';
 import { decodeJson } from '../../state/values/codec.ts';
 import type { EngineOptions } from '../api.ts';
 

@@ -3,14 +3,14 @@ import { CairnError } from '../../errors.ts';
 import { compareStructures, type GraphDifference, type LivePositions } from '../../graph/compile/compare-graphs.ts';
 import type { Graph, GraphStructure } from '../../graph/graph.ts';
 import { partitions } from '../../graph/contracts/node-contract.ts';
-import { readBlobText } from '../../history/stored/resolve-values.ts';
+import { readBlobText } from '../../history/stored/checkpoint.ts';
 import { metaOf } from '../../history/stored/stored-meta.ts';
 import type { RunKey, RunRow } from '../../ports/store.ts';
 import { admitValue, encodeValue } from '../../state/values/codec.ts';
 import type { FrameTree, GraphDefinitionRecord, RunTree } from '../../state/tree.ts';
 import type { TreeWriter } from '../../state/tree-writer.ts';
 import type { ResumeOptions } from '../api.ts';
-import { storedForms } from '../admit/offload.ts';
+import { storedForms } from '../admit/admit-outcome.ts';
 import type { EngineEnvironment } from '../run/run-core.ts';
 
 /**

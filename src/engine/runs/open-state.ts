@@ -4,14 +4,14 @@ import type { RunRow } from '../../ports/store.ts';
 import type { FrameTree, RunTree } from '../../state/tree.ts';
 import type { ResumeOptions } from '../api.ts';
 import { checkBudget } from '../admit/check-budget.ts';
-import { askAgain, setRunBudget } from '../record/budget.ts';
+import { askAgain, setRunBudget } from '../record/account.ts';
 import { openFailedNodes } from '../record/failed-nodes.ts';
-import { recordPathOf } from '../record/tree-path.ts';
+import { recordPathOf } from '../record/account.ts';
 import type { Draft } from '../run/draft.ts';
 import type { EngineEnvironment } from '../run/run-core.ts';
 import { applyGraphChange, hasOtherCode } from './graph-change.ts';
 import { takeRoutesAgain } from './reroute.ts';
-import type { Origin } from './trace-origin.ts';
+import type { Origin } from './admit-run.ts';
 
 /**
  * Changes the state's graph, repeats routing decisions affected by a fork's patch, and takes back the failures of a failed run.

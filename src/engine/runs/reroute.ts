@@ -1,7 +1,7 @@
 /** Repeats routing decisions affected by a fork's patch, if none of their targets has started (H2). */
 import type { Graph, GraphEdge, GraphNode } from '../../graph/graph.ts';
 import type { TreeWriter } from '../../state/tree-writer.ts';
-import { type FrameRun, rootFrameRun } from '../run/frame-run.ts';
+import { type FrameRun, rootFrameRun } from '../run/loop.ts';
 import { routeEdges } from '../plan/route.ts';
 
 /** Decides again with the patched state, before any plan is made from it, and writes the new decisions to the next checkpoint. */

@@ -3,7 +3,7 @@ import type { GraphNode } from '../../graph/graph.ts';
 import { hasFailedLast } from '../record/failed-nodes.ts';
 import type { PlanStep } from '../plan/plan-step.ts';
 import type { QueuedStart } from '../run/agenda.ts';
-import type { FrameRun } from '../run/frame-run.ts';
+import type { FrameRun } from '../run/loop.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { cancelActivation } from './cancel.ts';
 

@@ -1,9 +1,9 @@
 /** Asks the question about a spent budget: whether to raise it, and by how much (Q5). */
 import type { WaitRecord } from '../../state/tree.ts';
-import { budgetName, type MetBudget } from '../record/budget.ts';
-import { openRecord } from '../record/open-record.ts';
-import { visitOf } from '../record/visit-part.ts';
-import type { Activation } from '../run/frame-run.ts';
+import { budgetName, type MetBudget } from '../record/account.ts';
+import { openRecord } from '../record/account.ts';
+import { visitOf } from '../record/list-record.ts';
+import type { Activation } from '../run/loop.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { showWait } from './open-wait.ts';
 import { waitIdOf } from './wait.ts';

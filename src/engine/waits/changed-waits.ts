@@ -3,12 +3,12 @@
  * on record is closed as changed, its answer is not used, and the new one is asked (W1.4).
  */
 import { CairnError } from '../../errors.ts';
-import { hashParts, hashText } from '../../state/values/hash.ts';
+import { hashParts, hashText } from '../../state/values/values.ts';
 import { admitValue } from '../../state/values/codec.ts';
 import type { StepRecord, WaitRecord } from '../../state/tree.ts';
 import { deleteStep } from '../record/step-record.ts';
-import { visitOf } from '../record/visit-part.ts';
-import type { Activation } from '../run/frame-run.ts';
+import { visitOf } from '../record/list-record.ts';
+import type { Activation } from '../run/loop.ts';
 import type { RunCore } from '../run/run-core.ts';
 
 /** Characters of a base64url hash that are kept: enough to tell two questions of one place apart. */

@@ -3,7 +3,7 @@
  * (W5).
  */
 import { encodeValue, type Admitted } from '../../state/values/codec.ts';
-import type { FrameRun } from '../run/frame-run.ts';
+import type { FrameRun } from '../run/loop.ts';
 import type { RunCore } from '../run/run-core.ts';
 import type { KeptSignal } from '../../state/tree.ts';
 import type { MessageBody } from './wait.ts';

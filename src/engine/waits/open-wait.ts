@@ -4,19 +4,19 @@ import type { ChangePart } from '../../history/stored/change.ts';
 import { postSealed } from '../../history/stored/messages.ts';
 import { encodeValue } from '../../state/values/codec.ts';
 import type { NodeRecord, StepRecord, WaitRecord } from '../../state/tree.ts';
-import type { Activation } from '../run/frame-run.ts';
+import type { Activation } from '../run/loop.ts';
 import { isFailing } from '../run/run-ending.ts';
 import type { RunCore } from '../run/run-core.ts';
-import { orderOfWait } from '../record/end-order.ts';
-import { keyAcrossSaves } from '../record/step-keys.ts';
-import { takeBudgetAnswer } from '../record/budget.ts';
+import { orderOfWait } from '../record/finish-step.ts';
+import { keyAcrossSaves } from '../record/finish-step.ts';
+import { takeBudgetAnswer } from '../record/account.ts';
 import { recordAt, setStep } from '../record/step-record.ts';
-import { recordPathOf } from '../record/tree-path.ts';
+import { recordPathOf } from '../record/account.ts';
 import { holdTimer, watchTimer } from '../run/timers.ts';
-import { visitAt, type VisitPart } from '../record/visit-part.ts';
-import { goOnFromWait } from './leave.ts';
+import { visitAt, type VisitPart } from '../record/list-record.ts';
+import { goOnFromWait } from './wait.ts';
 import { doubtWait, waitIdOf, type MessageBody } from './wait.ts';
-import type { DoubtedEffect } from '../record/effects-on-record.ts';
+import type { DoubtedEffect } from '../record/settle-record.ts';
 
 const encoder = new TextEncoder();
 

@@ -2,7 +2,7 @@
 import { canonicalText } from '../canonical.ts';
 import type { Graph, GraphStructure } from '../graph.ts';
 import { loopIdsOf } from '../shape/link-graph.ts';
-import { holdsOneToken } from '../shape/one-token.ts';
+import { holdsOneToken } from '../shape/loops.ts';
 import { passedNodes } from '../shape/passed-nodes.ts';
 
 /** Verdicts, from the mildest to the gravest. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { VisitPast } from './context-access.ts';
+import type { VisitPast } from './contracts.ts';
 import { scopePast } from './scoped-past.ts';
 
 test('P1 a part of a function sees the calls under its prefix, by their names without it, and passes over no others', () => {

@@ -1,5 +1,5 @@
 /** The past of one of several parts that share a visit of a node: the names of a part's calls begin with its prefix. */
-import type { VisitPast } from './context-access.ts';
+import type { VisitPast } from './contracts.ts';
 
 /** What is recorded of the calls with this prefix, by their names without it. */
 export function scopePast(past: VisitPast, prefix: string): VisitPast {

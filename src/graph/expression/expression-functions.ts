@@ -1,6 +1,6 @@
 /** Functions that expressions in texts have in addition to those of the language; see docs/spec/yaml-expressions.md. */
-import { fitsPattern } from './fits-pattern.ts';
-import { FieldReader, jsonText, renderText } from './expression-values.ts';
+import { fitsPattern } from './pattern.ts';
+import { FieldReader, jsonText, renderText } from './expression-meter.ts';
 
 const maxRange = 100_000;
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ExpressionError, parseExpression } from './expression.ts';
-import { FieldReader, jsonText, plainValue, renderText } from './expression-values.ts';
+import { FieldReader, jsonText, plainValue, renderText } from './expression-meter.ts';
 
 const pathsOf = (text: string): readonly string[] =>
   parseExpression(text).references.map(({ name, path, start, end }) => {

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { fitsPattern } from './fits-pattern.ts';
-import { programOf } from './pattern-program.ts';
+import { fitsPattern } from './pattern.ts';
+import { programOf } from './pattern.ts';
 
 test.each([
   ['^(a+)+$', 30, false],

@@ -10,7 +10,7 @@ import {
   START,
 } from '../graph.ts';
 import { type Arrow, findLoops, type LoopForest } from './loops.ts';
-import { edgesBack, holdsOneToken } from './one-token.ts';
+import { edgesBack, holdsOneToken } from './loops.ts';
 
 /** A node with its edges. START is the first and END the second; these two have no definition. */
 export interface LinkedNode {

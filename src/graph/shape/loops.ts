@@ -1,6 +1,7 @@
 /**
  * Finds the loops of a graph and how they nest (G4). The result depends only on the nodes and edges, not on the order of their declaration.
  */
+import { START, type GraphStructure } from '../graph.ts';
 
 /** An edge, as far as loops need it: the indices of its two nodes. */
 export interface Arrow {
@@ -166,4 +167,115 @@ class ComponentSearch {
     const isLoop = members.length > 1 || this.#outgoing[root]?.some((e) => counts(e) && this.#edges[e]?.to === root);
     if (isLoop) found.push(members.sort((a, b) => a - b));
   }
+}
+
+// Graphs in which no two nodes are ever due at once: whoever settles leads on to one node at most.
+
+/** What tells, of a definition or of a stored structure. */
+interface Routed {
+  readonly policies?: { readonly routing?: unknown };
+  readonly nodes: readonly { readonly join?: unknown }[];
+  readonly edges: readonly { readonly always?: unknown }[];
+}
+
+/**
+ * Whether one edge at most fires out of every node, START included, and a node starts with the first edge that leads to it. A run of
+ * such a graph is one token on its way from node to node: nothing has to be waited for, so its loops need not be known.
+ */
+export function holdsOneToken({ policies, nodes, edges }: Routed): boolean {
+  return (
+    policies?.routing === 'first' &&
+    edges.every(({ always }) => always !== true) &&
+    nodes.every(({ join = 'some' }) => join === 'some')
+  );
+}
+
+/**
+ * For each edge, whether it leads back: to a node on the way on which a walk came to its source, which goes as deep as it can before it
+ * turns. Without these edges there is no cycle. Where every cycle is entered at one node, they are the edges into that node, whatever
+ * the order of the walk. Walks begin at node 0. O(nodes + edges).
+ * @param edges - in the order in which a walk takes those of one node
+ */
+export function edgesBack(nodeCount: number, edges: readonly Arrow[]): readonly boolean[] {
+  const outgoing = Array.from({ length: nodeCount }, (): number[] => []);
+  for (const [index, { from }] of edges.entries()) outgoing[from]?.push(index);
+  const isBack = edges.map(() => false);
+  const isOnWay = new Uint8Array(nodeCount);
+  const isSeen = new Uint8Array(nodeCount);
+  const taken = new Int32Array(nodeCount);
+  for (let root = 0; root < nodeCount; root += 1) {
+    // A list, not recursion: a chain of 10,000 nodes must not overflow the machine's stack.
+    const way = isSeen[root] === 1 ? [] : [root];
+    for (let node = way.at(-1); node !== undefined; node = way.at(-1)) {
+      isSeen[node] = isOnWay[node] = 1;
+      const edge = outgoing[node]?.[taken[node] as number];
+      if (edge === undefined) {
+        isOnWay[node] = 0;
+        way.pop();
+        continue;
+      }
+      taken[node] = (taken[node] as number) + 1;
+      const to = edges[edge]?.to as number;
+      isBack[edge] = isOnWay[to] === 1;
+      if (isSeen[to] === 0) way.push(to);
+    }
+  }
+  return isBack;
+}
+
+// Groups nodes into waves: nodes that could start together if each wave waited for all earlier ones. For display and progress only; runs do
+// not wait for waves.
+
+/** The wave of each node, counted from 0: the length of the longest path to it, without edges that lead back. O(nodes + edges). */
+export function waveNumbers(nodeCount: number, edges: readonly Arrow[]): readonly number[] {
+  const isBack = edgesBack(nodeCount, edges);
+  const forward = edges.filter((_, index) => isBack[index] === false);
+  const outgoing = Array.from({ length: nodeCount }, (): number[] => []);
+  const pending = Array.from({ length: nodeCount }, () => 0);
+  for (const { from, to } of forward) {
+    outgoing[from]?.push(to);
+    pending[to] = (pending[to] ?? 0) + 1;
+  }
+  const waves = Array.from({ length: nodeCount }, () => 0);
+  const order = waves.flatMap((_, node) => (pending[node] === 0 ? [node] : []));
+  for (let next = 0; next < order.length; next += 1) {
+    const node = order[next] as number;
+    for (const to of outgoing[node] ?? []) {
+      waves[to] = Math.max(waves[to] ?? 0, (waves[node] ?? 0) + 1);
+      pending[to] = (pending[to] ?? 0) - 1;
+      if (pending[to] === 0) order.push(to);
+    }
+  }
+  return waves;
+}
+
+/**
+ * The waves of a stored graph: lists of node ids, each in the order of the structure.
+ * @param isShown - whether a node appears in the lists
+ */
+export function wavesOf(
+  structure: GraphStructure,
+  isShown: (node: Readonly<Record<string, unknown>>) => boolean,
+): readonly (readonly string[])[] {
+  // Nodes that are not shown, the start included, take part too: a loop may be entered from them.
+  const ids = [START, ...structure.nodes.map((node) => String(node['id']))];
+  const indexOf = new Map(ids.map((id, index) => [id, index]));
+  const edges = structure.edges.flatMap((edge): Arrow[] => {
+    const from = indexOf.get(String(edge['from']));
+    const to = indexOf.get(String(edge['to']));
+    return from === undefined || to === undefined ? [] : [{ from, to }];
+  });
+  const waves = waveNumbers(ids.length, edges);
+  const shown = structure.nodes.flatMap((node, index) => (isShown(node) ? [index + 1] : []));
+  return groupByWave(
+    shown.map((index) => ids[index] ?? ''),
+    shown.map((index) => waves[index] ?? 0),
+  );
+}
+
+/** Groups ids by wave number; empty waves are left out. */
+export function groupByWave(ids: readonly string[], waves: readonly number[]): readonly (readonly string[])[] {
+  const groups: string[][] = [];
+  for (const [index, id] of ids.entries()) (groups[waves[index] ?? 0] ??= []).push(id);
+  return groups.filter((group) => group !== undefined);
 }

@@ -2,7 +2,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { edges, graphOf, node } from '../../../test/engine-kit.ts';
-import { waveNumbers, wavesOf } from './waves.ts';
+import { waveNumbers, wavesOf } from './loops.ts';
 
 test('Y12 a node is in the wave after the last of those before it; loops do not count', () => {
   const ids = ['a', 'b', 'c', 'd', 'e'];

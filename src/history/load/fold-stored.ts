@@ -1,12 +1,150 @@
 /** Builds the state of a checkpoint from what is stored: the newest sound snapshot at or before it, and the deltas since (C4, C6). */
-import { CairnError } from '../../errors.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
-import type { RunRow, Store } from '../../ports/store.ts';
-import { decodeOrNothing, missingError, type Chain } from '../stored/chain.ts';
-import { checkpointId } from '../stored/checkpoint.ts';
-import { FoldedState } from './folded-state.ts';
-import { readOwner, readRows } from './lineage.ts';
-import { planLoad, prunedError, type LoadPlan } from './load-plan.ts';
+import type { CheckpointRow, RunRow, Store, RunKey } from '../../ports/store.ts';
+import {
+  Chain,
+  type DecodedSnapshot,
+  decodeSnapshot,
+  decodeOrNothing,
+  missingError,
+  encodeSnapshot,
+} from '../stored/chain.ts';
+import { rootChecksum, checkpointId, tagMarker } from '../stored/checkpoint.ts';
+import {
+  costOf,
+  type LoadCost,
+  firstSeqOf,
+  readParent,
+  type LineagePart,
+  readOwner,
+  readRows,
+  readLink,
+} from './lineage.ts';
+import { StoredState } from '../stored/stored-meta.ts';
+import { CairnError } from '../../errors.ts';
+import { encodeValue } from '../../state/values/codec.ts';
+import type { RunTree } from '../../state/tree.ts';
+
+// A state while it is being loaded: it starts from a snapshot, and each verified row after it is applied. It also counts what that costs.
+
+export class FoldedState {
+  readonly #run: RunRow;
+  readonly #blobs: BlobStore;
+  readonly #base: DecodedSnapshot | undefined;
+  #deltaBytes = 0;
+  #rows = 0;
+  #ownCost = 0;
+  readonly state: StoredState;
+  /** Undefined until the first row is applied. */
+  chain: Chain | undefined;
+
+  /** @param base - the snapshot to start with. The row of its own checkpoint must come first; it is verified but not applied */
+  constructor(run: RunRow, blobs: BlobStore, base: DecodedSnapshot | undefined) {
+    this.#run = run;
+    this.#blobs = blobs;
+    this.#base = base;
+    this.state = new StoredState(base?.parseTree() ?? {}, base?.hasTags ?? false);
+  }
+
+  /** Checksum that the next checkpoint names as its parent. */
+  get link(): Uint8Array {
+    return this.chain?.link ?? rootChecksum;
+  }
+
+  get cost(): LoadCost {
+    return {
+      deltaBytes: this.#deltaBytes,
+      rows: this.#rows,
+      ownCost: this.#ownCost,
+      stateBytes: this.#base?.treeBytes ?? 0,
+      snapshotSeq: this.#base?.seq,
+    };
+  }
+
+  /**
+   * Verifies the next rows and applies them.
+   * @throws CHECKPOINT_CORRUPT, CHECKPOINT_VERSION_UNKNOWN, BLOB_NOT_FOUND, BLOB_CORRUPT
+   */
+  async apply(run: RunRow, rows: readonly CheckpointRow[]): Promise<void> {
+    for (const row of rows) {
+      if (this.chain === undefined && this.#base !== undefined) {
+        this.chain = Chain.from(run, row, this.#base);
+        continue;
+      }
+      this.chain ??= new Chain(-1, rootChecksum);
+      const checkpoint = this.chain.verify(run, row);
+      const slow = this.state.apply(this.#blobs, run, checkpoint);
+      if (slow !== undefined) await slow;
+      this.#deltaBytes += checkpoint.sizeBytes;
+      this.#rows += 1;
+      if (run.key === this.#run.key) this.#ownCost += costOf(checkpoint.sizeBytes, 1);
+    }
+  }
+}
+
+// Plans what to read for a state: the newest usable snapshot at or before its checkpoint, and the rows after it (C4, P3).
+
+/** Rows of one run that a load reads. */
+export interface Span {
+  readonly run: RunRow;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** What to read to load a state. */
+export interface LoadPlan {
+  readonly base?: DecodedSnapshot;
+  /** Oldest first. The first span begins with the row of the snapshot's own checkpoint. */
+  readonly spans: readonly Span[];
+  /** Why a newer snapshot could not be used; undefined if none was skipped. */
+  readonly damage?: CairnError;
+}
+
+/** Finds the newest sound snapshot at or before a checkpoint, going back through the lineage, and the rows to read from there. */
+export async function planLoad(store: Store, run: RunRow, seq: number): Promise<LoadPlan> {
+  const spans: Span[] = [];
+  let damage: CairnError | undefined;
+  let part: LineagePart | undefined = { run, upTo: seq };
+  while (part !== undefined) {
+    const { run: owner, upTo }: LineagePart = part;
+    const first = firstSeqOf(owner);
+    if (upTo >= first) {
+      if (upTo < owner.prunedBelow) throw prunedError(owner, upTo, owner.prunedBelow);
+      const found = await findSnapshot(store, owner, upTo);
+      damage ??= found.damage;
+      spans.unshift({ run: owner, from: found.snapshot?.seq ?? first, to: upTo });
+      if (found.snapshot !== undefined) return { base: found.snapshot, spans, ...(damage && { damage }) };
+    }
+    const parent: LineagePart | undefined = await readParent(store, owner);
+    part = parent && { run: parent.run, upTo: Math.min(parent.upTo, upTo) };
+  }
+  return { spans, ...(damage && { damage }) };
+}
+
+async function findSnapshot(
+  store: Store,
+  run: RunRow,
+  upTo: number,
+): Promise<{ snapshot?: DecodedSnapshot; damage?: CairnError }> {
+  let damage: CairnError | undefined;
+  for (let row = await store.readSnapshot(run, upTo); row !== undefined;) {
+    try {
+      return { snapshot: decodeSnapshot(run.key, row), ...(damage && { damage }) };
+    } catch (error) {
+      if (!CairnError.is(error)) throw error;
+      damage ??= error;
+      row = row.seq > 0 ? await store.readSnapshot(run, row.seq - 1) : undefined;
+    }
+  }
+  return damage === undefined ? {} : { damage };
+}
+
+export function prunedError(run: RunRow, seq: number, remains: number): CairnError {
+  return new CairnError('CHECKPOINT_PRUNED', {
+    checkpoint: checkpointId(run.key, seq),
+    remains: checkpointId(run.key, remains),
+  });
+}
 
 /**
  * Builds the state at a checkpoint, with values in their stored form. Everything read is verified, from the snapshot on.
@@ -84,4 +222,57 @@ async function explainMissing(
   const fold = next && decodeOrNothing(run, next)?.fold;
   if (next !== undefined && fold !== undefined && fold.after < to) return prunedError(run, to, next.seq);
   return missingError(run, Math.max(from, (chain?.seq ?? -1) + 1), chain?.intact);
+}
+
+// Writes snapshots, outside of commits (C4).
+
+/**
+ * Writes a snapshot of a checkpoint that is committed. A snapshot that exists already is kept.
+ * @param checksum - the checkpoint's link in the chain
+ * @param root - the state at that checkpoint; it is encoded before the first await, so it may change afterwards
+ * @returns the size of the encoded state in bytes
+ * @throws RUN_NOT_FOUND, CHECKPOINT_NOT_FOUND
+ */
+export async function writeSnapshotOf(
+  store: Store,
+  key: RunKey,
+  seq: number,
+  checksum: Uint8Array,
+  root: RunTree,
+): Promise<number> {
+  return writeSnapshotText(store, key, seq, checksum, encodeValue(root));
+}
+
+/** Writes a snapshot of a state that is encoded already. @param treeJson - the text made by `encodeValue` */
+export async function writeSnapshotText(
+  store: Store,
+  key: RunKey,
+  seq: number,
+  checksum: Uint8Array,
+  treeJson: string,
+): Promise<number> {
+  const run = await store.readRun(key);
+  if (run === undefined) throw new CairnError('RUN_NOT_FOUND', { runId: key.runId });
+  return writeRow(store, run, seq, checksum, treeJson);
+}
+
+/**
+ * Writes a snapshot of a state that is first loaded from the store. Values kept in blobs stay in blobs; a live tree no longer shows which
+ * those are. Used for states large enough to hold one (C5).
+ * @throws what loading the checkpoint throws
+ */
+export async function writeStoredSnapshot(store: Store, blobs: BlobStore, run: RunRow, seq: number): Promise<number> {
+  const { state, link } = await foldStored(store, blobs, run, seq);
+  return writeRow(store, run, seq, link, JSON.stringify(state.root));
+}
+
+async function writeRow(store: Store, run: RunRow, seq: number, link: Uint8Array, treeJson: string): Promise<number> {
+  const parent = await readLink(store, run, seq - 1);
+  if (parent === undefined) {
+    throw new CairnError('CHECKPOINT_NOT_FOUND', { checkpoint: checkpointId(run.key, seq - 1) });
+  }
+  const hasTags = treeJson.includes(tagMarker);
+  const snapshot = encodeSnapshot({ runKey: run.key, seq }, { link, parent }, treeJson, hasTags);
+  await store.writeSnapshot(run, snapshot);
+  return Buffer.byteLength(treeJson);
 }

@@ -3,12 +3,12 @@ import type { BlobStore } from '../../ports/blobs.ts';
 import type { RunRow, Store } from '../../ports/store.ts';
 import type { RunTree } from '../../state/tree.ts';
 import { foldStored } from './fold-stored.ts';
-import { resolveValues } from '../stored/resolve-values.ts';
-import type { LoadCost } from './snapshot-policy.ts';
+import { resolveValues } from '../stored/checkpoint.ts';
+import type { LoadCost } from './lineage.ts';
 
 export { readHistory, readLineage, readOwner } from './lineage.ts';
-export type { LoadCost } from './snapshot-policy.ts';
-export { writeSnapshotOf } from './write-snapshot.ts';
+export type { LoadCost } from './lineage.ts';
+export { writeSnapshotOf } from './fold-stored.ts';
 
 export interface LoadedState {
   /** The state as a plain mutable tree that belongs to the caller, with values decoded and blobs read. */

@@ -2,11 +2,11 @@
 import { CairnError } from '../../errors.ts';
 import type { CheckpointRow, Claim, Commit, RunRow, SnapshotRow, Store } from '../../ports/store.ts';
 import { encodeCheckpoint, rootChecksum, runKeyOf } from '../stored/checkpoint.ts';
-import type { HeaderLine, MessageLine, TagLine } from './export-format.ts';
-import { makeKeySeed } from '../stored/key-seed.ts';
+import type { HeaderLine, MessageLine, TagLine } from './export-masked.ts';
+import { makeKeySeed } from '../stored/stored-meta.ts';
 import { postSealed } from '../stored/messages.ts';
 import { metaOf } from '../stored/stored-meta.ts';
-import type { Standing } from './imported-state.ts';
+import type { Standing } from './export-masked.ts';
 
 export interface ImportWriterOptions {
   readonly tenant: string;

@@ -19,10 +19,10 @@ import {
   type MessageLine,
   type SnapshotLine,
   type TagLine,
-} from './export-format.ts';
+} from './export-masked.ts';
 import type { ImportWriter } from './import-writer.ts';
-import type { ImportedState } from './imported-state.ts';
-import { decodeSnapshot, encodeSnapshot, type DecodedSnapshot } from '../stored/snapshot.ts';
+import type { ImportedState } from './export-masked.ts';
+import { decodeSnapshot, encodeSnapshot, type DecodedSnapshot } from '../stored/chain.ts';
 
 const messageKinds = new Set(['answer', 'signal', 'cancel']);
 

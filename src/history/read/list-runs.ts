@@ -1,9 +1,7 @@
 /** Lists the runs of a store for people, newest first. */
 import { CairnError } from '../../errors.ts';
 import type { Labels, RunRow, StoredStatus } from '../../ports/store.ts';
-import { readAllRuns } from '../place/all-rows.ts';
-import { isHeld, openStatuses } from '../place/hold.ts';
-import type { ReadPlace } from '../place/place.ts';
+import { readAllRuns, isHeld, openStatuses, type ReadPlace } from '../place/place.ts';
 
 /** One run in a list. It is made from the run's row alone, without reading its state. */
 export interface ListedRun {
@@ -162,4 +160,19 @@ export async function* listRuns(
     const run = toListedRun(row, place.isWorkerDead);
     if (status === undefined || status.includes(run.status) || status.includes(shownStatusOf(run))) yield run;
   }
+}
+
+// Takes the first items of a long sequence, for commands that show one page.
+
+/** The first `limit` items, and whether there are more. At most one item is read beyond the limit. */
+export async function takeSome<Item>(
+  items: AsyncIterable<Item>,
+  limit: number,
+): Promise<{ readonly taken: readonly Item[]; readonly hasMore: boolean }> {
+  const taken: Item[] = [];
+  for await (const item of items) {
+    if (taken.length >= limit) return { taken, hasMore: true };
+    taken.push(item);
+  }
+  return { taken, hasMore: false };
 }

@@ -2,12 +2,12 @@ import { expect, test } from 'vitest';
 import { emptyTree, ModelHistory, type ModelRun } from '../../../test/history/model-history.ts';
 import type { RunRow, Store } from '../../ports/store.ts';
 import type { RunTree } from '../../state/tree.ts';
-import { diffCheckpoints } from './diff-checkpoints.ts';
+import { diffCheckpoints } from './log.ts';
 import { writeSnapshotOf } from '../load/load.ts';
 import { showCheckpoint, walkLog, type LogEntry, type LogOptions } from './log.ts';
-import { takeSome } from './take.ts';
+import { takeSome } from './list-runs.ts';
 import { pruneRun } from '../shorten/prune.ts';
-import { viewState } from './state-view.ts';
+import { viewState } from './whole-checkpoint.ts';
 
 async function readSome(
   store: Store,

@@ -1,18 +1,119 @@
 /** The log of a run, newest first, and the details of one checkpoint (H1, C3). */
+import { isDeepStrictEqual } from 'node:util';
+import { isPlainObject } from '../../state/values/values.ts';
+import type { Amounts } from '../../graph/amounts.ts';
+import type { FrameTree, StepRecord } from '../../state/tree.ts';
+import { viewValues, viewState, type CheckpointView, type NodeRow } from './whole-checkpoint.ts';
 import { CairnError } from '../../errors.ts';
 import type { RunRow, Store } from '../../ports/store.ts';
 import type { Change } from '../stored/change.ts';
 import { checkpointId, formatVersion, type DecodedCheckpoint } from '../stored/checkpoint.ts';
-import { toHex } from '../stored/checksum.ts';
+import { toHex } from '../stored/messages.ts';
 import { firstSeqOf, readHistory, readLineage, readOwner, type HistoryEntry } from '../load/lineage.ts';
 import { loadState } from '../load/load.ts';
-import { readAnsweredIds } from '../place/all-rows.ts';
-import { isHeld } from '../place/hold.ts';
-import type { StatePlace } from '../place/place.ts';
+import { readAnsweredIds, isHeld, type StatePlace } from '../place/place.ts';
 import { isUnowned } from './list-runs.ts';
-import { recordedValues, type RecordedValues } from './recorded-values.ts';
-import { viewState, type CheckpointView } from './state-view.ts';
 import { walkBack } from './walk-back.ts';
+import type { BlobStore } from '../../ports/blobs.ts';
+
+// Finds the values that differ between two states.
+
+/** A value that differs, with both sides. A side that lacks the value lacks the field. */
+export interface ValueDifference {
+  /** Path from the partition: `scratch`, `artifacts`, `diagnostics`, `input`, `outputs` or `failures`. List items are keyed by index. */
+  readonly path: readonly string[];
+  readonly before?: unknown;
+  readonly after?: unknown;
+}
+
+type Keyed = Readonly<Record<string, unknown>>;
+
+/** Compares two states recursively and returns the smallest parts that differ. @param path - path of the two values; default: the root */
+export function compareValues(before: Keyed, after: Keyed, path: readonly string[] = []): readonly ValueDifference[] {
+  const found: ValueDifference[] = [];
+  compareKeyed(before, after, path, found);
+  return found;
+}
+
+function compareKeyed(before: Keyed, after: Keyed, path: readonly string[], found: ValueDifference[]): void {
+  for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
+    const place = [...path, key];
+    if (!Object.hasOwn(after, key)) found.push({ path: place, before: before[key] });
+    else if (!Object.hasOwn(before, key)) found.push({ path: place, after: after[key] });
+    else compareOne(before[key], after[key], place, found);
+  }
+}
+
+function compareOne(before: unknown, after: unknown, path: readonly string[], found: ValueDifference[]): void {
+  if (isPlainObject(before) && isPlainObject(after)) compareKeyed(before, after, path, found);
+  else if (Array.isArray(before) && Array.isArray(after)) compareKeyed(keyed(before), keyed(after), path, found);
+  else if (!isDeepStrictEqual(before, after)) found.push({ path, before, after });
+}
+
+const keyed = (items: readonly unknown[]): Keyed => Object.fromEntries(items.entries());
+
+// Finds what a checkpoint recorded: changed values, and results of steps.
+
+/** A step, question or other call of a node whose record is new or has changed. */
+export interface RecordedStep {
+  /** Node ids from the root and, between them, names of child runs; last, the key of the step. */
+  readonly path: readonly string[];
+  readonly kind: StepRecord['kind'];
+  readonly status: StepRecord['status'];
+  /** The result. Absent if there is none yet or the step failed. */
+  readonly value?: unknown;
+  readonly error?: unknown;
+  /** The cost by unit. Absent if there was none. */
+  readonly spent?: Amounts;
+}
+
+export interface RecordedValues {
+  /** Values that were added, removed or changed. The path begins with the partition, after the path of a child run if there is one. */
+  readonly values: readonly ValueDifference[];
+  readonly steps: readonly RecordedStep[];
+}
+
+/** The state before the first checkpoint. */
+const nothing: FrameTree = { input: undefined, channels: {}, nodes: {} };
+
+/**
+ * What was recorded between two states.
+ * @param before - the frame at the previous checkpoint. Undefined if there is none or it was pruned; then the whole state counts as
+ * recorded.
+ */
+export function recordedValues(before: FrameTree | undefined, after: FrameTree): RecordedValues {
+  const values: ValueDifference[] = [];
+  const steps: RecordedStep[] = [];
+  compareFrames(before, after, [], { values, steps });
+  return { values, steps };
+}
+
+interface Found {
+  readonly values: ValueDifference[];
+  readonly steps: RecordedStep[];
+}
+
+function compareFrames(before: FrameTree = nothing, after: FrameTree, path: readonly string[], found: Found): void {
+  found.values.push(...compareValues({ ...viewValues(before) }, { ...viewValues(after) }, path));
+  for (const [id, node] of Object.entries(after.nodes)) {
+    const was = before.nodes[id];
+    for (const [key, step] of Object.entries(node.steps ?? {}))
+      if (!isDeepStrictEqual(was?.steps?.[key], step)) found.steps.push(toRecordedStep([...path, id, key], step));
+    for (const [name, child] of Object.entries(node.children ?? {}))
+      compareFrames(was?.children?.[name], child, [...path, id, name], found);
+  }
+}
+
+function toRecordedStep(path: readonly string[], { kind, status, output, error, spent }: StepRecord): RecordedStep {
+  return {
+    path,
+    kind,
+    status,
+    ...(output !== undefined && { value: output }),
+    ...(error !== undefined && { error }),
+    ...(spent !== undefined && { spent }),
+  };
+}
 
 export interface LogEntry {
   readonly checkpointId: string;
@@ -130,4 +231,62 @@ async function readOne(store: Store, run: RunRow, seq: number): Promise<HistoryE
 function seqBefore(owner: RunRow, { fold, seq }: DecodedCheckpoint): number | undefined {
   const before = fold?.after ?? seq - 1;
   return before < 0 || seq === owner.prunedBelow ? undefined : before;
+}
+
+// Computes the difference between two checkpoints, of one run or of two (H1).
+
+export interface CheckpointPlace {
+  readonly run: RunRow;
+  readonly seq: number;
+}
+
+/** A node whose state differs. A side on which it was not started lacks the field. */
+export interface NodeDifference {
+  readonly path: readonly string[];
+  readonly before?: NodeRow;
+  readonly after?: NodeRow;
+}
+
+export interface CheckpointDifference {
+  readonly status?: { readonly before: string; readonly after: string };
+  readonly values: readonly ValueDifference[];
+  readonly nodes: readonly NodeDifference[];
+  /** Ids of waits that are open on one side only. */
+  readonly waits: { readonly closed: readonly string[]; readonly opened: readonly string[] };
+}
+
+/**
+ * Compares the states of two checkpoints.
+ * @throws what {@link loadState} throws
+ */
+export async function diffCheckpoints(
+  store: Store,
+  blobs: BlobStore,
+  a: CheckpointPlace,
+  b: CheckpointPlace,
+): Promise<CheckpointDifference> {
+  const before = viewState((await loadState(store, blobs, a.run, a.seq)).root);
+  const after = viewState((await loadState(store, blobs, b.run, b.seq)).root);
+  return {
+    ...(before.status === after.status ? {} : { status: { before: before.status, after: after.status } }),
+    values: compareValues({ ...before.state }, { ...after.state }),
+    nodes: compareNodes(before.nodes, after.nodes),
+    waits: { closed: waitsOnlyIn(before, after), opened: waitsOnlyIn(after, before) },
+  };
+}
+
+function compareNodes(before: readonly NodeRow[], after: readonly NodeRow[]): readonly NodeDifference[] {
+  const byPath = (rows: readonly NodeRow[]): Map<string, NodeRow> =>
+    new Map(rows.map((row) => [JSON.stringify(row.path), row]));
+  const [old, now] = [byPath(before), byPath(after)];
+  return [...new Set([...old.keys(), ...now.keys()])].flatMap((path) => {
+    const [was, is] = [old.get(path), now.get(path)];
+    if (isDeepStrictEqual(was, is)) return [];
+    return [{ path: JSON.parse(path) as string[], ...(was && { before: was }), ...(is && { after: is }) }];
+  });
+}
+
+function waitsOnlyIn(one: CheckpointView, other: CheckpointView): readonly string[] {
+  const others = new Set(other.waits.map(({ waitId }) => waitId));
+  return one.waits.map(({ waitId }) => waitId).filter((waitId) => !others.has(waitId));
 }

@@ -7,9 +7,9 @@ import { applyDelta, type Op } from '../../state/delta.ts';
 import type { FrameTree, NodeRecord, RunTree } from '../../state/tree.ts';
 import { loadState, readHistory } from '../load/load.ts';
 import type { StatePlace } from '../place/place.ts';
-import { resolveValues } from '../stored/resolve-values.ts';
+import { resolveValues } from '../stored/checkpoint.ts';
 import { walkLog } from './log.ts';
-import type { ResolvedReference } from './references.ts';
+import type { ResolvedReference } from './tag-checkpoint.ts';
 
 export interface RecordedVisit {
   readonly runId: string;

@@ -1,7 +1,203 @@
 /** Tags: names that people give to checkpoints. Pruning keeps tagged checkpoints. */
 import { CairnError } from '../../errors.ts';
 import type { RunRow, Store } from '../../ports/store.ts';
-import type { ResolvedReference } from './references.ts';
+import { decodeOrNothing } from '../stored/chain.ts';
+import { checkpointId } from '../stored/checkpoint.ts';
+import { readLineage, readOwner } from '../load/lineage.ts';
+
+// Resolves names of runs and checkpoints, which work like those of commits: an id, a prefix, `RUN@12`, `RUN@tag`, `RUN@head~2` (H1).
+
+export interface ResolvedReference {
+  /** The run's row when the name was resolved. `run.head` tells whether `seq` is its newest checkpoint. */
+  readonly run: RunRow;
+  readonly seq: number;
+}
+
+/** A checkpoint, by run and seq. The seq may belong to an ancestor of the run. */
+export interface CheckpointPosition {
+  readonly runId: string;
+  readonly seq: number;
+}
+
+/**
+ * Names a checkpoint or a run. Either `{ runId, seq }`, as in entries of lists and logs (without a seq it means the newest checkpoint), or
+ * a text: a run's id or key (its newest checkpoint), `RUN@12`, `RUN@tag`, `RUN@head~2`, or a checkpoint's id.
+ */
+export type CheckpointName = string | { readonly runId: string; readonly seq?: number };
+
+/** Names a run: its id or key, or an entry of a list. */
+export type RunName = string | { readonly runId: string };
+
+/** How a run may be named. */
+export interface NamingOptions {
+  /** Whether the beginning of an id or key is enough. Default true. Programs use false, because their ids may begin alike. */
+  readonly byPrefix?: boolean;
+}
+
+/** The most matches that an error lists. */
+const listedMatches = 8;
+
+/**
+ * Finds the run with this id, this key, or this prefix of either if it is unique. Ids win over keys, and both over prefixes.
+ * @throws RUN_NOT_FOUND, CHECKPOINT_AMBIGUOUS several runs begin with the prefix
+ */
+export async function findRun(
+  store: Store,
+  tenant: string,
+  name: string,
+  options: NamingOptions = {},
+): Promise<RunRow> {
+  const run = name === '' ? undefined : await findByName(store, tenant, [{ name, position: undefined }], name, options);
+  if (run === undefined) throw new CairnError('RUN_NOT_FOUND', { runId: name });
+  return run.run;
+}
+
+/**
+ * Resolves `RUN`, `RUN@SEQ`, `RUN@TAG`, `RUN@head`, each optionally followed by `~N`, and `RUN.SEQ`. RUN is the name of a run. Ids may
+ * contain `@`, `.` and `~`, so the longest part that names a run wins, and an exact id wins over a prefix. The result has the run that was
+ * asked for, even if the checkpoint belongs to an ancestor.
+ * @throws RUN_NOT_FOUND, CHECKPOINT_AMBIGUOUS, CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED
+ */
+export async function resolveReference(
+  store: Store,
+  tenant: string,
+  text: string,
+  options: NamingOptions = {},
+): Promise<ResolvedReference> {
+  const found = await findByName(store, tenant, text === '' ? [] : readingsOf(text), text, options);
+  if (found === undefined) throw new CairnError('RUN_NOT_FOUND', { runId: text });
+  return locate(store, found.run, found.position, text);
+}
+
+/** Resolves any form of a checkpoint's name. @throws CONFIG_INVALID it is not a name; and the errors of {@link resolveReference} */
+export async function resolveName(
+  store: Store,
+  tenant: string,
+  name: CheckpointName,
+  options?: NamingOptions,
+): Promise<ResolvedReference> {
+  if (typeof name === 'string') return resolveReference(store, tenant, name, options);
+  const { runId, seq } = (name ?? {}) as { readonly runId?: unknown; readonly seq?: unknown };
+  if (typeof runId !== 'string' || (seq !== undefined && typeof seq !== 'number'))
+    throw new CairnError('CONFIG_INVALID', { reason: 'a run is named by its id, a checkpoint by { runId, seq }' });
+  const run = await store.readRun({ tenant, runId });
+  if (run === undefined) throw new CairnError('RUN_NOT_FOUND', { runId });
+  return locate(store, run, seq?.toString(), nameOf(name));
+}
+
+/** Resolves the name of a run; names of checkpoints are refused. @throws RUN_NOT_FOUND, CHECKPOINT_AMBIGUOUS */
+export async function resolveRun(
+  store: Store,
+  tenant: string,
+  name: RunName,
+  options?: NamingOptions,
+): Promise<RunRow> {
+  if (typeof name === 'string') return findRun(store, tenant, name, options);
+  return (await resolveName(store, tenant, { runId: name.runId }, options)).run;
+}
+
+/** The name as people write it. */
+export function nameOf(name: CheckpointName): string {
+  if (typeof name === 'string') return name;
+  return name.seq === undefined ? name.runId : `${name.runId}@${name.seq}`;
+}
+
+interface Found {
+  readonly run: RunRow;
+  readonly position: string | undefined;
+}
+
+/** Tries every reading as an id first, then every reading as a key or prefix. */
+async function findByName(
+  store: Store,
+  tenant: string,
+  readings: readonly Reading[],
+  reference: string,
+  options: NamingOptions,
+): Promise<Found | undefined> {
+  for (const { name, position } of readings) {
+    const run = await store.readRun({ tenant, runId: name });
+    if (run !== undefined) return { run, position };
+  }
+  for (const { name, position } of readings) {
+    const run = await findByPrefix(store, tenant, name, reference, options);
+    if (run !== undefined) return { run, position };
+  }
+  return undefined;
+}
+
+interface Reading {
+  readonly name: string;
+  /** The part after the `@` or `.`; undefined means the head. */
+  readonly position: string | undefined;
+}
+
+/** All ways to split a reference into a run and a position, the longest run first. */
+function readingsOf(text: string): readonly Reading[] {
+  const readings: Reading[] = [{ name: text, position: undefined }];
+  for (let end = text.length - 1; end > 0; end--) {
+    const rest = text.slice(end + 1);
+    if (text[end] === '@' && rest !== '') readings.push({ name: text.slice(0, end), position: rest });
+    if (text[end] === '.' && /^\d+(~\d*)*$/.test(rest)) readings.push({ name: text.slice(0, end), position: rest });
+    if (text[end] === '~' && /^\d*(~\d*)*$/.test(rest))
+      readings.push({ name: text.slice(0, end), position: `head~${rest}` });
+  }
+  return readings;
+}
+
+async function findByPrefix(
+  store: Store,
+  tenant: string,
+  prefix: string,
+  reference: string,
+  { byPrefix = true }: NamingOptions,
+): Promise<RunRow | undefined> {
+  const found = await store.findRuns(tenant, prefix, listedMatches);
+  const exact = found.find(({ key }) => key === prefix);
+  if (exact !== undefined || !byPrefix) return exact;
+  if (found.length < 2) return found[0];
+  throw new CairnError('CHECKPOINT_AMBIGUOUS', { reference, matches: found.map(({ runId }) => runId) });
+}
+
+async function locate(
+  store: Store,
+  run: RunRow,
+  position: string | undefined,
+  reference: string,
+): Promise<ResolvedReference> {
+  // The newest checkpoint is never pruned.
+  if (position === undefined) return { run, seq: run.head };
+  const [start = 'head', ...steps] = position.split('~');
+  const back = steps.reduce((sum, step) => sum + (step === '' ? 1 : Number(step)), 0);
+  const from = await findStart(store, run, start);
+  const seq = from === undefined ? -1 : from - back;
+  if (from === undefined || !Number.isSafeInteger(seq) || seq < 0 || seq > run.head) {
+    throw new CairnError('CHECKPOINT_NOT_FOUND', { checkpoint: reference });
+  }
+  await requireKept(store, run, seq);
+  return { run, seq };
+}
+
+/** The seq of the word `head`, of a tag of the run or of an ancestor, or of a number. A tag wins over a number. */
+async function findStart(store: Store, run: RunRow, name: string): Promise<number | undefined> {
+  if (name === 'head') return run.head;
+  for (const part of [...(await readLineage(store, run))].reverse()) {
+    const tag = (await store.readTags(part.run)).find((tag) => tag.name === name && tag.seq <= part.upTo);
+    if (tag !== undefined) return tag.seq;
+  }
+  return /^\d{1,15}$/.test(name) ? Number(name) : undefined;
+}
+
+/** Checks that a checkpoint was not pruned. @throws CHECKPOINT_PRUNED names what is kept, CHECKPOINT_NOT_FOUND */
+async function requireKept(store: Store, run: RunRow, seq: number): Promise<void> {
+  const owner = await readOwner(store, run, seq);
+  const [row] = await store.readCheckpoints(owner, { from: seq, to: owner.head, limit: 1 });
+  if (row?.seq === seq) return;
+  const checkpoint = checkpointId(owner.key, seq);
+  const isPruned = row !== undefined && (seq < owner.prunedBelow || decodeOrNothing(owner, row)?.fold !== undefined);
+  if (!isPruned) throw new CairnError('CHECKPOINT_NOT_FOUND', { checkpoint });
+  throw new CairnError('CHECKPOINT_PRUNED', { checkpoint, remains: checkpointId(owner.key, row.seq) });
+}
 
 /** A tag and the checkpoint that has it. */
 export interface Tag {

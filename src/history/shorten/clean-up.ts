@@ -2,10 +2,10 @@
 import { CairnError } from '../../errors.ts';
 import type { RunRow } from '../../ports/store.ts';
 import { firstSeqOf } from '../load/lineage.ts';
-import { collectRuns } from '../place/all-rows.ts';
+import { collectRuns } from '../place/place.ts';
 import type { WritePlace } from '../place/place.ts';
-import { withClaim } from '../place/with-claim.ts';
-import { newestFirst } from '../read/checkpoint-walk.ts';
+import { withClaim } from '../place/place.ts';
+import { newestFirst } from '../read/list-checkpoints.ts';
 import { addNamed, collectBlobs } from './collect-blobs.ts';
 import { pruneRun } from './prune.ts';
 

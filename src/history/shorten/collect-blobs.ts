@@ -3,11 +3,11 @@ import { CairnError } from '../../errors.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import { requireSound } from '../../ports/sound-run.ts';
 import type { RunKey, RunRow, Store } from '../../ports/store.ts';
-import { readAllRuns, readAllWaits } from '../place/all-rows.ts';
+import { readAllRuns, readAllWaits } from '../place/place.ts';
 import { checkpointText } from '../stored/checkpoint.ts';
-import { asBuffer } from '../stored/checksum.ts';
+import { asBuffer } from '../stored/messages.ts';
 import { firstSeqOf } from '../load/lineage.ts';
-import { readSnapshotText } from '../stored/snapshot.ts';
+import { readSnapshotText } from '../stored/chain.ts';
 
 /** Blobs younger than this are spared, because a run stores a blob before it commits the reference to it. */
 const sparedMs = 24 * 3_600_000;

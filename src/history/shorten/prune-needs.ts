@@ -5,7 +5,7 @@ import type { FrameTree, RunTree } from '../../state/tree.ts';
 import type { Change } from '../stored/change.ts';
 import { firstSeqOf, readHistory } from '../load/lineage.ts';
 import { loadState } from '../load/load.ts';
-import { viewState } from '../read/state-view.ts';
+import { viewState } from '../read/whole-checkpoint.ts';
 
 export interface PruneOptions {
   /** Keep each checkpoint whose seq is a multiple of this number. */

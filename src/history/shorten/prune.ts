@@ -8,9 +8,9 @@ import { foldStored } from '../load/fold-stored.ts';
 import { FoldedOps } from './folded-ops.ts';
 import { firstSeqOf, readHistory, readLink } from '../load/lineage.ts';
 import { readPruneNeeds, type PruneNeeds, type PruneOptions } from './prune-needs.ts';
-import { encodeSnapshot } from '../stored/snapshot.ts';
-import { tagMarker } from '../stored/resolve-values.ts';
-import type { StoredState } from '../stored/stored-state.ts';
+import { encodeSnapshot } from '../stored/chain.ts';
+import { tagMarker } from '../stored/checkpoint.ts';
+import type { StoredState } from '../stored/stored-meta.ts';
 
 export type { PruneOptions } from './prune-needs.ts';
 

@@ -1,7 +1,7 @@
 /** Removes runs with everything that belongs to them. */
 import { CairnError } from '../../errors.ts';
-import { readAllRuns } from '../place/all-rows.ts';
-import { isHeld } from '../place/hold.ts';
+import { readAllRuns } from '../place/place.ts';
+import { isHeld } from '../place/place.ts';
 import type { StatePlace } from '../place/place.ts';
 import { addNamed, collectBlobs } from './collect-blobs.ts';
 

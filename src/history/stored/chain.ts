@@ -1,8 +1,225 @@
 /** Verifies the chain of checksums that links each checkpoint to the one before it (C6). */
+import { applyDelta } from '../../state/delta.ts';
+import { isPlainObject } from '../../state/values/values.ts';
+import { measureValue } from './measure-value.ts';
+import type { SnapshotRow, CheckpointRow } from '../../ports/store.ts';
+import { encodeWithChecksum, isChecksumRight, toHex } from './messages.ts';
+import { checkpointId, type CheckpointIdentity, decodeCheckpoint, type DecodedCheckpoint } from './checkpoint.ts';
 import { CairnError } from '../../errors.ts';
-import type { CheckpointRow } from '../../ports/store.ts';
-import { checkpointId, decodeCheckpoint, type DecodedCheckpoint } from './checkpoint.ts';
-import type { DecodedSnapshot } from './snapshot.ts';
+import { packLarge, unpack } from './packed.ts';
+
+// Writes a tree as lines of JSON: small parts in the first line, large parts as ops in the lines after it (C4).
+
+/**
+ * Target length of a line. Strings above 128 KiB are handled separately by V8, and creating one takes twenty times as long as creating
+ * several smaller ones.
+ */
+const lineBytes = 64 * 1024;
+
+type Path = readonly string[];
+
+/** The lines of a tree, given its JSON text. */
+export function toTreeLines(treeJson: string): readonly string[] {
+  if (treeJson.length <= lineBytes) return [treeJson];
+  const lines = new OpLines();
+  const root: unknown = JSON.parse(treeJson);
+  if (!isPlainObject(root)) return [treeJson];
+  putObject(root, [], lines);
+  return ['{}', ...lines.end()];
+}
+
+/** Parses lines into a new tree. @throws SyntaxError, TypeError the lines are not those of a tree */
+export function parseTreeLines(lines: Iterable<string>): Record<string, unknown> {
+  let root: Record<string, unknown> | undefined;
+  for (const line of lines) {
+    if (root === undefined) root = JSON.parse(line) as Record<string, unknown>;
+    else applyDelta(root, JSON.parse(line) as readonly unknown[]);
+  }
+  if (!isPlainObject(root)) throw new TypeError('a tree has at least one line');
+  return root;
+}
+
+/** Collects ops into lines of about the target length. */
+class OpLines {
+  readonly #lines: string[] = [];
+  #ops: string[] = [];
+  #size = 0;
+
+  add(op: readonly [kind: 's' | 'a', path: Path, value: unknown]): void {
+    const json = JSON.stringify(op);
+    if (this.#size + json.length > lineBytes) this.#cut();
+    this.#ops.push(json);
+    this.#size += json.length;
+  }
+
+  end(): readonly string[] {
+    this.#cut();
+    return this.#lines;
+  }
+
+  #cut(): void {
+    if (this.#ops.length > 0) this.#lines.push(`[${this.#ops.join(',')}]`);
+    this.#ops = [];
+    this.#size = 0;
+  }
+}
+
+/** Writes keys in their order, so that the parsed object has them in the same order. */
+function putObject(object: Readonly<Record<string, unknown>>, path: Path, lines: OpLines): void {
+  for (const key of Object.keys(object)) {
+    const value = object[key];
+    const place = [...path, key];
+    const isLarge = measureValue(value) > lineBytes;
+    if (isLarge && isPlainObject(value) && typeof value['$'] !== 'string') {
+      lines.add(['s', place, {}]);
+      putObject(value, place, lines);
+    } else if (isLarge && Array.isArray(value)) {
+      putList(value, place, lines);
+    } else {
+      lines.add(['s', place, value]);
+    }
+  }
+}
+
+/** Writes a list. Items of a list have no path of their own, so a large item stays in one line. */
+function putList(items: readonly unknown[], path: Path, lines: OpLines): void {
+  lines.add(['s', path, []]);
+  let batch: unknown[] = [];
+  let size = 0;
+  for (const item of items) {
+    batch.push(item);
+    size += measureValue(item);
+    if (size < lineBytes / 2) continue;
+    lines.add(['a', path, batch]);
+    batch = [];
+    size = 0;
+  }
+  if (batch.length > 0) lines.add(['a', path, batch]);
+}
+
+// The stored form of a snapshot: the whole state of a checkpoint, kept in addition to its delta (C4, C6).
+
+export const snapshotVersion = 1;
+
+/** What a snapshot holds about its checkpoint. */
+export interface SnapshotOf {
+  /** What the next checkpoint names as its parent. The snapshot's checksum covers it. */
+  readonly link: Uint8Array;
+  /** What the snapshot's own checkpoint names as its parent, so that its row can be verified without the row before it. */
+  readonly parent: Uint8Array;
+}
+
+export interface DecodedSnapshot extends SnapshotOf {
+  readonly seq: number;
+  /** Size of the tree's JSON text. */
+  readonly treeBytes: number;
+  /** Whether stored values may contain type tags. */
+  readonly hasTags: boolean;
+  /** Parses the tree into a new copy, with values in their stored form. @throws CHECKPOINT_CORRUPT */
+  parseTree(): Record<string, unknown>;
+}
+
+const newline = 10;
+const prefixOf = ({ runKey, seq }: CheckpointIdentity): string => `snapshot.${runKey}.${seq}.`;
+
+/** Snapshots of at least this size are compressed. For smaller ones the time would cost more than the space saved is worth. */
+const packedFromBytes = 64 * 1024;
+
+/**
+ * Makes a snapshot's row. The body is one line of JSON with its metadata, followed by the lines of the tree, compressed if that saves at
+ * least a tenth. The checksum covers the uncompressed body.
+ */
+export function encodeSnapshot(
+  identity: CheckpointIdentity,
+  of: SnapshotOf,
+  treeJson: string,
+  hasTags: boolean,
+): SnapshotRow {
+  const header = { v: snapshotVersion, of: toHex(of.link), parent: toHex(of.parent), tags: hasTags };
+  const text = [JSON.stringify(header), ...toTreeLines(treeJson)].join('\n');
+  const { body, checksum } = encodeWithChecksum(prefixOf(identity), of.link, text);
+  return { seq: identity.seq, body: body.length < packedFromBytes ? body : packLarge(body), checksum };
+}
+
+/** The uncompressed text of a snapshot. @throws CHECKPOINT_CORRUPT */
+export function readSnapshotText(runKey: string, { seq, body }: SnapshotRow): string {
+  return unpackOf({ runKey, seq }, body).toString();
+}
+
+/** @throws CHECKPOINT_CORRUPT */
+function unpackOf(identity: CheckpointIdentity, body: Uint8Array): Buffer {
+  try {
+    return unpack(body);
+  } catch {
+    throw corrupt(identity, 'it cannot be decompressed');
+  }
+}
+
+/**
+ * Verifies and decodes a snapshot. The tree is parsed later, once, by the caller.
+ * @throws CHECKPOINT_CORRUPT, CHECKPOINT_VERSION_UNKNOWN
+ */
+export function decodeSnapshot(runKey: string, row: SnapshotRow): DecodedSnapshot {
+  const identity = { runKey, seq: row.seq };
+  const bytes = unpackOf(identity, row.body);
+  const end = bytes.indexOf(newline);
+  const header = readHeader(identity, bytes.toString('latin1', 0, Math.max(end, 0)));
+  const link = Buffer.from(String(header['of']), 'hex');
+  const parent = Buffer.from(String(header['parent']), 'hex');
+  if (link.length !== 32 || parent.length !== 32 || !isChecksumRight(prefixOf(identity), link, bytes, row.checksum)) {
+    throw corrupt(identity, 'its checksum does not fit');
+  }
+  const { v: version } = header;
+  if (version !== snapshotVersion) {
+    throw new CairnError('CHECKPOINT_VERSION_UNKNOWN', {
+      checkpoint: `${checkpointId(runKey, row.seq)} (snapshot)`,
+      version,
+      supported: snapshotVersion,
+    });
+  }
+  return {
+    seq: row.seq,
+    link,
+    parent,
+    treeBytes: bytes.length - end - 1,
+    hasTags: header['tags'] === true,
+    parseTree: () => parseTree(identity, bytes, end + 1),
+  };
+}
+
+function parseTree(identity: CheckpointIdentity, bytes: Buffer, start: number): Record<string, unknown> {
+  try {
+    return parseTreeLines(linesOf(bytes, start));
+  } catch {
+    throw corrupt(identity, 'its tree is not readable');
+  }
+}
+
+function* linesOf(bytes: Buffer, from: number): Generator<string> {
+  for (let start = from; start <= bytes.length;) {
+    const cut = bytes.indexOf(newline, start);
+    const end = cut < 0 ? bytes.length : cut;
+    yield bytes.toString('utf8', start, end);
+    start = end + 1;
+  }
+}
+
+function readHeader(identity: CheckpointIdentity, line: string): Readonly<Record<string, unknown>> {
+  try {
+    const header: unknown = JSON.parse(line);
+    if (typeof header === 'object' && header !== null) return header as Readonly<Record<string, unknown>>;
+  } catch {
+    // Reported below, like any other damage.
+  }
+  throw corrupt(identity, 'its first line is not readable');
+}
+
+function corrupt(identity: CheckpointIdentity, reason: string): CairnError {
+  return new CairnError('CHECKPOINT_CORRUPT', {
+    checkpoint: checkpointId(identity.runKey, identity.seq),
+    reason: `its snapshot: ${reason}`,
+  });
+}
 
 /** The part of a run's row that checksums depend on. */
 export interface KeyedRun {

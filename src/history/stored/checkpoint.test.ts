@@ -12,8 +12,8 @@ import {
   runKeyOf,
   type DecodedCheckpoint,
 } from './checkpoint.ts';
-import { encodeWithChecksum } from './checksum.ts';
-import { decodeSnapshot, encodeSnapshot } from './snapshot.ts';
+import { encodeWithChecksum } from './messages.ts';
+import { decodeSnapshot, encodeSnapshot } from './chain.ts';
 
 const golden = join(import.meta.dirname, 'golden/v1');
 const readGolden = (name: string): unknown => JSON.parse(readFileSync(join(golden, name), 'utf8'));

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { createBench, edges, graphOf, node, resumeToRest, runToRest } from '../../../test/engine-kit.ts';
 import type { NodeContext } from '../../graph/contracts/node-contract.ts';
 import { createMemoryStore } from '../../stores/memory/index.ts';
-import { keySeedOf, makeKeySeed } from './key-seed.ts';
+import { keySeedOf, makeKeySeed } from './stored-meta.ts';
 
 /** A node and a step of an effect, each telling under which key it ran. */
 const keys: string[] = [];

@@ -13,7 +13,7 @@ import { importRun } from '../move/import.ts';
 import { collectBlobs } from '../shorten/collect-blobs.ts';
 import { pruneRun } from '../shorten/prune.ts';
 import { verifyRun } from '../verify/verify.ts';
-import { BlobRef } from '../../state/values/blob-ref.ts';
+import { BlobRef } from '../../state/values/values.ts';
 import type { Change } from './change.ts';
 import { checkpointText, decodeCheckpoint, encodeCheckpoint, keptForm, rootChecksum } from './checkpoint.ts';
 import { packLarge, packSmall, unpack } from './packed.ts';

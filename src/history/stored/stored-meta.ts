@@ -1,6 +1,10 @@
 /** The meta of a run's row: what is needed to find the run's graph again and to compare it (H3). */
 import { CairnError } from '../../errors.ts';
-import type { RunRow } from '../../ports/store.ts';
+import type { RunRow, Store } from '../../ports/store.ts';
+import { hashParts, getOwn, setOwn } from '../../state/values/values.ts';
+import type { BlobStore } from '../../ports/blobs.ts';
+import { applyDelta } from '../../state/delta.ts';
+import { checkpointId, type DecodedCheckpoint, blobHash, readBlobText } from './checkpoint.ts';
 
 export interface StoredMeta {
   /** Path or URL of the module or file that exports the graph. The name of the export is in `exportName`. */
@@ -38,4 +42,114 @@ export function metaOf({ key, meta }: Pick<RunRow, 'key' | 'meta'>): StoredMeta 
 export function listMetaBlobs(run: Pick<RunRow, 'key' | 'meta'>): ReadonlySet<string> {
   const { structure, text } = metaOf(run);
   return new Set([structure, text].filter((hash) => hash !== undefined));
+}
+
+// The key seed of a run, from which its idempotency keys are derived: a hash of the store's identity, the tenant and the run's id. It is
+// made when the run is admitted and kept in its row. So runs with the same id in two stores or tenants never send a receiver the same keys
+// (X1). Runs from before seeds existed use their id. A fork has its own seed and reads those of its ancestors from their rows.
+
+const checkLength = 8;
+
+function checkOf(seed: string): string {
+  return hashParts(['key seed check', seed]).slice(0, checkLength);
+}
+
+/** The seed of a new run. It includes a check value, because a damaged seed would send effects again under other keys. */
+export async function makeKeySeed(store: Store, tenant: string, runId: string): Promise<string> {
+  const seed = hashParts(['key seed', await store.readIdentity(), tenant, runId]);
+  return `${seed}.${checkOf(seed)}`;
+}
+
+/** The seed of a run. @throws CHECKPOINT_CORRUPT its row is damaged */
+export function keySeedOf(run: Pick<RunRow, 'runId' | 'key' | 'meta'>): string {
+  const { keySeed } = metaOf(run);
+  if (keySeed === undefined) return run.runId;
+  const [seed = '', check] = keySeed.split('.');
+  if (check === checkOf(seed)) return seed;
+  throw new CairnError('CHECKPOINT_CORRUPT', { checkpoint: run.key, reason: 'the seed of its keys is damaged' });
+}
+
+// A state with values in their stored form, to which checkpoints are applied.
+
+/** The run that the state belongs to. */
+export type StateOwner = Pick<RunRow, 'key' | 'tenant'>;
+
+export class StoredState {
+  readonly root: Record<string, unknown>;
+  /** Whether any value may be a type tag. */
+  hasTags: boolean;
+
+  constructor(root: Record<string, unknown>, hasTags: boolean) {
+    this.root = root;
+    this.hasTags = hasTags;
+  }
+
+  /**
+   * Applies a checkpoint's ops. Returns a promise only if a blob may have to be read. @throws CHECKPOINT_CORRUPT, BLOB_NOT_FOUND,
+   * BLOB_CORRUPT
+   */
+  apply(blobs: BlobStore, run: StateOwner, checkpoint: DecodedCheckpoint): Promise<void> | undefined {
+    if (checkpoint.hasTags) this.hasTags = true;
+    if (this.hasTags) return this.#applyWithBlobs(blobs, run, checkpoint);
+    applyOps(this.root, run, checkpoint, checkpoint.ops);
+    return undefined;
+  }
+
+  async #applyWithBlobs(blobs: BlobStore, run: StateOwner, checkpoint: DecodedCheckpoint): Promise<void> {
+    for (const op of checkpoint.ops) {
+      await inlineGrownBlob(this.root, blobs, run.tenant, op);
+      applyOps(this.root, run, checkpoint, [op]);
+    }
+  }
+}
+
+/**
+ * If an op changes a value that is stored as a blob, reads the blob and puts the value itself into the tree. Blobs are not read before
+ * that.
+ */
+export async function inlineGrownBlob(root: object, blobs: BlobStore, tenant: string, op: unknown): Promise<void> {
+  const place = findGrownBlob(root, op);
+  if (place === undefined) return;
+  setOwn(place.holder, place.key, JSON.parse(await readBlobText(blobs, tenant, place.hash)));
+}
+
+interface BlobPlace {
+  readonly holder: object;
+  readonly key: string;
+  readonly hash: string;
+}
+
+/** The blob on an op's path that the op appends to or reaches into; undefined if there is none. */
+function findGrownBlob(root: object, op: unknown): BlobPlace | undefined {
+  const [kind, path] = Array.isArray(op) ? (op as readonly unknown[]) : [];
+  if (!Array.isArray(path)) return undefined;
+  const keys = path as readonly string[];
+  const depth = kind === 'a' || kind === 't' ? keys.length : keys.length - 1;
+  let holder = root;
+  for (const key of keys.slice(0, depth)) {
+    const value = getOwn(holder, key);
+    const hash = blobHash(value);
+    if (hash !== undefined) return { holder, key, hash };
+    if (typeof value !== 'object' || value === null) return undefined;
+    holder = value;
+  }
+  return undefined;
+}
+
+function applyOps(
+  root: Record<string, unknown>,
+  run: StateOwner,
+  { seq, fold }: DecodedCheckpoint,
+  ops: readonly unknown[],
+): void {
+  try {
+    applyDelta(root, ops);
+  } catch (error) {
+    const data = {
+      checkpoint: checkpointId(run.key, seq),
+      reason: 'its delta does not apply',
+      intact: checkpointId(run.key, fold?.after ?? seq - 1),
+    };
+    throw new CairnError('CHECKPOINT_CORRUPT', data, { cause: error });
+  }
 }

@@ -1,12 +1,12 @@
 /** The values of a state that a condition reads, and a test for the ops that may change them. */
 import type { StateQuestion } from '../../graph/expression/expression.ts';
-import { errorMap } from '../../graph/expression/expression-values.ts';
+import { errorMap } from '../../graph/expression/expression-meter.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { Op } from '../../state/delta.ts';
 import type { FrameTree, RunTree } from '../../state/tree.ts';
-import { getOwn } from '../../state/values/plain.ts';
-import { viewValues, type StateValues } from '../read/state-view.ts';
-import { resolveValues } from '../stored/resolve-values.ts';
+import { getOwn } from '../../state/values/values.ts';
+import { viewValues, type StateValues } from '../read/whole-checkpoint.ts';
+import { resolveValues } from '../stored/checkpoint.ts';
 
 type Keyed = Readonly<Record<string, unknown>>;
 

@@ -9,10 +9,10 @@ import type { RunTree } from '../../state/tree.ts';
 import { foldStored } from '../load/fold-stored.ts';
 import { firstSeqOf, readHistory, type HistoryEntry } from '../load/lineage.ts';
 import type { StatePlace } from '../place/place.ts';
-import type { ResolvedReference } from '../read/references.ts';
+import type { ResolvedReference } from '../read/tag-checkpoint.ts';
 import type { Change } from '../stored/change.ts';
 import { checkpointId } from '../stored/checkpoint.ts';
-import { StoredState } from '../stored/stored-state.ts';
+import { StoredState } from '../stored/stored-meta.ts';
 import { AskedValues } from './asked-values.ts';
 
 /** The first checkpoint at which a condition holds. */

@@ -4,11 +4,11 @@ import type { Op } from '../../state/delta.ts';
 import { loadState, readOwner } from '../load/load.ts';
 import { firstSeqOf, type HistoryEntry } from '../load/lineage.ts';
 import type { StatePlace } from '../place/place.ts';
-import type { ResolvedReference } from '../read/references.ts';
+import type { ResolvedReference } from '../read/tag-checkpoint.ts';
 import { walkBack } from '../read/walk-back.ts';
 import type { ChangeKind, ChangePart } from '../stored/change.ts';
 import { checkpointId } from '../stored/checkpoint.ts';
-import { findPlaces, type TreeValue } from './blamed-places.ts';
+import { findPlaces, type TreeValue } from './op-authors.ts';
 import { Claims } from './claims.ts';
 import { authorsOf, isEnd, partsOf, type OpAuthor } from './op-authors.ts';
 

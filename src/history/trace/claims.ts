@@ -2,7 +2,7 @@
  * Records who wrote which part of one value, given its ops from the newest to the oldest. A part that a newer op wrote is not assigned to
  * an older one. An op that sets the whole value gets all that is left.
  */
-import { getOwn, isPlainObject } from '../../state/values/plain.ts';
+import { getOwn, isPlainObject } from '../../state/values/values.ts';
 
 /** A part of a value and the op that wrote it. With `range`, only these items of a list or characters of a text. */
 export interface ClaimedPart<Origin> {

@@ -2,11 +2,11 @@
 import type { StatePlace } from '../place/place.ts';
 import { foldStored } from '../load/fold-stored.ts';
 import { firstSeqOf, readHistory } from '../load/lineage.ts';
-import { StoredState } from '../stored/stored-state.ts';
-import { resolveValues } from '../stored/resolve-values.ts';
-import type { ResolvedReference } from '../read/references.ts';
+import { StoredState } from '../stored/stored-meta.ts';
+import { resolveValues } from '../stored/checkpoint.ts';
+import type { ResolvedReference } from '../read/tag-checkpoint.ts';
 import { statusAt } from '../read/list-runs.ts';
-import { viewState } from '../read/state-view.ts';
+import { viewState } from '../read/whole-checkpoint.ts';
 import type { RunTree } from '../../state/tree.ts';
 import type { PostMortem, ToldError } from './story.ts';
 import { StoryTeller } from './story-teller.ts';

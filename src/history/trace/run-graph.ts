@@ -2,14 +2,14 @@
 import type { RunRow, Store } from '../../ports/store.ts';
 import type { Op } from '../../state/delta.ts';
 import { firstSeqOf } from '../load/lineage.ts';
-import { readAllRuns } from '../place/all-rows.ts';
+import { readAllRuns } from '../place/place.ts';
 import type { StatePlace } from '../place/place.ts';
 import { formatPath, splitPath } from '../read/state-path.ts';
 import { shownStatusOf, toListedRun, type ShownStatus } from '../read/list-runs.ts';
 import type { Tag } from '../read/tag-checkpoint.ts';
 import { readPath } from '../../state/values/path.ts';
 import { decodeOrNothing } from '../stored/chain.ts';
-import { blobHash, resolveValues } from '../stored/resolve-values.ts';
+import { blobHash, resolveValues } from '../stored/checkpoint.ts';
 
 /** How a fork differs from its original. */
 export interface ForkChange {

@@ -1,17 +1,63 @@
 /** Collects everything that checkpoints record about each visit, from its first intent to its end and the edges taken. */
+import type { HistoryEntry } from '../load/lineage.ts';
+import type { ChangePart } from '../stored/change.ts';
+import type { ToldAt, ToldEvent, ToldRetry, ToldStep, ToldEntry, ToldQuestion, ValueChange } from './story.ts';
 import type { ChoiceExplainer } from '../../graph/graph.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { Op } from '../../state/delta.ts';
 import type { NodeRecord, RunTree, StepRecord, WaitRecord } from '../../state/tree.ts';
 import { readPath } from '../../state/values/path.ts';
-import type { HistoryEntry } from '../load/lineage.ts';
-import type { ChangePart } from '../stored/change.ts';
-import { blobHash, resolveValues } from '../stored/resolve-values.ts';
-import type { StoredState } from '../stored/stored-state.ts';
+import { blobHash, resolveValues } from '../stored/checkpoint.ts';
+import type { StoredState } from '../stored/stored-meta.ts';
 import { authorsOf, endedNode, endOfRecord, isEnd, placeInTree, type OpAuthor } from './op-authors.ts';
-import type { ToldAt, ToldEntry, ToldQuestion, ToldRetry, ToldStep, ValueChange } from './story.ts';
-import { placeOf, toEvent, toRetry, toStep } from './story-parts.ts';
 import { recordAt, VisitEnds, type Ended } from './visit-ends.ts';
+
+// Parts of a change as a post-mortem tells them.
+
+/** Where and when a checkpoint is. */
+export function placeOf({ run, checkpoint }: HistoryEntry): ToldAt {
+  return { runId: run.runId, seq: checkpoint.seq, at: checkpoint.at };
+}
+
+const eventKinds: ReadonlySet<string> = new Set(['start', 'fork', 'resume', 'pause', 'cancel', 'end', 'fold']);
+
+export function toEvent(entry: HistoryEntry, part: ChangePart): ToldEvent | undefined {
+  if (!eventKinds.has(part.kind)) return undefined;
+  const { kind, by, status, from, detail } = part;
+  const { seq, fold } = entry.checkpoint;
+  return {
+    kind: kind as ToldEvent['kind'],
+    ...placeOf(entry),
+    ...(by !== undefined && { by }),
+    ...(status !== undefined && { status }),
+    ...(from !== undefined && { from }),
+    ...(detail !== undefined && kind !== 'fold' && { detail }),
+    ...(fold !== undefined && { pruned: { after: fold.after, upTo: seq } }),
+  };
+}
+
+export function toRetry(entry: HistoryEntry, { attempt: next = 2, step, error, by }: ChangePart): ToldRetry {
+  return {
+    ...placeOf(entry),
+    attempt: next - 1,
+    ...(step !== undefined && { step }),
+    ...(error !== undefined && { error }),
+    ...(by !== undefined && { by }),
+  };
+}
+
+export function toStep(entry: HistoryEntry, part: ChangePart): ToldStep {
+  const { step = '', status = 'done', effect, error, durationMs, spent } = part;
+  return {
+    ...placeOf(entry),
+    step,
+    status,
+    ...(effect !== undefined && { effect }),
+    ...(error !== undefined && { error }),
+    ...(durationMs !== undefined && { durationMs }),
+    ...(spent !== undefined && { spent }),
+  };
+}
 
 /** What is known of a visit that has not ended. */
 interface Gathered {

@@ -5,8 +5,8 @@ import type { RunRow } from '../../ports/store.ts';
 import type { GraphDefinitionRecord } from '../../state/tree.ts';
 import { foldStored } from '../load/fold-stored.ts';
 import type { StatePlace } from '../place/place.ts';
-import type { ResolvedReference } from '../read/references.ts';
-import { readBlobText, resolveValues } from '../stored/resolve-values.ts';
+import type { ResolvedReference } from '../read/tag-checkpoint.ts';
+import { readBlobText, resolveValues } from '../stored/checkpoint.ts';
 import { metaOf } from '../stored/stored-meta.ts';
 
 /** Reads graph definitions, each once. */

@@ -5,10 +5,10 @@ import type { BlobStore } from '../../ports/blobs.ts';
 import type { Op } from '../../state/delta.ts';
 import type { FrameTree, NodeRecord, RunTree } from '../../state/tree.ts';
 import type { HistoryEntry } from '../load/lineage.ts';
-import { viewValues } from '../read/state-view.ts';
-import { resolveValues } from '../stored/resolve-values.ts';
-import type { StoredState } from '../stored/stored-state.ts';
-import { frameAt } from './blamed-places.ts';
+import { viewValues } from '../read/whole-checkpoint.ts';
+import { resolveValues } from '../stored/checkpoint.ts';
+import type { StoredState } from '../stored/stored-meta.ts';
+import { frameAt } from './op-authors.ts';
 import { decidingTexts, explainEdges, type ExplainedEdge } from './explain-edges.ts';
 import { nodeIn, Structures, structureWithin } from './structures.ts';
 

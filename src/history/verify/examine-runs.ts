@@ -5,7 +5,19 @@ import { listMetaBlobs } from '../stored/stored-meta.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import { requireSound } from '../../ports/sound-run.ts';
 import type { RunRow, Store } from '../../ports/store.ts';
-import type { Finding } from './finding.ts';
+
+// What `cairn doctor` reports about one thing.
+
+/** One thing that was examined. */
+export interface Finding {
+  readonly name: string;
+  readonly verdict: 'ok' | 'warning' | 'bad';
+  readonly detail: string;
+  /** What to do about it. */
+  readonly fix?: string;
+  /** Code of the error that was found. */
+  readonly code?: string;
+}
 
 /** How many runs to examine, the newest first. The limit exists because each state is read completely. */
 const examinedRuns = 1_000;

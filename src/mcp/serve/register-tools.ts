@@ -6,11 +6,11 @@ import type {
   InputRequiredResult,
 } from '@modelcontextprotocol/server';
 import { nearest } from '../../operations/declare/nearest.ts';
-import { takeUp } from '../tools/converse.ts';
+import { takeUp } from '../tools/resume-workflow.ts';
 import type { McpServer, Sdk, ServerContext, ServerHouse } from './server-house.ts';
-import type { Form } from '../ask/elicitation-form.ts';
-import { failureOf } from '../tools/failure.ts';
-import { createLiveInterview, createRepeatedInterview, type Interview } from '../ask/interview.ts';
+import type { Form } from '../ask/ask-client.ts';
+import { failureOf } from '../tools/tool.ts';
+import { createLiveInterview, createRepeatedInterview, type Interview } from '../ask/ask-client.ts';
 import { toolList } from '../tools/tool-list.ts';
 import type { AnyTool, ToolAnswer, ToolCall, ToolQuestions } from '../tools/tool.ts';
 

@@ -1,11 +1,168 @@
 /** Serves clients over streamable HTTP at `/mcp`: older clients in sessions, newer ones with independent requests. */
+import { randomUUID } from 'node:crypto';
+import type * as ServerSdk from '@modelcontextprotocol/server';
+import type { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/server';
+import type { McpServer, Sdk } from './server-house.ts';
+import type * as NodeAdapter from '@modelcontextprotocol/node';
+import type * as StdioSdk from '@modelcontextprotocol/server/stdio';
+import { CairnError } from '../../errors.ts';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createHttpGuard, hostName, type HttpRefusal } from '../../app/http/http-guard.ts';
 import { listenHttp } from '../../app/http/listen-http.ts';
-import type { McpServer, Sdk } from './server-house.ts';
-import { createHttpSessions, type SessionLimits } from './http-sessions.ts';
-import { loadNodeAdapter } from './load-sdk.ts';
-import type { Serving } from './serving.ts';
+
+// Sessions of clients that begin with `initialize`. Their number is limited; a new session replaces the one that was idle longest.
+
+export interface SessionLimits {
+  /** The most sessions at the same time. */
+  readonly sessions: number;
+  readonly bodyBytes: number;
+}
+
+interface Session {
+  readonly server: McpServer;
+  readonly transport: WebStandardStreamableHTTPServerTransport;
+  /** Number of requests in progress. */
+  busy: number;
+}
+
+export interface HttpSessions {
+  fetch(request: Request): Promise<Response>;
+  readonly servers: () => Iterable<McpServer>;
+  close(): Promise<void>;
+}
+
+function refuse(status: number, code: number, message: string): Response {
+  return Response.json({ jsonrpc: '2.0', error: { code, message }, id: null }, { status });
+}
+
+/** The response unchanged; `leave` is called once its body has been read. */
+function leaveAtEnd(response: Response, leave: () => void): Response {
+  const { body, status, headers } = response;
+  if (body === null) leave();
+  return body === null
+    ? response
+    : new Response(body.pipeThrough(new TransformStream({ flush: leave })), { status, headers });
+}
+
+/** Closes the session that was idle longest, because few clients close their sessions. */
+function closeIdlest(sessions: Map<string, Session>): void {
+  for (const [id, { busy, server }] of sessions) {
+    if (busy > 0) continue;
+    sessions.delete(id);
+    server.close().catch(() => undefined);
+    return;
+  }
+}
+
+export function createHttpSessions(sdk: Sdk, createServer: () => McpServer, limits: SessionLimits): HttpSessions {
+  /** In the order in which they were last used. */
+  const sessions = new Map<string, Session>();
+
+  /** Number of sessions being opened; they count too. */
+  let opening = 0;
+
+  async function open(request: Request): Promise<Response> {
+    const atWork = [...sessions.values()].filter(({ busy }) => busy > 0).length;
+    if (atWork + opening >= limits.sessions)
+      return refuse(503, -32_000, `all ${limits.sessions} sessions are at work; try again when one of them is idle`);
+    const server = createServer();
+    const transport = new sdk.WebStandardStreamableHTTPServerTransport({
+      sessionIdGenerator: randomUUID,
+      onsessioninitialized(id) {
+        if (sessions.size >= limits.sessions) closeIdlest(sessions);
+        sessions.set(id, session);
+      },
+      onsessionclosed: (id) => void sessions.delete(id),
+      maxRequestBodySize: limits.bodyBytes,
+    });
+    const session: Session = { server, transport, busy: 0 };
+    opening += 1;
+    try {
+      await server.connect(transport);
+      const response = await answer(session, request);
+      // The request did not open a session after all.
+      if (transport.sessionId === undefined) await server.close();
+      return response;
+    } finally {
+      opening -= 1;
+    }
+  }
+
+  /** A session is busy until its response is complete. A response may be a stream that lasts as long as a run. */
+  async function answer(session: Session, request: Request): Promise<Response> {
+    // A stream that only listens for notifications does not count.
+    if (request.method === 'GET') return session.transport.handleRequest(request);
+    session.busy += 1;
+    let isOver = false;
+    const leave = (): void => {
+      if (isOver) return;
+      isOver = true;
+      session.busy -= 1;
+      const id = session.transport.sessionId ?? '';
+      if (sessions.delete(id)) sessions.set(id, session);
+    };
+    request.signal.addEventListener('abort', leave, { once: true });
+    try {
+      return leaveAtEnd(await session.transport.handleRequest(request), leave);
+    } catch (error) {
+      leave();
+      throw error;
+    }
+  }
+
+  return {
+    async fetch(request) {
+      const id = request.headers.get('mcp-session-id');
+      if (id === null) return open(request);
+      const session = sessions.get(id);
+      return session === undefined ? refuse(404, -32_001, 'Session not found') : answer(session, request);
+    },
+    servers: () => [...sessions.values()].map(({ server }) => server),
+    async close() {
+      const open = [...sessions.values()];
+      sessions.clear();
+      await Promise.all(open.map(({ server }) => server.close()));
+    },
+  };
+}
+
+// Loads the MCP SDK, which the user has to install, when a server is started. If it is missing, the error says how to install it.
+
+async function load<Module>(packageName: string, importModule: () => Promise<Module>): Promise<Module> {
+  try {
+    return await importModule();
+  } catch (error) {
+    const { code } = error as { readonly code?: unknown };
+    if (code !== 'ERR_MODULE_NOT_FOUND' && code !== 'MODULE_NOT_FOUND') throw error;
+    throw new CairnError('CONFIG_MISSING_PEER', { package: packageName }, { cause: error });
+  }
+}
+
+/** Loads the SDK's server. @throws CONFIG_MISSING_PEER */
+export function loadSdk(): Promise<typeof ServerSdk> {
+  return load('@modelcontextprotocol/server', () => import('@modelcontextprotocol/server'));
+}
+
+/** Loads its stdio transport. @throws CONFIG_MISSING_PEER */
+export function loadStdio(): Promise<typeof StdioSdk> {
+  return load('@modelcontextprotocol/server', () => import('@modelcontextprotocol/server/stdio'));
+}
+
+/** Loads its adapter for Node's HTTP server. @throws CONFIG_MISSING_PEER */
+export function loadNodeAdapter(): Promise<typeof NodeAdapter> {
+  return load('@modelcontextprotocol/node', () => import('@modelcontextprotocol/node'));
+}
+
+/** A running transport. */
+export interface Serving {
+  /** URL for clients; undefined for stdin and stdout. */
+  readonly url: string | undefined;
+  /** Resolves when the transport has ended: its only client is gone, or it was closed. */
+  readonly ended: Promise<void>;
+  /** Notifies all clients that the list of resources has changed. */
+  announceResources(): void;
+  close(): Promise<void>;
+}
 
 export interface HttpLimits extends SessionLimits {
   /** A request that is not complete after this many milliseconds is refused. */
@@ -40,7 +197,7 @@ const defaultPort = 3456;
 const path = '/mcp';
 const defaultLimits: HttpLimits = { sessions: 100, bodyBytes: 4 * 1024 * 1024, requestMs: 30_000 };
 
-function refuse(response: ServerResponse, { status, message, headers = {} }: HttpRefusal): void {
+function refuse2(response: ServerResponse, { status, message, headers = {} }: HttpRefusal): void {
   response.writeHead(status, { 'content-type': 'application/json', connection: 'close', ...headers });
   response.end(JSON.stringify({ jsonrpc: '2.0', error: { code: -32_000, message }, id: null }));
 }
@@ -100,7 +257,7 @@ export async function serveHttp(
       const { refusal, page } = guard(request);
       if (page !== undefined) allowPage(request, response, page);
       const refused = refusal ?? (page !== undefined && request.method === 'OPTIONS' ? undefined : notServed(request));
-      if (refused !== undefined) refuse(response, refused);
+      if (refused !== undefined) refuse2(response, refused);
       else if (request.method === 'OPTIONS') response.writeHead(204).end();
       // The two types differ only in which fields may be undefined.
       else await handle(request as Parameters<typeof handle>[0], response);

@@ -3,18 +3,121 @@ import { perform } from '../../operations/declare/perform.ts';
 import { readStanding } from '../../operations/runs/read-standing.ts';
 import { CairnError } from '../../errors.ts';
 import { answerWait } from '../../operations/waits/answer-wait.ts';
+import { type OpenQuestion, findWait, nodeNameOf } from '../../operations/waits/find-wait.ts';
+import type { RunStanding, WorkContext } from '../../operations/declare/operation.ts';
+import { answerIn, type Replies, type Talk, questionsOf, showQuestion } from '../ask/ask-client.ts';
+import {
+  followRun,
+  showStanding,
+  type StandingWords,
+  type ToolAnswer,
+  type ToolCall,
+  type ToolQuestions,
+  failureOf,
+  standingSchema,
+  runsWorkflows,
+  text,
+  type Tool,
+} from './tool.ts';
 import { answerWaits } from '../../operations/waits/answer-waits.ts';
 import { describeCheckpoint, type DescribeCheckpointOutput } from '../../operations/checkpoints/describe-checkpoint.ts';
-import { findWait, nodeNameOf } from '../../operations/waits/find-wait.ts';
 import { readQuestions } from '../../operations/waits/list-waits.ts';
 import { isForPeople } from '../../operations/runs/reserved-answers.ts';
-import { converse } from './converse.ts';
-import { failureOf } from './failure.ts';
-import { followRun } from './follow-run.ts';
 import { seeTaken } from '../ask/see-taken.ts';
-import { questionsOf, showQuestion } from '../ask/question.ts';
-import { showStanding, standingSchema } from './standing.ts';
-import { runsWorkflows, text, type Tool, type ToolAnswer, type ToolCall, type ToolQuestions } from './tool.ts';
+
+// Runs a workflow until it cannot be advanced further, and asks the client's user its questions on the way if possible.
+
+interface Round {
+  readonly talk: Talk;
+  /** Why answers were refused, by wait id. */
+  readonly remarks: ReadonlyMap<string, string>;
+  readonly hasMoved: boolean;
+}
+
+/** Gives each answer to its question. */
+async function takeReplies(
+  context: WorkContext,
+  waits: readonly OpenQuestion[],
+  talk: Talk,
+  replies: Replies,
+): Promise<Round> {
+  const remarks = new Map<string, string>();
+  const declined = [...talk.declined];
+  let hasMoved = false;
+  for (const wait of waits) {
+    const reply = replies.get(wait.waitId);
+    if (reply === undefined) continue;
+    const value = reply.content === undefined ? undefined : answerIn(reply.content);
+    if (value === undefined) {
+      declined.push(wait.waitId);
+      continue;
+    }
+    try {
+      await perform(answerWait, context, { run: talk.runId, wait: wait.waitId, value, by: 'person' });
+      hasMoved = true;
+    } catch (error) {
+      if (CairnError.is(error, 'ANSWER_INVALID')) remarks.set(wait.waitId, error.message);
+      // Somebody else answered first, or the question is gone, so the run must be examined again.
+      else if (CairnError.is(error, 'WAIT_CLOSED', 'WAIT_NOT_FOUND', 'RUN_FINISHED')) hasMoved = true;
+      else throw error;
+    }
+  }
+  return { talk: { ...talk, declined }, remarks, hasMoved };
+}
+
+/** Asks the person the open questions. Undefined if there are none, or nobody can be asked. */
+async function askOpen(
+  { interview, signal }: ToolCall,
+  { status, waits }: RunStanding,
+  talk: Talk,
+  remarks: Round['remarks'],
+): Promise<Replies | ToolQuestions | undefined> {
+  if (interview === undefined || status !== 'paused' || signal.aborted) return undefined;
+  const open = questionsOf(waits).filter(({ waitId }) => !talk.declined.includes(waitId));
+  return open.length === 0 ? undefined : interview.ask(open, talk, remarks);
+}
+
+/** Goes on as long as questions get answers. */
+async function goOn(
+  call: ToolCall,
+  from: { readonly standing: RunStanding; readonly talk: Talk; readonly said: Replies | ToolQuestions | undefined },
+  words: StandingWords,
+): Promise<ToolAnswer | ToolQuestions> {
+  const { context } = call;
+  let { standing, talk, said } = from;
+  while (said !== undefined) {
+    if ('inputRequired' in said) return said;
+    const round = await takeReplies(context, questionsOf(standing.waits), talk, said);
+    talk = round.talk;
+    if (round.hasMoved) standing = await followRun(call, talk.runId);
+    said = await askOpen(call, standing, talk, round.remarks);
+  }
+  return showStanding(context, standing, words);
+}
+
+/**
+ * Begins a run and asks the person its questions.
+ *
+ * @param begin - starts or resumes the run
+ */
+export async function converse(
+  call: ToolCall,
+  begin: () => Promise<RunStanding>,
+  words: StandingWords = {},
+): Promise<ToolAnswer | ToolQuestions> {
+  const standing = await begin();
+  const talk: Talk = { runId: standing.runId, rounds: 0, declined: [] };
+  return goOn(call, { standing, talk, said: await askOpen(call, standing, talk, new Map()) }, words);
+}
+
+/** Continues after the client repeated its call with answers. Nothing is started a second time. */
+export async function takeUp(
+  call: ToolCall,
+  { talk, replies }: { readonly talk: Talk; readonly replies: Replies },
+): Promise<ToolAnswer | ToolQuestions> {
+  const standing = await perform(readStanding, call.context, { run: talk.runId });
+  return goOn(call, { standing, talk, said: replies }, { isResumed: true });
+}
 
 export interface ResumeWorkflowInput {
   readonly checkpoint_id: string;
@@ -74,7 +177,7 @@ async function giveAnswers(
 }
 
 /** Goes on. If the run still waits for the same questions, says that an answer is missing. */
-async function goOn(
+async function goOn2(
   call: ToolCall,
   checkpoint: DescribeCheckpointOutput,
   { retry = false }: ResumeWorkflowInput,
@@ -114,7 +217,7 @@ async function resume(call: ToolCall, input: ResumeWorkflowInput): Promise<ToolA
   const checkpoint = await readCheckpoint(call, input.checkpoint_id);
   const { runId: run } = checkpoint;
   const answers = answersOf(checkpoint, input);
-  if (answers.length === 0) return goOn(call, checkpoint, input);
+  if (answers.length === 0) return goOn2(call, checkpoint, input);
   const refused = await giveAnswers(call, run, answers);
   const words = { isResumed: true, remark: refused };
   if (refused !== undefined) return showStanding(context, await perform(readStanding, context, { run }), words);

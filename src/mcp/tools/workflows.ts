@@ -8,8 +8,8 @@ import {
 } from '../../operations/workflows/describe-workflow.ts';
 import { toJson } from '../../operations/declare/to-json.ts';
 import { readsOnly, text, type AnyTool, type Tool } from './tool.ts';
-import { showViolation, violationSchema, type Violation } from './violations.ts';
-import type { JsonSchema } from '../ask/json-schema.ts';
+import { showViolation, violationSchema, type Violation } from './tool.ts';
+import type { JsonSchema } from '../ask/ask-client.ts';
 
 const brokenSchema: JsonSchema = {
   type: 'array',

@@ -1,17 +1,141 @@
 /** A model that plays back recorded answers. They are recorded once with another model; then equal requests need no account. */
-import { CairnError } from '../../errors.ts';
-import type { ModelMessage } from '../../graph/contracts/model-contract.ts';
-import { MessageKeys } from '../../model-calls/message-keys.ts';
+import { appendFileSync, chmodSync, existsSync, mkdirSync, readFileSync, truncateSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { CairnError, type ErrorData } from '../../errors.ts';
+import type { ModelResponse, ModelMessage } from '../../graph/contracts/contracts.ts';
+import { decodeJson, encodeValue } from '../../state/values/codec.ts';
+import { isPlainObject, hashText } from '../../state/values/values.ts';
+import { MessageKeys } from '../../model-calls/model-access.ts';
 import type { ModelRequest, Models } from '../../ports/model.ts';
-import { isSecretKey } from '../../state/secrecy/secret-keys.ts';
-import { shown } from '../../state/secrecy/shown.ts';
+import { isSecretKey, shown } from '../../state/secrecy/shown-text.ts';
 import { TextMask } from '../../state/secrecy/text-mask.ts';
-import { hashText } from '../../state/values/hash.ts';
-import { isPlainObject } from '../../state/values/plain.ts';
-import { tellAnswer } from '../tell-answer.ts';
-import { addToCassette, readCassette, type CassetteContents } from './cassette-file.ts';
-import { tellNearest, type AskedCall } from './nearest-call.ts';
+import { tellAnswer } from '../scripted.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';
+
+// The file of a cassette: recorded calls and their answers, one JSON record per line. Settings and messages are shared by many calls, so
+// each is written once and referred to by its hash. Lines are only appended, so several processes may record into one file.
+
+/** A recorded call: hashes of the request's parts, and the answer. */
+export interface RecordedCall {
+  readonly settings: string;
+  readonly messages: readonly string[];
+  readonly response: ModelResponse;
+}
+
+/** The contents of a file. Calls are found by key; settings and messages are needed only to explain why a request was not found. */
+export interface CassetteContents {
+  readonly parts: Map<string, unknown>;
+  readonly calls: Map<string, RecordedCall>;
+}
+
+/**
+ * Reads a file of lines `{ part, value }` and `{ call, settings, messages, response }`. A missing file counts as empty. @throws
+ * CONFIG_INVALID a line is neither
+ */
+export function readCassette(path: string): CassetteContents {
+  const contents: CassetteContents = { parts: new Map(), calls: new Map() };
+  const lines = existsSync(path) ? readFileSync(path, 'utf8').split('\n') : [];
+  // The text after the last line end is empty, or a partial line of a killed process.
+  for (const [index, line] of lines.slice(0, -1).entries()) take(contents, line, `${path}:${index + 1}`);
+  return contents;
+}
+
+function take({ parts, calls }: CassetteContents, line: string, place: string): void {
+  const record = parse(line);
+  if (typeof record['part'] === 'string') parts.set(record['part'], record['value']);
+  else if (typeof record['call'] === 'string' && isPlainObject(record['response']))
+    calls.set(record['call'], record as unknown as RecordedCall);
+  else throw new CairnError('CONFIG_INVALID', { reason: `${place} is no line of a cassette: record it anew` });
+}
+
+function parse(line: string): Readonly<Record<string, unknown>> {
+  try {
+    const value = decodeJson(line);
+    return isPlainObject(value) ? value : {};
+  } catch {
+    return {};
+  }
+}
+
+/** Appends lines in one write. A partial line left by a killed process is removed. The file is readable by its owner only. */
+export function addToCassette(path: string, records: readonly object[]): void {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  if (existsSync(path)) {
+    const bytes = readFileSync(path);
+    truncateSync(path, bytes.lastIndexOf('\n') + 1);
+    chmodSync(path, 0o600);
+  }
+  appendFileSync(path, records.map((record) => `${encodeValue(record)}\n`).join(''), { mode: 0o600 });
+}
+
+// Finds the recorded call that is most like a request, and the difference, to help find out why a request is not recorded.
+
+/** A request: the hashes of its parts, and the parts themselves. */
+export interface AskedCall {
+  readonly settings: string;
+  readonly messages: readonly string[];
+  readonly parts: ReadonlyMap<string, unknown>;
+}
+
+/**
+ * Finds the nearest recorded call: the one with the most equal messages at its beginning and, among those, one with equal settings.
+ * @returns data for CASSETTE_MISSING: what `differs`, with both versions as `text` and `recorded`; empty if nothing is recorded
+ */
+export function tellNearest({ calls, parts }: CassetteContents, asked: AskedCall): ErrorData {
+  let nearest: RecordedCall | undefined;
+  let best = -1;
+  for (const call of calls.values()) {
+    const score = 2 * sharedCount(call, asked) + (call.settings === asked.settings ? 1 : 0);
+    if (score > best) [nearest, best] = [call, score];
+  }
+  if (nearest === undefined) return {};
+  const index = sharedCount(nearest, asked);
+  const [own, other] = [asked.messages[index], nearest.messages[index]];
+  if (own === undefined && other === undefined) {
+    const [now, before] = [asked.parts.get(asked.settings), parts.get(nearest.settings)];
+    const name = changedKey(now, before);
+    return { differs: `its ${name}`, ...differing(at(now, name), at(before, name)) };
+  }
+  const now = own === undefined ? undefined : asked.parts.get(own);
+  const before = other === undefined ? undefined : parts.get(other);
+  const role = (now ?? before) as { readonly role?: string } | undefined;
+  return {
+    differs: `message ${index + 1} (${role?.role})`,
+    ...differing(at(now, 'content') ?? 'missing', at(before, 'content') ?? 'missing'),
+  };
+}
+
+function sharedCount({ messages }: RecordedCall, asked: AskedCall): number {
+  const index = messages.findIndex((hash, place) => hash !== asked.messages[place]);
+  return index < 0 ? messages.length : index;
+}
+
+function changedKey(now: unknown, before: unknown): string {
+  const keys = [now, before].flatMap((settings) => (isPlainObject(settings) ? Object.keys(settings) : []));
+  return keys.find((key) => JSON.stringify(at(now, key)) !== JSON.stringify(at(before, key))) ?? 'settings';
+}
+
+function at(value: unknown, key: string): unknown {
+  return isPlainObject(value) ? value[key] : undefined;
+}
+
+const shownCharacters = 80;
+const charactersBefore = 20;
+
+/** Both texts, each from shortly before the first difference. */
+function differing(now: unknown, before: unknown): { readonly text: string; readonly recorded: string } {
+  const [own, other] = [textOf(now), textOf(before)];
+  let place = 0;
+  while (place < own.length && own[place] === other[place]) place += 1;
+  const start = Math.max(0, place - charactersBefore);
+  const cut = (text: string): string =>
+    `${start > 0 ? '…' : ''}${text.slice(start, start + shownCharacters)}${text.length > start + shownCharacters ? '…' : ''}`;
+  return { text: cut(own), recorded: cut(other) };
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : (JSON.stringify(value) ?? 'nothing');
+}
 
 export interface CassetteOptions {
   /** Path of the file, which has one JSON record per line. Created when the first call is recorded. */

@@ -1,10 +1,151 @@
 /** Rate limits of providers, one for each provider in a process, shared by all callers (L9). */
+import type { Clock } from '../../ports/clock.ts';
 import { NodeFailure } from '../../graph/contracts/node-contract.ts';
-import type { ModelResponse } from '../../graph/contracts/model-contract.ts';
+import type { ModelResponse } from '../../graph/contracts/contracts.ts';
 import type { ModelRequest, Models } from '../../ports/model.ts';
 import { tokensOfAll, tokensOfText } from '../../model-calls/message-tokens.ts';
-import { ProviderLimit, type LimitClock, type ModelLimits } from './provider-limit.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';
+
+// The rate limits of one provider in one process. Calls that must wait are let in in the order in which they came.
+
+/** The limits of a provider. What is absent is not limited. */
+export interface ModelLimits {
+  /** The most calls in progress at the same time. */
+  readonly concurrency?: number;
+  readonly requestsPerMinute?: number;
+  /**
+   * The most tokens of requests and answers in a minute. Until its usage is known, a call counts as a quarter of its bytes plus the longest
+   * answer it allows.
+   */
+  readonly tokensPerMinute?: number;
+}
+
+export type LimitClock = Pick<Clock, 'now' | 'setTimer'>;
+
+/** A call that was let in. */
+export interface Permit {
+  /** Call when the call has ended. @param tokens - the tokens it used; if undefined, the estimate from its start counts */
+  leave(tokens?: number): void;
+}
+
+interface Waiting {
+  readonly tokens: number;
+  readonly begin: () => void;
+}
+
+interface Begun {
+  readonly at: number;
+  tokens: number;
+}
+
+const minuteMs = 60_000;
+
+export class ProviderLimit {
+  readonly #clock: LimitClock;
+  #limits: ModelLimits = {};
+  #waiting: Waiting[] = [];
+  #running = 0;
+  /** Calls that began in the last minute, oldest first. */
+  #begun: Begun[] = [];
+  #heldUntil = 0;
+  #stopTimer: (() => void) | undefined;
+
+  constructor(clock: LimitClock) {
+    this.#clock = clock;
+  }
+
+  get countsTokens(): boolean {
+    return this.#limits.tokensPerMinute !== undefined;
+  }
+
+  /** Sets the limits that apply from now on. */
+  configure(limits: ModelLimits): void {
+    this.#limits = limits;
+    this.#letIn();
+  }
+
+  /** Lets no call begin for this long, because the provider said so. */
+  hold(forMs: number): void {
+    this.#heldUntil = Math.max(this.#heldUntil, this.#clock.now() + forMs);
+  }
+
+  /** Waits until the call may begin. @param tokens - the most that it may use, as far as is known. @throws the signal's reason */
+  enter(tokens: number, signal: AbortSignal): Promise<Permit> {
+    const { promise, resolve, reject } = Promise.withResolvers<Permit>();
+    const stop = (): void => {
+      this.#waiting = this.#waiting.filter((one) => one !== waiting);
+      reject(signal.reason as Error);
+      this.#letIn();
+    };
+    const waiting: Waiting = {
+      tokens,
+      begin: () => {
+        signal.removeEventListener('abort', stop);
+        resolve(this.#permit(tokens));
+      },
+    };
+    if (signal.aborted) return Promise.reject(signal.reason as Error);
+    signal.addEventListener('abort', stop, { once: true });
+    this.#waiting.push(waiting);
+    this.#letIn();
+    return promise;
+  }
+
+  #permit(tokens: number): Permit {
+    const begun: Begun = { at: this.#clock.now(), tokens };
+    this.#begun.push(begun);
+    this.#running += 1;
+    return {
+      leave: (taken = begun.tokens) => {
+        begun.tokens = taken;
+        this.#running -= 1;
+        this.#letIn();
+      },
+    };
+  }
+
+  #letIn(): void {
+    this.#stopTimer?.();
+    this.#stopTimer = undefined;
+    for (let [next] = this.#waiting; next !== undefined; [next] = this.#waiting) {
+      const waitMs = this.#waitMs(next.tokens);
+      if (waitMs > 0) {
+        // If the wait is infinite, the end of a running call triggers the next check, so no timer is needed.
+        if (waitMs < Infinity) this.#stopTimer = this.#clock.setTimer(waitMs, () => this.#letIn());
+        return;
+      }
+      this.#waiting.shift();
+      next.begin();
+    }
+  }
+
+  /** Milliseconds until a call with this many tokens may begin; Infinity if a running call must end first. */
+  #waitMs(tokens: number): number {
+    const { concurrency = Infinity, requestsPerMinute = Infinity, tokensPerMinute = Infinity } = this.#limits;
+    if (this.#running >= concurrency) return Infinity;
+    const now = this.#clock.now();
+    this.#begun = this.#begun.filter(({ at }) => at + minuteMs > now);
+    const byRequests = this.#begun.at(-requestsPerMinute);
+    const until = Math.max(
+      this.#heldUntil,
+      this.#begun.length >= requestsPerMinute && byRequests !== undefined ? byRequests.at + minuteMs : 0,
+      this.#roomForTokens(tokens, tokensPerMinute),
+    );
+    return until - now;
+  }
+
+  /** When enough calls will be older than a minute for the tokens to fit. A call that never fits waits until no other is counted. */
+  #roomForTokens(tokens: number, tokensPerMinute: number): number {
+    let used = this.#begun.reduce((sum, begun) => sum + begun.tokens, 0);
+    let until = 0;
+    for (const begun of this.#begun) {
+      if (used + tokens <= tokensPerMinute) break;
+      used -= begun.tokens;
+      until = begun.at + minuteMs;
+    }
+    return until;
+  }
+}
 
 /** Limits by provider, which is the part of a model's name before the colon. */
 export type LimitsByProvider = Readonly<Record<string, ModelLimits>>;

@@ -1,27 +1,42 @@
 /** Makes a block from a function and a schema of its inputs. */
 import { CairnError } from '../../errors.ts';
-import type { StandardSchema } from '../../graph/graph.ts';
-import { NodeFailure, type EffectClass, type Reconciliation } from '../../graph/contracts/node-contract.ts';
 import type {
+  JsonSchema,
   InputFault,
   InputField,
   Inputs,
-  JsonSchema,
   Need,
   NodeType,
   OutputField,
   TypedNodeContext,
 } from '../../graph/contracts/node-type.ts';
+import { jsonSchemaOf, type AnySchema } from '../../schema/standard-schema.ts';
+import { isPlainObject } from '../../state/values/values.ts';
+import type { StandardSchema } from '../../graph/graph.ts';
+import { NodeFailure, type EffectClass, type Reconciliation } from '../../graph/contracts/node-contract.ts';
 import { schemaFault } from '../../schema/json-schema.ts';
-import type { AnySchema } from '../../schema/standard-schema.ts';
-import { isPlainObject } from '../../state/values/plain.ts';
-import { beforeEffect } from '../draft/before-effect.ts';
+import { beforeEffect, mapLeaves } from '../draft/node-parts.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';
-import { mapLeaves } from '../draft/map-leaves.ts';
-import { resolveSecrets } from '../secrets/secret.ts';
-import { maskFailure } from '../secrets/mask.ts';
+import { resolveSecrets, maskFailure } from '../secrets/secret.ts';
 import type { TextMask } from '../../state/secrecy/text-mask.ts';
-import { readObjectSchema } from './object-schema.ts';
+
+// Reads the two kinds of object schema that a block may have: JSON Schema, and Standard Schema.
+
+export interface ObjectParts {
+  readonly properties: Readonly<Record<string, JsonSchema>>;
+  readonly required: readonly string[];
+}
+
+/** Reads a schema. @throws CONFIG_INVALID it is of neither kind, or not one of an object */
+export function readObjectSchema(schema: unknown, side: 'input' | 'output', place: string): ObjectParts {
+  const json = jsonSchemaOf(schema, side, place);
+  if (json['type'] !== 'object' || !isPlainObject(json['properties'] ?? {}))
+    throw new CairnError('CONFIG_INVALID', {
+      reason: `${place} must be the schema of an object: { type: 'object', properties: { … } }`,
+    });
+  const { properties = {}, required = [] } = json as Partial<ObjectParts>;
+  return { properties, required };
+}
 
 /** The type of the values that fit a schema. */
 export type ValueOf<Schema> = Schema extends StandardSchema<infer Value> ? Value : Inputs;

@@ -1,8 +1,8 @@
 /** The block Sql: runs statements on SQLite or Postgres, in one transaction. */
 import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 import type { InputFault, Inputs, NodeType, TypedNodeContext } from '../../graph/contracts/node-type.ts';
-import { beforeEffect } from '../draft/before-effect.ts';
-import { maskFailure } from '../secrets/mask.ts';
+import { beforeEffect } from '../draft/node-parts.ts';
+import { maskFailure } from '../secrets/secret.ts';
 import type { TextMask } from '../../state/secrecy/text-mask.ts';
 import { resolveSecrets } from '../secrets/secret.ts';
 import {
@@ -15,8 +15,8 @@ import {
   refuseInput,
   requireText,
   secondsOption,
-} from './fields.ts';
-import { bindParams } from './sql/bind-params.ts';
+} from './http-call.ts';
+import { bindParams } from './sql/sql-job.ts';
 import {
   connectMs,
   engineOf,
@@ -30,7 +30,7 @@ import {
 import { modelFields, modelWorkFaults, readModelWork } from './sql/model-work.ts';
 import { runOnPostgres } from './sql/postgres-run.ts';
 import { isRawRead, rawFaults, rawFields, readRawWork, sqlFaults, type SqlWork } from './sql/raw-work.ts';
-import { readSql, type Engine } from './sql/read-sql.ts';
+import { readSql, type Engine } from './sql/sql-job.ts';
 import { rowObjects, type SqlJob, type SqlResult } from './sql/sql-job.ts';
 import { runOnSqlite } from './sql/sqlite-run.ts';
 

@@ -1,12 +1,12 @@
 /** Sends one request and reads its response. Secrets are inserted before sending, and masked in what comes back. */
 import { NodeFailure, type NodeContext } from '../../graph/contracts/node-contract.ts';
 import { SecretReference } from '../../graph/secret-reference.ts';
-import { beforeEffect } from '../draft/before-effect.ts';
+import { beforeEffect } from '../draft/node-parts.ts';
 import { createHttpRequest, type HttpRequest, type ResolvedHttp } from './http-request.ts';
 import { readBody } from './read-body.ts';
 import { readRetryAfter } from './retry-after.ts';
 import { sendRequest, type RedirectRule, type SendOptions } from './send-request.ts';
-import { maskFailure } from '../secrets/mask.ts';
+import { maskFailure } from '../secrets/secret.ts';
 import type { TextMask } from '../../state/secrecy/text-mask.ts';
 import { hasSecret, resolveSecrets } from '../secrets/secret.ts';
 

@@ -1,10 +1,23 @@
 /** References to secrets. They are resolved when an attempt starts, and their values are never written to the history. */
-import { CairnError } from '../../errors.ts';
-import type { SecretReader } from '../../graph/contracts/context-access.ts';
-import { SecretReference } from '../../graph/secret-reference.ts';
-import { mapLeaves } from '../draft/map-leaves.ts';
+import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 import { TextMask } from '../../state/secrecy/text-mask.ts';
+import { CairnError } from '../../errors.ts';
+import type { SecretReader } from '../../graph/contracts/contracts.ts';
+import { SecretReference } from '../../graph/secret-reference.ts';
+import { mapLeaves } from '../draft/node-parts.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';
+
+// Masks secrets in failures of programs and servers, whose messages may quote them.
+
+/** A copy of the failure with secrets masked. */
+export function maskFailure({ message, applied, retryAfterMs, code, data }: NodeFailure, mask: TextMask): NodeFailure {
+  return new NodeFailure(mask.text(message), {
+    applied,
+    code,
+    data: mask.all(data),
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+  });
+}
 
 /**
  * Makes a reference to a secret, for headers of {@link httpNode} and the environment of {@link shellNode}.

@@ -1,7 +1,7 @@
 /** The operation `bisect`: finds the first checkpoint at which a condition holds. */
-import { shown } from '../../state/secrecy/shown.ts';
+import { shown } from '../../state/secrecy/shown-text.ts';
 import { listOf, objectOf, text, whole } from '../declare/output-shapes.ts';
-import { resolveReference } from '../../history/read/references.ts';
+import { resolveReference } from '../../history/read/tag-checkpoint.ts';
 import { type Bisection, bisect } from '../../history/trace/bisect.ts';
 import type { HistoryContext, Operation } from '../declare/operation.ts';
 

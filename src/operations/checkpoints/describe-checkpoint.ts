@@ -2,7 +2,7 @@
 import { checkpoint } from '../declare/output-shapes.ts';
 import { checkpointId } from '../../history/stored/checkpoint.ts';
 import { readOwner } from '../../history/load/lineage.ts';
-import { resolveReference } from '../../history/read/references.ts';
+import { resolveReference } from '../../history/read/tag-checkpoint.ts';
 import type { RunResult } from '../../engine/api.ts';
 import { isAnswerable } from '../waits/find-wait.ts';
 import type { Operation, WorkContext } from '../declare/operation.ts';

@@ -1,8 +1,8 @@
 /** Lists the checkpoints of all runs, newest first. */
 import { flag, listOf, objectOf, text, whole } from '../declare/output-shapes.ts';
-import type { Position } from '../../history/read/checkpoint-walk.ts';
+import type { Position } from '../../history/read/list-checkpoints.ts';
 import { listCheckpoints as walkCheckpoints, type ListedCheckpoint } from '../../history/read/list-checkpoints.ts';
-import { takeSome } from '../../history/read/take.ts';
+import { takeSome } from '../../history/read/list-runs.ts';
 import type { HistoryContext, Operation } from '../declare/operation.ts';
 
 export type { ListedCheckpoint } from '../../history/read/list-checkpoints.ts';

@@ -2,8 +2,8 @@
 import { flag, listOf, logEntry, objectOf, position, text, whole } from '../declare/output-shapes.ts';
 import { type LogEntry, walkLog } from '../../history/read/log.ts';
 import { shownStatusOf, toListedRun } from '../../history/read/list-runs.ts';
-import { resolveReference } from '../../history/read/references.ts';
-import { takeSome } from '../../history/read/take.ts';
+import { resolveReference } from '../../history/read/tag-checkpoint.ts';
+import { takeSome } from '../../history/read/list-runs.ts';
 import type { Operation } from '../declare/operation.ts';
 
 export interface ReadLogInput {

@@ -1,6 +1,6 @@
 /** The operation `show`: shows everything about one checkpoint. */
 import { type CheckpointDetails, showCheckpoint as readDetails } from '../../history/read/log.ts';
-import { resolveReference } from '../../history/read/references.ts';
+import { resolveReference } from '../../history/read/tag-checkpoint.ts';
 import type { HistoryContext, Operation } from '../declare/operation.ts';
 
 export interface ShowCheckpointInput {

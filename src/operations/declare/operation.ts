@@ -1,6 +1,6 @@
 /** What an operation is: one declaration, from which each interface (command line, MCP, HTTP) is made. */
 import type { CheckpointRef, Engine, RunResult, StreamEvent } from '../../engine/api.ts';
-import type { TextWorkflow } from '../../dialects/text-workflow.ts';
+import type { TextWorkflow } from '../../dialects/strongest-effect.ts';
 import type { Graph } from '../../graph/graph.ts';
 import type { JsonSchema } from '../../graph/contracts/node-type.ts';
 import type { ReadPlace, StatePlace, WritePlace } from '../../history/place/place.ts';

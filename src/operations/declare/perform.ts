@@ -6,8 +6,8 @@
  * there, values under names of secrets are masked.
  */
 import type { JsonSchema } from '../../graph/contracts/node-type.ts';
-import { mapParts, shown, shownError, shownPart, shownUnder } from '../../state/secrecy/shown.ts';
-import { isPlainObject } from '../../state/values/plain.ts';
+import { mapParts, shown, shownError, shownPart, shownUnder } from '../../state/secrecy/shown-text.ts';
+import { isPlainObject } from '../../state/values/values.ts';
 import type { Operation, WatchedEvent } from './operation.ts';
 import { definition, wait } from './output-shapes.ts';
 

@@ -1,5 +1,5 @@
 /** Finds the run that a person or model names. */
-import { findRun as findNamed, resolveReference } from '../../history/read/references.ts';
+import { findRun as findNamed, resolveReference } from '../../history/read/tag-checkpoint.ts';
 import type { RunRow } from '../../ports/store.ts';
 import type { ReadContext } from '../declare/operation.ts';
 

@@ -15,7 +15,7 @@ import type { CheckpointRef, ForkOptions, PreviewRow } from '../../engine/api.ts
 import { previewCost, type PreviewCost } from '../../engine/preview/preview-cost.ts';
 import { findForkPoint } from '../../engine/forks/fork-point.ts';
 import type { RunRow } from '../../ports/store.ts';
-import { resolveReference } from '../../history/read/references.ts';
+import { resolveReference } from '../../history/read/tag-checkpoint.ts';
 import { metaOf } from '../../history/stored/stored-meta.ts';
 import { CairnError } from '../../errors.ts';
 import { refuseForkAnswers } from './reserved-answers.ts';

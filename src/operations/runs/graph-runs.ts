@@ -1,6 +1,6 @@
 /** The operation `graph`: shows the tree of a run and its forks. */
 import { anything, flag, listOf, objectOf, position, text, texts, whole } from '../declare/output-shapes.ts';
-import { resolveReference } from '../../history/read/references.ts';
+import { resolveReference } from '../../history/read/tag-checkpoint.ts';
 import { graphRuns as readGraph, type RunGraph } from '../../history/trace/run-graph.ts';
 import type { HistoryContext, Operation } from '../declare/operation.ts';
 

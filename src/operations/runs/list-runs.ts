@@ -1,11 +1,11 @@
 /** The operation `ls`: lists the runs of a store, newest first. */
 import { flag, listOf, objectOf, position, text, whole } from '../declare/output-shapes.ts';
 import { listRuns as walkRuns, type ListedRun, type ShownStatus } from '../../history/read/list-runs.ts';
-import { takeSome } from '../../history/read/take.ts';
+import { takeSome } from '../../history/read/list-runs.ts';
 import { CairnError } from '../../errors.ts';
 import type { Operation } from '../declare/operation.ts';
 
-export { isStopped, shownStatusOf, type ListedRun } from '../../history/read/list-runs.ts';
+export { shownStatusOf, type ListedRun } from '../../history/read/list-runs.ts';
 
 export interface ListRunsInput {
   readonly status?: readonly string[];

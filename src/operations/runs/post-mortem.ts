@@ -1,6 +1,6 @@
 /** `post-mortem`: what happened in a run. */
 import { amounts, anything, listOf, objectOf, position, text, whole } from '../declare/output-shapes.ts';
-import { resolveReference } from '../../history/read/references.ts';
+import { resolveReference } from '../../history/read/tag-checkpoint.ts';
 import { postMortem as tell } from '../../history/trace/post-mortem.ts';
 import { readStructure } from '../../history/trace/structures.ts';
 import type { PostMortem } from '../../history/trace/story.ts';

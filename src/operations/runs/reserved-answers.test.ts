@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { createBench, edges, graphOf, runToRest } from '../../../test/engine-kit.ts';
 import { agent } from '../../agents/agent.ts';
-import { tool } from '../../agents/tools/agent-tool.ts';
+import { tool } from '../../agents/tools/tool-box.ts';
 import { createScriptedModels } from '../../models/scripted.ts';
 import type { WorkContext } from '../declare/operation.ts';
 import { answerWait } from '../waits/answer-wait.ts';

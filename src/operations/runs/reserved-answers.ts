@@ -2,7 +2,7 @@
 import { CairnError } from '../../errors.ts';
 import type { Graph, GraphNode } from '../../graph/graph.ts';
 import { readHistory } from '../../history/load/lineage.ts';
-import { isAnswerable, readWait } from '../../history/stored/open-waits.ts';
+import { isAnswerable, readWait } from '../../history/stored/messages.ts';
 import type { RunRow } from '../../ports/store.ts';
 import type { Op } from '../../state/delta.ts';
 import type { WaitRecord } from '../../state/tree.ts';

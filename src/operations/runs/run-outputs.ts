@@ -1,5 +1,5 @@
 /** The outputs of a run, if its definition declares any. */
-import { outputsNode } from '../../engine/watch/progress-of.ts';
+import { outputsNode } from '../../engine/watch/progress.ts';
 import { metaOf } from '../../engine/runs/find-graph.ts';
 import type { RunRow } from '../../ports/store.ts';
 

@@ -5,7 +5,7 @@ import type { RunRow } from '../../ports/store.ts';
 import { anything, flag, listOf, objectOf, text, texts, whole } from '../declare/output-shapes.ts';
 import type { Operation, WorkContext } from '../declare/operation.ts';
 import { findRun } from './find-run.ts';
-import { readAllRuns } from '../../history/place/all-rows.ts';
+import { readAllRuns } from '../../history/place/place.ts';
 
 /** A schedule for a file: see `ScheduleOptions` of the library. */
 export interface FileSchedule {

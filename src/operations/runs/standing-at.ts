@@ -1,7 +1,7 @@
 /** Reads where a run stood at a checkpoint. Its graph is used, so that skipped nodes are known too. */
 import type { RunProgress, RunResult } from '../../engine/api.ts';
-import { progressOf } from '../../engine/watch/progress-of.ts';
-import { restingFrame, resultOf } from '../../engine/watch/run-result.ts';
+import { progressOf } from '../../engine/watch/progress.ts';
+import { restingFrame, resultOf } from '../../engine/watch/event-stream.ts';
 import { loadState } from '../../history/load/load.ts';
 import type { RunRow } from '../../ports/store.ts';
 import type { WorkContext } from '../declare/operation.ts';

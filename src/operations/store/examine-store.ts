@@ -1,11 +1,11 @@
 /** The operation `doctor`: examines whether a store is in order, and which runs need a person. */
 import { listOf, objectOf, oneOf, text } from '../declare/output-shapes.ts';
 import { CairnError } from '../../errors.ts';
-import type { Finding } from '../../history/verify/finding.ts';
+import type { Finding } from '../../history/verify/examine-runs.ts';
 import { examinePlace } from '../../history/verify/examine-place.ts';
 import type { HistoryContext, Operation, ReadContext } from '../declare/operation.ts';
 
-export type { Finding } from '../../history/verify/finding.ts';
+export type { Finding } from '../../history/verify/examine-runs.ts';
 
 export interface DoctorContext extends Omit<ReadContext, 'store'> {
   /** Examines versions, files, permissions and disk space. */

@@ -1,6 +1,6 @@
 /** `export --files`: a run as a folder of files. */
 import { objectOf, text, whole } from '../declare/output-shapes.ts';
-import { resolveReference, type ResolvedReference } from '../../history/read/references.ts';
+import { resolveReference, type ResolvedReference } from '../../history/read/tag-checkpoint.ts';
 import type { HistoryContext, Operation } from '../declare/operation.ts';
 
 export interface ExportFilesInput {

@@ -5,7 +5,7 @@ import { metaOf } from '../../history/stored/stored-meta.ts';
 import { exportFrom, type ExportReport } from '../../history/move/export-from.ts';
 import type { ImportReport } from '../../history/move/import.ts';
 import { importInto, type ImportAs } from '../../history/move/import-into.ts';
-import { resolveReference } from '../../history/read/references.ts';
+import { resolveReference } from '../../history/read/tag-checkpoint.ts';
 import type { Operation, WorkContext } from '../declare/operation.ts';
 
 export type { ImportAs } from '../../history/move/import-into.ts';

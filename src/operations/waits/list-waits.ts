@@ -2,8 +2,8 @@
 import { flag, listOf, objectOf, text, wait } from '../declare/output-shapes.ts';
 import { asked, findAnsweredRuns, type AnsweredRun } from './answered-runs.ts';
 import type { OpenQuestion } from '../../engine/api.ts';
-import { readAnsweredIds } from '../../history/place/all-rows.ts';
-import { readWait } from '../../history/stored/open-waits.ts';
+import { readAnsweredIds } from '../../history/place/place.ts';
+import { readWait } from '../../history/stored/messages.ts';
 import { findRunOf } from '../runs/find-run.ts';
 import type { Operation, ReadContext } from '../declare/operation.ts';
 

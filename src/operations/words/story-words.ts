@@ -2,7 +2,7 @@
  * A post-mortem in words, in the order in which it is read. The terminal and the HTML page say the same; each only decides how it looks.
  * The texts hold what runs and authors wrote as it is, so whoever shows them makes them safe for that place first.
  */
-import { isLarge } from '../../dialects/dot/run/context/large-values.ts';
+import { isLarge } from '../../dialects/dot/run/context/context-reader.ts';
 import type { ExplainedEdge } from '../../history/trace/explain-edges.ts';
 import type { PostMortem, ToldEntry, ToldError, ToldEvent, ToldVisit, ValueChange } from '../../history/trace/story.ts';
 import { toJson } from '../declare/to-json.ts';

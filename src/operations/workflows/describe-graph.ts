@@ -1,8 +1,8 @@
 /** Describes a graph of a module in the form in which workflows are described, as far as code says it in advance. */
 import { CairnError } from '../../errors.ts';
 import type { Graph, GraphEdge, GraphNode } from '../../graph/graph.ts';
-import { wavesOf } from '../../graph/shape/waves.ts';
-import type { WorkflowInput } from '../../dialects/text-workflow.ts';
+import { wavesOf } from '../../graph/shape/loops.ts';
+import type { WorkflowInput } from '../../dialects/strongest-effect.ts';
 import { jsonSchemaOf } from '../../schema/standard-schema.ts';
 import { mayAsk } from '../runs/reserved-answers.ts';
 import type { WorkflowDescription } from './describe-workflow.ts';

@@ -1,6 +1,6 @@
 /** Starts a workflow that is given by name or as text. */
 import { started } from '../declare/output-shapes.ts';
-import type { TextWorkflow } from '../../dialects/text-workflow.ts';
+import type { TextWorkflow } from '../../dialects/strongest-effect.ts';
 import { CairnError } from '../../errors.ts';
 import type { Operation, WorkContext } from '../declare/operation.ts';
 import { startGraph, type StartRunOutput } from '../runs/start-run.ts';

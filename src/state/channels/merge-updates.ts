@@ -2,12 +2,12 @@
 import { CairnError } from '../../errors.ts';
 import { partitions, type Partition } from '../../graph/contracts/node-contract.ts';
 import type { Admitted } from '../values/admit.ts';
-import { absent, type Cell } from './cell.ts';
-import type { ChannelNode, ChannelTable } from './channel-table.ts';
+import { absent, type Cell } from './versions.ts';
+import type { ChannelNode, ChannelTable } from './run-reducer.ts';
 import type { Channels } from './channels.ts';
-import { encodeValue } from '../values/encode.ts';
-import { deepFreeze } from '../values/freeze.ts';
-import { getOwn, isPlainObject, setOwn, type PlainObject } from '../values/plain.ts';
+import { encodeValue } from '../values/values.ts';
+import { deepFreeze } from '../values/values.ts';
+import { getOwn, isPlainObject, setOwn, type PlainObject } from '../values/values.ts';
 import { runReducer, setOp, settleReduction, type Admission, type ChannelOp, type Given } from './run-reducer.ts';
 import { textsOf, type Reduction, type Slot } from './reducers.ts';
 

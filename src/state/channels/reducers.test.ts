@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Reducer } from '../../graph/graph.ts';
-import { compileChannels } from './channel-table.ts';
+import { compileChannels } from './run-reducer.ts';
 import { admitValue, BlobRef, type Admitted } from '../values/codec.ts';
 import { applyDelta, DeltaBuilder, type Op } from '../delta.ts';
 import { Frame, previewUpdates, type AdmittedUpdates, type AppliedUpdates } from '../frame.ts';

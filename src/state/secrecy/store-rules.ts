@@ -1,6 +1,6 @@
 /** Compiles rules about values that must not be stored: `redact: { store: ['pin', 'input.card.number', 'outputs.login'] }`. */
 import type { Intake, Redact } from '../values/admit.ts';
-import { plainKey } from './secret-keys.ts';
+import { plainKey } from './shown-text.ts';
 
 /**
  * Converts a path in the notation of YAML files to the stored one: `inputs.pin` to `input.pin`, `blocks.login.outputs.code` to

@@ -5,7 +5,7 @@ import { stateValues } from '../../../test/state/arbitrary-value.ts';
 import { thrown } from '../../../test/support/thrown.ts';
 import { CairnError } from '../../errors.ts';
 import { admitValue, BlobRef, decodeJson, encodeValue, maskedText, registerCodec, type CodecLimits } from './codec.ts';
-import { isPlainObject } from './plain.ts';
+import { isPlainObject } from './values.ts';
 
 const limits: CodecLimits = { valueBytes: 1_000_000, valueDepth: 100 };
 

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { objectOf, stateValues } from '../../../test/state/arbitrary-value.ts';
-import { canonicalText } from './canonical.ts';
+import { canonicalText } from './values.ts';
 import { admitValue } from './codec.ts';
 import { diffValues, readPath, setPath } from './diff.ts';
 

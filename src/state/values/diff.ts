@@ -1,6 +1,6 @@
 /** Finds the differences between two values, for people to read. */
-import { canonicalText } from './canonical.ts';
-import { isPlainObject, type PlainObject } from './plain.ts';
+import { canonicalText } from './values.ts';
+import { isPlainObject, type PlainObject } from './values.ts';
 
 export { readPath, setPath } from './path.ts';
 

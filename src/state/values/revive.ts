@@ -1,10 +1,10 @@
 /** Decodes parsed JSON: type tags become the values they stand for (C2). */
 import { CairnError } from '../../errors.ts';
 import { FileRef } from '../../graph/file-ref.ts';
-import { BlobRef } from './blob-ref.ts';
-import { setOwn, type PlainObject } from './plain.ts';
-import { createStoredError, type ErrorParts } from './stored-error.ts';
-import { requireCodec } from './value-codec.ts';
+import { BlobRef } from './values.ts';
+import { setOwn, type PlainObject } from './values.ts';
+import { createStoredError, type ErrorParts } from './values.ts';
+import { requireCodec } from './values.ts';
 
 type Reviver = (tag: PlainObject) => unknown;
 

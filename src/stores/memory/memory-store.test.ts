@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { networkFaults, putNetworkBefore } from '../../testing/store-suite/random/network-under-test.ts';
 import { storeSuite } from '../../testing/store-suite/store-suite.ts';
-import type { StoreUnderTest } from '../../testing/store-suite/suite.ts';
+import type { StoreUnderTest } from '../../testing/store-suite/examples.ts';
 import { createMemoryStore } from './memory-store.ts';
 
 function createUnderTest(): StoreUnderTest {

@@ -38,7 +38,7 @@ import {
   isClaimed,
   toRunRow,
   type MemoryRun,
-} from './memory-run.ts';
+} from './memory-queries.ts';
 
 const isEqual = (a: Uint8Array, b: Uint8Array): boolean => Buffer.compare(a, b) === 0;
 

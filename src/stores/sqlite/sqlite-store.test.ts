@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { networkFaults, putNetworkBefore } from '../../testing/store-suite/random/network-under-test.ts';
 import { storeSuite } from '../../testing/store-suite/store-suite.ts';
-import type { StoreUnderTest } from '../../testing/store-suite/suite.ts';
+import type { StoreUnderTest } from '../../testing/store-suite/examples.ts';
 import { openSqliteStore } from './sqlite-store.ts';
 
 /** In memory where the machine offers it: what is tested here is not the disk. */

@@ -3,7 +3,7 @@
 import { statSync } from 'node:fs';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { CairnError } from '../../errors.ts';
-import { growWal } from './file/grow-wal.ts';
+import { growWal } from './file/open-database.ts';
 import { isBusy, isJobsOwnFault, mapSqliteError } from './sqlite-errors.ts';
 
 /** At these sizes a group is written at once, because a synchronous chain of nodes never returns to the event loop. */

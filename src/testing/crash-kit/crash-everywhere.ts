@@ -1,9 +1,159 @@
 /** The crash kit: runs a graph once, then once for each point at which its process could be killed, and compares the results (P1, P2). */
-import { compareTrials, findQuietFault } from './compare-trials.ts';
-import { caseNames, type CrashCase, type CrashFault, type CrashKitOptions, type CrashReport } from './crash-case.ts';
-import { runTrial, type CrashTrial } from './crash-trial.ts';
-import type { CrashPoint } from './process-life.ts';
+import { createMemoryBlobs } from '../../blobs/memory-blobs.ts';
+import type { RunResult } from '../../engine/api.ts';
+import { createEngine } from '../../engine/engine.ts';
+import type { BlobStore } from '../../ports/blobs.ts';
+import type { Store } from '../../ports/store.ts';
+import { createSeededRandom, createVirtualClock, type VirtualClock } from '../virtual-clock.ts';
+import { type TrialEnd, checksumsOf, summariseRun, compareTrials, findQuietFault } from './compare-trials.ts';
+import {
+  type CrashCase,
+  type CrashKitOptions,
+  mortalStore,
+  Life,
+  mortalOracle,
+  type CrashPoint,
+  WorkUnderWay,
+  caseNames,
+  type CrashFault,
+  type CrashReport,
+} from './process-life.ts';
+import { driveRun, createEffectOracle, type EffectOracle } from './find-effect-faults.ts';
+import { watchGraph } from './watch-graph.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';
+
+// One trial on virtual time: a run whose processes are killed at given points, one after another, until it has ended.
+
+/** The result of one trial. */
+export interface CrashTrial extends TrialEnd {
+  readonly firstLife: Life;
+  /** Number of the run's checkpoints, and (`bytes`) their size. */
+  readonly checkpoints: number;
+  readonly bytes: number;
+  /** Committed checkpoints that changed or disappeared afterwards. */
+  readonly faults: readonly string[];
+}
+
+const runId = '01890000-0000-7000-8000-000000000001';
+const tenant = 'default';
+
+/**
+ * Runs a case. Its first processes are killed at these points in turn, and each is followed by another process.
+ * @throws INTERNAL the run does not end
+ */
+export async function runTrial(
+  crashCase: CrashCase,
+  options: CrashKitOptions,
+  points: readonly CrashPoint[],
+): Promise<CrashTrial> {
+  const time = createVirtualClock({ isBusy: () => work.isBusy() });
+  const { store, blobs = createMemoryBlobs(time.now) } = await options.open(time.now);
+  const work = new WorkUnderWay();
+  const world = {
+    time,
+    store,
+    blobs,
+    work,
+    effects: createEffectOracle(),
+    calls: createEffectOracle(),
+    lives: [] as Life[],
+  };
+  const committed: string[] = [];
+  try {
+    for (;;) {
+      const life = new Life(points[world.lives.length]);
+      world.lives.push(life);
+      const result = await time.run(Promise.race([live(crashCase, options, world, life), life.death]));
+      if (result !== undefined) return await endTrial(crashCase, world, committed, result);
+      // Wait for outside work that the killed process had begun, before the state is examined.
+      await work.atRest();
+      committed.push(...checksumsOf(await store.readCheckpoints({ tenant, runId }, { from: 0, to: Infinity })));
+    }
+  } finally {
+    await store.close();
+  }
+}
+
+/** What the processes of one trial share. */
+interface TrialWorld {
+  readonly time: VirtualClock;
+  readonly store: Store;
+  readonly blobs: BlobStore;
+  readonly work: WorkUnderWay;
+  readonly effects: EffectOracle;
+  readonly calls: EffectOracle;
+  readonly lives: readonly Life[];
+}
+
+async function endTrial(
+  crashCase: CrashCase,
+  { store, effects, calls, lives }: TrialWorld,
+  committed: readonly string[],
+  result: RunResult,
+): Promise<CrashTrial> {
+  const summary = await summariseRun(store, tenant, result, crashCase);
+  const rows = await store.readCheckpoints({ tenant, runId }, { from: 0, to: result.seq });
+  const kept = new Set(checksumsOf(rows));
+  return {
+    summary,
+    effects: effects.entries,
+    calls: calls.entries,
+    firstLife: lives[0] as Life,
+    checkpoints: rows.length,
+    bytes: rows.reduce((total, { body }) => total + body.byteLength, 0),
+    faults: committed
+      .filter((checksum) => !kept.has(checksum))
+      .map((checksum) => `checkpoint ${checksum} did not stay as it was; expected: what is committed stays`),
+  };
+}
+
+/** Runs one process: opens an engine on what earlier ones left, and advances the run until it ends or the process is killed. */
+async function live(crashCase: CrashCase, options: CrashKitOptions, world: TrialWorld, life: Life): Promise<RunResult> {
+  const { time, store, blobs, work, effects, calls, lives } = world;
+  const clock = time.openProcess(life);
+  const sleep = (delayMs: number): Promise<void> => work.wait(() => clock.sleep(delayMs));
+  const random = createSeededRandom(lives.length);
+  const process = { oracle: mortalOracle(effects, life), sleep };
+  const graph = watchGraph(crashCase.graph(process), {
+    life,
+    work,
+    oracle: effects,
+    calls,
+  });
+  const ownStore = mortalStore(store, life, work);
+  const engine = createEngine({
+    store: ownStore,
+    blobs,
+    clock,
+    ids: {
+      workerId: workerName(lives.length - 1),
+      createRunId: () => runId,
+      random: () => random.next(),
+      isWorkerDead: (workerId) => lives.some((other, index) => other.isDead && workerName(index) === workerId),
+    },
+    tenant,
+    findGraph: () => graph,
+    ...(crashCase.models === undefined ? {} : { models: crashCase.models(process) }),
+    ...(options.limits === undefined ? {} : { limits: options.limits }),
+  });
+  const result = await driveRun({
+    isThere: async () => (await ownStore.readRun({ tenant, runId })) !== undefined,
+    engine,
+    graph,
+    runId,
+    input: crashCase.input,
+    users: crashCase,
+    findEffect: (key) => effects.find(key) ?? calls.find(key),
+    sleep: clock.sleep,
+    now: clock.now,
+  });
+  await engine.close();
+  return result;
+}
+
+function workerName(index: number): string {
+  return `process-${index + 1}`;
+}
 
 /**
  * Kills a run's process at every point, simulated within this process and on virtual time, and resumes the run in a new one. Time stands

@@ -1,5 +1,12 @@
 /** One process under test: what a graph's functions see of it, and how it is killed. */
-import { ProcessKilled, type EffectEntry, type EffectOracle } from './effect-oracle.ts';
+import { ProcessKilled, type EffectEntry, type EffectOracle, type CrashUsers } from './find-effect-faults.ts';
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { Store } from '../../ports/store.ts';
+import { storeMethods, type StoreMethod } from '../faulty-store.ts';
+import type { Limits } from '../../engine/limits.ts';
+import type { Graph } from '../../graph/graph.ts';
+import type { BlobStore } from '../../ports/blobs.ts';
+import type { Models } from '../../ports/model.ts';
 
 /**
  * The process that a graph runs in. The graph is built again for each process and reaches the outside only through this object, so that a
@@ -101,4 +108,205 @@ export function mortalOracle(oracle: EffectOracle, life: Life): EffectOracle {
 /** A promise that never resolves; what a killed process waits for. */
 export function never<Value>(): Promise<Value> {
   return new Promise<Value>(() => {});
+}
+
+// Keeps track of running functions. While one waits for something real, such as a command or a network response, virtual time stands still.
+
+/** The longest time, in real ms, that virtual time stands still for work that does not end. */
+const realWorkMsMost = 60_000;
+/** The longest time, in real ms, to wait for a function whose work is not visible in the event loop, such as loading a module. */
+const unseenWorkMsMost = 1_000;
+
+/** One running call of a node's or step's function, or of the store. */
+class Attempt {
+  /** Number of its calls that wait for the engine or for virtual time. */
+  waits = 0;
+  isOver = false;
+  /** Real time in ms when it began or last continued. */
+  since: number = performance.now();
+}
+
+/** Knows which functions are running, and whether they wait for something outside of virtual time. */
+export class WorkUnderWay {
+  readonly #attempts = new Set<Attempt>();
+  readonly #current = new AsyncLocalStorage<Attempt>();
+  /** Resources of the event loop, by kind, that existed at the start. */
+  readonly #before: ReadonlyMap<string, number> = countResources();
+  #busySince: number | undefined;
+
+  /** Calls a function and counts it as running until it has ended. Returns a promise only if the function does. */
+  attempt<Value>(work: () => Value): Value {
+    const attempt = new Attempt();
+    this.#attempts.add(attempt);
+    const end = (): void => {
+      attempt.isOver = true;
+      this.#attempts.delete(attempt);
+    };
+    let value: Value;
+    try {
+      value = this.#current.run(attempt, work);
+    } catch (error) {
+      end();
+      throw error;
+    }
+    if (value instanceof Promise) value.then(end, end);
+    else end();
+    return value;
+  }
+
+  /** Marks the calling function as waiting for the engine or for virtual time until the promise has settled. */
+  async wait<Value>(begin: () => Promise<Value>): Promise<Value> {
+    const attempt = this.#current.getStore();
+    if (attempt !== undefined) this.#change(attempt, 1);
+    try {
+      return await begin();
+    } finally {
+      if (attempt !== undefined) this.#change(attempt, -1);
+    }
+  }
+
+  /**
+   * Whether virtual time must stand still. It must if a function is running, and either the event loop has something new to wait for or the
+   * function has only just begun. A function that only waits for its own timeout does not count.
+   */
+  isBusy(): boolean {
+    if (this.#attempts.size === 0) return false;
+    const now = performance.now();
+    if (!hasNewResources(this.#before)) {
+      this.#busySince = undefined;
+      return [...this.#attempts].some(({ since }) => now - since < unseenWorkMsMost);
+    }
+    this.#busySince ??= now;
+    return now - this.#busySince < realWorkMsMost;
+  }
+
+  /** Resolves when no real work is in progress, so that commands of a killed process have ended. */
+  async atRest(): Promise<void> {
+    while (this.isBusy()) await new Promise((resolve) => void setTimeout(resolve, 1));
+  }
+
+  #change(attempt: Attempt, by: number): void {
+    attempt.waits += by;
+    if (attempt.isOver) return;
+    if (attempt.waits > 0) this.#attempts.delete(attempt);
+    else {
+      attempt.since = performance.now();
+      this.#attempts.add(attempt);
+    }
+  }
+}
+
+function countResources(): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const kind of process.getActiveResourcesInfo()) counts.set(kind, (counts.get(kind) ?? 0) + 1);
+  return counts;
+}
+
+/** Whether there are new resources. Immediates do not count, because virtual time uses them itself. */
+function hasNewResources(before: ReadonlyMap<string, number>): boolean {
+  return [...countResources()].some(([kind, count]) => kind !== 'Immediate' && count > (before.get(kind) ?? 0));
+}
+
+// The store as a process under test sees it: writes are counted, and once the process is dead no call goes through and no reply arrives.
+
+/** Writes that are crash points. */
+const writes: ReadonlySet<StoreMethod> = new Set(['admitRun', 'commit', 'postMessage']);
+
+type Call = (...args: readonly unknown[]) => Promise<unknown>;
+
+/** Wraps a store for one process. @param work - told of each call, which may take real time */
+export function mortalStore(store: Store, life: Life, work?: WorkUnderWay): Store {
+  const wrap =
+    (method: StoreMethod): Call =>
+    async (...args) => {
+      if (life.isDead) return never();
+      const fate = writes.has(method) ? life.enter('write') : 'go';
+      if (fate === 'dead') return never();
+      const call = (): Promise<unknown> => (store[method] as Call)(...args);
+      const reply = await (work === undefined ? call() : work.attempt(call));
+      if (fate === 'die after') life.kill();
+      return life.isDead ? never() : reply;
+    };
+  return {
+    name: store.name,
+    capabilities: store.capabilities,
+    ...Object.fromEntries(storeMethods.map((method) => [method, wrap(method)])),
+    // Every trial has a store of its own. All return the same identity, so that idempotency keys can be compared between trials.
+    readIdentity: () => (life.isDead ? never() : Promise.resolve('crash kit')),
+    ...(store.watch && {
+      watch: (tenant: string, wake: () => void) => store.watch?.(tenant, () => void (life.isDead || wake())),
+    }),
+    ...(store.findDamage && { findDamage: () => (life.isDead ? never() : store.findDamage?.()) }),
+    close: () => (life.isDead ? never() : store.close()),
+  } as Store;
+}
+
+// What the crash kit is given, and what it reports.
+
+/** The run to crash. */
+export interface CrashCase extends CrashUsers {
+  /** Builds the graph for one process. */
+  readonly graph: (process: CrashProcess) => Graph;
+  readonly input: unknown;
+  /** Makes the models for one process. Each model call belongs to a step or node, and is watched as part of it. */
+  readonly models?: (process: CrashProcess) => Models;
+  /**
+   * Dotted paths of the final state that differ from run to run and are not compared, such as `outputs.fetch.headers.etag`. A `*` stands
+   * for one or more names. Dates in the format of HTTP headers are never compared.
+   */
+  readonly varies?: readonly string[];
+  /** Examines what the ended run left outside of the store. Its result is compared, as JSON. If it throws, the trial has a fault. */
+  readonly inspect?: () => unknown;
+  /**
+   * Whether the work done is the same for every schedule. If false, what else was done before a failure may vary; only the end, and effects
+   * that happened twice, are compared. Default true.
+   */
+  readonly isScheduleFree?: boolean;
+  /** Whether the run is meant to end as failed or cancelled when nothing kills it. If not, such an end is a fault. Default false. */
+  readonly mayFail?: boolean;
+}
+
+export const caseNames: readonly string[] = Object.keys({
+  answer: true,
+  signal: true,
+  decide: true,
+  graph: true,
+  input: true,
+  models: true,
+  varies: true,
+  inspect: true,
+  isScheduleFree: true,
+  mayFail: true,
+} satisfies Record<keyof CrashCase, true>);
+
+/** Storage shared by the processes of one trial: an empty store, and blobs. Default: blobs in memory. */
+export interface CrashStorage {
+  readonly store: Store;
+  readonly blobs?: BlobStore;
+}
+
+export interface CrashKitOptions {
+  /** Opens empty storage for a trial. @param now - returns the trial's virtual time in epoch ms, by which leases are measured */
+  readonly open: (now: () => number) => CrashStorage | Promise<CrashStorage>;
+  /**
+   * Chooses the trials, given all crash points. Default: one trial for each point. In a trial with several points, its first processes are
+   * killed at these in turn.
+   */
+  readonly choose?: (points: readonly CrashPoint[]) => readonly (readonly CrashPoint[])[];
+  readonly limits?: Partial<Limits>;
+}
+
+export interface CrashFault {
+  readonly points: readonly CrashPoint[];
+  /** The differences from what was expected, one sentence each. */
+  readonly faults: readonly string[];
+}
+
+export interface CrashReport {
+  /** Trials whose crash point was never reached, because real processes do not group checkpoints the same way each time. Absent: none. */
+  readonly missed?: number;
+  /** Number of points at which a process can be killed. */
+  readonly points: number;
+  readonly trials: number;
+  readonly faults: readonly CrashFault[];
 }

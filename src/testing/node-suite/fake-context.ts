@@ -13,7 +13,7 @@ import type {
   StateView,
   StepOptions,
 } from '../../graph/contracts/node-contract.ts';
-import type { BlobAccess, FileAccess } from '../../graph/contracts/context-access.ts';
+import type { BlobAccess, FileAccess } from '../../graph/contracts/contracts.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 
 export interface FakeContextOptions extends Partial<Omit<NodeContext, 'state' | 'secrets' | 'models'>> {

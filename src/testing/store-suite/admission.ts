@@ -17,7 +17,7 @@ import {
   tenant,
   wait,
 } from './examples.ts';
-import type { SuitePart } from './suite.ts';
+import type { SuitePart } from './examples.ts';
 
 export const admissionTests: SuitePart = {
   tests: {

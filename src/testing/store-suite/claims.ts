@@ -15,7 +15,7 @@ import {
   startRun,
   tenant,
 } from './examples.ts';
-import type { SuitePart } from './suite.ts';
+import type { SuitePart } from './examples.ts';
 
 export const claimsTests: SuitePart = {
   tests: {

@@ -16,7 +16,7 @@ import {
   startRun,
   wait,
 } from './examples.ts';
-import type { SuitePart } from './suite.ts';
+import type { SuitePart } from './examples.ts';
 
 export const commitsTests: SuitePart = {
   tests: {

@@ -14,7 +14,7 @@ import {
   tenant,
   wait,
 } from './examples.ts';
-import type { SuitePart } from './suite.ts';
+import type { SuitePart } from './examples.ts';
 
 /** Overwrites every byte array inside a value. */
 function spoil(value: unknown): void {

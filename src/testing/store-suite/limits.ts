@@ -13,7 +13,7 @@ import {
   tenant,
   wait,
 } from './examples.ts';
-import type { SuitePart } from './suite.ts';
+import type { SuitePart } from './examples.ts';
 
 const oddIds = [
   '../../etc/passwd',

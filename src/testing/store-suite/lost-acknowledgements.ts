@@ -18,7 +18,7 @@ import {
   startRun,
   wait,
 } from './examples.ts';
-import type { SuitePart } from './suite.ts';
+import type { SuitePart } from './examples.ts';
 
 export const lostAcknowledgementsTests: SuitePart = {
   tests: {

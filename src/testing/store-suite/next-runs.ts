@@ -16,7 +16,7 @@ import {
   tenant,
   wait,
 } from './examples.ts';
-import type { SuitePart } from './suite.ts';
+import type { SuitePart } from './examples.ts';
 
 const now = 5000;
 

@@ -17,7 +17,7 @@ import {
   startRun,
   tenant,
 } from './examples.ts';
-import type { SuitePart } from './suite.ts';
+import type { SuitePart } from './examples.ts';
 
 function pruneOf(claim: Claim, fields: Partial<Prune> = {}): Prune {
   const { runId, token } = claim;

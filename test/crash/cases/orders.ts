@@ -1,7 +1,7 @@
 /** A crash case of what is nested: a map with effects, a child run, a composed node with steps, a timer and a signal. */
 import { AgentGraph, END, START, outcome, type Graph, type NodeContext } from '../../../src/index.ts';
 import { stepsOutput } from '../../../src/graph/contracts/node-contract.ts';
-import { runCrashScript } from '../../../src/testing/crash-kit/crash-script.ts';
+import { runCrashScript } from '../../../src/testing/crash-kit/crash-processes.ts';
 import type { CrashProcess } from '../../../src/testing/crash-kit/process-life.ts';
 import { sqliteCase } from './open-case.ts';
 

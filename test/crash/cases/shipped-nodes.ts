@@ -21,8 +21,8 @@ import {
   type NodeDraft,
 } from '../../../src/index.ts';
 import { createNodeTypes } from '../../../src/nodes/blocks/index.ts';
-import type { CrashCase } from '../../../src/testing/crash-kit/crash-case.ts';
-import { runCrashScript } from '../../../src/testing/crash-kit/crash-script.ts';
+import type { CrashCase } from '../../../src/testing/crash-kit/process-life.ts';
+import { runCrashScript } from '../../../src/testing/crash-kit/crash-processes.ts';
 import { sqliteCase } from './open-case.ts';
 
 /** One node, between a start and an end that also do something. */

@@ -2,10 +2,10 @@
 import { readDot, type StageHandler, type StageOutcome } from '../../../src/dialects/dot/index.ts';
 import type { OpenQuestion, RunResult } from '../../../src/engine/api.ts';
 import type { Graph } from '../../../src/graph/graph.ts';
-import { driveRun } from '../../../src/testing/crash-kit/drive-run.ts';
-import type { EffectOracle } from '../../../src/testing/crash-kit/effect-oracle.ts';
-import { askingOf } from '../../../src/dialects/dot/run/handlers/codergen.ts';
-import { textOf } from '../../../src/graph/contracts/model-contract.ts';
+import { driveRun } from '../../../src/testing/crash-kit/find-effect-faults.ts';
+import type { EffectOracle } from '../../../src/testing/crash-kit/find-effect-faults.ts';
+import { askingOf } from '../../../src/dialects/dot/run/handlers/agent.ts';
+import { textOf } from '../../../src/graph/contracts/contracts.ts';
 import { createScriptedModels } from '../../../src/models/scripted.ts';
 import type { Models } from '../../../src/ports/model.ts';
 import { createBench, type Bench } from '../../engine-kit.ts';

@@ -2,7 +2,7 @@
 import type { GraphEdge, GraphNode } from '../../../graph/graph.ts';
 import type { Ended, LaidStep } from '../outline/lay-ways.ts';
 import { chose, finish } from '../outline/outline.ts';
-import { decidedBy, plainStep, workByHand } from '../outline/stand-in.ts';
+import { decidedBy, plainStep, workByHand } from '../outline/outline.ts';
 import { endIndex, failing, isPlain, type GraphReading } from './graph-reading.ts';
 import type { NodeWork } from './node-work.ts';
 

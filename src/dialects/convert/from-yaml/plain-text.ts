@@ -1,9 +1,9 @@
 /** Texts of a workflow file as pieces, where nothing in them is computed. */
-import { readReference } from '../../yaml/expression/expression-tokens.ts';
+import { readReference } from '../../yaml/expression/template.ts';
 import { parseCommand } from '../../yaml/command/parse-command.ts';
 import { assignedNames } from '../../yaml/command/shell-names.ts';
 import type { Names, Scope } from '../../yaml/expression/template.ts';
-import { joined } from '../outline/joined-text.ts';
+import { joined } from '../outline/outline.ts';
 import type { Piece, Text } from '../outline/outline.ts';
 
 export interface Known {

@@ -2,10 +2,47 @@
  * What a workflow does, said without a dialect: steps, how each may end, and where each end leads. A run goes from step to step, one at a
  * time. Whatever two dialects share can be said in it; what cannot is told in notes by whoever reads a workflow into it.
  */
+import type { Param } from '../../dot/model/pipeline.ts';
+import { readPipeline } from '../../dot/model/read-pipeline.ts';
+import { DotFaults } from '../../dot/text/faults.ts';
+import { parseDot } from '../../dot/text/parse-dot.ts';
 import type { Amounts } from '../../../graph/amounts.ts';
-import type { RetryPolicy } from '../../../graph/contracts/retry-policy.ts';
+import type { RetryPolicy } from '../../../graph/contracts/contracts.ts';
 import type { OnBudget } from '../../../graph/graph.ts';
-import type { AgentTools } from './agent-tools.ts';
+
+// A pipeline that a workflow runs as a child: its name, and what it takes from who runs it.
+
+export interface CalledPipeline {
+  readonly name: string;
+  /** Its inputs that a stage hands on from the inputs of the same names. A goal of its own it keeps. */
+  readonly taken: readonly string[];
+}
+
+/** @param text - of a pipeline that has no errors */
+export function readCalled(text: string): CalledPipeline {
+  const faults = new DotFaults(text, 'child');
+  const { name, attributes, params } = readPipeline(parseDot(text, faults), faults);
+  const goal = attributes.text('goal') === '' ? ['goal'] : [];
+  return { name, taken: [...goal, ...params.map((param: Param) => param.name)] };
+}
+
+// The tools of an agent that both dialects can name, and what it does with them unasked.
+
+export interface AgentTools {
+  /** A folder whose files it reads, and writes unless it may only read. */
+  readonly files?: { readonly folder: string; readonly isReadOnly: boolean };
+  /** Whether it runs programs. */
+  readonly shell: boolean;
+  /** Whether it may ask a person. */
+  readonly asks: boolean;
+  /** What it does without asking a person first. */
+  readonly allow: readonly ('write' | 'shell')[];
+  /** Calls of the model, at most. */
+  readonly loopsMax: number;
+}
+
+/** The tools that write files, by the names under which a block allows them. */
+export const writingTools = ['write_file', 'edit_file'] as const;
 
 /** A part of a text: as it stands, the value of an input, or the answer of a model in an earlier step. */
 export type Piece = string | { readonly input: string } | { readonly answerOf: string };
@@ -132,3 +169,184 @@ export const engineDelays: Omit<RetryPolicy, 'attempts'> = {
   delayMsMax: 60_000,
   jitter: 0,
 };
+
+// Texts of an outline in their plainest form.
+
+/** The same text with neighbouring strings as one, and without empty ones. */
+export function joined(text: Text): Text {
+  const parts: Piece[] = [];
+  for (const piece of text) {
+    const last = parts.at(-1);
+    if (piece === '') continue;
+    if (typeof piece === 'string' && typeof last === 'string') parts[parts.length - 1] = last + piece;
+    else parts.push(piece);
+  }
+  return parts;
+}
+
+// Ids of steps that conversion adds.
+
+/** An id that is not taken yet. */
+export function freeId(wanted: string, taken: { has(id: string): boolean }): string {
+  let id = wanted;
+  for (let count = 2; taken.has(id); count += 1) id = `${wanted}_${count}`;
+  return id;
+}
+
+// Which steps of an outline a run can come to.
+
+/** The steps that a run can come to, in the order in which it may come to them. */
+export function reachableSteps({ first, steps }: Pick<Outline, 'first' | 'steps'>): readonly Step[] {
+  return reachableFrom([first], new Map(steps.map((step) => [step.id, step])));
+}
+
+/** The same from several steps at once, among steps by id. */
+export function reachableFrom(
+  firsts: readonly Target[],
+  byId: ReadonlyMap<string, Step>,
+  nextFrom: (step: Step) => readonly Target[] = nextOf,
+): readonly Step[] {
+  const found = new Map<string, Step>();
+  const open = [...firsts];
+  // The list grows while it is read: taking from its front would move all that is behind.
+  for (const id of open) {
+    const step = isStep(id) && !found.has(id) ? byId.get(id) : undefined;
+    if (step === undefined) continue;
+    found.set(id, step);
+    open.push(...nextFrom(step));
+  }
+  return [...found.values()];
+}
+
+/** Ids of the steps of branches. */
+export function stepsInBranches(steps: readonly Step[]): ReadonlySet<string> {
+  const firsts = steps.flatMap(({ work }) => (work.kind === 'parallel' ? work.branches : []));
+  return new Set(reachableFrom(firsts, new Map(steps.map((step) => [step.id, step]))).map(({ id }) => id));
+}
+
+// A person stands in for what cannot be said in the other dialect: does the work, or decides, and says so.
+
+type Choice = Extract<Work, { readonly kind: 'choice' }>;
+
+/** The question for work that a person does by hand. @param mayFail - whether the person may answer that it failed */
+export function workByHand(what: string, mayFail: boolean): Choice {
+  return {
+    kind: 'choice',
+    question: [`Do this by hand, then say so: ${what}`],
+    choices: mayFail ? ['done', 'failed'] : ['done'],
+  };
+}
+
+/** Work by hand. @param fails - where a failure leads; unless the run then fails, the person may say that it failed */
+export function byHand(what: string, success: Target, fails: Target): Pick<Step, 'work' | 'ends'> {
+  const mayFail = fails !== failure;
+  return {
+    work: workByHand(what, mayFail),
+    ends: [{ on: chose('done'), to: success }, ...(mayFail ? [{ on: chose('failed'), to: fails }] : [])],
+  };
+}
+
+/** A decision by hand. @param ways - each choice, and where it leads */
+export function decidedBy(
+  question: string,
+  ways: ReadonlyMap<string, Target>,
+): Pick<Step, 'ends'> & { readonly work: Choice } {
+  return {
+    work: { kind: 'choice', question: [question], choices: [...ways.keys()] },
+    ends: [...ways].map(([choice, to]) => ({ on: chose(choice), to })),
+  };
+}
+
+/** What a step has whose work needs nothing else. */
+export const plainStep: Pick<Step, 'title' | 'retry' | 'timeoutMs' | 'isIdempotent' | 'budget'> = {
+  title: undefined,
+  retry: undefined,
+  timeoutMs: undefined,
+  isIdempotent: false,
+  budget: {},
+};
+
+// What of a workflow its conversion does not carry over, or says otherwise.
+
+/**
+ * Why something does not carry over. Codes are API.
+ *
+ * - `WORK`: what a node, block or stage does. `CODE`: a function of a program.
+ * - `CONDITION`: what decides on the way. `LOOP`: a way back. `GATE`: a goal gate. `PARALLEL`: work side by side.
+ * - `INPUT`, `OUTPUT`, `VALUE`: inputs, outputs, and values that pass from one to another. `TEXT`: a text that would mean something else.
+ * - `PROMPT`: what a model is told. `ANSWER`: how a person is asked and answers. `REPORT`: what a command reports of itself.
+ * - `SETTING`: any other attribute or field. `NAME`: an id or a name that the other dialect cannot have.
+ * - `NOTHING`: nothing is left that runs without a person.
+ */
+export type NoteCode =
+  | 'WORK'
+  | 'CODE'
+  | 'CONDITION'
+  | 'LOOP'
+  | 'GATE'
+  | 'PARALLEL'
+  | 'INPUT'
+  | 'OUTPUT'
+  | 'VALUE'
+  | 'TEXT'
+  | 'PROMPT'
+  | 'ANSWER'
+  | 'REPORT'
+  | 'SETTING'
+  | 'NAME'
+  | 'NOTHING';
+
+export interface ConversionNote {
+  readonly code: NoteCode;
+  /** `lost`: a run may do something else than before. `changed`: it does the same, though the text says it otherwise, or says less. */
+  readonly severity: 'lost' | 'changed';
+  /** Where it stands in the workflow that was converted. */
+  readonly place: string;
+  /** What does not carry over, and what stands in for it. */
+  readonly message: string;
+  /** What to do about it. */
+  readonly fix: string;
+}
+
+/** Collects notes, each once. */
+export class Notes {
+  readonly #notes = new Map<string, ConversionNote>();
+
+  lost(code: NoteCode, place: string, message: string, fix: string): void {
+    this.#add({ code, severity: 'lost', place, message, fix });
+  }
+  changed(code: NoteCode, place: string, message: string, fix: string): void {
+    this.#add({ code, severity: 'changed', place, message, fix });
+  }
+  #add(note: ConversionNote): void {
+    this.#notes.set(JSON.stringify(note), note);
+  }
+  /** In the order of their places where these are lines of one file, else as they were added. */
+  get all(): readonly ConversionNote[] {
+    const lineOf = ({ place }: ConversionNote): number => Number(/:(\d+)(?::\d+)?$/.exec(place)?.[1] ?? 0);
+    return [...this.#notes.values()].toSorted((a, b) => lineOf(a) - lineOf(b));
+  }
+}
+
+/** Writes a text as one word of a shell, which nothing in it can leave. */
+export function shellWord(text: string): string {
+  return /^[A-Za-z0-9_./:=@%+,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+// How a block that calls a model says its verdict.
+
+/** The most seconds that a block gives a call of a model. */
+export const longestCall = 1_800;
+
+/** The schema of an answer that says how it went. */
+export function verdictSchema(labels: readonly string[]): Readonly<Record<string, unknown>> {
+  return {
+    type: 'object',
+    required: ['outcome'],
+    properties: {
+      outcome: { enum: ['success', 'fail'] },
+      ...(labels.length > 0 && { preferred_label: { enum: labels } }),
+      failure_reason: { type: 'string' },
+    },
+  };
+}

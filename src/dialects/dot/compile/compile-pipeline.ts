@@ -13,7 +13,7 @@ import {
   type NodeDefinition,
 } from '../../../graph/graph.ts';
 import type { Need } from '../../../graph/contracts/node-type.ts';
-import type { TextWorkflow } from '../../text-workflow.ts';
+import type { TextWorkflow } from '../../strongest-effect.ts';
 import {
   alongEdges,
   gateTargets,
@@ -23,7 +23,7 @@ import {
   type Branches,
   type Layout,
 } from '../model/layout.ts';
-import { parseCondition } from '../model/condition.ts';
+import { parseCondition } from '../model/pipeline.ts';
 import { folderOf, type Pipeline, type PipelineEdge, type Stage } from '../model/pipeline.ts';
 import {
   beginningOf,
@@ -35,11 +35,11 @@ import {
 import { deadEndLabel, endLabel, jumpLabel, wayLabel, type Way, type Ways } from '../run/stage/choose-edge.ts';
 import { childHandler } from '../run/handlers/child.ts';
 import { parallelHandler } from '../run/handlers/parallel.ts';
-import { restartId, restartsImplementation } from '../run/handlers/restarts.ts';
+import { restartId, restartsImplementation } from '../run/handlers/ends.ts';
 import { routeOf, stageImplementation } from '../run/stage/stage-node.ts';
-import { exitChoice } from '../run/stage/stored-choice.ts';
-import type { StageHandler, StageParts } from '../run/stage/stage-parts.ts';
-import type { Around } from '../model/around.ts';
+import { exitChoice } from '../run/stage/choose-edge.ts';
+import type { StageHandler, StageParts } from '../run/stage/attempts.ts';
+import type { Around } from '../model/pipeline.ts';
 import { budgetPolicies, retryOf, tellings } from './stage-policy.ts';
 
 /** What a pipeline is compiled with. */

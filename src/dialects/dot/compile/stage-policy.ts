@@ -1,11 +1,11 @@
 /** Policies of a stage, from its own attributes, those of its edges and those of the graph: retries, budgets, and how much its prompt is told. */
 import type { Amounts } from '../../../graph/amounts.ts';
 import type { OnBudget } from '../../../graph/graph.ts';
-import type { RetryPolicy } from '../../../graph/contracts/retry-policy.ts';
-import { parseBudget } from '../model/amounts.ts';
+import type { RetryPolicy } from '../../../graph/contracts/contracts.ts';
+import { parseBudget } from '../model/attributes.ts';
 import type { Pipeline, PipelineEdge, Stage } from '../model/pipeline.ts';
-import { presetPolicy } from '../model/retry-presets.ts';
-import type { StageParts, Telling } from '../run/stage/stage-parts.ts';
+import { presetPolicy } from '../model/attributes.ts';
+import type { StageParts, Telling } from '../run/stage/attempts.ts';
 import { wayLabel } from '../run/stage/choose-edge.ts';
 
 /** The retry policy. `max_retries` counts attempts after the first, and wins over the preset's number. */

@@ -2,9 +2,9 @@
 import { expect, test } from 'vitest';
 import { DotFaults } from '../text/faults.ts';
 import { parseDot } from '../text/parse-dot.ts';
-import { durationMs } from './amounts.ts';
-import { holds, parseCondition } from './condition.ts';
-import { acceleratorOf, normalLabel } from './labels.ts';
+import { durationMs } from './attributes.ts';
+import { holds, parseCondition } from './pipeline.ts';
+import { acceleratorOf, normalLabel } from './pipeline.ts';
 import type { Pipeline } from './pipeline.ts';
 import { readPipeline } from './read-pipeline.ts';
 import { parseStylesheet } from './stylesheet.ts';

@@ -3,10 +3,10 @@
  */
 import { nearest } from '../../../graph/nearest.ts';
 import type { DotFaults } from '../text/faults.ts';
-import type { AttributeSyntax, DotSyntax, EdgeSyntax, Syntax } from '../text/syntax.ts';
+import type { AttributeSyntax, DotSyntax, EdgeSyntax, Syntax } from '../text/print-dot.ts';
 import { attributeRules, drawn, valueFault, type AttributePlace } from './attributes.ts';
-import { Defaults, defaultsMax, Written } from './set-attributes.ts';
-import { Attributes, findWritten, listOf, noValues, type Given, type Values } from './attribute-values.ts';
+import { Defaults, defaultsMax, Written } from './stylesheet.ts';
+import { Attributes, findWritten, listOf, noValues, type Given, type Values } from './stylesheet.ts';
 import { typeOfShape, type Param, type Pipeline, type PipelineEdge, type Stage } from './pipeline.ts';
 import { parseStylesheet, Styles } from './stylesheet.ts';
 

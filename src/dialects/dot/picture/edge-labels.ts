@@ -1,5 +1,5 @@
 /** What stands at the edges of a graph that is drawn, as its description tells of them. */
-import { captionOf, exitChoice, readChoice, type StoredChoice } from '../run/stage/stored-choice.ts';
+import { captionOf, exitChoice, readChoice, type StoredChoice } from '../run/stage/choose-edge.ts';
 
 interface Written {
   readonly key: string;

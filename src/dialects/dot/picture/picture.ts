@@ -4,7 +4,7 @@
  */
 import { END, START, type GraphStructure } from '../../../graph/graph.ts';
 import { printDot } from '../text/print-dot.ts';
-import type { AttributeSyntax, Syntax } from '../text/syntax.ts';
+import type { AttributeSyntax, Syntax } from '../text/print-dot.ts';
 import { labelsOf } from './edge-labels.ts';
 
 /** How a node ended or stands, which decides its colour. */

@@ -1,10 +1,176 @@
 /** Finds scenarios that take edges which earlier ones did not: each changes how stages of an earlier run ended. */
-import { gateTargets, jumpsMaxOf, retryTargets, type Layout } from '../model/layout.ts';
-import type { Pipeline, PipelineEdge, Stage } from '../model/pipeline.ts';
-import type { StageEnding } from '../run/stage/stage-parts.ts';
-import { Actors, type Actor } from './actors.ts';
-import { answerFor, failureOf, outcomeFor, refusalOf, success } from './guessed-ends.ts';
-import type { Scenario, ScriptedEnd } from './scenario.ts';
+import { retryTargets, type Branches, type Layout, gateTargets, jumpsMaxOf } from '../model/layout.ts';
+import {
+  type Pipeline,
+  type Stage,
+  parseCondition,
+  normalLabel,
+  sayingOf,
+  type PipelineEdge,
+} from '../model/pipeline.ts';
+import type { StageEnding } from '../run/stage/attempts.ts';
+import { isScripted, type ScriptedEnd, type Scenario } from './scenario.ts';
+import { isReserved } from '../run/context/context-reader.ts';
+import type { StageOutcome, StageStatus } from '../run/stage/stage-outcome.ts';
+
+// Finds, in one run, the stages whose ends decide how a diamond, a fan-in or a branch ended: these do no work of their own.
+
+/** A visit of a stage whose end a scenario says. */
+export interface Actor {
+  readonly stage: Stage;
+  /** From 0. */
+  readonly visit: number;
+}
+
+export class Actors {
+  readonly #pipeline: Pipeline;
+  readonly #layout: Layout;
+  readonly #endings: readonly StageEnding[];
+  readonly #visits: readonly number[];
+
+  constructor(pipeline: Pipeline, layout: Layout, endings: readonly StageEnding[]) {
+    this.#pipeline = pipeline;
+    this.#layout = layout;
+    this.#endings = endings;
+    const counts = new Map<string, number>();
+    this.#visits = endings.map(({ stage }) => {
+      const visit = counts.get(stage) ?? 0;
+      counts.set(stage, visit + 1);
+      return visit;
+    });
+  }
+
+  /** Where the outcome of an ending comes from: itself, unless a diamond or a fan-in passed on that of the one before. -1: nowhere. */
+  originOf(index: number): number {
+    let at = index;
+    while (['conditional', 'parallel.fan_in'].includes(this.#stageAt(at)?.type ?? '')) at = this.before(at);
+    return at;
+  }
+
+  /** Which ending led to this one, a branch's first one included. -1: none did. */
+  before(index: number): number {
+    const stage = this.#endings[index]?.stage;
+    const leading = (target: string | undefined): number =>
+      this.#endings.findLastIndex(({ to }, at) => at < index && to !== undefined && to === target);
+    const found = leading(stage);
+    if (found >= 0) return found;
+    const around = [...this.#layout.branches.values()].find(({ entries }) => entries.some((entry) => entry === stage));
+    return leading(around?.parallel);
+  }
+
+  /** The stage that decided an ending. Undefined if a parallel stage did, or nothing that a scenario could say. */
+  actorAt(index: number): Actor | undefined {
+    const stage = this.#stageAt(index);
+    return stage !== undefined && isScripted(stage.type) ? { stage, visit: this.#visits[index] ?? 0 } : undefined;
+  }
+
+  /** The branches of the parallel stage that ended at an index, each with the stages that must fail for it to fail. */
+  branchesAt(index: number): readonly (readonly Actor[])[] {
+    const branches = this.#layout.branches.get(this.#endings[index]?.stage ?? '');
+    if (branches === undefined) return [];
+    const { parallel, entries, join, stages } = branches;
+    const since = this.#endings.findLastIndex(({ stage }, at) => at < index && stage === parallel) + 1;
+    const within = [...this.#endings.entries()].slice(since, index).filter(([, { stage }]) => stages.has(stage));
+    const ended = within.filter(([, { to }]) => to === join).map(([at]) => this.#failing(at, branches));
+    // A branch that others made needless before it began would have begun if they had failed.
+    const unbegun = entries.filter((entry) => entry !== join && !within.some(([, { stage }]) => stage === entry));
+    return [...ended, ...unbegun.map((entry) => this.#unbegun(entry))].filter(({ length }) => length > 0);
+  }
+
+  /** Goes back from the end of a branch to a stage whose failure nothing takes, else to one that can fail at all. */
+  #failing(end: number, { parallel, stages }: Branches): readonly Actor[] {
+    let second: readonly Actor[] = [];
+    for (let at = this.originOf(end); at >= 0; at = this.originOf(this.before(at))) {
+      const stage = this.#stageAt(at);
+      if (stage === undefined || stage.id === parallel || !stages.has(stage.id)) break;
+      const actor = this.actorAt(at);
+      if (actor === undefined) return this.branchesAt(at).flat();
+      if (!canFail(stage)) continue;
+      if (!this.#isCaught(stage)) return [actor];
+      if (second.length === 0) second = [actor];
+    }
+    return second;
+  }
+
+  #isCaught(stage: Stage): boolean {
+    const edges = this.#layout.outgoing.get(stage.id) ?? [];
+    return (
+      retryTargets(stage).length > 0 ||
+      edges.some(
+        ({ to, attributes }) =>
+          attributes.text('condition') !== '' || this.#pipeline.stages.get(to)?.type === 'conditional',
+      )
+    );
+  }
+
+  #unbegun(entry: string): readonly Actor[] {
+    const stage = this.#pipeline.stages.get(entry);
+    if (stage === undefined || !isScripted(stage.type) || !canFail(stage)) return [];
+    return [{ stage, visit: this.#endings.filter((ending) => ending.stage === entry).length }];
+  }
+
+  #stageAt(index: number): Stage | undefined {
+    return this.#pipeline.stages.get(this.#endings[index]?.stage ?? '');
+  }
+}
+
+/** A question fails if it is not confirmed, or if its time can pass without an answer. */
+function canFail({ type, attributes }: Stage): boolean {
+  if (type !== 'wait.human' || attributes.text('human.type') === 'confirmation') return true;
+  return attributes.has('timeout') && !attributes.has('human.default_choice');
+}
+
+// Guesses how a stage must end for one of its edges to be taken, or for it to fail. Looks at that edge alone.
+
+export const success: ScriptedEnd = { outcome: { status: 'success' } };
+
+export function failureOf(id: string): ScriptedEnd {
+  return { outcome: { status: 'fail', failureReason: `${id} fails` } };
+}
+
+/** How a question fails: it is not confirmed, or nobody answers in time. */
+export function refusalOf({ attributes }: Stage): ScriptedEnd {
+  return { answer: attributes.text('human.type') === 'confirmation' ? 'No' : null };
+}
+
+/** The answer for which the edge is taken. Looks at the edge alone, so the result is a guess. */
+export function answerFor(stage: Stage, edge: PipelineEdge, edges: readonly PipelineEdge[]): ScriptedEnd {
+  const label = edge.attributes.text('label');
+  const asksForFailure = parseCondition(edge.attributes.text('condition')).clauses?.some(
+    ({ key, operator, value }) => key === 'outcome' && (operator === '=') === (value === 'fail'),
+  );
+  if (asksForFailure === true) return refusalOf(stage);
+  if (!['yes_no', 'confirmation'].includes(stage.attributes.text('human.type')))
+    return { answer: label === '' ? edge.to : sayingOf(label) };
+  // An edge that says neither is taken for the word that no other says.
+  const said = new Set(edges.map((one) => normalLabel(one.attributes.text('label'))));
+  if (['yes', 'no'].includes(normalLabel(label))) return { answer: normalLabel(label) };
+  return { answer: said.has('yes') ? 'no' : 'yes' };
+}
+
+/** How the stage must end for the edge to be taken. Looks at one clause after the other, so the result is a guess. */
+export function outcomeFor({ to, attributes }: PipelineEdge): StageOutcome {
+  const label = attributes.text('label');
+  let status: StageStatus = 'success';
+  let preferred = label;
+  const updates: Record<string, unknown> = {};
+  for (const { key, operator, value } of parseCondition(attributes.text('condition')).clauses ?? []) {
+    const isEqual = operator === '=';
+    if (key === 'outcome') status = isEqual ? (value as StageStatus) : value === 'success' ? 'fail' : 'success';
+    else if (key === 'preferred_label') preferred = isEqual ? value : normalLabel(value) === '' ? 'any' : '';
+    else {
+      const name = key.replace(/^context\./, '');
+      if (!isReserved(name)) updates[name] = isEqual ? value : operator === 'set' ? 'yes' : `not ${value}`;
+    }
+  }
+  return {
+    status,
+    suggestedNextIds: [to],
+    ...(preferred !== '' && { preferredLabel: preferred }),
+    ...(Object.keys(updates).length > 0 && { contextUpdates: updates }),
+    ...(status === 'fail' && { failureReason: `it fails, to go to ${to}` }),
+  };
+}
 
 /** How one visit of a stage is to end. */
 interface Turn {

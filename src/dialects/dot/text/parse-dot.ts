@@ -1,7 +1,7 @@
 /** The parser of DOT files: recursive descent over the subset in docs/spec/dot.md, lenient about common mistakes in real files. */
 import type { DotFaults } from './faults.ts';
 import { Scanner, type Word } from './scanner.ts';
-import type { AttributeSyntax, DotSyntax, Syntax } from './syntax.ts';
+import type { AttributeSyntax, DotSyntax, Syntax } from './print-dot.ts';
 
 /** How deep subgraphs may nest. */
 const depthMax = 100;

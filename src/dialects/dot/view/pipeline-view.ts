@@ -5,10 +5,10 @@
 import { outgoingEdges, type StoredEdge } from '../../../graph/compile/outgoing-edges.ts';
 import type { GraphStructure } from '../../../graph/graph.ts';
 import type { FrameTree, NodeRecord } from '../../../state/tree.ts';
-import { asText, inheritedKey } from '../run/context/context-keys.ts';
+import { asText, inheritedKey } from '../run/context/context-reader.ts';
 import { turnsOf } from '../run/prompt/conversation.ts';
 import type { StageOutput, StageStatus } from '../run/stage/stage-outcome.ts';
-import { readChoice } from '../run/stage/stored-choice.ts';
+import { readChoice } from '../run/stage/choose-edge.ts';
 
 /** An edge from a stage that ended. */
 export interface PipelineStep {

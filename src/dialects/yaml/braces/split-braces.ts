@@ -1,10 +1,10 @@
 /** Splits a text into literal parts, `{{ values }}` and `{% if %}` statements. */
-import { reportError } from '../expression/compile-reference.ts';
-import { TextError } from '../expression/expression-tokens.ts';
+import { reportError } from '../expression/parse-text.ts';
+import { TextError } from '../expression/template.ts';
 import { maxErrors, type TextFault } from '../expression/template.ts';
 import { isKnownFunction } from './brace-functions.ts';
 import { readBraceWords } from './brace-tokens.ts';
-import { readBraceTree, type BraceTree } from './brace-tree.ts';
+import { readBraceTree, type BraceTree } from './brace-writer.ts';
 
 export type BracePart =
   | { readonly kind: 'text'; readonly text: string; readonly start: number }

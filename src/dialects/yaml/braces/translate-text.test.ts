@@ -4,7 +4,7 @@ import { names as textNames, scope } from '../../../../test/text-scope.ts';
 import { parseCommand } from '../command/parse-command.ts';
 import { parseCondition } from '../expression/parse-condition.ts';
 import { parseText } from '../expression/parse-text.ts';
-import { dollarRule } from './dollar-signs.ts';
+import { dollarRule } from './translate-document.ts';
 import { translateText, type TextKind, type TextNames } from './translate-text.ts';
 
 const names: TextNames = {

@@ -1,11 +1,11 @@
 /** Writes an expression of the `{{ }}` form in this version's syntax. It has the same value and is checked by the same rules. */
 import { nearest } from '../../../graph/nearest.ts';
-import { TextError } from '../expression/expression-tokens.ts';
+import { TextError } from '../expression/template.ts';
 import { namespaces } from '../expression/resolve-names.ts';
 import { writeCall } from './brace-functions.ts';
-import type { BraceTree } from './brace-tree.ts';
+import type { BraceTree } from './brace-writer.ts';
 import { binding, type BraceWriter } from './brace-writer.ts';
-import type { MarkedText } from './marked-text.ts';
+import type { MarkedText } from './quoted.ts';
 import { quoted } from './quoted.ts';
 
 /** What the names in an expression mean. */

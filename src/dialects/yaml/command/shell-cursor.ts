@@ -1,5 +1,5 @@
 /** A position in a script that is being read and copied. */
-import { TextError } from '../expression/expression-tokens.ts';
+import { TextError } from '../expression/template.ts';
 
 const maxDepth = 100;
 

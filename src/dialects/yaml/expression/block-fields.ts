@@ -1,5 +1,5 @@
 /** A block as expressions see it: its status, its whole output, and each field of the output (T3). */
-import { errorMap, FieldReader } from '../../../graph/expression/expression-values.ts';
+import { errorMap, FieldReader } from '../../../graph/expression/expression-meter.ts';
 import type { BlockView } from './template.ts';
 
 /** Fields that every block has, whatever happened to it. */

@@ -1,8 +1,8 @@
 /** Parses a condition. It is one expression, and each `${…}` in it is a part of it, never text to be inserted (T5). */
 import { CairnError } from '../../../errors.ts';
 import type { ExpressionReference } from '../../../graph/expression/expression-references.ts';
-import { compileReference, reportError, type CompiledReference } from './compile-reference.ts';
-import { readExpression } from './expression-tokens.ts';
+import { compileReference, reportError, type CompiledReference } from './parse-text.ts';
+import { readExpression } from './template.ts';
 import { createMentions, isListed, nameOf, namedBy } from './resolve-names.ts';
 import {
   faultyTemplate,

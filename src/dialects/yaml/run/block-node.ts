@@ -4,7 +4,7 @@ import type { NodeType } from '../../../graph/contracts/node-type.ts';
 import { schemaFault } from '../../../schema/json-schema.ts';
 import { isMapping } from '../file/shape.ts';
 import { BlockContext } from '../../block-context.ts';
-import { resolveFileOutputs, scopeOf, scopeOfState, type BlockParts } from './block-parts.ts';
+import { resolveFileOutputs, scopeOf, scopeOfState, type BlockParts } from './callable-workflow.ts';
 
 /** Resolves the inputs in each attempt, with the state that the attempt sees, and runs the block's type. */
 export function blockImplementation({ type, inputs, fileOutputs, workflow }: BlockParts): NodeImplementation {

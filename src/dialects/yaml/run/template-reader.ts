@@ -1,6 +1,6 @@
 /** Parses the texts of one block (or of the outputs), and checks that they may refer to what they name. */
 import type { CommandText } from '../../../graph/contracts/node-type.ts';
-import type { Faults } from '../file/faults.ts';
+import type { Faults } from '../file/shape.ts';
 import { parseCommand } from '../command/parse-command.ts';
 import { parseCondition } from '../expression/parse-condition.ts';
 import { parseText } from '../expression/parse-text.ts';

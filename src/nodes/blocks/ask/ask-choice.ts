@@ -1,6 +1,6 @@
 /** The block AskChoice: asks for one of several choices. */
 import type { InputFault, Inputs, NodeType } from '../../../graph/contracts/node-type.ts';
-import { requireText, textField } from '../fields.ts';
+import { requireText, textField } from '../http-call.ts';
 import {
   InteractiveBlock,
   pause,
@@ -10,8 +10,8 @@ import {
   type BlockOutput,
   type Pause,
   type Refusal,
-} from './interactive-block.ts';
-import { interactiveNodeType } from './interactive-node-type.ts';
+} from './confirm-operation.ts';
+import { interactiveNodeType } from './confirm-operation.ts';
 
 class AskChoice extends InteractiveBlock {
   override readonly name = 'AskChoice';

@@ -6,7 +6,7 @@ import { createFakeContext, type FakeContext } from '../../../testing/node-suite
 import { askChoice } from './ask-choice.ts';
 import { confirmOperation } from './confirm-operation.ts';
 import { getInput } from './get-input.ts';
-import { prompt } from './prompt.ts';
+import { prompt } from './confirm-operation.ts';
 
 /** A block that was begun, up to its first question that has no answer. */
 interface Asked {

@@ -4,7 +4,7 @@ import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { failBlock, runBlock } from '../../../../test/support/run-block.ts';
-import { createFile } from './create-file.ts';
+import { createFile } from './render-template.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'cairn-create-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

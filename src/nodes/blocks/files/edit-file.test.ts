@@ -15,7 +15,7 @@ import { afterAll, expect, test } from 'vitest';
 import * as fc from 'fast-check';
 import { failBlock, runBlock } from '../../../../test/support/run-block.ts';
 import { editFile } from './edit-file.ts';
-import { applyOperation, readOperations } from './edit-operations.ts';
+import { applyOperation, readOperations } from './edits.ts';
 import { applyUnifiedDiff, countChangedLines, writeUnifiedDiff } from './text-diff.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'cairn-edit-'));

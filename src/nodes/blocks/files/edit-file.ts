@@ -2,15 +2,15 @@
 import { basename } from 'node:path';
 import { NodeFailure } from '../../../graph/contracts/node-contract.ts';
 import type { NodeType, TypedNodeContext } from '../../../graph/contracts/node-type.ts';
-import { beforeEffect } from '../../draft/before-effect.ts';
-import { changeInTurn, lookAtTarget, writeLocalFile } from '../../file/local-file.ts';
+import { beforeEffect } from '../../draft/node-parts.ts';
+import { changeInTurn, lookAtTarget, writeLocalFile } from '../../file/local-path.ts';
 import { pathNeeds, resolveLocalPath } from '../../file/local-path.ts';
-import type { IsGranted } from '../../file/reached-place.ts';
-import { readRegularFile } from '../../file/read-regular-file.ts';
-import { applyOperation, EditFault, readOperations } from './edit-operations.ts';
-import { fieldsOf, flagOption, inputFault, optionFaults, outputField, requireText, textField } from '../fields.ts';
+import type { IsGranted } from '../../file/files.ts';
+import { readRegularFile } from '../../file/files.ts';
+import { applyOperation, EditFault, readOperations } from './edits.ts';
+import { fieldsOf, flagOption, inputFault, optionFaults, outputField, requireText, textField } from '../http-call.ts';
 import { countChangedLines, writeUnifiedDiff } from './text-diff.ts';
-import { decodeBytes, encodeText, encodingOption, fileLimitBytes, type Encoding } from './text-encoding.ts';
+import { decodeBytes, encodeText, encodingOption, fileLimitBytes, type Encoding } from './read-file.ts';
 
 const createIfMissing = flagOption('create_if_missing', 'Begin with an empty text; false fails with ENOENT.', false);
 const backup = flagOption('backup', 'Keep the text as it was in FILE.bak.', true);

@@ -15,7 +15,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Inputs, Need, NodeType } from '../../../graph/contracts/node-type.ts';
 import { whilePathFlips } from '../../../../test/support/flipping-path.ts';
 import { createFakeContext } from '../../../testing/node-suite/fake-context.ts';
-import { createFile } from './create-file.ts';
+import { createFile } from './render-template.ts';
 import { editFile } from './edit-file.ts';
 import { mergeJsonState, readJsonState, writeJsonState } from './json-state.ts';
 import { readFile } from './read-file.ts';

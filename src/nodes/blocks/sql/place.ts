@@ -3,11 +3,11 @@ import { constants } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { NodeFailure } from '../../../graph/contracts/node-contract.ts';
 import type { InputFault, InputField, Inputs, Need } from '../../../graph/contracts/node-type.ts';
-import { isPlainObject } from '../../../state/values/plain.ts';
-import { describeFileError, fileFailure } from '../../file/file-failure.ts';
+import { isPlainObject } from '../../../state/values/values.ts';
+import { describeFileError, fileFailure } from '../../file/files.ts';
 import { files } from '../../file/files.ts';
 import { pathNeeds, resolveLinks, resolveLocalPath } from '../../file/local-path.ts';
-import { holdFolder, type IsGranted } from '../../file/reached-place.ts';
+import { holdFolder, type IsGranted } from '../../file/files.ts';
 import {
   fieldsOf,
   literal,
@@ -18,10 +18,10 @@ import {
   requireText,
   secondsOption,
   textField,
-} from '../fields.ts';
+} from '../http-call.ts';
 import type { PostgresPlace } from './postgres-run.ts';
-import type { Engine } from './read-sql.ts';
-import type { SqlitePlace } from './sqlite-messages.ts';
+import type { Engine } from './sql-job.ts';
+import type { SqlitePlace } from './sqlite-transaction.ts';
 
 const port = numberOption('port', 'Of the server.', { default: 5_432, min: 1, max: 65_535 }, literal);
 const connectTimeout = secondsOption('connect_timeout', 'Seconds until the server is given up.', {

@@ -4,9 +4,9 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { SQLInputValue } from 'node:sqlite';
-import type { BoundStatement } from './bind-params.ts';
+import type { BoundStatement } from './sql-job.ts';
 import { jsonText, sqlFailure, type SqlFailureFacts, type SqlJob, type SqlResult } from './sql-job.ts';
-import type { FromChild, SqliteJob, SqlitePlace, SqliteStatement, ToChild } from './sqlite-messages.ts';
+import type { FromChild, SqliteJob, SqlitePlace, SqliteStatement, ToChild } from './sqlite-transaction.ts';
 
 /** Memory limit of JavaScript in the child process, in MiB. */
 const heapMb = 512;

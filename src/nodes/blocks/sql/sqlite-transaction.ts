@@ -1,10 +1,57 @@
 /** Runs a block's statements on SQLite, with a connection and transaction of their own. */
+import type { SQLInputValue, DatabaseSync, StatementSync } from 'node:sqlite';
+import {
+  type BoundStatement,
+  type SqlFailureFacts,
+  type SqlJob,
+  type SqlResult,
+  distinct,
+  exactInteger,
+  joinResults,
+} from './sql-job.ts';
 import { readdirSync, statSync } from 'node:fs';
-import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { distinct, exactInteger, joinResults, type SqlResult } from './sql-job.ts';
-import type { SqliteFailure, SqliteJob, SqlitePlace, SqliteStatement } from './sqlite-messages.ts';
-import { changesRows } from './statement-class.ts';
+import { changesRows } from './raw-work.ts';
+
+// Messages between a block and the child process that uses SQLite for it.
+
+export interface SqlitePlace {
+  /** Absolute path, or `:memory:`. */
+  readonly path: string;
+  /** The file that the path led to when it was judged. Absent: there was none, or it is `:memory:`. */
+  readonly file?: { readonly dev: bigint; readonly ino: bigint };
+  readonly pragmas: Readonly<Record<string, string | number | boolean>>;
+}
+
+/** A statement with values of types that SQLite accepts. */
+export interface SqliteStatement extends BoundStatement {
+  readonly values: readonly SQLInputValue[];
+}
+
+/** The job as plain data. */
+export interface SqliteJob extends Pick<SqlJob, 'isReadOnly' | 'isAlone' | 'timeoutMs'> {
+  readonly first: readonly SqliteStatement[];
+  readonly statements: readonly SqliteStatement[];
+}
+
+export type ToChild =
+  | { readonly kind: 'job'; readonly place: SqlitePlace; readonly job: SqliteJob }
+  /** The parent allows the commit. Nothing is kept before that. */
+  | { readonly kind: 'commit' };
+
+export interface SqliteFailure extends SqlFailureFacts {
+  readonly reason: string;
+}
+
+export type FromChild =
+  /** The process has started and accepts jobs. */
+  | { readonly kind: 'up' }
+  /** The process has the locks it needs; from now on, running the statements may take any time. */
+  | { readonly kind: 'begun' }
+  /** The process waits for permission to commit. */
+  | { readonly kind: 'ready' }
+  | { readonly kind: 'result'; readonly result: SqlResult }
+  | { readonly kind: 'failure'; readonly failure: SqliteFailure };
 
 /** Delay between two tries to lock a database that another process has locked. */
 const lockPollMs = 20;

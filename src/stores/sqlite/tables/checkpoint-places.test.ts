@@ -14,7 +14,7 @@ import {
   startRun,
   tenant,
 } from '../../../testing/store-suite/examples.ts';
-import { unplacedMax } from './checkpoint-places.ts';
+import { unplacedMax } from './run-rows.ts';
 import { openSqliteStore } from '../sqlite-store.ts';
 
 let folder = '';

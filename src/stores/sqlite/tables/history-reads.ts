@@ -1,10 +1,10 @@
 /** Reads checkpoints, snapshots and tags of one run. */
 
 import type { CheckpointRow, RunKey, SnapshotRow, TagRow } from '../../../ports/store.ts';
-import { isUnplaced } from './checkpoint-places.ts';
-import type { Prepare, Statement } from './prepare.ts';
-import { asBytes, readText } from './text-columns.ts';
-import { bytesOf } from './byte-columns.ts';
+import { isUnplaced } from './run-rows.ts';
+import type { Prepare, Statement } from './run-rows.ts';
+import { asBytes, readText } from './run-rows.ts';
+import { bytesOf } from './row-check.ts';
 
 const ofRun = 'run = (select no from runs where tenant = ? and run_id = ?)';
 

@@ -1,29 +1,140 @@
 /** Admits, removes and claims runs. */
-
-import { CairnError } from '../../../errors.ts';
+import {
+  isUnplaced,
+  type Prepare,
+  type Statement,
+  waitingCode,
+  asBytes,
+  readText,
+  type CheckpointPlaces,
+  statusCode,
+} from './run-rows.ts';
 import type {
+  NextRequest,
   Admission,
   AdmissionReply,
   Claim,
   ClaimReply,
   ClaimRequest,
   GrantedClaim,
-  NextRequest,
   RunKey,
   RunRow,
 } from '../../../ports/store.ts';
+import { CairnError } from '../../../errors.ts';
 import { scheduleOf } from '../../../ports/schedule.ts';
-import type { CheckpointPlaces } from './checkpoint-places.ts';
-import type { CommitWrite } from './commit-write.ts';
-import { NewestCheckpoints } from './newest-checkpoints.ts';
-import { NextRuns } from './next-runs.ts';
-import type { Prepare, Statement } from './prepare.ts';
-import type { RunHead, RunHeads } from './run-heads.ts';
-import type { RunReads } from './run-reads.ts';
+import type { CommitWrite, RunHead, RunHeads } from './history-writes.ts';
+import type { RunReads } from './wait-reads.ts';
 import { checkOf, type CheckedColumns } from './row-check.ts';
-import { statusCode, waitingCode } from './run-rows.ts';
 import { tablesOfRun } from './schema.ts';
-import { asBytes, readText } from './text-columns.ts';
+
+// Checks that the newest checkpoints, which have no index entry yet, are all there (see checkpoint-places.ts).
+
+interface NewRow {
+  readonly run: number;
+  readonly seq: number;
+}
+
+interface Tail {
+  readonly up_to: number;
+  /** The largest number of a run that has an index entry. */
+  readonly runs: number;
+  /** The largest id of a checkpoint. */
+  readonly newest: number;
+}
+
+/**
+ * Checks the newest checkpoints. Their ids must be consecutive, each must follow the one before it in its run, and a run that begins among
+ * them must have the next number. Otherwise some are gone, and it cannot be known of which run.
+ */
+export class NewestCheckpoints {
+  readonly #selectTail: Statement;
+  readonly #selectRows: Statement;
+  readonly #selectHead: Statement;
+
+  constructor(prepare: Prepare) {
+    this.#selectTail = prepare(
+      `select up_to, coalesce((select max(run) from places), 0) as runs,
+         coalesce((select id from checkpoints order by id desc limit 1), 0) as newest from placed where one = 1`,
+    );
+    this.#selectRows = prepare(`select run, seq from checkpoints where ${isUnplaced} order by id`);
+    this.#selectHead = prepare('select max(seq) as seq from places where run = ?');
+  }
+
+  areWhole(): boolean {
+    const tail = this.#selectTail().get() as Tail | undefined;
+    const rows = this.#selectRows().all() as unknown as NewRow[];
+    return tail?.newest === (tail?.up_to ?? -1) + rows.length && this.#followOn(rows, tail.runs);
+  }
+
+  #followOn(rows: readonly NewRow[], runsBefore: number): boolean {
+    const heads = new Map<number, number>();
+    let begun = 0;
+    return rows.every(({ run, seq }) => {
+      if (!Number.isSafeInteger(run) || !Number.isSafeInteger(seq)) return false;
+      const before = heads.get(run) ?? (this.#selectHead().get(run)?.['seq'] as number | null);
+      heads.set(run, seq);
+      if (before !== null) return seq === before + 1;
+      begun += 1;
+      return run === runsBefore + begun;
+    });
+  }
+}
+
+// Finds the runs that `claimNext` claims, in order.
+
+interface FoundRun {
+  readonly run_id: Uint8Array;
+  readonly no: number;
+  readonly priority: number;
+  /** Since when the run could go on, in epoch ms. */
+  readonly due: number;
+}
+
+/** SQL condition for a list given as one JSON value, so that one statement serves lists of any length. No list allows everything. */
+const isAllowed = (column: string): string => `(? is null or ${column} in (select value from json_each(?)))`;
+const filters = `${isAllowed('r.graph_id')} and ${isAllowed('r.queue')} and r.run_id not in (select value from json_each(?))`;
+
+/** Runs that were never claimed. They have an index in this order, so the first of a long queue cost no more than those of a short one. */
+const fromQueue = `
+  select ${asBytes('r.run_id')}, r.no, r.priority, r.due from runs r indexed by runs_to_take
+  where r.tenant = ? and r.status = ${waitingCode} and r.due <= ? and ${filters}
+  order by r.priority desc, r.due, r.no limit ?`;
+
+/** Runs that were abandoned, got a message, or are due. Each kind is found through an index, so that finished runs cost nothing. */
+const fromOthers = `
+  select ${asBytes('r.run_id')}, r.no, r.priority, min(coalesce(found.due, r.due)) as due from (
+    select run_id, null as due from runs where tenant = ? and status = 0
+    union all select run_id, at from messages indexed by messages_untaken where is_taken = 0 and tenant = ?
+    union all select run_id, due from waits where tenant = ? and due <= ?) as found
+  cross join runs r on r.tenant = ? and r.run_id = found.run_id
+  where r.status in (0, 1) and (r.owner is null or r.lease_until <= ?) and r.due <= ? and ${filters}
+  group by r.no order by r.priority desc, due, r.no limit ?`;
+
+const toList = (values: readonly string[] | undefined): string | null => (values ? JSON.stringify(values) : null);
+
+export class NextRuns {
+  readonly #fromQueue: Statement;
+  readonly #fromOthers: Statement;
+
+  constructor(prepare: Prepare) {
+    this.#fromQueue = prepare(fromQueue);
+    this.#fromOthers = prepare(fromOthers);
+  }
+
+  /** Ids of the runs that can go on. @param now - by the store's clock, for leases */
+  find({ tenant, at: due, graphs, queues, except = [], limit }: NextRequest, now: number): readonly string[] {
+    const at = due ?? now;
+    const [graphList, queueList] = [toList(graphs), toList(queues)];
+    const rest = [graphList, graphList, queueList, queueList, JSON.stringify(except), limit] as const;
+    const waiting = this.#fromQueue().all(tenant, at, ...rest);
+    const others = this.#fromOthers().all(tenant, tenant, tenant, at, tenant, now, at, ...rest);
+    const found = [...waiting, ...others] as unknown as FoundRun[];
+    return found
+      .sort((a, b) => b.priority - a.priority || a.due - b.due || a.no - b.no)
+      .slice(0, limit)
+      .map(({ run_id }) => readText(run_id));
+  }
+}
 
 export interface WriteParts {
   readonly prepare: Prepare;

@@ -1,13 +1,206 @@
 /** Reads open waits and messages that were not taken. */
+import { CairnError } from '../../../errors.ts';
+import { requireSound } from '../../../ports/sound-run.ts';
+import type { Page, RunKey, RunQuery, RunRow, MessageRow, OpenWait, WaitQuery, WaitRow } from '../../../ports/store.ts';
+import {
+  behindMax,
+  joinHead,
+  type Prepare,
+  type Statement,
+  codesOf,
+  isDamagedRow,
+  runColumns,
+  toldColumns,
+  toRunRow,
+  type StoredRun,
+  readText,
+  never,
+  asBytes,
+} from './run-rows.ts';
+import { bytesOf } from './row-check.ts';
 
-import type { MessageRow, OpenWait, Page, RunKey, WaitQuery, WaitRow } from '../../../ports/store.ts';
-import type { Prepare, Statement } from './prepare.ts';
-import { readCursor } from './run-reads.ts';
-import { never } from './run-rows.ts';
-import { asBytes, readText } from './text-columns.ts';
-import { bytesOf } from './byte-columns.ts';
+// Reads runs by id and by prefix, and lists them.
 
 const pageSize = 100;
+
+/** The most damaged rows that are named. */
+const shownFaults = 20;
+
+/** Parses a cursor. @throws USAGE_INVALID */
+export function readCursor(cursor: string, parts: number): readonly number[] {
+  const numbers = cursor.split('.').map(Number);
+  if (numbers.length !== parts || numbers.some(Number.isNaN)) {
+    throw new CairnError('USAGE_INVALID', { reason: `${cursor} is not a cursor of this store` });
+  }
+  return numbers;
+}
+
+type Value = string | number;
+
+export class RunReads {
+  readonly #prepare: Prepare;
+  readonly #now: () => number;
+  readonly #store: string;
+  readonly #columns: string;
+  readonly #listings = new Map<string, Statement>();
+  readonly #byId: Statement;
+  readonly #all: Statement;
+  readonly #byPrefix: Statement;
+  readonly #newestNear: Statement;
+  readonly #newestFar: Statement;
+  readonly #isPlaceLost: Statement;
+  readonly #hasForks: Statement;
+
+  /** @param store - its name, for messages */
+  constructor(prepare: Prepare, now: () => number, layout: number, store: string) {
+    this.#store = store;
+    this.#prepare = prepare;
+    this.#now = now;
+    const columns = (this.#columns = runColumns(layout));
+    this.#byId = prepare(`select ${columns} from runs r ${joinHead} where r.tenant = ? and r.run_id = ?`);
+    this.#all = prepare(`select ${columns} from runs r ${joinHead}`);
+    const behind = `select max(c.seq) as seq from runs r ${joinHead} join checkpoints c on c.run = r.no`;
+    this.#newestNear = prepare(`${behind} and c.id between h.id + 1 and h.id + ${behindMax} where r.no = ?`);
+    this.#newestFar = prepare(`${behind} and c.id > h.id + ${behindMax} where r.no = ?`);
+    this.#isPlaceLost = prepare('select 1 from placed where one = 3 and up_to > (select count(*) from places)');
+    this.#hasForks = prepare(
+      'select 1 from runs indexed by runs_by_parent where tenant = ? and parent_run = ? limit 1',
+    );
+    const first = 'select run_id from runs where tenant = ? and run_id between ? and ?';
+    const second = 'select run_id from runs indexed by runs_by_status where tenant = ? and key between ? and ?';
+    this.#byPrefix = prepare(
+      `select ${columns} from runs r ${joinHead}
+       where r.tenant = ? and r.run_id in (${first} union ${second}) order by r.run_id limit ?`,
+    );
+  }
+
+  readRun({ tenant, runId }: RunKey): RunRow | undefined {
+    const row = this.#byId().get(tenant, runId) as StoredRun | undefined;
+    if (row === undefined) return undefined;
+    const run = requireSound(this.#store, toRunRow(row, this.#now()));
+    return run.status === 'running' && run.claim === undefined ? this.#withLostHead(run, row.no) : run;
+  }
+
+  /**
+   * The row of a run whose process was killed does not say how far it came. If an index has lost where its newest checkpoints are, they
+   * still stand behind the one that was found. The newest of them is the head, so that whoever reads the history is told of the damage.
+   */
+  #withLostHead(run: RunRow, no: number): RunRow {
+    const near = this.#newestNear().get(no) as { readonly seq: number | null };
+    const isFar = near.seq === null && this.#isPlaceLost().get() !== undefined;
+    const { seq } = isFar ? (this.#newestFar().get(no) as { readonly seq: number | null }) : near;
+    return seq === null ? run : { ...run, head: Math.max(run.head, seq) };
+  }
+
+  /** Looks at the rows of all runs, of every tenant. Returns a line for each that is not as it was written. */
+  findDamage(): readonly string[] {
+    const lines: string[] = [];
+    for (const row of this.#all().iterate() as unknown as Iterable<StoredRun>)
+      if (lines.length < shownFaults && isDamagedRow(row))
+        lines.push(`the row of run ${readText(row.run_id)} of tenant ${readText(row.tenant)} was changed`);
+    return lines;
+  }
+
+  findRuns(tenant: string, prefix: string, limit: number): RunRow[] {
+    const now = this.#now();
+    // Every text that begins with the prefix sorts before the prefix followed by the last code point.
+    const range = [tenant, prefix, `${prefix}\u{10ffff}`];
+    const rows = this.#byPrefix().all(tenant, ...range, ...range, limit) as unknown as StoredRun[];
+    return rows.map((row) => requireSound(this.#store, toRunRow(row, now)));
+  }
+
+  listRuns(query: RunQuery): Page<RunRow> {
+    const { status, limit = pageSize } = query;
+    const now = this.#now();
+    const codes = codesOf(status);
+    const labels = Object.entries(query.labels ?? {});
+    const found =
+      query.parentRunId !== undefined
+        ? this.#listForks(query, codes, limit + 1)
+        : labels.length > 0
+          ? this.#listLabelled(query, labels, codes, limit + 1)
+          : codes.flatMap((code) => this.#listStatus(query, code, limit + 1)).sort((a, b) => b.no - a.no);
+    const page = found.slice(0, limit);
+    const last = page.at(-1);
+    return {
+      rows: page.map((row) => toRunRow(row, now)),
+      ...(last !== undefined && found.length > limit ? { cursor: String(last.no) } : {}),
+    };
+  }
+
+  /**
+   * Lists the runs of one status in order. The lists of several statuses are then merged, because SQLite would sort all rows if asked for
+   * several at once.
+   */
+  #listStatus(query: RunQuery, code: number, limit: number): StoredRun[] {
+    const { conditions, values } = readFilters(query);
+    const where = `r.tenant = ? and r.status = ? ${conditions}`;
+    const from = `${this.#columns} from runs r indexed by runs_by_status`;
+    return this.#select(from, where, [query.tenant, code, ...values, limit]);
+  }
+
+  /** Runs with a label stand in order whatever their status is, so one listing has them all. */
+  #listLabelled(
+    query: RunQuery,
+    [first, ...others]: readonly (readonly [string, string])[],
+    codes: readonly number[],
+    limit: number,
+  ): StoredRun[] {
+    if (first === undefined) return [];
+    const { conditions, values } = readFilters({ ...query, labels: Object.fromEntries(others) });
+    const sql = `select ${this.#columns} from labels l cross join runs r on r.tenant = l.tenant and r.run_id = l.run_id and r.no = l.run
+      ${joinHead} where l.tenant = ? and l.name = ? and l.value = ? and r.status in (${codes.join(', ')}) ${conditions}
+      order by l.run desc limit ?`;
+    return this.#readAll(sql, [query.tenant, ...first, ...values, limit]);
+  }
+
+  /**
+   * The forks of a run stand in order whatever their status is, so one listing has them all. Most runs have no forks. To ask whether there
+   * are any takes a tenth of an empty listing, which prepares to read every column.
+   */
+  #listForks(query: RunQuery, codes: readonly number[], limit: number): StoredRun[] {
+    if (this.#hasForks().get(query.tenant, query.parentRunId ?? '') === undefined) return [];
+    const { conditions, values } = readFilters(query);
+    const where = `r.tenant = ? and r.status in (${codes.join(', ')}) ${conditions}`;
+    const from = `${this.#columns}, ${toldColumns} from runs r indexed by runs_by_parent`;
+    return this.#select(from, where, [query.tenant, ...values, limit]);
+  }
+
+  #select(from: string, where: string, values: readonly Value[]): StoredRun[] {
+    return this.#readAll(`select ${from} ${joinHead} where ${where} order by r.no desc limit ?`, values);
+  }
+
+  #readAll(sql: string, values: readonly Value[]): StoredRun[] {
+    let listing = this.#listings.get(sql);
+    if (listing === undefined) this.#listings.set(sql, (listing = this.#prepare(sql)));
+    return listing().all(...values) as unknown as StoredRun[];
+  }
+}
+
+/** @throws USAGE_INVALID the cursor is not from this store */
+function readFilters({ graphId, parentRunId, labels = {}, since, until, cursor }: RunQuery): {
+  conditions: string;
+  values: Value[];
+} {
+  const before = cursor === undefined ? undefined : readCursor(cursor, 1)[0];
+  const filters: readonly (readonly [string, Value | undefined])[] = [
+    ['and r.graph_id = ?', graphId],
+    ['and r.parent_run = ?', parentRunId],
+    ['and r.created_at >= ?', since],
+    ['and r.created_at < ?', until],
+    ['and r.no < ?', before],
+  ];
+  const present = filters.filter((filter): filter is readonly [string, Value] => filter[1] !== undefined);
+  const pairs = Object.entries(labels);
+  const hasLabel =
+    'and exists (select 1 from labels o where o.tenant = r.tenant and o.name = ? and o.value = ? and o.run = r.no)';
+  return {
+    conditions: [...present.map(([condition]) => condition), ...pairs.map(() => hasLabel)].join(' '),
+    values: [...present.map(([, value]) => value), ...pairs.flat()],
+  };
+}
+
+const pageSize2 = 100;
 
 interface StoredWait {
   readonly id: number;
@@ -78,7 +271,7 @@ export class WaitReads {
   }
 
   listWaits(query: WaitQuery): Page<OpenWait> {
-    const { limit = pageSize } = query;
+    const { limit = pageSize2 } = query;
     const found = this.#find(query, limit + 1);
     const page = found.slice(0, limit);
     const last = page.at(-1);

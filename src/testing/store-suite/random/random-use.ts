@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import type { Claim, Store } from '../../../ports/store.ts';
 import { CairnError } from '../../../errors.ts';
-import { createSeededRandom, type SeededRandom } from '../../seeded-random.ts';
+import { createSeededRandom, type SeededRandom } from '../../virtual-clock.ts';
 import {
   admission,
   bytesOf,
@@ -16,9 +16,9 @@ import {
   tenant,
   wait,
 } from '../examples.ts';
-import { RandomCaller } from './random-calls.ts';
-import { followCall, freshRun, makeCall, type RunState } from './run-model.ts';
-import type { SuitePart } from '../suite.ts';
+import { RandomCaller } from './linearizability.ts';
+import { followCall, freshRun, makeCall, type RunState } from './linearizability.ts';
+import type { SuitePart } from '../examples.ts';
 
 const sequences = 12;
 const callsEach = 60;

@@ -1,17 +1,161 @@
 /** A stage for an agent: a model that works with tools until it answers. Its model calls and its tool calls are steps: a kill repeats none. */
 import {
+  wholeTextOf,
   stageTools,
   type StageAgent,
   type StageAgentRequest,
   type StageTool,
   type ToolHooks,
-} from '../../../../graph/contracts/stage-agent.ts';
+  type NodeType,
+} from '../../../../graph/contracts/node-type.ts';
+import {
+  type ModelCall,
+  type ModelMessage,
+  type ReasoningEffort,
+  textOf,
+} from '../../../../graph/contracts/contracts.ts';
+import { spendTokens } from '../../../../graph/contracts/spend-counted.ts';
 import type { Stage } from '../../model/pipeline.ts';
-import { inAttempts } from '../stage/attempts.ts';
-import { askingOf, modelNameOf, outcomeOf, settingsOf, shownHead } from './codergen.ts';
-import { asText } from '../context/context-keys.ts';
-import type { Asking, StageContext, StageHandler } from '../stage/stage-parts.ts';
-import type { StageOutcome } from '../stage/stage-outcome.ts';
+import { asText, contextValue, edgeKey, expand, resumedKey, steerSignal } from '../context/context-reader.ts';
+import { openThread } from '../prompt/conversation.ts';
+import { newsOf, summaryOf } from '../prompt/preamble.ts';
+import { type Asking, type StageContext, type StageHandler, type Telling, inAttempts } from '../stage/attempts.ts';
+import { readReport, reportIn, stageStatuses, type StageOutcome } from '../stage/stage-outcome.ts';
+import { exitFailure, reportedOutcome, runStageCommand } from './tool.ts';
+
+// A stage for a language model: the prompt, what the run says so far, and what the answer reports of itself.
+
+/** Characters of an answer that are kept in the context. The whole answer is in the stage's output. */
+const shownMax = 200;
+
+export const codergenHandler: StageHandler = {
+  effect: 'external',
+  isIdempotent: () => true,
+  needs: (stage) => [{ kind: 'model', name: modelNameOf(stage) }],
+  asks: askingOf,
+  run: async (stage) => {
+    const { earlier, prompt } = stage.asking as Asking;
+    const answer = await askModel(stage, prompt, earlier);
+    const outcome = outcomeOf(stage, answer);
+    const contextUpdates = { ...outcome.contextUpdates, last_response: shownHead(answer) };
+    return { ...outcome, contextUpdates, response: answer };
+  },
+};
+
+/** `provider:name`, or a name that the configuration maps to a model. */
+export function modelNameOf({ attributes }: Stage): string {
+  const model = attributes.text('llm_model');
+  const provider = attributes.text('llm_provider');
+  if (model === '') return 'default';
+  return provider === '' || model.includes(':') ? model : `${provider}:${model}`;
+}
+
+/** The settings of a stage for its model. */
+export function settingsOf({ attributes }: Stage): Pick<ModelCall, 'reasoning'> {
+  const effort = attributes.text('reasoning_effort');
+  return effort === '' ? {} : { reasoning: effort as ReasoningEffort };
+}
+
+export async function askModel(
+  { ctx, parts, step }: StageContext,
+  prompt: string,
+  earlier: readonly ModelMessage[] = [],
+): Promise<string> {
+  const model = modelNameOf(parts.stage);
+  const response = await ctx.models.generate(
+    {
+      model,
+      messages: [...earlier, { role: 'user', content: prompt }],
+      ...settingsOf(parts.stage),
+    },
+    step === undefined ? {} : { idempotencyKey: step.idempotencyKey, signal: step.signal },
+  );
+  if (step !== undefined) spendTokens(ctx, step, response.usage);
+  return wholeTextOf(response, 'profile');
+}
+
+/** The whole prompt: the run so far (as much as the fidelity says), the stage's own prompt, and the instructions for the report. */
+export async function askingOf(stage: StageContext): Promise<Asking> {
+  const { ctx, parts, attributes } = stage;
+  const edge = contextValue(ctx.state, edgeKey);
+  const told = parts.tellingOf(typeof edge === 'string' ? edge : undefined);
+  const isResumed = ctx.attempt > 1 || ctx.state.scratch[resumedKey] === true;
+  const telling = isResumed ? degraded(told) : told;
+  const thread = telling.fidelity === 'full' ? openThread(ctx.state, telling.thread, parts.stage.id) : undefined;
+  const preamble = thread?.last === undefined ? await summaryOf(stage, telling) : newsOf(ctx.state, thread.last);
+  const heard = parts.isSteered ? await heardBy(stage) : '';
+  const own = attributes.text('prompt') || attributes.text('label') || parts.stage.id;
+  const pieces = [preamble, heard, expand(own, ctx.state, parts.params), mustReport(stage) ? reportRequest(stage) : ''];
+  return {
+    earlier: thread?.messages ?? [],
+    prompt: pieces.filter((piece) => piece !== '').join('\n\n'),
+    thread: thread?.name,
+  };
+}
+
+/** The messages that a parent pipeline has sent since the last stage for a model. */
+async function heardBy({ ctx }: StageContext): Promise<string> {
+  const heard: string[] = [];
+  for (let word = await hear(ctx); word !== undefined; word = await hear(ctx)) heard.push(`- ${asText(word)}`);
+  return heard.length === 0 ? '' : `From whoever oversees this work:\n${heard.join('\n')}`;
+}
+
+function hear(ctx: StageContext['ctx']): Promise<unknown> {
+  return ctx.receive(steerSignal, { waits: false });
+}
+
+/** How much is told after a resume, if the pipeline sets that. It is never more than without a resume. */
+function degraded(telling: Telling): Telling {
+  const { fidelity, resumeFidelity } = telling;
+  if (resumeFidelity === undefined || amounts.indexOf(fidelity) <= amounts.indexOf(resumeFidelity)) return telling;
+  return { ...telling, fidelity: resumeFidelity };
+}
+
+const amounts: readonly string[] = ['truncate', 'summary:low', 'compact', 'summary:medium', 'summary:high', 'full'];
+
+/** Whether the run's way depends on what the stage reports, so that the prompt must ask for a report. */
+function mustReport({ parts, attributes }: StageContext): boolean {
+  return (
+    attributes.flag('goal_gate') ||
+    parts.ways.edges.length > 1 ||
+    parts.ways.edges.some(({ takesFailures }) => takesFailures)
+  );
+}
+
+function reportRequest({ parts, attributes }: StageContext): string {
+  const labels = parts.ways.edges.map(({ caption }) => caption).filter((caption) => caption !== '');
+  const lines = [
+    attributes.text('agent_command') === ''
+      ? 'End your answer with one JSON object that says how it went:'
+      : 'Say how it went with one JSON object: write it to the file that the variable CAIRN_STATUS_FILE names, or end your answer with it.',
+    `{"outcome": ${stageStatuses
+      .slice(0, 4)
+      .map((status) => JSON.stringify(status))
+      .join(' | ')}, "failure_reason": "why, if it failed", "notes": "…"}`,
+  ];
+  if (labels.length > 0)
+    lines.push(
+      `Add "preferred_label", one of ${labels.map((label) => JSON.stringify(label)).join(', ')}, to choose what comes next.`,
+    );
+  return lines.join('\n');
+}
+
+/** How the stage ended, by the report at the end of the model's answer. */
+export function outcomeOf({ attributes }: StageContext, answer: string): StageOutcome {
+  const given = reportIn(answer);
+  if (given === undefined) {
+    // An answer without a report does not pass a goal gate.
+    if (!attributes.flag('goal_gate')) return { status: 'success' };
+    return { status: 'fail', failureReason: 'the goal gate gave no verdict: no outcome ends its answer' };
+  }
+  const report = readReport(given);
+  return 'fault' in report ? { status: 'fail', failureReason: `its report cannot be taken: ${report.fault}` } : report;
+}
+
+/** The beginning of an answer, which the context keeps. */
+export function shownHead(answer: string): string {
+  return answer.slice(0, shownMax);
+}
 
 /** @param isGranted - held against the places of files when they are used. Default: all is granted */
 export function agentHandler(agent: StageAgent, isGranted?: StageAgentRequest['isGranted']): StageHandler {
@@ -73,4 +217,42 @@ function hooksOf({ parts, attributes, value }: StageContext): ToolHooks | undefi
     ...(pre !== undefined && pre !== '' && { pre }),
     ...(post !== undefined && post !== '' && { post }),
   };
+}
+
+// A stage for a coding agent that is a separate program. It reads the prompt from its input, and reports by its status file or its last
+// words.
+
+/** @param shell - the block type `Shell`, which runs commands */
+export function commandAgentHandler(shell: NodeType): StageHandler {
+  return {
+    effect: 'external',
+    isIdempotent: ({ attributes }) => attributes.flag('idempotent'),
+    needs: () => [{ kind: 'shell' }],
+    asks: askingOf,
+    run: (stage) => runAgent(stage, shell),
+  };
+}
+
+async function runAgent(stage: StageContext, shell: NodeType): Promise<StageOutcome> {
+  const { earlier, prompt, thread } = stage.asking as Asking;
+  const model = modelNameOf(stage.parts.stage);
+  const end = await runStageCommand(stage, shell, {
+    script: stage.attributes.text('agent_command'),
+    prompt: [...earlier.map(spoken), prompt].join('\n\n'),
+    env: { ...(thread !== undefined && { CAIRN_THREAD: thread }), ...(model !== 'default' && { CAIRN_MODEL: model }) },
+  });
+  const { stdout, stderr, exitCode, reported } = end;
+  const written = reportedOutcome(stage, reported);
+  const outcome = written ?? outcomeOf(stage, stdout);
+  const contextUpdates = { ...outcome.contextUpdates, last_response: shownHead(stdout) };
+  const result: StageOutcome = { ...outcome, contextUpdates, response: stdout };
+  // A failed program's last words are not used as the reason of the failure; its status file is.
+  if (exitCode !== 0)
+    throw exitFailure(end, stderr, written === undefined ? { contextUpdates, response: stdout } : result);
+  return result;
+}
+
+/** An earlier turn of the conversation as text, for a program that keeps none itself. */
+function spoken(message: ModelMessage): string {
+  return message.role === 'tool' ? '' : `[${message.role}]\n${textOf(message.content)}`;
 }

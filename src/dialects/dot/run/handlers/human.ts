@@ -1,11 +1,11 @@
 /** A stage that asks a person: to choose an edge by its label, its key or its target, to write any text, or to say yes or no. */
 import type { NodeContext, Question } from '../../../../graph/contracts/node-contract.ts';
 import { humanForms } from '../../model/attributes.ts';
-import { acceleratorOf, normalLabel, sayingOf } from '../../model/labels.ts';
-import { holds } from '../../model/condition.ts';
-import { asText, expand } from '../context/context-keys.ts';
+import { acceleratorOf, normalLabel, sayingOf } from '../../model/pipeline.ts';
+import { holds } from '../../model/pipeline.ts';
+import { asText, expand } from '../context/context-reader.ts';
 import type { Way } from '../stage/choose-edge.ts';
-import type { StageContext, StageHandler } from '../stage/stage-parts.ts';
+import type { StageContext, StageHandler } from '../stage/attempts.ts';
 import { inShort, type StageOutcome, type StageOutput } from '../stage/stage-outcome.ts';
 
 /** What decides which choices a stage offers. */

@@ -2,16 +2,16 @@
 import type { Graph } from '../../../../graph/graph.ts';
 import type { ChildHandle, ChildResult, NodeContext, StateView } from '../../../../graph/contracts/node-contract.ts';
 import { runParts } from '../../../../graph/run-parts.ts';
-import { neededBranches } from '../../model/join-policy.ts';
+import { neededBranches } from '../../model/pipeline.ts';
 import type { Branches } from '../../model/layout.ts';
-import { asText, contextOf, edgeKey, inheritedKey, isReserved } from '../context/context-keys.ts';
+import { asText, contextOf, edgeKey, inheritedKey, isReserved } from '../context/context-reader.ts';
 import { inheritedTurns } from '../prompt/conversation.ts';
-import { inheritedStages } from '../prompt/ended-stages.ts';
-import { inheritedAnswer, ownAnswer } from '../prompt/newest-answer.ts';
-import { shortfallKey, shownResult, type BranchResult } from '../stage/branch-result.ts';
-import { failuresIn, rootMessage } from '../stage/failures-in.ts';
-import type { StageContext, StageHandler } from '../stage/stage-parts.ts';
-import { branchGates, branchGatesKey, gateOutcomes, type GateOutcomes } from '../stage/gate-outcomes.ts';
+import { inheritedStages } from '../prompt/preamble.ts';
+import { inheritedAnswer, ownAnswer } from '../prompt/preamble.ts';
+import { shortfallKey, shownResult, type BranchResult } from '../stage/stage-outcome.ts';
+import { failuresIn, rootMessage } from '../stage/stage-outcome.ts';
+import type { StageContext, StageHandler } from '../stage/attempts.ts';
+import { branchGates, branchGatesKey, gateOutcomes, type GateOutcomes } from '../stage/stage-outcome.ts';
 import { isSuccess, type StageOutcome, type StageOutput, type StageStatus } from '../stage/stage-outcome.ts';
 
 const atOnceDefault = 4;

@@ -1,5 +1,5 @@
 /** Threads: stages with the fidelity `full` continue one conversation. Its turns are kept in the run's state, word for word. */
-import type { ModelMessage } from '../../../../graph/contracts/model-contract.ts';
+import type { ModelMessage } from '../../../../graph/contracts/contracts.ts';
 import type { StateView } from '../../../../graph/contracts/node-contract.ts';
 
 /** One prompt of a stage in a thread, and the answer. */

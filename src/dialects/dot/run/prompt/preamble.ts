@@ -1,13 +1,159 @@
 /** Describes the run so far for the prompt of a stage, in the detail that its fidelity asks for. */
+import { asText, contextValue, contextOf, isLarge, shownLarge } from '../context/context-reader.ts';
+import type { ShownResult, StageOutput } from '../stage/stage-outcome.ts';
 import type { StateView } from '../../../../graph/contracts/node-contract.ts';
-import { asText, contextOf, contextValue } from '../context/context-keys.ts';
-import { isLarge, shownLarge } from '../context/large-values.ts';
-import type { ShownResult } from '../stage/branch-result.ts';
 import type { Turn } from './conversation.ts';
-import { cut, cutMiddle } from './cut.ts';
-import { historyOf, tellStages, tellStagesSince } from './ended-stages.ts';
-import { newestAnswer } from './newest-answer.ts';
-import { tellBranches } from './tell-branches.ts';
+import { summaryTextOf } from '../../../../graph/contracts/node-type.ts';
+import { modelStep, type StageContext, type Telling } from '../stage/attempts.ts';
+
+// Shortens texts for prompts.
+
+/** The beginning of a text, and how much more there is. */
+export function cut(text: string, length: number): string {
+  return text.length <= length ? text : `${text.slice(0, length)} […${text.length - length} more characters]`;
+}
+
+/** The beginning and the end of a text: what programs print says at its end how it went. */
+export function cutMiddle(text: string, length: number): string {
+  if (text.length <= length) return text;
+  const half = Math.floor(length / 2);
+  const left = text.length - 2 * half;
+  return `${text.slice(0, half)} [… ${left} more characters …] ${text.slice(-half)}`.toWellFormed();
+}
+
+// Tells prompts how the branches of a parallel stage ended, and what they answered.
+
+/** Most characters of what is told of each branch. */
+export interface BranchAmount {
+  readonly value: number;
+  readonly answer: number;
+}
+
+export function tellBranches(results: readonly ShownResult[], amount: BranchAmount): string {
+  return results.map((result) => tellBranch(result, amount)).join('\n');
+}
+
+function tellBranch(
+  { id, outcome, failure_reason: reason, response, context }: ShownResult,
+  amount: BranchAmount,
+): string {
+  const isSaid = (key: string): boolean => key === 'last_response' && response !== undefined;
+  const values = Object.entries(context).filter(([key, value]) => !isSaid(key) && asText(value) !== '');
+  const lines = [
+    ...(response === undefined ? [] : [`answer: ${cut(response.trim(), amount.answer)}`]),
+    ...values.map(([key, value]) => `${key}: ${cutMiddle(asText(value).trimEnd(), amount.value)}`),
+  ];
+  return [`- ${id}: ${ended(outcome, reason, amount.value)}`, ...lines.map(indented)].join('\n');
+}
+
+/** An outcome, and why, if it says why. */
+export function ended(outcome: string, reason: string | undefined, length: number): string {
+  return reason === undefined || reason === '' || length === 0 ? outcome : `${outcome} (${cutMiddle(reason, length)})`;
+}
+
+function indented(text: string): string {
+  return text.replaceAll(/^(?=.)/gm, '  ');
+}
+
+// The stages of a run that ended, in their order, as prompts tell of them.
+
+/** A stage that ended, and its outcome. */
+interface Ended {
+  readonly stage: string;
+  readonly outcome: string;
+  /** Why it failed. Told of its last visit, whose output the run still has. */
+  readonly reason?: string;
+}
+
+/** Key in the input of a branch: the newest stages that ended before the branch began. */
+const inheritedStagesKey = '~stages';
+const inheritedMax = 20;
+const reasonMax = 1_000;
+
+/** Stages of this run itself, without those before a branch. */
+export function historyOf({ diagnostics }: StateView): readonly Ended[] {
+  return (diagnostics['history'] ?? []) as readonly Ended[];
+}
+
+/** How many stages are told, and how long the reason of each is. */
+export interface StagesAmount {
+  readonly stages: number;
+  readonly value: number;
+}
+
+/** All stages; of a branch those before it, too. */
+export function tellStages(state: StateView, amount: StagesAmount): string {
+  return told([...inheritedOf(state), ...withReasons(state)], amount);
+}
+
+/** The stages of this run from one in its history on. */
+export function tellStagesSince(state: StateView, first: number, amount: StagesAmount): string {
+  return told(withReasons(state).slice(first), amount);
+}
+
+export function inheritedStages(state: StateView): Readonly<Record<string, unknown>> {
+  const stages = [...inheritedOf(state), ...withReasons(state)].slice(-inheritedMax);
+  const kept = stages.map(({ reason, ...one }) => ({
+    ...one,
+    ...(reason !== undefined && { reason: cutMiddle(reason, reasonMax) }),
+  }));
+  return kept.length === 0 ? {} : { [inheritedStagesKey]: kept };
+}
+
+function inheritedOf({ input }: StateView): readonly Ended[] {
+  return ((input as Readonly<Record<string, unknown>> | undefined)?.[inheritedStagesKey] ?? []) as readonly Ended[];
+}
+
+function withReasons(state: StateView): readonly Ended[] {
+  const history = historyOf(state);
+  const newest = new Map(history.map(({ stage }, index) => [stage, index]));
+  return history.map(({ stage, outcome }, index) => {
+    const output = state.outputs[stage] as Partial<StageOutput> | undefined;
+    const reason = newest.get(stage) === index ? output?.failure_reason : undefined;
+    return { stage, outcome, ...(reason !== undefined && { reason }) };
+  });
+}
+
+function told(stages: readonly Ended[], { stages: count, value }: StagesAmount): string {
+  if (count === 0) return '';
+  const shown = stages.slice(-count);
+  const left = stages.length - shown.length;
+  const lines = shown.map(({ stage, outcome, reason }) => `- ${stage}: ${ended(outcome, reason, value)}`);
+  return (left > 0 ? [`- ${left} more before`, ...lines] : lines).join('\n');
+}
+
+// The newest answer of a model in a run, and the stage that gave it.
+
+export interface NewestAnswer {
+  readonly stage: string;
+  /** The whole answer. Of a handler that gives none, what it wrote as `last_response`. */
+  readonly text: string;
+}
+
+/** Context key that names the stage whose answer `last_response` begins with. */
+export const answeredKey = 'internal.answered';
+
+/** Key in the input of a branch: the newest answer at the point where the branch began. The branch has no outputs of stages before it. */
+const inheritedAnswerKey = '~answer';
+
+/** Undefined if no stage has answered yet. */
+export function newestAnswer(state: StateView): NewestAnswer | undefined {
+  const inherited = (state.input as Readonly<Record<string, unknown>> | undefined)?.[inheritedAnswerKey];
+  return ownAnswer(state) ?? (inherited as NewestAnswer | undefined);
+}
+
+/** The newest answer of this run itself, without what a branch inherited. */
+export function ownAnswer(state: StateView): NewestAnswer | undefined {
+  if (!Object.hasOwn(state.scratch, answeredKey)) return undefined;
+  const stage = asText(state.scratch[answeredKey]);
+  const { response } = (state.outputs[stage] ?? {}) as Partial<StageOutput>;
+  return { stage, text: response ?? asText(contextValue(state, 'last_response')) };
+}
+
+export function inheritedAnswer(state: StateView): Readonly<Record<string, unknown>> {
+  const answer = newestAnswer(state);
+  return answer === undefined ? {} : { [inheritedAnswerKey]: answer };
+}
 
 interface Amount {
   /** Characters of the whole description. Four characters count as one token. */
@@ -91,4 +237,28 @@ function valuesOf(state: StateView, length: number): string {
   return told
     .map(([key, value]) => `- ${key}: ${isLarge(value) ? shownLarge(value, length) : cutMiddle(asText(value), length)}`)
     .join('\n');
+}
+
+// Describes the run so far for a prompt: by rule, or as a summary by the model that the pipeline names.
+
+/** Length of a summary in tokens. */
+const tokens: Readonly<Record<string, number>> = {
+  'summary:low': 600,
+  'summary:medium': 1_500,
+  'summary:high': 3_000,
+};
+
+/** A summary by a model is a recorded step: it is paid for once, and is the same after a crash. */
+export async function summaryOf(stage: StageContext, { fidelity, summaryModel }: Telling): Promise<string> {
+  const count = tokens[fidelity];
+  if (summaryModel === undefined || count === undefined) return preambleOf(stage.ctx.state, fidelity);
+  const told = preambleOf(stage.ctx.state, 'whole');
+  if (told === '') return '';
+  const { ctx, parts } = stage;
+  const content = `${told}\n\nSum up the above for whoever does the next stage of this work, in at most ${count} tokens. Keep names, numbers, decisions, and what failed and why. Answer with the summary alone.`;
+  return ctx.step('summary', modelStep(parts), async ({ idempotencyKey, signal }) => {
+    const call = { model: summaryModel, messages: [{ role: 'user', content } as const], tokensMax: count };
+    const response = await ctx.models.generate(call, { idempotencyKey, signal });
+    return `The run so far:\n${summaryTextOf(response)}`;
+  });
 }

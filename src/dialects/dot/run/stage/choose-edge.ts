@@ -1,7 +1,6 @@
 /** Chooses the edge by which a pipeline leaves a stage. A pure decision from how the stage ended and the context. */
-import { holds, type Clause, type ConditionFacts } from '../../model/condition.ts';
-import { normalLabel } from '../../model/labels.ts';
-import { asText } from '../context/context-keys.ts';
+import { holds, type Clause, type ConditionFacts, normalLabel } from '../../model/pipeline.ts';
+import { asText } from '../context/context-reader.ts';
 import type { StageOutput } from './stage-outcome.ts';
 
 /** One edge out of a stage, with what the choice needs to know of it. */
@@ -122,4 +121,46 @@ function heaviest(ways: readonly Way[]): Way | undefined {
 
 function isBefore(a: string, b: string): boolean {
   return Buffer.compare(Buffer.from(a), Buffer.from(b)) < 0;
+}
+
+// What a graph keeps of the choice that a stage's edges share: a text, which is read again to tell people about the edges.
+
+/** The text of the exit's choice, which holds nothing. */
+export const exitChoice = 'exit';
+
+/** The stage's edges, the stages to which it may jump, and how often. */
+export interface StoredChoice {
+  readonly ways: Ways;
+  readonly jumps: readonly string[];
+  readonly jumpsMax: number;
+}
+
+/** Undefined if the text is no choice of a stage. */
+export function readChoice(text: string): StoredChoice | undefined {
+  if (!text.startsWith('[{"edges":')) return undefined;
+  try {
+    const [ways, jumps, jumpsMax] = JSON.parse(text) as [Ways, readonly string[], number];
+    return Array.isArray(ways.edges) ? { ways, jumps: jumps ?? [], jumpsMax: jumpsMax ?? 0 } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** A condition as it may stand in a file. Empty if there is none. */
+export function conditionText(clauses: readonly Clause[]): string {
+  return clauses.map(clauseText).join(' && ');
+}
+
+function clauseText({ key, operator, value }: Clause): string {
+  if (operator === 'set') return key;
+  return `${key}${operator}${/^[A-Za-z0-9_.:+-]+$/.test(value) ? value : JSON.stringify(value)}`;
+}
+
+/** What stands at an edge when its graph is drawn: the author's label, else the condition; at a jump, what jumps. Empty if there is nothing. */
+export function captionOf(choice: StoredChoice | undefined, label: string): string {
+  const way = choice?.ways.edges.find((one) => one.label === label);
+  if (way !== undefined) return way.caption || conditionText(way.clauses);
+  if (label === deadEndLabel) return 'the run fails here';
+  const isJump = label.startsWith(jumpLabel(''));
+  return isJump ? (choice === undefined ? 'goal gate' : 'retry target') : '';
 }

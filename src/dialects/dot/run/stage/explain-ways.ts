@@ -1,13 +1,118 @@
 /** Explains why a pipeline took the edge it took from a stage: evaluates the condition of every edge again. */
-import type { ConditionScope, ExplainedWay } from '../../../../graph/graph.ts';
-import { holds, type ConditionFacts } from '../../model/condition.ts';
-import { asText, contextValue } from '../context/context-keys.ts';
-import { chooseEdge, deadEndLabel, jumpLabel, type Way } from './choose-edge.ts';
-import { exitWays } from './explain-exit.ts';
-import { jumpsMade } from './stage-node.ts';
+import { normalLabel, holds, type ConditionFacts } from '../../model/pipeline.ts';
+import {
+  hasElse,
+  isAnswer,
+  type Way,
+  type Ways,
+  endLabel,
+  jumpLabel,
+  chooseEdge,
+  deadEndLabel,
+  conditionText,
+  exitChoice,
+  readChoice,
+  type StoredChoice,
+} from './choose-edge.ts';
 import type { StageOutput } from './stage-outcome.ts';
-import { conditionText, exitChoice, readChoice, type StoredChoice } from './stored-choice.ts';
-import { jumpsUsedUp, whyNot, whyTaken } from './why-way.ts';
+import type { ExplainedWay, ConditionScope } from '../../../../graph/graph.ts';
+import { asText, contextValue } from '../context/context-reader.ts';
+import { jumpsMade } from './stage-node.ts';
+
+// Says in words why an edge out of a stage was taken or not, by the rules of `chooseEdge`.
+
+export function whyTaken(way: Way, { edges, isChosen }: Ways, ending: StageOutput): string {
+  const asked = whyAsked(way, ending);
+  if (isChosen && hasChosen(ending)) return `it was chosen: ${JSON.stringify(ending.preferred_label ?? way.to)}`;
+  if (isChosen) return 'nobody chose, and its condition holds';
+  if (asked !== '') return asked;
+  if (way.clauses.length > 0) return 'its condition holds';
+  if (edges.length === 1) return ending.outcome === 'fail' ? 'it takes failures' : 'it is the only one';
+  if (ending.outcome === 'fail') return 'it is there for failures';
+  const isElse = edges.some(({ clauses }) => clauses.length > 0);
+  return isElse ? 'no condition held, and it has none' : 'it comes before the others';
+}
+
+interface NotTaken {
+  /** Whether its condition holds. */
+  readonly isOpen: boolean;
+  /** The edge that was taken instead. */
+  readonly taken: Way | undefined;
+  readonly ways: Ways;
+  readonly ending: StageOutput;
+}
+
+export function whyNot(way: Way, { isOpen, taken, ways, ending }: NotTaken): string {
+  if (ways.isChosen && hasChosen(ending)) return isOpen ? 'another was chosen' : 'its condition does not hold';
+  if (!isOpen) return 'its condition does not hold';
+  if (!hasChosen(ending) && isAnswer(ways, way)) return 'nobody gave that answer';
+  if (way.clauses.length === 0 && taken !== undefined && taken.clauses.length > 0)
+    return `the condition of the way to ${taken.to} holds`;
+  if (ways.isChosen) return 'nobody chose it';
+  const isBarred = way.clauses.length === 0 && ending.outcome === 'fail' && !way.takesFailures && !hasElse(ways);
+  if (taken === undefined || (isBarred && whyAsked(way, ending) === '')) return 'it is not meant for failures';
+  if (whyAsked(taken, ending) !== '' && whyAsked(way, ending) === '')
+    return `the stage asked for the way to ${taken.to}`;
+  return `the way to ${taken.to} comes before it`;
+}
+
+export function jumpsUsedUp(jumpsMax: number): string {
+  return `max_retry_jumps of ${jumpsMax} is used up`;
+}
+
+function hasChosen({ preferred_label: label = '', suggested_next_ids: ids = [] }: StageOutput): boolean {
+  return label !== '' || ids.length > 0;
+}
+
+/** How a stage asked for an edge. Empty if it did not. */
+function whyAsked({ caption, to }: Way, { preferred_label: label, suggested_next_ids: ids = [] }: StageOutput): string {
+  const isLabelled = caption !== '' && label !== undefined && normalLabel(caption) === normalLabel(label);
+  if (isLabelled) return `the stage preferred ${JSON.stringify(label)}`;
+  return ids.includes(to) ? `the stage suggested ${to}` : '';
+}
+
+// Explains where the exit of a pipeline leads, which depends on how the goal gates ended.
+
+/** The parts of the exit's end, or of its failure, that tell where it led. */
+export interface ExitEnd {
+  /** The goal gate that has not succeeded. Absent if all have, and of runs that kept no more than the jump. */
+  readonly gate?: string;
+  /** Where that gate leads back. Absent if it has no retry target that may still be jumped to. */
+  readonly jump?: string;
+}
+
+/** The config of the exit's node. */
+interface ExitConfig {
+  /** Each gate with its retry targets, in the order in which they are tried. */
+  readonly gates?: readonly (readonly [gate: string, targets: readonly string[]])[];
+  readonly jumpsMax?: number;
+}
+
+/** @param end - how the exit ended, or why it did not come to check its gates */
+export function exitWays(end: ExitEnd | string, config: unknown): readonly ExplainedWay[] {
+  const { gates = [], jumpsMax = 0 } = (config ?? {}) as ExitConfig;
+  const targets = [...new Set(gates.flatMap(([, each]) => each))];
+  if (typeof end === 'string') return [endLabel, ...targets.map(jumpLabel)].map((label) => ({ label, because: end }));
+  const { gate, jump } = end;
+  const isOpen = gate !== undefined || jump !== undefined;
+  const open = gate === undefined ? 'a goal gate' : `the goal gate ${gate}`;
+  const own = gates.find(([id]) => id === gate)?.[1];
+  const whyJump = (target: string): string => {
+    if (!isOpen) return 'no goal gate leads back there';
+    if (target === jump) return `${open} has not succeeded, and leads back there`;
+    if (own === undefined) return 'it was not taken';
+    if (!own.includes(target)) return `it is no retry target of ${open}`;
+    const isBefore = jump === undefined || own.indexOf(target) < own.indexOf(jump);
+    return isBefore ? jumpsUsedUp(jumpsMax) : `the retry target ${jump} comes before it`;
+  };
+  return [
+    {
+      label: endLabel,
+      because: isOpen ? `${open} has not succeeded` : 'every goal gate that was visited succeeded',
+    },
+    ...targets.map((target) => ({ label: jumpLabel(target), because: whyJump(target) })),
+  ];
+}
 
 /** How a stage failed. */
 interface StageError {

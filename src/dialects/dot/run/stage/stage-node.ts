@@ -8,18 +8,18 @@ import {
   type StateView,
 } from '../../../../graph/contracts/node-contract.ts';
 import { spendSeconds } from '../../../../graph/contracts/spend-counted.ts';
-import { askingAs } from '../../../asked-by.ts';
-import { isPlainObject } from '../../../../state/values/plain.ts';
-import { contextValue, edgeKey, isReserved, resumedKey } from '../context/context-keys.ts';
+import { askingAs } from '../../../block-context.ts';
+import { isPlainObject } from '../../../../state/values/values.ts';
+import { contextValue, edgeKey, isReserved, resumedKey } from '../context/context-reader.ts';
 import { chooseEdge, edgeIndexOf, jumpLabel } from './choose-edge.ts';
 import type { Turn } from '../prompt/conversation.ts';
-import { failed, guarded, isFinal, retryCode, verdictCode } from './stage-failure.ts';
-import type { ToldOfBranches } from './gate-outcomes.ts';
+import { failed, guarded, isFinal, retryCode, verdictCode } from './stage-outcome.ts';
+import type { ToldOfBranches } from './stage-outcome.ts';
 import { contextReader } from '../context/context-reader.ts';
-import { keepLarge } from '../context/large-values.ts';
-import { answeredKey } from '../prompt/newest-answer.ts';
-import { historyOf } from '../prompt/ended-stages.ts';
-import type { Asking, StageHandler, StageParts } from './stage-parts.ts';
+import { keepLarge } from '../context/context-reader.ts';
+import { answeredKey } from '../prompt/preamble.ts';
+import { historyOf } from '../prompt/preamble.ts';
+import type { Asking, StageHandler, StageParts } from './attempts.ts';
 import {
   checkedOutcome,
   isSuccess,

@@ -1,6 +1,13 @@
 /** The outcome of a stage: what handlers return, what is recorded, and what a stage may report of itself. */
-import { isReserved } from '../context/context-keys.ts';
+import { isReserved } from '../context/context-reader.ts';
 import type { Turn } from '../prompt/conversation.ts';
+import { CairnError, readableThrown, reasonOf } from '../../../../errors.ts';
+import {
+  NodeFailure,
+  type NodeContext,
+  type StateView,
+  type ChildResult,
+} from '../../../../graph/contracts/node-contract.ts';
 
 export const stageStatuses = ['success', 'partial_success', 'retry', 'fail', 'skipped'] as const;
 export type StageStatus = (typeof stageStatuses)[number];
@@ -137,4 +144,148 @@ function parsed(text: string): Readonly<Record<string, unknown>> | undefined {
   } catch {
     return undefined;
   }
+}
+
+// How stages fail: with an outcome of their own, for good or to be tried again, or because the run itself ends.
+
+/** The outcome of a failed stage, in the data of its failure. */
+const resultKey = 'result';
+export const verdictCode = 'STAGE_FAILED';
+export const retryCode = 'STAGE_RETRY';
+
+/** Failures that another attempt would only meet again. */
+const final: ReadonlySet<string> = new Set([
+  verdictCode,
+  'MODEL_REFUSED',
+  'MODEL_UNKNOWN',
+  'PERMISSION_DENIED',
+  'INPUT_INVALID',
+]);
+
+export function isFinal(error: unknown): boolean {
+  return final.has(String((error as { readonly code?: unknown } | undefined)?.code));
+}
+
+/** A failure with an outcome of the stage's own; whatever it did has come to its end. */
+export function failed(result: StageOutcome, code: string): NodeFailure {
+  return new NodeFailure(result.failureReason ?? `the stage said ${result.status}`, {
+    code,
+    applied: 'ended',
+    data: { [resultKey]: result },
+  });
+}
+
+/** Whether it is no business of the stage: the run ends, meets its budget, or is not what it was. */
+export function isOfRun({ signal }: Pick<NodeContext, 'signal'>, error: unknown): boolean {
+  return signal.aborted || CairnError.is(error, 'BUDGET_EXCEEDED', 'NODE_CALL_REFUSED', 'AGENT_DIVERGED');
+}
+
+/** Whatever a handler throws is an outcome of its stage, unless it is no business of it. */
+export async function guarded(
+  ctx: NodeContext,
+  run: () => Promise<StageOutcome> | StageOutcome,
+  allowsPartial = false,
+): Promise<StageOutcome> {
+  try {
+    return await run();
+  } catch (thrown) {
+    const error = readableThrown(thrown);
+    if (isOfRun(ctx, error)) throw error;
+    const { code, data } = (error ?? {}) as { code?: unknown; data?: Readonly<Record<string, unknown>> };
+    const message = reasonOf(error);
+    const known = data?.[resultKey] as StageOutcome | undefined;
+    if (code === retryCode && allowsPartial)
+      return { ...known, status: 'partial_success', notes: `attempts are used up: ${message}` };
+    const failureReason = code === retryCode ? `max retries exceeded: ${message}` : message;
+    return { ...known, status: 'fail', failureReason };
+  }
+}
+
+// How the goal gates of a run ended, those in the branches of its parallel stages included.
+
+export type GateOutcomes = Readonly<Record<string, StageStatus>>;
+
+/** Context key under which parallel stages keep how the gates in their branches ended, at this visit or at an earlier one. */
+export const branchGatesKey = 'internal.gates';
+
+/** What a parallel stage that failed the run tells of its branches, in the data of its failure. */
+export interface ToldOfBranches {
+  readonly gates?: GateOutcomes;
+  readonly failures?: readonly StageFailure[];
+  /** Of a pipeline that restarts: it is all its runs that failed, and no stage. */
+  readonly isOfRun?: boolean;
+}
+
+/** The last outcome of each gate that was visited. */
+export function gateOutcomes(state: StateView, gates: readonly string[]): GateOutcomes {
+  const found: Record<string, StageStatus> = { ...branchGates(state) };
+  for (const stage of Object.keys(state.failures)) Object.assign(found, toldByFailure(state, stage).gates);
+  for (const id of gates) {
+    const own = (state.outputs[id] as StageOutput | undefined)?.outcome;
+    if (own !== undefined) found[id] = own;
+    else if (Object.hasOwn(state.failures, id)) found[id] = 'fail';
+  }
+  return found;
+}
+
+/** How the gates in branches ended, as the parallel stages of this run kept it. */
+export function branchGates({ scratch }: StateView): GateOutcomes {
+  return (scratch[branchGatesKey] as GateOutcomes | undefined) ?? {};
+}
+
+/** What a stage that failed the run told of its branches. */
+export function toldByFailure({ failures }: StateView, stage: string): ToldOfBranches {
+  return (failures[stage] as { readonly data?: ToldOfBranches } | undefined)?.data ?? {};
+}
+
+// How a branch of a parallel stage ended, and what stages after it see of that.
+
+/** A branch's result. What is shown of it is kept in `parallel.results`. */
+export interface BranchResult extends ShownResult {
+  readonly gates: GateOutcomes;
+  readonly failures: readonly StageFailure[];
+}
+
+/** The part of a branch's result that later stages see. */
+export interface ShownResult {
+  /** The first stage of the branch. */
+  readonly id: string;
+  readonly outcome: StageStatus;
+  readonly failure_reason?: string;
+  /** The whole of the last answer that a model gave in the branch. */
+  readonly response?: string;
+  /** The context values that the branch's stages wrote. */
+  readonly context: Readonly<Record<string, unknown>>;
+}
+
+export function shownResult({ id, outcome, failure_reason: reason, response, context }: BranchResult): ShownResult {
+  return {
+    id,
+    outcome,
+    ...(reason !== undefined && { failure_reason: reason }),
+    ...(response !== undefined && { response }),
+    context,
+  };
+}
+
+/** Context key that says why the last parallel stage failed, for the fan-in behind it. Empty if it did not. */
+export const shortfallKey = 'internal.shortfall';
+
+// What failed in a run of stages that another stage began: a branch, a child pipeline, or a run of a pipeline that restarts.
+
+/** Its failures in order, however it ended. The last may be that of the stage at which it failed, from which it did not go on. */
+export function failuresIn({ status, state, error }: ChildResult): readonly StageFailure[] {
+  const inner = (state.diagnostics['failures'] ?? []) as readonly StageFailure[];
+  const [stage] = Object.keys(state.failures);
+  if (status !== 'failed' || stage === undefined) return inner;
+  const { failures = [], isOfRun = false } = toldByFailure(state, stage);
+  const own: StageFailure = { stage, reason: rootMessage(error), led_to: null };
+  return [...inner, ...failures, ...(isOfRun ? [] : [own])];
+}
+
+/** The innermost cause of an error, which is the stage's own reason rather than the engine's wrapping. */
+export function rootMessage(error: Error | undefined): string {
+  let last = error;
+  for (let depth = 0; depth < 10 && last?.cause instanceof Error; depth += 1) last = last.cause;
+  return last?.message ?? 'the branch failed';
 }

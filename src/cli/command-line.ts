@@ -1,0 +1,190 @@
+/** From arguments to an exit code: finds the command, reads its arguments, executes it, tells what went wrong. */
+import type { Field } from '../operations/declare/operation.ts';
+import { type Command, reportFailure, namesStore, openSession, type Session } from './session.ts';
+import { globalFields, optionNameOf, parseArguments } from './parse.ts';
+import { type Screen, openScreen } from './screen.ts';
+import { pad, widthOf, wrap } from './text/width.ts';
+import { missingStore } from '../app/place/open-reading.ts';
+import { readVersion } from '../app/version.ts';
+import { CairnError } from '../errors.ts';
+import { nearest } from '../operations/declare/nearest.ts';
+
+// Explains commands.
+
+const placeholders: Readonly<Record<Field['type'], string>> = {
+  text: ' TEXT',
+  integer: ' N',
+  flag: '',
+  value: ' VALUE',
+  texts: ' TEXT,…',
+  answer: ' VALUE',
+  answers: ' NAME=VALUE',
+  assignments: ' NAME=VALUE',
+  words: '',
+};
+
+function nameField(name: string, field: Field): string {
+  const option = optionNameOf(name);
+  return field.isPositional === true ? option.toUpperCase() : `--${option}${placeholders[field.type]}`;
+}
+
+/** `answer RUN [WAIT] VALUE [options]` */
+function usageOf({ name, fields }: Command): string {
+  const places = Object.entries(fields)
+    .filter(([, { isPositional }]) => isPositional === true)
+    .map(([field, { isRequired, type }]) => {
+      const place = `${optionNameOf(field).toUpperCase()}${type === 'words' ? '…' : ''}`;
+      return isRequired === true ? place : `[${place}]`;
+    });
+  return ['cairn', name, ...places, '[options]'].join(' ');
+}
+
+/** Names in a column, what they are beside them, wrapped to the screen. */
+function formatList(pairs: readonly (readonly [string, string])[], width: number): readonly string[] {
+  const column = Math.min(26, Math.max(...pairs.map(([name]) => widthOf(name))));
+  return pairs.flatMap(([name, text]) => {
+    const [first = '', ...rest] = wrap(text, Math.max(20, width - column - 4));
+    const head =
+      widthOf(name) > column ? [`  ${name}`, `  ${pad('', column)}  ${first}`] : [`  ${pad(name, column)}  ${first}`];
+    return [...head, ...rest.map((line) => `  ${pad('', column)}  ${line}`)];
+  });
+}
+
+function describe({ description, choices }: Field): string {
+  return choices === undefined ? description : `${description} (${choices.join(', ')})`;
+}
+
+/** The help of one command. */
+export function explainCommand(command: Command, { width, paint }: Screen): readonly string[] {
+  const fields = Object.entries({ ...command.fields, ...globalFields });
+  const list = (isPositional: boolean): readonly (readonly [string, string])[] =>
+    fields
+      .filter(([, field]) => (field.isPositional === true) === isPositional)
+      .map(([name, field]) => [nameField(name, field), describe(field)] as const);
+  const places = list(true);
+  const column = Math.min(width, 100);
+  return [
+    paint('strong', usageOf(command)),
+    '',
+    ...wrap(
+      `${command.summary[0]?.toUpperCase()}${command.summary.slice(1)}. ${command.details ?? ''}`.trimEnd(),
+      column,
+    ),
+    ...(places.length > 0 ? ['', ...formatList(places, column)] : []),
+    '',
+    'Options:',
+    ...formatList(list(false), column),
+    '',
+    'Examples:',
+    ...command.examples.flatMap(({ line, does }) => [`  ${line}`, `      ${paint('dim', does)}`]),
+  ];
+}
+
+/** The help of the whole: each command in a line. */
+export function explainAll(commands: readonly Command[], { width, paint }: Screen): readonly string[] {
+  return [
+    paint('strong', 'cairn COMMAND [options]'),
+    '',
+    ...wrap(
+      'Durable workflows: run a graph, answer its questions, and walk its history like that of a repository.',
+      Math.min(width, 100),
+    ),
+    '',
+    ...formatList(
+      commands.map(({ name, summary }) => [name, summary] as const),
+      Math.min(width, 100),
+    ),
+    '',
+    ...wrap(
+      'A RUN is named by its id or the beginning of it; a checkpoint by its id, RUN@12, RUN@tag, RUN@head or RUN@head~2.',
+      Math.min(width, 100),
+    ),
+    'Every command explains itself with --help.',
+  ];
+}
+
+/** Options of every command that take a value. */
+const withValue: readonly (string | undefined)[] = ['--store', '--config'];
+
+/** Tells the command's name from the options that may stand before it: `cairn --store X ls --json`. */
+export function splitCommand(args: readonly string[]): {
+  readonly name: string | undefined;
+  readonly rest: readonly string[];
+} {
+  let index = 0;
+  while (args[index]?.startsWith('-') === true) index += withValue.includes(args[index]) ? 2 : 1;
+  const name = args[index];
+  return name === undefined
+    ? { name, rest: args }
+    : { name, rest: [...args.slice(0, index), ...args.slice(index + 1)] };
+}
+
+function findCommand(commands: readonly Command[], name: string): Command {
+  const command = commands.find((candidate) => candidate.name === name);
+  if (command !== undefined) return command;
+  const guess = nearest(
+    name,
+    commands.map((each) => each.name),
+  );
+  throw new CairnError('USAGE_INVALID', {
+    reason: `unknown command ${JSON.stringify(name)}`,
+    hint: guess === undefined ? 'List the commands with: cairn --help' : `Did you mean ${guess}?`,
+  });
+}
+
+/** A run is not found in a store that does not exist either: the error then names the store. */
+async function withStorePlace(session: Session, error: unknown): Promise<unknown> {
+  if (!CairnError.is(error, 'RUN_NOT_FOUND')) return error;
+  const missing = await missingStore(session);
+  if (missing === undefined) return error;
+  return new CairnError('RUN_NOT_FOUND', { ...error.data, missingStore: missing, hint: namesStore }, { cause: error });
+}
+
+async function execute(commands: readonly Command[], args: readonly string[], screen: Screen): Promise<number> {
+  const { name, rest } = splitCommand(args);
+  if (name === undefined && rest.includes('--version')) {
+    screen.print(`cairn ${readVersion()}`);
+    return 0;
+  }
+  const isHelp = name === undefined || name === 'help';
+  const topic = name === 'help' ? rest.find((word) => !word.startsWith('-')) : undefined;
+  if (isHelp && topic === undefined) {
+    screen.print(explainAll(commands, screen));
+    return name === undefined && rest.length === 0 ? 2 : 0;
+  }
+  const command = findCommand(commands, topic ?? name ?? '');
+  const { values, texts } =
+    topic === undefined ? parseArguments(command.fields, rest) : { values: { help: true }, texts: {} };
+  const { help, json, store, config, ...input } = values as {
+    help?: true;
+    json?: true;
+    store?: string;
+    config?: string;
+  };
+  if (help === true) {
+    screen.print(explainCommand(command, screen));
+    return 0;
+  }
+  const session = openSession(screen, {
+    isJson: json === true,
+    storeUrl: store,
+    configFile: config,
+    runsConfig: command.runsConfig === true,
+    texts,
+  });
+  try {
+    return await command.execute(session, input);
+  } catch (error) {
+    throw await withStorePlace(session, error);
+  }
+}
+
+/** Runs one command line; what it prints is all there is to see. @returns the exit code */
+export async function runCommand(commands: readonly Command[], args: readonly string[]): Promise<number> {
+  const screen = openScreen(process.env);
+  try {
+    return await execute(commands, args, screen);
+  } catch (error) {
+    return reportFailure(error, screen, args.includes('--json'));
+  }
+}

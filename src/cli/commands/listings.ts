@@ -1,0 +1,191 @@
+/** `cairn completion`: prints what shells need to complete command lines. */
+import { withReading } from '../../app/place/open-reading.ts';
+import { perform } from '../../operations/declare/perform.ts';
+import {
+  listRuns,
+  shownStatusOf,
+  type ListedRun,
+  type ListRunsInput,
+  type ListRunsOutput,
+} from '../../operations/runs/list-runs.ts';
+import { type Command, noteNone, type Session } from '../session.ts';
+import {
+  bashCompletion,
+  completedCommands,
+  type CompletedCommand,
+  fishCompletion,
+  zshCompletion,
+} from '../completion/shells.ts';
+import { underParents } from '../text/fork-tree.ts';
+import { printable, toneOf, formatTable, type Cell } from '../text/terminal-text.ts';
+import { formatAge } from '../../operations/words/time.ts';
+import { listWaits, type ListWaitsInput, type ListWaitsOutput } from '../../operations/waits/list-waits.ts';
+import { nodeNameOf, type OpenQuestion } from '../../operations/waits/find-wait.ts';
+import { formatDue, formatWait, purposeOf } from '../text/wait-text.ts';
+
+interface CompletionArguments {
+  readonly shell: string;
+}
+
+const scripts: Readonly<Record<string, (commands: readonly CompletedCommand[]) => string>> = {
+  bash: bashCompletion,
+  zsh: zshCompletion,
+  fish: fishCompletion,
+};
+
+/** Ids that mean nothing to a shell. A store may come from anywhere, and bash expands the words it is offered. */
+const plainId = /^[\p{L}\p{N}_][\p{L}\p{N}_.:@/+-]*$/u;
+
+/** The most runs to offer, newest first. */
+const runsMax = 50;
+
+/** @param commands - all there are, this one included */
+export function createCompletionCommand(commands: () => readonly Command[]): Command<CompletionArguments> {
+  return {
+    name: 'completion',
+    summary: 'print what a shell needs to complete commands, options and runs',
+    fields: {
+      shell: {
+        type: 'text',
+        description: 'the shell',
+        isRequired: true,
+        isPositional: true,
+        choices: [...Object.keys(scripts), 'runs'],
+      },
+    },
+    details:
+      'The scripts ask for runs by: cairn completion runs, which prints the newest, a line each. It runs no configuration that is code.',
+    examples: [
+      { line: 'source <(cairn completion bash)', does: 'in ~/.bashrc; for zsh alike in ~/.zshrc, behind compinit' },
+      { line: 'cairn completion fish > ~/.config/fish/completions/cairn.fish', does: 'for fish, once' },
+    ],
+    async execute(session, { shell }) {
+      const script = scripts[shell]?.(completedCommands(commands()));
+      if (script !== undefined) {
+        session.screen.print(script.trimEnd());
+        return 0;
+      }
+      const { runs } = await withReading(session, (context) => perform(listRuns, context, { limit: runsMax }));
+      session.screen.print(runs.map(({ runId }) => runId).filter((runId) => plainId.test(runId)));
+      return 0;
+    },
+  };
+}
+
+// `cairn ls`
+
+const columns = [
+  { title: 'RUN', canShrink: true },
+  { title: 'STATUS' },
+  { title: 'GRAPH', canShrink: true },
+  { title: 'HEAD', isRight: true },
+  { title: 'AGE', isRight: true },
+] as const;
+
+function statusOf(run: ListedRun): Cell {
+  const text = shownStatusOf(run);
+  const tones = { stopped: 'warn', held: 'warn', damaged: 'bad', answered: 'good' } as const;
+  return { text, tone: text in tones ? tones[text as keyof typeof tones] : toneOf(run.status) };
+}
+
+interface Listed extends ListRunsOutput {
+  readonly now: number;
+}
+
+function printRuns({ screen, commandLine }: Session, { runs, hasMore, now }: Listed): void {
+  const rows = underParents(runs).map(({ run, lines }) => [
+    `${lines}${printable(run.runId)}`,
+    statusOf(run),
+    printable(run.graphId),
+    String(run.head),
+    formatAge(now - run.createdAt),
+  ]);
+  screen.print(formatTable(columns, rows, screen));
+  if (hasMore) screen.note(screen.paint('dim', `There are more: ${commandLine('ls', '--all')}`));
+}
+
+export const lsCommand: Command<ListRunsInput> = {
+  name: listRuns.name,
+  summary: listRuns.summary,
+  fields: listRuns.input,
+  details:
+    'A run that is "queued" was not taken up yet: a worker does. One that is "stopped" is running by its record, but nobody works on it: its process has died; resume it. One that is "answered" can be resumed. One that is "held" was restored from a backup: release it first. Of one that is "damaged" the store holds something else than was written.',
+  examples: [
+    { line: 'cairn ls', does: 'the newest runs' },
+    { line: 'cairn ls --status paused,failed --graph release-notes', does: 'what needs attention' },
+    { line: 'cairn ls --all --json', does: 'everything, for a program' },
+  ],
+  execute(session, input) {
+    return withReading(session, async (context) => {
+      const output = await perform(listRuns, context, input);
+      if (session.isJson) session.printJson(output);
+      else if (output.runs.length === 0) await noteNone(session, 'No runs here');
+      else printRuns(session, { ...output, now: context.now() });
+      return 0;
+    });
+  },
+};
+
+// `cairn inbox`
+
+const columns2 = [
+  { title: 'RUN', canShrink: true },
+  { title: 'NODE', canShrink: true },
+  { title: 'WAITS FOR', canShrink: true },
+  { title: 'UNTIL' },
+] as const;
+
+function rowOf(wait: OpenQuestion, now: number): readonly string[] {
+  const until = wait.dueAt === undefined ? '' : formatDue(wait.dueAt, now);
+  return [printable(wait.runId), printable(nodeNameOf(wait)), printable(purposeOf(wait)), until];
+}
+
+/** A line for each run that needs a resume and nothing else. */
+function printAnswered({ screen, commandLine }: Session, { waits, waiting, answered }: ListWaitsOutput): void {
+  if (answered.length > 0 && waits.length + waiting.length > 0) screen.print('');
+  for (const { runId, graphId } of answered)
+    screen.print(`${printable(graphId)} is answered; go on: ${screen.paint('good', commandLine('resume', runId))}`);
+}
+
+function printWaits(session: Session, output: ListWaitsOutput, now: number): void {
+  const { screen, commandLine } = session;
+  const { waits, hasMore, waiting, answered } = output;
+  for (const [index, wait] of waits.entries()) {
+    if (index > 0) screen.print('');
+    for (const line of formatWait(session, wait, { now, graphId: wait.graphId })) screen.print(line);
+  }
+  if (waiting.length > 0) {
+    if (waits.length > 0) screen.print('');
+    screen.print(
+      ...formatTable(
+        columns2,
+        waiting.map((wait) => rowOf(wait, now)),
+        screen,
+      ),
+    );
+  }
+  printAnswered(session, output);
+  const shown = Math.max(waits.length, waiting.length, answered.length);
+  if (hasMore)
+    screen.note(screen.paint('dim', `There are more: ${commandLine('inbox', '--limit', String(shown * 10))}`));
+}
+
+export const inboxCommand: Command<ListWaitsInput> = {
+  name: listWaits.name,
+  summary: listWaits.summary,
+  fields: listWaits.input,
+  examples: [
+    { line: 'cairn inbox', does: 'all open questions, and which runs wait for signals and times' },
+    { line: 'cairn inbox 0198c2f4 --all', does: 'everything that one run waits for' },
+  ],
+  execute(session, input) {
+    return withReading(session, async (context) => {
+      const output = await perform(listWaits, context, input);
+      if (session.isJson) session.printJson(output);
+      else if (output.waits.length + output.waiting.length + output.answered.length === 0)
+        await noteNone(session, 'Nothing is open');
+      else printWaits(session, output, context.now());
+      return 0;
+    });
+  },
+};

@@ -1,0 +1,342 @@
+/** What a node's context gives access to: secrets, blobs, files, and what earlier attempts of the visit recorded. */
+import type { FileRef } from '../file-ref.ts';
+
+/**
+ * What earlier attempts of this visit recorded. It is empty in a first attempt and not in a repeated one, so use it only to check a
+ * function, never to decide what the function does (P1).
+ */
+export interface VisitPast {
+  /** Whether the run is a fork. A fork's function may make other calls than those on record; they count as new ones. */
+  readonly isFork: boolean;
+  /** Steps by their names, in the order in which they were recorded. */
+  steps(): readonly PastStep[];
+  /** What is recorded of the next call with this name: a step, or a question, open or answered. Undefined: neither. */
+  kindOf(name: string): 'step' | 'question' | undefined;
+  /** Whether the next call with this name is on record: in this visit, or in a fork in that of an ancestor behind the fork point. */
+  isRecorded(name: string): boolean;
+  /** Whether this attempt has made all calls that are on record of this visit, child runs among them, so that what it calls next is new. */
+  isAllMade(): boolean;
+  /** Names of all recorded calls: steps, questions, timers, signals and child runs. */
+  names(): ReadonlySet<string>;
+  /**
+   * Says that this attempt does not repeat the recorded calls of some names, because it knows how they ended. They then count as made: a
+   * later call of such a name is the next one, and `ctx.retire` retires them too.
+   */
+  passOver(isPassed: (name: string) => boolean): void;
+}
+
+/** A recorded step. `started` means that its end was not recorded. */
+export interface PastStep {
+  readonly name: string;
+  readonly status: 'started' | 'done' | 'failed';
+  readonly output?: unknown;
+}
+
+/**
+ * Resolves references to secrets when an attempt starts. Values are never written to the history. The run remembers the names, and a resume
+ * resolves them before anything else.
+ */
+export interface SecretReader {
+  /** @throws SECRET_MISSING the name is not set; SECRET_UNAVAILABLE the source of secrets failed */
+  get(name: string): Promise<string>;
+  /**
+   * Names and values of the secrets that the run has resolved so far, of 8 or more characters, so that they can be masked in text from
+   * outside.
+   */
+  known?(): Iterable<readonly [name: string, value: string]>;
+}
+
+/** Stores bytes by their content hash, each once per tenant. */
+export interface BlobAccess {
+  put(bytes: Uint8Array): Promise<string>;
+  get(hash: string): Promise<Uint8Array>;
+}
+
+/** Stores files by their content hash, each once per tenant. The reference returned may stand anywhere in a value. */
+export interface FileAccess {
+  /** @param about.type - media type. Default `application/octet-stream` */
+  put(bytes: Uint8Array, about: { readonly name: string; readonly type?: string }): Promise<FileRef>;
+  /** @throws BLOB_NOT_FOUND, BLOB_CORRUPT */
+  get(file: FileRef): Promise<Uint8Array>;
+}
+
+// Spans that code reports to telemetry: operations with a duration within an attempt, modelled on OpenTelemetry (E10).
+
+/** Attributes of a span. Lists hold texts; their type is mutable because that of OpenTelemetry is. */
+export type SpanAttributes = Readonly<Record<string, string | number | boolean | string[]>>;
+
+/** Details of a span. */
+export interface SpanParts {
+  readonly attributes?: SpanAttributes;
+  /**
+   * Returns attributes with what people, models and tools said. Called only if the telemetry is configured to receive contents. Values
+   * under names of secrets, and secrets that the run knows, are masked in the result.
+   */
+  readonly contents?: () => SpanAttributes;
+}
+
+/** A span that has started. If nobody ends it, it ends with its attempt. */
+export interface TraceSpan {
+  /** Starts a span inside this one. */
+  trace(name: string, parts?: SpanParts): TraceSpan | undefined;
+  /** Ends the span. @param parts.error - says that it failed: a code or name, never a message, which may hold contents */
+  end(parts?: SpanParts & { readonly error?: string }): void;
+}
+
+// The format in which nodes and language models talk: messages and their parts, one call, one answer. All of it is plain data that can be
+// stored.
+
+type JsonSchema = Readonly<Record<string, unknown>>;
+
+/** Data that only one provider understands, by the provider's name: cache marks, signatures of reasoning. It is passed back unchanged. */
+export type ProviderData = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+
+interface Part {
+  readonly provider?: ProviderData;
+}
+
+export interface TextPart extends Part {
+  readonly type: 'text';
+  readonly text: string;
+}
+
+/**
+ * The bytes themselves, a URL that the provider can read, or a stored file. `ctx.models` replaces a stored file by its bytes when it calls
+ * the model, so a recorded conversation holds no bytes.
+ */
+export type MediaData = Uint8Array | string | FileRef;
+
+export interface ImagePart extends Part {
+  readonly type: 'image';
+  readonly data: MediaData;
+  /** Media type, such as `image/png`. Default: detected from the bytes. */
+  readonly mediaType?: string;
+  /** Name of the file or image, used in messages to people. */
+  readonly name?: string;
+}
+
+export interface FilePart extends Part {
+  readonly type: 'file';
+  readonly data: MediaData;
+  /** Media type, such as `application/pdf`. */
+  readonly mediaType: string;
+  readonly name?: string;
+}
+
+/**
+ * The model's reasoning before its answer. Some providers require it to be sent back, with its signature, together with the tool calls that
+ * followed it.
+ */
+export interface ReasoningPart extends Part {
+  readonly type: 'reasoning';
+  readonly text: string;
+}
+
+/** A request by the model to call a tool. */
+export interface ToolCallPart extends Part {
+  readonly type: 'tool-call';
+  /** The provider's id of the call; the result carries the same id. */
+  readonly id: string;
+  readonly tool: string;
+  /** The arguments. If they could not be parsed, the text as it came. */
+  readonly input: unknown;
+  /** Why the call cannot be made: the tool was not offered, or the arguments are not JSON. */
+  readonly fault?: string;
+  /** True if the provider ran the tool itself during the model call. The result is then in the same message. */
+  readonly isProviderExecuted?: boolean;
+}
+
+export interface ToolResultPart extends Part {
+  readonly type: 'tool-result';
+  /** The id of the call that this is the result of. */
+  readonly id: string;
+  readonly tool: string;
+  /** The result: a text or any JSON value. */
+  readonly output?: unknown;
+  /** The result as text, images and files, in place of `output`, for providers that accept those. */
+  readonly parts?: readonly (TextPart | ImagePart | FilePart)[];
+  readonly isError?: boolean;
+}
+
+export type UserPart = TextPart | ImagePart | FilePart;
+export type AssistantPart = TextPart | ReasoningPart | FilePart | ToolCallPart | ToolResultPart;
+
+/** One message of a conversation. A string as content is short for one text part. */
+export type ModelMessage =
+  | (Part & { readonly role: 'system'; readonly content: string })
+  | (Part & { readonly role: 'user'; readonly content: string | readonly UserPart[] })
+  | (Part & { readonly role: 'assistant'; readonly content: string | readonly AssistantPart[] })
+  | (Part & { readonly role: 'tool'; readonly content: readonly ToolResultPart[] });
+
+/** A tool offered to the model. A model call never runs it: the caller does, and sends the result. */
+export interface ModelTool {
+  readonly name: string;
+  readonly description?: string;
+  /** JSON Schema of the arguments. */
+  readonly inputSchema: JsonSchema;
+  readonly provider?: ProviderData;
+}
+
+/** A tool that the provider runs during the model call, such as a web search. A call that offers one may act on the world. */
+export interface ProviderTool {
+  readonly name: string;
+  /** The provider's name of the tool, such as `openai.web_search`. */
+  readonly providerTool: string;
+  readonly settings?: Readonly<Record<string, unknown>>;
+}
+
+/** One call of a model, as plain data. */
+export interface ModelCall {
+  /** Which model, as `provider:name` or a name that the configuration maps. */
+  readonly model: string;
+  readonly messages: readonly ModelMessage[];
+  readonly tools?: readonly (ModelTool | ProviderTool)[];
+  /**
+   * Whether the model must call a tool. `auto` (default): it decides. `none`: it must not. `required`: it must call some tool. `{ tool }`:
+   * it must call this one.
+   */
+  readonly toolChoice?: 'auto' | 'none' | 'required' | { readonly tool: string };
+  readonly temperature?: number;
+  /** The most tokens that the answer may have. */
+  readonly tokensMax?: number;
+  /** JSON Schema that the answer must fit. The adapter passes it to providers that support it. */
+  readonly schema?: JsonSchema;
+  /** Default: the provider's. The adapter says it to each provider in that one's words. */
+  readonly reasoning?: ReasoningEffort;
+  readonly provider?: ProviderData;
+}
+
+/** How much a model is to reason before it answers. */
+export const reasoningEfforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
+export type ReasoningEffort = (typeof reasoningEfforts)[number];
+
+/** Token counts of one call. A count that is zero or that the provider does not report is absent. */
+export interface ModelUsage {
+  /** All tokens read, cached ones included. */
+  readonly inputTokens: number;
+  /** All tokens written, reasoning included. */
+  readonly outputTokens: number;
+  /** Input tokens read from the provider's cache, and written into it (`cacheWriteTokens`). */
+  readonly cachedTokens?: number;
+  readonly cacheWriteTokens?: number;
+  /** Output tokens spent on reasoning. */
+  readonly reasoningTokens?: number;
+}
+
+export type FinishReason = 'stop' | 'length' | 'content-filter' | 'tool-calls' | 'error' | 'other';
+
+/** A model's answer: everything worth keeping of it, and nothing about the request or the transport. */
+export interface ModelResponse {
+  /** The parts in the order in which they came; {@link textOf} gives their text. */
+  readonly content: readonly AssistantPart[];
+  readonly finishReason: FinishReason;
+  /** Name of the model that answered. */
+  readonly model: string;
+  readonly usage: ModelUsage;
+  /** Price of the call, in the currency of the prices that the adapter was given. Absent without prices. */
+  readonly cost?: number;
+  /** What the provider ignored of the request, in words. */
+  readonly warnings?: readonly string[];
+  /** The provider's id of the answer. */
+  readonly id?: string;
+  /** When the answer was made: epoch ms, by the provider's clock. */
+  readonly at?: number;
+  readonly provider?: ProviderData;
+}
+
+/** A piece of a streamed answer. */
+export type ModelDelta =
+  | { readonly type: 'text' | 'reasoning'; readonly text: string }
+  /** A piece of the JSON text of a tool call's arguments. The first piece may be empty; it announces the tool. */
+  | { readonly type: 'tool-arguments'; readonly id: string; readonly tool: string; readonly text: string };
+
+/** A live event of a node that calls a model: one piece of the answer. */
+export interface ModelDeltaEvent {
+  readonly type: 'model-delta';
+  /** Key of the call that the piece belongs to. It tells parallel calls apart. */
+  readonly call: string;
+  readonly delta: ModelDelta;
+}
+
+/** Models as a node's context offers them. A call is aborted when the attempt is. */
+export interface ModelAccess {
+  /**
+   * Makes one call. Pieces of the answer are sent as live events of the node ({@link ModelDeltaEvent}).
+   * @param options.idempotencyKey - default: the activation's key. If one activation makes several calls, pass a step's key for each.
+   * @param options.signal - default: the attempt's signal
+   * @param options.onDelta - called with each piece of the answer, in place of live events of the node
+   * @param options.span - the parent of the call's span in telemetry (E10.5). Default: the attempt's span
+   * @throws NodeFailure MODEL_UNAVAILABLE (may be retried), MODEL_REFUSED and MODEL_UNKNOWN (`applied: 'no'`)
+   */
+  generate(
+    call: ModelCall,
+    options?: {
+      readonly idempotencyKey?: string;
+      readonly signal?: AbortSignal;
+      readonly onDelta?: (delta: ModelDelta) => void;
+      readonly span?: Pick<TraceSpan, 'trace'> | undefined;
+    },
+  ): Promise<ModelResponse>;
+  /** The price of a call with this usage; undefined if the model's prices are not known. */
+  costOf?(model: string, usage: ModelUsage): number | undefined;
+  /** The most tokens of an answer where a call names no bound; undefined: the provider decides. */
+  tokensMaxOf?(model: string): number | undefined;
+}
+
+/** The text of an answer or a message: its text parts, joined. */
+export function textOf(content: string | readonly (UserPart | AssistantPart)[]): string {
+  if (typeof content === 'string') return content;
+  return content.map((part) => (part.type === 'text' ? part.text : '')).join('');
+}
+
+/** The piece of an answer that a run's live event carries; undefined for other events. */
+export function modelDeltaOf(event: object): ModelDelta | undefined {
+  const { detail } = event as { readonly detail?: Partial<ModelDeltaEvent> };
+  return detail?.type === 'model-delta' ? detail.delta : undefined;
+}
+
+// When a failed attempt of a node or step is tried again (X3.3).
+
+/** How often, and after which delays. */
+export interface RetryPolicy {
+  /** Number of attempts in all, the first included. Default 1: no retry. */
+  readonly attempts: number;
+  /** How the delay grows from attempt to attempt. Default `exponential`. */
+  readonly backoff?: 'fixed' | 'linear' | 'exponential';
+  /** Factor by which an exponential delay grows with each attempt, at least 1. Default 2. */
+  readonly factor?: number;
+  /** Delay before the second attempt, in milliseconds. Default 1,000. */
+  readonly delayMs?: number;
+  /** Longest delay in milliseconds, before jitter. Default 60,000. */
+  readonly delayMsMax?: number;
+  /** Largest random change of a delay, as a share of it: 0 to 1. It spreads out attempts that failed at the same moment. Default 0. */
+  readonly jitter?: number;
+  /** Error codes to retry. Default: all. */
+  readonly on?: readonly string[];
+  /**
+   * Decides about a failure that the rest of the policy would retry. Anything but true means no retry, and so does an error that it throws.
+   * As code, it is covered by `codeHash`. A yes is recorded with the retry and not asked for again after a crash.
+   */
+  readonly when?: (failure: RetryFailure) => boolean;
+}
+
+/** A failed attempt, as a retry policy sees it. */
+export interface RetryFailure {
+  /** The value that was thrown. */
+  readonly error: unknown;
+  /** The error's code; if it has none, its name. */
+  readonly code: string;
+  /** The attempt that failed, counted from 1. */
+  readonly attempt: number;
+}
+
+// Parts of a node's work that go on side by side, such as the items of a map.
+
+/** Called when a part of a node's work waits: `isInDoubt` if somebody is to say whether an effect of it happened. */
+export type OnWaiting = (isInDoubt: boolean) => void;
+
+/** How a part of a node's work runs beside the others. */
+export interface PartOptions {
+  /** Default false. */
+  readonly isOrdered?: boolean;
+}
