@@ -59,9 +59,9 @@ test('S7 a run is resumed by the last checkpoint id that its stream told, of a g
         lastCheckpointId = event.checkpointId; // present when a checkpoint was saved
       }
     }
-    expect((await compiled.resume(lastCheckpointId!)).status).toBe('paused');
+    expect((await compiled.resume(lastCheckpointId)).status).toBe('paused');
     await compiled.answer(lastCheckpointId!, 'ask', 'yes');
-    const result = await compiled.resume(lastCheckpointId!);
+    const result = await compiled.resume(lastCheckpointId);
     expect(result.status).toBe('completed');
   }
 });
