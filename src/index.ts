@@ -3,6 +3,7 @@ import { createDefaultEngine } from './app/default-engine.ts';
 import { AgentGraph as UnboundGraph } from './dialects/code/agent-graph.ts';
 import { withDefaultEngine } from './dialects/code/run-options.ts';
 import { workflow as beginWorkflow } from './dialects/code/workflow.ts';
+import { flow as writeFlow } from './dialects/flow/flow.ts';
 import type { GraphSchemas } from './graph/graph.ts';
 
 /** A builder for graphs written as nodes and edges. Guide: docs/guide/graphs.md. */
@@ -14,6 +15,8 @@ export type AgentGraph<
 > = UnboundGraph<Schemas, Nodes, Asked>;
 /** Begins a workflow, written as a line of steps. Guide: docs/guide/workflow.md. */
 export const workflow: typeof beginWorkflow = withDefaultEngine(beginWorkflow, createDefaultEngine);
+/** Writes a flow: a record of nodes, each naming what it needs. Guide: docs/guide/flows.md. */
+export const flow: typeof writeFlow = withDefaultEngine(writeFlow, createDefaultEngine);
 
 export { START, END, type Graph, type GraphSchemas, type Reducer, type StandardSchema } from './graph/graph.ts';
 export type { Amounts, AtMost } from './graph/amounts.ts';
@@ -41,6 +44,7 @@ export type { CompiledGraph, GraphResult } from './dialects/code/compiled-graph.
 export type { CompileOptions } from './dialects/code/run-options.ts';
 export type { TypedState } from './dialects/code/typed-state.ts';
 export type { Workflow, WorkflowResult, WorkflowState } from './dialects/code/workflow.ts';
+export type { Flow, FlowNode, FlowNodeResult, FlowOptions, FlowOutcome, FlowResult } from './dialects/flow/flow.ts';
 export { previewCost, type PreviewCost } from './engine/preview/preview-cost.ts';
 export type { CheckpointRef, Engine, RunProgress, StreamEvent, WholeCheckpoint } from './engine/api.ts';
 export { readScenarios, type Scenario, type ScriptedEnd } from './dialects/dot/simulate/scenario.ts';

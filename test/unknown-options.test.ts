@@ -59,6 +59,7 @@ const rows: Readonly<Record<string, { readonly door: object; readonly of: Readon
     of: {
       ...buildsNodes,
       AgentGraph: [() => chain(open(odd).addNode('a', one), 'a').toGraph()],
+      flow: [() => main.flow('f', { a: { run: one } }, odd).toGraph(), () => main.flow('f', { a: { run: one, ...odd } }).toGraph()], // prettier-ignore
       workflow: [() => main.workflow('w', odd).input({} as never).step('a', one).returns(one).toGraph()], // prettier-ignore
       compileGraph: [() => compile({ id: 'g', nodes: [], edges: [], policies: odd })],
       createWorker: [() => main.createWorker({ graphs: [compiled], ...odd })],

@@ -154,15 +154,19 @@ export interface NodeSettings<State> extends Pick<
   readonly effectClass?: EffectClass;
   /** Finds out whether the effect with this key happened, and its result: an output, or an `outcome(…)`. Overrides the draft's own (X3). */
   readonly reconcile?: NodeImplementation['reconcile'];
+  /** What `ctx.input` is in the node: made of the state that the node sees. Default: the graph's input. */
+  readonly input?: ((scope: { readonly state: State }) => unknown) | undefined;
   /** A condition that is evaluated when the node's join is satisfied. If it is false, the node is skipped (G2). */
   readonly when?: Predicate<State> | undefined;
 }
 
-const settingNames = [
+/** Names of all settings of a node. */
+export const settingNames: readonly (keyof NodeSettings<never>)[] = [
   'version',
   'effectClass',
   'reconcile',
   'reads',
+  'input',
   'when',
   'join',
   'retry',
@@ -176,7 +180,7 @@ const settingNames = [
   'memoryConsistency',
   'maxVisits',
   'outputAs',
-] as const satisfies readonly (keyof NodeSettings<never>)[];
+];
 
 /** A draft or a function, whatever the type of its state. */
 export type AnyWork = NodeDraft<never> | ((ctx: never) => unknown);
@@ -199,17 +203,43 @@ export function defineNode<State>(
   { faults, tools }: Drafting,
 ): NodeDefinition {
   const known = faults.checkOptions(settings, settingNames, `node ${id}`, place);
-  const { when, effectClass, reconcile, ...rest } = known;
+  const { when, effectClass, reconcile, input, ...rest } = known;
   const draft = bindTool(id, draftOf(id, work, place, faults), tools, place, faults);
+  const own = reconcile === undefined ? draft.implementation : { ...draft.implementation, reconcile };
   return {
     ...draft,
-    ...(reconcile === undefined ? {} : { implementation: { ...draft.implementation, reconcile } }),
+    implementation: input === undefined ? own : withInput(own, input),
     ...rest,
     ...(effectClass === undefined ? {} : { effect: effectClass }),
     ...(when === undefined ? {} : { when: asCondition(when, `${id} when`, faults, place) }),
     ...(place === undefined ? {} : { place }),
     id,
   };
+}
+
+/** The implementation with a context whose `input` is made of the state, when it is first read. */
+function withInput(own: NodeImplementation, input: (scope: { state: never }) => unknown): NodeImplementation {
+  const codeText = `${own.codeText ?? String(own.run)}\n${String(input)}`;
+  const scoped = (ctx: NodeContext): NodeContext =>
+    contextWith(ctx, { input: () => input({ state: ctx.state as never }) });
+  return { ...own, codeText, run: (ctx) => own.run(scoped(ctx)) };
+}
+
+/** A context with other values of some properties, each made when it is first read. Methods are those of the context itself. */
+export function contextWith(ctx: NodeContext, made: Readonly<Record<string, () => unknown>>): NodeContext {
+  const values = new Map<PropertyKey, unknown>();
+  return new Proxy(ctx, {
+    get(target, key) {
+      const make = typeof key === 'string' && Object.hasOwn(made, key) ? made[key] : undefined;
+      if (make !== undefined && !values.has(key)) values.set(key, make());
+      if (values.has(key)) return values.get(key);
+      const value: unknown = Reflect.get(target, key, target);
+      if (typeof value !== 'function') return value;
+      const bound: unknown = value.bind(target);
+      values.set(key, bound);
+      return bound;
+    },
+  });
 }
 
 function draftOf(id: string, work: AnyWork, place: string | undefined, faults: Faults): NodeDraft<never> {

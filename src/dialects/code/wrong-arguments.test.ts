@@ -104,7 +104,7 @@ test.each<readonly [string, () => unknown]>([
   ['meta that is none', () => ran((compiled) => compiled.invoke({}, { meta: 5 }))],
   ['events after a word', () => ran((compiled) => compiled.events('r', { after: 'x' }))],
   ['options that are a number', () => ran((compiled) => compiled.invoke({}, 5))],
-  ['a resume of nothing', () => ran((compiled) => compiled.resume())],
+  ['a resume of null', () => ran((compiled) => compiled.resume(null))],
   ['a resume of a number', () => ran((compiled) => compiled.resume(5))],
   ['a fork of nothing', () => ran((compiled) => compiled.fork())],
   ['a fork with a number set', () => ran((compiled) => compiled.fork('r', { set: 5 }))],
