@@ -179,3 +179,11 @@ export function parseArguments(fields: Fields, args: readonly string[]): Parsed 
   }
   return { values, texts };
 }
+
+/** An address to listen on: `3456`, `0.0.0.0:3456`, `[::1]:3456`. @throws USAGE_INVALID */
+export function parseAddress(text: string): { readonly host?: string; readonly port: number } {
+  const [, host, port = ''] = /^(?:(\[[^\]]+\]|[^:]+):)?(\d{1,5})$/.exec(text) ?? [];
+  if (port === '' || Number(port) > 65_535)
+    throw new CairnError('USAGE_INVALID', { reason: `--http takes PORT or HOST:PORT, not ${JSON.stringify(text)}` });
+  return { port: Number(port), ...(host !== undefined && { host: host.replace(/^\[(.*)\]$/, '$1') }) };
+}

@@ -27,6 +27,7 @@ import { rmCommand } from './commands/rm.ts';
 import { runRunCommand } from './commands/run.ts';
 import { scheduleCommand } from './commands/schedule.ts';
 import { schemaCommand } from './commands/schema.ts';
+import { serveCommand } from './commands/serve.ts';
 import { signalCommand } from './commands/signal.ts';
 import { tagCommand } from './commands/tag.ts';
 import { verifyCommand } from './commands/doctor.ts';
@@ -68,6 +69,7 @@ const commands: readonly Command[] = [
   workerCommand,
   scheduleCommand,
   mcpCommand,
+  serveCommand,
   createCompletionCommand(() => commands),
 ];
 

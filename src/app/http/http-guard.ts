@@ -1,6 +1,5 @@
 /** Decides who may talk to an HTTP server of this process, before the body of a request is read. Used by every HTTP interface. */
 import { createHash, timingSafeEqual } from 'node:crypto';
-import type { IncomingMessage } from 'node:http';
 import { CairnError } from '../../errors.ts';
 
 export interface GuardOptions {
@@ -28,7 +27,23 @@ export interface HttpVerdict {
   readonly page?: string;
 }
 
-export type HttpGuard = (request: IncomingMessage) => HttpVerdict;
+/** What a guard looks at. A request of node:http is one. */
+export interface GuardedRequest {
+  readonly method?: string | undefined;
+  /** Path and query. */
+  readonly url?: string | undefined;
+  readonly headers: Readonly<
+    Partial<Record<'host' | 'origin' | 'sec-fetch-site' | 'authorization', string | string[] | undefined>>
+  >;
+}
+
+export type HttpGuard = (request: GuardedRequest) => HttpVerdict;
+
+/** Who may call a server, tokens apart. */
+export type PageGuardOptions = Pick<GuardOptions, 'hosts' | 'origins'> & {
+  /** The address that is listened on. Undefined: somebody else listens, and knows the names of the server. */
+  readonly host: string | undefined;
+};
 
 const ownHosts: readonly string[] = ['localhost', '127.0.0.1', '[::1]'];
 /** Addresses that mean all of the machine's addresses. By which host name clients call the server is then not known. */
@@ -70,40 +85,61 @@ function readOrigins(origins: readonly string[]): ReadonlySet<string> {
  * rebinding) and requests of pages whose origin is not allowed, and with 401 those without the token.
  * @throws CONFIG_INVALID others can reach the address and there is no token; the token is empty; an origin is none
  */
-export function createHttpGuard({ host, token, hosts, origins }: GuardOptions): HttpGuard {
-  const listened = hostName(host);
-  if (token === '' || (token === undefined && !ownHosts.includes(listened)))
+export function createHttpGuard({ token, ...options }: GuardOptions): HttpGuard {
+  const { host } = options;
+  if (token === '' || (token === undefined && !isOwnHost(host)))
     throw new CairnError('CONFIG_INVALID', {
       path: '--http',
       reason: token === '' ? 'the token is empty' : `${host} can be reached by others, so a token is needed`,
     });
-  const names = [...ownHosts, listened, ...hosts].map((name) => name.toLowerCase());
-  const anyHost = wildcards.includes(listened) && hosts.length === 0;
   const expected = token === undefined ? undefined : digest(token);
+  const guardPages = createPageGuard(options);
+  return (request) => {
+    const { refusal, page } = guardPages(request);
+    if (refusal !== undefined) return { refusal };
+    const of = page === undefined ? {} : { page };
+    // Browsers ask first, without the token, whether a page may send a request.
+    const isPreflight = request.method === 'OPTIONS' && page !== undefined;
+    if (expected === undefined || isPreflight || isToken(one(request.headers.authorization), expected)) return of;
+    const challenge = { 'www-authenticate': 'Bearer realm="cairn"' };
+    return { ...of, refusal: { status: 401, message: 'a bearer token is needed', headers: challenge } };
+  };
+}
+
+/** Whether an address is reached from this machine alone. */
+export function isOwnHost(host: string): boolean {
+  return ownHosts.includes(hostName(host));
+}
+
+const one = (header: string | string[] | undefined): string | undefined =>
+  typeof header === 'string' ? header : header?.join(', ');
+
+/** A guard that asks for no token: who knows callers by other means uses it. @throws CONFIG_INVALID an origin is none */
+export function createPageGuard({ host, hosts, origins }: PageGuardOptions): HttpGuard {
+  const listened = host === undefined ? [] : [hostName(host)];
+  const names = [...ownHosts, ...listened, ...hosts].map((name) => name.toLowerCase());
+  const isMounted = host === undefined && hosts.length === 0;
+  const anyHost = isMounted || (listened.some((name) => wildcards.includes(name)) && hosts.length === 0);
   const pages = readOrigins(origins);
   /** Whether the page came from this server itself, under a name that is known. */
   const isOwnPage = (origin: string, called: URL): boolean => {
     const page = URL.parse(origin);
-    return page !== null && page.host === called.host && names.includes(page.hostname);
+    return page !== null && page.host === called.host && (isMounted || names.includes(page.hostname));
   };
-  return ({ headers, url = '', method }) => {
+  return ({ headers, url = '' }) => {
     if (!url.startsWith('/'))
       return { refusal: { status: 400, message: 'the request is not for a path of this server' } };
-    const called = readHost(headers.host);
+    const called = readHost(one(headers.host));
     if (called === undefined) return { refusal: { status: 400, message: 'the Host header is no name with a port' } };
     if (!anyHost && !names.includes(called.hostname))
       return { refusal: { status: 403, message: `this server does not go by the name ${called.host}` } };
-    const { origin, 'sec-fetch-site': site } = headers;
+    const origin = one(headers.origin);
+    const site = one(headers['sec-fetch-site']);
     const isPage = origin === undefined ? site === 'cross-site' || site === 'same-site' : !isOwnPage(origin, called);
     if (isPage && !pages.has(origin ?? '')) {
       const message = `pages of ${origin ?? 'other origins'} may not speak to this server; --allow-origin names those that may`;
       return { refusal: { status: 403, message } };
     }
-    const page = isPage && origin !== undefined ? { page: origin } : {};
-    // Browsers ask first, without the token, whether a page may send a request.
-    const isPreflight = method === 'OPTIONS' && 'page' in page;
-    if (expected === undefined || isPreflight || isToken(headers.authorization, expected)) return page;
-    const challenge = { 'www-authenticate': 'Bearer realm="cairn"' };
-    return { ...page, refusal: { status: 401, message: 'a bearer token is needed', headers: challenge } };
+    return isPage && origin !== undefined ? { page: origin } : {};
   };
 }

@@ -21,7 +21,7 @@ interface FileSettings extends ScheduleSettings {
 export function fileScheduleGraph({ engine, loadGraph }: Files): Graph {
   return scheduleGraph('schedule', async (settings, runId, dueMs) => {
     const { file, export: exportName, input, name } = settings as FileSettings;
-    const { graph, source, exportName: found } = await loadGraph(file, exportName);
+    const { graph, source = file, exportName: found } = await loadGraph(file, exportName);
     const meta = { source, labels: { schedule: name }, ...(found !== undefined && { exportName: found }) };
     await engine.start(graph, input, { runId, detach: true, schedule: { dueAt: dueMs }, meta });
   });
@@ -30,7 +30,7 @@ export function fileScheduleGraph({ engine, loadGraph }: Files): Graph {
 export function schedulesOfFiles(files: Files): Schedules {
   return {
     async add({ file, export: exportName, replaces, ...options }) {
-      const { graph, source } = await files.loadGraph(file, exportName);
+      const { graph, source = file } = await files.loadGraph(file, exportName);
       const settings = await readSettings(graph, options);
       const ofFile: FileSettings = {
         ...settings,

@@ -4,6 +4,7 @@ import type { FieldsOf } from '../../operations/declare/operation.ts';
 import { allowField, workflowsField } from '../session.ts';
 import type { Command } from '../session.ts';
 import { listenForInterrupt } from '../live/interrupt.ts';
+import { parseAddress } from '../parse.ts';
 
 interface McpArguments {
   readonly workflows?: readonly string[];
@@ -36,14 +37,6 @@ const fields: FieldsOf<McpArguments> = {
   },
   noForms: { type: 'flag', description: 'put no questions to the person behind the client' },
 };
-
-/** `3456`, `0.0.0.0:3456`, `[::1]:3456` */
-function parseAddress(text: string): { readonly host?: string; readonly port: number } {
-  const [, host, port = ''] = /^(?:(\[[^\]]+\]|[^:]+):)?(\d{1,5})$/.exec(text) ?? [];
-  if (port === '' || Number(port) > 65_535)
-    throw new CairnError('USAGE_INVALID', { reason: `--http takes PORT or HOST:PORT, not ${JSON.stringify(text)}` });
-  return { port: Number(port), ...(host !== undefined && { host: host.replace(/^\[(.*)\]$/, '$1') }) };
-}
 
 function readToken(name: string | undefined): string | undefined {
   if (name === undefined) return undefined;

@@ -40,6 +40,8 @@ export const bisectRun: Operation<BisectRunInput, BisectRunOutput, HistoryContex
     },
   ),
   isReadOnly: true,
+  scope: 'read',
+  route: 'GET /checkpoints/{checkpoint}/bisect',
   async run({ store, blobs, tenant }, { checkpoint, when }) {
     const place = await resolveReference(store, tenant, checkpoint);
     // A condition sees what this door shows: otherwise its answers would tell what is masked, piece by piece.

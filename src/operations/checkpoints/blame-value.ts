@@ -49,6 +49,8 @@ export const blameValue: Operation<BlameValueInput, BlameValueOutput, HistoryCon
     ),
   }),
   isReadOnly: true,
+  scope: 'read',
+  route: 'GET /checkpoints/{checkpoint}/blame',
   async run({ store, blobs, tenant }, { checkpoint, path, in: inside }) {
     const found = await resolveReference(store, tenant, checkpoint);
     return blame({ store, blobs }, found, parsePath(path), inside?.split('/') ?? []);

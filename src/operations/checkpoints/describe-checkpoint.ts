@@ -36,6 +36,8 @@ export const describeCheckpoint: Operation<ShowCheckpointInput, DescribeCheckpoi
   output: 'the checkpoint',
   outputSchema: checkpoint,
   isReadOnly: true,
+  scope: 'read',
+  route: 'GET /checkpoints/{checkpoint}/progress',
   async run(context, { checkpoint: reference }) {
     const { store, tenant } = context;
     const { run, seq } = await resolveReference(store, tenant, reference);

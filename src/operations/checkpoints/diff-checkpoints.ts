@@ -51,6 +51,8 @@ export const diffCheckpoints: Operation<DiffCheckpointsInput, DiffCheckpointsOut
     { status: objectOf({ before: text, after: text }) },
   ),
   isReadOnly: true,
+  scope: 'read',
+  route: 'GET /diff',
   async run({ store, blobs, tenant }, { a, b }) {
     const before = await resolveReference(store, tenant, a);
     const after = await resolveReference(store, tenant, b);

@@ -58,6 +58,8 @@ export const listCheckpoints: Operation<ListCheckpointsInput, ListCheckpointsOut
     { cursor: text },
   ),
   isReadOnly: true,
+  scope: 'read',
+  route: 'GET /checkpoints',
   async run(context, { workflow, paused = false, limit = defaultLimit, cursor }) {
     const after = readCursor(cursor);
     const query = {

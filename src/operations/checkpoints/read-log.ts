@@ -39,7 +39,7 @@ export const readLog: Operation<ReadLogInput, ReadLogOutput> = {
       isPositional: true,
     },
     limit: { type: 'integer', description: `how many at most; default ${defaultLimit}` },
-    all: { type: 'flag', description: 'all of it' },
+    all: { type: 'flag', description: 'all of it', isLocal: true },
     ancestors: { type: 'flag', description: 'go on past the point where the run was forked' },
   },
   output: 'the run and its checkpoints',
@@ -48,6 +48,8 @@ export const readLog: Operation<ReadLogInput, ReadLogOutput> = {
     { parent: position },
   ),
   isReadOnly: true,
+  scope: 'read',
+  route: 'GET /runs/{run}/checkpoints',
   async run({ store, tenant, isWorkerDead }, { run: reference, limit = defaultLimit, all = false, ancestors = false }) {
     const { run, seq } = await resolveReference(store, tenant, reference);
     const wanted = all ? run.head + 1 : limit;

@@ -48,6 +48,8 @@ export const readState: Operation<ReadStateInput, ReadStateOutput, HistoryContex
   output: 'the value',
   outputSchema: objectOf({ runId: text, seq: whole, path: texts }, { value: anything }),
   isReadOnly: true,
+  scope: 'read',
+  route: 'GET /checkpoints/{checkpoint}/state',
   async run({ store, blobs, tenant }, { checkpoint, path, agent, pipeline = false }) {
     const found = await resolveReference(store, tenant, checkpoint);
     const place = { store, blobs };

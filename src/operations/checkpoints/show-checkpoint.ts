@@ -26,6 +26,8 @@ export const showCheckpoint: Operation<ShowCheckpointInput, ShowCheckpointOutput
     required: ['checkpointId', 'runId', 'seq', 'at', 'change', 'tags', 'sizeBytes', 'recorded', 'answered', 'view'],
   },
   isReadOnly: true,
+  scope: 'read',
+  route: 'GET /checkpoints/{checkpoint}',
   async run(context, { checkpoint }) {
     const { run, seq } = await resolveReference(context.store, context.tenant, checkpoint);
     return readDetails(context, run, seq);

@@ -38,6 +38,8 @@ export const tagCheckpoint: Operation<TagCheckpointInput, TagCheckpointOutput> =
   output: 'the tag',
   outputSchema: objectOf({ runId: text, name: text }, { seq: whole }),
   isReadOnly: false,
+  scope: 'fork',
+  route: 'POST /checkpoints/{checkpoint}/tags',
   async run({ store, tenant }, { checkpoint, name, remove = false }) {
     if (!remove) checkTagName(name);
     const found = await resolveReference(store, tenant, checkpoint);

@@ -35,6 +35,12 @@ export interface Field {
   /** Whether a command line gives it by position, not by name. Positions follow the order of declaration. */
   readonly isPositional?: boolean;
   readonly choices?: readonly string[];
+  /** Whether only callers on this machine may give it, since it names a file or a module of the machine or has no bound. */
+  readonly isLocal?: boolean;
+  /** Whether it says who acts. A door that knows who calls says it itself, and takes it from no caller. */
+  readonly isActor?: boolean;
+  /** Its name over HTTP, where that is another one. */
+  readonly remoteName?: string;
 }
 
 export type Fields = Readonly<Record<string, Field>>;
@@ -70,8 +76,8 @@ export interface RunStanding extends RunResult {
 /** A graph, and where it was found. */
 export interface LoadedGraph {
   readonly graph: Graph;
-  /** Recorded with the run, so that later commands find the graph again. */
-  readonly source: string;
+  /** Recorded with the run, so that later commands find the graph again. Absent for a graph of a program. */
+  readonly source?: string;
   /** Name of the export; only for modules. */
   readonly exportName?: string;
   /** The workflow; only for YAML files. */
@@ -99,6 +105,8 @@ export interface WorkContext extends WritePlace {
   readonly openWorkflows: () => Promise<Workflows>;
   /** Finds the graph of a run. @throws CONFIG_INVALID it is not known here; GRAPH_* */
   readonly findGraph: (run: RunRow) => Promise<Graph>;
+  /** Whether the graph of a run is in this process already, so that no module is imported for it. Default: it is not known. */
+  readonly isKnown?: (run: RunRow) => boolean;
   /**
    * Set if questions here are for people: all of them, or those that approve what a model wants to do, and effects in doubt. `command` makes
    * the command that a person types, quoted for a shell.
@@ -107,11 +115,19 @@ export interface WorkContext extends WritePlace {
     readonly questions: 'all' | 'approvals';
     readonly command: (...words: readonly string[]) => string;
   };
+  /** How long an operation stays with a run that it moved on, in milliseconds. Default: until the run ends or waits. */
+  readonly stayMs?: number;
   /** Called with each event while the operation advances a run. */
   readonly watch?: (event: WatchedEvent) => void;
   /** Called for each run that an operation advanced and that has ended or paused. Never throws. */
   readonly rested?: (run: RunStanding) => Promise<void>;
 }
+
+/** What a caller must be allowed to do: read runs, move them on, answer what they ask, change the past in a fork, or administer the store. */
+export type Scope = 'read' | 'run' | 'answer' | 'fork' | 'admin';
+
+/** A method and a path of the HTTP interface. Fields of the input stand in braces. */
+export type Route = `${'GET' | 'POST' | 'DELETE'} /${string}`;
 
 /** An operation: its name, its input and output, and the function that does it. */
 export interface Operation<Input, Output, Context = ReadContext> {
@@ -125,5 +141,9 @@ export interface Operation<Input, Output, Context = ReadContext> {
   readonly outputSchema: JsonSchema;
   /** Whether it changes nothing. Read-only interfaces offer only such operations. */
   readonly isReadOnly: boolean;
+  /** What a caller must be allowed to do. */
+  readonly scope: Scope;
+  /** Where it is reached over HTTP, below the version. Absent: it is for programs and the command line alone. */
+  readonly route?: Route;
   run(context: Context, input: Input): Promise<Output>;
 }

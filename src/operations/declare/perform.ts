@@ -37,6 +37,11 @@ export async function perform<Input, Output, Context extends object>(
   }
 }
 
+/** An event of a run, masked for showing. */
+export function shownEvent<Event>(event: Event): Event {
+  return shown(event) as Event;
+}
+
 /** A value with secrets masked. The schema tells which of its keys are ours. @param key - the key of ours under which it stands */
 export function shownAs(value: unknown, schema: JsonSchema, key = ''): unknown {
   // Text of an author is not a value of a run: for example, a schema with a property `password` contains no password.

@@ -20,6 +20,8 @@ export const cancelRun: Operation<CancelRunInput, CancelRunOutput, WorkContext> 
   output: 'the run and its status',
   outputSchema: objectOf({ runId: text, status: text }),
   isReadOnly: false,
+  scope: 'run',
+  route: 'POST /runs/{run}/cancel',
   async run(context, { run }) {
     const { runId } = await findRun(context, run);
     await context.engine.cancel(runId);

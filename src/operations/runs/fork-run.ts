@@ -85,9 +85,9 @@ const branchFields: FieldsOf<BranchInput> = {
     description: 'change the state: a path under input, scratch, artifacts, diagnostics, or outputs.NODE',
   },
   answer: { type: 'answers', description: 'answer otherwise: a wait, its node or its name, and the answer' },
-  by: { type: 'text', description: 'who answers, for the record' },
-  file: { type: 'text', description: 'go on under the graph of this file' },
-  export: { type: 'text', description: 'the name of the export in that module' },
+  by: { type: 'text', description: 'who answers, for the record', isActor: true },
+  file: { type: 'text', description: 'go on under the graph of this file', isLocal: true },
+  export: { type: 'text', description: 'the name of the export in that module', isLocal: true },
   rerunPure: { type: 'flag', description: 'run pure nodes again even where a recorded outcome could be reused' },
   leaveOutAdded: {
     type: 'flag',
@@ -167,6 +167,8 @@ export const previewRun: Operation<PreviewRunInput, PreviewRunOutput, WorkContex
     { checkpointId: text, earlier },
   ),
   isReadOnly: true,
+  scope: 'read',
+  route: 'POST /checkpoints/{checkpoint}/preview',
   async run(context, input) {
     const { from, origin, options } = await readBranch(context, input);
     refuseStoredModule(context, origin, input.file);
@@ -189,6 +191,8 @@ export const forkRun: Operation<ForkRunInput, ForkRunOutput, WorkContext> = {
   output: 'the new run',
   outputSchema: objectOf({ fork: place, from: place }, { earlier, result: standing }),
   isReadOnly: false,
+  scope: 'fork',
+  route: 'POST /checkpoints/{checkpoint}/forks',
   async run(context, input) {
     const { from, origin, options } = await readBranch(context, input);
     const { runId, run = false } = input;

@@ -1,6 +1,18 @@
 /** The operation `graph`: shows the tree of a run and its forks. */
-import { anything, flag, listOf, objectOf, position, text, texts, whole } from '../declare/output-shapes.ts';
-import { resolveReference } from '../../history/read/tag-checkpoint.ts';
+import {
+  anything,
+  definition,
+  flag,
+  listOf,
+  objectOf,
+  position,
+  text,
+  texts,
+  whole,
+} from '../declare/output-shapes.ts';
+import { resolveReference } from '../../history/read/references.ts';
+import { readStructure } from '../../history/trace/structures.ts';
+import { CairnError } from '../../errors.ts';
 import { graphRuns as readGraph, type RunGraph } from '../../history/trace/run-graph.ts';
 import type { HistoryContext, Operation } from '../declare/operation.ts';
 
@@ -42,7 +54,51 @@ export const graphRuns: Operation<GraphRunsInput, GraphRunsOutput, HistoryContex
     ),
   }),
   isReadOnly: true,
+  scope: 'read',
+  route: 'GET /runs/{run}/forks',
   async run(context, { run }) {
     return readGraph(context, (await resolveReference(context.store, context.tenant, run)).run);
+  },
+};
+
+export interface ReadRunStructureInput {
+  readonly checkpoint: string;
+}
+
+export interface ReadRunStructureOutput {
+  readonly runId: string;
+  readonly seq: number;
+  readonly graphId: string;
+  /** The graph as data, without code: nodes with their effects and graphs within, edges, channels. */
+  readonly structure: unknown;
+}
+
+export const readRunStructure: Operation<ReadRunStructureInput, ReadRunStructureOutput, HistoryContext> = {
+  name: 'structure',
+  summary: 'show the graph that a run had at a checkpoint, as data',
+  input: {
+    checkpoint: {
+      type: 'text',
+      description: 'the run, or a checkpoint of it: RUN, RUN@12, RUN@tag',
+      isRequired: true,
+      isPositional: true,
+    },
+  },
+  output: 'the graph: its nodes and edges',
+  outputSchema: objectOf({ runId: text, seq: whole, graphId: text, structure: definition }),
+  isReadOnly: true,
+  scope: 'read',
+  route: 'GET /checkpoints/{checkpoint}/structure',
+  /** @throws USAGE_INVALID the run was started by a version that recorded no structure */
+  async run(context, { checkpoint }) {
+    const found = await resolveReference(context.store, context.tenant, checkpoint);
+    const structure = await readStructure(context, found);
+    const { runId, graphId } = found.run;
+    if (structure === undefined)
+      throw new CairnError('USAGE_INVALID', {
+        reason: `no structure is recorded with ${runId}`,
+        hint: 'Runs of older versions have none.',
+      });
+    return { runId, seq: found.seq, graphId, structure };
   },
 };

@@ -84,6 +84,8 @@ export const inspectRun: Operation<InspectRunInput, InspectRunOutput, WorkContex
     { source: text, parent: position, claimedBy: text, isHeld: flag, outputs: anything, error: { type: 'object' } },
   ),
   isReadOnly: true,
+  scope: 'read',
+  route: 'GET /runs/{run}',
   async run(context, { run: reference }) {
     const run = await findRunOf(context, reference);
     const { runId, graphId, createdAt, updatedAt, parent, claim, hasMessages } = run;

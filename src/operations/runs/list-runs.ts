@@ -73,7 +73,7 @@ export const listRuns: Operation<ListRunsInput, ListRunsOutput> = {
     },
     until: { type: 'text', description: 'only runs started before, in the same forms' },
     limit: { type: 'integer', description: `how many at most; default ${defaultLimit}` },
-    all: { type: 'flag', description: 'all of them' },
+    all: { type: 'flag', description: 'all of them', isLocal: true },
   },
   output: 'the runs',
   outputSchema: objectOf({
@@ -96,6 +96,8 @@ export const listRuns: Operation<ListRunsInput, ListRunsOutput> = {
     hasMore: flag,
   }),
   isReadOnly: true,
+  scope: 'read',
+  route: 'GET /runs',
   async run(context, { status, graph, label, since, until, limit = defaultLimit, all = false }) {
     const wanted = all ? Number.POSITIVE_INFINITY : limit;
     const query = {

@@ -48,6 +48,8 @@ export const postMortem: Operation<PostMortemInput, PostMortemOutput, HistoryCon
     { forkedFrom: position, spent: amounts, saved: amounts, result: anything, dot: text },
   ),
   isReadOnly: true,
+  scope: 'read',
+  route: 'GET /checkpoints/{checkpoint}/story',
   async run(context, { checkpoint, picture = false }) {
     const found = await resolveReference(context.store, context.tenant, checkpoint);
     const story = await tell(context, found);

@@ -10,5 +10,6 @@ export const readStanding: Operation<InspectRunInput, RunStanding, WorkContext> 
   output: 'where the run stands',
   outputSchema: standing,
   isReadOnly: true,
+  scope: 'read',
   run: ({ engine }, { run }) => engine.inspect(run),
 };

@@ -26,6 +26,7 @@ export const releaseRuns: Operation<ReleaseRunsInput, ReleaseRunsOutput, History
     released: listOf(objectOf({ runId: text, graphId: text, status: text, head: whole, inDoubt: texts })),
   }),
   isReadOnly: false,
+  scope: 'admin',
   /** @throws USAGE_INVALID the run is not held, or neither a run nor `all` was given; RUN_NOT_FOUND */
   async run(context, { run, all = false }) {
     if ((run === undefined) !== all)

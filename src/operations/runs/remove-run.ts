@@ -21,6 +21,8 @@ export const removeRun: Operation<RemoveRunInput, RemovedRuns, HistoryContext> =
   output: 'the runs removed',
   outputSchema: objectOf({ removed: texts, blobs: whole }),
   isReadOnly: false,
+  scope: 'admin',
+  route: 'DELETE /runs/{run}',
   async run(context, { run, withForks = false, dryRun = false }) {
     return remove(context, (await findRun(context, run)).runId, { withForks, dryRun });
   },

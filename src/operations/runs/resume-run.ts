@@ -24,7 +24,8 @@ export interface ResumeRunInput {
 /** Compares a run's definition with its file. The run uses the definition recorded with it; a difference is only reported. */
 async function compareWithFile(context: WorkContext, run: RunRow): Promise<StoredDefinition | undefined> {
   const { source } = metaOf(run);
-  if (source === undefined || !isFromText(run)) return undefined;
+  // Who calls from elsewhere has no file to compare with.
+  if (source === undefined || !isFromText(run) || context.stayMs !== undefined) return undefined;
   try {
     // As a text: a module of that name is not imported only because the run names it.
     const { graph } = (await context.loadWorkflow(source)).workflow;
@@ -52,8 +53,16 @@ export const resumeRun: Operation<ResumeRunInput, RunStanding, WorkContext> = {
       isRequired: true,
       isPositional: true,
     },
-    file: { type: 'text', description: 'take the graph from this file, not the one the run was started with' },
-    export: { type: 'text', description: 'the name of the export, if the file is a module with several graphs' },
+    file: {
+      type: 'text',
+      description: 'take the graph from this file, not the one the run was started with',
+      isLocal: true,
+    },
+    export: {
+      type: 'text',
+      description: 'the name of the export, if the file is a module with several graphs',
+      isLocal: true,
+    },
     leaveOutAdded: {
       type: 'flag',
       description: 'go on though effects were added where the run is past: they never run',
@@ -64,11 +73,13 @@ export const resumeRun: Operation<ResumeRunInput, RunStanding, WorkContext> = {
         'try commands again that ended with an exit code; without it, it is asked whether they happened. Where that is asked already, this is the answer',
     },
     budget: { type: 'assignments', description: 'what the run may spend in all from now on: usd=8' },
-    by: { type: 'text', description: 'who resumes, for the record' },
+    by: { type: 'text', description: 'who resumes, for the record', isActor: true },
   },
   output: 'where the run stands',
   outputSchema: standing,
   isReadOnly: false,
+  scope: 'run',
+  route: 'POST /runs/{run}/resume',
   async run(context, { run, file, export: exportName, leaveOutAdded, retry = false, budget, by }) {
     const { run: row, seq } = await resolveReference(context.store, context.tenant, run);
     const graph = file === undefined ? undefined : (await context.loadGraph(file, exportName)).graph;

@@ -124,7 +124,7 @@ export const schedule: Operation<ScheduleInput, ScheduleOutput, ScheduleContext>
       choices: ['skip', 'last', 'all'],
     },
     limit: { type: 'integer', description: 'the most that --missed all starts at once; default 100' },
-    export: { type: 'text', description: 'the name of the export, if the module has several graphs' },
+    export: { type: 'text', description: 'the name of the export, if the module has several graphs', isLocal: true },
     replaces: { type: 'flag', description: 'take the place of a schedule of this name with other settings' },
   },
   output: 'the schedules',
@@ -149,6 +149,7 @@ export const schedule: Operation<ScheduleInput, ScheduleOutput, ScheduleContext>
     { created: flag },
   ),
   isReadOnly: false,
+  scope: 'admin',
   /** @throws USAGE_INVALID, CONFIG_INVALID, INPUT_INVALID, RUN_NOT_FOUND, GRAPH_* */
   async run(context, { action, target, cron, ...options }) {
     if (action === 'list') return { schedules: await list(context) };

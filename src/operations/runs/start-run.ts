@@ -30,13 +30,14 @@ const input: FieldsOf<StartRunInput> = {
   file: {
     type: 'text',
     description: 'a workflow in YAML or DOT, the name of a known one, or a module that exports a graph',
+    remoteName: 'workflow',
     isRequired: true,
     isPositional: true,
   },
-  export: { type: 'text', description: 'the name of the export, if the module has several graphs' },
+  export: { type: 'text', description: 'the name of the export, if the module has several graphs', isLocal: true },
   input: { type: 'value', description: 'what the graph is given' },
   runId: { type: 'text', description: 'id of the run; starting twice with one id is the same run' },
-  detach: { type: 'flag', description: 'only record the run; do not stay with it' },
+  detach: { type: 'flag', description: 'only record the run; do not stay with it', isLocal: true },
   budget: { type: 'assignments', description: 'what the run may spend, in place of what the graph says: usd=5' },
   label: { type: 'answers', description: 'a label by which ls finds the run: user=ann' },
 };
@@ -60,9 +61,15 @@ export const startRun: Operation<StartRunInput, StartRunOutput, WorkContext> = {
   output: 'the run, and where it stands',
   outputSchema: started,
   isReadOnly: false,
+  scope: 'run',
+  route: 'POST /runs',
   async run(context, { file, export: exportName, input: given, runId, detach = false, budget, label }) {
     const { graph, source, exportName: name, workflow } = await context.loadGraph(file, exportName);
-    const meta = { source, ...(name !== undefined && { exportName: name }), ...(label && { labels: label }) };
+    const meta = {
+      ...(source !== undefined && { source }),
+      ...(name !== undefined && { exportName: name }),
+      ...(label && { labels: label }),
+    };
     const { warnings } = workflow ?? graph;
     const own = { ...(runId !== undefined && { runId }), ...(budget !== undefined && { budget }) };
     return startGraph(context, graph, given, { meta, detach, warnings, ...own });

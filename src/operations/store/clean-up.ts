@@ -41,6 +41,7 @@ export const cleanUp: Operation<CleanUpInput, CleanUpReport, CleanUpContext> = {
     blobs: whole,
   }),
   isReadOnly: false,
+  scope: 'admin',
   async run(context, { workflow, dryRun = false }) {
     return cleanUpPlace(context, context.settingsOf, { dryRun, ...(workflow !== undefined && { graphId: workflow }) });
   },

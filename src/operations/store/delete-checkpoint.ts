@@ -18,6 +18,7 @@ export const deleteCheckpoint: Operation<DeleteCheckpointInput, RemovedCheckpoin
   output: 'what was removed',
   outputSchema: objectOf({ checkpointId: text, runId: text, removed: oneOf('run', 'checkpoint') }),
   isReadOnly: false,
+  scope: 'admin',
   /** @throws CHECKPOINT_NEEDED, HISTORY_HAS_FORKS, CLAIM_TAKEN, CHECKPOINT_*, RUN_NOT_FOUND, ANSWER_RESERVED it would remove a run that waits for a person */
   async run(context, { checkpoint }) {
     const place = await resolveReference(context.store, context.tenant, checkpoint);

@@ -34,6 +34,7 @@ export const examineStore: Operation<object, ExamineStoreOutput, DoctorContext> 
     ),
   }),
   isReadOnly: true,
+  scope: 'admin',
   async run(context) {
     const findings = [...(await context.examinePlace())];
     try {

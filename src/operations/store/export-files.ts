@@ -30,6 +30,7 @@ export const exportFiles: Operation<ExportFilesInput, ExportFilesOutput, FilesCo
   output: 'what was written',
   outputSchema: objectOf({ folder: text, checkpoints: whole, visits: whole, artifacts: whole }),
   isReadOnly: true,
+  scope: 'admin',
   async run(context, { checkpoint, files }) {
     return context.writeFolder(context, await resolveReference(context.store, context.tenant, checkpoint), files);
   },

@@ -45,6 +45,7 @@ export const exportRun: Operation<ExportRunInput, ExportReport, ExportContext> =
   output: 'what was exported',
   outputSchema: objectOf({ runId: text, seq: whole, isMoved: flag, isMasked: flag }),
   isReadOnly: false,
+  scope: 'admin',
   async run(context, { checkpoint, move = false, masked = false }) {
     const found = await resolveReference(context.store, context.tenant, checkpoint);
     const pieces = exportFrom(context, found, { move, masked });
@@ -90,6 +91,7 @@ export const importRun: Operation<ImportAs, ImportRunOutput, ImportContext> = {
   output: 'the run, as it is here',
   outputSchema: objectOf({ runId: text, checkpoints: whole, head: whole, isTrusted: flag, needs: texts }),
   isReadOnly: false,
+  scope: 'admin',
   async run(context, options) {
     const report = await importInto(context, context.text, options);
     return { ...report, isTrusted: options.trust === true, needs: await needsOfRun(context, report.runId) };

@@ -32,6 +32,8 @@ export const pruneRuns: Operation<PruneRunsInput, PrunedRuns, WorkContext> = {
     blobs: whole,
   }),
   isReadOnly: false,
+  scope: 'admin',
+  route: 'POST /runs/{run}/prune',
   async run(context, { run, all = false, keepEvery, keepLast, dryRun = false }) {
     if ((run === undefined) !== all)
       throw new CairnError('USAGE_INVALID', {

@@ -26,6 +26,7 @@ export const storeIdentity: Operation<StoreIdentityInput, StoreIdentityOutput> =
   output: 'the identity',
   outputSchema: objectOf({ identity: text }, { before: text }),
   isReadOnly: false,
+  scope: 'admin',
   async run({ store }, { new: isNew = false, set }) {
     if (isNew && set !== undefined)
       throw new CairnError('USAGE_INVALID', { reason: '--new and --set were both given', hint: 'Give one of them.' });

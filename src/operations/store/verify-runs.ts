@@ -33,6 +33,8 @@ export const verifyRuns: Operation<VerifyRunsInput, Verification, HistoryContext
     isSound: flag,
   }),
   isReadOnly: true,
+  scope: 'admin',
+  route: 'GET /runs/{run}/verify',
   async run(context, { run }) {
     return verifyPlace(context, run === undefined ? undefined : await findRunOf(context, run));
   },

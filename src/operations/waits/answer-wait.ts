@@ -28,11 +28,13 @@ export const answerWait: Operation<AnswerWaitInput, AnswerWaitOutput, WorkContex
       isPositional: true,
     },
     value: { type: 'answer', description: 'the answer', isRequired: true, isPositional: true },
-    by: { type: 'text', description: 'who answers, for the record' },
+    by: { type: 'text', description: 'who answers, for the record', isActor: true },
   },
   output: 'the question that was answered',
   outputSchema: objectOf({ runId: text, waitId: text, value: anything }, { wait }),
   isReadOnly: false,
+  scope: 'answer',
+  route: 'POST /runs/{run}/answer',
   /** @throws RUN_NOT_FOUND, CHECKPOINT_AMBIGUOUS, WAIT_NOT_FOUND, WAIT_CLOSED, ANSWER_INVALID, USAGE_INVALID several fit the name */
   async run(context, { run, wait: name, value: given, by }) {
     const { runId, waits } = await readQuestions(context, run);

@@ -24,11 +24,13 @@ export const answerWaits: Operation<AnswerWaitsInput, AnswerWaitsOutput, WorkCon
   input: {
     run: { type: 'text', description: 'the run', isRequired: true, isPositional: true },
     answers: { type: 'answers', description: 'a wait, its node or its name, and the answer', isRequired: true },
-    by: { type: 'text', description: 'who answers, for the record' },
+    by: { type: 'text', description: 'who answers, for the record', isActor: true },
   },
   output: 'the questions that were answered',
   outputSchema: objectOf({ runId: text, answered: listOf(objectOf({ waitId: text, value: anything }, { wait })) }),
   isReadOnly: false,
+  scope: 'answer',
+  route: 'POST /runs/{run}/answers',
   /**
    * No question is answered if it throws. @throws RUN_NOT_FOUND, CHECKPOINT_AMBIGUOUS, WAIT_NOT_FOUND, USAGE_INVALID, ANSWER_INVALID,
    * WAIT_CLOSED, ANSWER_RESERVED

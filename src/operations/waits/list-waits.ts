@@ -60,6 +60,8 @@ export const listWaits: Operation<ListWaitsInput, ListWaitsOutput> = {
     answered: listOf(objectOf({ runId: text, graphId: text })),
   }),
   isReadOnly: true,
+  scope: 'read',
+  route: 'GET /waits',
   async run(context, { run, all = false, limit = defaultLimit }) {
     const { store, tenant } = context;
     const runId = run === undefined ? undefined : (await findRunOf(context, run)).runId;

@@ -31,6 +31,8 @@ export const signalRun: Operation<SignalRunInput, SignalRunOutput, WorkContext> 
   output: 'the run and the signal',
   outputSchema: objectOf({ runId: text, name: text, status: text }),
   isReadOnly: false,
+  scope: 'run',
+  route: 'POST /runs/{run}/signals',
   /** @throws RUN_NOT_FOUND, RUN_FINISHED, ID_INVALID, VALUE_UNSTORABLE */
   async run(context, { run, name, value = null, id }) {
     const { runId, status } = await findRun(context, run);

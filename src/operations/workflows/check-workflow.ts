@@ -28,6 +28,8 @@ export const checkWorkflow: Operation<CheckWorkflowInput, CheckWorkflowOutput, W
   output: 'its faults, and what it would be',
   outputSchema: objectOf({ isValid: flag, violations: listOf(violation) }, { workflow }),
   isReadOnly: true,
+  scope: 'read',
+  route: 'POST /workflows/check',
   async run(context, { text }) {
     const { workflow, violations } = (await context.openWorkflows()).check(text);
     return {
@@ -48,11 +50,12 @@ export const planWorkflow: Operation<PlanWorkflowInput, WorkflowDescription, Wor
       isRequired: true,
       isPositional: true,
     },
-    export: { type: 'text', description: 'the name of the export, if the module has several graphs' },
+    export: { type: 'text', description: 'the name of the export, if the module has several graphs', isLocal: true },
   },
   output: 'the workflow',
   outputSchema: workflow,
   isReadOnly: true,
+  scope: 'read',
   async run(context, { file, export: exportName }) {
     const { graph, workflow } = await context.loadGraph(file, exportName);
     if (workflow === undefined) return describeGraph(graph, file);

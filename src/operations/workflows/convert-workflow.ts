@@ -34,7 +34,7 @@ export const convertWorkflow: Operation<ConvertWorkflowInput, ConvertWorkflowOut
     text: { type: 'text', description: 'the workflow; default: source is a module that exports a graph' },
     to: { type: 'text', description: 'what is written', isRequired: true, choices: ['yaml', 'dot', 'cairn'] },
     strict: { type: 'flag', description: 'refuse if anything is lost' },
-    export: { type: 'text', description: 'the name of the export, if the module has several graphs' },
+    export: { type: 'text', description: 'the name of the export, if the module has several graphs', isLocal: true },
   },
   output: 'the text, and what does not carry over',
   outputSchema: objectOf(
@@ -47,6 +47,7 @@ export const convertWorkflow: Operation<ConvertWorkflowInput, ConvertWorkflowOut
     { changedCount: whole },
   ),
   isReadOnly: true,
+  scope: 'read',
   /** @throws GRAPH_PARSE, GRAPH_INVALID, CONVERSION_LOSSY, USAGE_INVALID */
   async run(context, { strict = false, ...input }) {
     const converted = await convert(context, input);

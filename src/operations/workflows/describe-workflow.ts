@@ -65,6 +65,8 @@ export const listWorkflows: Operation<ListWorkflowsInput, ListWorkflowsOutput, W
     broken: listOf(objectOf({ source: text, violations: listOf(violation) })),
   }),
   isReadOnly: true,
+  scope: 'read',
+  route: 'GET /workflows',
   async run(context, { tags = [] }) {
     const workflows = await context.openWorkflows();
     const listed = workflows.list().map(toListed);
@@ -82,6 +84,8 @@ export const describeWorkflow: Operation<DescribeWorkflowInput, WorkflowDescript
   output: 'the workflow',
   outputSchema: workflow,
   isReadOnly: true,
+  scope: 'read',
+  route: 'GET /workflows/{workflow}',
   async run(context, { workflow: name }) {
     const { workflow, source } = (await context.openWorkflows()).get(name);
     return describe(workflow, source);

@@ -39,6 +39,7 @@ export const draw: Operation<DrawInput, DrawOutput, DrawContext> = {
   output: 'the picture',
   outputSchema: objectOf({ svg: text, dot: text, isRun: flag }),
   isReadOnly: true,
+  scope: 'read',
   async run(context, { target, name }) {
     const told = name === undefined ? await dotOfRun(context, target) : undefined;
     const dot = told ?? (await dotOfGraph(context, { target, ...(name !== undefined && { name }) }));

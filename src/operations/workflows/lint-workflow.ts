@@ -38,11 +38,12 @@ export const lintWorkflow: Operation<LintWorkflowInput, LintWorkflowOutput, Work
   input: {
     source: fields.source,
     text: { type: 'text', description: 'the workflow; default: source is a module that exports a graph' },
-    export: { type: 'text', description: 'the name of the export, if the module has several graphs' },
+    export: { type: 'text', description: 'the name of the export, if the module has several graphs', isLocal: true },
   },
   output: 'its faults, each with severity, place and fix',
   outputSchema: objectOf({ isValid: flag, violations: listOf(violation) }),
   isReadOnly: true,
+  scope: 'read',
   /** @throws GRAPH_PARSE the module cannot be loaded, or exports no graph */
   async run(context, { text, source, export: exportName }) {
     const violations =
@@ -80,6 +81,7 @@ export const formatWorkflow: Operation<FormatWorkflowInput, { readonly text: str
   output: 'the text',
   outputSchema: objectOf({ text: definition }),
   isReadOnly: true,
+  scope: 'read',
   /** @throws GRAPH_PARSE, USAGE_INVALID */
   async run(context, { text, source }) {
     return { text: (await context.openWorkflows()).format(text, source) };

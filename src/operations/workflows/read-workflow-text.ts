@@ -18,6 +18,7 @@ export const readWorkflowText: Operation<ReadWorkflowTextInput, ReadWorkflowText
   output: 'the text',
   outputSchema: objectOf({ text: definition }),
   isReadOnly: true,
+  scope: 'read',
   /** @throws WORKFLOW_NOT_FOUND, GRAPH_INVALID */
   async run(context, { workflow: name }) {
     const { graph } = (await context.openWorkflows()).get(name).workflow;

@@ -42,6 +42,7 @@ export const startWorkflow: Operation<StartWorkflowInput, StartRunOutput, WorkCo
   output: 'the run, and where it stands',
   outputSchema: started,
   isReadOnly: false,
+  scope: 'run',
   async run(context, given) {
     const { workflow, source } = await readWorkflow(context, given);
     const { graph, warnings } = workflow;

@@ -1,0 +1,237 @@
+/** Follows the history of a run from any process on its store: each checkpoint once, in order, over pauses, until the run ends. */
+import { hash as digest } from 'node:crypto';
+import { CairnError } from '../../errors.ts';
+import type { BlobStore } from '../../ports/blobs.ts';
+import type { RunRow, Store } from '../../ports/store.ts';
+import type { Op } from '../../state/delta.ts';
+import { readHistory } from '../load/lineage.ts';
+import type { Change } from '../stored/change.ts';
+import { checkpointId, type DecodedCheckpoint } from '../stored/checkpoint.ts';
+import { toHex } from '../stored/checksum.ts';
+import { listBlobs, resolveValues } from '../stored/resolve-values.ts';
+
+/** A value as an event has it: the value, or only its size and hash if it is large. */
+export type EventValue =
+  | { readonly value: unknown }
+  /** `hash`: SHA-256 of the stored value, as hex. */
+  | { readonly sizeBytes: number; readonly hash: string };
+
+/** Something that a checkpoint recorded. */
+export type EventRecord = EventValue & {
+  /** What it is: the output or the error of a node, the result of a step, an open wait, the run's input, or a value of the state. */
+  readonly kind: 'output' | 'error' | 'step' | 'wait' | 'input' | 'value';
+  /** Node ids from the root; names of child runs and keys of steps are included. For a wait its id, for a value its path. */
+  readonly path: readonly string[];
+};
+
+/** A recorded event: one checkpoint. */
+export interface FollowedCheckpoint {
+  readonly type: 'checkpoint';
+  /** Pass it as `after` to go on after this event: `SEQ.CHECK`, where CHECK tells this checkpoint from another one with its seq. */
+  readonly cursor: string;
+  readonly runId: string;
+  readonly seq: number;
+  readonly checkpointId: string;
+  /** Epoch ms; information only. */
+  readonly at: number;
+  readonly change: Change;
+  readonly recorded: readonly EventRecord[];
+}
+
+/** What was seen so far is not the run's history any more. The events of the history as it is now follow. */
+export interface FollowReset {
+  readonly type: 'reset';
+  readonly runId: string;
+  /** `lost`: the store lost the newest checkpoints. `pruned`: those after the cursor were removed. */
+  readonly reason: 'lost' | 'pruned';
+  /** The first seq that follows. */
+  readonly from: number;
+}
+
+export type FollowedEvent = FollowedCheckpoint | FollowReset;
+
+export interface FollowOptions {
+  /** The cursor of the last event seen, or its seq. Default: from the first checkpoint. */
+  readonly after?: string | number;
+  /** When it ends: with the run, or already when the run pauses. Default `end`. */
+  readonly until?: 'end' | 'rest';
+  /** Ends it at once. */
+  readonly signal?: AbortSignal;
+}
+
+/** What following needs of the outside. */
+export interface FollowPlace {
+  readonly store: Store;
+  readonly blobs: BlobStore;
+  readonly tenant: string;
+  /** Resolves after these milliseconds, or sooner if there may be news or the signal is aborted. */
+  readonly pause: (ms: number, signal: AbortSignal | undefined) => Promise<void>;
+}
+
+interface Cursor {
+  readonly seq: number;
+  readonly check?: string;
+}
+
+const start: Cursor = { seq: -1 };
+const shortestPauseMs = 20;
+const longestPauseMs = 320;
+/** Larger values are told by size and hash. */
+const valueBytesMax = 16 * 1024;
+
+/** @throws USAGE_INVALID */
+function readCursor(after: string | number | undefined): Cursor {
+  if (after === undefined || after === '') return start;
+  const [, seq, check] = /^(-?\d{1,15})(?:\.([\da-f]{8}))?$/.exec(String(after)) ?? [];
+  if (seq === undefined)
+    throw new CairnError('USAGE_INVALID', {
+      reason: `no cursor: ${JSON.stringify(String(after).slice(0, 60))}`,
+      hint: 'Give the cursor of the last event seen, or its seq.',
+    });
+  return { seq: Math.max(-1, Number(seq)), ...(check !== undefined && { check }) };
+}
+
+const checkOf = ({ link }: DecodedCheckpoint): string => toHex(link).slice(0, 8);
+
+/** Whether the checkpoint that a cursor names is still part of the history, or could be: a pruned one is not known any more. */
+async function isPart(store: Store, run: RunRow, { seq, check }: Cursor): Promise<boolean> {
+  if (seq < 0) return true;
+  if (seq > run.head) return false;
+  if (check === undefined || seq < run.prunedBelow) return true;
+  for await (const { checkpoint } of readHistory(store, run, { from: seq, to: seq }))
+    return checkOf(checkpoint) === check;
+  return true;
+}
+
+function hasEnded({ status }: RunRow, until: 'end' | 'rest'): boolean {
+  return status !== 'running' && (until === 'rest' || status !== 'paused');
+}
+
+/**
+ * Follows a run. @throws USAGE_INVALID at once: the cursor is none. The iteration throws RUN_NOT_FOUND, also if the run is removed meanwhile;
+ * CHECKPOINT_CORRUPT; STORE_* as the store
+ */
+export function followHistory(
+  place: FollowPlace,
+  runId: string,
+  { after, until = 'end', signal }: FollowOptions = {},
+): AsyncGenerator<FollowedEvent, void> {
+  return follow(place, runId, readCursor(after), until, signal);
+}
+
+async function* follow(
+  place: FollowPlace,
+  runId: string,
+  after: Cursor,
+  until: 'end' | 'rest',
+  signal: AbortSignal | undefined,
+): AsyncGenerator<FollowedEvent, void> {
+  const { store, tenant } = place;
+  let cursor = after;
+  let pauseMs = shortestPauseMs;
+  const isOver = (): boolean => signal?.aborted === true;
+  while (!isOver()) {
+    const run = await store.readRun({ tenant, runId });
+    if (run === undefined) throw new CairnError('RUN_NOT_FOUND', { runId });
+    const isNew = run.head > cursor.seq;
+    if (run.head !== cursor.seq || pauseMs === shortestPauseMs) {
+      if (!(await isPart(store, run, cursor))) {
+        cursor = start;
+        yield { type: 'reset', runId, reason: 'lost', from: run.prunedBelow };
+      } else if (cursor.seq >= 0 && cursor.seq + 1 < run.prunedBelow)
+        yield { type: 'reset', runId, reason: 'pruned', from: run.prunedBelow };
+      for await (const entry of readHistory(store, run, { from: cursor.seq + 1, to: run.head })) {
+        const event = await eventOf(place, run, entry);
+        cursor = { seq: event.seq, check: checkOf(entry.checkpoint) };
+        yield event;
+        if (isOver()) return;
+      }
+    }
+    if (hasEnded(run, until) && run.head <= cursor.seq) return;
+    pauseMs = isNew ? shortestPauseMs : Math.min(longestPauseMs, 2 * pauseMs);
+    await place.pause(pauseMs, signal);
+  }
+}
+
+async function eventOf(
+  { blobs, tenant }: FollowPlace,
+  { runId }: RunRow,
+  { run: owner, checkpoint }: { readonly run: RunRow; readonly checkpoint: DecodedCheckpoint },
+): Promise<FollowedCheckpoint> {
+  const { seq, at, change, ops } = checkpoint;
+  const recorded: EventRecord[] = [];
+  for (const { kind, path, stored } of recordsIn(ops as readonly Op[]))
+    recorded.push({ kind, path, ...(await eventValue(blobs, tenant, stored)) });
+  const cursor = `${seq}.${checkOf(checkpoint)}`;
+  return { type: 'checkpoint', cursor, runId, seq, checkpointId: checkpointId(owner.key, seq), at, change, recorded };
+}
+
+async function eventValue(blobs: BlobStore, tenant: string, stored: unknown): Promise<EventValue> {
+  const json = JSON.stringify(stored) ?? 'null';
+  const sizeBytes = Buffer.byteLength(json);
+  // What is in the blob store was too large for a checkpoint, so it is for an event.
+  if (sizeBytes > valueBytesMax || listBlobs(stored).size > 0)
+    return { sizeBytes, hash: digest('sha256', json, 'hex') };
+  return { value: await resolveValues(blobs, tenant, structuredClone(stored)) };
+}
+
+interface StoredRecord {
+  readonly kind: EventRecord['kind'];
+  readonly path: readonly string[];
+  readonly stored: unknown;
+}
+
+type Stored = Readonly<Record<string, unknown>>;
+
+/** What the ops of a delta record. Each op sets or deletes a place of the tree: docs/spec/checkpoints.md. */
+function recordsIn(ops: readonly Op[]): readonly StoredRecord[] {
+  return ops.flatMap(([kind, path, value]) => {
+    if (kind !== 's') return [];
+    const [table, id] = path;
+    if (table === 'waits' && id !== undefined && path.length === 2)
+      return [{ kind: 'wait' as const, path: [String(id)], stored: value }];
+    return table === 'frame' ? inFrame(path.slice(1).map(String), [], value) : [];
+  });
+}
+
+/** @param path - the rest of the op's path, from the frame on. @param outer - the nodes and child runs around the frame */
+function inFrame(path: readonly string[], outer: readonly string[], value: unknown): readonly StoredRecord[] {
+  const [part, id, field, key, ...rest] = path;
+  if (part === undefined) return wholeFrame(outer, value as Stored);
+  if (part === 'channels' && id !== undefined)
+    return [{ kind: 'value', path: [...outer, ...path.slice(1)], stored: value }];
+  if (part !== 'nodes' || id === undefined) return [];
+  const node = [...outer, id];
+  if (field === undefined) return wholeNode(node, value as Stored);
+  if (field === 'output' || field === 'error')
+    return key === undefined ? [{ kind: field, path: node, stored: value }] : [];
+  if (field === 'children' && key !== undefined) return inFrame(rest, [...node, key], value);
+  if (field === 'steps' && key !== undefined) {
+    if (rest.length === 0) return stepOf([...node, key], value as Stored);
+    return rest.length === 1 && rest[0] === 'output' ? [{ kind: 'step', path: [...node, key], stored: value }] : [];
+  }
+  return [];
+}
+
+function wholeFrame(outer: readonly string[], frame: Stored): readonly StoredRecord[] {
+  const nodes = Object.entries((frame['nodes'] ?? {}) as Readonly<Record<string, Stored>>);
+  return [
+    ...('input' in frame ? [{ kind: 'input' as const, path: outer, stored: frame['input'] }] : []),
+    ...nodes.flatMap(([id, node]) => wholeNode([...outer, id], node)),
+  ];
+}
+
+function wholeNode(path: readonly string[], node: Stored): readonly StoredRecord[] {
+  const steps = Object.entries((node['steps'] ?? {}) as Readonly<Record<string, Stored>>);
+  const children = Object.entries((node['children'] ?? {}) as Readonly<Record<string, Stored>>);
+  return [
+    ...('output' in node ? [{ kind: 'output' as const, path, stored: node['output'] }] : []),
+    ...('error' in node ? [{ kind: 'error' as const, path, stored: node['error'] }] : []),
+    ...steps.flatMap(([key, step]) => stepOf([...path, key], step)),
+    ...children.flatMap(([name, frame]) => wholeFrame([...path, name], frame)),
+  ];
+}
+
+function stepOf(path: readonly string[], step: Stored): readonly StoredRecord[] {
+  return 'output' in step ? [{ kind: 'step', path, stored: step['output'] }] : [];
+}

@@ -1,0 +1,68 @@
+/** Who calls over HTTP, and what they may do. */
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { CairnError } from '../errors.ts';
+import type { Scope } from '../operations/declare/operation.ts';
+
+export type { Scope } from '../operations/declare/operation.ts';
+
+/** All scopes. A person may have all of them; a program gets `answer` only where it is given it by name. */
+export const scopes: readonly Scope[] = ['read', 'run', 'answer', 'fork', 'admin'];
+
+/** Who calls, and what they may do. */
+export interface Caller {
+  /** The name under which what they do is recorded. */
+  readonly principal: string;
+  /** A program may not approve what a model wants to do, nor decide about effects in doubt. */
+  readonly kind: 'person' | 'program';
+  /** Whose runs they see. Default: the engine's tenant. Runs of other tenants do not exist for them. */
+  readonly tenant?: string;
+  readonly scopes: readonly Scope[];
+}
+
+/** Says who sent a request; undefined or a response refuses it, undefined with 401. */
+export type Authorize = (request: Request) => Promise<Caller | Response | undefined> | Caller | Response | undefined;
+
+/** A token and whose it is. */
+export interface BearerToken extends Caller {
+  /** The token, or `sha256:` and the hex digest of it. */
+  readonly token: string;
+}
+
+const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
+
+/** @throws CONFIG_INVALID */
+function readToken({ token, principal, scopes: given, kind }: BearerToken): Buffer {
+  const invalid = (reason: string): CairnError => new CairnError('CONFIG_INVALID', { path: 'bearerTokens', reason });
+  if (principal === '') throw invalid('a token has no principal');
+  if (kind === 'program' && principal === 'person') throw invalid('a program cannot be called person');
+  const unknown = given.find((scope) => !scopes.includes(scope));
+  if (unknown !== undefined) throw invalid(`${unknown} is no scope; there are ${scopes.join(', ')}`);
+  const [, hex] = /^sha256:([\da-f]{64})$/i.exec(token) ?? [];
+  if (hex !== undefined) return Buffer.from(hex, 'hex');
+  if (token.length < 16) throw invalid(`the token of ${principal} has fewer than 16 characters`);
+  return digest(token);
+}
+
+/**
+ * Knows callers by tokens, sent as `Authorization: Bearer TOKEN`. Only digests of tokens are kept in memory.
+ * @throws CONFIG_INVALID a token is too short, or a scope is unknown
+ */
+export function bearerTokens(tokens: readonly BearerToken[]): Authorize {
+  const known = tokens.map((token) => ({ expected: readToken(token), caller: callerOf(token) }));
+  return ({ headers }) => {
+    const given = digest(/^Bearer +(\S+) *$/i.exec(headers.get('authorization') ?? '')?.[1] ?? '');
+    // All are compared, so that the time does not tell which one was nearly right.
+    let found: Caller | undefined;
+    for (const { expected, caller } of known) if (timingSafeEqual(given, expected)) found = caller;
+    return found;
+  };
+}
+
+function callerOf({ principal, kind, tenant, scopes: given }: BearerToken): Caller {
+  return { principal, kind, scopes: given, ...(tenant !== undefined && { tenant }) };
+}
+
+/** A new token that cannot be guessed. */
+export function createToken(): string {
+  return `cairn_${randomBytes(24).toString('base64url')}`;
+}

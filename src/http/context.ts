@@ -1,0 +1,125 @@
+/** What operations work with when a caller over HTTP asks for them: graphs by name alone, and nothing of this machine. */
+import { openExplainer } from '../app/place/open-explainer.ts';
+import { isWorkerDead } from '../app/process/process-name.ts';
+import { createSystemIds } from '../app/process/system-ids.ts';
+import type { WorkedGraph } from '../app/worker.ts';
+import type { Engine } from '../engine/api.ts';
+import { CairnError } from '../errors.ts';
+import type { LoadedGraph, WorkContext } from '../operations/declare/operation.ts';
+import type { Workflows } from '../operations/declare/workflows.ts';
+import type { Caller } from './authorize.ts';
+
+/** An app, with engines for its tenants: `openApp`. */
+export interface ServedApp extends WorkContext {
+  readonly ofTenant: (tenant: string) => WorkContext;
+}
+
+/** Where runs are: an app; or an engine, with the graphs that can be started. */
+export interface Served {
+  readonly app?: ServedApp;
+  /** Default: the engine of the graphs. */
+  readonly engine?: Engine;
+  readonly graphs?: readonly WorkedGraph[];
+}
+
+/** Gives the context of a caller; undefined if the caller's tenant is not served here. */
+export type ContextOf = (caller: Caller) => WorkContext | undefined;
+
+const notFound = (name: string, known: readonly string[]): CairnError =>
+  new CairnError('WORKFLOW_NOT_FOUND', { name, ...(known.length > 0 && { known: known.join(', ') }) });
+
+const noWorkflows: Workflows = {
+  list: () => [],
+  broken: () => [],
+  get: (name) => {
+    throw notFound(name, []);
+  },
+  readInline: () => {
+    throw new CairnError('PERMISSION_DENIED', { need: 'workflows given as texts' });
+  },
+  check: () => {
+    throw new CairnError('PERMISSION_DENIED', { need: 'workflows given as texts' });
+  },
+  convert: async () => {
+    throw new CairnError('PERMISSION_DENIED', { need: 'workflows given as texts' });
+  },
+  format: () => {
+    throw new CairnError('PERMISSION_DENIED', { need: 'workflows given as texts' });
+  },
+  reload: () => ({ total: 0, broken: [] }),
+};
+
+/** The context of an engine: its graphs by their ids. */
+function contextOfEngine(engine: Engine, graphs: readonly WorkedGraph[]): WorkContext {
+  const { store, blobs, tenant } = engine.ports;
+  for (const { graph } of graphs) engine.know(graph);
+  return {
+    tenant,
+    store,
+    blobs,
+    engine,
+    ids: createSystemIds(),
+    isWorkerDead,
+    now: Date.now,
+    explainChoice: openExplainer,
+    keptSource: (source) => source,
+    loadGraph: async (name) => {
+      throw notFound(name, []);
+    },
+    loadWorkflow: async (name) => noWorkflows.get(name),
+    openWorkflows: async () => noWorkflows,
+    findGraph: async (run) => {
+      const found = graphs.find(({ graph }) => graph.id === run.graphId);
+      if (found !== undefined) return found.graph;
+      throw new CairnError('CONFIG_INVALID', { reason: `the graph ${run.graphId} is not known here` });
+    },
+  };
+}
+
+/** Graphs by name: those given, then the workflows of the app. Never a file: a name that a caller gives is no path. */
+function namedGraphs(
+  context: WorkContext,
+  graphs: readonly WorkedGraph[],
+): Pick<WorkContext, 'loadGraph' | 'loadWorkflow'> {
+  const loadWorkflow: WorkContext['loadWorkflow'] = async (name) => (await context.openWorkflows()).get(name);
+  return {
+    loadWorkflow,
+    async loadGraph(name): Promise<LoadedGraph> {
+      const found = graphs.find(({ graph }) => graph.id === name);
+      if (found !== undefined) return { graph: found.graph };
+      const workflows = await context.openWorkflows();
+      const known = [...graphs.map(({ graph }) => graph.id), ...workflows.list().map(({ workflow }) => workflow.name)];
+      if (graphs.length > 0 && !workflows.list().some(({ workflow }) => workflow.name === name))
+        throw notFound(name, known);
+      const { workflow, source } = workflows.get(name);
+      return { graph: workflow.graph, source: context.keptSource(source), workflow };
+    },
+  };
+}
+
+/**
+ * Contexts of callers over what is served. @throws CONFIG_INVALID neither an app nor an engine with graphs was given, or graphs of another
+ * engine
+ */
+export function createContexts({ app, engine, graphs = [] }: Served): ContextOf {
+  const own = app?.engine ?? engine ?? graphs[0]?.engine;
+  const invalid = (reason: string): CairnError => new CairnError('CONFIG_INVALID', { path: 'createHandler', reason });
+  if (own === undefined) throw invalid('give graphs, an engine or an app');
+  if (graphs.some((each) => each.engine !== own))
+    throw invalid('the graphs have several engines: share one with compile({ engine: first.engine })');
+  const base = app ?? contextOfEngine(own, graphs);
+  for (const { graph } of graphs) own.know(graph);
+  return ({ tenant = base.tenant, kind }) => {
+    if (tenant !== base.tenant && app === undefined) return undefined;
+    const context = tenant === base.tenant ? base : app!.ofTenant(tenant);
+    return {
+      ...context,
+      isKnown: ({ graphId }) => graphs.some(({ graph }) => graph.id === graphId),
+      ...namedGraphs(context, tenant === base.tenant ? graphs : []),
+      // Nobody who calls over HTTP reads what this process prints.
+      ...(kind === 'program' && {
+        reserved: { questions: 'approvals', command: (...words) => `cairn ${words.join(' ')}` },
+      }),
+    };
+  };
+}

@@ -1,0 +1,344 @@
+/** The HTTP interface as one function from a request to a response, to be mounted in any server. */
+import { createPageGuard, type HttpGuard } from '../app/http/http-guard.ts';
+import { readVersion } from '../app/version.ts';
+import { CairnError } from '../errors.ts';
+import { refuseUnknownKeys } from '../operations/declare/known-keys.ts';
+import { perform } from '../operations/declare/perform.ts';
+import type { Scope, WorkContext } from '../operations/declare/operation.ts';
+import { findRunOf } from '../operations/runs/find-run.ts';
+import { isFromText } from '../operations/runs/run-outputs.ts';
+import type { Authorize, Caller } from './authorize.ts';
+import { createContexts, type ContextOf, type Served } from './context.ts';
+import { eventResponse } from './events.ts';
+import { createOpenApi, successStatus } from './openapi.ts';
+import { pageResponse } from './pages.ts';
+import { answerHeaders, HttpRefused, jsonResponse, problemOf, problemResponse } from './problem.ts';
+import { matchPath, operationRoutes, readInput, type OperationRoute } from './routes.ts';
+
+export interface HandlerOptions extends Served {
+  /** Says who calls. It is asked at each request but for `/healthz` and files of `pages`. */
+  readonly authorize: Authorize;
+  /** Where the interface is: `/cairn` for `/cairn/v1/runs`. Default: at the root. */
+  readonly basePath?: string;
+  /** Whether it has only routes that change nothing. Default false. */
+  readonly readOnly?: boolean;
+  /** Whether runs that are started here are advanced by this process, or left to a worker. Default `here`. */
+  readonly advance?: 'here' | 'elsewhere';
+  /** Names of hosts by which the server may be called. Default: any, since the server in which it is mounted knows its names. */
+  readonly hosts?: readonly string[];
+  /** Origins of pages that may call, besides those of the server itself. */
+  readonly origins?: readonly string[];
+  /** The most event streams at once. Default 100. */
+  readonly streams?: number;
+  /** The largest body of a request in bytes. Default 4 MiB. */
+  readonly bodyBytes?: number;
+  /** A folder whose files are served below `basePath`, where no route is: a page for browsers. */
+  readonly pages?: string;
+  /** Told of what failed on the server's side. Default: `console.error`. */
+  readonly onError?: (error: unknown, request: Request) => void;
+}
+
+/** Answers requests. */
+export interface Handler {
+  (request: Request): Promise<Response>;
+  /** Ends its streams. What runs goes on; close the engine or the app for that. */
+  close(): void;
+}
+
+const optionNames = Object.keys({
+  app: true,
+  engine: true,
+  graphs: true,
+  authorize: true,
+  basePath: true,
+  readOnly: true,
+  advance: true,
+  hosts: true,
+  origins: true,
+  streams: true,
+  bodyBytes: true,
+  pages: true,
+  onError: true,
+} satisfies Record<keyof HandlerOptions, true>);
+
+const version = 'v1';
+const defaultBodyBytes = 4 * 1024 * 1024;
+const longestWaitS = 60;
+
+/**
+ * Makes a handler. @throws CONFIG_INVALID an unknown option, no `authorize`, nothing to serve, graphs of several engines, a path or an origin
+ * that is none
+ */
+export function createHandler(options: HandlerOptions): Handler {
+  refuseUnknownKeys('createHandler', options, optionNames);
+  const server = new HttpHandler(options);
+  return Object.assign((request: Request) => server.answer(request), { close: () => server.close() });
+}
+
+class HttpHandler {
+  readonly #options: HandlerOptions;
+  readonly #base: string;
+  readonly #guard: HttpGuard;
+  readonly #contextOf: ContextOf;
+  readonly #routes: readonly OperationRoute[];
+  readonly #closing = new AbortController();
+  #streams = 0;
+
+  constructor(options: HandlerOptions) {
+    const { basePath = '', readOnly = false, hosts = [], origins = [], authorize } = options;
+    const invalid = (path: string, reason: string): CairnError => new CairnError('CONFIG_INVALID', { path, reason });
+    if (typeof authorize !== 'function')
+      throw invalid('authorize', 'it is required: it says who calls, for example bearerTokens([…])');
+    if (!/^(\/[\w.~-]+)*\/?$/.test(basePath)) throw invalid('basePath', 'it is a path such as /cairn');
+    this.#options = options;
+    this.#base = basePath.replace(/\/$/, '');
+    this.#guard = createPageGuard({ host: undefined, hosts, origins });
+    this.#contextOf = createContexts(options);
+    this.#routes = readOnly ? operationRoutes.filter(({ operation }) => operation.isReadOnly) : operationRoutes;
+  }
+
+  close(): void {
+    this.#closing.abort();
+  }
+
+  async answer(request: Request): Promise<Response> {
+    let page: string | undefined;
+    try {
+      const url = new URL(request.url);
+      const { headers, method } = request;
+      const verdict = this.#guard({
+        method,
+        url: url.pathname,
+        headers: {
+          host: headers.get('host') ?? url.host,
+          origin: headers.get('origin') ?? undefined,
+          'sec-fetch-site': headers.get('sec-fetch-site') ?? undefined,
+        },
+      });
+      page = verdict.page;
+      if (verdict.refusal !== undefined) throw new HttpRefused(verdict.refusal.status, verdict.refusal.message);
+      return withPage(method === 'OPTIONS' ? preflight(request, page) : await this.#answer(request, url), page);
+    } catch (error) {
+      const { status } = problemOf(error);
+      if (status >= 500) this.#report(error, request);
+      return withPage(problemResponse(error), page);
+    }
+  }
+
+  #report(error: unknown, request: Request): void {
+    const { onError = (thrown: unknown) => console.error(thrown) } = this.#options;
+    onError(error, request);
+  }
+
+  async #answer(request: Request, url: URL): Promise<Response> {
+    const path = pathBelow(this.#base, url.pathname);
+    const [first, ...rest] = path;
+    const isRead = request.method === 'GET' || request.method === 'HEAD';
+    if (first === 'healthz' && rest.length === 0 && isRead) return jsonResponse({ status: 'ok' });
+    const { pages } = this.#options;
+    if (first !== version && first !== 'readyz' && pages !== undefined && isRead) {
+      const response = await pageResponse(pages, path);
+      if (response !== undefined) return response;
+    }
+    const caller = await this.#options.authorize(request);
+    if (caller instanceof Response) return caller;
+    if (caller === undefined)
+      throw new HttpRefused(401, 'a bearer token is needed', { 'www-authenticate': 'Bearer realm="cairn"' });
+    const context = this.#contextOf(caller);
+    if (context === undefined) throw notFound();
+    if (first === 'readyz' && rest.length === 0 && isRead) return this.#ready(context);
+    if (first !== version) throw notFound();
+    return (await this.#ownRoute(request, rest, caller, context)) ?? this.#operate(request, url, rest, caller, context);
+  }
+
+  async #ready({ store, tenant }: WorkContext): Promise<Response> {
+    await store.listRuns({ tenant, limit: 1 });
+    return jsonResponse({ status: 'ready' });
+  }
+
+  /** Routes that are no operations; undefined if it is none of them. */
+  async #ownRoute(
+    request: Request,
+    path: readonly string[],
+    caller: Caller,
+    context: WorkContext,
+  ): Promise<Response | undefined> {
+    if (request.method !== 'GET') return undefined;
+    const { readOnly = false } = this.#options;
+    const [first, run = '', last] = path;
+    if (path.length === 1 && first === 'openapi.json')
+      return jsonResponse(createOpenApi(`${this.#base}/${version}`, readVersion(), this.#routes));
+    if (path.length === 1 && first === 'me') {
+      const { principal, kind, scopes } = caller;
+      return jsonResponse({ principal, kind, scopes, isReadOnly: readOnly, version: readVersion() });
+    }
+    if (path.length !== 3 || first !== 'runs' || last !== 'events') return undefined;
+    requireScope(caller, 'read');
+    return this.#events(request, (await findRunOf(context, run)).runId, context);
+  }
+
+  async #events(request: Request, runId: string, context: WorkContext): Promise<Response> {
+    const { streams = 100 } = this.#options;
+    const query = new URL(request.url).searchParams;
+    const until = query.get('until') ?? 'end';
+    const unknown = [...query.keys()].find((name) => name !== 'after' && name !== 'until');
+    if (unknown !== undefined || (until !== 'end' && until !== 'rest'))
+      throw new CairnError('USAGE_INVALID', { reason: 'a stream takes after and until (end, rest)', hint: '' });
+    if (this.#streams >= streams)
+      throw new HttpRefused(429, `there are ${streams} streams already`, { 'retry-after': '5' });
+    this.#streams += 1;
+    let isOpen = true;
+    return eventResponse({
+      context,
+      runId,
+      until,
+      after: request.headers.get('last-event-id') ?? query.get('after') ?? undefined,
+      signal: AbortSignal.any([request.signal, this.#closing.signal]),
+      ended: () => {
+        if (isOpen) this.#streams -= 1;
+        isOpen = false;
+      },
+    });
+  }
+
+  async #operate(
+    request: Request,
+    url: URL,
+    path: readonly string[],
+    caller: Caller,
+    context: WorkContext,
+  ): Promise<Response> {
+    const { route, inPath } = this.#find(request.method, path);
+    const { operation } = route;
+    requireScope(caller, operation.scope);
+    const isInQuery = route.method === 'GET' || route.method === 'DELETE';
+    const body = isInQuery ? undefined : await readBody(request, this.#options.bodyBytes ?? defaultBodyBytes);
+    const input = readInput(route, inPath, url.searchParams, body);
+    for (const [name, { isActor }] of Object.entries(operation.input)) if (isActor) input[name] = caller.principal;
+    if ('detach' in operation.input) input['detach'] = this.#options.advance === 'elsewhere';
+    const output = await perform(operation, contextFor(operation, context, request), input);
+    return jsonResponse(output, statusOf(route, output), this.#location(route, output));
+  }
+
+  /** @throws 404 no route has this path; 405 those that have it take other methods */
+  #find(
+    method: string,
+    path: readonly string[],
+  ): { readonly route: OperationRoute; readonly inPath: Readonly<Record<string, string>> } {
+    const fitting = this.#routes.flatMap((route) => {
+      const inPath = matchPath(route.segments, path);
+      return inPath === undefined ? [] : [{ route, inPath }];
+    });
+    const found = fitting.find(({ route }) => route.method === (method === 'HEAD' ? 'GET' : method));
+    if (found !== undefined) return found;
+    if (fitting.length === 0) throw notFound();
+    const allow = [...new Set(fitting.map(({ route }) => route.method))].join(', ');
+    throw new HttpRefused(405, `${method} is not served here`, { allow });
+  }
+
+  #location(route: OperationRoute, output: unknown): Readonly<Record<string, string>> {
+    if (successStatus(route) !== 201) return {};
+    const { runId, fork } = output as { readonly runId?: string; readonly fork?: { readonly runId: string } };
+    return { location: `${this.#base}/${version}/runs/${encodeURIComponent(runId ?? fork?.runId ?? '')}` };
+  }
+}
+
+const notFound = (): HttpRefused => new HttpRefused(404, 'there is nothing here');
+
+/** @throws 403 */
+function requireScope({ scopes }: Caller, scope: Scope): void {
+  if (!scopes.includes(scope)) throw new HttpRefused(403, `the scope ${scope} is needed`);
+}
+
+/** The decoded segments of a path below the base. @throws 404, 400 */
+function pathBelow(base: string, pathname: string): readonly string[] {
+  if (pathname !== base && !pathname.startsWith(`${base}/`)) throw notFound();
+  try {
+    return pathname
+      .slice(base.length + 1)
+      .split('/')
+      .map(decodeURIComponent);
+  } catch {
+    throw new HttpRefused(400, 'the path is not encoded as UTF-8');
+  }
+}
+
+/** How long a client wants to wait for the result: `Prefer: wait=20`. */
+function readWait(request: Request): number {
+  const [, seconds = '0'] = /(?:^|[,;\s])wait=(\d{1,3})\b/.exec(request.headers.get('prefer') ?? '') ?? [];
+  return 1000 * Math.min(longestWaitS, Number(seconds));
+}
+
+/** What reads imports no module: a graph that is code and not known is read as the structure that is recorded with the run. */
+function contextFor({ isReadOnly }: OperationRoute['operation'], context: WorkContext, request: Request): WorkContext {
+  const { watch: _watch, ...rest } = context;
+  if (!isReadOnly) return { ...rest, stayMs: readWait(request) };
+  return {
+    ...rest,
+    findGraph: async (run) => {
+      if (isFromText(run) || context.isKnown?.(run) === true) return context.findGraph(run);
+      throw new CairnError('CONFIG_INVALID', {
+        reason: `the graph ${run.graphId} of run ${run.runId} is not known here`,
+      });
+    },
+  };
+}
+
+function statusOf(route: OperationRoute, output: unknown): number {
+  const isNew = (output as { readonly isNew?: boolean }).isNew !== false;
+  return isNew ? successStatus(route) : 200;
+}
+
+/** The body as an object. @throws 413, 415; USAGE_INVALID it is no JSON object */
+async function readBody(request: Request, limit: number): Promise<Readonly<Record<string, unknown>>> {
+  const bytes = await readBytes(request, limit);
+  if (bytes.length === 0) return {};
+  const [type = ''] = (request.headers.get('content-type') ?? '').split(';', 1);
+  if (type.trim().toLowerCase() !== 'application/json') throw new HttpRefused(415, 'send application/json');
+  const invalid = (reason: string): CairnError => new CairnError('USAGE_INVALID', { reason, hint: 'Send an object.' });
+  let value: unknown;
+  try {
+    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  } catch {
+    throw invalid('the body is no JSON');
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw invalid('the body is no JSON object');
+  return value as Readonly<Record<string, unknown>>;
+}
+
+async function readBytes({ body, headers }: Request, limit: number): Promise<Uint8Array> {
+  const tooLarge = new HttpRefused(413, `the body is over the limit of ${limit} bytes`, { connection: 'close' });
+  if (Number(headers.get('content-length') ?? 0) > limit) throw tooLarge;
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of body ?? []) {
+    size += chunk.length;
+    if (size > limit) throw tooLarge;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+/** A browser asks whether a page of another origin may send a request. */
+function preflight({ headers }: Request, page: string | undefined): Response {
+  if (page === undefined) throw new HttpRefused(405, 'OPTIONS is not served here');
+  const requested = headers.get('access-control-request-headers');
+  return new Response(null, {
+    status: 204,
+    headers: {
+      ...answerHeaders,
+      'access-control-allow-methods': 'GET, POST, DELETE',
+      ...(requested !== null && { 'access-control-allow-headers': requested }),
+    },
+  });
+}
+
+/** Tells the browser of a page that may call that the page may read the answer. */
+function withPage(response: Response, page: string | undefined): Response {
+  if (page === undefined) return response;
+  const headers = new Headers(response.headers);
+  headers.set('access-control-allow-origin', page);
+  headers.set('access-control-expose-headers', 'location, www-authenticate, retry-after');
+  headers.append('vary', 'origin');
+  return new Response(response.body, { status: response.status, headers });
+}

@@ -1,0 +1,5 @@
+/** The HTTP interface: `cairn-workflows/http`. */
+export { bearerTokens, type Authorize, type BearerToken, type Caller, type Scope } from './authorize.ts';
+export { createHandler, type Handler, type HandlerOptions } from './handler.ts';
+export { toNodeHandler } from './node.ts';
+export type { Problem } from './problem.ts';

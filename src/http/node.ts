@@ -1,0 +1,82 @@
+/** The handler for servers of node:http and Express. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
+
+type NodeRequest = IncomingMessage & {
+  /** Express: the path before a router took the place where it is mounted off. */
+  readonly originalUrl?: string;
+  /** Express: the body, where something has read it already. */
+  readonly body?: unknown;
+};
+
+/** Turns a handler of requests into a listener for `http.createServer`, and into a middleware of Express. */
+export function toNodeHandler(
+  handler: (request: Request) => Promise<Response>,
+): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
+  return async (incoming, outgoing) => {
+    const left = new AbortController();
+    outgoing.on('close', () => left.abort());
+    const request = toRequest(incoming, left.signal);
+    if (typeof request === 'number') return void outgoing.writeHead(request, { connection: 'close' }).end();
+    await send(await handler(request), outgoing);
+  };
+}
+
+/** The request; or a status if it is none that can be answered. */
+function toRequest(incoming: NodeRequest, signal: AbortSignal): Request | number {
+  const { method = 'GET', headers, originalUrl } = incoming;
+  const path = originalUrl ?? incoming.url ?? '';
+  const host = headers.host ?? '';
+  if (!path.startsWith('/') || !/^(?:\[[\da-f:.]+\]|[\w.-]+)(?::\d{1,5})?$/i.test(host)) return 400;
+  const isEncrypted = (incoming.socket as { readonly encrypted?: boolean }).encrypted === true;
+  const url = `${isEncrypted ? 'https' : 'http'}://${host}${path}`;
+  if (!URL.canParse(url)) return 400;
+  const fields = new Headers();
+  for (const [name, value] of Object.entries(headers))
+    for (const each of typeof value === 'string' ? [value] : (value ?? [])) fields.append(name, each);
+  try {
+    return new Request(url, { method, headers: fields, signal, ...bodyOf(incoming, method) });
+  } catch {
+    // TRACE, CONNECT, and words that are no method.
+    return 405;
+  }
+}
+
+function bodyOf(incoming: NodeRequest, method: string): RequestInit {
+  if (method === 'GET' || method === 'HEAD') return {};
+  if (incoming.readableEnded && incoming.body !== undefined) return { body: JSON.stringify(incoming.body) };
+  return { body: Readable.toWeb(incoming) as ReadableStream<Uint8Array>, duplex: 'half' } as RequestInit;
+}
+
+/** Sends a response no faster than the client takes it. A client that leaves ends the response's stream. */
+async function send(response: Response, outgoing: ServerResponse): Promise<void> {
+  const { status, headers, body } = response;
+  outgoing.writeHead(status, Object.fromEntries(headers));
+  if (body === null || outgoing.req.method === 'HEAD') {
+    await body?.cancel();
+    outgoing.end();
+    return;
+  }
+  const reader = body.getReader();
+  outgoing.on('close', () => void reader.cancel().catch(() => undefined));
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done || outgoing.destroyed) break;
+      if (!outgoing.write(value)) await untilDrained(outgoing);
+    }
+    outgoing.end();
+  } catch {
+    outgoing.destroy();
+  }
+}
+
+function untilDrained(outgoing: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      outgoing.off('drain', done).off('close', done);
+      resolve();
+    };
+    outgoing.on('drain', done).on('close', done);
+  });
+}

@@ -1,0 +1,129 @@
+/** The routes: each operation that declares one, how its input is read from a request, and which one a request is for. */
+import { CairnError } from '../errors.ts';
+import type { Field, Fields, Route, Scope } from '../operations/declare/operation.ts';
+import { operations } from '../operations/table.ts';
+import type { JsonSchema } from './openapi.ts';
+
+/** An operation, whatever its types. */
+export interface AnyOperation {
+  readonly name: string;
+  readonly summary: string;
+  readonly input: Fields;
+  readonly output: string;
+  readonly outputSchema: JsonSchema;
+  readonly isReadOnly: boolean;
+  readonly scope: Scope;
+  readonly route?: Route;
+  run(context: unknown, input: unknown): Promise<unknown>;
+}
+
+/** A route of the interface and the operation behind it. */
+export interface OperationRoute {
+  /** The name of the operation's method in programs. */
+  readonly id: string;
+  readonly method: string;
+  /** Segments of the path below the version; one in braces is a field. */
+  readonly segments: readonly string[];
+  readonly operation: AnyOperation;
+  /** Fields that a request may give, by their names over HTTP, with the names that the operation has for them. */
+  readonly fields: Readonly<Record<string, { readonly field: Field; readonly name: string }>>;
+  /** Fields that stand in the path. */
+  readonly inPath: ReadonlySet<string>;
+}
+
+const table: Readonly<Record<string, AnyOperation>> = operations as unknown as Readonly<Record<string, AnyOperation>>;
+
+function routeOf(id: string, operation: AnyOperation): OperationRoute {
+  const [method = '', path = ''] = operation.route?.split(' ') ?? [];
+  const segments = path.slice(1).split('/');
+  const remote = Object.entries(operation.input).filter(([, { isLocal, isActor }]) => !isLocal && !isActor);
+  return {
+    id,
+    method,
+    segments,
+    operation,
+    fields: Object.fromEntries(remote.map(([name, field]) => [field.remoteName ?? name, { field, name }])),
+    inPath: new Set(segments.filter((segment) => segment.startsWith('{')).map((segment) => segment.slice(1, -1))),
+  };
+}
+
+/** All of them. */
+export const operationRoutes: readonly OperationRoute[] = Object.entries(table)
+  .filter(([, { route }]) => route !== undefined)
+  .map(([id, operation]) => routeOf(id, operation));
+
+/** The values in a path that fit the segments of a route; undefined if it does not fit. */
+export function matchPath(
+  segments: readonly string[],
+  path: readonly string[],
+): Readonly<Record<string, string>> | undefined {
+  if (segments.length !== path.length) return undefined;
+  const values: Record<string, string> = {};
+  for (const [index, segment] of segments.entries()) {
+    const given = path[index] ?? '';
+    if (!segment.startsWith('{')) {
+      if (segment !== given) return undefined;
+    } else if (given === '') return undefined;
+    else values[segment.slice(1, -1)] = given;
+  }
+  return values;
+}
+
+/** Entries of a page at most. */
+const pageMax = 500;
+
+const invalid = (reason: string): CairnError =>
+  new CairnError('USAGE_INVALID', { reason, hint: 'The document at /v1/openapi.json says what each route takes.' });
+
+/** The input of an operation from what a request gives. @throws USAGE_INVALID a field is unknown or is no such value */
+export function readInput(
+  route: OperationRoute,
+  inPath: Readonly<Record<string, string>>,
+  query: URLSearchParams,
+  body: Readonly<Record<string, unknown>> | undefined,
+): Record<string, unknown> {
+  const input: Record<string, unknown> = {};
+  const take = (name: string, value: (field: Field) => unknown): void => {
+    const known = Object.hasOwn(route.fields, name) ? route.fields[name] : undefined;
+    if (known === undefined || (route.inPath.has(name) && !(name in inPath)))
+      throw invalid(`there is no field ${name}`);
+    input[known.name] = value(known.field);
+  };
+  for (const [name, text] of Object.entries(inPath)) take(name, () => text);
+  for (const name of new Set(query.keys())) {
+    if (name in inPath || body !== undefined) throw invalid(`${name} is no parameter of the query`);
+    take(name, (field) => readQuery(name, field, query.getAll(name)));
+  }
+  for (const [name, value] of Object.entries(body ?? {})) {
+    if (name in inPath) throw invalid(`${name} stands in the path`);
+    take(name, () => value);
+  }
+  const { limit } = input;
+  if (typeof limit === 'number' && (limit < 1 || limit > pageMax)) throw invalid(`limit is from 1 to ${pageMax}`);
+  return input;
+}
+
+/** A parameter of a query: text, read by the type of its field. @throws USAGE_INVALID */
+function readQuery(name: string, { type }: Field, given: readonly string[]): unknown {
+  const [first = ''] = given;
+  if (type === 'texts' || type === 'words') return given;
+  if (type === 'answers' || type === 'assignments')
+    return Object.fromEntries(given.map((text) => readPair(name, text)));
+  if (given.length > 1) throw invalid(`${name} is given ${given.length} times`);
+  if (type === 'integer') {
+    if (!/^\d{1,15}$/.test(first)) throw invalid(`${name} is no whole number: ${JSON.stringify(first.slice(0, 40))}`);
+    return Number(first);
+  }
+  if (type === 'flag') {
+    if (!['', 'true', 'false', '1', '0'].includes(first)) throw invalid(`${name} is true or false`);
+    return first !== 'false' && first !== '0';
+  }
+  return first;
+}
+
+/** `user:ann` or `user=ann`. */
+function readPair(name: string, text: string): readonly [string, string] {
+  const [, key, value] = /^([^:=]+)[:=](.*)$/su.exec(text) ?? [];
+  if (key === undefined || value === undefined) throw invalid(`${name} is written NAME:VALUE`);
+  return [key, value];
+}

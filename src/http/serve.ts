@@ -1,0 +1,130 @@
+/** `cairn serve`: the handler in a server of its own, over the store of a folder, with a worker. */
+import { readFileSync } from 'node:fs';
+import { createPageGuard, hostName } from '../app/http/http-guard.ts';
+import { listenHttp } from '../app/http/listen-http.ts';
+import { openApp, type App, type AppOptions } from '../app/open-app.ts';
+import { startWorker } from '../app/worker.ts';
+import { CairnError } from '../errors.ts';
+import { bearerTokens, createToken, scopes, type BearerToken } from './authorize.ts';
+import { createHandler } from './handler.ts';
+import { toNodeHandler } from './node.ts';
+
+export interface ServeOptions extends Pick<AppOptions, 'cwd' | 'storeUrl' | 'configFile' | 'workflows' | 'allow'> {
+  /** Default `127.0.0.1`. */
+  readonly host?: string;
+  /** Default 4310; 0 picks a free one. */
+  readonly port?: number;
+  /** A file of tokens: JSON, a list of {@link BearerToken}. Default: one token, made here, for a person with all scopes. */
+  readonly tokenFile?: string;
+  /** Further names of the server, for example behind a proxy. */
+  readonly hosts?: readonly string[];
+  /** Origins of pages that may call, besides the server's own. */
+  readonly origins?: readonly string[];
+  /** No route that writes, no worker, and no module is imported. */
+  readonly readOnly?: boolean;
+  /** Whether this process advances runs. Default true. */
+  readonly worker?: boolean;
+  /** Modules whose graphs it knows. */
+  readonly modules?: readonly string[];
+  /** A folder of files for browsers, served at `/`. */
+  readonly pages?: string;
+  /** Told of faults, a line each. */
+  readonly tell: (error: unknown) => void;
+}
+
+export interface Server {
+  readonly url: string;
+  /** The token that was made for this server; undefined if there is a file of tokens. It is in no log. */
+  readonly token?: string;
+  readonly storeName: string;
+  /** Ends streams, lets runs come to rest for a moment, and closes the store. */
+  close(): Promise<void>;
+}
+
+const defaultPort = 4310;
+/** A request that is not complete by then is refused. Answers may take any time. */
+const requestMs = 30_000;
+/** How long runs may take to come to rest when the server closes; after that they are handed back as they are. */
+const graceMs = 5_000;
+
+/** @throws CONFIG_INVALID */
+function readTokens(file: string): readonly BearerToken[] {
+  const invalid = (reason: string, cause?: unknown): CairnError =>
+    new CairnError('CONFIG_INVALID', { path: '--token-file', reason }, { cause });
+  let tokens: unknown;
+  try {
+    tokens = JSON.parse(readFileSync(file, 'utf8'));
+  } catch (error) {
+    throw invalid('it cannot be read as JSON', error);
+  }
+  const isToken = (each: unknown): each is BearerToken => {
+    const { token, principal, kind, scopes: given } = (each ?? {}) as Partial<BearerToken>;
+    const isNamed = typeof token === 'string' && typeof principal === 'string';
+    return isNamed && (kind === 'person' || kind === 'program') && Array.isArray(given);
+  };
+  if (!Array.isArray(tokens) || tokens.length === 0 || !tokens.every(isToken))
+    throw invalid('it is a list of { token, principal, kind: "person" or "program", scopes: [] }');
+  return tokens;
+}
+
+/** Starts the server. @throws CONFIG_INVALID the address, the tokens or the configuration; STORE_* the store cannot be opened */
+export async function startServer(options: ServeOptions): Promise<Server> {
+  const { host = '127.0.0.1', port = defaultPort, tokenFile, hosts = [], origins = [] } = options;
+  const { readOnly = false, tell, modules = [] } = options;
+  const token = tokenFile === undefined ? createToken() : undefined;
+  const authorize = bearerTokens(
+    token === undefined ? readTokens(tokenFile ?? '') : [{ token, principal: 'person', kind: 'person', scopes }],
+  );
+  const guard = createPageGuard({ host, hosts, origins });
+  const works = options.worker !== false && !readOnly;
+  const app = await openApp({
+    ...options,
+    holdTimersMs: 0,
+    report: tell,
+    ...(works && { cleanUpEvery: 'configured' }),
+  });
+  try {
+    if (!readOnly) await knowModules(app, modules);
+    const handler = createHandler({
+      app,
+      authorize,
+      readOnly,
+      origins,
+      advance: works ? 'here' : 'elsewhere',
+      ...(options.pages !== undefined && { pages: options.pages }),
+      onError: tell,
+    });
+    const answer = toNodeHandler(handler);
+    const listener = await listenHttp({
+      host,
+      port,
+      requestMs,
+      failed: tell,
+      async handle(request, response) {
+        const { refusal } = guard(request);
+        if (refusal === undefined) return answer(request, response);
+        const { status, message } = refusal;
+        response.writeHead(status, { 'content-type': 'application/problem+json', connection: 'close' });
+        response.end(JSON.stringify({ type: 'about:blank', title: message, status }));
+      },
+    });
+    const worker = works ? startWorker(app, { onError: (_, error) => tell(error) }) : undefined;
+    return {
+      url: `http://${hostName(host)}:${listener.port}`,
+      storeName: app.store.name,
+      ...(token !== undefined && { token }),
+      async close() {
+        await listener.close(async () => handler.close());
+        await Promise.race([worker?.stop(), new Promise((resolve) => setTimeout(resolve, graceMs).unref())]);
+        await app.close();
+      },
+    };
+  } catch (error) {
+    await app.close();
+    throw error;
+  }
+}
+
+async function knowModules({ loadGraph, engine }: App, modules: readonly string[]): Promise<void> {
+  for (const file of modules) engine.know((await loadGraph(file)).graph);
+}
