@@ -49,10 +49,9 @@ const noWorkflows: Workflows = {
   reload: () => ({ total: 0, broken: [] }),
 };
 
-/** The context of an engine: its graphs by their ids. */
-function contextOfEngine(engine: Engine, graphs: readonly WorkedGraph[]): WorkContext {
+/** The context of an engine alone: it knows no graph by itself. */
+function contextOfEngine(engine: Engine): WorkContext {
   const { store, blobs, tenant } = engine.ports;
-  for (const { graph } of graphs) engine.know(graph);
   return {
     tenant,
     store,
@@ -63,15 +62,15 @@ function contextOfEngine(engine: Engine, graphs: readonly WorkedGraph[]): WorkCo
     now: Date.now,
     explainChoice: openExplainer,
     keptSource: (source) => source,
+    needsOf: async () => [],
+    isModuleNamed: () => false,
     loadGraph: async (name) => {
       throw notFound(name, []);
     },
     loadWorkflow: async (name) => noWorkflows.get(name),
     openWorkflows: async () => noWorkflows,
-    findGraph: async (run) => {
-      const found = graphs.find(({ graph }) => graph.id === run.graphId);
-      if (found !== undefined) return found.graph;
-      throw new CairnError('CONFIG_INVALID', { reason: `the graph ${run.graphId} is not known here` });
+    findGraph: async ({ graphId, runId }) => {
+      throw new CairnError('CONFIG_INVALID', { reason: `the graph ${graphId} of run ${runId} is not known here` });
     },
   };
 }
@@ -107,14 +106,17 @@ export function createContexts({ app, engine, graphs = [] }: Served): ContextOf 
   if (own === undefined) throw invalid('give graphs, an engine or an app');
   if (graphs.some((each) => each.engine !== own))
     throw invalid('the graphs have several engines: share one with compile({ engine: first.engine })');
-  const base = app ?? contextOfEngine(own, graphs);
+  const base = app ?? contextOfEngine(own);
   for (const { graph } of graphs) own.know(graph);
   return ({ tenant = base.tenant, kind }) => {
     if (tenant !== base.tenant && app === undefined) return undefined;
     const context = tenant === base.tenant ? base : app!.ofTenant(tenant);
+    const known = ({ graphId }: { readonly graphId: string }): WorkedGraph | undefined =>
+      graphs.find(({ graph }) => graph.id === graphId);
     return {
       ...context,
-      isKnown: ({ graphId }) => graphs.some(({ graph }) => graph.id === graphId),
+      isKnown: (run) => known(run) !== undefined,
+      findGraph: async (run) => known(run)?.graph ?? context.findGraph(run),
       ...namedGraphs(context, tenant === base.tenant ? graphs : []),
       // Nobody who calls over HTTP reads what this process prints.
       ...(kind === 'program' && {

@@ -17,8 +17,8 @@ export function toNodeHandler(
     const left = new AbortController();
     outgoing.on('close', () => left.abort());
     const request = toRequest(incoming, left.signal);
-    if (typeof request === 'number') return void outgoing.writeHead(request, { connection: 'close' }).end();
-    await send(await handler(request), outgoing);
+    if (typeof request === 'number') outgoing.writeHead(request, { connection: 'close' }).end();
+    else await send(await handler(request), outgoing);
   };
 }
 
@@ -45,7 +45,7 @@ function toRequest(incoming: NodeRequest, signal: AbortSignal): Request | number
 function bodyOf(incoming: NodeRequest, method: string): RequestInit {
   if (method === 'GET' || method === 'HEAD') return {};
   if (incoming.readableEnded && incoming.body !== undefined) return { body: JSON.stringify(incoming.body) };
-  return { body: Readable.toWeb(incoming) as ReadableStream<Uint8Array>, duplex: 'half' } as RequestInit;
+  return { body: Readable.toWeb(incoming), duplex: 'half' };
 }
 
 /** Sends a response no faster than the client takes it. A client that leaves ends the response's stream. */

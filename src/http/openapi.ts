@@ -1,10 +1,7 @@
 /** The OpenAPI document, made from the operations: each route, what it takes, and what it gives. */
 import { errorTable } from '../errors.ts';
 import type { Field } from '../operations/declare/operation.ts';
-import { operationRoutes, type OperationRoute } from './routes.ts';
-
-/** A JSON Schema (2020-12). */
-export type JsonSchema = Readonly<Record<string, unknown>>;
+import { operationRoutes, type JsonSchema, type OperationRoute } from './routes.ts';
 
 const shapes: Readonly<Record<Field['type'], JsonSchema>> = {
   text: { type: 'string' },

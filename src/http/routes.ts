@@ -2,7 +2,9 @@
 import { CairnError } from '../errors.ts';
 import type { Field, Fields, Route, Scope } from '../operations/declare/operation.ts';
 import { operations } from '../operations/table.ts';
-import type { JsonSchema } from './openapi.ts';
+
+/** A JSON Schema (2020-12). */
+export type JsonSchema = Readonly<Record<string, unknown>>;
 
 /** An operation, whatever its types. */
 export interface AnyOperation {
@@ -31,7 +33,7 @@ export interface OperationRoute {
   readonly inPath: ReadonlySet<string>;
 }
 
-const table: Readonly<Record<string, AnyOperation>> = operations as unknown as Readonly<Record<string, AnyOperation>>;
+const table: Readonly<Record<string, AnyOperation>> = operations;
 
 function routeOf(id: string, operation: AnyOperation): OperationRoute {
   const [method = '', path = ''] = operation.route?.split(' ') ?? [];

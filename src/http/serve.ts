@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { createPageGuard, hostName } from '../app/http/http-guard.ts';
 import { listenHttp } from '../app/http/listen-http.ts';
 import { openApp, type App, type AppOptions } from '../app/open-app.ts';
-import { startWorker } from '../app/worker.ts';
+import { startWorker, type WorkedGraph } from '../app/worker.ts';
 import { CairnError } from '../errors.ts';
 import { bearerTokens, createToken, scopes, type BearerToken } from './authorize.ts';
 import { createHandler } from './handler.ts';
@@ -84,9 +84,10 @@ export async function startServer(options: ServeOptions): Promise<Server> {
     ...(works && { cleanUpEvery: 'configured' }),
   });
   try {
-    if (!readOnly) await knowModules(app, modules);
+    const graphs = readOnly ? [] : await loadModules(app, [...(app.config.modules ?? []), ...modules]);
     const handler = createHandler({
       app,
+      graphs,
       authorize,
       readOnly,
       origins,
@@ -125,6 +126,9 @@ export async function startServer(options: ServeOptions): Promise<Server> {
   }
 }
 
-async function knowModules({ loadGraph, engine }: App, modules: readonly string[]): Promise<void> {
-  for (const file of modules) engine.know((await loadGraph(file)).graph);
+/** The graphs of modules. */
+async function loadModules({ loadGraph, engine }: App, modules: readonly string[]): Promise<readonly WorkedGraph[]> {
+  const loaded: WorkedGraph[] = [];
+  for (const file of modules) loaded.push({ graph: (await loadGraph(file)).graph, engine });
+  return loaded;
 }

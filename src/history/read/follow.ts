@@ -189,8 +189,8 @@ function recordsIn(ops: readonly Op[]): readonly StoredRecord[] {
     if (kind !== 's') return [];
     const [table, id] = path;
     if (table === 'waits' && id !== undefined && path.length === 2)
-      return [{ kind: 'wait' as const, path: [String(id)], stored: value }];
-    return table === 'frame' ? inFrame(path.slice(1).map(String), [], value) : [];
+      return [{ kind: 'wait' as const, path: [id], stored: value }];
+    return table === 'frame' ? inFrame(path.slice(1), [], value) : [];
   });
 }
 
