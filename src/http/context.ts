@@ -1,7 +1,7 @@
 /** What operations work with when a caller over HTTP asks for them: graphs by name alone, and nothing of this machine. */
-import { openExplainer } from '../app/place/open-explainer.ts';
-import { isWorkerDead } from '../app/process/process-name.ts';
-import { createSystemIds } from '../app/process/system-ids.ts';
+import { openExplainer } from '../app/place/open-history.ts';
+import { isWorkerDead } from '../app/process/process-ids.ts';
+import { createSystemIds } from '../app/process/process-ids.ts';
 import type { WorkedGraph } from '../app/worker.ts';
 import type { Engine } from '../engine/api.ts';
 import { CairnError } from '../errors.ts';

@@ -10,7 +10,7 @@ import {
   texts,
   whole,
 } from '../declare/output-shapes.ts';
-import { resolveReference } from '../../history/read/references.ts';
+import { resolveReference } from '../../history/read/tag-checkpoint.ts';
 import { readStructure } from '../../history/trace/structures.ts';
 import { CairnError } from '../../errors.ts';
 import { graphRuns as readGraph, type RunGraph } from '../../history/trace/run-graph.ts';
