@@ -73,8 +73,6 @@ const isBeforeEquals = ({ text }: Word, { at }: WordReference): boolean => {
 interface Traits {
   /** Whether a variable of the script evaluates what is assigned to it. */
   readonly evaluates: boolean;
-  /** Whether it compares numbers within `[[ … ]]`. */
-  readonly reckons: boolean;
   /** Index of the first option that makes declared variables evaluate what is assigned to them. */
   readonly option: number;
 }
@@ -83,10 +81,32 @@ function traitsOf(words: readonly Word[], evaluates: boolean): Traits {
   const option = words.findIndex(({ text }) => /^[-+]\w*[aAin]/.test(text));
   return {
     evaluates,
-    reckons: words[0]?.text === '[[' && words.some(({ text }) => /^-(?:eq|ne|lt|le|gt|ge)$/.test(text)),
     option: option < 0 ? words.length : option,
   };
 }
+
+const comparison = /^-(?:eq|ne|lt|le|gt|ge)$/;
+/** Matches what stands before a value in the subscript of a variable. */
+const beforeSubscript = /^[A-Za-z_]\w*\[/;
+
+/** Whether the name of the command is written out, so that it is known what it does with its words. */
+const isWrittenOut = ({ text, references }: Word): boolean =>
+  text !== '' && references.length === 0 && !/[$`]/.test(text);
+
+/**
+ * Whether the shell takes a word for a subscript: an assignment stands where a command begins. Any other word is one only for commands
+ * that take names of variables, and these are known by their own names.
+ */
+function isSubscript(words: readonly Word[], index: number, { at }: WordReference): boolean {
+  const before = (words[index] as Word).text.slice(0, at);
+  return beforeSubscript.test(before) && (index === 0 || !isWrittenOut(words[0] as Word));
+}
+
+/** Whether a value is attached to an option that takes the name of a variable, as in `printf -v${x}`. */
+const isAttachedName = (command: string, { text }: Word, { at }: WordReference): boolean =>
+  (command === 'printf' && at >= 2 && text.startsWith('-v')) ||
+  (command === 'wait' && at >= 2 && text.startsWith('-p')) ||
+  (command === 'read' && /^-\w*a/.test(text.slice(0, at)));
 
 /** Why a reference in a word of a command is refused; undefined if it is not. */
 function refusalOf(
@@ -98,19 +118,24 @@ function refusalOf(
   const word = words[index] as Word;
   const command = words[0]?.text ?? '';
   const previous = words[index - 1]?.text ?? '';
-  if (/^(?:[A-Za-z_]\w*)?\[[^\]]*$/.test(word.text.slice(0, reference.at))) return subscript;
+  const next = words[index + 1]?.text ?? '';
+  if (isSubscript(words, index, reference)) return subscript;
   if (command === 'let') return arithmetic;
   if (traits.evaluates && ['for', 'select'].includes(command)) return attribute;
   if (declarers.includes(command)) {
     if (index > traits.option) return attribute;
-    return !word.text.startsWith('-') && isBeforeEquals(word, reference) ? partOfName : undefined;
+    if (word.text.startsWith('-') || !isBeforeEquals(word, reference)) return undefined;
+    return beforeSubscript.test(word.text.slice(0, reference.at)) ? subscript : partOfName;
   }
+  if (isAttachedName(command, word, reference)) return name;
   const valued = optionsWithValue.get(command);
   if (valued !== undefined && !word.text.startsWith('-') && !valued.test(previous)) return name;
   if (command === 'getopts' && index === 2) return name;
-  if (previous === '-v' && (command === 'printf' || testers.includes(command))) return name;
+  if (previous === '-v' && command === 'printf' && index === 2) return name;
+  if (/^-[vR]$/.test(previous) && testers.includes(command)) return name;
   if (command === 'wait' && previous === '-p') return name;
-  return traits.reckons ? numbers : undefined;
+  const isCompared = comparison.test(previous) || comparison.test(next);
+  return command === '[[' && isCompared ? numbers : undefined;
 }
 
 /**
@@ -138,6 +163,23 @@ export function checkNames({ assignments, words }: SimpleCommand, faults: TextFa
       }
     }
   }
+}
+
+/** Reports values in the subscripts of a list's items, as in `a=([${n}]=1)`. */
+export function checkItems(items: readonly Word[], faults: TextFault[]): void {
+  for (const { text, references } of items) {
+    for (const { at, offset, isIndirect } of references) {
+      const isWithin = text.startsWith('[') && text.indexOf(']', at) >= 0 && /\]\+?=/.test(text.slice(at));
+      if (isWithin && !isIndirect) faults.push({ offset, rule: 'T8', message: subscript[0], fix: subscript[1] });
+    }
+  }
+}
+
+/** Reports values in the name of a variable for a file descriptor, as in `{fd[${n}]}>file`. */
+export function checkDescriptor({ text, references }: Word, faults: TextFault[]): void {
+  const [message, fix] = subscript;
+  for (const { at, offset } of references)
+    if (text.slice(0, at).includes('[')) faults.push({ offset, rule: 'T8', message, fix });
 }
 
 /** Matches declarations that make later assignments evaluate their values. */

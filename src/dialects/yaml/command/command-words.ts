@@ -1,6 +1,6 @@
 /** Collects the words of the commands in a shell script, to find out what a command does with the values in them. */
 import { checkEvaluation, isInterpreter, takesScript, warnOfEvaluation } from './check-names.ts';
-import { checkNames } from './check-names.ts';
+import { checkDescriptor, checkItems, checkNames } from './check-names.ts';
 import { baseName, type SimpleCommand, type Word, type WordReference } from './check-names.ts';
 import type { TextFault } from '../expression/template.ts';
 
@@ -23,7 +23,9 @@ const prefixes: readonly string[] = [
 ];
 
 /** Separates the assignments before a command from its words. */
-function commandOf(all: readonly Word[]): SimpleCommand {
+function commandOf(written: readonly Word[]): SimpleCommand {
+  const body = written.findIndex(({ text }, index) => index > 0 && index < 3 && text === '{');
+  const all = body > 0 && ['function', 'for'].includes(written[0]?.text ?? '') ? written.slice(body + 1) : written;
   const assignments: Word[] = [];
   let hasPrefix = false;
   for (const [index, word] of all.entries()) {
@@ -34,10 +36,16 @@ function commandOf(all: readonly Word[]): SimpleCommand {
   return { assignments, words: [] };
 }
 
+/** What words are: those of commands, items of a list (`a=(…)`), or a part of a condition within `[[ … ]]`. */
+export type WordsKind = 'commands' | 'items' | 'condition';
+
+const conditionStart: Word = { text: '[[', references: [] };
+
 export class CommandWords {
   readonly #faults: TextFault[];
   readonly #evaluates: boolean;
-  #words: Word[] = [];
+  readonly #kind: WordsKind;
+  #words: Word[];
   #text = '';
   #references: WordReference[] = [];
   #isOpen = false;
@@ -49,9 +57,16 @@ export class CommandWords {
   readonly all: number[] = [];
 
   /** @param evaluates - whether a variable of the script evaluates what is assigned to it */
-  constructor(faults: TextFault[], evaluates = false) {
+  constructor(faults: TextFault[], evaluates = false, kind: WordsKind = 'commands') {
     this.#faults = faults;
     this.#evaluates = evaluates;
+    this.#kind = kind;
+    this.#words = kind === 'condition' ? [conditionStart] : [];
+  }
+
+  /** Whether this is within `[[ … ]]`, where `&&`, `||` and parentheses end no command. */
+  get isCondition(): boolean {
+    return this.#words[0]?.text === '[[';
   }
 
   /** Whether the next character begins a word. */
@@ -90,8 +105,9 @@ export class CommandWords {
     this.all.push(offset);
   }
 
-  /** Drops a number directly before a redirection; it is a file descriptor. */
-  dropNumber(): void {
+  /** Drops a number or the `{name}` of a variable directly before a redirection; it is a file descriptor. */
+  dropDescriptor(): void {
+    if (/^\{.*\}$/.test(this.#text)) checkDescriptor({ text: this.#text, references: this.#references }, this.#faults);
     if (this.#isOpen && /^\d+$/.test(this.#text) && this.#references.length === 0) this.#close();
   }
 
@@ -111,22 +127,42 @@ export class CommandWords {
     const word = { text: this.#text, references: this.#references };
     this.#close();
     if (this.#isTarget) this.#isTarget = false;
+    else if (this.isCondition && word.text === ']]' && word.references.length === 0) this.#check();
+    else if (this.#words.length === 0 && /^-[p-]$/.test(word.text) && word.references.length === 0)
+      return; // An option of `time`.
     else if (this.#words.length > 0 || word.references.length > 0 || !openers.includes(word.text))
       this.#words.push(word);
+  }
+
+  /** Ends a pattern of a `case`, which is no command. */
+  endPattern(): void {
+    this.endWord();
+    this.#words = [];
   }
 
   /** Ends a command. `isPiped`: the next command reads its output. */
   endCommand(isPiped = false): void {
     this.endWord();
     this.#isTarget = false;
-    const all = this.#words;
-    this.#words = [];
-    const command = commandOf(all);
-    checkNames(command, this.#faults, this.#evaluates);
-    checkEvaluation(command, this.#faults);
-    if (takesScript(command))
-      for (const offset of this.#piped) warnOfEvaluation(this.#faults, offset, command.words[0]?.text ?? '');
+    const isCondition = this.isCondition;
+    const all = this.#check();
+    if (isCondition) this.#words = [conditionStart];
     if (!isPiped) this.#piped = [];
     else for (const { references } of all) for (const { offset } of references) this.#piped.push(offset);
+  }
+
+  /** Reports what the words so far evaluate, and begins anew. */
+  #check(): readonly Word[] {
+    const all = this.#words;
+    this.#words = [];
+    if (this.#kind === 'items') checkItems(all, this.#faults);
+    else {
+      const command = commandOf(all);
+      checkNames(command, this.#faults, this.#evaluates);
+      checkEvaluation(command, this.#faults);
+      if (takesScript(command))
+        for (const offset of this.#piped) warnOfEvaluation(this.#faults, offset, command.words[0]?.text ?? '');
+    }
+    return all;
   }
 }

@@ -183,6 +183,12 @@ describe('T8 values are data', () => {
     ['a[${n}]=1', 'subscript'],
     ['a=([${n}]=1)', 'subscript'],
     ['[[ ${n} -eq 1 ]]', '[[ compares'],
+    ['[[ y && ${n} -eq 1 ]]', '[[ compares'],
+    ['[[ ! ( 1 -eq ${n} ) ]]', '[[ compares'],
+    ['unset -v "a[${n}]"', 'name of a variable'],
+    ['declare "a[${n}]=1"', 'subscript'],
+    ['$CMD "a[${n}]"', 'subscript'],
+    ['exec {fd[${n}]}>f', 'subscript'],
     ['if true; then builtin declare -i a=${n}; fi', 'this option'],
     ['declare -i a; a=${n}', 'this option'],
     ['2>&1 >f command let ${x}', 'arithmetic'],
@@ -200,6 +206,9 @@ describe('T8 values are data', () => {
     'echo $(( $(wc -l < ${x}) + 1 ))',
     'arr=(${x} "${x}")',
     'ls *${n}*',
+    'git commit -m "[${x}] fix"',
+    'pip install "pkg[${x}]"',
+    'grep "[${x}]" f',
   ])('T8 %j loads without a word', (text) => {
     expect(parseCommand(text, names).faults).toEqual([]);
   });

@@ -4,7 +4,7 @@
  */
 import { warnOfEvaluation } from './check-names.ts';
 import { evaluatingDeclaration } from './check-names.ts';
-import { CommandWords } from './command-words.ts';
+import { CommandWords, type WordsKind } from './command-words.ts';
 import { ShellCursor } from './shell-cursor.ts';
 import { documentEnd, expandable, intoShell, readPlainDelimiter, type Document } from './here-document.ts';
 import { isCommandSubstitution } from './shell-parentheses.ts';
@@ -57,8 +57,8 @@ export class ShellScanner extends ShellCursor {
   }
 
   /** Scans commands up to their closing sign, which is not read. Returns the offsets of the references in them. */
-  #commands(closer: ')' | '`' | undefined): readonly number[] {
-    const words = new CommandWords(this.#faults, this.#evaluates);
+  #commands(closer: ')' | '`' | undefined, kind: WordsKind = 'commands'): readonly number[] {
+    const words = new CommandWords(this.#faults, this.#evaluates, kind);
     const documents: Document[] = [];
     /** For each open `case`, whether patterns or commands come next. */
     const cases: ('pattern' | 'commands')[] = [];
@@ -77,9 +77,11 @@ export class ShellScanner extends ShellCursor {
         this.#documents(documents.splice(0));
       } else if (sign === '(') this.#parenthesis(words, cases);
       else if (sign === ')') {
-        if (cases.at(-1) === 'pattern') cases[cases.length - 1] = 'commands';
         this.copy(1);
-        words.endCommand();
+        if (cases.at(-1) === 'pattern') {
+          cases[cases.length - 1] = 'commands';
+          words.endPattern();
+        } else words.endCommand();
       } else if (sign === ';' || sign === '&' || sign === '|') this.#separator(words, cases);
       else if (sign === '#' && words.isAtStart) this.#comment(closer);
       else this.#wordPart(words, 'bare');
@@ -97,7 +99,8 @@ export class ShellScanner extends ShellCursor {
     this.copy(1);
     if (cases.at(-1) === 'pattern' && !'@!?*+'.includes(before)) return;
     const from = this.at;
-    for (const offset of this.within(() => this.#commands(')'))) words.refer(offset, true);
+    const kind = isList ? 'items' : words.isCondition ? 'condition' : 'commands';
+    for (const offset of this.within(() => this.#commands(')', kind))) words.refer(offset, true);
     const content = this.text.slice(from, this.at);
     if (isList && content.includes('<<')) {
       throw new TextError(from, 'a here-document within a list of items', 'put it into a variable first');
@@ -121,6 +124,7 @@ export class ShellScanner extends ShellCursor {
     const length = ['&&', '||', ';;&', ';;', ';&', '|&', '&>'].find((sign) => this.starts(sign))?.length ?? 1;
     const sign = this.copy(length);
     if (sign === '&>') return words.redirect();
+    if (cases.at(-1) === 'pattern') return words.endPattern();
     words.endCommand(sign === '|' || sign === '|&');
     if (cases.at(-1) === 'commands' && (sign.startsWith(';;') || sign === ';&')) cases[cases.length - 1] = 'pattern';
   }
@@ -128,7 +132,7 @@ export class ShellScanner extends ShellCursor {
   #redirection(words: CommandWords, cases: ('pattern' | 'commands')[], documents: Document[]): void {
     const isDocument = this.starts('<<') && !this.starts('<<<');
     const isSubstitution = this.peek(1) === '(';
-    if (!isSubstitution) words.dropNumber();
+    if (!isSubstitution) words.dropDescriptor();
     this.#endWord(words, cases);
     if (isDocument) documents.push(this.#document(words));
     else {
