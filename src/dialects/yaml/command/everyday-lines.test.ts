@@ -26,20 +26,10 @@ const words = [
   '-v "${x}"',
   'key="[${x}]"',
 ];
-const programs = [
-  ...['git commit -m', 'git tag -a', 'git log --grep', 'pip install', 'npm install', 'cargo add', 'poetry add', 'grep'],
-  ...['rg -n', 'echo', 'printf "%s\\n"', 'curl -d', 'jq', 'yq', 'docker run', 'docker build -t', 'kubectl get pods -o'],
-  ...[
-    'aws s3 cp',
-    'gh issue create -t',
-    'find . -name',
-    'make',
-    'sudo make',
-    'env A=1 npm run',
-    'nohup node',
-    'time tar cf',
-  ],
-];
+const programs =
+  `git commit -m|git tag -a|git log --grep|pip install|npm install|cargo add|poetry add|grep|rg -n|echo|printf "%s\\n"
+curl -d|jq|yq|docker run|docker build -t|kubectl get pods -o|aws s3 cp|gh issue create -t|find . -name|make|sudo make
+env A=1 npm run|nohup node|time tar cf`.split(/[|\n]/);
 const lines = [
   'if grep -q "[${x}]" f; then echo "a[${x}]"; fi',
   'for i in "[${x}]" "a[${x}]"; do echo "$i [${x}]"; done',
