@@ -259,3 +259,18 @@ test('DOT30 a stage that was cancelled between two attempts has begun, and so wa
   expect(coverage.stages.missed).toEqual(['k']);
   expect(coverage.edges.missed.map(({ from, to }) => `${from} -> ${to}`)).toEqual(['b -> k', 'k -> j']);
 });
+
+test('DOT30 a large pipeline that goes round without end is bounded over all tries, and its circle is named once', async () => {
+  const ids = Array.from({ length: 30 }, (_, index) => `s${index}`);
+  const chain = ids.map(
+    (id, index) => `${id} -> ${ids[index + 1] ?? 's3'}\n${id} -> exit [condition="context.${id}=out"]`,
+  );
+  const report = await simulatePipeline(digraph(`start -> s0\n${chain.join('\n')}\n${box(...ids)}`));
+  expect(report.endless).toHaveLength(1);
+  expect(report.endless[0]).toHaveLength(27);
+  expect(report.runs[0]).toMatchObject({ status: 'failed', reason: expect.stringContaining('without end') as unknown });
+  expect(report.runs.filter(({ reason = '' }) => reason.includes('without end'))).toHaveLength(1);
+  expect(report.coverage.edges.missed).toEqual([]);
+  const stageCount = report.runs.reduce((sum, { path }) => sum + path.length, 0);
+  expect(stageCount).toBeLessThan(20_000);
+});

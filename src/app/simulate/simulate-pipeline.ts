@@ -6,6 +6,7 @@ import { outlineOf, type Outline } from '../../dialects/dot/simulate/outline.ts'
 import type { Scenario } from '../../dialects/dot/simulate/scenario.ts';
 import { isScripted, scriptStages } from '../../dialects/dot/simulate/scenario.ts';
 import { CairnError } from '../../errors.ts';
+import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 import { nearest } from '../../graph/nearest.ts';
 import { isRefusedAnswer, runScenario, type SimulatedRun } from './run-scenario.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';
@@ -28,11 +29,44 @@ export interface SimulationReport {
   readonly runs: readonly SimulatedRun[];
   /** What all runs together covered. */
   readonly coverage: Coverage;
-  /** How many ways were found and not tried, since there were `runsMax` runs. What was not come to may lie on them. */
+  /** How many ways were found and not tried, since there were `runsMax` runs, or 20,000 stages in all of them. What was not come to may lie on them. */
   readonly untried: number;
+  /** Stages that come again and again in ways that were looked for, one list for each such circle, named once. */
+  readonly endless: readonly (readonly string[])[];
 }
 
 const runsMaxDefault = 200;
+
+/** How often a stage may be visited in one way that is looked for, beside what the way itself says of it: more is taken for endless. */
+const visitsMax = 50;
+/** The most stages that may begin in all ways that are looked for together. */
+const stagesMax = 20_000;
+
+/** Counts the stages that begin while ways are looked for, and ends a way that goes round without end. */
+class Bounds {
+  #begun = 0;
+  readonly circles = new Map<string, readonly string[]>();
+
+  get isReached(): boolean {
+    return this.#begun >= stagesMax;
+  }
+
+  /** What to call for each stage that begins in a run of the scenario. @throws where a stage comes too often, which fails the run */
+  counterFor({ stages }: Scenario): (stage: string) => void {
+    const visits = new Map<string, number>();
+    const recent: string[] = [];
+    return (stage) => {
+      this.#begun += 1;
+      const count = (visits.get(stage) ?? 0) + 1;
+      visits.set(stage, count);
+      recent.push(stage);
+      if (count <= visitsMax + (stages[stage]?.length ?? 0)) return;
+      const circle = recent.slice(recent.lastIndexOf(stage, -2), -1);
+      this.circles.set([...circle].sort().join(' '), circle);
+      throw new NodeFailure(`it goes round without end: ${[...circle, stage].join(' -> ')}`, { code: 'SIMULATED' });
+    };
+  }
+}
 
 const optionNames = Object.keys({
   scenarios: true,
@@ -56,8 +90,10 @@ export async function simulatePipeline(text: string, options: SimulateOptions = 
   const outline = outlineOf(text, source);
   for (const scenario of scenarios ?? []) refuseUnknown(scenario, outline);
   const covered = new Covered(outline.pipeline, outline.layout);
+  const bounds = new Bounds();
   const simulate = async (scenario: Scenario): Promise<SimulatedRun> => {
-    const { graph, script, begun, path } = readScripted(text, scenario, options);
+    const count = scenarios === undefined ? bounds.counterFor(scenario) : undefined;
+    const { graph, script, begun, path } = readScripted(text, scenario, options, count);
     const input = { ...options.input, ...scenario.input };
     const run = await runScenario(graph, { ...scenario, input }, script, path);
     covered.add(begun, path);
@@ -66,19 +102,32 @@ export async function simulatePipeline(text: string, options: SimulateOptions = 
   const runs: SimulatedRun[] = [];
   let untried = 0;
   if (scenarios === undefined)
-    untried = await explore(outline, simulate, options.runsMax ?? runsMaxDefault, covered, runs);
+    untried = await explore(outline, simulate, options.runsMax ?? runsMaxDefault, bounds, covered, runs);
   else for (const scenario of scenarios) runs.push(await simulate(scenario));
-  return { runs, coverage: coverageOf(outline.pipeline, covered, outline.placeOf), untried };
+  return {
+    runs,
+    coverage: coverageOf(outline.pipeline, covered, outline.placeOf),
+    untried,
+    endless: [...bounds.circles.values()],
+  };
 }
 
-function readScripted(text: string, scenario: Scenario, { types = [], transforms = [], source }: SimulateOptions) {
+function readScripted(
+  text: string,
+  scenario: Scenario,
+  { types = [], transforms = [], source }: SimulateOptions,
+  count?: (stage: string) => void,
+) {
   const begun = new Set<string>();
   const path: StageEnding[] = [];
   const script = scriptStages(scenario, types);
   const { graph } = readDot(text, {
     handlers: script.handlers,
     transforms,
-    watchBegin: (stage) => void begun.add(stage),
+    watchBegin: (stage) => {
+      begun.add(stage);
+      count?.(stage);
+    },
     watch: (ending) => void path.push(ending),
     ...(source !== undefined && { source }),
   });
@@ -105,6 +154,8 @@ function passIfRefused(error: unknown): undefined {
   if (!isRefusedAnswer(error)) throw error;
 }
 
+const failuresOf = ({ stages }: Scenario): number => Object.values(stages).reduce((sum, { length }) => sum + length, 0);
+
 /**
  * Explores: first a run in which every stage succeeds, then the runs that each run suggests, each aim once, until everything was come to.
  * Runs that cover nothing new are left out.
@@ -114,12 +165,13 @@ async function explore(
   { pipeline, layout }: Outline,
   simulate: (scenario: Scenario) => Promise<SimulatedRun>,
   runsMax: number,
+  bounds: Bounds,
   covered: Covered,
   runs: SimulatedRun[],
 ): Promise<number> {
   const ideas: Scenario[] = [{ name: 'all succeed', stages: {} }];
   const aims = new Set<string>();
-  for (let count = 0; count < runsMax; count += 1) {
+  for (let count = 0; count < runsMax && !bounds.isReached; count += 1) {
     const idea = ideas.shift();
     if (idea === undefined || covered.isWhole) return 0;
     const before = covered.count;
@@ -130,7 +182,9 @@ async function explore(
     const { path, waitsAt: stage } = run;
     const open: readonly StageEnding[] =
       stage === undefined ? [] : [{ stage, outcome: 'skipped', edge: undefined, to: undefined }];
-    ideas.push(...ideasFrom(pipeline, layout, { scenario: idea, endings: [...path, ...open], isNew }, aims));
+    // What a circle says again, it said in its first rounds.
+    const told = path.slice(0, 4 * pipeline.stages.size + failuresOf(idea));
+    ideas.push(...ideasFrom(pipeline, layout, { scenario: idea, endings: [...told, ...open], isNew }, aims));
   }
   return covered.isWhole ? 0 : ideas.length;
 }

@@ -38,7 +38,7 @@ export function dryRunPipeline(
 const tones: Readonly<Record<string, Tone>> = { success: 'good', failed: 'bad' };
 
 function printReport(
-  { runs, coverage: { stages, edges }, untried }: SimulationReport,
+  { runs, coverage: { stages, edges }, untried, endless }: SimulationReport,
   { print, paint, rowWidth }: Screen,
 ): void {
   for (const { name, status, path, reason, unused } of runs) {
@@ -56,6 +56,8 @@ function printReport(
     print(
       `  not taken: ${printable(`${from} -> ${to} ${condition === '' ? label : `[${condition}]`}`.trimEnd())}  ${paint('dim', printable(place))}`,
     );
+  for (const circle of endless)
+    print(paint('warn', `without end: ${printable([...circle, ...circle.slice(0, 1)].join(' -> '))}`));
   if (untried > 0)
     print(
       paint(
