@@ -13,6 +13,7 @@ import type {
 } from '../../graph/graph.ts';
 import type { Amounts, NoNames } from '../../graph/amounts.ts';
 import type { MemoryConsistency } from '../../graph/contracts/memory-consistency.ts';
+import { layApprovals } from './approval.ts';
 import { CompiledGraph, type GraphResult } from './compiled-graph.ts';
 import type { CompileOptions, GraphParts } from './run-options.ts';
 import {
@@ -182,7 +183,7 @@ export class AgentGraph<
 
   /** Adds an edge. An edge from START makes its target an entry node; an edge to END says that a branch is over. */
   addEdge(
-    from: Named<Nodes> | typeof START,
+    from: Named<Nodes> | `${Named<Nodes>}?` | typeof START,
     to: Named<Nodes> | typeof END,
     options: EdgeOptions<TypedState<Schemas, Nodes>> = {},
   ): this {
@@ -245,12 +246,16 @@ export class AgentGraph<
   toGraph({ tools = {} }: GraphParts = {}): Graph {
     const { id = 'graph', reducers, checkpointPolicy = 'none', ...policies } = this.#options;
     const faults = new Faults(this.#faults.list);
-    const definitions = this.#nodes.map((define) => define({ faults, tools }));
+    const approvals: Drafting['approvals'] = new Map();
+    const definitions = this.#nodes.map((define) => define({ faults, tools, approvals }));
     const nodes = new Map(definitions.map((node) => [node.id, node]));
     return faults.compile({
       id,
-      nodes: definitions,
-      edges: this.#edges.map((edge) => completeGuardrailEdge(edge, nodes.get(edge.from))),
+      ...layApprovals(
+        definitions,
+        this.#edges.map((edge) => completeGuardrailEdge(edge, nodes.get(edge.from))),
+        approvals,
+      ),
       schemas: this.#schemas,
       policies: { ...policies, checkpoint: checkpointPolicy },
       ...(reducers === undefined ? {} : { reducers }),

@@ -161,7 +161,7 @@ export class CompiledGraph<
   async resume(target?: RunTarget, options: ContinueOptions<Answers> = {}): Promise<Result> {
     checkOptions('resume', options);
     const { answers, ...rest } = options;
-    const named = target ?? (await this.#latestOpen());
+    const named = target === undefined ? await this.#latestOpen() : target;
     const runId = answers === undefined ? await this.#runToResume(named) : await this.#runOf(named);
     await this.#answerAll(runId, answers ?? {}, { by: options.by, stays: true });
     return this.#finish(await this.engine.resume(runId, { ...rest, graph: this.graph }));

@@ -13,11 +13,12 @@ import {
   type EdgeDefinition,
   type Reducer,
 } from '../../graph/graph.ts';
+import { checkApproval, contextWith, type ApprovedNode, type NodeApproval } from './approval.ts';
 import { nearest } from '../../graph/nearest.ts';
 import { functionChoice, functionCondition } from '../../graph/condition.ts';
 import type { SettledOutcome } from './typed-state.ts';
 import type { NodeDraft, Tools } from '../../graph/node-draft.ts';
-import type { EffectClass, NodeContext, NodeImplementation } from '../../graph/contracts/node-contract.ts';
+import type { EffectClass, NodeContext, NodeImplementation, StateView } from '../../graph/contracts/node-contract.ts';
 
 // Collects the faults found while a graph is being written, so that they can be reported all at once with those of the graph itself (G7).
 
@@ -156,6 +157,8 @@ export interface NodeSettings<State> extends Pick<
   readonly reconcile?: NodeImplementation['reconcile'];
   /** What `ctx.input` is in the node: made of the state that the node sees. Default: the graph's input. */
   readonly input?: ((scope: { readonly state: State }) => unknown) | undefined;
+  /** Asks a person before the node runs: by the node `ID?`, whose answer fixes the node's input (G14). */
+  readonly approval?: NodeApproval<State> | undefined;
   /** A condition that is evaluated when the node's join is satisfied. If it is false, the node is skipped (G2). */
   readonly when?: Predicate<State> | undefined;
 }
@@ -167,6 +170,7 @@ export const settingNames: readonly (keyof NodeSettings<never>)[] = [
   'reconcile',
   'reads',
   'input',
+  'approval',
   'when',
   'join',
   'retry',
@@ -189,6 +193,8 @@ export type AnyWork = NodeDraft<never> | ((ctx: never) => unknown);
 export interface Drafting {
   readonly faults: Faults;
   readonly tools: Tools;
+  /** The nodes that a person is asked about, by id. `layApprovals` puts the questions before them. */
+  readonly approvals: Map<string, ApprovedNode>;
 }
 
 /**
@@ -200,15 +206,20 @@ export function defineNode<State>(
   work: AnyWork,
   settings: Partial<NodeSettings<State>> | undefined,
   place: string | undefined,
-  { faults, tools }: Drafting,
+  { faults, tools, approvals }: Drafting,
 ): NodeDefinition {
   const known = faults.checkOptions(settings, settingNames, `node ${id}`, place);
-  const { when, effectClass, reconcile, input, ...rest } = known;
+  const { when, effectClass, reconcile, input, approval, ...rest } = known;
+  if (approval !== undefined) {
+    const checked = checkApproval(id, approval, faults, place);
+    const inputOf = (input ?? (({ state }: { readonly state: StateView }) => state.input)) as ApprovedNode['input'];
+    if (checked !== undefined) approvals.set(id, { approval: checked, input: inputOf });
+  }
   const draft = bindTool(id, draftOf(id, work, place, faults), tools, place, faults);
   const own = reconcile === undefined ? draft.implementation : { ...draft.implementation, reconcile };
   return {
     ...draft,
-    implementation: input === undefined ? own : withInput(own, input),
+    implementation: input === undefined || approval !== undefined ? own : withInput(own, input),
     ...rest,
     ...(effectClass === undefined ? {} : { effect: effectClass }),
     ...(when === undefined ? {} : { when: asCondition(when, `${id} when`, faults, place) }),
@@ -223,23 +234,6 @@ function withInput(own: NodeImplementation, input: (scope: { state: never }) => 
   const scoped = (ctx: NodeContext): NodeContext =>
     contextWith(ctx, { input: () => input({ state: ctx.state as never }) });
   return { ...own, codeText, run: (ctx) => own.run(scoped(ctx)) };
-}
-
-/** A context with other values of some properties, each made when it is first read. Methods are those of the context itself. */
-export function contextWith(ctx: NodeContext, made: Readonly<Record<string, () => unknown>>): NodeContext {
-  const values = new Map<PropertyKey, unknown>();
-  return new Proxy(ctx, {
-    get(target, key) {
-      const make = typeof key === 'string' && Object.hasOwn(made, key) ? made[key] : undefined;
-      if (make !== undefined && !values.has(key)) values.set(key, make());
-      if (values.has(key)) return values.get(key);
-      const value: unknown = Reflect.get(target, key, target);
-      if (typeof value !== 'function') return value;
-      const bound: unknown = value.bind(target);
-      values.set(key, bound);
-      return bound;
-    },
-  });
 }
 
 function draftOf(id: string, work: AnyWork, place: string | undefined, faults: Faults): NodeDraft<never> {
@@ -311,7 +305,7 @@ export class Trail {
 
   static begin(tools: Tools): Trail {
     return new Trail(
-      { nodes: [], edges: [], reducers: new Map(), faults: new Faults(), tools },
+      { nodes: [], edges: [], reducers: new Map(), faults: new Faults(), tools, approvals: new Map() },
       [{ from: START }],
       'start',
     );

@@ -49,7 +49,7 @@ type OutputOfEnd<End> = End extends Outcome<infer Output> ? Output : End;
  * and `budget` for the question that is asked when a budget is spent.
  */
 export type TypedAnswers<Asked> = Readonly<Partial<Asked>> & {
-  readonly [Wait in `w_${string}` | `${string}/${string}` | 'budget']?: unknown;
+  readonly [Wait in `w_${string}` | `${string}/${string}` | `${string}?` | 'budget']?: unknown;
 };
 
 /** How the node before an edge settled. */

@@ -16,6 +16,7 @@ import type { StateView } from '../../graph/contracts/node-contract.ts';
 import type { RunResult } from '../../engine/api.ts';
 import { CairnError } from '../../errors.ts';
 import { callPlace } from './agent-graph.ts';
+import { layApprovals } from './approval.ts';
 import { CompiledGraph, type GraphResult } from './compiled-graph.ts';
 import type { CompileOptions, GraphParts } from './run-options.ts';
 import type { NoNames } from '../../graph/amounts.ts';
@@ -268,8 +269,7 @@ export class Workflow<Schemas extends GraphSchemas, Nodes, Result, Asked = NoNam
     trail.leadTo(END);
     return faults.compile({
       id: name,
-      nodes,
-      edges,
+      ...layApprovals(nodes, edges, trail.layout.approvals),
       reducers: Object.fromEntries(trail.layout.reducers),
       schemas: { ...(input === undefined ? {} : { input }), ...(scratch === undefined ? {} : { scratch }) },
       policies: { ...policies, checkpoint: checkpointPolicy },

@@ -13,8 +13,9 @@ import { nearest } from '../../graph/nearest.ts';
 import type { NodeDraft } from '../../graph/node-draft.ts';
 import { functionCondition } from '../../graph/condition.ts';
 import { callPlace, type GraphOptions } from '../code/agent-graph.ts';
+import { answeredAs, approvalId, layApprovals, type Approved } from '../code/approval.ts';
 import { CompiledGraph, type GraphResult } from '../code/compiled-graph.ts';
-import { defineNode, Faults, settingNames, type NodeSettings } from '../code/graph-parts.ts';
+import { defineNode, Faults, settingNames, type Drafting, type NodeSettings } from '../code/graph-parts.ts';
 import type { CompileOptions, GraphParts } from '../code/run-options.ts';
 import type { OutputOf, SchemaInput, TypedState } from '../code/typed-state.ts';
 
@@ -39,8 +40,8 @@ export type FlowOutcome<Output = unknown> =
 /** A node that another needs, with the outcomes that let the other start. */
 interface NeedOf<Name extends string, Output> {
   readonly node: Name;
-  /** How it must end. Default: `completed`, or `any` for a node with `onFailure: 'return'`. A failure that somebody needs does not fail the run. */
-  readonly on?: 'completed' | 'failed' | 'any';
+  /** How it must end; `rejected`: a person refused it, and it was skipped. Default: `completed`, or `any` for a node with `onFailure: 'return'`. A failure that somebody needs does not fail the run. */
+  readonly on?: 'completed' | 'failed' | 'any' | 'rejected';
   /** The dependent starts only if this holds, else it is skipped. Evaluated once, when the needed node has ended. */
   readonly when?: (scope: { readonly outcome: FlowOutcome<Output>; readonly state: StateView }) => boolean;
 }
@@ -70,6 +71,8 @@ export type FlowNodeResult<Output = unknown> =
   | { readonly status: 'failed'; readonly input: unknown; readonly error: Error; readonly output?: undefined }
   | {
       readonly status: 'skipped' | 'pending' | 'waiting';
+      /** Why it was skipped, if a person refused it: `rejected by ann`, and what they said. */
+      readonly reason?: string;
       readonly input?: undefined;
       readonly output?: undefined;
       readonly error?: undefined;
@@ -144,10 +147,11 @@ export class Flow<Works, Schemas extends GraphSchemas = GraphSchemas> {
         fix: `take one of these needs away; to go round, write the loop as an AgentGraph, and make it a node with subgraphNode`,
       }),
     );
+    const drafting: Drafting = { faults, tools, approvals: new Map() };
+    const nodes = names.map((name) => this.#define(name, needs.get(name) ?? [], drafting));
     return faults.compile({
       id: this.#id,
-      nodes: names.map((name) => this.#define(name, needs.get(name) ?? [], { faults, tools })),
-      edges: edgesOf(needs, this.#nodes, place),
+      ...layApprovals(nodes, edgesOf(needs, this.#nodes, place), drafting.approvals),
       schemas: { ...(input && { input }), ...(scratch && { scratch }), ...(artifacts && { artifacts }) },
       policies: { ...policies, checkpoint: checkpointPolicy },
       ...(reducers === undefined ? {} : { reducers }),
@@ -165,9 +169,11 @@ export class Flow<Works, Schemas extends GraphSchemas = GraphSchemas> {
       Object.keys(this.#nodes).map((name) => [name, this.#needsOf(name, new Faults()).map(({ node }) => node)]),
     );
     const inputs = (name: string, state: StateView): unknown =>
-      this.#nodes[name]?.input === undefined
-        ? defaultInput(needs.get(name) ?? [], state)
-        : this.#nodes[name].input({ state });
+      approvalId(name) in state.outputs
+        ? (state.outputs[approvalId(name)] as Approved).input
+        : this.#nodes[name]?.input === undefined
+          ? defaultInput(needs.get(name) ?? [], state)
+          : this.#nodes[name].input({ state });
     return new CompiledGraph(
       (parts) => this.toGraph(parts),
       options,
@@ -202,7 +208,7 @@ export class Flow<Works, Schemas extends GraphSchemas = GraphSchemas> {
     return [...found.values()];
   }
 
-  #define(name: string, needs: readonly AnyNeed[], drafting: Parameters<typeof defineNode>[4]): NodeDefinition {
+  #define(name: string, needs: readonly AnyNeed[], drafting: Drafting): NodeDefinition {
     const place = this.#place;
     const known = drafting.faults.checkOptions(this.#nodes[name], nodeKeys, `node ${name}`, place) as AnyNode;
     const { run, needs: _, onFailure = 'fail', ...settings } = known;
@@ -297,6 +303,10 @@ function edgesOf(
   for (const [to, list] of needs) {
     if (list.length === 0) edges.push({ from: START, to, ...at });
     for (const { node: from, when, on = nodes[from]?.onFailure === 'return' ? 'any' : 'completed' } of list) {
+      if (on === 'rejected') {
+        edges.push({ from: approvalId(from), to, condition: answeredAs(false), ...at });
+        continue;
+      }
       needed.add(from);
       edges.push({ from, to, on, ...at, ...(when === undefined ? {} : { condition: conditionOf(from, to, when) }) });
     }
@@ -310,6 +320,12 @@ function conditionOf(from: string, to: string, when: NonNullable<AnyNeed['when']
   return functionCondition(({ outcome, state }) => when({ outcome: outcome as FlowOutcome, state }), { text });
 }
 
+function reasonOf(answer: unknown): { readonly reason?: string } {
+  const { approved, by, feedback } = (answer ?? {}) as Partial<Approved>;
+  if (approved !== false) return {};
+  return { reason: `rejected${by === undefined ? '' : ` by ${by}`}${feedback === undefined ? '' : `: ${feedback}`}` };
+}
+
 function nodeResults(
   names: readonly string[],
   { state, skipped, waits, failed }: GraphResult<StateView>,
@@ -320,8 +336,11 @@ function nodeResults(
     const error = state.failures[name];
     if (error !== undefined && failed.includes(name)) return { status: 'failed', input: inputOf(name, state), error };
     if (name in state.outputs) return { status: 'completed', input: inputOf(name, state), output: state.outputs[name] };
-    if (skipped.includes(name)) return { status: 'skipped' };
-    return { status: waiting.has(name) ? 'waiting' : 'pending' };
+    const refused = state.failures[approvalId(name)];
+    if (refused !== undefined && failed.includes(approvalId(name)))
+      return { status: 'failed', input: inputOf(name, state), error: refused };
+    if (skipped.includes(name)) return { status: 'skipped', ...reasonOf(state.outputs[approvalId(name)]) };
+    return { status: waiting.has(name) || waiting.has(approvalId(name)) ? 'waiting' : 'pending' };
   };
   return Object.fromEntries(names.map((name) => [name, resultOf(name)]));
 }

@@ -84,6 +84,10 @@ export function pastOf({ run, replay }: RunCore, activation: Activation, generat
       return recordedStep(activation, key) !== undefined || replay?.hasCall(activation, key) === true;
     },
     isAllMade: () => recordedCalls(activation).every(({ key }) => activation.calls?.includes(key) === true),
+    answeredBy: (name) =>
+      Object.entries(activation.frameRun.openRecordOf(activation.node)?.steps ?? {}).findLast(
+        ([key, { kind }]) => kind === 'ask' && nameOfStepKey(key) === name,
+      )?.[1].by,
     names: () => new Set(recordedCalls(activation).map(({ key }) => nameOfStepKey(key))),
     passOver: (isPassed) => {
       if (activation.generation !== generation) return;

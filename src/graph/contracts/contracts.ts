@@ -16,6 +16,8 @@ export interface VisitPast {
   isRecorded(name: string): boolean;
   /** Whether this attempt has made all calls that are on record of this visit, child runs among them, so that what it calls next is new. */
   isAllMade(): boolean;
+  /** Who answered the newest question of this name; undefined if nobody did, or they gave no name. */
+  answeredBy(name: string): string | undefined;
   /** Names of all recorded calls: steps, questions, timers, signals and child runs. */
   names(): ReadonlySet<string>;
   /**

@@ -11,6 +11,7 @@ test('P1 a part of a function sees the calls under its prefix, by their names wi
     kindOf: (name) => (name === 'a one' ? 'step' : undefined),
     isRecorded: (name) => recorded.includes(name),
     isAllMade: () => false,
+    answeredBy: () => undefined,
     names: () => new Set(recorded),
     passOver: (isPassed) => void passed.push(...recorded.filter(isPassed)),
   };

@@ -11,6 +11,7 @@ export function scopePast(past: VisitPast, prefix: string): VisitPast {
     kindOf: (name) => past.kindOf(`${prefix}${name}`),
     isRecorded: (name) => past.isRecorded(`${prefix}${name}`),
     isAllMade: () => past.isAllMade(),
+    answeredBy: (name) => past.answeredBy(`${prefix}${name}`),
     names: () => new Set([...past.names()].flatMap(namesOf)),
     passOver: (isPassed) => past.passOver((recorded) => namesOf(recorded).some((name) => isPassed(name))),
   };

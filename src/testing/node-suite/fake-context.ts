@@ -74,6 +74,7 @@ const noPast: NodeContext['past'] = {
   kindOf: () => undefined,
   isRecorded: () => false,
   isAllMade: () => true,
+  answeredBy: () => undefined,
   names: () => new Set(),
   passOver: () => undefined,
 };

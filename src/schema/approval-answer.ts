@@ -1,0 +1,61 @@
+/** The answers to a question for approval, wherever it is asked: of a node, and of an agent's tool. One schema, and one function that reads. */
+import type { JsonSchema } from '../graph/contracts/node-type.ts';
+
+/** What a person said. `data`: what they put in place of what they were shown. */
+export interface ApprovalAnswer {
+  readonly approved: boolean;
+  readonly feedback?: string;
+  readonly data?: unknown;
+}
+
+const approvals: readonly unknown[] = ['approve', 'edit'];
+const refusals: readonly unknown[] = ['refuse', 'reject'];
+
+/**
+ * JSON Schema of the answers: a word, `{ decision, reason?, args? }`, or `{ is_approved, feedback?, data? }`.
+ * @param data - what `args` and `data` must fit; undefined if nothing may be changed
+ * @param isFree - whether any text is an answer
+ */
+export function approvalSchema(data: JsonSchema | undefined, isFree: boolean): JsonSchema {
+  const form = (required: string, properties: Readonly<Record<string, JsonSchema>>): JsonSchema => ({
+    type: 'object',
+    required: [required],
+    additionalProperties: false,
+    properties,
+  });
+  const text = { type: 'string' };
+  return {
+    anyOf: [
+      isFree ? text : { enum: ['approve', 'refuse', 'reject'] },
+      form('decision', {
+        decision: { enum: [...approvals, ...refusals] },
+        reason: text,
+        ...(data !== undefined && { args: data }),
+      }),
+      form('is_approved', {
+        is_approved: { type: 'boolean' },
+        feedback: text,
+        ...(data !== undefined && { data }),
+      }),
+    ],
+  };
+}
+
+/**
+ * Reads an answer that fits the schema.
+ * @param accepts - a text that it matches is an approval; every other text that is no word of the schema is a refusal, and its reason
+ */
+export function readApproval(answer: unknown, accepts?: RegExp): ApprovalAnswer {
+  if (typeof answer !== 'object' || answer === null) {
+    if (approvals.includes(answer)) return { approved: true };
+    if (refusals.includes(answer)) return { approved: false };
+    const feedback = String(answer);
+    return { approved: accepts?.test(feedback) ?? false, feedback };
+  }
+  const { decision, reason, args, is_approved, feedback = reason, data = args } = answer as Record<string, unknown>;
+  return {
+    approved: is_approved === undefined ? approvals.includes(decision) : is_approved === true,
+    ...(typeof feedback === 'string' && { feedback }),
+    ...(data !== undefined && { data }),
+  };
+}
