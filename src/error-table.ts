@@ -132,7 +132,7 @@ export const errorTable: Readonly<Record<ErrorCode, ErrorRow>> = {
   PERMISSION_DENIED: row(403, 2, 'no', '{need} may not be used here{: |reason}', '{If it may, start the process with |grant|Start the process with a grant that covers it}; else take it out.'),
   RUN_NOT_FOUND: row(404, 3, 'no', 'no run {runId}{: there is no store |missingStore}', '{|hint|List the runs with: cairn ls. One that ended may have been removed since; whether its row was lost, cairn verify tells.}'),
   RUN_EXISTS: row(409, 3, 'no', 'run {runId} exists with another {difference}', 'Use another run id, or the same graph and input.'),
-  RUN_FINISHED: row(409, 3, 'no', 'run {runId} is {status}', 'Fork it to go on from one of its checkpoints.'),
+  RUN_FINISHED: row(409, 3, 'no', 'run {runId} is {status}', '{|hint|Fork it to go on from one of its checkpoints.}'),
   RUN_NOT_PAUSED: row(409, 3, 'no', 'run {runId} is not paused', 'Wait until it is.'),
   RUN_CANCELLED: row(409, 3, 'no', 'run {runId} was cancelled', 'Fork it to go on from one of its checkpoints.'),
   RUN_GRAPH_CHANGED: row(409, 3, 'no', 'the graph of run {runId} has changed in a way it cannot go on under{: |reason}', 'Give a migration, resume with the definition the run stored, or fork from an earlier checkpoint.'),

@@ -1,8 +1,18 @@
 /** Files that commands write: whole, for their owner only, and never through a link (D40). */
-import { chmodSync, existsSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
-import { openFolder } from '../../test/cli/cairn.ts';
+import { environment, main, openFolder } from '../../test/cli/cairn.ts';
 import { writeOwnFile } from './files.ts';
 
 // Processes of a loaded machine start slowly.
@@ -54,4 +64,32 @@ test('D40 a source that is formatted keeps its mode, and a device is written int
   expect(statSync(at('victim.dot')).mode & 0o777).toBe(0o640);
   writeOwnFile(folder.path, '/dev/null', 'x');
   expect(statSync('/dev/null').isCharacterDevice()).toBe(true);
+});
+
+test('H4 a copy of a run is exported from a store that may only be read; moving the run needs more', (context) => {
+  const own = openFolder();
+  own.write('w.dot', readFileSync(at('w.dot'), 'utf8'));
+  own.cairn('run', 'w.dot', '--run-id', 'r');
+  const places = ['', ...readdirSync(own.path, { recursive: true, encoding: 'utf8' })].map((name) =>
+    join(own.path, name),
+  );
+  const isRoot = process.getuid?.() === 0;
+  if (isRoot) for (const place of places) chownSync(place, 65_534, 65_534);
+  const run = (...args: readonly string[]): ReturnType<typeof spawnSync> =>
+    spawnSync(process.execPath, [main, ...args], {
+      cwd: own.path,
+      env: environment(),
+      encoding: 'utf8',
+      ...(isRoot ? { uid: 65_534, gid: 65_534 } : {}),
+    });
+  if (run('--version').status !== 0) return context.skip('another user cannot reach this folder');
+  for (const place of places) chmodSync(place, statSync(place).isDirectory() ? 0o500 : 0o400);
+  const copy = run('export', 'r', '-');
+  expect([copy.status, String(copy.stderr), String(copy.stdout).startsWith('{"cairn":"export"')]).toEqual([
+    0,
+    '',
+    true,
+  ]);
+  expect(String(run('export', 'r', '-', '--move').stderr)).toContain('[STORE_READ_ONLY]');
+  for (const place of places) chmodSync(place, 0o700);
 });

@@ -7,6 +7,8 @@ import type { FieldsOf } from '../../operations/declare/operation.ts';
 import type { Command } from '../session.ts';
 import { exportFiles, type ExportFilesInput, type FilesContext } from '../../operations/store/export-files.ts';
 import { withHistory } from '../../app/place/with-history.ts';
+import { createSystemIds } from '../../app/process/process-ids.ts';
+import type { WritePlace } from '../../history/place/place.ts';
 import type { Session } from '../session.ts';
 import { withApp } from '../live/follow.ts';
 import { printable } from '../text/terminal-text.ts';
@@ -29,6 +31,11 @@ const fields: FieldsOf<ExportArguments> = {
 
 const unmaskedNote = 'Nothing in it is masked: only you may read the file. For others to read: --masked';
 const maskedNote = 'For reading only: values under names of secrets are masked, and it cannot be imported.';
+
+/** Opens the store for reading only, as a copy needs no more; a run that is moved is closed under a claim. */
+function withPlace(session: Session, act: (place: WritePlace) => Promise<number>): Promise<number> {
+  return withHistory(session, (context) => act({ ...context, ids: createSystemIds() }));
+}
 
 /** The run as files, for reading. */
 function exportFolder(session: Session, input: ExportFilesInput): Promise<number> {
@@ -65,9 +72,10 @@ export const exportCommand: Command<ExportArguments> = {
         reason: 'FILE is missing',
         hint: 'Name a file, - for standard output, or a folder with --files.',
       });
-    return withApp(session, async (app) => {
+    const open = input.move === true ? withApp : withPlace;
+    return open(session, async (place: WritePlace) => {
       const act = (write: (text: string) => void): ReturnType<typeof exportRun.run> =>
-        perform(exportRun, { ...app, write: (text) => Promise.resolve(write(text)) }, input);
+        perform(exportRun, { ...place, write: (text) => Promise.resolve(write(text)) }, input);
       if (file === '-') {
         await act(openWriter(1));
         return 0;

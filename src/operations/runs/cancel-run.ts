@@ -1,4 +1,6 @@
 /** The operation `cancel`: ends a run. Its history stays. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { CairnError } from '../../errors.ts';
 import { objectOf, text } from '../declare/output-shapes.ts';
 import { findRun } from './find-run.ts';
 import type { Operation, WorkContext } from '../declare/operation.ts';
@@ -9,7 +11,7 @@ export interface CancelRunInput {
 
 export interface CancelRunOutput {
   readonly runId: string;
-  /** The run's status. `running` means that its owner was asked to cancel it and has not done so yet. */
+  /** The run's status. `running` means that its owner was asked to cancel it and is still ending what is under way. */
   readonly status: string;
 }
 
@@ -24,8 +26,30 @@ export const cancelRun: Operation<CancelRunInput, CancelRunOutput, WorkContext> 
   route: 'POST /runs/{run}/cancel',
   async run(context, { run }) {
     const { runId } = await findRun(context, run);
-    await context.engine.cancel(runId);
-    const row = await findRun(context, runId);
-    return { runId, status: row.status };
+    return { runId, status: await cancelled(context, runId) };
   },
 };
+
+/** How often the run is looked at after its owner was asked, and the pause in between: two seconds in all. */
+const looks = 40;
+const pauseMs = 50;
+
+/**
+ * Cancels a run. Usually nobody has it, and it ends at once. Otherwise its owner is asked, which may finish or leave the run before it sees
+ * the request. So the run is looked at for a while: a run that was left is cancelled here, and of one that finished it is said.
+ * @throws RUN_NOT_FOUND; RUN_FINISHED it has completed, maybe since it was asked for
+ */
+async function cancelled(context: WorkContext, runId: string): Promise<string> {
+  await context.engine.cancel(runId);
+  for (let look = 1; ; look += 1) {
+    const { status, claim } = await findRun(context, runId);
+    if (status === 'cancelled') return status;
+    if (status === 'completed') {
+      const hint = 'The request came too late: it finished first. Fork it to go on from one of its checkpoints.';
+      throw new CairnError('RUN_FINISHED', { runId, status, hint });
+    }
+    if (look === looks) return status;
+    if (claim === undefined) await context.engine.cancel(runId);
+    else await delay(pauseMs);
+  }
+}

@@ -4,6 +4,7 @@ import { readGraphText } from '../../engine/runs/find-graph.ts';
 import { metaOf } from '../../history/stored/stored-meta.ts';
 import { exportFrom, type ExportReport } from '../../history/move/export-from.ts';
 import type { ImportReport } from '../../history/move/import.ts';
+import type { WritePlace } from '../../history/place/place.ts';
 import { importInto, type ImportAs } from '../../history/move/import-into.ts';
 import { resolveReference } from '../../history/read/tag-checkpoint.ts';
 import type { Operation, WorkContext } from '../declare/operation.ts';
@@ -17,7 +18,7 @@ export interface ExportRunInput {
 }
 
 /** Adds a function that receives the text in pieces. */
-export interface ExportContext extends WorkContext {
+export interface ExportContext extends WritePlace {
   readonly write: (text: string) => Promise<void>;
 }
 
