@@ -165,7 +165,7 @@ export const errorTable: Readonly<Record<ErrorCode, ErrorRow>> = {
   CHECKPOINT_NOT_FOUND: row(404, 3, 'no', 'no checkpoint {checkpoint}', 'See the history with: cairn log RUN'),
   CHECKPOINT_AMBIGUOUS: row(400, 2, 'no', '{reference} fits several: {matches}', 'Give more characters.'),
   CHECKPOINT_PRUNED: row(410, 3, 'no', 'checkpoint {checkpoint} was pruned', 'The oldest kept one after it is {remains}.'),
-  CHECKPOINT_CORRUPT: row(500, 5, 'no', 'checkpoint {checkpoint} is damaged{: |reason}', '{The newest intact one before it, from which a fork can go on, is |intact|Nothing before it is intact}.'),
+  CHECKPOINT_CORRUPT: row(500, 5, 'no', 'checkpoint {checkpoint} is damaged{: |reason}', '{The newest intact one before it, from which a fork can go on, is |intact|Nothing before it is intact}{; after it, a fork can go on from the snapshot of |later}.'),
   CHECKPOINT_VERSION_UNKNOWN: row(500, 5, 'no', 'checkpoint {checkpoint} has format version {version}, newer than {supported}', 'Use a newer version of cairn.'),
   CHECKPOINT_NEEDED: row(409, 3, 'no', 'checkpoint {checkpoint} cannot be removed: {reason}', 'Remove what needs it first, or the run as a whole with: cairn rm RUN'),
   HISTORY_HAS_FORKS: row(409, 3, 'no', 'run {runId} has forks: {forks}', 'Remove them too, with --with-forks, or keep the run.'),

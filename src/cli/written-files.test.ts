@@ -82,7 +82,7 @@ test('H4 a copy of a run is exported from a store that may only be read; moving 
       encoding: 'utf8',
       ...(isRoot ? { uid: 65_534, gid: 65_534 } : {}),
     });
-  if (run('--version').status !== 0) return context.skip('another user cannot reach this folder');
+  context.skip(run('--version').status !== 0, 'another user cannot reach this folder');
   for (const place of places) chmodSync(place, statSync(place).isDirectory() ? 0o500 : 0o400);
   const copy = run('export', 'r', '-');
   expect([copy.status, String(copy.stderr), String(copy.stdout).startsWith('{"cairn":"export"')]).toEqual([

@@ -2,13 +2,12 @@
 import { perform } from '../../operations/declare/perform.ts';
 import { resolve } from 'node:path';
 import { CairnError } from '../../errors.ts';
-import { exportRun, type ExportRunInput } from '../../operations/store/move-runs.ts';
+import { exportRun, type ExportContext, type ExportRunInput } from '../../operations/store/move-runs.ts';
 import type { FieldsOf } from '../../operations/declare/operation.ts';
 import type { Command } from '../session.ts';
 import { exportFiles, type ExportFilesInput, type FilesContext } from '../../operations/store/export-files.ts';
 import { withHistory } from '../../app/place/with-history.ts';
 import { createSystemIds } from '../../app/process/process-ids.ts';
-import type { WritePlace } from '../../history/place/place.ts';
 import type { Session } from '../session.ts';
 import { withApp } from '../live/follow.ts';
 import { printable } from '../text/terminal-text.ts';
@@ -32,8 +31,11 @@ const fields: FieldsOf<ExportArguments> = {
 const unmaskedNote = 'Nothing in it is masked: only you may read the file. For others to read: --masked';
 const maskedNote = 'For reading only: values under names of secrets are masked, and it cannot be imported.';
 
+/** A store with its histories. */
+type Place = Omit<ExportContext, 'write'>;
+
 /** Opens the store for reading only, as a copy needs no more; a run that is moved is closed under a claim. */
-function withPlace(session: Session, act: (place: WritePlace) => Promise<number>): Promise<number> {
+function withPlace(session: Session, act: (place: Place) => Promise<number>): Promise<number> {
   return withHistory(session, (context) => act({ ...context, ids: createSystemIds() }));
 }
 
@@ -73,7 +75,7 @@ export const exportCommand: Command<ExportArguments> = {
         hint: 'Name a file, - for standard output, or a folder with --files.',
       });
     const open = input.move === true ? withApp : withPlace;
-    return open(session, async (place: WritePlace) => {
+    return open(session, async (place: Place) => {
       const act = (write: (text: string) => void): ReturnType<typeof exportRun.run> =>
         perform(exportRun, { ...place, write: (text) => Promise.resolve(write(text)) }, input);
       if (file === '-') {

@@ -14,6 +14,7 @@ import {
   costOf,
   type LoadCost,
   firstSeqOf,
+  nameLater,
   readParent,
   type LineagePart,
   readOwner,
@@ -171,7 +172,7 @@ async function foldAgain(store: Store, blobs: BlobStore, known: RunRow, seq: num
   try {
     return await foldPlan(store, blobs, run, plan);
   } catch (error) {
-    throw await nameIntact(store, blobs, run, error, plan);
+    throw await nameLater(store, run, await nameIntact(store, blobs, run, error, plan));
   }
 }
 

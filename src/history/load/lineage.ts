@@ -1,7 +1,7 @@
 /** The lineage of a run: the run and the ancestors it was forked from. Reads their checkpoints in order, page by page (H2, C6). */
 import { CairnError } from '../../errors.ts';
 import type { CheckpointRow, RunRow, Store } from '../../ports/store.ts';
-import { decodeCheckpoint, rootChecksum, type DecodedCheckpoint } from '../stored/checkpoint.ts';
+import { checkpointId, decodeCheckpoint, rootChecksum, type DecodedCheckpoint } from '../stored/checkpoint.ts';
 import { Chain, decodeOrNothing, missingError, decodeSnapshot } from '../stored/chain.ts';
 
 /** A run of a lineage and the newest of its checkpoints that belongs to the history in question. */
@@ -97,6 +97,33 @@ export async function readLink(store: Store, run: RunRow, seq: number): Promise<
  * @throws CHECKPOINT_CORRUPT, CHECKPOINT_VERSION_UNKNOWN, RUN_NOT_FOUND
  */
 export async function* readHistory(
+  store: Store,
+  run: RunRow,
+  range: { readonly from: number; readonly to: number },
+): AsyncGenerator<HistoryEntry> {
+  try {
+    yield* readChain(store, run, range);
+  } catch (error) {
+    throw await nameLater(store, run, error);
+  }
+}
+
+/** Adds the newest sound snapshot behind it to the report of a damaged checkpoint that has nothing intact before it (K4). */
+export async function nameLater(store: Store, run: RunRow, error: unknown): Promise<unknown> {
+  if (!CairnError.is(error, 'CHECKPOINT_CORRUPT') || error.data['intact'] !== undefined) return error;
+  const damagedSeq = Number(String(error.data['checkpoint']).split('.').at(-1));
+  const row = await store.readSnapshot(run, run.head);
+  if (row === undefined || row.seq <= damagedSeq) return error;
+  try {
+    decodeSnapshot(run.key, row);
+  } catch {
+    return error;
+  }
+  const later = checkpointId(run.key, row.seq);
+  return new CairnError('CHECKPOINT_CORRUPT', { ...error.data, later }, { cause: error.cause });
+}
+
+async function* readChain(
   store: Store,
   run: RunRow,
   range: { readonly from: number; readonly to: number },

@@ -180,3 +180,21 @@ test('P6 a delta that does not fit its state is a typed error', async () => {
   await expect(loadState(store, blobs, await run.row(), 7)).rejects.toMatchObject({ code: 'CHECKPOINT_NOT_FOUND' });
   await expect(loadState(store, blobs, await run.row(), -1)).rejects.toMatchObject({ code: 'CHECKPOINT_NOT_FOUND' });
 });
+
+test('K4 where nothing before a damaged checkpoint is intact, the newest sound snapshot behind it is offered', async () => {
+  const run = await writePlain(4);
+  const { store, blobs } = run.history;
+  const row = await run.row();
+  const { root, checksum } = await loadState(store, blobs, row, 3);
+  await writeSnapshotOf(store, row, 3, checksum, root);
+  const damaged = damageStore(store, {
+    checkpoint: (one) => (one.seq === 0 ? { ...one, checksum: flipByte(one.checksum, 0) } : one),
+  });
+  const read = async (): Promise<void> => {
+    for await (const entry of readHistory(damaged, row, { from: 0, to: 4 })) expect(entry).toBeUndefined();
+  };
+  const offered = { data: { checkpoint: `${run.key}.0`, later: `${run.key}.3` }, hint: expect.stringContaining('.3') };
+  await expect(loadState(damaged, blobs, row, 1)).rejects.toMatchObject(offered);
+  await expect(read()).rejects.toMatchObject(offered);
+  await expect(loadState(damaged, blobs, row, 3)).resolves.toMatchObject({ seq: 3 });
+});

@@ -40,9 +40,14 @@ test('E7.2 a cancel that was acknowledged, and came too late, says so', async ()
   });
 });
 
-test.each([
-  ['paused', (ctx: NodeContext) => ctx.ask('approve', { prompt: 'Go on?' })],
+const rests: readonly (readonly [status: string, goOn: (ctx: NodeContext) => unknown])[] = [
+  ['paused', (ctx: NodeContext) => ctx.ask({ prompt: 'Go on?' })],
   ['failed', () => Promise.reject(new Error('no'))],
-])('E7.2 a run that %s after the request, before its owner saw it, is cancelled all the same', async (_, goOn) => {
-  expect(await cancelLate(goOn)).toEqual({ runId: 'r', status: 'cancelled' });
-});
+];
+
+test.each(rests)(
+  'E7.2 a run that %s after the request, before its owner saw it, is cancelled all the same',
+  async (_, goOn) => {
+    expect(await cancelLate(goOn)).toEqual({ runId: 'r', status: 'cancelled' });
+  },
+);
