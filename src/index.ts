@@ -47,7 +47,15 @@ export type { TypedState } from './dialects/code/typed-state.ts';
 export type { Workflow, WorkflowResult, WorkflowState } from './dialects/code/workflow.ts';
 export type { Flow, FlowNode, FlowNodeResult, FlowOptions, FlowOutcome, FlowResult } from './dialects/flow/flow.ts';
 export { previewCost, type PreviewCost } from './engine/preview/preview-cost.ts';
-export type { CheckpointRef, Engine, RunProgress, StreamEvent, WholeCheckpoint } from './engine/api.ts';
+export type {
+  AdvanceOptions,
+  AdvanceResult,
+  CheckpointRef,
+  Engine,
+  RunProgress,
+  StreamEvent,
+  WholeCheckpoint,
+} from './engine/api.ts';
 export { readScenarios, type Scenario, type ScriptedEnd } from './dialects/dot/simulate/scenario.ts';
 export type { Coverage, UncoveredEdge } from './dialects/dot/simulate/scenario.ts';
 export { simulatePipeline } from './app/simulate/on-demand.ts';
@@ -117,6 +125,7 @@ export type {
   Message,
   MessageReply,
   MessageRow,
+  ClaimableQuery,
   NextRequest,
   OpenWait,
   Page,

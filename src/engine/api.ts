@@ -268,6 +268,25 @@ export interface RunHandle {
   events(options?: { readonly after?: number; readonly live?: boolean }): AsyncIterable<StreamEvent>;
 }
 
+/** How long a run is advanced. */
+export interface AdvanceOptions {
+  /** After this time, in ms, nothing new starts. What runs ends by itself or at its deadline, and is recorded. */
+  readonly forMs: number;
+  /** Stops at once, as closing the engine does: work is aborted, and the run is given back. */
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Where a run stands after a slice of time, and when to advance it again. `running`: at once. `paused`: at `dueAt` (epoch ms) if there is
+ * one, and when a message comes; `asks` says whether somebody's answer or signal is awaited. `held`: another process has it, or may still be in an effect of it,
+ * until then at the latest.
+ */
+export type AdvanceResult =
+  | { readonly status: 'completed' | 'failed' | 'cancelled' }
+  | { readonly status: 'running' }
+  | { readonly status: 'paused'; readonly dueAt?: number; readonly asks: boolean }
+  | { readonly status: 'held'; readonly by: string; readonly until: number };
+
 /** Which runs to claim (see `claimNext` of the store port), and how many at most. */
 export type TakeUpOptions = Pick<NextRequest, 'graphs' | 'queues' | 'except' | 'limit'>;
 
@@ -317,6 +336,15 @@ export interface Engine {
    * @throws RUN_NOT_FOUND, CLAIM_TAKEN, RUN_GRAPH_CHANGED, RUN_CANCELLED, CHECKPOINT_CORRUPT
    */
   resume(runId: string, options?: ResumeOptions): Promise<RunHandle>;
+  /**
+   * Advances a run for a slice of time, for hosts that call a function instead of keeping a process (docs/spec/hosts.md). It waits for no
+   * timer and no retry. It may be called at any time, by anybody, and again: calls in one process join, other processes get `held`, and a
+   * run that has ended or has nothing to do is left alone. A failed run is not tried again.
+   * @throws RUN_NOT_FOUND, RUN_GRAPH_CHANGED, CONFIG_INVALID (its graph is not known here), CHECKPOINT_CORRUPT, USAGE_INVALID
+   */
+  advance(runId: string, options: AdvanceOptions): Promise<AdvanceResult>;
+  /** Ids of the runs that can go on and that nobody advances, most urgent first: what a host wakes again (HO6). Claims nothing. */
+  listClaimable(options: TakeUpOptions): Promise<readonly string[]>;
   /** Claims the runs that have been due longest and advances them, as a worker does. Failed runs are left alone. */
   takeUp(options: TakeUpOptions): Promise<readonly TakenRun[]>;
   /**

@@ -6,11 +6,14 @@ import type { History } from '../history/history.ts';
 import type { CheckpointName } from '../history/read/tag-checkpoint.ts';
 import type { Claim, GrantedClaim, RunRow } from '../ports/store.ts';
 import { intakeOf } from '../state/secrecy/store-rules.ts';
-import { ActiveRuns } from './runs/active-runs.ts';
+import { ActiveRuns, type AdvanceWay } from './runs/active-runs.ts';
+import { advanceRun } from './runs/advance-run.ts';
 import { admitRun } from './runs/admit-run.ts';
 import { accessFiles } from './calls/file-access.ts';
 import { listOpenWaits, postAnswers } from './runs/answer.ts';
 import type {
+  AdvanceOptions,
+  AdvanceResult,
   CheckpointRef,
   Engine,
   EngineOptions,
@@ -147,6 +150,19 @@ class CairnEngine implements Engine {
     return this.#runs.whileLooking(look);
   }
 
+  advance(runId: string, options: AdvanceOptions): Promise<AdvanceResult> {
+    this.#runs.checkOpen();
+    const way: AdvanceWay = { retryFailed: false, isSlice: true };
+    return advanceRun(this.#env, this.#runs, runId, options, () =>
+      this.#runs.open(runId, () => this.#takeUp(runId, way)),
+    );
+  }
+
+  listClaimable(options: TakeUpOptions): Promise<readonly string[]> {
+    const { store, clock, tenant } = this.#env;
+    return store.listClaimable({ tenant, at: clock.now(), ...options });
+  }
+
   async #advanceGranted({ claim, run }: GrantedClaim, claimedAt: Moment): Promise<RunHandle> {
     const options = { retryFailed: false };
     try {
@@ -158,7 +174,7 @@ class CairnEngine implements Engine {
     }
   }
 
-  async #takeUp(runId: string, options: ResumeOptions): Promise<RunHandle> {
+  async #takeUp(runId: string, options: AdvanceWay): Promise<RunHandle> {
     const run = await requireRun(this.#env, runId);
     const graph = options.graph ?? (await findGraphOf(this.#options, run));
     const resting = this.#takeRest(run, graph, options);

@@ -136,11 +136,9 @@ export interface GrantedClaim {
   readonly run: RunRow;
 }
 
-/** Which runs to claim. All conditions must hold; an empty list matches nothing. */
-export interface NextRequest {
+/** Which runs can go on. All conditions must hold; an empty list matches nothing. */
+export interface ClaimableQuery {
   readonly tenant: string;
-  readonly workerId: string;
-  readonly leaseMs: number;
   /** What counts as due, in epoch ms. Absent: now by the store's clock, so that a worker whose clock is wrong fires nothing early. */
   readonly at?: number;
   /** Only runs of these graphs. */
@@ -149,8 +147,14 @@ export interface NextRequest {
   readonly queues?: readonly string[];
   /** Ids of runs to skip, such as those that could not be advanced a moment ago. */
   readonly except?: readonly string[];
-  /** The most runs to claim. */
+  /** The most runs to claim or to list. */
   readonly limit: number;
+}
+
+/** Which runs to claim, and for whom. */
+export interface NextRequest extends ClaimableQuery {
+  readonly workerId: string;
+  readonly leaseMs: number;
 }
 
 /** An open wait's row in the index, for listing questions and for finding what is due. */
@@ -317,6 +321,11 @@ export interface Store {
    * that could go on earliest comes first (counted from its due time, its oldest message or its first due wait), then the oldest run.
    */
   claimNext(request: NextRequest): Promise<readonly GrantedClaim[]>;
+  /**
+   * Ids of the runs that `claimNext` would claim, in its order; claims and writes nothing. Only a hint, for hosts that tell others which
+   * runs to advance: another may claim a run meanwhile, and a damaged run may be listed.
+   */
+  listClaimable(query: ClaimableQuery): Promise<readonly string[]>;
   /**
    * Calls `wake` when a run of the tenant may have become claimable through this store: it was admitted, got a message, or its claim was
    * released. `wake` may be called without need, and is not called when a due time arrives. Absent if the store cannot know; its users then

@@ -51,6 +51,7 @@ export const storeMethods: readonly StoreMethod[] = [
   'removeRun',
   'claimRun',
   'claimNext',
+  'listClaimable',
   'renewClaim',
   'releaseClaim',
   'commit',

@@ -4,6 +4,7 @@ import {
   type Admission,
   type CheckpointRow,
   type Claim,
+  type ClaimableQuery,
   type Commit,
   type ErrorCode,
   type Message,
@@ -141,7 +142,7 @@ class SmallStore {
     return { claim: this.#grant(run, asked.workerId, asked.leaseMs), run: this.#row(run) };
   }
 
-  claimNext({ tenant, workerId, leaseMs, at = this.#now(), graphs, queues, except, limit }: NextRequest) {
+  #claimable({ tenant, at = this.#now(), graphs, queues, except, limit }: ClaimableQuery) {
     const found = this.#ofTenant(tenant).flatMap((run) => {
       const { runId, graphId } = run.admission;
       const isWanted = (graphs?.includes(graphId) ?? true) && (queues?.includes(run.schedule.queue) ?? true);
@@ -155,9 +156,16 @@ class SmallStore {
       return times.length === 0 ? [] : [{ run, due: Math.min(...times) }];
     });
     found.sort((a, b) => b.run.schedule.priority - a.run.schedule.priority || a.due - b.due || a.run.no - b.run.no);
-    return found
-      .slice(0, limit)
-      .map(({ run }) => ({ claim: this.#grant(run, workerId, leaseMs), run: this.#row(run) }));
+    return found.slice(0, limit).map(({ run }) => run);
+  }
+
+  listClaimable(query: ClaimableQuery) {
+    return this.#claimable(query).map(({ admission }) => admission.runId);
+  }
+
+  claimNext(request: NextRequest) {
+    const { workerId, leaseMs } = request;
+    return this.#claimable(request).map((run) => ({ claim: this.#grant(run, workerId, leaseMs), run: this.#row(run) }));
   }
 
   #requireToken(key: RunKey, token: number): Run {
@@ -317,6 +325,7 @@ export function createSmallStore(now: () => number): Store {
     listRuns: call(small.listRuns),
     claimRun: call((request: Parameters<Store['claimRun']>[0]) => small.claimRun(request)),
     claimNext: call((request: NextRequest) => small.claimNext(request)),
+    listClaimable: call((query: ClaimableQuery) => small.listClaimable(query)),
     renewClaim: call((claim: Claim) => small.renewClaim(claim)),
     releaseClaim: call((claim: Claim) => small.releaseClaim(claim)),
     commit: call((commit: Commit) => small.commit(commit)),

@@ -195,6 +195,8 @@ class StepCall<T> {
     const core = this.#core;
     for (let attempt = first; ; attempt += 1) {
       if (!this.#isCurrent()) return never<T>();
+      // The time of this slice is over: the function is left here, and the next slice runs it again from its top (HO1).
+      if (core.standing.isYielding) await this.#leave();
       const charge = await this.#underBudget(effort, attempt);
       const deadlineMs = isEffect(effort) ? await announceAttempt(core, effort, attempt) : undefined;
       if (!this.#isCurrent()) return never<T>();

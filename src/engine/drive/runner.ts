@@ -15,7 +15,7 @@ import { setRunBudget } from '../record/account.ts';
 import type { Activation } from '../run/loop.ts';
 import type { Draft } from '../run/draft.ts';
 import { liveEventOf, runningNow } from '../run/run-core.ts';
-import type { Loop } from '../run/loop.ts';
+import type { Loop, OwnerHold } from '../run/loop.ts';
 import { RunCore, type EngineEnvironment } from '../run/run-core.ts';
 import { endingOf, isFailing } from '../run/run-ending.ts';
 import type { RunFeed } from '../run/committer.ts';
@@ -63,6 +63,7 @@ export class Runner implements Loop {
   #isTurnScheduled = false;
   #isResting = false;
   #isOver = false;
+  #heldBy: OwnerHold | undefined;
   /** Until this is set, messages may be taken but nothing is planned, because the plan has not listed the open activations yet. */
   #isStarted = false;
 
@@ -150,12 +151,51 @@ export class Runner implements Loop {
     this.requestTurn();
   }
 
+  /** Starts nothing more. When what runs has ended and is recorded, the run is given back as it is (HO1). */
+  yieldRun(): void {
+    if (this.#isOver) return;
+    this.core.standing.stop('yielding');
+    this.requestTurn();
+  }
+
+  /** The first to be over of the effects that other processes may still be running, if that is all the run waited for. */
+  get heldBy(): OwnerHold | undefined {
+    return this.#heldBy;
+  }
+
+  /** Whether the run is to be given back now: nothing works here any more, and it has neither ended nor paused. */
+  #isYielded(): boolean {
+    const { agenda, env, standing } = this.core;
+    if (this.#heldBy !== undefined || agenda.isDue || agenda.openingCount > 0) return false;
+    if (!standing.isYielding && (env.isSlice !== true || agenda.busyCount === 0 || agenda.queue.length > 0))
+      return false;
+    if (standing.isYielding && agenda.busyCount === 0) return true;
+    const busy = this.core
+      .frames()
+      .flatMap(({ activations }) => [...activations.values()])
+      .filter(({ isBusy }) => isBusy);
+    const holds = busy.flatMap(({ heldBy, stepsInFlight }) => (stepsInFlight > 1 ? [] : (heldBy ?? [])));
+    if (holds.length < agenda.busyCount) return false;
+    this.#heldBy = holds.reduce((first, hold) => (hold.until < first.until ? hold : first));
+    return true;
+  }
+
+  /** Records what is pending, and gives the run back. */
+  #handBack(): void {
+    const { draft } = this.core;
+    if (draft.isPending) {
+      draft.mustCommit = true;
+      this.#checkpoints.make(true);
+    }
+    queueMicrotask(() => void this.close('yielded'));
+  }
+
   /** Stops advancing the run: running work is aborted, unstarted intents are withdrawn, and the claim is released. */
-  async close(): Promise<void> {
+  async close(reason: 'closed' | 'yielded' = 'closed'): Promise<void> {
     const { core } = this;
     if (this.#isOver) return this.ended.catch(() => {});
     core.standing.stop('closing');
-    this.#abortAll(claimLost(core.runId, 'closed'));
+    this.#abortAll(claimLost(core.runId, reason));
     for (;;) {
       this.#drive();
       await core.committer.settled();
@@ -169,7 +209,9 @@ export class Runner implements Loop {
     this.#stopTimers();
     await core.env.store.releaseClaim(core.claim).catch(() => {});
     this.#feed.close();
-    this.#end.reject(new CairnError('STORE_CLOSED', { store: 'engine' }));
+    this.#end.reject(
+      reason === 'closed' ? new CairnError('STORE_CLOSED', { store: 'engine' }) : claimLost(core.runId, 'yielded'),
+    );
   }
 
   #abortAll(reason: unknown): void {
@@ -313,6 +355,7 @@ export class Runner implements Loop {
     }
     const status = endingOf(core);
     if (status !== undefined) return this.#endWith(status);
+    if (this.#isYielded()) return this.#handBack();
     this.#checkpoints.make();
   }
 

@@ -101,6 +101,7 @@ async function ownerGone(core: RunCore, activation: Activation, intent: Intent):
     if (!isOwn && !hasWaited) {
       activation.heldBy = { owner: intent.by, until: overAt };
       core.loop.publishLive('waiting', activation, activation.heldBy);
+      if (core.env.isSlice === true) core.loop.requestTurn();
     }
     // It may be over long before its deadline: an effect that still runs in this process, in an attempt that is over, may end, and a
     // process that is known to be alive may die.

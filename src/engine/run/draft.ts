@@ -166,6 +166,7 @@ const reasons = {
   claimed: 'another worker has claimed it',
   expired: 'its lease ran out before it could be renewed',
   closed: 'its engine was closed',
+  yielded: 'its slice of time is over; advance it again',
 } as const;
 
 /** The error of a run that this process may not advance any more. It says what is known here, and no more: nobody may have the run. */
@@ -174,10 +175,11 @@ export function claimLost(runId: string, reason: keyof typeof reasons, cause?: u
 }
 
 /** Sorted by priority: a later one replaces earlier ones, and none is undone. */
-const phases = ['going', 'failing', 'closing', 'cancelling', 'ended', 'broken'] as const;
+const phases = ['going', 'failing', 'yielding', 'closing', 'cancelling', 'ended', 'broken'] as const;
 
 /**
- * `going`: new activations start. `failing`: there was an unhandled failure; running work may finish (G8). `closing`: this process releases
+ * `going`: new activations start. `failing`: there was an unhandled failure; running work may finish (G8). `yielding`: the time of this
+ * slice is over; running work may finish, and then the run is given back as it is (HO1). `closing`: this process releases
  * the run as it is. `cancelling`: the run was cancelled (E7). `ended`: its end or its pause is recorded. `broken`: the run cannot be advanced here, because its claim or its store is
  * lost.
  */
@@ -225,7 +227,12 @@ export class Standing {
 
   /** Whether running work may end and be recorded, and announced effects may start: a failure elsewhere does not prevent it (G8). */
   get mayFinish(): boolean {
-    return this.#phase === 'going' || this.#phase === 'failing';
+    return phases.indexOf(this.#phase) <= phases.indexOf('yielding');
+  }
+
+  /** Whether the time of this slice is over: functions are left at their next call, and the run is given back (HO1). */
+  get isYielding(): boolean {
+    return this.#phase === 'yielding';
   }
 
   get isCancelling(): boolean {

@@ -143,6 +143,8 @@ export interface EngineEnvironment {
   readonly effectsInFlight: EffectsInFlight;
   /** When its runs leave the event loop to others. */
   readonly pace: Pace;
+  /** Set for a run that is advanced for a limited time: it waits for no timer, and for no other owner of an effect (HO3). */
+  readonly isSlice?: true;
 }
 
 /** What a run core is made of. */

@@ -16,6 +16,7 @@ export function endingOf(core: RunCore): RunStatus | undefined {
   if (standing.isCancelling) return 'cancelled';
   if (!standing.mayFinish) return undefined;
   if (isFailing(core.root)) return 'failed';
+  if (standing.isYielding) return undefined;
   const hasRoom = agenda.placesTaken < core.rootFrame.graph.policies.concurrency;
   if ((agenda.queue.length > 0 && hasRoom) || agenda.heldCount > 0) return undefined;
   // The questions of a node that failed are kept for the resume that tries it again.

@@ -83,15 +83,27 @@ export function hasEnded({ status }: Pick<RunTree, 'status'>, { retryFailed = tr
   return status === 'completed' || status === 'cancelled' || (status === 'failed' && !retryFailed);
 }
 
+/** How a run is taken up. */
+export interface AdvanceWay extends ResumeOptions {
+  /** It is advanced for a limited time, so nothing is waited for in this process (HO3). */
+  readonly isSlice?: true;
+}
+
 /** A run being advanced here. */
 export interface ActiveRun {
   runner: Runner;
+  readonly isSlice: boolean;
   readonly feed: RunFeed;
   readonly graph: Graph;
   /** Whether the run goes on after its runner has ended; then it has another runner. */
   goesOn: Promise<boolean>;
   /** Resolves when the run has ended or paused. */
   rested: Promise<void>;
+}
+
+/** The environment of a run that waits for nothing in this process. */
+function ofSlice(env: EngineEnvironment): EngineEnvironment {
+  return { ...env, isSlice: true, limits: { ...env.limits, holdTimersMs: 0, holdAskedMs: 0 } };
 }
 
 export class ActiveRuns {
@@ -161,7 +173,7 @@ export class ActiveRuns {
     claim: Claim,
     claimedAt: Moment,
     graph: Graph,
-    options: ResumeOptions,
+    options: AdvanceWay,
     created: boolean,
     loaded?: LoadedState,
   ): Promise<RunHandle> {
@@ -170,7 +182,14 @@ export class ActiveRuns {
     const { telemetry } = this.#env;
     if (telemetry !== undefined)
       traceRun(telemetry, feed, run, graph, await parentTrace(this.#env, run, options.traceparent));
-    const active: ActiveRun = { runner, feed, graph, goesOn: Promise.resolve(true), rested: Promise.resolve() };
+    const active: ActiveRun = {
+      runner,
+      isSlice: options.isSlice === true,
+      feed,
+      graph,
+      goesOn: Promise.resolve(true),
+      rested: Promise.resolve(),
+    };
     this.#active.set(run.runId, active);
     // The process stays alive until the run ends or pauses; a delay before an attempt must not end it.
     const leave = this.#env.clock.stay?.();
@@ -183,10 +202,13 @@ export class ActiveRuns {
   }
 
   /** Makes the runner for a claimed run. If that fails, the claim is released. */
-  async #prepare(request: Omit<RunnerRequest, 'env'>, loaded: LoadedState | undefined): Promise<Runner> {
+  async #prepare(
+    request: Omit<RunnerRequest, 'env' | 'options'> & { readonly options: AdvanceWay },
+    loaded: LoadedState | undefined,
+  ): Promise<Runner> {
     try {
       const runner = await prepareRunner({
-        env: this.#env,
+        env: request.options.isSlice === true ? ofSlice(this.#env) : this.#env,
         ...request,
         ...(loaded === undefined ? {} : { loaded }),
       });
@@ -228,7 +250,7 @@ export class ActiveRuns {
       if (found?.status !== 'paused' || !found.hasMessages) return false;
       const claimedAt = momentOf(this.#env.clock);
       const { claim, run } = await claimForResume(this.#env, found);
-      const options = { retryFailed: false };
+      const options: AdvanceWay = { retryFailed: false, ...(active.isSlice && { isSlice: true }) };
       // The run may have ended between reading its row and claiming it.
       if (hasEnded(run, options)) {
         await this.#env.store.releaseClaim(claim).catch(() => {});

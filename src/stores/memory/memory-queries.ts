@@ -8,7 +8,7 @@ import type {
   SnapshotRow,
   StoredStatus,
   WaitRow,
-  NextRequest,
+  ClaimableQuery,
   OpenWait,
   Page,
   RunQuery,
@@ -170,7 +170,7 @@ function dueSince(run: MemoryRun, at: number): number | undefined {
 /** The runs that `claimNext` claims, in order. */
 export function findNext(
   runs: Iterable<MemoryRun>,
-  { at: requestedAt, graphs, queues, except, limit }: NextRequest,
+  { at: requestedAt, graphs, queues, except, limit }: ClaimableQuery,
   now: number,
 ): readonly MemoryRun[] {
   const at = requestedAt ?? now;

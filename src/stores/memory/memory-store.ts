@@ -68,6 +68,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
     removeRun: (key) => reply(() => tables.removeRun(key)),
     claimRun: (request) => reply(() => tables.claimRun(request)),
     claimNext: (request) => reply(() => tables.claimNext(request)),
+    listClaimable: (query) => reply(() => tables.listClaimable(query)),
     watch: (tenant, wake) => watchers.add(tenant, wake),
     renewClaim: (claim) => reply(() => tables.renewClaim(claim)),
     releaseClaim: (claim) =>

@@ -7,6 +7,7 @@ import type {
   AdmissionReply,
   CheckpointRow,
   Claim,
+  ClaimableQuery,
   ClaimReply,
   ClaimRequest,
   Commit,
@@ -164,6 +165,10 @@ export class MemoryTables {
       claim: this.#grant(run, request.workerId, request.leaseMs),
       run: toRunRow(run, this.now()),
     }));
+  }
+
+  listClaimable(query: ClaimableQuery): readonly string[] {
+    return findNext(this.runsOf(query.tenant), query, this.now()).map(({ admission }) => admission.runId);
   }
 
   #grant(run: MemoryRun, workerId: string, leaseMs: number): Claim {

@@ -220,6 +220,10 @@ function createWrites(
       for (const { claim } of granted) advanced.add(claim);
       return granted;
     },
+    listClaimable: (given) => {
+      const query = structuredClone(given);
+      return write(() => runs.listClaimable(query), 'process', 0);
+    },
     renewClaim: (claim) => write(() => runs.renewClaim(claim), 'process', 0),
     releaseClaim: (claim) => {
       advanced.delete(claim);

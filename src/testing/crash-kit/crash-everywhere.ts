@@ -143,6 +143,7 @@ async function live(crashCase: CrashCase, options: CrashKitOptions, world: Trial
     runId,
     input: crashCase.input,
     users: crashCase,
+    sliceMs: crashCase.sliceMs,
     findEffect: (key) => effects.find(key) ?? calls.find(key),
     sleep: clock.sleep,
     now: clock.now,

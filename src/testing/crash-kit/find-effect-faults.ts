@@ -183,6 +183,8 @@ export interface DriveOptions {
   readonly engine: Engine;
   readonly graph: Graph;
   readonly runId: string;
+  /** Advances it in slices of this many ms; undefined: until it rests. */
+  readonly sliceMs?: number | undefined;
   readonly input: unknown;
   /** Whether the run exists already. */
   readonly isThere: () => Promise<boolean>;
@@ -206,6 +208,7 @@ const resumesMost = 500;
  */
 export async function driveRun(options: DriveOptions): Promise<RunResult> {
   const { engine, graph, runId } = options;
+  if (options.sliceMs !== undefined) return driveSlices(options, options.sliceMs);
   let handle = (await options.isThere())
     ? await engine.resume(runId, { graph, retryFailed: false })
     : await engine.start(graph, options.input, { runId });
@@ -214,6 +217,20 @@ export async function driveRun(options: DriveOptions): Promise<RunResult> {
     if (result.status !== 'paused' && result.status !== 'running') return result;
     await attend(options, result.waits);
     handle = await engine.resume(runId, { graph, retryFailed: false });
+  }
+  throw new CairnError('INTERNAL', { reason: `run ${runId} does not end` });
+}
+
+/** Drives a run to its end in slices of time, as a host does. */
+async function driveSlices(options: DriveOptions, forMs: number): Promise<RunResult> {
+  const { engine, graph, runId, now, sleep } = options;
+  if (!(await options.isThere())) await engine.start(graph, options.input, { runId, detach: true });
+  for (let slices = 0; slices < resumesMost; slices += 1) {
+    const stand = await engine.advance(runId, { forMs });
+    if (stand.status === 'running') continue;
+    if (stand.status === 'held') await sleep(Math.max(1, stand.until - now()));
+    else if (stand.status === 'paused') await attend(options, (await engine.inspect(runId)).waits);
+    else return engine.inspect(runId);
   }
   throw new CairnError('INTERNAL', { reason: `run ${runId} does not end` });
 }

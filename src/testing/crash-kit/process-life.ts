@@ -264,6 +264,8 @@ export interface CrashCase extends CrashUsers {
   readonly isScheduleFree?: boolean;
   /** Whether the run is meant to end as failed or cancelled when nothing kills it. If not, such an end is a fault. Default false. */
   readonly mayFail?: boolean;
+  /** Advances the run in slices of this many ms, as a host does (`engine.advance`). Default: until it rests. */
+  readonly sliceMs?: number;
 }
 
 export const caseNames: readonly string[] = Object.keys({
@@ -277,6 +279,7 @@ export const caseNames: readonly string[] = Object.keys({
   inspect: true,
   isScheduleFree: true,
   mayFail: true,
+  sliceMs: true,
 } satisfies Record<keyof CrashCase, true>);
 
 /** Storage shared by the processes of one trial: an empty store, and blobs. Default: blobs in memory. */

@@ -1,7 +1,7 @@
 /** Tests of `claimNext`: which runs a worker gets, in which order, and that no other gets them. */
 
 import assert from 'node:assert/strict';
-import type { Admission, NextRequest, Store } from '../../ports/store.ts';
+import type { Admission, ClaimableQuery, NextRequest, Store } from '../../ports/store.ts';
 import {
   admission,
   bytesOf,
@@ -113,6 +113,34 @@ export const nextRunsTests: SuitePart = {
       const given = granted.flat();
       assert.equal(given.length, 30);
       assert.deepEqual([...new Set(given)].sort(), [...ids].sort());
+    },
+
+    'O1 the runs that can go on are listed in the order of their claims, and none is claimed by that': async ({
+      store,
+      advance,
+    }) => {
+      await startRun(store, 'claimed');
+      await admitAll(store, {
+        plain: { schedule: { dueAt: 3 } },
+        urgent: { schedule: { dueAt: 4, priority: 1 } },
+        other: { graphId: 'other', schedule: { dueAt: 1 } },
+        due: { status: 'paused', waits: timer(2) },
+        later: { status: 'paused', waits: timer(now + 1) },
+        done: { status: 'completed' },
+      });
+      const list = (more: Partial<ClaimableQuery> = {}): Promise<readonly string[]> =>
+        store.listClaimable({ tenant, at: now, limit: 10, ...more });
+      assert.deepEqual(await list(), ['urgent', 'other', 'due', 'plain']);
+      assert.deepEqual(await list(), ['urgent', 'other', 'due', 'plain']);
+      assert.deepEqual(await list({ limit: 2 }), ['urgent', 'other']);
+      assert.deepEqual(await list({ limit: 0 }), []);
+      assert.deepEqual(await list({ graphs: ['other'] }), ['other']);
+      assert.deepEqual(await list({ except: ['urgent'] }), ['other', 'due', 'plain']);
+      assert.deepEqual(await list({ tenant: 'another' }), []);
+      await advance(leaseMs + 1);
+      assert.ok((await list()).includes('claimed'));
+      assert.deepEqual(await claimNext(store, { limit: 1 }), ['urgent']);
+      assert.deepEqual((await list()).includes('urgent'), false);
     },
 
     'O1 without a time of the caller, the clock of the store says what is due': async ({ store }) => {

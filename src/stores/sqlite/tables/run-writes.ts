@@ -14,6 +14,7 @@ import type {
   Admission,
   AdmissionReply,
   Claim,
+  ClaimableQuery,
   ClaimReply,
   ClaimRequest,
   GrantedClaim,
@@ -122,7 +123,7 @@ export class NextRuns {
   }
 
   /** Ids of the runs that can go on. @param now - by the store's clock, for leases */
-  find({ tenant, at: due, graphs, queues, except = [], limit }: NextRequest, now: number): readonly string[] {
+  find({ tenant, at: due, graphs, queues, except = [], limit }: ClaimableQuery, now: number): readonly string[] {
     const at = due ?? now;
     const [graphList, queueList] = [toList(graphs), toList(queues)];
     const rest = [graphList, graphList, queueList, queueList, JSON.stringify(except), limit] as const;
@@ -310,6 +311,10 @@ export class RunWrites {
     const wasLeft = status === 'running' && token > 0;
     if (wasLeft && (!this.#newest.areWhole() || places.hasBehind(no, head)))
       throw new CairnError('STORE_CORRUPT', { store, reason: `newest checkpoints of run ${runId} may be missing` });
+  }
+
+  listClaimable(query: ClaimableQuery): readonly string[] {
+    return this.#next.find(query, this.#parts.now());
   }
 
   claimNext(request: NextRequest): readonly GrantedClaim[] {
