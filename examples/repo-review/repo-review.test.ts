@@ -101,7 +101,7 @@ test('the demo stops at its question without a terminal, and prints the command 
   });
   const text = `${stdout}${stderr}`;
   expect(text).toContain('1. [high] src/filter.js:3 Text is run as code');
-  const [, printed = ''] = /npm run -s cairn -- (answer r keep .*)$/mu.exec(text) ?? [];
+  const [, printed = ''] = /npm run -s cairn -- (answer r w_[A-Za-z0-9_-]+ .*)$/mu.exec(text) ?? [];
   expect(printed).toContain('--config');
   const config = ['--config', example('cairn.config.ts')];
   await run(process.execPath, [builtMain, 'answer', 'r', 'keep', '2', '--resume', ...config], {

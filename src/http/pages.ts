@@ -3,7 +3,7 @@ import { readFile, realpath } from 'node:fs/promises';
 import { extname, join, sep } from 'node:path';
 
 /** What browsers let the page do: its own scripts, styles and requests to where it came from, and nothing else. */
-export const pagePolicy = [
+export const pagePolicy: string = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",

@@ -33,7 +33,7 @@ export interface OperationRoute {
   readonly inPath: ReadonlySet<string>;
 }
 
-const table: Readonly<Record<string, AnyOperation>> = operations;
+const table: Readonly<Record<string, AnyOperation>> = { ...operations };
 
 function routeOf(id: string, operation: AnyOperation): OperationRoute {
   const [method = '', path = ''] = operation.route?.split(' ') ?? [];

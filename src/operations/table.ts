@@ -34,7 +34,49 @@ import { draw } from './workflows/draw.ts';
 import { formatWorkflow, lintWorkflow } from './workflows/lint-workflow.ts';
 
 /** Each by the name of the method of {@link Cairn} that does it. */
-export const operations = {
+/** Every operation, by its name in programs. */
+export interface Operations {
+  readonly run: typeof startRun;
+  readonly resume: typeof resumeRun;
+  readonly answer: typeof answerWait;
+  readonly answers: typeof answerWaits;
+  readonly signal: typeof signalRun;
+  readonly inbox: typeof listWaits;
+  readonly inspect: typeof inspectRun;
+  readonly cancel: typeof cancelRun;
+  readonly preview: typeof previewRun;
+  readonly fork: typeof forkRun;
+  readonly plan: typeof planWorkflow;
+  readonly check: typeof checkWorkflow;
+  readonly lint: typeof lintWorkflow;
+  readonly fmt: typeof formatWorkflow;
+  readonly convert: typeof convertWorkflow;
+  readonly workflows: typeof listWorkflows;
+  readonly workflow: typeof describeWorkflow;
+  readonly draw: typeof draw;
+  readonly ls: typeof listRuns;
+  readonly log: typeof readLog;
+  readonly checkpoints: typeof listCheckpoints;
+  readonly checkpoint: typeof describeCheckpoint;
+  readonly show: typeof showCheckpoint;
+  readonly state: typeof readState;
+  readonly structure: typeof readRunStructure;
+  readonly diff: typeof diffCheckpoints;
+  readonly blame: typeof blameValue;
+  readonly bisect: typeof bisectRun;
+  readonly graph: typeof graphRuns;
+  readonly postMortem: typeof postMortem;
+  readonly tag: typeof tagCheckpoint;
+  readonly prune: typeof pruneRuns;
+  readonly cleanup: typeof cleanUp;
+  readonly rm: typeof removeRun;
+  readonly release: typeof releaseRuns;
+  readonly verify: typeof verifyRuns;
+  readonly identity: typeof storeIdentity;
+  readonly schedule: typeof schedule;
+}
+
+export const operations: Operations = {
   run: startRun,
   resume: resumeRun,
   answer: answerWait,
@@ -73,6 +115,4 @@ export const operations = {
   verify: verifyRuns,
   identity: storeIdentity,
   schedule,
-} as const;
-
-export type Operations = typeof operations;
+};

@@ -120,9 +120,11 @@ function differenceOf(
 ): string | undefined {
   const isOver = status === 'done' || status === 'failed';
   const { effect = 'pure' } = options;
-  if (before !== undefined && before !== effect && (isOver || intent !== undefined))
+  // An ended step that is told by its input is the same whatever its class has become: its effect has happened.
+  const isToldByInput = isOver && hash !== undefined && 'input' in options;
+  if (!isToldByInput && before !== undefined && before !== effect && (isOver || intent !== undefined))
     return `step ${key} is recorded as ${before}, and is called as ${effect}; give a step of another class another name`;
-  if (!isOver || hash === undefined || !('input' in options)) return undefined;
+  if (!isToldByInput) return undefined;
   if (hashOfGiven(core, activation, key, options.input) === hash) return undefined;
   return `step ${key} is recorded for another input; a step's input must be the same whenever its node is repeated`;
 }
