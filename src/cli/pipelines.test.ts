@@ -55,7 +55,10 @@ test('G12 lint takes graphs in TypeScript and YAML: findings with rule, severity
   expect([code, out]).toEqual([0, expect.stringContaining('maxVisits of a has no effect') as string]);
   expect(folder.json('lint', 'round.ts')).toMatchObject({
     isValid: true,
-    violations: [{ rule: 'inert_option', severity: 'warning', place: 'node a', fix: 'take it out' }],
+    violations: [
+      { rule: 'inert_option', severity: 'warning', place: 'node a', fix: 'take it out' },
+      { rule: 'undeclared_effect', severity: 'warning', place: 'node a' },
+    ],
   });
   write(
     'wrong.ts',

@@ -37,6 +37,8 @@ export interface WorkflowBlock {
   readonly condition: string | undefined;
   readonly forEach: string | undefined;
   readonly effect: EffectClass;
+  /** False if the class is only the default of a function that declares none. */
+  readonly isDeclared?: false;
   /** The most attempts. */
   readonly attempts: number;
   /**

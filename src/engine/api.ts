@@ -212,6 +212,11 @@ export interface RunResult {
   readonly error?: CairnError;
   readonly failed: readonly string[];
   readonly skipped: readonly string[];
+  /**
+   * Nodes (`a`) and steps (`a/step`) without a declared effect class that the process before this one may have begun, that left no result,
+   * and that this one began again. What they did to the world outside may have happened twice. Absent if there are none.
+   */
+  readonly repeated?: readonly string[];
   /** What the run's finished attempts have cost, by unit. */
   readonly spent: Amounts;
   /** For a fork: what the outcomes that it took over had cost in the original run, by unit. */

@@ -93,6 +93,8 @@ export interface NodeDefinition {
   /** The node's settings: plain data, part of the graph's hash. */
   readonly config?: unknown;
   readonly effect: EffectClass;
+  /** False if the author did not declare the effect class, so that it is the default. No part of the graph's hash. */
+  readonly isDeclared?: false;
   /** Channels that the node reads: `scratch.messages`, `outputs.draft`, `input.topic`. Default: the channels that it is seen to read. */
   readonly reads?: readonly string[];
   readonly when?: Condition;
@@ -230,6 +232,7 @@ export interface GraphNode {
   readonly version: string;
   readonly config: unknown;
   readonly effect: EffectClass;
+  readonly isDeclared?: false;
   readonly reads: readonly string[] | undefined;
   readonly when: Condition | undefined;
   readonly join: Join;

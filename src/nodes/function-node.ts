@@ -23,7 +23,7 @@ export function functionNode<S extends StateView = StateView, Result = unknown>(
   if (typeof fn !== 'function') throw new CairnError('CONFIG_INVALID', { reason: 'functionNode(fn) needs a function' });
   const run = fn as unknown as NodeDraft['implementation']['run'];
   return draftNode(
-    { type: 'function', effect: 'pure', implementation: { run, ...(reconcile && { reconcile }) } },
+    { type: 'function', effect: 'pure', isDeclared: false, implementation: { run, ...(reconcile && { reconcile }) } },
     options,
   );
 }

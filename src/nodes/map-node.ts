@@ -252,7 +252,7 @@ async function mapItems(
   return results.map((result) => (result.status === 'completed' ? result.value : undefined));
 }
 
-function createWork({ each, effectClass = 'pure', retry, timeoutMs, idempotent, reconcile }: MapNodeConfig): Work {
+function createWork({ each, effectClass, retry, timeoutMs, idempotent, reconcile }: MapNodeConfig): Work {
   const graph = graphOf(each);
   if (graph !== undefined) return async (ctx, key, item) => (await runChild(ctx, graph, item, key)).artifacts;
   const work = each as (call: MapItem<unknown> & StepContext) => unknown;

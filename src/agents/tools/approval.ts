@@ -149,7 +149,7 @@ export async function askApproval(
 /** Records the arguments that a person is shown: a schema may make others each time, as a default that is a new id does. */
 async function asRecorded(ctx: NodeContext, name: string, given: unknown, args: unknown): Promise<unknown> {
   if (isDeepStrictEqual(args, given)) return args;
-  const recorded = await ctx.step(name, { input: given }, () => args);
+  const recorded = await ctx.step(name, { effect: 'pure', input: given }, () => args);
   // What is recorded is frozen, and tools get arguments of their own.
   return mapLeaves(recorded, (leaf) => leaf);
 }

@@ -86,14 +86,14 @@ async function keepSchedule(ctx: NodeContext, start: StartDue): Promise<Schedule
   const settings = ctx.input as ScheduleSettings;
   const times = readCron(settings.cron, settings.timezone);
   const began = async (): Promise<ScheduleStanding> => ({
-    after: await ctx.step('begin', {}, () => ctx.now()),
+    after: await ctx.step('begin', { effect: 'pure' }, () => ctx.now()),
     started: [],
   });
   let standing = (ctx.savedState as ScheduleStanding | undefined) ?? (await began());
   for (;;) {
     const { after } = standing;
     // Recorded, because the rules of time zones may change while the schedule sleeps.
-    const dueMs = await ctx.step('next', {}, () => times.next(after) ?? null);
+    const dueMs = await ctx.step('next', { effect: 'pure' }, () => times.next(after) ?? null);
     if (dueMs === null) return standing;
     await ctx.sleepUntil(dueMs, 'until');
     standing = await meet(ctx, start, settings, times, standing);
@@ -110,7 +110,7 @@ async function meet(
   { after }: ScheduleStanding,
 ): Promise<ScheduleStanding> {
   // The clock is read once, so that what is marked as handled is exactly what was considered.
-  const now = await ctx.step('now', {}, () => ctx.now());
+  const now = await ctx.step('now', { effect: 'pure' }, () => ctx.now());
   const due = timesToStart(times, settings, after, now);
   const started = due.map((time) => dueRunId(settings.name, time));
   const done = { after: times.between(after, now, 1)[0] ?? after, started };

@@ -181,7 +181,11 @@ function tellDefinition({ screen, commandLine }: Session, { runId, status, defin
 }
 
 /** Prints nodes that were skipped, or that failed without making the run fail. */
-function printLeftOut({ screen }: Session, { failed, skipped }: RunStanding): void {
+function printLeftOut({ screen }: Session, { failed, skipped, repeated = [] }: RunStanding): void {
+  if (repeated.length > 0)
+    screen.note(
+      `begun again after its process ended, and may have been done twice, since no effect class is declared: ${printable(repeated.join(', '))}`,
+    );
   if (failed.length > 0) screen.note(`failed: ${printable(failed.join(', '))}`);
   if (skipped.length > 0) screen.note(`skipped: ${printable(skipped.join(', '))}`);
 }

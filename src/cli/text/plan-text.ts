@@ -89,7 +89,7 @@ function formatWaves({ blocks, waves }: WorkflowDescription, face: Face): readon
     ...ids.flatMap((id) => {
       const block = byId.get(id);
       if (block === undefined) return [];
-      const kind = `${printable(block.type)}, ${block.asks ? 'asks a person' : block.effect}`;
+      const kind = `${printable(block.type)}, ${block.asks ? 'asks a person' : `${block.effect}${block.isDeclared === false ? ' (not declared)' : ''}`}`;
       return formatNamed(printable(id), nameWidth, [kind, ...describeBlock(block)], face);
     }),
   ]);

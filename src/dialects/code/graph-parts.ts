@@ -217,8 +217,10 @@ export function defineNode<State>(
   }
   const draft = bindTool(id, draftOf(id, work, place, faults), tools, place, faults);
   const own = reconcile === undefined ? draft.implementation : { ...draft.implementation, reconcile };
+  const { isDeclared, ...drafted } = draft;
   return {
-    ...draft,
+    ...drafted,
+    ...(isDeclared === false && effectClass === undefined && { isDeclared }),
     implementation: input === undefined || approval !== undefined ? own : withInput(own, input),
     ...rest,
     ...(effectClass === undefined ? {} : { effect: effectClass }),
@@ -269,7 +271,7 @@ function bindTool(
 }
 
 function functionDraft(run: (ctx: NodeContext) => unknown): NodeDraft<never> {
-  return { type: 'function', effect: 'pure', implementation: { run } };
+  return { type: 'function', effect: 'pure', isDeclared: false, implementation: { run } };
 }
 
 /** An edge that has no target yet. The node that is laid next becomes its target. */

@@ -57,7 +57,7 @@ export async function openChild(
   if (known?.failure !== undefined) return failedBefore(frameRun, known.failure);
   if (known === undefined) admitChild(core, activation, frameRun, key, written);
   core.agenda.childFrames.add(frameRun);
-  startInitial(core, frameRun);
+  startInitial(core, frameRun, known !== undefined && activation.mayHaveBegun);
   core.loop.requestTurn();
   return frameRun;
 }

@@ -16,7 +16,7 @@ import { announceAttempt, callAttempt } from '../effects/retry.ts';
 import { book } from '../record/account.ts';
 import { budgetExceeded } from '../record/account.ts';
 import { StepEffort } from '../record/intent.ts';
-import { announceIfReleased } from '../record/intent.ts';
+import { announceIfReleased, noteRepeatedStep } from '../record/intent.ts';
 import { orderIfOverlapping } from '../record/finish-step.ts';
 import { admitStep, checkStepCount, finishStep, noteStep } from '../record/finish-step.ts';
 import { hashOfGiven } from '../record/account.ts';
@@ -167,6 +167,7 @@ class StepCall<T> {
       const judged = await judgeStep(this.#core, effort, this.#isCurrent);
       if (judged !== undefined) return judged.output as T;
     }
+    noteRepeatedStep(this.#core, effort);
     // Read only now, because while the step was judged a person may have answered that it is to be retried at once.
     const { attempt = 1, retryAt = 0 } = effort.fields() ?? {};
     await this.#untilDue(attempt, retryAt);
@@ -267,6 +268,7 @@ class StepCall<T> {
     const admitted = await offloadValue(this.#core, admitStep(this.#core, this.#activation, this.#key, result));
     if (!this.#isCurrent()) return never();
     book(this.#core, charge);
+    this.#activation.firstEnd ??= this.#core.committer.seq + 1;
     const { effect, hash, account } = effort;
     const begun = attempt > 1 ? { attempt } : {};
     const done: StepRecord = { kind: 'step', status: 'done', effect, hash, ...begun, ...account };
@@ -310,6 +312,7 @@ class StepCall<T> {
 
   #fail(effort: StepEffort, attempt: number, error: unknown, isWithheld?: true): unknown {
     const activation = this.#activation;
+    activation.firstEnd ??= this.#core.committer.seq + 1;
     const intent = effort.fields()?.intent;
     const applied = appliedOf(error);
     const failed: StepRecord = {

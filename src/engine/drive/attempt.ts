@@ -12,7 +12,7 @@ import { armDeadline } from '../effects/retry.ts';
 import { bookAll } from '../record/account.ts';
 import { NodeEffort } from '../record/intent.ts';
 import { noteEvents } from '../record/list-record.ts';
-import { effortKeyOf } from '../record/intent.ts';
+import { effortKeyOf, noteRepeatedNode } from '../record/intent.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { claimLost } from '../run/draft.ts';
 import { settleCancelled, settleFailed } from '../settle/settle.ts';
@@ -34,6 +34,7 @@ export function launch(core: RunCore, activation: Activation): void {
   activation.phase = 'running';
   activation.withdraw = undefined;
   activation.renew();
+  noteRepeatedNode(core, activation);
   activation.startedAt = core.env.clock.now();
   core.loop.publishLive('started', activation, undefined);
   const generation = activation.generation;

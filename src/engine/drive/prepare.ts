@@ -39,6 +39,7 @@ export function prepareStart(core: RunCore, queued: QueuedStart): void {
     viewSeq: core.nextSeq,
     isResumed: record !== undefined,
   });
+  activation.wasOpen = queued.mayHaveBegun === true;
   activation.account = accountOf(record);
   if (record?.reads !== undefined) {
     activation.noteEarlierReads(record.reads);

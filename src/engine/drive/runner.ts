@@ -109,7 +109,7 @@ export class Runner implements Loop {
       if (wait.dueAt !== undefined && wait.dueAt <= now) fireDueWait(core, waitId);
       else armDueTime(core, waitId);
     }
-    startInitial(core, core.rootFrame);
+    startInitial(core, core.rootFrame, core.isTakenOver);
     if (isFailing(core.root)) core.standing.stop('failing');
     this.#isStarted = true;
     this.requestTurn();

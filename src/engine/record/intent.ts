@@ -286,6 +286,29 @@ export function announce(core: RunCore, effort: Effort, attempt: number): Announ
   return { effort, before, deadlineMs: clock.monotonic() + timeoutMs };
 }
 
+/** Tells of a node that declares no effect class if it may have begun in a process that is gone (P2). One with steps is told by these. */
+export function noteRepeatedNode(core: RunCore, activation: Activation): void {
+  const { node, frameRun } = activation;
+  if (!activation.mayHaveBegun || node.isDeclared !== false || node.effect !== 'pure') return;
+  if (frameRun.openRecordOf(node)?.steps === undefined) noteRepeated(core, new NodeEffort(activation));
+}
+
+/**
+ * The same for a step. Steps run ahead of the disk, so the one that was under way is not known: told are those that begin before the first
+ * that ended here is durable, since there too its record would have been kept by then.
+ */
+export function noteRepeatedStep(core: RunCore, effort: StepEffort): void {
+  const { activation } = effort;
+  if ((activation.firstEnd ?? Infinity) <= core.committer.landedSeq) activation.mayHaveBegun = false;
+  if (!activation.mayHaveBegun || effort.options.effect !== undefined) return;
+  if (effort.fields() === undefined) noteRepeated(core, effort);
+}
+
+function noteRepeated(core: RunCore, { place, name, effect }: Effort): void {
+  core.repeated.add(name);
+  core.draft.note({ kind: 'repeat', ...place, effect, isDeclared: false });
+}
+
 /** Withdraws an announcement, because its effect does not start. If an earlier attempt may have happened, it is in doubt again (X3). */
 export function withdraw(core: RunCore, { effort, before }: Announced): void {
   if (effort.fields()?.intent === undefined || core.committer.broken !== undefined) return;

@@ -48,6 +48,8 @@ export class Waiters {
 export interface QueuedStart {
   readonly frameRun: FrameRun;
   readonly start: PlanStart;
+  /** Whether it was due already when this process took the run from one that was at work on it, so that it may have begun there. */
+  readonly mayHaveBegun?: true;
 }
 
 /** One for each run being advanced. */

@@ -62,6 +62,8 @@ export interface CommitterOptions {
  */
 export class Committer {
   seq: number;
+  /** Seq of the newest checkpoint that is durable. */
+  landedSeq: number;
   checksum: Uint8Array;
   broken: unknown;
   readonly #options: CommitterOptions;
@@ -73,6 +75,7 @@ export class Committer {
   constructor(options: CommitterOptions) {
     this.#options = options;
     this.seq = options.seq;
+    this.landedSeq = options.seq;
     this.checksum = options.checksum;
   }
 
@@ -140,6 +143,7 @@ export class Committer {
       this.#inFlight.shift();
       this.#inFlightBytes -= first.sizeBytes;
       const { seq, at } = first.commit.checkpoint;
+      this.landedSeq = seq;
       this.#options.onLanded({ seq, at, changeJson: first.changeJson }, first.sizeBytes);
       first.settled?.resolve();
     }

@@ -178,6 +178,12 @@ export class Activation extends OpenCalls {
   isCancelled = false;
   /** Whether attempts are left that are not made, since the effect of the last one may have happened. */
   isRetryWithheld = false;
+  /** Whether a process that is gone may have been in its function when it ended. */
+  wasOpen = false;
+  /** Whether that holds for what its function calls next. */
+  mayHaveBegun = false;
+  /** Seq of the checkpoint with the first step that ended in this process. */
+  firstEnd: number | undefined;
   /** Whether it counts as work in progress. */
   isBusy = false;
   /** Set while it waits for an effect that another process may still be running; shown to listeners. */
@@ -272,6 +278,8 @@ export class Activation extends OpenCalls {
 
   override renew(): void {
     super.renew();
+    this.mayHaveBegun = this.wasOpen;
+    this.wasOpen = false;
     this.children = undefined;
     this.attached = undefined;
   }

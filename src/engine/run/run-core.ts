@@ -179,6 +179,10 @@ export class RunCore {
   readonly rootFrame: FrameRun;
   /** The head that this process loaded. Views at or after it show the current state. */
   readonly resumedSeq: number;
+  /** Whether another process was at work on the run when it ended or was closed, so that what was due may have begun there. */
+  isTakenOver = false;
+  /** What was begun again without a declared effect class: paths of nodes and steps. */
+  readonly repeated: Set<string> = new Set();
   /** Older states that activations saw, as they were loaded, by seq. */
   readonly pinnedRoots: Map<number, Promise<RunTree>> = new Map();
   /** Seed of the run's idempotency keys (X1). */

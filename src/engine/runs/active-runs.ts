@@ -70,9 +70,11 @@ async function openRunner(request: RunnerRequest, keeper: ClaimKeeper): Promise<
   const origin = request.loaded === undefined ? originOf(env, options.traceparent) : {};
   const loaded = request.loaded ?? (await loadState(env.store, env.blobs, run));
   const secrets = await requireSecrets(env.secrets, loaded.root.secrets);
+  const isTakenOver = request.loaded === undefined && claim.token > 1 && loaded.root.status === 'running';
   const draft = new Draft(run, loaded.root);
   await openState(env, run, draft, graph, options, origin);
   const runner = new Runner({ env, run, claim, keeper, graph, loaded, draft, feed, secrets });
+  runner.core.isTakenOver = isTakenOver;
   if (options.retry === true) runner.retryEnded(options.by);
   if (run.parent !== undefined) runner.core.replay = await ReplaySource.load(runner.core, run);
   return runner;
@@ -272,8 +274,8 @@ export class ActiveRuns {
       created,
       result: async () => {
         await active.rested;
-        const { committer, root, rootFrame } = active.runner.core;
-        return resultOf(runId, committer.seq, root, rootFrame);
+        const { committer, root, rootFrame, repeated } = active.runner.core;
+        return resultOf(runId, committer.seq, root, rootFrame, repeated);
       },
       events: (options = {}) => streamEvents(this.#env, runId, feed, graph, options),
     };

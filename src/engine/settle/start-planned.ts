@@ -30,11 +30,14 @@ export function startPlanned(core: RunCore, frameRun: FrameRun, { start, loops, 
 /**
  * Queues what may start in a frame that is begun or taken up. What had begun in an earlier process comes before all else, since it had a
  * place that nothing else may have now (E1.3).
+ * @param mayHaveBegun - whether another process was at work on the frame, so that what is due may have begun there
  */
-export function startInitial(core: RunCore, frameRun: FrameRun): void {
+export function startInitial(core: RunCore, frameRun: FrameRun, mayHaveBegun = false): void {
   const { queue } = core.agenda;
   const before = queue.length;
   startPlanned(core, frameRun, frameRun.plan.initial());
+  if (mayHaveBegun)
+    for (const [index, queued] of queue.entries()) if (index >= before) queue[index] = { ...queued, mayHaveBegun };
   const hasBegun = ({ start }: QueuedStart): boolean =>
     frameRun.openRecordOf(frameRun.graph.nodes[start.node] as GraphNode) !== undefined;
   const own = queue.slice(before);

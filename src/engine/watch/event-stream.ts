@@ -36,7 +36,13 @@ const stateWhenAsked: PropertyDescriptor = {
 };
 
 /** The result of a run that has ended or paused. Its state is read on first access, and frozen. */
-export function resultOf(runId: string, seq: number, root: RunTree, frameRun: FrameRun): RunResult {
+export function resultOf(
+  runId: string,
+  seq: number,
+  root: RunTree,
+  frameRun: FrameRun,
+  repeated: ReadonlySet<string> = new Set(),
+): RunResult {
   const graphId = frameRun.graph.id;
   const error = root.status === 'failed' ? failureOf(root) : undefined;
   // A run that is over keeps what it asked, for its resume, and takes no answers to it.
@@ -50,6 +56,7 @@ export function resultOf(runId: string, seq: number, root: RunTree, frameRun: Fr
     ...(error === undefined ? {} : { error }),
     failed: failedNodes(root),
     skipped: frameRun.plan.skippedNodes(),
+    ...(repeated.size === 0 ? {} : { repeated: [...repeated] }),
     spent: root.frame.spent ?? nothing,
     saved: root.frame.spared ?? nothing,
   };

@@ -213,6 +213,7 @@ function completeNode(linked: LinkedNode, index: number, policies: GraphPolicies
     id: linked.id,
     ...parts,
     effect: definition.effect,
+    ...(definition.isDeclared === false && { isDeclared: false as const }),
     reads: frozen(definition.reads),
     when: definition.when,
     join: frozen(definition.join ?? 'some'),

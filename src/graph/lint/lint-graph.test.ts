@@ -15,6 +15,10 @@ test('G12 a graph that is as it should be has nothing said of it', () => {
   expect(said([a, { ...b, maxVisits: 3 }], loop)).toEqual([]);
 });
 
+test('P2 a function that declares no effect class is named', () => {
+  expect(said([{ ...a, isDeclared: false }, b], edges('> a', 'a > b', 'b >'))).toEqual(['undeclared_effect node a']);
+});
+
 test('G12 a loop that nothing leads out of, and one that goes round whatever happens', () => {
   expect(said([a, b], edges('> a', 'a > b', 'b > a'))).toEqual([
     'unreachable_terminal node __start__',

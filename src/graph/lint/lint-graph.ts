@@ -19,6 +19,13 @@ function lintInto(found: Violation[], graph: Graph, within: string): void {
   for (const node of graph.nodes) {
     if (node.id === START || node.id === END) continue;
     lintOptions(graph, node, warn);
+    if (node.isDeclared === false)
+      warn(
+        'undeclared_effect',
+        `node ${node.id}`,
+        `${node.id} declares no effect class: it counts as pure, and is begun again if its process ends while it runs`,
+        "declare effectClass: 'pure' or 'read' if that does no harm, else 'write' or 'external'",
+      );
     if (node.subgraph !== undefined) lintInto(found, node.subgraph, `${within}${node.id}/`);
   }
 }

@@ -8,7 +8,7 @@ import { type Report, checkBounds, checkFields, checkOneOf, checkRange, checkTyp
 /** Every effect class. */
 export const effects: readonly EffectClass[] = ['pure', 'read', 'write', 'external', 'human'];
 const nodeFields =
-  'id type version config effect reads when join retry timeoutMs onFailure checkpoint idempotent onInDoubt budget onBudget atMost memoryConsistency maxVisits maxVisitsName outputAs subgraph implementation place'.split(
+  'id type version config effect isDeclared reads when join retry timeoutMs onFailure checkpoint idempotent onInDoubt budget onBudget atMost memoryConsistency maxVisits maxVisitsName outputAs subgraph implementation place'.split(
     ' ',
   );
 const retryFields = ['attempts', 'backoff', 'factor', 'delayMs', 'delayMsMax', 'jitter', 'on', 'when'];

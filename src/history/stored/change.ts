@@ -12,6 +12,8 @@ export type ChangeKind =
   | 'intent'
   /** An intent was withdrawn unused, as on SIGTERM. */
   | 'withdraw'
+  /** A node or step without a declared effect class, which may have begun in a process that is gone, was begun again. */
+  | 'repeat'
   /** A step's result was recorded. */
   | 'step'
   /** A wait was opened. */
@@ -56,6 +58,8 @@ export interface ChangePart {
   readonly attempt?: number;
   /** Effect class. Absent in a `settle` of a pure node. */
   readonly effect?: string;
+  /** For `repeat`: nobody declared the effect class; it is the default. */
+  readonly isDeclared?: false;
   readonly status?: string;
   /** For `settle` and `replay`: what a node that completed says of its own work, if it did not quite succeed, such as `fail`. */
   readonly verdict?: string;

@@ -1,7 +1,16 @@
 /** Collects everything that checkpoints record about each visit, from its first intent to its end and the edges taken. */
 import type { HistoryEntry } from '../load/lineage.ts';
 import type { ChangePart } from '../stored/change.ts';
-import type { ToldAt, ToldEvent, ToldRetry, ToldStep, ToldEntry, ToldQuestion, ValueChange } from './story.ts';
+import type {
+  ToldAt,
+  ToldEvent,
+  ToldRepeat,
+  ToldRetry,
+  ToldStep,
+  ToldEntry,
+  ToldQuestion,
+  ValueChange,
+} from './story.ts';
 import type { ChoiceExplainer } from '../../graph/graph.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { Op } from '../../state/delta.ts';
@@ -64,6 +73,7 @@ interface Gathered {
   readonly path: readonly string[];
   readonly since: ToldAt;
   readonly retries: ToldRetry[];
+  repeats?: readonly ToldRepeat[];
   readonly steps: ToldStep[];
   readonly questions: ToldQuestion[];
   /** For each call that waits, the index of its last question. */
@@ -154,12 +164,21 @@ export class StoryTeller {
   /** Adds the visits that have not ended. */
   tellOpen({ frame, status }: RunTree): void {
     const isOver = status !== 'running' && status !== 'paused';
-    for (const { path, since, visit, retries, steps, questions } of this.#open.values()) {
+    for (const { path, since, visit, retries, repeats, steps, questions } of this.#open.values()) {
       const record = recordAt(frame, path);
       if (record === undefined || record.fired !== undefined) continue;
       const told = { ...since, kind: 'visit', path, visit, status: record.status } as const;
       const left = isOver && { isUnfinished: true as const };
-      this.entries.push({ ...told, ...left, retries, steps, questions, changes: [], edges: [] });
+      this.entries.push({
+        ...told,
+        ...left,
+        retries,
+        ...(repeats && { repeats }),
+        steps,
+        questions,
+        changes: [],
+        edges: [],
+      });
     }
   }
 
@@ -181,6 +200,11 @@ export class StoryTeller {
       return this.#endVisit(entry, part, node, { ...held, ended: held.ended });
     const gathered = this.#gather(entry, node, part.visit);
     if (kind === 'retry') gathered.retries.push(toRetry(entry, part));
+    else if (kind === 'repeat')
+      gathered.repeats = [
+        ...(gathered.repeats ?? []),
+        { ...placeOf(entry), ...(part.step !== undefined && { step: part.step }) },
+      ];
     else if (kind === 'step') gathered.steps.push(toStep(entry, part));
     else if (kind === 'wait') this.#ask(entry, part, gathered, state);
     else if (kind === 'answer') await this.#answer(entry, part, ops);
@@ -283,7 +307,7 @@ export class StoryTeller {
     node: readonly string[],
     { changes, ended: { record, edges, type, when } }: Required<Held>,
   ): void {
-    const { retries, steps, questions } = this.#gather(entry, node, part.visit);
+    const { retries, repeats, steps, questions } = this.#gather(entry, node, part.visit);
     // A failure that nothing handles ends the visit too: a resume of the run begins a new one.
     this.#open.delete(node.join('\0'));
     const { error, durationMs, spent, spared, by } = part;
@@ -303,6 +327,7 @@ export class StoryTeller {
       ...(record.output !== undefined && { value: record.output }),
       ...(when !== undefined && { when }),
       retries,
+      ...(repeats && { repeats }),
       steps,
       questions,
       changes,

@@ -46,6 +46,12 @@ export interface ToldRetry extends ToldAt {
   readonly by?: string;
 }
 
+/** A beginning that may be the second one: nobody declared the effect class, and a process that is gone may have begun it before. */
+export interface ToldRepeat extends ToldAt {
+  /** The step that was begun again. Absent for the node itself. */
+  readonly step?: string;
+}
+
 /** A step that ended, as it was recorded. */
 export interface ToldStep extends ToldAt {
   readonly step: string;
@@ -93,6 +99,8 @@ export interface ToldVisit extends ToldAt {
   /** For a skipped node: its condition. */
   readonly when?: string;
   readonly retries: readonly ToldRetry[];
+  /** Absent if nothing was. */
+  readonly repeats?: readonly ToldRepeat[];
   readonly steps: readonly ToldStep[];
   readonly questions: readonly ToldQuestion[];
   readonly changes: readonly ValueChange[];

@@ -49,6 +49,8 @@ export interface NodeOptions {
 export interface DraftParts {
   readonly type: string;
   readonly effect: EffectClass;
+  /** False if the class is only a default. */
+  readonly isDeclared?: false;
   /** The node's settings: plain data, part of the graph's hash. */
   readonly config?: unknown;
   readonly subgraph?: Graph;
@@ -67,6 +69,7 @@ export function draftNode<State, Output, Answer = unknown>(
   return {
     type: parts.type,
     effect: effectClass ?? parts.effect,
+    ...(parts.isDeclared === false && effectClass === undefined && { isDeclared: false as const }),
     implementation: parts.implementation,
     ...(parts.config !== undefined && { config: parts.config }),
     ...(parts.subgraph && { subgraph: parts.subgraph }),

@@ -80,6 +80,7 @@ export const standing: JsonSchema = objectOf(
   },
   {
     checkpointId: text,
+    repeated: texts,
     error: { type: 'object' },
     forkedFrom: place,
     outputs: anything,

@@ -22,7 +22,8 @@ export interface EventWords {
 
 /** One thing that is told of a visit. */
 export interface NoteWords {
-  readonly kind: 'taken over' | 'condition' | 'retry' | 'steps' | 'failed step' | 'asked' | 'open' | 'failure';
+  readonly kind:
+    'taken over' | 'condition' | 'retry' | 'repeat' | 'steps' | 'failed step' | 'asked' | 'open' | 'failure';
   readonly text: string;
 }
 
@@ -147,7 +148,7 @@ function standing({ questions, isUnfinished }: ToldVisit): string {
 }
 
 function notesOf(visit: ToldVisit): readonly NoteWords[] {
-  const { takenFrom, when, retries, questions } = visit;
+  const { takenFrom, when, retries, repeats = [], questions } = visit;
   const isAlone = hasOneStep(visit);
   return [
     ...(takenFrom === undefined
@@ -157,6 +158,13 @@ function notesOf(visit: ToldVisit): readonly NoteWords[] {
     ...retries.map(({ attempt, step, error }): NoteWords => {
       const whose = step === undefined || isAlone ? '' : `${shortStepName(step)}: `;
       return { kind: 'retry', text: `${whose}attempt ${attempt} failed${reason(error)}, tried again` };
+    }),
+    ...repeats.map(({ step }): NoteWords => {
+      const whose = step === undefined ? '' : `step ${shortStepName(step)}: `;
+      return {
+        kind: 'repeat',
+        text: `${whose}begun again after its process ended; it declares no effect class, so what it does may have been done twice`,
+      };
     }),
     ...stepsNote(visit),
     ...failedSteps(visit),

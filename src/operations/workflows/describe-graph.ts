@@ -48,6 +48,7 @@ function describeNode(graph: Graph, node: GraphNode, wave: number): WorkflowDesc
     condition: all.length === 0 ? undefined : all.join('; '),
     forEach: undefined,
     effect: node.effect,
+    ...(node.isDeclared === false && { isDeclared: false as const }),
     attempts: node.retry?.attempts ?? 1,
     isIdempotent: node.idempotent,
     asks: mayAsk(node),
