@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, expectTypeOf, test } from 'vitest';
 import * as library from '../src/index.ts';
 import { openCairn, type Cairn, type RunProgress } from '../src/index.ts';
+import * as http from '../src/http/index.ts';
 import * as mcp from '../src/mcp/index.ts';
 
 const commands = join(import.meta.dirname, '../src/cli/commands');
@@ -15,6 +16,7 @@ const elsewhere: Readonly<Record<string, () => unknown>> = {
   restore: () => library.restore,
   worker: () => library.createWorker,
   mcp: () => mcp.startMcpServer,
+  serve: () => http.createHandler,
   doctor: () => cairn.history.examine(),
   export: () => cairn.history.export('nobody'),
   import: () => cairn.history.import(cairn.history.export('nobody')),

@@ -33,6 +33,7 @@ import { listWorkflows } from '../operations/workflows/describe-workflow.ts';
 import { draw } from '../operations/workflows/draw.ts';
 import { formatWorkflow, lintWorkflow } from '../operations/workflows/lint-workflow.ts';
 import { drawDot } from './draw/draw-dot.ts';
+import { checkInput } from '../operations/declare/perform.ts';
 import { openApp, type App } from './open-app.ts';
 import type { Cairn, CairnOptions } from './cairn.ts';
 
@@ -59,6 +60,7 @@ export async function openOperations(options: CairnOptions): Promise<Cairn> {
     const fields = Object.keys(operation.input);
     return async (...[input = {} as Input]) => {
       refuseUnknownKeys(operation.name, input, fields);
+      checkInput(operation.input, input);
       return operation.run(app, input);
     };
   };

@@ -28,6 +28,7 @@ import {
   type RunName,
 } from './read/tag-checkpoint.ts';
 import { pickPart, readStateAt, type StateAt } from './read/whole-checkpoint.ts';
+import { followHistory, type FollowedEvent, type FollowOptions } from './read/follow.ts';
 import { parsePath } from './read/state-path.ts';
 import type { RecordedVisit } from './read/read-visit.ts';
 import { releaseAllRuns, releaseRun, type ReleasedRun } from './read/whole-checkpoint.ts';
@@ -68,6 +69,7 @@ const known = {
   latest: ['status'] satisfies readonly (keyof ListQuery)[],
   checkpoints: ['graphId', 'isPaused', 'after'] satisfies readonly (keyof CheckpointQuery)[],
   log: ['ancestors'],
+  follow: ['after', 'until', 'signal'] satisfies readonly (keyof FollowOptions)[],
   waits: ['run', 'all'] satisfies readonly (keyof WaitsQuery)[],
   prune: ['keepEvery', 'keepLast', 'dryRun'] satisfies readonly (keyof KeepOptions)[],
   cleanUp: ['graphId', 'dryRun'] satisfies readonly (keyof CleanUpOptions)[],
@@ -131,6 +133,18 @@ export class History<State = StateAt> {
     refuseUnknownKeys('history.log', options, known.log);
     const { run, seq } = await this.#find(name);
     yield* walkLog(this.#place.store, run, { before: seq + 1, includeAncestors: options.ancestors ?? false });
+  }
+
+  /**
+   * Follows a run that any process on the store advances: each checkpoint once and in order, with what it recorded, over pauses, until the
+   * run ends. The `cursor` of an event is `after` of whoever goes on later.
+   * @throws USAGE_INVALID `after` is no cursor
+   */
+  async *follow(name: RunName, options: FollowOptions = {}): AsyncGenerator<FollowedEvent, void, undefined> {
+    refuseUnknownKeys('history.follow', options, known.follow);
+    const { store, tenant } = this.#place;
+    const { runId } = await resolveRun(store, tenant, name, this.#naming);
+    yield* followHistory(this.#place, runId, options);
   }
 
   /** The checkpoint that a name stands for. Its `checkpointId` never changes, whatever is forked or pruned later. */

@@ -31,27 +31,13 @@ function encode(event: FollowedEvent): Uint8Array {
 const encodeNamed = (name: string, data: unknown): Uint8Array =>
   encoder.encode(`event: ${name}\ndata: ${JSON.stringify(toJson(data))}\n\n`);
 
-/** Resolves when the time is over or the signal is aborted. */
-function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal?.aborted === true) return resolve();
-    const done = (): void => {
-      clearTimeout(timer);
-      signal?.removeEventListener('abort', done);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    signal?.addEventListener('abort', done, { once: true });
-  });
-}
-
 /** Streams the events. @throws USAGE_INVALID, RUN_NOT_FOUND; what comes up later is told in the stream. A run that has ended and of which all was seen gives 204, at which browsers stop to reconnect. */
 export async function eventResponse(options: EventOptions): Promise<Response> {
   const { context, runId, after, until, signal, ended } = options;
   const { store, blobs, tenant } = context;
   const leaving = new AbortController();
   const over = AbortSignal.any([signal, leaving.signal]);
-  const events = followHistory({ store, blobs, tenant, pause }, runId, {
+  const events = followHistory({ store, blobs, tenant }, runId, {
     until,
     signal: over,
     ...(after !== undefined && { after }),

@@ -3,3 +3,4 @@ export { bearerTokens, type Authorize, type BearerToken, type Caller, type Scope
 export { createHandler, type Handler, type HandlerOptions } from './handler.ts';
 export { toNodeHandler } from './node.ts';
 export type { Problem } from './problem.ts';
+export { createClient, type CairnClient, type ClientOptions } from './client.ts';

@@ -1,12 +1,16 @@
 /** `cairn log` */
 import { perform } from '../../operations/declare/perform.ts';
+import { withHistory } from '../../app/place/with-history.ts';
 import { withReading } from '../../app/place/open-reading.ts';
 import {
+  followLog,
   type LogEntry,
   readLog,
   type ReadLogInput,
   type ReadLogOutput,
 } from '../../operations/checkpoints/read-log.ts';
+import { CairnError } from '../../errors.ts';
+import { listenForInterrupt } from '../live/interrupt.ts';
 import { describeChange } from '../text/change-text.ts';
 import type { Command } from '../session.ts';
 import type { Session } from '../session.ts';
@@ -38,20 +42,59 @@ function printLog({ screen, commandLine }: Session, output: ReadLogOutput, now: 
   if (hasMore) screen.note(screen.paint('dim', `There are more: ${commandLine('log', runId, '--all')}`));
 }
 
-export const logCommand: Command<ReadLogInput> = {
+interface LogArguments extends ReadLogInput {
+  readonly follow?: boolean;
+  readonly after?: string;
+}
+
+/** Prints each checkpoint as it is recorded, oldest first, until the run ends. Ctrl-C stops to look, and does nothing to the run. */
+function followRun(session: Session, run: string, after: string | undefined): Promise<number> {
+  return withHistory(session, async (context) => {
+    const interrupt = listenForInterrupt();
+    const leaving = new AbortController();
+    const code = interrupt.asked.then((asked) => {
+      leaving.abort();
+      return asked;
+    });
+    try {
+      const events = followLog(context, run, { signal: leaving.signal, ...(after !== undefined && { after }) });
+      for await (const event of events) {
+        if (session.isJson) session.printJson(event);
+        else if (event.type === 'reset') session.screen.note(`The history is another one from ${event.from} on.`);
+        else session.screen.print(`${String(event.seq).padStart(5)}  ${describeChange(event.change)}`);
+      }
+      return leaving.signal.aborted ? await code : 0;
+    } finally {
+      interrupt.release();
+    }
+  });
+}
+
+export const logCommand: Command<LogArguments> = {
   name: readLog.name,
   summary: readLog.summary,
-  fields: readLog.input,
+  fields: {
+    ...readLog.input,
+    follow: { type: 'flag', description: 'oldest first, and on as it is recorded, over pauses, until the run ends' },
+    after: { type: 'text', description: 'with --follow: only after this seq, or the cursor of an event' },
+  },
   details: 'Each line is a checkpoint: RUN@SEQ names it for show, state, diff and fork.',
   examples: [
     { line: 'cairn log 0198c2f4', does: 'the newest checkpoints of a run' },
     { line: 'cairn log 0198c2f4@40 --limit 10', does: 'ten, from checkpoint 40 back' },
     {
+      line: 'cairn log 0198c2f4 --follow',
+      does: 'what is recorded, as it happens, whichever process advances the run',
+    },
+    {
       line: 'cairn log 0198c2f4 --ancestors --all --json',
       does: 'the whole history, a line of JSON for each checkpoint',
     },
   ],
-  execute(session, input) {
+  execute(session, { follow, after, ...input }) {
+    if (follow === true) return followRun(session, input.run, after);
+    if (after !== undefined)
+      throw new CairnError('USAGE_INVALID', { reason: '--after is for --follow', hint: 'Give --follow too.' });
     return withReading(session, async (context) => {
       const output = await perform(readLog, context, input);
       if (session.isJson) for (const entry of output.entries) session.printJson(entry);

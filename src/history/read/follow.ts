@@ -64,8 +64,8 @@ export interface FollowPlace {
   readonly store: Store;
   readonly blobs: BlobStore;
   readonly tenant: string;
-  /** Resolves after these milliseconds, or sooner if there may be news or the signal is aborted. */
-  readonly pause: (ms: number, signal: AbortSignal | undefined) => Promise<void>;
+  /** Resolves after these milliseconds, or sooner if there may be news or the signal is aborted. Default: a timer of the process. */
+  readonly pause?: (ms: number, signal: AbortSignal | undefined) => Promise<void>;
 }
 
 interface Cursor {
@@ -107,6 +107,20 @@ function hasEnded({ status }: RunRow, until: 'end' | 'rest'): boolean {
   return status !== 'running' && (until === 'rest' || status !== 'paused');
 }
 
+/** Resolves when the time is over or the signal is aborted. It keeps the process alive, as whoever awaits an event expects. */
+function timer(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal?.aborted === true) return resolve();
+    const done = (): void => {
+      clearTimeout(waiting);
+      signal?.removeEventListener('abort', done);
+      resolve();
+    };
+    const waiting = setTimeout(done, ms);
+    signal?.addEventListener('abort', done, { once: true });
+  });
+}
+
 /**
  * Follows a run. @throws USAGE_INVALID at once: the cursor is none. The iteration throws RUN_NOT_FOUND, also if the run is removed meanwhile;
  * CHECKPOINT_CORRUPT; STORE_* as the store
@@ -126,7 +140,7 @@ async function* follow(
   until: 'end' | 'rest',
   signal: AbortSignal | undefined,
 ): AsyncGenerator<FollowedEvent, void> {
-  const { store, tenant } = place;
+  const { store, tenant, pause = timer } = place;
   let cursor = after;
   let pauseMs = shortestPauseMs;
   const isOver = (): boolean => signal?.aborted === true;
@@ -149,7 +163,7 @@ async function* follow(
     }
     if (hasEnded(run, until) && run.head <= cursor.seq) return;
     pauseMs = isNew ? shortestPauseMs : Math.min(longestPauseMs, 2 * pauseMs);
-    await place.pause(pauseMs, signal);
+    await pause(pauseMs, signal);
   }
 }
 

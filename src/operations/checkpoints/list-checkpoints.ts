@@ -2,6 +2,7 @@
 import { flag, listOf, objectOf, text, whole } from '../declare/output-shapes.ts';
 import type { Position } from '../../history/read/list-checkpoints.ts';
 import { listCheckpoints as walkCheckpoints, type ListedCheckpoint } from '../../history/read/list-checkpoints.ts';
+import { CairnError } from '../../errors.ts';
 import { takeSome } from '../../history/read/list-runs.ts';
 import type { HistoryContext, Operation } from '../declare/operation.ts';
 
@@ -23,9 +24,16 @@ export interface ListCheckpointsOutput {
 
 const defaultLimit = 50;
 
+/** @throws USAGE_INVALID */
 function readCursor(cursor: string | undefined): Position | undefined {
-  const [at, seq, ...runId] = cursor?.split(':') ?? [];
-  return at === undefined ? undefined : { at: Number(at), seq: Number(seq), runId: runId.join(':') };
+  if (cursor === undefined) return undefined;
+  const [, at, seq, runId] = /^(\d{1,15}):(\d{1,15}):(.+)$/su.exec(cursor) ?? [];
+  if (runId === undefined)
+    throw new CairnError('USAGE_INVALID', {
+      reason: `no cursor: ${JSON.stringify(cursor.slice(0, 60))}`,
+      hint: 'Give the cursor of the page before.',
+    });
+  return { at: Number(at), seq: Number(seq), runId };
 }
 
 export const listCheckpoints: Operation<ListCheckpointsInput, ListCheckpointsOutput, HistoryContext> = {

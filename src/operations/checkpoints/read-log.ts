@@ -4,7 +4,9 @@ import { type LogEntry, walkLog } from '../../history/read/log.ts';
 import { shownStatusOf, toListedRun } from '../../history/read/list-runs.ts';
 import { resolveReference } from '../../history/read/tag-checkpoint.ts';
 import { takeSome } from '../../history/read/list-runs.ts';
-import type { Operation } from '../declare/operation.ts';
+import { followHistory, type FollowedEvent, type FollowOptions } from '../../history/read/follow.ts';
+import { shownEvent } from '../declare/perform.ts';
+import type { HistoryContext, Operation } from '../declare/operation.ts';
 
 export interface ReadLogInput {
   readonly run: string;
@@ -24,6 +26,16 @@ export interface ReadLogOutput {
 }
 
 export type { LogEntry };
+
+/** Follows a run until it ends; its events are masked for showing. @throws RUN_NOT_FOUND, CHECKPOINT_AMBIGUOUS; USAGE_INVALID no cursor */
+export async function* followLog(
+  context: HistoryContext,
+  reference: string,
+  options: FollowOptions,
+): AsyncGenerator<FollowedEvent, void, undefined> {
+  const { run } = await resolveReference(context.store, context.tenant, reference);
+  for await (const event of followHistory(context, run.runId, options)) yield shownEvent(event);
+}
 
 const defaultLimit = 30;
 const largestPage = 200;

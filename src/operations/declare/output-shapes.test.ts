@@ -9,11 +9,13 @@ import { writeRunFolder } from '../../app/run-folder/run-folder.ts';
 import type { JsonSchema } from '../../graph/contracts/node-type.ts';
 import type { PostMortem } from '../../history/trace/story.ts';
 import { schemaDefect, schemaFaults } from '../../schema/json-schema.ts';
+import type { Fields } from './operation.ts';
 import { perform } from './perform.ts';
 import { toJson } from './to-json.ts';
 
 type AnyOperation = {
   readonly name: string;
+  readonly input: Fields;
   readonly outputSchema: JsonSchema;
   run(context: unknown, input: unknown): Promise<unknown>;
 };
@@ -104,6 +106,7 @@ test('D23 C2.1 every operation gives what its schema says, and shows nothing tha
   const [{ checkpointId }] = entries as [{ checkpointId: string }];
   await run('showCheckpoint', { checkpoint: checkpointId });
   await run('describeCheckpoint', { checkpoint: checkpointId });
+  await run('readRunStructure', { checkpoint: checkpointId });
   await run('readState', { checkpoint: 'a' });
   await expect(run('readState', { checkpoint: 'a', pipeline: true })).rejects.toMatchObject({ code: 'USAGE_INVALID' });
   expect(await run('readState', { checkpoint: 'a', path: 'input.password' })).toMatchObject({ value: '[redacted]' });

@@ -8,7 +8,8 @@
 import type { JsonSchema } from '../../graph/contracts/node-type.ts';
 import { mapParts, shown, shownError, shownPart, shownUnder } from '../../state/secrecy/shown-text.ts';
 import { isPlainObject } from '../../state/values/values.ts';
-import type { Operation, WatchedEvent } from './operation.ts';
+import { CairnError } from '../../errors.ts';
+import type { Fields, FieldType, Operation, WatchedEvent } from './operation.ts';
 import { definition, wait } from './output-shapes.ts';
 
 export { shownError };
@@ -19,14 +20,18 @@ interface Watching {
 }
 
 /** The part of an operation that is needed to perform it. */
-type Performed<Input, Output, Context> = Pick<Operation<Input, Output, Context>, 'outputSchema' | 'run'>;
+type Performed<Input, Output, Context> = Pick<Operation<Input, Output, Context>, 'input' | 'outputSchema' | 'run'>;
 
-/** Performs an operation. Its output, events and errors are masked for showing. @throws the errors of the operation */
+/**
+ * Performs an operation. Its output, events and errors are masked for showing.
+ * @throws USAGE_INVALID a field has no value of its type; the errors of the operation
+ */
 export async function perform<Input, Output, Context extends object>(
   operation: Performed<Input, Output, Context>,
   context: Context,
   input: Input,
 ): Promise<Output> {
+  checkInput(operation.input, input);
   const { watch } = context as Watching;
   const watched =
     watch === undefined ? context : { ...context, watch: (event: WatchedEvent) => watch(shown(event) as WatchedEvent) };
@@ -34,6 +39,49 @@ export async function perform<Input, Output, Context extends object>(
     return shownAs(await operation.run(watched, input), operation.outputSchema) as Output;
   } catch (error) {
     throw error instanceof Error ? shownError(error) : error;
+  }
+}
+
+const isObject = (value: unknown): boolean => isPlainObject(value);
+const isText = (value: unknown): boolean => typeof value === 'string';
+const areTexts = (value: unknown): boolean => Array.isArray(value) && value.every(isText);
+
+/** What a value of each type is, and in words what it has to be. */
+const fieldChecks: Readonly<Record<FieldType, readonly [(value: unknown) => boolean, string]>> = {
+  text: [isText, 'a text'],
+  integer: [(value) => Number.isSafeInteger(value) && (value as number) >= 0, 'a whole number, 0 or more'],
+  flag: [(value) => typeof value === 'boolean', 'true or false'],
+  value: [() => true, 'a value'],
+  texts: [areTexts, 'a list of texts'],
+  words: [areTexts, 'a list of texts'],
+  assignments: [isObject, 'an object of values by name'],
+  answer: [() => true, 'an answer'],
+  answers: [isObject, 'an object of values by name'],
+};
+
+/**
+ * Holds what a caller gives against what an operation declares, for every door alike. Doors that take names from outside refuse unknown
+ * ones themselves. @throws USAGE_INVALID
+ */
+export function checkInput(fields: Fields, input: unknown): void {
+  const values = (input ?? {}) as Readonly<Record<string, unknown>>;
+  const invalid = (name: string, reason: string): CairnError =>
+    new CairnError('USAGE_INVALID', { reason: `${name} ${reason}` });
+  for (const [name, { type, isRequired, choices, remoteName }] of Object.entries(fields)) {
+    const value = values[name];
+    const shownName = remoteName === undefined ? name : `${name} (${remoteName})`;
+    if (value === undefined) {
+      if (isRequired === true) throw invalid(shownName, 'is missing');
+      continue;
+    }
+    const [isRight, words] = fieldChecks[type];
+    if (!isRight(value)) throw invalid(shownName, `is ${words}`);
+    if (choices === undefined) continue;
+    const wrong = (type === 'texts' ? (value as readonly string[]) : [value as string]).find(
+      (each) => !choices.includes(each),
+    );
+    if (wrong !== undefined)
+      throw invalid(shownName, `is one of ${choices.join(', ')}, not ${JSON.stringify(wrong.slice(0, 60))}`);
   }
 }
 
