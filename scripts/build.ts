@@ -10,7 +10,14 @@ import { chmodSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, w
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { rolldown, type InputOptions, type OutputChunk, type OutputOptions } from 'rolldown';
-import { asciiOnly, builtinsByCall, builtinsWhenUsed, importFromModules, noSourceLines } from './build/plugins.ts';
+import {
+  asciiOnly,
+  builtinsByCall,
+  builtinsWhenUsed,
+  importFromModules,
+  noSourceLines,
+  requireByCall,
+} from './build/plugins.ts';
 import { compileFirstCalls } from './build/first-calls.ts';
 import { collectLicenses } from './build/licenses.ts';
 import { keepLines } from './build/line-maps.ts';
@@ -77,7 +84,7 @@ function buildModules(): Promise<readonly OutputChunk[]> {
       format: 'es',
       chunkFileNames: 'chunks/[name].js',
       banner: nodeCheck,
-      plugins: [builtinsByCall, noSourceLines, asciiOnly],
+      plugins: [requireByCall, builtinsByCall, noSourceLines, asciiOnly],
       codeSplitting: {
         groups: [
           { name: 'core', test: coreFiles, priority: 4 },

@@ -25,6 +25,21 @@ export const builtinsByCall: Plugin = {
   },
 };
 
+/**
+ * Packages that are bundled may `require` modules of Node. The bundler takes `require` from the path of its own file, which a bundle of
+ * another program has not; nothing but modules of Node is left to be required.
+ */
+export const requireByCall: Plugin = {
+  name: 'require-by-call',
+  renderChunk(code, { fileName }) {
+    const called = code
+      .replace(/^import \{ createRequire \} from "node:module";$/m, '')
+      .replace(/\(\(\) => createRequire\(import\.meta\.url\)\)\(\)/, '(name) => process.getBuiltinModule(name)');
+    if (/\bcreateRequire\(import\.meta/.test(called)) throw new Error(`${fileName} requires in a form not known here`);
+    return { code: called, map: null };
+  },
+};
+
 /** Takes Node's modules where they are used, in a bundle of commands that only read: most need no `node:crypto`, which brings the streams. */
 export const builtinsWhenUsed: Plugin = {
   name: 'builtins-when-used',

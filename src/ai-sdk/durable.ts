@@ -18,7 +18,7 @@ import { AskedCalls, plainCopy, type SdkModel, type SdkToolCall } from './record
 import { Attempt, ModelCalls, modelOptionNames, type ModelOptions } from './model-calls.ts';
 import type { NodeContext } from '../graph/contracts/node-contract.ts';
 import { hashParts, hashText } from '../state/values/values.ts';
-import { importPeer } from '../models/ai-sdk-providers.ts';
+import { importPeer } from '../optional-peers.ts';
 import { encodeValue } from '../state/values/codec.ts';
 import { durableModel } from './durable-model.ts';
 import { namedModel } from './named-model.ts';
@@ -116,7 +116,7 @@ export function currentModel(given: Exclude<LanguageModel, string>): SdkModel {
 }
 
 async function translate(model: Parameters<typeof wrapLanguageModel>[0]['model']): Promise<SdkModel> {
-  const sdk = (await importPeer('ai')) as AiSdk;
+  const sdk = await importPeer<AiSdk>('ai');
   return sdk.wrapLanguageModel({ model, middleware: [] });
 }
 

@@ -1,6 +1,7 @@
 /** Finds and opens the AI SDK package for a provider's name. */
 import type { LanguageModel } from 'ai';
 import { CairnError } from '../errors.ts';
+import { importPeer } from '../optional-peers.ts';
 import { NodeFailure } from '../graph/contracts/node-contract.ts';
 
 // Settings of the AI SDK's providers and models.
@@ -71,7 +72,7 @@ export class OpenProviders {
 
 async function openProvider(name: string, given: ProviderSettings): Promise<Provider> {
   const { package: packageName = `@ai-sdk/${name}`, ...settings } = { ...known[name], ...given };
-  const module = (await importPeer(packageName)) as Readonly<Record<string, unknown>>;
+  const module = await importPeer<Readonly<Record<string, unknown>>>(packageName, `ai ${packageName}`);
   // Each package exports one function of this kind: createOpenAI, createAnthropic, createGoogleGenerativeAI …
   const create = Object.entries(module).find(
     ([key, value]) => /^create[A-Z]/u.test(key) && typeof value === 'function',
@@ -83,18 +84,6 @@ async function openProvider(name: string, given: ProviderSettings): Promise<Prov
     });
   // Servers that imitate OpenAI's protocol count the tokens of a stream only on request.
   return (create[1] as CreateProvider)({ name, includeUsage: true, ...settings });
-}
-
-/** Imports an optional package, which the user has to install. @throws CairnError CONFIG_MISSING_PEER */
-export async function importPeer(packageName: string): Promise<object> {
-  try {
-    return (await import(packageName)) as object;
-  } catch (error) {
-    // The second code is that of `require`, which bundles of the command line use.
-    if (!/^(ERR_)?MODULE_NOT_FOUND$/u.test(String((error as { readonly code?: unknown }).code))) throw error;
-    const needed = packageName === 'ai' ? packageName : `ai ${packageName}`;
-    throw new CairnError('CONFIG_MISSING_PEER', { package: needed }, { cause: error });
-  }
 }
 
 /** Splits `provider:model`. @throws NodeFailure MODEL_UNKNOWN */

@@ -1,5 +1,6 @@
 /** Models of the AI SDK's providers. The user installs the packages. */
 import { reasonOf } from '../errors.ts';
+import { importPeer } from '../optional-peers.ts';
 import type * as aiSdk from 'ai';
 import type { LanguageModel } from 'ai';
 import type {
@@ -14,7 +15,7 @@ import { NodeFailure } from '../graph/contracts/node-contract.ts';
 import type { ModelRequest, Models } from '../ports/model.ts';
 import { modelFailure } from './ai-sdk-failure.ts';
 import { choosing, messagesOf, settingsOf } from './ai-sdk-prompt.ts';
-import { importPeer, OpenProviders, splitModel, type ModelProfile, type ProviderSettings } from './ai-sdk-providers.ts';
+import { OpenProviders, splitModel, type ModelProfile, type ProviderSettings } from './ai-sdk-providers.ts';
 import { limitModels, type LimitsByProvider } from './limit/limit-models.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
 
@@ -289,7 +290,7 @@ export function createAiSdkModels(options: AiSdkOptions = {}): Models {
       try {
         const [provider] = splitModel(id, Object.keys(profiles));
         checkImages(request.messages, provider, providers[provider]?.imageBytesMax);
-        const sdk = (await importPeer('ai')) as AiSdk;
+        const sdk = await importPeer<AiSdk>('ai');
         const response = await call(sdk, await modelOf(id), request);
         return { ...response, ...costOf(prices, id, response.usage) };
       } catch (error) {

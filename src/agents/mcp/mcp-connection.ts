@@ -1,6 +1,9 @@
 /** The only place that talks to MCP servers. A connection is opened for one piece of work and closed with it. */
+import type * as ClientSdk from '@modelcontextprotocol/client';
 import type { Client, CallToolResult, Transport } from '@modelcontextprotocol/client';
+import type * as StdioSdk from '@modelcontextprotocol/client/stdio';
 import { CairnError } from '../../errors.ts';
+import { importPeer } from '../../optional-peers.ts';
 import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 import type { SecretReader } from '../../graph/contracts/contracts.ts';
 import type { JsonSchema } from '../../graph/contracts/node-type.ts';
@@ -47,7 +50,7 @@ export async function withMcpServer<T>(
 ): Promise<T> {
   const { value, mask } = await resolveSecrets(config, secrets);
   const settings = value as McpTools['config'];
-  const sdk = await load(() => import('@modelcontextprotocol/client'));
+  const sdk = await importPeer<typeof ClientSdk>('@modelcontextprotocol/client');
   // Negotiating the protocol with a program would start it twice, so programs get the older protocol, which they all speak.
   const mode = 'url' in settings ? 'auto' : 'legacy';
   const client = new sdk.Client({ name: 'cairn', version: '1' }, { versionNegotiation: { mode } });
@@ -70,15 +73,6 @@ export async function withMcpServer<T>(
   }
 }
 
-async function load<Module>(importModule: () => Promise<Module>): Promise<Module> {
-  try {
-    return await importModule();
-  } catch (error) {
-    if (!/^(ERR_)?MODULE_NOT_FOUND$/u.test(String((error as { readonly code?: unknown }).code))) throw error;
-    throw new CairnError('CONFIG_MISSING_PEER', { package: '@modelcontextprotocol/client' }, { cause: error });
-  }
-}
-
 async function transportOf(
   config: McpTools['config'],
   OverHttp: new (url: URL, options: { readonly requestInit: RequestInit }) => Transport,
@@ -86,8 +80,8 @@ async function transportOf(
 ): Promise<Transport> {
   if ('url' in config)
     return new OverHttp(new URL(config.url), { requestInit: { headers: config.headers as Record<string, string> } });
-  const { StdioClientTransport, getDefaultEnvironment } = await load(
-    () => import('@modelcontextprotocol/client/stdio'),
+  const { StdioClientTransport, getDefaultEnvironment } = await importPeer<typeof StdioSdk>(
+    '@modelcontextprotocol/client/stdio',
   );
   const { command, args = [], env = {}, cwd } = config;
   const transport = new StdioClientTransport({

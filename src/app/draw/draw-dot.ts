@@ -2,9 +2,9 @@
  * Draws a DOT text with Graphviz, which the user installs. It runs in a worker that is ended after ten seconds: a layout may take for ever,
  * and nothing else waits for it.
  */
-import { join } from 'node:path';
 import type { instance } from '@viz-js/viz';
 import { CairnError, reasonOf } from '../../errors.ts';
+import { findInPackage } from '../../optional-peers.ts';
 import { cleanSvg } from './clean-svg.ts';
 
 const packageName = '@viz-js/viz';
@@ -21,8 +21,8 @@ require(workerData.path).instance().then(
 
 /** For tests: where the package is looked for, and how long a layout may take. */
 export interface DrawOptions {
-  /** Default: from here. */
-  readonly from?: string;
+  /** Default: from here, then from the working folder, for a program that was bundled elsewhere. */
+  readonly from?: readonly string[];
   /** Default 10,000. */
   readonly limitMs?: number;
 }
@@ -32,21 +32,11 @@ type Rendered = ReturnType<Awaited<ReturnType<typeof instance>>['render']>;
 /** @returns the SVG, with nothing in it that could act. @throws CONFIG_MISSING_PEER; INPUT_INVALID it cannot be drawn, or not in time */
 export async function drawDot(
   dot: string,
-  { from = import.meta.dirname, limitMs = 10_000 }: DrawOptions = {},
+  { from = [import.meta.dirname, process.cwd()], limitMs = 10_000 }: DrawOptions = {},
 ): Promise<string> {
-  const rendered = await renderIn(findPackage(from), dot, limitMs);
+  const rendered = await renderIn(findInPackage(packageName, from), dot, limitMs);
   if (rendered.status === 'success') return cleanSvg(rendered.output);
   throw notDrawn(rendered.errors.map(({ message }) => message).join('; '));
-}
-
-/** Where the package is. @throws CONFIG_MISSING_PEER */
-function findPackage(from: string): string {
-  try {
-    const { createRequire } = process.getBuiltinModule('node:module');
-    return createRequire(join(from, 'draw-dot.js')).resolve(packageName);
-  } catch (error) {
-    throw new CairnError('CONFIG_MISSING_PEER', { package: packageName }, { cause: error });
-  }
 }
 
 async function renderIn(path: string, dot: string, limitMs: number): Promise<Rendered> {

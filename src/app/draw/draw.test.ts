@@ -288,7 +288,7 @@ test('N14 the edges of a pipeline have the labels and conditions of its file, an
 });
 
 test('N14 what draws is asked for by name where it is not installed, and a layout has an end', async () => {
-  await expect(drawDot('digraph { a }', { from: '/' })).rejects.toMatchObject({
+  await expect(drawDot('digraph { a }', { from: ['/'] })).rejects.toMatchObject({
     code: 'CONFIG_MISSING_PEER',
     hint: 'Install it: npm install @viz-js/viz',
   });

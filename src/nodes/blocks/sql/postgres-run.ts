@@ -13,6 +13,7 @@ import {
 import type * as postgresPackage from 'postgres';
 import type { Options, PendingQuery, PostgresError, ReservedSql, Row, Sql } from 'postgres';
 import { CairnError } from '../../../errors.ts';
+import { importPeer } from '../../../optional-peers.ts';
 import { changesRows } from './raw-work.ts';
 
 // Parses and writes arrays in the text format of Postgres: `{1,NULL,"a b"}`.
@@ -150,7 +151,8 @@ const leaveSeconds = 1;
 /** Runs a job. @throws CairnError CONFIG_MISSING_PEER; NodeFailure SQL_FAILED, SQL_UNAVAILABLE; the signal's reason */
 export async function runOnPostgres(place: PostgresPlace, job: SqlJob): Promise<SqlResult> {
   job.signal.throwIfAborted();
-  const client = (await loadDriver())(optionsOf(place));
+  const { default: connect } = await importPeer<{ readonly default: typeof postgresPackage.default }>('postgres');
+  const client = connect(optionsOf(place));
   const progress: Progress = { phase: 'connecting', query: undefined };
   const leave = (): void => {
     // Without a cancel request, the server would go on until it next uses the connection.
@@ -169,14 +171,6 @@ export async function runOnPostgres(place: PostgresPlace, job: SqlJob): Promise<
   } finally {
     job.signal.removeEventListener('abort', leave);
     await client.end({ timeout: 0 });
-  }
-}
-
-async function loadDriver(): Promise<typeof postgresPackage.default> {
-  try {
-    return (await import('postgres')).default;
-  } catch (error) {
-    throw new CairnError('CONFIG_MISSING_PEER', { package: 'postgres' }, { cause: error });
   }
 }
 

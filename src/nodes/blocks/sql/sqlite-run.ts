@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { SQLInputValue } from 'node:sqlite';
+import { findInPackage } from '../../../optional-peers.ts';
 import type { BoundStatement } from './sql-job.ts';
 import { jsonText, sqlFailure, type SqlFailureFacts, type SqlJob, type SqlResult } from './sql-job.ts';
 import type { FromChild, SqliteJob, SqlitePlace, SqliteStatement, ToChild } from './sqlite-transaction.ts';
@@ -84,15 +85,24 @@ async function isUp(child: ChildProcess, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** Path of the child's module: beside this file, or among the built files, which are laid out differently. */
+/**
+ * Path of the child's module: beside this file, or among the built files, which are laid out differently. A bundle of another program has
+ * neither; then it is taken from the package where that program is installed.
+ * @throws CairnError CONFIG_MISSING_PEER the package is not there
+ */
 function childModule(): string {
-  const source = join(import.meta.dirname, 'sqlite-child.ts');
-  if (existsSync(source)) return source;
-  for (let at = import.meta.dirname; at !== dirname(at); at = dirname(at)) {
-    const built = join(at, 'nodes/blocks/sql/sqlite-child.js');
-    if (existsSync(built)) return built;
+  const built = 'nodes/blocks/sql/sqlite-child.js';
+  // A bundler may have left no path here.
+  const here: string | undefined = import.meta.dirname;
+  if (here !== undefined) {
+    const source = join(here, 'sqlite-child.ts');
+    if (existsSync(source)) return source;
+    for (let at = here; at !== dirname(at); at = dirname(at)) {
+      const path = join(at, built);
+      if (existsSync(path)) return path;
+    }
   }
-  throw new Error('the file nodes/blocks/sql/sqlite-child.js of the package is missing');
+  return join(dirname(findInPackage('cairn-workflows/package.json', [here, process.cwd()])), 'dist', built);
 }
 
 async function converse(child: ChildProcess, message: ToChild, job: SqlJob): Promise<SqlResult> {
