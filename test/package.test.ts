@@ -81,7 +81,9 @@ test('P6 the installed package is of at most 6 MB and 12 packages, source maps c
 test('P6 the code has its lines and a source map each, the changelog and the guide are packed, and so are licences', () => {
   for (const file of codeFiles()) {
     const text = read(file);
-    const longest = Math.max(...text.split('\n').map((line) => line.length));
+    // A chunk lists its imports and exports in one line each.
+    const lines = text.split('\n').filter((line) => !/^(?:import|export) \{/u.test(line));
+    const longest = Math.max(...lines.map((line) => line.length));
     expect([file, longest < 6_000 ? 'short' : longest]).toEqual([file, 'short']);
     // What only passes on the exports of another file has no lines of its own.
     if (!/^\/\/ src\//mu.test(text)) continue;

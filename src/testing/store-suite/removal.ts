@@ -28,6 +28,17 @@ export const removalTests: SuitePart = {
     },
   },
   tests: {
+    'S4 a removed run is found by its labels no more, nor is another run of its id': async ({ store }) => {
+      const labels = { user: 'ann' };
+      for (const runId of ['a', 'b']) await store.admitRun(admission(runId, { labels }));
+      await store.removeRun(keyOf('b'));
+      await store.admitRun(admission('b'));
+      assert.deepEqual(
+        (await store.listRuns({ tenant, labels })).rows.map(({ runId }) => runId),
+        ['a'],
+      );
+    },
+
     'H1 a removed run leaves nothing, and its id may be used again': async ({ store, supports }) => {
       const claim = await startRun(store, 'run', { waits: [wait('a', { dueAt: 1 })] });
       await commitMany(store, claim, 1, 3);
