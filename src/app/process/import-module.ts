@@ -5,5 +5,7 @@
 
 /** @param url - a `file:` URL */
 export function importModule(url: string): Promise<Readonly<Record<string, unknown>>> {
-  return import(/* webpackIgnore: true */ /* turbopackIgnore: true */ /* @vite-ignore */ url) as Promise<Readonly<Record<string, unknown>>>;
+  return import(/* webpackIgnore: true */ /* turbopackIgnore: true */ /* @vite-ignore */ url) as Promise<
+    Readonly<Record<string, unknown>>
+  >;
 }
