@@ -39,6 +39,7 @@ export type ErrorCode =
   | 'CONFIG_INVALID'
   | 'CONFIG_MISSING_PEER'
   | 'CODE_NOT_RUN'
+  | 'HOST_TOO_SHORT'
   | 'USAGE_INVALID'
   | 'INPUT_INVALID'
   | 'ID_INVALID'
@@ -119,6 +120,7 @@ export const errorTable: Readonly<Record<ErrorCode, ErrorRow>> = {
   CONFIG_INVALID: row(400, 2, 'no', 'bad configuration{ at |path}{: |reason}', '{|hint|Correct the option named.}'),
   CONFIG_MISSING_PEER: row(400, 2, 'no', 'package {package} is not installed', 'Install it: npm install {package}'),
   CODE_NOT_RUN: row(400, 2, 'no', '{what} is code, and what only reads runs no code', '{|hint|Name the file, if you trust it: --file FILE.}'),
+  HOST_TOO_SHORT: row(400, 2, 'no', 'node {node} may take {neededMs} ms, and its host has {maxMs} ms', 'Give the node a shorter timeoutMs, or give the host a longer maxMs.'),
   USAGE_INVALID: row(400, 2, 'no', '{reason}', '{|hint|Run the command with --help.}'),
   INPUT_INVALID: row(400, 2, 'no', 'the input{ of |child} does not fit{ at |path}{: |reason}', 'Give an input that fits the schema; on the command line with --input NAME=VALUE.'),
   ID_INVALID: row(400, 2, 'no', '{kind} {id} cannot be used{: |reason}', '{|hint|Use a shorter id without lone surrogates.}'),
