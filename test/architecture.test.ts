@@ -27,6 +27,7 @@ const packagePlaces: Readonly<Record<string, readonly string[]>> = {
   '@modelcontextprotocol/server': ['src/mcp/'],
   ai: ['src/models/ai-sdk', 'src/ai-sdk/'],
   postgres: ['src/nodes/blocks/sql/'],
+  pg: ['src/stores/postgres/place.ts'],
 };
 
 /** Folders of adapters: a folder in one of them knows nothing of the folders beside it. */

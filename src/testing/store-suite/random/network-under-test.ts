@@ -51,13 +51,22 @@ type Call = (...args: readonly unknown[]) => Promise<unknown>;
 /** Advances the network's time while calls are in progress. */
 function askAgain(store: Store, clock: VirtualClock): Store {
   const underWay = new Set<Promise<unknown>>();
+  let isPumping = false;
+  // A store may take its time to answer, so the network's time goes on until nothing is under way.
+  const pump = async (): Promise<void> => {
+    if (isPumping) return;
+    isPumping = true;
+    while (underWay.size > 0) {
+      await clock.runUntilIdle();
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    isPumping = false;
+  };
   const calls = storeMethods.map((method): [StoreMethod, Call] => {
     const call = (store[method] as Call).bind(store);
     const ask: Call = async (...args) => {
-      const reply = call(...args);
-      void clock.runUntilIdle();
       try {
-        return await reply;
+        return await call(...args);
       } catch (error) {
         if (CairnError.is(error, 'STORE_UNAVAILABLE')) return ask(...args);
         throw error;
@@ -66,6 +75,7 @@ function askAgain(store: Store, clock: VirtualClock): Store {
     const askOnce: Call = (...args) => {
       const reply = ask(...structuredClone(args));
       underWay.add(reply);
+      void pump();
       return reply.finally(() => underWay.delete(reply));
     };
     return [method, askOnce];

@@ -1,0 +1,203 @@
+/** One Postgres database: statements and transactions over the driver `pg`, or over a pool of the user's own. */
+import { createHash } from 'node:crypto';
+import { CairnError, type ErrorCode } from '../../errors.ts';
+
+/** A statement as `pg` takes it. */
+interface PgStatement {
+  readonly text: string;
+  readonly values: unknown[];
+  readonly name?: string;
+  readonly types: { getTypeParser: (oid: number, format?: string) => (value: string) => unknown };
+}
+
+/** What is used of a connection of `pg`. */
+export interface PgConnection {
+  query(statement: PgStatement): Promise<{ rows: unknown[] }>;
+  on(event: 'notification', listener: (message: { channel: string; payload?: string }) => void): unknown;
+  on(event: 'error' | 'end', listener: (error?: Error) => void): unknown;
+  release(destroy?: Error | boolean): void;
+}
+
+/** What is used of a pool of connections: that of the package `pg`, or one that behaves like it. */
+export interface PostgresPool {
+  connect(): Promise<PgConnection>;
+  end(): Promise<void>;
+  on(event: 'error', listener: (error: Error) => void): unknown;
+}
+
+/** Runs one statement. */
+export type Query = <Row>(text: string, values?: readonly unknown[]) => Promise<readonly Row[]>;
+
+export interface DatabaseOptions {
+  /** Makes the pool, on first use. */
+  readonly openPool: () => Promise<PostgresPool>;
+  /** Whether the pool is ours, and so ends when the database is closed. */
+  readonly ownsPool: boolean;
+  /** URL without secrets, for messages. */
+  readonly name: string;
+  /** How long the first connection is tried for, in milliseconds. */
+  readonly connectTimeoutMs: number;
+  /** Whether statements are prepared once a connection. Not possible behind some poolers. */
+  readonly prepares: boolean;
+}
+
+/** Between tries to connect, in milliseconds. So refused connections are at most 8 in the first 3 s. */
+const firstDelayMs = 50;
+const delayMaxMs = 1_000;
+
+/** How often a statement is tried that Postgres stopped to end a deadlock. */
+const deadlockTries = 10;
+
+const parsers: Readonly<Record<number, (value: string) => unknown>> = {
+  16: (value) => value === 't',
+  17: (value) => Buffer.from(value.slice(2), 'hex'),
+  20: Number,
+  21: Number,
+  23: Number,
+};
+const asText = (value: string): string => value;
+const types: PgStatement['types'] = { getTypeParser: (oid) => parsers[oid] ?? asText };
+
+/** Says why a call failed in a form that names no password. */
+const reasonOf = (error: unknown): string =>
+  (error instanceof Error ? error.message || ((error as { code?: string }).code ?? error.name) : String(error)).replace(
+    /postgres(?:ql)?:\/\/\S+/gi,
+    'postgres://…',
+  );
+
+/** The SQLSTATE of an error that the server reported; empty if the connection failed. */
+export function sqlStateOf(error: unknown): string {
+  const { code, severity } = (error ?? {}) as { code?: unknown; severity?: unknown };
+  return typeof code === 'string' && severity !== undefined && /^[0-9A-Z]{5}$/.test(code) ? code : '';
+}
+
+const codes: readonly (readonly [prefix: string, code: ErrorCode])[] = [
+  ['53100', 'STORE_FULL'],
+  ['53200', 'STORE_FULL'],
+  ['25006', 'STORE_READ_ONLY'],
+  ['42501', 'STORE_READ_ONLY'],
+  ['55P03', 'STORE_BUSY'],
+  ['40', 'STORE_BUSY'],
+  ['XX', 'STORE_CORRUPT'],
+  ['42', 'STORE_CORRUPT'],
+];
+
+export class Database {
+  readonly name: string;
+  readonly #options: DatabaseOptions;
+  #pool: Promise<PostgresPool> | undefined;
+  #hasConnected = false;
+  #isClosed = false;
+  #prepares: boolean;
+  readonly #names = new Map<string, string>();
+
+  constructor(options: DatabaseOptions) {
+    this.#options = options;
+    this.#prepares = options.prepares;
+    this.name = options.name;
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  /** Runs one statement, which is a transaction of its own. @throws the errors of the store port */
+  readonly query: Query = async <Row>(text: string, values: readonly unknown[] = []) =>
+    this.#use((connection) => this.#run<Row>(connection, text, values));
+
+  /** Runs several statements in one transaction. Whatever `work` throws takes back all of them. */
+  async transaction<Reply>(work: (query: Query) => Promise<Reply>): Promise<Reply> {
+    return this.#use(async (connection) => {
+      const query: Query = (text, values = []) => this.#run(connection, text, values);
+      await query('begin');
+      try {
+        const reply = await work(query);
+        await query('commit');
+        return reply;
+      } catch (error) {
+        // If the connection is lost, the server takes the transaction back by itself.
+        await query('rollback').catch(() => undefined);
+        throw error;
+      }
+    });
+  }
+
+  /** A connection for the caller alone, which must release it. @throws STORE_UNAVAILABLE, STORE_CLOSED */
+  async connect(): Promise<PgConnection> {
+    if (this.#isClosed) throw new CairnError('STORE_CLOSED', { store: this.name });
+    const deadline = performance.now() + this.#options.connectTimeoutMs;
+    for (let delayMs = firstDelayMs; ; delayMs = Math.min(delayMs * 2, delayMaxMs)) {
+      try {
+        this.#pool ??= this.#options.openPool();
+        const connection = await (await this.#pool).connect();
+        this.#hasConnected = true;
+        return connection;
+      } catch (error) {
+        if (CairnError.is(error)) {
+          this.#pool = undefined;
+          throw error;
+        }
+        const isRefusal = sqlStateOf(error) !== '' && !sqlStateOf(error).startsWith('57P');
+        const isOver = this.#hasConnected || performance.now() + delayMs >= deadline;
+        if (isRefusal || isOver || this.#isClosed) throw this.#unavailable(error, 'Nothing was written; try again.');
+        await new Promise((resolve) => setTimeout(resolve, delayMs));
+      }
+    }
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    if (this.#options.ownsPool) await (await this.#pool?.catch(() => undefined))?.end();
+  }
+
+  async #use<Reply>(work: (connection: PgConnection) => Promise<Reply>): Promise<Reply> {
+    for (let tries = 1; ; tries += 1) {
+      const connection = await this.connect();
+      try {
+        const reply = await work(connection);
+        connection.release();
+        return reply;
+      } catch (error) {
+        const state = sqlStateOf(error);
+        connection.release(state === '' && !CairnError.is(error));
+        if ((state === '40P01' || state === '40001') && tries < deadlockTries) continue;
+        // Behind a pooler, the next statement of a transaction may come to another connection, which does not know the prepared one.
+        if ((state === '26000' || state === '42P05') && this.#prepares) {
+          this.#prepares = false;
+          continue;
+        }
+        throw this.#toStoreError(error);
+      }
+    }
+  }
+
+  async #run<Row>(connection: PgConnection, text: string, values: readonly unknown[]): Promise<readonly Row[]> {
+    const name = this.#prepares && values.length > 0 ? { name: this.#nameOf(text) } : {};
+    return (await connection.query({ text, values: [...values], types, ...name })).rows as Row[];
+  }
+
+  #nameOf(text: string): string {
+    let name = this.#names.get(text);
+    if (name === undefined) {
+      name = `cairn_${createHash('sha256').update(text).digest('hex').slice(0, 24)}`;
+      this.#names.set(text, name);
+    }
+    return name;
+  }
+
+  #toStoreError(error: unknown): unknown {
+    if (CairnError.is(error)) return error;
+    const state = sqlStateOf(error);
+    // A mistake in the program is not a matter of the store.
+    if (!(error instanceof Error) || error instanceof TypeError || error instanceof RangeError) return error;
+    if (state === '' || state.startsWith('08') || state.startsWith('57'))
+      return this.#unavailable(error, 'It is not known whether this was written; the same call again does no harm.');
+    const code = codes.find(([prefix]) => state.startsWith(prefix))?.[1] ?? 'STORE_UNAVAILABLE';
+    return new CairnError(code, { store: this.name, reason: reasonOf(error) }, { cause: error });
+  }
+
+  #unavailable(error: unknown, hint: string): CairnError {
+    return new CairnError('STORE_UNAVAILABLE', { store: this.name, reason: reasonOf(error), hint }, { cause: error });
+  }
+}

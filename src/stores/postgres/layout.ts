@@ -1,0 +1,194 @@
+/** The tables of a Postgres store, how they come to be, and who may use them. */
+import { CairnError } from '../../errors.ts';
+import type { Database, Query } from './database.ts';
+
+/** The newest layout that this version knows. */
+export const layoutVersion = 1;
+
+/** Number of the lock under which layouts are changed; any number that nobody else uses. */
+const migrationLock = 7_043_118;
+
+/**
+ * The layouts, each from the one before. `S` stands for the schema.
+ *
+ * - `runs` has what is needed to claim a run and to go on with it. `ready_at` is the earliest time at which there is something to do:
+ *   the run's due time, its oldest message or its first due wait. It is computed from the row's own columns, so no two writers can disagree.
+ *   A commit that changes neither status nor waits nor messages touches no index.
+ * - Texts are compared by bytes (`collate "C"`), whatever the locale of the database.
+ * - Bodies are stored as they are: they are small or compressed already.
+ */
+const layouts: readonly string[] = [
+  `
+create sequence S.tokens;
+create sequence S.orders;
+create function S.now_ms() returns bigint language sql stable parallel safe
+  as $$ select (extract(epoch from clock_timestamp()) * 1000)::bigint $$;
+create table S.runs (
+  no bigint generated always as identity primary key,
+  tenant text collate "C" not null, run_id text collate "C" not null, key text collate "C" not null,
+  graph_id text collate "C" not null, graph_hash text collate "C" not null,
+  status smallint not null, head bigint not null, created_at bigint not null, updated_at bigint not null,
+  parent_run text collate "C", parent_seq bigint,
+  token bigint not null default 0, owner text collate "C", lease_until bigint not null default 0,
+  pruned_below bigint not null default 0,
+  queue text collate "C" not null, queue_key text collate "C", rate_class text collate "C",
+  priority bigint not null, due bigint not null,
+  message_count int not null default 0, message_at bigint, wait_at bigint,
+  ready_at bigint generated always as (
+    case when status <= 1 then least(case when status = 0 then due end, message_at, wait_at) end) stored,
+  meta bytea not null
+) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
+create unique index runs_by_id on S.runs (tenant, run_id);
+create index runs_by_key on S.runs (tenant, key);
+create index runs_by_no on S.runs (tenant, no);
+create index runs_by_status on S.runs (tenant, status, no);
+create index runs_by_graph on S.runs (tenant, graph_id, no);
+create index runs_by_time on S.runs (tenant, created_at);
+create index runs_by_parent on S.runs (tenant, parent_run, no) where parent_run is not null;
+create index runs_ready on S.runs (tenant, priority desc, ready_at, no) where ready_at is not null and owner is null;
+create index runs_ready_by_graph on S.runs (tenant, graph_id, priority desc, ready_at, no)
+  where ready_at is not null and owner is null;
+create index runs_leased on S.runs (tenant, lease_until) where ready_at is not null and owner is not null;
+create table S.labels (
+  tenant text collate "C" not null, name text collate "C" not null, value text collate "C" not null, run bigint not null,
+  primary key (run, name));
+create index labels_by_value on S.labels (tenant, name, value, run);
+create table S.checkpoints (
+  run bigint not null, seq bigint not null, at bigint not null, checksum bytea not null, body bytea not null,
+  primary key (run, seq));
+create table S.snapshots (
+  run bigint not null, seq bigint not null, checksum bytea not null, body bytea not null, primary key (run, seq));
+create table S.waits (
+  id bigint not null default nextval('S.orders'), run bigint not null, wait_id text collate "C" not null,
+  tenant text collate "C" not null, kind smallint not null, due bigint not null, checksum bytea, body bytea not null,
+  primary key (run, wait_id));
+create index waits_by_due on S.waits (tenant, due, id);
+create index waits_by_kind on S.waits (tenant, kind, due, id);
+create table S.messages (
+  id bigint not null default nextval('S.orders'), run bigint not null, kind text not null,
+  name text collate "C" not null, at bigint not null, taken boolean not null default false, checksum bytea,
+  body bytea not null, primary key (run, kind, name));
+create table S.tags (
+  run bigint not null, name text collate "C" not null, seq bigint not null, primary key (run, name));
+create table S.blobs (
+  tenant text collate "C" not null, hash text collate "C" not null, size bigint not null, touched_at bigint not null,
+  primary key (tenant, hash));
+create table S.blob_pieces (
+  tenant text collate "C" not null, hash text collate "C" not null, no int not null, body bytea not null,
+  primary key (tenant, hash, no));
+create table S.memory_writes (
+  owner text collate "C" not null, session text collate "C" not null, key text collate "C" not null,
+  primary key (owner, session, key));
+create table S.memories (
+  id bigint generated always as identity primary key, owner text collate "C" not null,
+  session text collate "C" not null, content text not null, at bigint not null);
+create index memories_of on S.memories (owner, session, id);
+alter table S.checkpoints alter column body set storage external;
+alter table S.snapshots alter column body set storage external;
+alter table S.blob_pieces alter column body set storage external;`,
+];
+
+/** Tables with content, for tests and roles. `store` has the layout's version and the identity. */
+export const contentTables = [
+  'runs',
+  'labels',
+  'checkpoints',
+  'snapshots',
+  'waits',
+  'messages',
+  'tags',
+  'blobs',
+  'blob_pieces',
+  'memory_writes',
+  'memories',
+] as const;
+
+/** Writes a schema into a statement: its names begin with `S.`. */
+export const inSchema = (text: string, schema: string): string => text.replaceAll(/\bS\./g, `"${schema}".`);
+
+/** The version of the layout that is there; 0 if there is none. */
+async function readVersion(query: Query, schema: string): Promise<number> {
+  const [found] = await query<{ found: string | null }>(`select to_regclass($1)::text as found`, [`"${schema}".store`]);
+  if (found?.found == null) return 0;
+  const [row] = await query<{ version: number }>(`select version from "${schema}".store`);
+  return row?.version ?? 0;
+}
+
+/**
+ * Brings the tables of a schema to the newest layout. Processes that do so at the same time wait for one another.
+ *
+ * @returns the version before and after
+ * @throws STORE_VERSION_UNKNOWN the tables are of a newer version; STORE_READ_ONLY the role may not make tables
+ */
+export async function migrate(
+  database: Database,
+  schema: string,
+): Promise<{ readonly from: number; readonly to: number }> {
+  return database.transaction(async (query) => {
+    await query(`select pg_advisory_xact_lock(${migrationLock})::text`);
+    const from = await readVersion(query, schema);
+    refuseNewer(database, from);
+    if (from === layoutVersion) return { from, to: from };
+    if (from === 0) {
+      // A role without rights on the database may still own a schema that was made for it.
+      const [made] = await query(`select 1 from pg_namespace where nspname = $1`, [schema]);
+      if (made === undefined) await query(`create schema "${schema}"`);
+      await query(
+        inSchema(
+          `create table S.store (one int primary key default 1 check (one = 1), version int not null, identity text collate "C" not null)`,
+          schema,
+        ),
+      );
+      await query(`revoke all on schema "${schema}" from public`);
+      await query(`insert into "${schema}".store (version, identity) values (0, gen_random_uuid()::text)`);
+    }
+    for (const layout of layouts.slice(from)) await query(inSchema(layout, schema));
+    await query(`update "${schema}".store set version = ${layoutVersion}`);
+    await query(`revoke all on all functions in schema "${schema}" from public`);
+    return { from, to: layoutVersion };
+  });
+}
+
+function refuseNewer(database: Database, version: number): void {
+  if (version > layoutVersion)
+    throw new CairnError('STORE_VERSION_UNKNOWN', { store: database.name, version, supported: layoutVersion });
+}
+
+/**
+ * Checks that the tables are there and of a layout that this version knows; makes them if they are not and the role may.
+ *
+ * @throws STORE_VERSION_UNKNOWN; STORE_UNAVAILABLE there are no tables and the role may not make them
+ */
+export async function ensureLayout(database: Database, schema: string): Promise<void> {
+  const version = await readVersion(database.query, schema);
+  refuseNewer(database, version);
+  if (version === layoutVersion) return;
+  try {
+    await migrate(database, schema);
+  } catch (error) {
+    if (!CairnError.is(error, 'STORE_READ_ONLY')) throw error;
+    const reason = version === 0 ? `schema ${schema} has no tables` : `schema ${schema} has layout ${version}`;
+    const hint = 'Run as a role that may make tables: cairn migrate';
+    throw new CairnError('STORE_UNAVAILABLE', { store: database.name, reason, hint }, { cause: error });
+  }
+}
+
+/** What a role may do: `app` all that an engine needs, `viewer` only read. */
+export type PostgresRole = 'app' | 'viewer';
+
+/** Grants a role that exists what it needs of a store's schema. @throws STORE_READ_ONLY this role may not grant it; CONFIG_INVALID there is no such role */
+export async function grantRole(database: Database, schema: string, name: string, role: PostgresRole): Promise<void> {
+  const [found] = await database.query<{ quoted: string }>(
+    `select quote_ident(rolname) as quoted from pg_roles where rolname = $1`,
+    [name],
+  );
+  if (found === undefined)
+    throw new CairnError('CONFIG_INVALID', { path: 'role', reason: `the server has no role ${name}` });
+  const rights = role === 'app' ? 'select, insert, update, delete' : 'select';
+  await database.transaction(async (query) => {
+    await query(`grant usage on schema "${schema}" to ${found.quoted}`);
+    await query(`grant ${rights} on all tables in schema "${schema}" to ${found.quoted}`);
+    await query(`grant execute on all functions in schema "${schema}" to ${found.quoted}`);
+    if (role === 'app') await query(`grant usage on all sequences in schema "${schema}" to ${found.quoted}`);
+  });
+}

@@ -1,0 +1,123 @@
+/** Where a Postgres store is and how it is reached: its URL, its password, TLS, and the driver. */
+import { readFileSync } from 'node:fs';
+import { userInfo } from 'node:os';
+import { CairnError } from '../../errors.ts';
+import type { PostgresPool } from './database.ts';
+
+/** At most this many connections a process, of which one listens. */
+const connectionsMax = 8;
+
+const parameters = ['schema', 'sslmode', 'sslrootcert', 'pgbouncer', 'application_name', 'connect_timeout'];
+const tlsModes = ['disable', 'require', 'verify-full'] as const;
+
+/** A database, read from a URL. */
+export interface PostgresPlace {
+  /** URL without user, password and parameters, for messages. */
+  readonly name: string;
+  readonly host: string;
+  readonly port: number;
+  readonly database: string;
+  readonly user: string;
+  /** The password in the URL. */
+  readonly password?: string;
+  readonly schema: string;
+  readonly tls: (typeof tlsModes)[number];
+  /** Path of the certificates that are trusted. Default: those of Node. */
+  readonly certificates?: string;
+  /** Whether the URL says that a pooler in transaction mode stands before the server. */
+  readonly isPooled: boolean;
+  readonly applicationName: string;
+  readonly connectTimeoutMs: number;
+}
+
+const invalid = (reason: string): CairnError => new CairnError('CONFIG_INVALID', { path: 'store', reason });
+
+export function isPostgresUrl(url: string): boolean {
+  return /^postgres(?:ql)?:\/\//i.test(url);
+}
+
+const isLoopback = (host: string): boolean => host === 'localhost' || host === '::1' || host.startsWith('127.');
+
+/** Validates the name of a schema. It is written into statements. @throws CONFIG_INVALID */
+export function checkSchema(schema: string): string {
+  if (!/^[a-z_][a-z0-9_]{0,50}$/.test(schema))
+    throw invalid(`a schema has lower-case letters, digits and _, at most 51: not ${JSON.stringify(schema)}`);
+  return schema;
+}
+
+/** Reads a URL: `postgres://USER@HOST:PORT/DATABASE?schema=…&sslmode=…`. @throws CONFIG_INVALID; it never repeats the URL, which may hold a password */
+export function readPostgresUrl(text: string): PostgresPlace {
+  if (!isPostgresUrl(text) || !URL.canParse(text))
+    throw invalid('a Postgres store has a URL: postgres://USER@HOST:PORT/DATABASE');
+  const url = new URL(text);
+  const query = url.searchParams;
+  const unknown = [...query.keys()].find((key) => !parameters.includes(key));
+  if (unknown !== undefined)
+    throw invalid(`the URL has a parameter ${JSON.stringify(unknown)}; known ones are ${parameters.join(', ')}`);
+  const host = decodeURIComponent(url.hostname).replace(/^\[(.*)\]$/, '$1') || 'localhost';
+  const user = decodeURIComponent(url.username) || userInfo().username;
+  const database = decodeURIComponent(url.pathname.slice(1)) || user;
+  const schema = checkSchema(query.get('schema') ?? 'cairn');
+  const tls = query.get('sslmode') ?? (isLoopback(host) ? 'disable' : 'verify-full');
+  if (!isTlsMode(tls)) throw invalid(`sslmode is one of ${tlsModes.join(', ')}`);
+  const seconds = Number(query.get('connect_timeout') ?? 5);
+  if (!(seconds > 0 && seconds <= 600)) throw invalid('connect_timeout is a number of seconds, at most 600');
+  const port = Number(url.port || 5432);
+  const certificates = query.get('sslrootcert');
+  return {
+    name: `postgres://${url.host || host}/${encodeURIComponent(database)}${schema === 'cairn' ? '' : `?schema=${schema}`}`,
+    host,
+    port,
+    database,
+    user,
+    schema,
+    tls,
+    ...(url.password === '' ? {} : { password: decodeURIComponent(url.password) }),
+    ...(certificates === null ? {} : { certificates }),
+    isPooled: query.get('pgbouncer') === 'true',
+    applicationName: query.get('application_name') ?? 'cairn',
+    connectTimeoutMs: seconds * 1000,
+  };
+}
+
+const isTlsMode = (mode: string): mode is PostgresPlace['tls'] => (tlsModes as readonly string[]).includes(mode);
+
+/** The settings of `pg`. Every one that the driver would otherwise take from a variable such as PGPASSWORD or PGHOST is given. */
+function toSettings(place: PostgresPlace, password: () => string | undefined, connections: number): object {
+  const { host, port, database, user, tls, certificates, applicationName, connectTimeoutMs } = place;
+  const ca = certificates === undefined ? {} : { ca: readFileSync(certificates, 'utf8') };
+  return {
+    host,
+    port,
+    database,
+    user,
+    application_name: applicationName,
+    // A function, because the driver looks for a variable and a file where a password is empty. It is called for each connection, so that a
+    // password that was changed holds for the next one.
+    password: () => password() ?? '',
+    ssl: tls === 'disable' ? false : { rejectUnauthorized: tls === 'verify-full', servername: host, ...ca },
+    connectionTimeoutMillis: connectTimeoutMs,
+    idleTimeoutMillis: 30_000,
+    max: connections,
+    keepAlive: true,
+    allowExitOnIdle: true,
+  };
+}
+
+/** Opens a pool of connections to a place. @throws CONFIG_MISSING_PEER the package `pg` is not installed */
+export async function openPool(
+  place: PostgresPlace,
+  password: () => string | undefined,
+  connections: number = connectionsMax,
+): Promise<PostgresPool> {
+  const settings = toSettings(place, password, connections);
+  // Not a literal, so that bundlers leave the package where it is.
+  const packageName = 'pg';
+  let driver: { readonly default: { readonly Pool: new (settings: object) => PostgresPool } };
+  try {
+    driver = (await import(packageName)) as typeof driver;
+  } catch (error) {
+    throw new CairnError('CONFIG_MISSING_PEER', { package: packageName }, { cause: error });
+  }
+  return new driver.default.Pool(settings);
+}

@@ -1,0 +1,220 @@
+/** The store in a Postgres database, which any number of machines share. */
+import { readFileSync } from 'node:fs';
+import { CairnError } from '../../errors.ts';
+import type { BlobStore } from '../../ports/blobs.ts';
+import type { Memories } from '../../ports/memories.ts';
+import type { Store } from '../../ports/store.ts';
+import { claimNext, listClaimable, claimRun, releaseClaim, renewClaim } from './claims.ts';
+import { CommitLane } from './commit-lane.ts';
+import { Database, type PostgresPool } from './database.ts';
+import { grantRole, migrate, type PostgresRole } from './layout.ts';
+import { checkSchema, openPool, readPostgresUrl } from './place.ts';
+import { createPostgresBlobs } from './postgres-blobs.ts';
+import { createPostgresMemories } from './postgres-memories.ts';
+import * as reads from './run-reads.ts';
+import * as writes from './run-writes.ts';
+import { Tables, fromText, keyOf, runNo, toText } from './tables.ts';
+import { WakeUps } from './wake-ups.ts';
+
+export interface PostgresStoreOptions {
+  /**
+   * `postgres://USER@HOST:PORT/DATABASE`, with `?schema=` (default `cairn`), `sslmode=` (`verify-full`, or `require`, or `disable`, which is
+   * the default on this machine only), `sslrootcert=`, `connect_timeout=` (seconds; default 5) and `pgbouncer=true`.
+   */
+  readonly url?: string;
+  /** In place of a URL: a pool of the package `pg`, which stays yours. Closing the store does not end it. */
+  readonly pool?: PostgresPool;
+  /** Schema of the tables, with a pool. Default `cairn`. */
+  readonly schema?: string;
+  /** The password, where the URL has none. Called for each new connection. */
+  readonly password?: () => string | undefined;
+  /** URL of the server itself, where a pooler stands before it: over that, nobody can be woken. Without it, runs are found by polling. */
+  readonly listenUrl?: string;
+}
+
+const optionNames: readonly string[] = ['url', 'pool', 'schema', 'password', 'listenUrl'];
+
+/** A store with what belongs to it in the same database. */
+export interface PostgresStore extends Store {
+  readonly blobs: BlobStore;
+  readonly memories: Memories;
+  /** Connects, and makes the tables if they are not there. Every other call does so too. @throws STORE_UNAVAILABLE, STORE_VERSION_UNKNOWN */
+  ready(): Promise<void>;
+  /** Brings the tables to the newest layout. @throws STORE_READ_ONLY the role may not */
+  migrate(): Promise<{ readonly from: number; readonly to: number }>;
+  /** Grants a role what an engine needs (`app`), or reading (`viewer`). @throws CONFIG_INVALID, STORE_READ_ONLY */
+  grant(name: string, role: PostgresRole): Promise<void>;
+}
+
+/**
+ * Opens a store in Postgres. Nothing is connected before the first call. Needs the package `pg`, unless a pool is given.
+ *
+ * What an acknowledged write survives: each a killed process, and those that ask for it, claims and messages a crash of the server.
+ *
+ * @throws CONFIG_INVALID neither a URL nor a pool, or one that is not understood. Methods throw as the port says, and CONFIG_MISSING_PEER.
+ */
+export function openPostgresStore(options: PostgresStoreOptions): PostgresStore {
+  const unknown = Object.keys(options).find((key) => !optionNames.includes(key));
+  if (unknown !== undefined)
+    throw new CairnError('CONFIG_INVALID', {
+      path: unknown,
+      reason: `openPostgresStore has no such option; it has ${optionNames.join(', ')}`,
+    });
+  const { database, listening, schema } = openDatabases(options);
+  const tables = new Tables(database, schema);
+  const wakeUps = new WakeUps(database, listening, schema);
+  const wake = (tenant: string): void => wakeUps.wake(tenant);
+  const lane = new CommitLane(tables.query, wake);
+  let isClosed = false;
+  const close = async (): Promise<void> => {
+    if (isClosed) return;
+    isClosed = true;
+    await lane.drain();
+    await wakeUps.close();
+    await Promise.all([database.close(), listening.close()]);
+  };
+  const assertOpen = (): void => {
+    if (isClosed) throw new CairnError('STORE_CLOSED', { store: database.name });
+  };
+  return {
+    name: database.name,
+    capabilities: { durability: 'power', isShared: true },
+    ...createReads(tables),
+    ...createWrites(tables, lane, wake, assertOpen),
+    watch: (tenant, call) => wakeUps.watch(tenant, call),
+    blobs: createPostgresBlobs(tables),
+    memories: createPostgresMemories(tables),
+    ready: () => tables.ready(),
+    migrate: () => migrate(database, schema),
+    grant: (name, role) => grantRole(database, schema, name, role),
+    close,
+  };
+}
+
+function openDatabases(options: PostgresStoreOptions): {
+  readonly database: Database;
+  readonly listening: Database;
+  readonly schema: string;
+} {
+  const { url, pool, password = () => undefined, listenUrl } = options;
+  const openUrl = (text: string, connections?: number): Database => {
+    const place = readPostgresUrl(text);
+    return new Database({
+      openPool: () => openPool(place, () => place.password ?? password(), connections).then(quiet),
+      ownsPool: true,
+      name: place.name,
+      connectTimeoutMs: place.connectTimeoutMs,
+      prepares: !place.isPooled,
+    });
+  };
+  if ((url === undefined) === (pool === undefined))
+    throw new CairnError('CONFIG_INVALID', { path: 'openPostgresStore', reason: 'it takes a url or a pool' });
+  const schema = url === undefined ? checkSchema(options.schema ?? 'cairn') : readPostgresUrl(url).schema;
+  const database =
+    pool === undefined
+      ? openUrl(url ?? '')
+      : new Database({
+          openPool: () => Promise.resolve(quiet(pool)),
+          ownsPool: false,
+          name: `postgres:${schema}`,
+          connectTimeoutMs: 5000,
+          prepares: true,
+        });
+  return { database, schema, listening: listenUrl === undefined ? database : openUrl(listenUrl, 1) };
+}
+
+/** A connection that breaks while nobody uses it is replaced; an error that nobody hears would end the process. */
+function quiet(pool: PostgresPool): PostgresPool {
+  pool.on('error', () => undefined);
+  return pool;
+}
+
+/** Reads a password from CAIRN_STORE_PASSWORD, or from the file that CAIRN_STORE_PASSWORD_FILE names, without its line end. */
+export function passwordFrom(environment: Readonly<Record<string, string | undefined>>): () => string | undefined {
+  return () => {
+    const { CAIRN_STORE_PASSWORD: password, CAIRN_STORE_PASSWORD_FILE: file } = environment;
+    if (password !== undefined || file === undefined || file === '') return password;
+    try {
+      return readFileSync(file, 'utf8').replace(/\r?\n$/, '');
+    } catch (error) {
+      const reason = `the file cannot be read: ${(error as Error).message}`;
+      throw new CairnError('CONFIG_INVALID', { path: 'CAIRN_STORE_PASSWORD_FILE', reason }, { cause: error });
+    }
+  };
+}
+
+function createReads(
+  tables: Tables,
+): Pick<
+  Store,
+  | 'readIdentity'
+  | 'readRun'
+  | 'findRuns'
+  | 'listRuns'
+  | 'readCheckpoints'
+  | 'readSnapshot'
+  | 'readMessages'
+  | 'listWaits'
+  | 'readTags'
+> {
+  return {
+    readIdentity: async () => {
+      const [row] = await tables.query<{ identity: string }>(`select identity from S.store`);
+      return fromText(row?.identity ?? '');
+    },
+    readRun: (key) => reads.readRun(tables, key),
+    findRuns: (tenant, prefix, limit) => reads.findRuns(tables, tenant, prefix, limit),
+    listRuns: (query) => reads.listRuns(tables, query),
+    readCheckpoints: (key, range) => reads.readCheckpoints(tables, key, range),
+    readSnapshot: (key, atOrBefore) => reads.readSnapshot(tables, key, atOrBefore),
+    readMessages: (key) => reads.readMessages(tables, key),
+    listWaits: (query) => reads.listWaits(tables, query),
+    readTags: (key) => reads.readTags(tables, key),
+  };
+}
+
+type Writes = Omit<Store, keyof ReturnType<typeof createReads> | 'name' | 'capabilities' | 'watch' | 'close'>;
+
+function createWrites(
+  tables: Tables,
+  lane: CommitLane,
+  wake: (tenant: string) => void,
+  assertOpen: () => void,
+): Writes {
+  return {
+    setIdentity: async (identity) => {
+      await tables.query(`update S.store set identity = $1`, [toText(identity)]);
+    },
+    admitRun: async (admission) => {
+      const { tenant, claim } = admission;
+      const reply = await writes.admitRun(tables, admission);
+      if (claim === undefined) wake(tenant);
+      return reply;
+    },
+    removeRun: (key) => writes.removeRun(tables, key),
+    claimRun: (request) => claimRun(tables, request),
+    claimNext: (request) => claimNext(tables, request),
+    listClaimable: (query) => listClaimable(tables, query),
+    renewClaim: (claim) => renewClaim(tables, claim),
+    releaseClaim: async (claim) => {
+      const { tenant } = claim;
+      if (await releaseClaim(tables, claim)) wake(tenant);
+    },
+    commit: async (commit) => {
+      assertOpen();
+      return lane.commit(commit);
+    },
+    writeSnapshot: (key, snapshot) => writes.writeSnapshot(tables, key, snapshot),
+    postMessage: async (message) => {
+      const { tenant } = message;
+      const reply = await writes.postMessage(tables, message);
+      if (reply.status === 'accepted') wake(tenant);
+      return reply;
+    },
+    tagCheckpoint: (key, tag) => writes.tagCheckpoint(tables, key, tag),
+    removeTag: async (key, name) => {
+      await tables.query(`delete from S.tags where run = ${runNo} and name = $3`, [...keyOf(key), toText(name)]);
+    },
+    pruneRun: (prune) => writes.pruneRun(tables, prune),
+  };
+}

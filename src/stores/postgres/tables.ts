@@ -1,0 +1,217 @@
+/** The tables of one schema: statements on them, and rows to and from the values of the port. */
+import { CairnError } from '../../errors.ts';
+import type { Durability, GrantedClaim, RunKey, RunRow, StoredStatus, WaitRow } from '../../ports/store.ts';
+import type { Database, Query } from './database.ts';
+import { ensureLayout, inSchema } from './layout.ts';
+
+const statuses: readonly StoredStatus[] = ['running', 'paused', 'completed', 'failed', 'cancelled'];
+const waitKinds: readonly WaitRow['kind'][] = ['question', 'timer', 'signal', 'doubt', 'retry'];
+
+/** The number of a status. Those up to 1 can go on. */
+export const statusCode = (status: StoredStatus): number => statuses.indexOf(status);
+export const kindCode = (kind: WaitRow['kind']): number => waitKinds.indexOf(kind);
+
+/** Stands for "no due time". */
+export const never: number = Number.MAX_SAFE_INTEGER;
+
+/** Texts of Postgres hold no NUL. This keeps their order and their prefixes, and changes no letter that people use. */
+export const toText = (text: string): string =>
+  text.includes('\0') || text.includes('\x01')
+    ? text.replaceAll('\x01', '\x01\x02').replaceAll('\0', '\x01\x01')
+    : text;
+export const fromText = (text: string): string =>
+  text.includes('\x01') ? text.replaceAll('\x01\x01', '\0').replaceAll('\x01\x02', '\x01') : text;
+
+/** Bytes to hand out: a plain array, which nobody else has. */
+export const toBytes = (bytes: Uint8Array): Uint8Array => new Uint8Array(bytes);
+export const toHex = (bytes: Uint8Array): string =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex');
+
+/** Makes `set_config('synchronous_commit', …)` part of a statement, for that statement alone. Whoever uses it must read `mode`. */
+export const modeTable = (parameter: string): string =>
+  `mode as materialized (
+    select set_config('synchronous_commit', coalesce(${parameter}::text, current_setting('synchronous_commit')), true) as set)`;
+
+/** What a statement waits for: with `power` whatever the server is set to, otherwise not for the disk. */
+export const modeOf = (durability: Durability): string | null => (durability === 'power' ? null : 'off');
+
+/** Runs statements in which `S.` stands for the schema. The first one makes sure that the tables are there. */
+export class Tables {
+  readonly database: Database;
+  readonly schema: string;
+  readonly #texts = new Map<string, string>();
+  #isReady: Promise<void> | undefined;
+
+  constructor(database: Database, schema: string) {
+    this.database = database;
+    this.schema = schema;
+  }
+
+  readonly query: Query = async <Row>(text: string, values?: readonly unknown[]) => {
+    await this.ready();
+    return this.database.query<Row>(this.#write(text), values);
+  };
+
+  async transaction<Reply>(work: (query: Query) => Promise<Reply>): Promise<Reply> {
+    await this.ready();
+    return this.database.transaction((query) => work((text, values) => query(this.#write(text), values)));
+  }
+
+  /** Resolves when the server answers and has the tables. @throws STORE_UNAVAILABLE, STORE_VERSION_UNKNOWN, CONFIG_MISSING_PEER */
+  ready(): Promise<void> {
+    if (this.database.isClosed) return Promise.reject(new CairnError('STORE_CLOSED', { store: this.database.name }));
+    this.#isReady ??= ensureLayout(this.database, this.schema).catch((error: unknown) => {
+      this.#isReady = undefined;
+      throw error;
+    });
+    return this.#isReady;
+  }
+
+  #write(text: string): string {
+    let written = this.#texts.get(text);
+    if (written === undefined) {
+      written = inSchema(text, this.schema);
+      this.#texts.set(text, written);
+    }
+    return written;
+  }
+}
+
+/** A row of `runs` as {@link runColumns} reads it. */
+export interface StoredRun {
+  readonly no: number;
+  readonly tenant: string;
+  readonly run_id: string;
+  readonly key: string;
+  readonly graph_id: string;
+  readonly graph_hash: string;
+  readonly status: number;
+  readonly head: number;
+  readonly created_at: number;
+  readonly updated_at: number;
+  readonly parent_run: string | null;
+  readonly parent_seq: number | null;
+  readonly token: number;
+  readonly owner: string | null;
+  readonly remaining: number;
+  readonly message_count: number;
+  readonly pruned_below: number;
+  readonly queue: string;
+  readonly queue_key: string | null;
+  readonly priority: number;
+  readonly due: number;
+  readonly meta: Uint8Array;
+  readonly has_forks: boolean;
+  readonly has_tags: boolean;
+}
+
+const plainColumns = [
+  'no',
+  'tenant',
+  'run_id',
+  'key',
+  'graph_id',
+  'graph_hash',
+  'status',
+  'head',
+  'created_at',
+  'updated_at',
+  'parent_run',
+  'parent_seq',
+  'token',
+  'owner',
+  'message_count',
+  'pruned_below',
+  'queue',
+  'queue_key',
+  'priority',
+  'due',
+  'meta',
+];
+
+/** The columns of a run, for a table that is called `r` in the statement. */
+export const runColumns: string = `${plainColumns.map((column) => `r.${column}`).join(', ')},
+  r.lease_until - S.now_ms() as remaining,
+  exists (select 1 from S.runs f where f.tenant = r.tenant and f.parent_run = r.run_id) as has_forks,
+  exists (select 1 from S.tags t where t.run = r.no) as has_tags`;
+
+export function toRunRow(run: StoredRun): RunRow {
+  const { parent_run: parent, parent_seq: seq, owner, queue_key: key } = run;
+  return {
+    tenant: fromText(run.tenant),
+    runId: fromText(run.run_id),
+    key: fromText(run.key),
+    graphId: fromText(run.graph_id),
+    graphHash: fromText(run.graph_hash),
+    status: statuses[run.status] ?? 'failed',
+    head: run.head,
+    createdAt: run.created_at,
+    updatedAt: run.updated_at,
+    ...(parent === null || seq === null ? {} : { parent: { runId: fromText(parent), seq } }),
+    meta: toBytes(run.meta),
+    ...(owner === null || run.remaining <= 0
+      ? {}
+      : { claim: { workerId: fromText(owner), remainingMs: run.remaining } }),
+    hasMessages: run.message_count > 0,
+    hasForks: run.has_forks,
+    hasTags: run.has_tags,
+    prunedBelow: run.pruned_below,
+    schedule: {
+      queue: fromText(run.queue),
+      priority: run.priority,
+      dueAt: run.due,
+      ...(key === null ? {} : { key: fromText(key) }),
+    },
+  };
+}
+
+export function toGranted(run: StoredRun, workerId: string, leaseMs: number): GrantedClaim {
+  const row = toRunRow(run);
+  const { tenant, runId } = row;
+  return { claim: { tenant, runId, workerId, token: run.token, leaseMs }, run: row };
+}
+
+/** The key of a run, as statements take it. */
+export const keyOf = ({ tenant, runId }: RunKey): readonly [string, string] => [toText(tenant), toText(runId)];
+
+/** The number of a run, by its key in the first two parameters. */
+export const runNo = `(select no from S.runs where tenant = $1 and run_id = $2)`;
+
+/** Waits as JSON, which one parameter takes for any number of them. `i` says which run of the statement they belong to. */
+export const waitsToJson = (waits: readonly WaitRow[], i: number): readonly object[] =>
+  waits.map(({ waitId, kind, dueAt = never, body, checksum }) => ({
+    i,
+    wait_id: toText(waitId),
+    kind: kindCode(kind),
+    due: dueAt,
+    body: toHex(body),
+    checksum: checksum === undefined ? null : toHex(checksum),
+  }));
+
+/** Declares the columns of {@link waitsToJson}. */
+export const waitsTable = (parameter: string): string =>
+  `json_to_recordset(${parameter}::text::json) as w(i int, wait_id text, kind smallint, due bigint, body text, checksum text)`;
+
+export function toWaitRow(row: {
+  readonly wait_id: string;
+  readonly kind: number;
+  readonly due: number;
+  readonly body: Uint8Array;
+  readonly checksum: Uint8Array | null;
+}): WaitRow {
+  return {
+    waitId: fromText(row.wait_id),
+    kind: waitKinds[row.kind] ?? 'doubt',
+    ...(row.due === never ? {} : { dueAt: row.due }),
+    body: toBytes(row.body),
+    ...(row.checksum === null ? {} : { checksum: toBytes(row.checksum) }),
+  };
+}
+
+/** Reads a cursor, which is numbers between dots. @throws USAGE_INVALID */
+export function readCursor(cursor: string | undefined, parts: number): readonly number[] {
+  if (cursor === undefined) return [];
+  const numbers = cursor.split('.').map(Number);
+  if (numbers.length === parts && numbers.every(Number.isSafeInteger)) return numbers;
+  throw new CairnError('USAGE_INVALID', { reason: `${cursor} is not a cursor of this store` });
+}
