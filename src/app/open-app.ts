@@ -19,7 +19,8 @@ import { environmentSecrets, openModels } from './config/config.ts';
 import { createGraphLoader, type GraphLoader, type TextDialect } from './workflows/graph-loader.ts';
 import { defaultTenant } from './config/default-tenant.ts';
 import type { StoreChoice } from './place/open-reading.ts';
-import { parseStoreUrl, type StorePlace, makeFolder } from './place/store-url.ts';
+import { openPostgres } from './place/open-postgres.ts';
+import { choosePlace, type StorePlace, makeFolder } from './place/store-url.ts';
 import { openExplainer } from './place/open-history.ts';
 import { isWorkerDead, createSystemIds } from './process/process-ids.ts';
 import { readConfig, type FoundConfig } from './config/read-config.ts';
@@ -181,6 +182,10 @@ async function openPlace(
   place: StorePlace,
   makesStore: boolean,
 ): Promise<{ readonly store: Store; readonly blobs: BlobStore }> {
+  if (place.kind === 'postgres') {
+    const store = await openPostgres(place.url);
+    return { store, blobs: store.blobs };
+  }
   if (place.kind === 'memory' || !(makesStore || existsSync(place.path))) {
     const [{ createMemoryStore }, { createMemoryBlobs }] = await Promise.all([
       import('../stores/memory/index.ts'),
@@ -274,7 +279,7 @@ function engineSettings(
 export async function openApp(options: AppOptions): Promise<App> {
   const { cwd, watch, report = () => undefined } = options;
   const config = options.readsConfig === false ? { file: undefined } : await readConfig(options);
-  const place = parseStoreUrl(options.storeUrl ?? config.store, cwd);
+  const place = choosePlace(options.storeUrl, config.store, cwd);
   const isModuleNamed = (source: string): boolean => config.modules?.includes(resolve(cwd, source)) === true;
   const { openDialect, openWorkflows, loader } = openTexts(options, config, { place, isModuleNamed });
   const { store, blobs } = await openPlace(place, options.makesStore ?? true);

@@ -6,6 +6,7 @@ import type { DoctorContext } from '../../operations/store/examine-store.ts';
 import { formatSize } from '../../operations/words/size.ts';
 import type { Finding } from '../../history/verify/examine-runs.ts';
 import { defaultTenant } from '../config/default-tenant.ts';
+import { blobsBeside } from './open-history.ts';
 import { chooseStore, openIfThere, type StoreChoice } from './open-reading.ts';
 import { isWorkerDead } from '../process/process-ids.ts';
 import type { StorePlace } from './store-url.ts';
@@ -68,7 +69,7 @@ function nearestFolder(path: string): string {
 }
 
 function examineFiles(place: StorePlace): readonly Finding[] {
-  if (place.kind === 'memory') return [];
+  if (place.kind !== 'sqlite') return [];
   const folder = nearestFolder(dirname(place.path));
   if (!existsSync(place.path)) return [examineRoom(folder)];
   const log = `${place.path}-wal`;
@@ -91,9 +92,9 @@ export async function openDoctor(choice: StoreChoice): Promise<DoctorContext> {
     now: Date.now,
     examinePlace: () => Promise.resolve([examineVersions(), ...examineFiles(place)]),
     openStore: async () => {
-      const store = openIfThere(place);
-      if (store === undefined || place.kind !== 'sqlite') return undefined;
-      return { store, blobs: createFileBlobs(place.blobs) };
+      const store = await openIfThere(place);
+      if (store === undefined) return undefined;
+      return { store, blobs: place.kind === 'sqlite' ? createFileBlobs(place.blobs) : blobsBeside(store) };
     },
   };
 }

@@ -24,7 +24,8 @@ export async function openExplainer(): Promise<ChoiceExplainer> {
 const blobsInMemory = new WeakMap<Store, BlobStore>();
 
 /** Opens the blobs beside a SQLite database, or in memory. @throws CONFIG_INVALID the store is of another kind */
-export function blobsBeside(store: Store): BlobStore {
+export function blobsBeside(store: Store & { readonly blobs?: BlobStore }): BlobStore {
+  if (store.blobs !== undefined) return store.blobs;
   if (store.capabilities.durability === 'none') {
     const blobs = blobsInMemory.get(store) ?? createMemoryBlobs();
     blobsInMemory.set(store, blobs);

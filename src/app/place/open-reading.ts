@@ -6,7 +6,8 @@ import type { Store } from '../../ports/store.ts';
 import { openSqliteStore } from '../../stores/sqlite/index.ts';
 import { findConfig, type ConfigChoice } from '../config/find-config.ts';
 import { isWorkerDead } from '../process/process-ids.ts';
-import { parseStoreUrl, type StorePlace } from './store-url.ts';
+import { openPostgres } from './open-postgres.ts';
+import { choosePlace, parseStoreUrl, type StorePlace } from './store-url.ts';
 import { defaultTenant } from '../config/default-tenant.ts';
 
 export interface StoreChoice extends ConfigChoice {
@@ -21,7 +22,7 @@ export async function chooseStore(choice: StoreChoice): Promise<StorePlace> {
   const { data, code } = findConfig(choice);
   if (data === undefined && code === undefined) return parseStoreUrl(undefined, cwd);
   const { readConfig } = await import('../config/read-config.ts');
-  return parseStoreUrl((await readConfig(choice)).store, cwd);
+  return choosePlace(undefined, (await readConfig(choice)).store, cwd);
 }
 
 /** Path of the chosen store, if nothing is there. @throws CONFIG_INVALID, CODE_NOT_RUN */
@@ -36,7 +37,8 @@ function isEmptyStore(error: unknown): boolean {
 }
 
 /** Opens the store; undefined if it does not exist. @throws STORE_* as the store */
-export function openIfThere(place: StorePlace): Store | undefined {
+export async function openIfThere(place: StorePlace): Promise<Store | undefined> {
+  if (place.kind === 'postgres') return openPostgres(place.url);
   if (place.kind === 'memory' || !existsSync(place.path)) return undefined;
   try {
     return openSqliteStore({ path: place.path, readOnly: true });
@@ -48,7 +50,7 @@ export function openIfThere(place: StorePlace): Store | undefined {
 
 /** Opens the store for reading. If it does not exist, an empty one in memory takes its place. */
 async function openToRead(place: StorePlace): Promise<Store> {
-  const store = openIfThere(place);
+  const store = await openIfThere(place);
   if (store !== undefined) return store;
   const { createMemoryStore } = await import('../../stores/memory/index.ts');
   return createMemoryStore();

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseStoreUrl } from './store-url.ts';
+import { choosePlace, parseStoreUrl } from './store-url.ts';
 
 const sqlite = (path: string, blobs: string, isDefault = false): unknown => ({
   kind: 'sqlite',
@@ -21,8 +21,14 @@ test('O3 a store is named by its URL or by a path', () => {
   );
 });
 
+test('O3 a server is named by whoever calls, never by a configuration in a folder', () => {
+  const url = 'postgres://ann@db/flows';
+  expect(choosePlace(url, undefined, '/here')).toEqual({ kind: 'postgres', url });
+  expect(() => choosePlace(undefined, url, '/here')).toThrow(/this machine only/);
+});
+
 test.each([
-  ['postgres://x/y', /postgres are not known/],
+  ['redis://x/y', /redis are not known/],
   ['sqlite:', /needs the path/],
   ['sqlite:folder/', /needs the path/],
   ['sqlite:..', /\.\. is a folder/],

@@ -1,4 +1,4 @@
-/** Parses store URLs: `sqlite:PATH`, `sqlite:///absolute/path`, `memory:`. */
+/** Parses store URLs: `sqlite:PATH`, `sqlite:///absolute/path`, `memory:`, `postgres://USER@HOST/DATABASE`. */
 import { existsSync, mkdirSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { CairnError } from '../../errors.ts';
@@ -38,6 +38,11 @@ export function makeFolder(folder: string, store: string): void {
 export type StorePlace =
   | { readonly kind: 'memory' }
   | {
+      readonly kind: 'postgres';
+      /** May hold a password: not for messages. */
+      readonly url: string;
+    }
+  | {
       readonly kind: 'sqlite';
       /** Absolute path of the database. */
       readonly path: string;
@@ -66,10 +71,11 @@ export function parseStoreUrl(url: string | undefined, cwd: string): StorePlace 
   if (url === undefined) return sqlitePlace(join(cwd, defaultFolder, 'cairn.db'), true);
   const [, scheme, rest = ''] = /^(?:([a-z][a-z0-9+]+):)?(.*)$/s.exec(url) ?? [];
   if (scheme === 'memory') return { kind: 'memory' };
+  if (scheme === 'postgres' || scheme === 'postgresql') return { kind: 'postgres', url };
   if (scheme !== 'sqlite' && scheme !== undefined)
     throw new CairnError('CONFIG_INVALID', {
       path: '--store',
-      reason: `stores of kind ${scheme} are not known; use sqlite:PATH`,
+      reason: `stores of kind ${scheme} are not known; use sqlite:PATH or postgres://USER@HOST/DATABASE`,
     });
   const path = rest.replace(/^\/\/(?=\/)/, '');
   if (path === '' || path.endsWith('/') || path.includes('\0'))
@@ -81,4 +87,17 @@ export function parseStoreUrl(url: string | undefined, cwd: string): StorePlace 
   if (statSync(file, { throwIfNoEntry: false })?.isDirectory() === true)
     throw new CairnError('CONFIG_INVALID', { path: '--store', reason: `${path} is a folder; name a file in it` });
   return sqlitePlace(file, false);
+}
+
+/**
+ * The store that is named, else the configuration's. A configuration lies in a folder, whose author may be somebody else; so it names files
+ * only, and no password of this user is sent where it says.
+ *
+ * @throws CONFIG_INVALID
+ */
+export function choosePlace(named: string | undefined, configured: string | undefined, cwd: string): StorePlace {
+  const place = parseStoreUrl(named ?? configured, cwd);
+  if (named !== undefined || place.kind !== 'postgres') return place;
+  const reason = 'a configuration names stores of this machine only; name a server with --store or CAIRN_STORE';
+  throw new CairnError('CONFIG_INVALID', { path: 'store', reason });
 }

@@ -1,6 +1,7 @@
 /** Opens a store and its blobs for commands that read states. */
 import { createFileBlobs } from '../../blobs/file-blobs.ts';
 import type { HistoryContext } from '../../operations/declare/operation.ts';
+import { blobsBeside } from './open-history.ts';
 import { openExplainer } from './open-history.ts';
 import { type StoreChoice, withReading } from './open-reading.ts';
 
@@ -10,7 +11,10 @@ export function withHistory<Result>(
   read: (context: HistoryContext) => Promise<Result>,
 ): Promise<Result> {
   return withReading(choice, (context, place) => {
-    const blobs = createFileBlobs(place.kind === 'sqlite' ? place.blobs : choice.cwd);
+    const blobs =
+      place.kind === 'postgres'
+        ? blobsBeside(context.store)
+        : createFileBlobs(place.kind === 'sqlite' ? place.blobs : choice.cwd);
     return read({ ...context, blobs, explainChoice: openExplainer });
   });
 }

@@ -90,6 +90,8 @@ export const backupCommand: Command<BackupArguments> = {
     if (keep === 0) throw new CairnError('USAGE_INVALID', { reason: '--keep takes 1 or more' });
     const everyMs = every === undefined ? undefined : readInterval(every);
     const place = await chooseStore(session);
+    if (place.kind === 'postgres')
+      throw new CairnError('CONFIG_INVALID', { path: 'store', reason: 'a Postgres store is backed up with pg_dump' });
     const store = place.kind === 'sqlite' ? `sqlite:${place.path}` : 'memory:';
     const make = async (): Promise<void> =>
       print(session, await backUp(store, resolve(session.cwd, file), keep === undefined ? {} : { keep }));

@@ -2,6 +2,7 @@
 import { resolve } from 'node:path';
 import { restore } from '../../app/backup/restore.ts';
 import { chooseStore } from '../../app/place/open-reading.ts';
+import { CairnError } from '../../errors.ts';
 import type { FieldsOf } from '../../operations/declare/operation.ts';
 import type { Command } from '../session.ts';
 import { printable } from '../text/terminal-text.ts';
@@ -29,6 +30,8 @@ export const restoreCommand: Command<RestoreArguments> = {
   runsConfig: true,
   async execute(session, { file, replace = false }) {
     const place = await chooseStore(session);
+    if (place.kind === 'postgres')
+      throw new CairnError('CONFIG_INVALID', { path: 'store', reason: 'a Postgres store is restored with pg_restore' });
     const store = place.kind === 'sqlite' ? `sqlite:${place.path}` : 'memory:';
     const report = await restore(resolve(session.cwd, file), store, { replace });
     if (session.isJson) session.printJson(report);

@@ -1,5 +1,5 @@
 /** The entry point of the Postgres store. */
 
-export { openPostgresStore, type PostgresStore, type PostgresStoreOptions } from './postgres-store.ts';
+export { openPostgresStore, passwordFrom, type PostgresStore, type PostgresStoreOptions } from './postgres-store.ts';
 export type { PgConnection, PostgresPool } from './database.ts';
 export type { PostgresRole } from './layout.ts';
