@@ -76,10 +76,10 @@ test('H1 preview and fork: another answer makes another run, the first stays as 
   const folder = openFolder();
   folder.cairn('run', releaseGraph, '--run-id', 'r', '--input', `folder=${folder.path}`);
   expect(folder.cairn('answer', 'r', 'approve', 'yes', '--resume').code).toBe(0);
-  const preview = folder.cairn('preview', 'r', '--answer', 'approve=no').out;
+  const preview = folder.cairn('preview', 'r', '--answer', 'approve=no', '--file', releaseGraph).out;
   expect(preview).toMatch(/^NODE +VISIT +EFFECT +WOULD BE +BECAUSE\nread +1 +read +restored\n/);
   const { head } = (folder.json('graph', 'r') as { runs: readonly [{ head: number }] }).runs[0];
-  const asked = folder.json('preview', 'r', '--answer', 'approve=no') as { seq: number };
+  const asked = folder.json('preview', 'r', '--answer', 'approve=no', '--file', releaseGraph) as { seq: number };
   const because = `approve was answered at r@${asked.seq + 1}`;
   expect(asked).toMatchObject({ runId: 'r', earlier: { insteadOf: { runId: 'r', seq: head }, because } });
   const forked = folder.cairn('fork', 'r', '--answer', 'approve=no', '--run', '--run-id', 'f');
