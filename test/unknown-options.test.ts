@@ -9,12 +9,15 @@ import * as checkpoint from '../src/app/checkpoint-store/index.ts';
 import * as dot from '../src/dialects/dot/index.ts';
 import { compileGraph as compile } from '../src/graph/compile/compile-graph.ts';
 import { refuseUnknownKeys } from '../src/graph/known-keys.ts';
+import * as hosts from '../src/hosts/index.ts';
+import * as http from '../src/http/index.ts';
 import * as main from '../src/index.ts';
 import * as mcp from '../src/mcp/index.ts';
 import * as models from '../src/models/index.ts';
 import * as blocks from '../src/nodes/blocks/index.ts';
 import * as nodes from '../src/nodes/index.ts';
 import * as memory from '../src/stores/memory/index.ts';
+import * as postgres from '../src/stores/postgres/index.ts';
 import * as sqlite from '../src/stores/sqlite/index.ts';
 import * as testing from '../src/testing/index.ts';
 import { chain, open } from './support/small-graphs.ts';
@@ -196,6 +199,26 @@ const rows: Readonly<Record<string, { readonly door: object; readonly of: Readon
   'cairn-workflows/stores/memory': {
     door: memory,
     of: { createMemoryStore: [() => memory.createMemoryStore(odd)], createMemoryMemories: noOptions },
+  },
+  'cairn-workflows/stores/postgres': {
+    door: postgres,
+    of: {
+      openPostgresStore: [() => postgres.openPostgresStore({ url: 'postgres://localhost/db', ...odd })],
+      passwordFrom: noOptions,
+    },
+  },
+  'cairn-workflows/hosts': {
+    door: hosts,
+    of: { fetchHost: [() => hosts.fetchHost({ graphs: [], maxMs: 60_000, ...odd })] },
+  },
+  'cairn-workflows/http': {
+    door: http,
+    of: {
+      bearerTokens: noOptions,
+      createClient: [() => http.createClient('http://localhost', 'token', odd)],
+      createHandler: [() => http.createHandler({ graphs: {}, authorize: () => undefined, ...odd } as never)],
+      toNodeHandler: noOptions,
+    },
   },
   'cairn-workflows/stores/sqlite': {
     door: sqlite,

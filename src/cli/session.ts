@@ -125,10 +125,21 @@ function nameOfProgram(script: string | undefined, cwd: string, environment: Nod
   return environment['npm_command'] === 'exec' ? 'npx cairn' : 'cairn';
 }
 
-/** What names the same store to another process. */
+/** The password in the URL of a store on a server, which stands in no command line: those are seen by other users and kept in histories. */
+export function splitPassword(storeUrl: string): { readonly url: string; readonly password?: string } {
+  const [, before = '', password, after = ''] = /^(postgres(?:ql)?:\/\/[^:@/]*):([^@]*)(@.*)$/s.exec(storeUrl) ?? [];
+  if (password === undefined) return { url: storeUrl };
+  try {
+    return { url: before + after, password: decodeURIComponent(password) };
+  } catch {
+    return { url: before + after, password };
+  }
+}
+
+/** What names the same store to another process. A password is left out: it comes from CAIRN_STORE_PASSWORD. */
 export function storeOptions({ storeUrl, configFile }: Pick<Session, 'storeUrl' | 'configFile'>): readonly string[] {
   return [
-    ...(storeUrl === undefined ? [] : ['--store', storeUrl]),
+    ...(storeUrl === undefined ? [] : ['--store', splitPassword(storeUrl).url]),
     ...(configFile === undefined ? [] : ['--config', configFile]),
   ];
 }
@@ -146,8 +157,10 @@ export function openSession(
   const cwd = process.cwd();
   const program = nameOfProgram(process.argv[1], cwd, process.env);
   const store = storeOptions(given);
+  const { CAIRN_STORE: named } = process.env;
   return {
     ...given,
+    ...(given.storeUrl === undefined && named !== undefined && named !== '' && { storeUrl: named }),
     screen,
     cwd,
     commandLine: (...words) => [program, ...[...words, ...store].map(quote)].join(' '),

@@ -1,4 +1,5 @@
 /** A client of the HTTP interface with the methods of a program: `createClient(url, token)` in place of `openCairn()`. */
+import { refuseUnknownKeys } from '../operations/declare/known-keys.ts';
 import type { Cairn } from '../app/cairn.ts';
 import { CairnError, errorTable, type ErrorCode } from '../errors.ts';
 import type { FollowedEvent, FollowOptions } from '../history/read/follow.ts';
@@ -55,6 +56,7 @@ type Ask = (path: string, init: RequestInit) => Promise<Response>;
  * @param url - where the interface is, without the version: `http://127.0.0.1:4310`
  */
 export function createClient(url: string, token: string, options: ClientOptions = {}): CairnClient {
+  refuseUnknownKeys('createClient', options, ['fetch', 'waitSeconds'] satisfies readonly (keyof ClientOptions)[]);
   const { waitSeconds = 0 } = options;
   const send = options.fetch ?? fetch;
   const base = `${url.replace(/\/$/, '')}/v1`;

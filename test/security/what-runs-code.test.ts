@@ -48,7 +48,9 @@ const reading: Readonly<Record<string, readonly string[]>> = {
   completion: ['runs'],
 };
 const changing =
-  'run resume answer signal fork cancel tag prune cleanup rm import restore release worker schedule mcp'.split(' ');
+  'run resume answer signal fork cancel tag prune cleanup rm import restore release worker schedule mcp serve'.split(
+    ' ',
+  );
 
 /** The store of a run of a module, which by then writes `ran`, beside whatever configuration is asked for. */
 function openArchive(): Folder {

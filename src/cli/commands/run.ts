@@ -3,7 +3,14 @@ import type { DryRun } from '../../app/simulate/dry-run.ts';
 import type { SimulationReport } from '../../app/simulate/simulate-pipeline.ts';
 import { withApp, follow } from '../live/follow.ts';
 import type { Screen } from '../screen.ts';
-import { type Session, workflowsField, type Command, formatViolation, storeOptions } from '../session.ts';
+import {
+  type Session,
+  workflowsField,
+  type Command,
+  formatViolation,
+  splitPassword,
+  storeOptions,
+} from '../session.ts';
 import { printable, type Tone } from '../text/terminal-text.ts';
 import { wrap } from '../text/width.ts';
 import { perform } from '../../operations/declare/perform.ts';
@@ -105,8 +112,10 @@ async function load(app: App, { texts, screen }: Session, args: RunArguments): P
 /** Starts a separate process that goes on with the run and outlives this one. */
 function resumeInBackground(session: Session, runId: string): void {
   const [node, script = ''] = process.argv as [string, string?];
+  const { password } = splitPassword(session.storeUrl ?? '');
   spawn(node, [...process.execArgv, script, 'resume', runId, '--json', ...storeOptions(session)], {
     cwd: session.cwd,
+    ...(password !== undefined && { env: { ...process.env, CAIRN_STORE_PASSWORD: password } }),
     detached: true,
     stdio: 'ignore',
   }).unref();

@@ -1,0 +1,16 @@
+/** What commands say of a store to other processes and to people holds no password. */
+import { expect, test } from 'vitest';
+import { splitPassword, storeOptions } from './session.ts';
+
+test.each([
+  ['postgres://app:s3cret@db/flows', 'postgres://app@db/flows', 's3cret'],
+  ['postgres://app:p%40ss%20word@127.0.0.1:5432/f?schema=x', 'postgres://app@127.0.0.1:5432/f?schema=x', 'p@ss word'],
+  ['postgresql://:only@db/flows', 'postgresql://@db/flows', 'only'],
+  ['postgres://app:50%@db/flows', 'postgres://app@db/flows', '50%'],
+  ['postgres://app@db/flows', 'postgres://app@db/flows', undefined],
+  ['sqlite:/data/a:b@c.db', 'sqlite:/data/a:b@c.db', undefined],
+  ['memory:', 'memory:', undefined],
+])('the password of %s stands in no command line', (storeUrl, url, password) => {
+  expect(splitPassword(storeUrl)).toEqual(password === undefined ? { url } : { url, password });
+  expect(storeOptions({ storeUrl, configFile: undefined })).toEqual(['--store', url]);
+});
