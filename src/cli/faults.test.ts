@@ -78,7 +78,7 @@ test.each([
     'Name another file.',
   ],
   [['prune'], 2, 'cairn: RUN is missing [USAGE_INVALID]', 'Name a run, or prune all of them with --all.'],
-  [['ls', '--store', 'postgres://here'], 2, /stores of kind postgres are not known/, 'Correct the option named.'],
+  [['ls', '--store', 'mysql://here/there'], 2, /stores of kind mysql are not known/, 'Correct the option named.'],
   [['ls', '--store', 'junk.db'], 5, /^cairn: the store .*junk\.db is damaged: .* \[STORE_CORRUPT\]$/, /cairn doctor/],
 ])('P6 mistake %# gets one line and the way out', (args, code, line, hint) => {
   const reply = folder.cairn(...args);

@@ -101,7 +101,7 @@ test('P3 commands that only read load no engine', () => {
   };
   for (const args of [['ls'], ['--version'], ['completion', 'runs'], ['log', 'r'], ['verify'], ['doctor']]) {
     const loaded = loadedBy(...args);
-    expect([args, loaded.includes('cli/run-command.ts'), loaded.includes('engine/engine.ts')]).toEqual([
+    expect([args, loaded.includes('cli/command-line.ts'), loaded.includes('engine/engine.ts')]).toEqual([
       args,
       true,
       false,
@@ -124,7 +124,7 @@ test('P6 a reader that goes away ends the command quietly', () => {
 test('H1 every command explains itself with an example', () => {
   const names = [...folder.cairn('--help').out.matchAll(/^ {2}([a-z-]+) {2,}\S/gm)].map(([, name]) => name ?? '');
   expect(names).toEqual(
-    'run resume answer signal inbox plan workflows schema convert lint fmt draw ls log show state diff blame bisect graph post-mortem preview fork cancel tag prune cleanup rm export import backup restore release verify identity doctor worker schedule mcp completion'.split(
+    'run resume answer signal inbox plan workflows schema convert lint fmt draw ls log show state diff blame bisect graph post-mortem preview fork cancel tag prune cleanup rm export import backup restore release verify identity doctor worker schedule mcp serve completion'.split(
       ' ',
     ),
   );

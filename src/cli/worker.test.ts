@@ -117,7 +117,7 @@ test('W5 a worker serves the graphs and queues that it is told, and names in its
 test('W5 a health file that cannot be written, and no place for a run, are told before anything is taken up', () => {
   const folder = openFolder();
   const refused = folder.cairn('worker', '--health-file', 'none/health.json');
-  expect([refused.code, refused.err]).toEqual([2, expect.stringMatching(/health-file.*ENOENT/)]);
+  expect([refused.code, refused.err]).toEqual([2, expect.stringMatching(/health-file.*its folder is not there/)]);
   expect(folder.cairn('worker', '--concurrency', '0').code).toBe(2);
 });
 

@@ -180,7 +180,7 @@ test('E6 an answer does not cut short the delay before the next attempt', async 
         'a',
         'read',
         async (ctx) => {
-          at.push(ctx.now());
+          at.push(clock.timeMs);
           const answer = ctx.ask({ prompt: '?' });
           if (ctx.attempt > 1) return answer;
           await ctx.step('work', {}, () => undefined);
