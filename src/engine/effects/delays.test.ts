@@ -171,7 +171,7 @@ test('W5 a deadline that passes while the opening of its question is sent again 
 });
 
 test('E6 an answer does not cut short the delay before the next attempt', async () => {
-  const { engine } = createBench();
+  const { engine, clock } = createBench();
   const at: number[] = [];
   const graph = graphOf(
     'g',
