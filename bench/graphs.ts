@@ -1,6 +1,5 @@
 /** The graphs that are measured, compiled once for all repetitions. Each commits a checkpoint a node, and what its nodes return was made beforehand. */
-import { AgentGraph, END, START, humanNode, mapNode, outcome, type EffectClass } from '../src/index.ts';
-import type { Graph } from '../src/index.ts';
+import { AgentGraph, END, START, humanNode, mapNode, outcome, type EffectClass, type Graph } from '../src/index.ts';
 import type { Message } from './payload.ts';
 
 const policy = { checkpointPolicy: 'every_node', maxVisits: 1_000_000 } as const;

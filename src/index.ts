@@ -35,8 +35,7 @@ export {
   type StepContext,
   type StepOptions,
 } from './graph/contracts/node-contract.ts';
-export type { RetryPolicy } from './graph/contracts/contracts.ts';
-export type { SpanAttributes, SpanParts, TraceSpan } from './graph/contracts/contracts.ts';
+export type { RetryPolicy, SpanAttributes, SpanParts, TraceSpan } from './graph/contracts/contracts.ts';
 export type { Attributes, Span, Telemetry } from './ports/telemetry.ts';
 export { compileGraph } from './graph/compile/compile-graph.ts';
 export { CairnError, type ErrorCode } from './errors.ts';
@@ -56,16 +55,22 @@ export type {
   StreamEvent,
   WholeCheckpoint,
 } from './engine/api.ts';
-export { readScenarios, type Scenario, type ScriptedEnd } from './dialects/dot/simulate/scenario.ts';
-export type { Coverage, UncoveredEdge } from './dialects/dot/simulate/scenario.ts';
+export {
+  readScenarios,
+  type Scenario,
+  type ScriptedEnd,
+  type Coverage,
+  type UncoveredEdge,
+} from './dialects/dot/simulate/scenario.ts';
 export { simulatePipeline } from './app/simulate/on-demand.ts';
 export type { SimulateOptions, SimulationReport } from './app/simulate/simulate-pipeline.ts';
 export type { SimulatedRun } from './app/simulate/run-scenario.ts';
 export { schedule, type ScheduledGraph } from './app/schedules/schedule.ts';
 export type { ScheduleOptions } from './app/schedules/keep-schedule.ts';
 export { createWorker, type Worker, type WorkerOptions } from './app/worker.ts';
-export { interview, type InterviewOptions } from './app/interview/interview.ts';
 export {
+  interview,
+  type InterviewOptions,
   autoApprove,
   callbackInterviewer,
   consoleInterviewer,
@@ -79,7 +84,7 @@ export {
 export { backUp, restore } from './app/backup/on-demand.ts';
 export type { BackupOptions, BackupReport } from './app/backup/back-up.ts';
 export type { RestoreOptions, RestoreReport } from './app/backup/restore.ts';
-export type { ReleasedRun } from './history/read/whole-checkpoint.ts';
+export type { ReleasedRun, StateAt } from './history/read/whole-checkpoint.ts';
 export { openCairn } from './app/open-cairn.ts';
 export type { Cairn, CairnOptions } from './app/cairn.ts';
 export { openHistory, type HistoryOptions } from './app/place/open-history.ts';
@@ -92,9 +97,7 @@ export type { ImportAs } from './history/move/import-into.ts';
 export type { CheckpointQuery, ListedCheckpoint } from './history/read/list-checkpoints.ts';
 export type { ListedRun, ListQuery } from './history/read/list-runs.ts';
 export type { CheckpointDetails, LogEntry } from './history/read/log.ts';
-export type { CheckpointName, CheckpointPosition, RunName } from './history/read/tag-checkpoint.ts';
-export type { StateAt } from './history/read/whole-checkpoint.ts';
-export type { Tag } from './history/read/tag-checkpoint.ts';
+export type { CheckpointName, CheckpointPosition, RunName, Tag } from './history/read/tag-checkpoint.ts';
 export type { CleanUpOptions, CleanUpReport, CleanUpSettings, SettingsFor } from './history/shorten/clean-up.ts';
 export type { KeepOptions, PrunedRun, PrunedRuns } from './history/shorten/prune-runs.ts';
 export type { RemovedCheckpoint } from './history/shorten/remove-checkpoint.ts';

@@ -28,7 +28,6 @@ import * as cairnNodes from 'cairn-workflows/nodes';
 import * as cairnMemory from 'cairn-workflows/stores/memory';
 import * as cairnSqlite from 'cairn-workflows/stores/sqlite';
 import * as cairnTesting from 'cairn-workflows/testing';
-import { writeFileSync } from 'node:fs';
 
 const doors = [cairnAgents, cairnAiSdk, cairnBlocks, cairnCheckpoint, cairnDot, cairnMcp, cairnModels, cairnNodes, cairnMemory, cairnSqlite, cairnTesting];
 const codeOf = async (act) => { try { await act(); return 'ok'; } catch (error) { return error.code + ': ' + error.data?.package; } };

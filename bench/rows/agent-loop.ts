@@ -1,6 +1,5 @@
 /** The agent loop: that its length slows it down no more, what it takes on disk, and what it takes beside the AI SDK's own. */
-import { generateText, jsonSchema, stepCountIs, tool } from 'ai';
-import type { LanguageModel } from 'ai';
+import { generateText, jsonSchema, stepCountIs, tool, type LanguageModel } from 'ai';
 import { createMemoryStore } from '../../src/stores/memory/index.ts';
 import { agentGraph, callOf, loops, makeScript, playScript, timeAgent, type AgentScript } from '../agent-script.ts';
 import { createStore, databaseBytes } from '../database.ts';

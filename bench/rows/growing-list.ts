@@ -1,6 +1,5 @@
 /** A list that grows: what it takes on disk, that its length slows no step down, and how long the run stands still at most. */
-import { createStore, databaseBytes, FloorDatabase, readStoredRows } from '../database.ts';
-import type { StoredRow } from '../database.ts';
+import { createStore, databaseBytes, FloorDatabase, readStoredRows, type StoredRow } from '../database.ts';
 import { listGraph } from '../graphs.ts';
 import type { Group } from '../group.ts';
 import { makeList, messageOf2Kib } from '../payload.ts';

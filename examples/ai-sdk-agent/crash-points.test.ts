@@ -3,8 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { crashProcesses } from '../../src/testing/crash-kit/crash-processes.ts';
-import type { CrashResult } from '../../src/testing/crash-kit/crash-processes.ts';
+import { crashProcesses, type CrashResult } from '../../src/testing/crash-kit/crash-processes.ts';
 import { answer } from './plain.ts';
 import { readLines } from './outside.ts';
 

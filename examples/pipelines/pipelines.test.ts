@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { checkDot, formatDot } from '../../src/dialects/dot/index.ts';
 import { createNodeTypes } from '../../src/nodes/blocks/index.ts';
-import { crashProcesses } from '../../src/testing/crash-kit/crash-processes.ts';
-import type { CrashResult } from '../../src/testing/crash-kit/crash-processes.ts';
+import { crashProcesses, type CrashResult } from '../../src/testing/crash-kit/crash-processes.ts';
 import type { CrashPoint } from '../../src/testing/crash-kit/process-life.ts';
 
 const top = mkdtempSync(join(tmpdir(), 'cairn-pipelines-'));

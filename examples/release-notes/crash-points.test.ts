@@ -3,8 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
-import { crashProcesses } from '../../src/testing/crash-kit/crash-processes.ts';
-import type { CrashResult } from '../../src/testing/crash-kit/crash-processes.ts';
+import { crashProcesses, type CrashResult } from '../../src/testing/crash-kit/crash-processes.ts';
 import { makeRepository } from './test-repository.ts';
 
 const top = mkdtempSync(join(tmpdir(), 'cairn-release-notes-'));

@@ -3,8 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { crashProcesses } from '../../src/testing/crash-kit/crash-processes.ts';
-import type { CrashResult } from '../../src/testing/crash-kit/crash-processes.ts';
+import { crashProcesses, type CrashResult } from '../../src/testing/crash-kit/crash-processes.ts';
 import type { WorkflowCrashCase } from './crash-script.ts';
 
 const top = mkdtempSync(join(tmpdir(), 'cairn-workflows-'));

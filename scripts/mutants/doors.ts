@@ -68,7 +68,7 @@ export const doorsMutants: readonly Mutant[] = [
   {
     name: 'a server takes requests without its token',
     file: 'src/app/http/http-guard.ts',
-    old: 'if (expected === undefined || isPreflight || isToken(headers.authorization, expected)) return page;',
+    old: 'if (expected === undefined || isPreflight || isBearerOf(headers.authorization, expected)) return page;',
     new: "if (expected === undefined || headers.authorization !== '') return page;",
     tests: ['test/mcp/http-security.test.ts'],
   },

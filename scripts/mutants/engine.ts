@@ -354,7 +354,7 @@ export const engineMutants: readonly Mutant[] = [
   },
   {
     name: "a person's updates are left out",
-    file: 'src/engine/record/account.ts',
+    file: 'src/engine/record/node-record.ts',
     old: 'returned: updates === undefined ? output : outcome({ ...updates, output })',
     new: 'returned: updates === undefined ? output : outcome({ output })',
     tests: ['src/engine/effects/doubts.test.ts'],

@@ -88,7 +88,7 @@ export const stateMutants: readonly Mutant[] = [
   },
   {
     name: 'a step whose input holds a secret is another step after a crash',
-    file: 'src/engine/record/account.ts',
+    file: 'src/engine/record/node-record.ts',
     old: "return hashText(admitValue(input, [...path, key, 'input'], core.env.limits, core.env.intake).json);",
     new: "return hashText(admitValue(input, [...path, key, 'input'], core.env.limits, core.secrets.intake).json);",
     tests: ['src/engine/calls/run-wide-masks.test.ts'],

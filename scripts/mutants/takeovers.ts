@@ -4,7 +4,7 @@ import type { Mutant } from './mutant.ts';
 export const takeoverMutants: readonly Mutant[] = [
   {
     name: 'what a visit sees is not sealed before another one changes it',
-    file: 'src/engine/record/account.ts',
+    file: 'src/engine/record/node-record.ts',
     old: 'if (isSeen) core.loop.seal();',
     new: '',
     tests: ['src/engine/record/seal-views.test.ts'],

@@ -1,5 +1,5 @@
 /** Agents: the entry point `cairn-workflows/agents`. */
-export { agent, type AgentConfig, type CallContext } from './agent.ts';
+export { agent, type AgentConfig, type CallContext, type Opening, type Prompt } from './agent.ts';
 export {
   tool,
   type AgentTool,
@@ -8,26 +8,25 @@ export {
   type FunctionTool,
   type NodeTool,
   type ToolCallContext,
+  type ToolEntry,
 } from './tools/tool-box.ts';
 export { judgeNode, type JudgeNodeConfig, type Judgement, type ScoredVerdict } from './answers/judge-node.ts';
-export { gmiNode, type GmiNodeConfig, type GmiPolicies } from './answers/llm-node.ts';
-export { llmNode, type LlmNodeConfig } from './answers/llm-node.ts';
+export { gmiNode, type GmiNodeConfig, type GmiPolicies, llmNode, type LlmNodeConfig } from './answers/llm-node.ts';
 export type { HistoryLimit, SummaryOptions } from './history/conversation.ts';
 export { mcpTools, type McpCommandConfig, type McpConfig, type McpTools, type McpUrlConfig } from './mcp/mcp-tools.ts';
 export type { ModeName } from './modes/text-modes.ts';
 export { askPerson } from './people/ask-person.ts';
-export type { Opening, Prompt } from './agent.ts';
 export { stageAgent } from './stage/stage-agent.ts';
 export type { StageAgent, StageAgentRequest, StageTool, ToolHooks } from '../graph/contracts/node-type.ts';
 export { agentStateOf, readAgentState, type AgentState, type AgentVisit } from './view/agent-state.ts';
 export type { AgentCall, AgentLoopState } from './view/agent-loop-state.ts';
-export type { ToolEntry } from './tools/tool-box.ts';
 export { localFiles, type LocalFilesOptions } from './files/local-files.ts';
 export { memoryFiles, type GivenFiles, type MemoryFilesOptions } from './files/memory-files.ts';
 export { shellTool, type Command, type ShellToolOptions } from './shell/shell-tool.ts';
 export type { FileStore, FileStoreContext, OpenFiles, PlannedWrite, WrittenFile } from '../ports/file-store.ts';
-export { memoryTools, type MemoryToolsOptions } from './memory/session-memory.ts';
 export {
+  memoryTools,
+  type MemoryToolsOptions,
   sessionMemory,
   type MemorySource,
   type SessionMemory,

@@ -6,8 +6,7 @@ import { afterCrash, createBench, edges, graphOf, node, resumeToRest, runToRest 
 import { scriptedSdkModel } from '../../test/agents/scripted-sdk-model.ts';
 import { recordTelemetry } from '../../test/support/recorded-telemetry.ts';
 import { durable } from '../ai-sdk/index.ts';
-import type { NodeContext } from '../graph/contracts/node-contract.ts';
-import { NodeFailure } from '../graph/contracts/node-contract.ts';
+import { type NodeContext, NodeFailure } from '../graph/contracts/node-contract.ts';
 import type { Graph } from '../graph/graph.ts';
 import type { Telemetry } from '../ports/telemetry.ts';
 import { createScriptedModels, type Script } from '../models/scripted.ts';

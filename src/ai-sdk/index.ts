@@ -1,6 +1,5 @@
 /** Durable agents written with the AI SDK: the entry point `cairn-workflows/ai-sdk`. */
 export { durable, type Durable, type DurableOptions, type DurableSettings } from './durable.ts';
-export type { ToolOptions } from './durable-tools.ts';
+export { type ToolOptions, callOf, contextOf } from './durable-tools.ts';
 export type { ModelOptions } from './model-calls.ts';
 export type { SdkModel } from './recorded-calls.ts';
-export { callOf, contextOf } from './durable-tools.ts';

@@ -2,8 +2,7 @@
 
 import { CairnError } from '../errors.ts';
 import type { BlobStore } from '../ports/blobs.ts';
-import { hashBlob } from './blob-hash.ts';
-import { cutRange } from './blob-hash.ts';
+import { hashBlob, cutRange } from './blob-hash.ts';
 
 interface StoredBlob {
   readonly bytes: Uint8Array;

@@ -1,7 +1,5 @@
 /** The commands that list what a store contains, for shells too. They load nothing but the store. */
-import { createCompletionCommand } from './commands/listings.ts';
-import { inboxCommand } from './commands/listings.ts';
-import { lsCommand } from './commands/listings.ts';
+import { createCompletionCommand, inboxCommand, lsCommand } from './commands/listings.ts';
 import { runCommand } from './command-line.ts';
 
 export function runArguments(args: readonly string[]): Promise<number> {

@@ -1,6 +1,5 @@
 /** The commands that read histories: no engine is loaded. */
-import { doctorCommand } from './commands/doctor.ts';
-import { verifyCommand } from './commands/doctor.ts';
+import { doctorCommand, verifyCommand } from './commands/doctor.ts';
 import { historyCommands } from './history-commands.ts';
 import { runCommand } from './command-line.ts';
 

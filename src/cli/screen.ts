@@ -1,6 +1,5 @@
 /** The terminal, or what stands in its place: a pipe, a file. */
-import { coloured, plain, type Paint } from './text/terminal-text.ts';
-import { forTerminal } from './text/terminal-text.ts';
+import { coloured, plain, type Paint, forTerminal } from './text/terminal-text.ts';
 import { mayBeTerminal, openWriter } from './files.ts';
 
 export interface Screen {

@@ -6,11 +6,11 @@ import type { History } from '../history/history.ts';
 import type { CheckpointName } from '../history/read/tag-checkpoint.ts';
 import type { Claim, GrantedClaim, RunRow } from '../ports/store.ts';
 import { intakeOf } from '../state/secrecy/store-rules.ts';
-import { ActiveRuns, type AdvanceWay } from './runs/active-runs.ts';
+import { ActiveRuns, type AdvanceWay, claimForResume, hasEnded } from './runs/active-runs.ts';
 import { advanceRun } from './runs/advance-run.ts';
 import { admitRun } from './runs/admit-run.ts';
 import { accessFiles } from './calls/file-access.ts';
-import { listOpenWaits, postAnswers } from './runs/answer.ts';
+import { listOpenWaits, postAnswers, postSignal, requireRun } from './runs/answer.ts';
 import type {
   AdvanceOptions,
   AdvanceResult,
@@ -34,18 +34,13 @@ import type {
 } from './api.ts';
 import { cancelUnowned, postCancel } from './runs/cancel-run.ts';
 import { findGraphOf } from './runs/find-graph.ts';
-import { streamEvents } from './watch/event-stream.ts';
+import { streamEvents, inspectRow, restingHandle } from './watch/event-stream.ts';
 import { historyOf } from './runs/history-of.ts';
 import { forkRun } from './forks/fork.ts';
 import { limitsOf } from './limits.ts';
 import { previewRun } from './preview/preview.ts';
-import { claimForResume, hasEnded } from './runs/active-runs.ts';
 import type { EngineEnvironment } from './run/run-core.ts';
-import { Pace } from './run/draft.ts';
-import { momentOf, type Moment } from './run/draft.ts';
-import { postSignal } from './runs/answer.ts';
-import { requireRun } from './runs/answer.ts';
-import { inspectRow, restingHandle } from './watch/event-stream.ts';
+import { Pace, momentOf, type Moment } from './run/draft.ts';
 import { readWholeCheckpoint } from './watch/progress.ts';
 import { Wakes } from './runs/wakes.ts';
 

@@ -7,16 +7,21 @@ import { refuseUnknownKeys } from '../graph/known-keys.ts';
 import type { RunRow } from '../ports/store.ts';
 import { readWait, type OpenQuestion } from './stored/messages.ts';
 import { readOwner } from './load/lineage.ts';
-import { readAllWaits } from './place/place.ts';
+import { readAllWaits, type WritePlace } from './place/place.ts';
 import { giveIdentity } from './place/identity.ts';
-import type { WritePlace } from './place/place.ts';
 import type { ExportAs, ExportReport } from './move/export-from.ts';
 import type { ImportReport } from './move/import.ts';
 import type { ImportAs } from './move/import-into.ts';
-import { diffCheckpoints, type CheckpointDifference } from './read/log.ts';
+import {
+  diffCheckpoints,
+  type CheckpointDifference,
+  showCheckpoint,
+  walkLog,
+  type CheckpointDetails,
+  type LogEntry,
+} from './read/log.ts';
 import { listCheckpoints, type CheckpointQuery, type ListedCheckpoint } from './read/list-checkpoints.ts';
 import { checkListQuery, listRuns, toListedRun, type ListedRun, type ListQuery } from './read/list-runs.ts';
-import { showCheckpoint, walkLog, type CheckpointDetails, type LogEntry } from './read/log.ts';
 import {
   nameOf,
   resolveName,
@@ -26,13 +31,22 @@ import {
   type NamingOptions,
   type ResolvedReference,
   type RunName,
+  checkTagName,
+  removeTag,
+  tagCheckpoint,
+  type Tag,
 } from './read/tag-checkpoint.ts';
-import { pickPart, readStateAt, type StateAt } from './read/whole-checkpoint.ts';
+import {
+  pickPart,
+  readStateAt,
+  type StateAt,
+  releaseAllRuns,
+  releaseRun,
+  type ReleasedRun,
+} from './read/whole-checkpoint.ts';
 import { followHistory, type FollowedEvent, type FollowOptions } from './read/follow.ts';
 import { parsePath } from './read/state-path.ts';
 import type { RecordedVisit } from './read/read-visit.ts';
-import { releaseAllRuns, releaseRun, type ReleasedRun } from './read/whole-checkpoint.ts';
-import { checkTagName, removeTag, tagCheckpoint, type Tag } from './read/tag-checkpoint.ts';
 import type { CleanUpOptions, CleanUpReport, CleanUpSettings, SettingsFor } from './shorten/clean-up.ts';
 import type { KeepOptions, PrunedRuns } from './shorten/prune-runs.ts';
 import type { RemovedCheckpoint } from './shorten/remove-checkpoint.ts';

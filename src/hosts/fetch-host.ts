@@ -1,5 +1,5 @@
 /** A host for all that speaks HTTP: a function from a Request to a Response (docs/spec/hosts.md). */
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { isBearerOf, tokenDigest } from '../app/http/bearer.ts';
 import type { AdvanceResult, Engine } from '../engine/api.ts';
 import { CairnError, errorTable } from '../errors.ts';
 import type { Graph } from '../graph/graph.ts';
@@ -89,7 +89,6 @@ function refuseLongEffects({ nodes }: Graph, maxMs: number): void {
 }
 
 const ownNames: readonly string[] = ['localhost', '127.0.0.1', '[::1]'];
-const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 
 function refuse({ method, headers, url }: Request, token: string | undefined): Response | undefined {
   if (method !== 'POST') return Response.json({ error: 'only POST' }, { status: 405, headers: { allow: 'POST' } });
@@ -98,8 +97,7 @@ function refuse({ method, headers, url }: Request, token: string | undefined): R
     const isOwn = ownNames.includes(new URL(url).hostname) && headers.get('origin') === null;
     return isOwn ? undefined : Response.json({ error: 'a token is needed' }, { status: 403 });
   }
-  const given = /^Bearer +(\S+) *$/i.exec(headers.get('authorization') ?? '')?.[1] ?? '';
-  if (timingSafeEqual(digest(given), digest(token))) return undefined;
+  if (isBearerOf(headers.get('authorization'), tokenDigest(token))) return undefined;
   return Response.json({ error: 'wrong token' }, { status: 401, headers: { 'www-authenticate': 'Bearer' } });
 }
 

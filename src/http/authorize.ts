@@ -1,5 +1,6 @@
 /** Who calls over HTTP, and what they may do. */
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
+import { isBearerOf, tokenDigest } from '../app/http/bearer.ts';
 import { CairnError } from '../errors.ts';
 import type { Scope } from '../operations/declare/operation.ts';
 
@@ -28,19 +29,17 @@ export interface BearerToken extends Caller {
   readonly token: string;
 }
 
-const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
-
 /** @throws CONFIG_INVALID */
-function readToken({ token, principal, scopes: given, kind }: BearerToken): Buffer {
+function readToken({ token, principal, scopes: requested, kind }: BearerToken): Buffer {
   const invalid = (reason: string): CairnError => new CairnError('CONFIG_INVALID', { path: 'bearerTokens', reason });
   if (principal === '') throw invalid('a token has no principal');
   if (kind === 'program' && principal === 'person') throw invalid('a program cannot be called person');
-  const unknown = given.find((scope) => !scopes.includes(scope));
+  const unknown = requested.find((scope) => !scopes.includes(scope));
   if (unknown !== undefined) throw invalid(`${unknown} is no scope; there are ${scopes.join(', ')}`);
   const [, hex] = /^sha256:([\da-f]{64})$/i.exec(token) ?? [];
   if (hex !== undefined) return Buffer.from(hex, 'hex');
   if (token.length < 16) throw invalid(`the token of ${principal} has fewer than 16 characters`);
-  return digest(token);
+  return tokenDigest(token);
 }
 
 /**
@@ -50,16 +49,16 @@ function readToken({ token, principal, scopes: given, kind }: BearerToken): Buff
 export function bearerTokens(tokens: readonly BearerToken[]): Authorize {
   const known = tokens.map((token) => ({ expected: readToken(token), caller: callerOf(token) }));
   return ({ headers }) => {
-    const given = digest(/^Bearer +(\S+) *$/i.exec(headers.get('authorization') ?? '')?.[1] ?? '');
+    const header = headers.get('authorization');
     // All are compared, so that the time does not tell which one was nearly right.
     let found: Caller | undefined;
-    for (const { expected, caller } of known) if (timingSafeEqual(given, expected)) found = caller;
+    for (const { expected, caller } of known) if (isBearerOf(header, expected)) found = caller;
     return found;
   };
 }
 
-function callerOf({ principal, kind, tenant, scopes: given }: BearerToken): Caller {
-  return { principal, kind, scopes: given, ...(tenant !== undefined && { tenant }) };
+function callerOf({ principal, kind, tenant, scopes: granted }: BearerToken): Caller {
+  return { principal, kind, scopes: granted, ...(tenant !== undefined && { tenant }) };
 }
 
 /** A new token that cannot be guessed. */

@@ -1,7 +1,6 @@
 /** What operations work with when a caller over HTTP asks for them: graphs by name alone, and nothing of this machine. */
 import { openExplainer } from '../app/place/open-history.ts';
-import { isWorkerDead } from '../app/process/process-ids.ts';
-import { createSystemIds } from '../app/process/process-ids.ts';
+import { isWorkerDead, createSystemIds } from '../app/process/process-ids.ts';
 import type { WorkedGraph } from '../app/worker.ts';
 import type { Engine } from '../engine/api.ts';
 import { CairnError } from '../errors.ts';
@@ -109,8 +108,8 @@ export function createContexts({ app, engine, graphs = [] }: Served): ContextOf 
   const base = app ?? contextOfEngine(own);
   for (const { graph } of graphs) own.know(graph);
   return ({ tenant = base.tenant, kind }) => {
-    if (tenant !== base.tenant && app === undefined) return undefined;
-    const context = tenant === base.tenant ? base : app!.ofTenant(tenant);
+    const context = tenant === base.tenant ? base : app?.ofTenant(tenant);
+    if (context === undefined) return undefined;
     const known = ({ graphId }: { readonly graphId: string }): WorkedGraph | undefined =>
       graphs.find(({ graph }) => graph.id === graphId);
     return {

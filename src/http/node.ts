@@ -14,9 +14,9 @@ export function toNodeHandler(
   handler: (request: Request) => Promise<Response>,
 ): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
   return async (incoming, outgoing) => {
-    const left = new AbortController();
-    outgoing.on('close', () => left.abort());
-    const request = toRequest(incoming, left.signal);
+    const clientLeft = new AbortController();
+    outgoing.on('close', () => clientLeft.abort());
+    const request = toRequest(incoming, clientLeft.signal);
     if (typeof request === 'number') outgoing.writeHead(request, { connection: 'close' }).end();
     else await send(await handler(request), outgoing);
   };

@@ -62,11 +62,11 @@ export function matchPath(
   if (segments.length !== path.length) return undefined;
   const values: Record<string, string> = {};
   for (const [index, segment] of segments.entries()) {
-    const given = path[index] ?? '';
+    const text = path[index] ?? '';
     if (!segment.startsWith('{')) {
-      if (segment !== given) return undefined;
-    } else if (given === '') return undefined;
-    else values[segment.slice(1, -1)] = given;
+      if (segment !== text) return undefined;
+    } else if (text === '') return undefined;
+    else values[segment.slice(1, -1)] = text;
   }
   return values;
 }

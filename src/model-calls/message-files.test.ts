@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import type { FileAccess } from '../graph/contracts/contracts.ts';
-import type { ModelMessage } from '../graph/contracts/contracts.ts';
+import type { FileAccess, ModelMessage } from '../graph/contracts/contracts.ts';
 import { FileRef } from '../graph/file-ref.ts';
 import { MessageFiles } from './model-access.ts';
 

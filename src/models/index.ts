@@ -1,10 +1,8 @@
 /** Language models for nodes and blocks: the entry point `cairn-workflows/models`. */
-export { createAiSdkModels, type AiSdkOptions } from './ai-sdk.ts';
+export { createAiSdkModels, type AiSdkOptions, type ModelPrice, type ModelPrices } from './ai-sdk.ts';
 export { createCassetteModels, type CassetteOptions } from './cassette/cassette.ts';
 export type { ModelProfile, ProviderSettings } from './ai-sdk-providers.ts';
-export { limitModels, type LimitsByProvider } from './limit/limit-models.ts';
-export type { LimitClock, ModelLimits } from './limit/limit-models.ts';
-export type { ModelPrice, ModelPrices } from './ai-sdk.ts';
+export { limitModels, type LimitsByProvider, type LimitClock, type ModelLimits } from './limit/limit-models.ts';
 export {
   createScriptedModels,
   type Script,
@@ -15,27 +13,28 @@ export {
 } from './scripted.ts';
 export type { ModelRequest, Models } from '../ports/model.ts';
 export { wholeTextOf } from '../graph/contracts/node-type.ts';
-export { modelDeltaOf, textOf } from '../graph/contracts/contracts.ts';
-export type {
-  AssistantPart,
-  FilePart,
-  FinishReason,
-  ImagePart,
-  MediaData,
-  ModelAccess,
-  ModelCall,
-  ModelDelta,
-  ModelDeltaEvent,
-  ModelMessage,
-  ModelResponse,
-  ModelTool,
-  ModelUsage,
-  ProviderData,
-  ProviderTool,
-  ReasoningEffort,
-  ReasoningPart,
-  TextPart,
-  ToolCallPart,
-  ToolResultPart,
-  UserPart,
+export {
+  modelDeltaOf,
+  textOf,
+  type AssistantPart,
+  type FilePart,
+  type FinishReason,
+  type ImagePart,
+  type MediaData,
+  type ModelAccess,
+  type ModelCall,
+  type ModelDelta,
+  type ModelDeltaEvent,
+  type ModelMessage,
+  type ModelResponse,
+  type ModelTool,
+  type ModelUsage,
+  type ProviderData,
+  type ProviderTool,
+  type ReasoningEffort,
+  type ReasoningPart,
+  type TextPart,
+  type ToolCallPart,
+  type ToolResultPart,
+  type UserPart,
 } from '../graph/contracts/contracts.ts';

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { createAiSdkModels } from './ai-sdk.ts';
-import { withProvider } from './ai-sdk.ts';
+import { createAiSdkModels, withProvider } from './ai-sdk.ts';
 
 test.each([
   ['gpt-5', 'openai:gpt-5'],

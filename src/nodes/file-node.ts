@@ -9,17 +9,12 @@ import {
   type Reconciliation,
   type StateView,
 } from '../graph/contracts/node-contract.ts';
-import { beforeEffect } from './draft/node-parts.ts';
-import { describeConfig, resolveComputed } from './draft/node-parts.ts';
+import { beforeEffect, describeConfig, resolveComputed, type Computed } from './draft/node-parts.ts';
 import { confinePath, type ConfinedPath } from './file/local-path.ts';
-import { describeFileError } from './file/files.ts';
-import { holdFolder, requireGranted } from './file/files.ts';
-import { readRegularFile } from './file/files.ts';
+import { describeFileError, holdFolder, requireGranted, readRegularFile, files } from './file/files.ts';
 import { removeLeftovers, writeAtomically } from './file/write-atomically.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './draft/node-draft.ts';
-import type { Computed } from './draft/node-parts.ts';
-import { files } from './file/files.ts';
 
 interface FilePlace<S extends StateView> {
   /** Path of the file, relative to `root`; without one, to the working directory. */

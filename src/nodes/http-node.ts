@@ -4,8 +4,14 @@ import { NodeFailure, type NodeContext, type StateView } from '../graph/contract
 import type { RetryPolicy } from '../graph/contracts/contracts.ts';
 import type { StandardSchema } from '../graph/graph.ts';
 import type { SecretReference } from '../graph/secret-reference.ts';
-import { checkValue } from './draft/node-parts.ts';
-import { describeConfig, resolveComputed } from './draft/node-parts.ts';
+import {
+  checkValue,
+  describeConfig,
+  resolveComputed,
+  type Computed,
+  type FromState,
+  type PlainValue,
+} from './draft/node-parts.ts';
 import {
   exchangeHttp,
   failStatus,
@@ -16,7 +22,6 @@ import {
 } from './http/exchange-http.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './draft/node-draft.ts';
-import type { Computed, FromState, PlainValue } from './draft/node-parts.ts';
 
 type Scalar = string | number | boolean | undefined | SecretReference;
 

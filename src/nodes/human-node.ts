@@ -5,10 +5,9 @@ import { jsonSchemaOf } from '../schema/standard-schema.ts';
 import { NodeFailure, type NodeContext, type Question, type StateView } from '../graph/contracts/node-contract.ts';
 import type { ChoiceValue, SchemaValue } from '../graph/contracts/answer-types.ts';
 import type { JsonSchema } from '../graph/contracts/node-type.ts';
-import { describeConfig, resolveComputed } from './draft/node-parts.ts';
+import { describeConfig, resolveComputed, type Computed, type FromState } from './draft/node-parts.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './draft/node-draft.ts';
-import type { Computed, FromState } from './draft/node-parts.ts';
 
 type Choices = NonNullable<Question['choices']>;
 type OnTimeout = 'accept' | 'reject' | 'error';

@@ -2,8 +2,7 @@
 import { CairnError } from '../errors.ts';
 import { NodeFailure, type NodeContext, type StateView } from '../graph/contracts/node-contract.ts';
 import type { RetryPolicy } from '../graph/contracts/contracts.ts';
-import { beforeEffect } from './draft/node-parts.ts';
-import { describeConfig, resolveComputed } from './draft/node-parts.ts';
+import { beforeEffect, describeConfig, resolveComputed, type Computed } from './draft/node-parts.ts';
 import type { TextMask } from '../state/secrecy/text-mask.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './draft/node-draft.ts';
@@ -17,7 +16,6 @@ import {
   type ResolvedShell,
   type ShellRequest,
 } from './shell/run-command.ts';
-import type { Computed } from './draft/node-parts.ts';
 
 type Argument = string | number;
 

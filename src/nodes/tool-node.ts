@@ -3,12 +3,16 @@ import { CairnError } from '../errors.ts';
 import { NodeFailure, type NodeContext, type StateView } from '../graph/contracts/node-contract.ts';
 import type { RetryPolicy } from '../graph/contracts/contracts.ts';
 import type { Tool } from '../graph/node-draft.ts';
-import { checkValue } from './draft/node-parts.ts';
-import { beforeEffect } from './draft/node-parts.ts';
-import { describeConfig, resolveComputed } from './draft/node-parts.ts';
+import {
+  checkValue,
+  beforeEffect,
+  describeConfig,
+  resolveComputed,
+  type FromState,
+  type PlainValue,
+} from './draft/node-parts.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './draft/node-draft.ts';
-import type { FromState, PlainValue } from './draft/node-parts.ts';
 
 export type { Tool, ToolCall } from '../graph/node-draft.ts';
 

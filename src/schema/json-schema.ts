@@ -2,10 +2,9 @@
 import { currentBudget, Overdrawn, withBudget } from '../graph/expression/expression-budget.ts';
 import { payForWhole } from '../graph/expression/expression-meter.ts';
 import { fitsPattern } from '../graph/expression/pattern.ts';
-import { canonicalText } from '../state/values/values.ts';
+import { canonicalText, getOwn, type PlainObject } from '../state/values/values.ts';
 import { encodeValue } from '../state/values/codec.ts';
 import { resolvePointer } from './json-schema-defects.ts';
-import { getOwn, type PlainObject } from '../state/values/values.ts';
 
 export { schemaDefect } from './json-schema-defects.ts';
 

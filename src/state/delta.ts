@@ -1,6 +1,5 @@
 /** A delta: a JSON array of ops (C4). Ops are recorded as text when the state changes, and can be applied to plain trees. */
-import { jsonUnderKey } from './values/values.ts';
-import { setOwn, type PlainObject } from './values/values.ts';
+import { jsonUnderKey, setOwn, type PlainObject } from './values/values.ts';
 import { reviveValue } from './values/revive.ts';
 
 type Path = readonly string[];

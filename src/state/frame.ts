@@ -3,12 +3,10 @@ import { CairnError } from '../errors.ts';
 import { type StateView, partitions } from '../graph/contracts/node-contract.ts';
 import { absent } from './channels/versions.ts';
 import { Channels, now, type Area } from './channels/channels.ts';
-import type { ChannelTable } from './channels/run-reducer.ts';
+import type { ChannelTable, Admission } from './channels/run-reducer.ts';
 import type { DeltaBuilder } from './delta.ts';
-import { encodeValue, jsonUnderKey } from './values/values.ts';
+import { encodeValue, jsonUnderKey, setOwn, type PlainObject } from './values/values.ts';
 import { mergeUpdates, plainWritesOf, type AdmittedUpdates, type ChannelWrite } from './channels/merge-updates.ts';
-import { setOwn, type PlainObject } from './values/values.ts';
-import type { Admission } from './channels/run-reducer.ts';
 import type { FrameTree, NodeRecord } from './tree.ts';
 import { View, type OpenView } from './channels/view.ts';
 

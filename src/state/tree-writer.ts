@@ -1,8 +1,7 @@
 /** A run's tree, and the only way to change it outside of a frame's channels. Each change is recorded as an op in the same call (C4). */
 import { DeltaBuilder, pathJson } from './delta.ts';
 import type { RunTree } from './tree.ts';
-import { encodeValue } from './values/values.ts';
-import { setOwn, type PlainObject } from './values/values.ts';
+import { encodeValue, setOwn, type PlainObject } from './values/values.ts';
 
 type Path = readonly string[];
 

@@ -5,19 +5,31 @@
 
 // Crash a graph at every point of its run.
 export { crashEverywhere } from './crash-kit/crash-everywhere.ts';
-export type { CrashCase, CrashFault, CrashKitOptions, CrashReport, CrashStorage } from './crash-kit/process-life.ts';
-export { crashProcesses, type CrashProcessesOptions } from './crash-kit/crash-processes.ts';
-export { runCrashScript, type CrashResult, type CrashScript } from './crash-kit/crash-processes.ts';
-export type { CrashUsers } from './crash-kit/find-effect-faults.ts';
-export type { CrashPoint, CrashProcess } from './crash-kit/process-life.ts';
+export type {
+  CrashCase,
+  CrashFault,
+  CrashKitOptions,
+  CrashReport,
+  CrashStorage,
+  CrashPoint,
+  CrashProcess,
+} from './crash-kit/process-life.ts';
 export {
+  crashProcesses,
+  type CrashProcessesOptions,
+  runCrashScript,
+  type CrashResult,
+  type CrashScript,
+} from './crash-kit/crash-processes.ts';
+export {
+  type CrashUsers,
   createEffectOracle,
   openEffectJournal,
   type EffectEntry,
   type EffectOracle,
   type EffectPromise,
+  findEffectFaults,
 } from './crash-kit/find-effect-faults.ts';
-export { findEffectFaults } from './crash-kit/find-effect-faults.ts';
 
 // Hold an adapter to its port.
 export { storeSuite } from './store-suite/store-suite.ts';
@@ -28,9 +40,19 @@ export { memoriesSuite, type MemoriesSuiteOptions } from './memories-suite.ts';
 export { nodeSuite, type NodeSuiteOptions } from './node-suite/node-suite.ts';
 
 // Stand in for the outside.
-export { createFakeContext } from './node-suite/fake-context.ts';
-export type { FakeContext, FakeContextOptions, FakeRecord, FakeStep } from './node-suite/fake-context.ts';
+export {
+  createFakeContext,
+  type FakeContext,
+  type FakeContextOptions,
+  type FakeRecord,
+  type FakeStep,
+} from './node-suite/fake-context.ts';
 export { createFaultyStore, type FaultRate, type FaultyStoreOptions, type StoreMethod } from './faulty-store.ts';
-export { createVirtualClock } from './virtual-clock.ts';
-export type { ProcessClock, VirtualClock, VirtualClockOptions, VirtualProcess } from './virtual-clock.ts';
+export {
+  createVirtualClock,
+  type ProcessClock,
+  type VirtualClock,
+  type VirtualClockOptions,
+  type VirtualProcess,
+} from './virtual-clock.ts';
 export { createScriptedModels, type Script, type ScriptedAnswer, type ScriptedModels } from '../models/scripted.ts';

@@ -1,9 +1,8 @@
 /** Random agents: what their models say turn by turn, and the tools they call. One seed gives one plan. */
-import { tool, type FunctionTool } from '../../src/agents/tools/tool-box.ts';
+import { tool, type FunctionTool, type createToolBox } from '../../src/agents/tools/tool-box.ts';
 import { agent, type AgentConfig } from '../../src/agents/agent.ts';
 import { modeNames } from '../../src/agents/modes/modes.ts';
 import type { ModeName } from '../../src/agents/modes/text-modes.ts';
-import type { createToolBox } from '../../src/agents/tools/tool-box.ts';
 import { compileGraph } from '../../src/graph/compile/compile-graph.ts';
 import { END, START, type Graph } from '../../src/graph/graph.ts';
 import { NodeFailure } from '../../src/graph/contracts/node-contract.ts';
@@ -11,8 +10,7 @@ import { createScriptedModels } from '../../src/models/scripted.ts';
 import type { ModelRequest, Models } from '../../src/ports/model.ts';
 import { encodeValue } from '../../src/state/values/codec.ts';
 import { hashText } from '../../src/state/values/values.ts';
-import type { CrashCase } from '../../src/testing/crash-kit/process-life.ts';
-import type { CrashProcess } from '../../src/testing/crash-kit/process-life.ts';
+import type { CrashCase, CrashProcess } from '../../src/testing/crash-kit/process-life.ts';
 import type { SeededRandom } from '../../src/testing/virtual-clock.ts';
 import { sayAnswer, sayCalls } from './say.ts';
 

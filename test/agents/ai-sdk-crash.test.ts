@@ -7,9 +7,8 @@ import { compileGraph } from '../../src/graph/compile/compile-graph.ts';
 import { END, START } from '../../src/graph/graph.ts';
 import type { NodeContext } from '../../src/graph/contracts/node-contract.ts';
 import { createMemoryStore } from '../../src/stores/memory/index.ts';
-import type { CrashCase } from '../../src/testing/crash-kit/process-life.ts';
+import type { CrashCase, CrashProcess } from '../../src/testing/crash-kit/process-life.ts';
 import { crashEverywhere } from '../../src/testing/crash-kit/crash-everywhere.ts';
-import type { CrashProcess } from '../../src/testing/crash-kit/process-life.ts';
 import { scriptedSdkModel, type Turn } from './scripted-sdk-model.ts';
 
 /** Fifteen loops: tools side by side, equal calls, one that fails, one that asks, one that is asked about. */

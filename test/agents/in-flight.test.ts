@@ -6,9 +6,8 @@ import type { ModeName } from '../../src/agents/modes/text-modes.ts';
 import { tool, type FunctionTool } from '../../src/agents/tools/tool-box.ts';
 import { createScriptedModels } from '../../src/models/scripted.ts';
 import { createMemoryStore } from '../../src/stores/memory/index.ts';
-import type { CrashCase } from '../../src/testing/crash-kit/process-life.ts';
+import type { CrashCase, CrashPoint, CrashProcess } from '../../src/testing/crash-kit/process-life.ts';
 import { crashEverywhere } from '../../src/testing/crash-kit/crash-everywhere.ts';
-import type { CrashPoint, CrashProcess } from '../../src/testing/crash-kit/process-life.ts';
 import { edges, graphOf } from '../engine-kit.ts';
 import { sayAnswer, sayCalls } from './say.ts';
 

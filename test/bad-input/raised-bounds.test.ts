@@ -2,9 +2,8 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import type { AgentConfig } from '../../src/agents/agent.ts';
-import { gmiNode } from '../../src/agents/answers/llm-node.ts';
+import { gmiNode, llmNode } from '../../src/agents/answers/llm-node.ts';
 import { judgeNode } from '../../src/agents/answers/judge-node.ts';
-import { llmNode } from '../../src/agents/answers/llm-node.ts';
 import { agentBlock } from '../../src/agents/block/agent-block.ts';
 import { judgeBlock } from '../../src/agents/block/judge-block.ts';
 import { modeNames } from '../../src/agents/modes/modes.ts';

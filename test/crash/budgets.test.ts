@@ -4,9 +4,8 @@ import type { OpenQuestion } from '../../src/engine/api.ts';
 import type { Graph } from '../../src/graph/graph.ts';
 import type { NodeContext } from '../../src/graph/contracts/node-contract.ts';
 import { createMemoryStore } from '../../src/stores/memory/index.ts';
-import type { CrashCase, CrashKitOptions } from '../../src/testing/crash-kit/process-life.ts';
+import type { CrashCase, CrashKitOptions, CrashProcess } from '../../src/testing/crash-kit/process-life.ts';
 import { crashEverywhere, crashFree } from '../../src/testing/crash-kit/crash-everywhere.ts';
-import type { CrashProcess } from '../../src/testing/crash-kit/process-life.ts';
 import { edges, graphOf, node } from '../engine-kit.ts';
 
 /** A composed node and a plain one under the run's budget, a node under its own, and what the run had spent in the end. */

@@ -4,9 +4,8 @@ import { createMemoryBlobs } from '../../src/blobs/memory-blobs.ts';
 import type { Graph, NodeDefinition } from '../../src/graph/graph.ts';
 import type { NodeContext } from '../../src/graph/contracts/node-contract.ts';
 import { createMemoryStore } from '../../src/stores/memory/index.ts';
-import type { CrashCase, CrashKitOptions } from '../../src/testing/crash-kit/process-life.ts';
+import type { CrashCase, CrashKitOptions, CrashProcess } from '../../src/testing/crash-kit/process-life.ts';
 import { crashEverywhere } from '../../src/testing/crash-kit/crash-everywhere.ts';
-import type { CrashProcess } from '../../src/testing/crash-kit/process-life.ts';
 import { edges, graphOf, node } from '../engine-kit.ts';
 
 const open: CrashKitOptions['open'] = (now) => ({ store: createMemoryStore({ now }), blobs: createMemoryBlobs(now) });

@@ -4,22 +4,22 @@ import { createMemoryBlobs } from '../../src/blobs/memory-blobs.ts';
 import type { Engine, RunResult } from '../../src/engine/api.ts';
 import { createEngine } from '../../src/engine/engine.ts';
 import { createMemoryStore } from '../../src/stores/memory/index.ts';
-import { compareTrials } from '../../src/testing/crash-kit/compare-trials.ts';
-import type { CrashCase } from '../../src/testing/crash-kit/process-life.ts';
-import { crashFree } from '../../src/testing/crash-kit/crash-everywhere.ts';
-import type { CrashTrial } from '../../src/testing/crash-kit/crash-everywhere.ts';
-import { driveRun } from '../../src/testing/crash-kit/find-effect-faults.ts';
-import { Life, mortalOracle, type CrashPoint } from '../../src/testing/crash-kit/process-life.ts';
-import { mortalStore } from '../../src/testing/crash-kit/process-life.ts';
-import { stateText } from '../../src/testing/crash-kit/compare-trials.ts';
-import { createEffectOracle } from '../../src/testing/crash-kit/find-effect-faults.ts';
+import { compareTrials, stateText } from '../../src/testing/crash-kit/compare-trials.ts';
+import {
+  type CrashCase,
+  Life,
+  mortalOracle,
+  type CrashPoint,
+  mortalStore,
+} from '../../src/testing/crash-kit/process-life.ts';
+import { crashFree, type CrashTrial } from '../../src/testing/crash-kit/crash-everywhere.ts';
+import { driveRun, createEffectOracle } from '../../src/testing/crash-kit/find-effect-faults.ts';
 import { randomGraphCase } from '../random-graph/random-graph.ts';
 import { planRandomGraph, type RandomGraphPlan } from '../random-graph/plan-random-graph.ts';
 import { planProperty } from '../random-graph/smaller-plan.ts';
 import { yamlProperty } from '../support/smaller-yaml.ts';
 import { tellFaults, type Property } from '../support/smallest.ts';
-import { createSeededRandom, type SeededRandom } from '../../src/testing/virtual-clock.ts';
-import { createVirtualClock } from '../../src/testing/virtual-clock.ts';
+import { createSeededRandom, type SeededRandom, createVirtualClock } from '../../src/testing/virtual-clock.ts';
 import { planYaml, yamlPlanCase, type YamlPlan } from '../support/yaml-plan.ts';
 
 /** Repeat one graph with CAIRN_SEED=N CAIRN_GRAPHS=1. */

@@ -7,8 +7,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { createMemoryStore } from '../../src/stores/memory/index.ts';
 import { crashEverywhere } from '../../src/testing/crash-kit/crash-everywhere.ts';
-import { crashProcesses } from '../../src/testing/crash-kit/crash-processes.ts';
-import type { CrashResult } from '../../src/testing/crash-kit/crash-processes.ts';
+import { crashProcesses, type CrashResult } from '../../src/testing/crash-kit/crash-processes.ts';
 import type { CrashPoint } from '../../src/testing/crash-kit/process-life.ts';
 import { shippedNodeCases } from './cases/shipped-nodes.ts';
 

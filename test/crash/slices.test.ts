@@ -2,9 +2,8 @@
 import { expect, test } from 'vitest';
 import type { Graph } from '../../src/graph/graph.ts';
 import { createMemoryStore } from '../../src/stores/memory/index.ts';
-import type { CrashCase, CrashKitOptions } from '../../src/testing/crash-kit/process-life.ts';
+import type { CrashCase, CrashKitOptions, CrashProcess } from '../../src/testing/crash-kit/process-life.ts';
 import { crashEverywhere, crashFree } from '../../src/testing/crash-kit/crash-everywhere.ts';
-import type { CrashProcess } from '../../src/testing/crash-kit/process-life.ts';
 import { edges, graphOf, node } from '../engine-kit.ts';
 
 /** A function of steps, a child and a question, between effects that are nodes. */

@@ -2,8 +2,7 @@
 import { expect, test } from 'vitest';
 import { readDot, type StageHandler } from '../../src/dialects/dot/index.ts';
 import type { Graph } from '../../src/graph/graph.ts';
-import { driveRun } from '../../src/testing/crash-kit/find-effect-faults.ts';
-import type { EffectEntry } from '../../src/testing/crash-kit/find-effect-faults.ts';
+import { driveRun, type EffectEntry } from '../../src/testing/crash-kit/find-effect-faults.ts';
 import { createSeededRandom } from '../../src/testing/virtual-clock.ts';
 import { digraph, dotOptions } from '../dot-kit.ts';
 import { dyingEngine, settleDown } from '../dying-engine.ts';

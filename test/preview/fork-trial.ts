@@ -6,13 +6,9 @@ import type { Graph } from '../../src/graph/graph.ts';
 import type { BlobStore } from '../../src/ports/blobs.ts';
 import type { Store } from '../../src/ports/store.ts';
 import { createMemoryStore } from '../../src/stores/memory/memory-store.ts';
-import type { CrashCase } from '../../src/testing/crash-kit/process-life.ts';
-import { driveRun } from '../../src/testing/crash-kit/find-effect-faults.ts';
-import { createEffectOracle } from '../../src/testing/crash-kit/find-effect-faults.ts';
-import { mortalStore } from '../../src/testing/crash-kit/process-life.ts';
-import { Life, mortalOracle } from '../../src/testing/crash-kit/process-life.ts';
-import { createSeededRandom } from '../../src/testing/virtual-clock.ts';
-import { createVirtualClock, type VirtualClock } from '../../src/testing/virtual-clock.ts';
+import { type CrashCase, mortalStore, Life, mortalOracle } from '../../src/testing/crash-kit/process-life.ts';
+import { driveRun, createEffectOracle } from '../../src/testing/crash-kit/find-effect-faults.ts';
+import { createSeededRandom, createVirtualClock, type VirtualClock } from '../../src/testing/virtual-clock.ts';
 
 export interface ForkTrial {
   readonly engine: Engine;

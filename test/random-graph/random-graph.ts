@@ -1,22 +1,21 @@
 /** Random graphs for property tests: every effect class, loops, joins, waits, maps, children, retries and failures, from one seed. */
 import { compileGraph } from '../../src/graph/compile/compile-graph.ts';
-import { END, START } from '../../src/graph/graph.ts';
-import type {
-  Condition,
-  ConditionScope,
-  EdgeDefinition,
-  Graph,
-  GraphDefinition,
-  Join,
-  NodeDefinition,
-  Reducer,
+import {
+  END,
+  START,
+  type Condition,
+  type ConditionScope,
+  type EdgeDefinition,
+  type Graph,
+  type GraphDefinition,
+  type Join,
+  type NodeDefinition,
+  type Reducer,
 } from '../../src/graph/graph.ts';
 import type { OpenQuestion } from '../../src/engine/api.ts';
-import type { CrashCase } from '../../src/testing/crash-kit/process-life.ts';
-import type { CrashProcess } from '../../src/testing/crash-kit/process-life.ts';
+import type { CrashCase, CrashProcess } from '../../src/testing/crash-kit/process-life.ts';
 import { hangTimeoutMs } from './random-effect.ts';
-import { implementNode, readSettled, outputText } from './random-node.ts';
-import type { RandomOutput } from './random-node.ts';
+import { implementNode, readSettled, outputText, type RandomOutput } from './random-node.ts';
 import type { EdgePlan, NodePlan, RandomGraphPlan } from './plan-random-graph.ts';
 import { mixNumber } from './mix-number.ts';
 

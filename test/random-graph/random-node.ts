@@ -1,14 +1,15 @@
 /** The code of a random graph's nodes: functions of the state they read, that reach the outside through the process only. */
 import type { Graph } from '../../src/graph/graph.ts';
-import type {
-  NodeContext,
-  NodeImplementation,
-  Outcome,
-  OutcomeParts,
-  StateView,
-  StepOptions,
+import {
+  type NodeContext,
+  type NodeImplementation,
+  type Outcome,
+  type OutcomeParts,
+  type StateView,
+  type StepOptions,
+  outcome,
+  stepsOutput,
 } from '../../src/graph/contracts/node-contract.ts';
-import { outcome, stepsOutput } from '../../src/graph/contracts/node-contract.ts';
 import type { CrashProcess } from '../../src/testing/crash-kit/process-life.ts';
 import { failsBefore, performEffect } from './random-effect.ts';
 import type { EffectPlan, NodePlan, PartPlan } from './plan-random-graph.ts';

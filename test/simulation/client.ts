@@ -1,11 +1,9 @@
 /** A simulated client: starts a run or forks one, answers its questions, often twice, sends its signals, often early, and may cancel it. */
 import type { OpenQuestion } from '../../src/engine/api.ts';
 import { CairnError } from '../../src/errors.ts';
-import type { CrashUsers } from '../../src/testing/crash-kit/find-effect-faults.ts';
-import { decideDoubt } from '../../src/testing/crash-kit/find-effect-faults.ts';
+import { type CrashUsers, decideDoubt } from '../../src/testing/crash-kit/find-effect-faults.ts';
 import type { SeededRandom } from '../../src/testing/virtual-clock.ts';
-import { isExpected, openProcess } from './worker.ts';
-import type { SimulatedNode, SimulationWorld } from './worker.ts';
+import { isExpected, openProcess, type SimulatedNode, type SimulationWorld } from './worker.ts';
 
 export interface ClientOptions extends CrashUsers {
   readonly runId: string;

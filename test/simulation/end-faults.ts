@@ -1,10 +1,8 @@
 /** What must hold when a simulation's run and its forks have ended (R7, R9 to R11). */
 import { readHistory } from '../../src/history/load/load.ts';
-import { compareTrials } from '../../src/testing/crash-kit/compare-trials.ts';
-import type { EffectEntry } from '../../src/testing/crash-kit/find-effect-faults.ts';
+import { compareTrials, stateText, summariseRun } from '../../src/testing/crash-kit/compare-trials.ts';
+import { type EffectEntry, findEffectFaults } from '../../src/testing/crash-kit/find-effect-faults.ts';
 import type { CrashTrial } from '../../src/testing/crash-kit/crash-everywhere.ts';
-import { findEffectFaults } from '../../src/testing/crash-kit/find-effect-faults.ts';
-import { stateText, summariseRun } from '../../src/testing/crash-kit/compare-trials.ts';
 import { createSeededRandom } from '../../src/testing/virtual-clock.ts';
 import type { RandomGraphPlan } from '../random-graph/plan-random-graph.ts';
 import type { StoreWitness, Stored } from './witness.ts';

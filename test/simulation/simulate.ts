@@ -1,22 +1,18 @@
 /** Seeded simulation: several workers over one store that fails, in virtual time; one seed is one run, and its forks (P1 to P4). */
-import type { CrashStorage } from '../../src/testing/crash-kit/process-life.ts';
+import type { CrashStorage, CrashProcess } from '../../src/testing/crash-kit/process-life.ts';
 import { crashFree } from '../../src/testing/crash-kit/crash-everywhere.ts';
 import { createMemoryBlobs } from '../../src/blobs/memory-blobs.ts';
-import type { CrashProcess } from '../../src/testing/crash-kit/process-life.ts';
 import { createEffectOracle } from '../../src/testing/crash-kit/find-effect-faults.ts';
 import { randomGraphCase, randomGraphInput } from '../random-graph/random-graph.ts';
-import { planRandomGraph } from '../random-graph/plan-random-graph.ts';
-import type { RandomGraphOptions, RandomGraphPlan } from '../random-graph/plan-random-graph.ts';
+import { planRandomGraph, type RandomGraphOptions, type RandomGraphPlan } from '../random-graph/plan-random-graph.ts';
 import { mixNumber } from '../random-graph/mix-number.ts';
-import { createSeededRandom } from '../../src/testing/virtual-clock.ts';
+import { createSeededRandom, createVirtualClock, type VirtualClock } from '../../src/testing/virtual-clock.ts';
 import { attendRun } from './client.ts';
 import { endFaults, whereIs, type EndedSimulation } from './end-faults.ts';
 import { attendForks } from './forks.ts';
 import { drawFaultRates, noFaults } from './network.ts';
-import { createVirtualClock, type VirtualClock } from '../../src/testing/virtual-clock.ts';
 import { createWitness } from './witness.ts';
-import { work } from './worker.ts';
-import type { SimulatedNode, SimulationWorld } from './worker.ts';
+import { work, type SimulatedNode, type SimulationWorld } from './worker.ts';
 
 export interface SimulationOptions {
   /** Opens an empty store and blobs. @param now - epoch ms, virtual: leases are measured with it */

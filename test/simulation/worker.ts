@@ -5,13 +5,10 @@ import { CairnError } from '../../src/errors.ts';
 import type { Graph } from '../../src/graph/graph.ts';
 import type { BlobStore } from '../../src/ports/blobs.ts';
 import type { Store } from '../../src/ports/store.ts';
-import { mortalOracle, Life } from '../../src/testing/crash-kit/process-life.ts';
-import type { CrashProcess } from '../../src/testing/crash-kit/process-life.ts';
+import { mortalOracle, Life, type CrashProcess } from '../../src/testing/crash-kit/process-life.ts';
 import type { EffectOracle } from '../../src/testing/crash-kit/find-effect-faults.ts';
-import type { SeededRandom } from '../../src/testing/virtual-clock.ts';
-import { createNetworkStore } from './network.ts';
-import type { FaultRates, SimulatedProcess } from './network.ts';
-import type { VirtualClock } from '../../src/testing/virtual-clock.ts';
+import type { SeededRandom, VirtualClock } from '../../src/testing/virtual-clock.ts';
+import { createNetworkStore, type FaultRates, type SimulatedProcess } from './network.ts';
 
 /** What the processes of a simulation share. */
 export interface SimulationWorld {

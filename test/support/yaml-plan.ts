@@ -2,8 +2,7 @@
 import { readWorkflow } from '../../src/dialects/yaml/index.ts';
 import type { OpenQuestion } from '../../src/engine/api.ts';
 import type { Graph } from '../../src/graph/graph.ts';
-import type { CrashCase } from '../../src/testing/crash-kit/process-life.ts';
-import type { CrashProcess } from '../../src/testing/crash-kit/process-life.ts';
+import type { CrashCase, CrashProcess } from '../../src/testing/crash-kit/process-life.ts';
 import { mixNumber } from '../random-graph/mix-number.ts';
 import { createSeededRandom, type SeededRandom } from '../../src/testing/virtual-clock.ts';
 import { textsOf, type Others } from '../yaml-kit.ts';

@@ -15,9 +15,8 @@ import type { NodeDraft } from '../../graph/node-draft.ts';
 import type { Graph } from '../../graph/graph.ts';
 import { createScriptedModels, type Script, type ScriptedModels } from '../../models/scripted.ts';
 import { tool } from '../tools/tool-box.ts';
-import { gmiNode } from './llm-node.ts';
+import { gmiNode, llmNode } from './llm-node.ts';
 import { judgeNode, type JudgeNodeConfig } from './judge-node.ts';
-import { llmNode } from './llm-node.ts';
 
 interface Kit {
   readonly bench: Bench;

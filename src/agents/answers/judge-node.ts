@@ -5,16 +5,14 @@
 import { CairnError } from '../../errors.ts';
 import { NodeFailure, outcome, type NodeContext, type StateView } from '../../graph/contracts/node-contract.ts';
 import type { JsonSchema } from '../../graph/contracts/node-type.ts';
-import { describeConfig } from '../../nodes/draft/node-parts.ts';
+import { describeConfig, type Computed } from '../../nodes/draft/node-parts.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from '../../nodes/draft/node-draft.ts';
-import type { Computed } from '../../nodes/draft/node-parts.ts';
 import type { AnySchema, SchemaValue } from '../../schema/standard-schema.ts';
 import { isPlainObject } from '../../state/values/values.ts';
-import { finalForm } from '../check-options.ts';
+import { finalForm, checkAnswerOptions } from '../check-options.ts';
 import type { ModelSettings, ModelStepOptions } from '../model/model-step.ts';
 import type { Opening, Prompt } from '../agent.ts';
-import { checkAnswerOptions } from '../check-options.ts';
 import { askOnce, checkModel } from './llm-node.ts';
 
 /** The verdict, if no schema is given. */

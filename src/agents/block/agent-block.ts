@@ -17,9 +17,9 @@ import {
   serversOf,
   showsImages,
   usesShell,
+  checkSchema,
+  plannedTools,
 } from './agent-block-tools.ts';
-import { checkSchema } from './agent-block-tools.ts';
-import { plannedTools } from './agent-block-tools.ts';
 
 const options = [maxLoops, mode, usesShell, isReadOnly, showsImages, ...callOptions];
 

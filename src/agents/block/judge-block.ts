@@ -1,5 +1,5 @@
 /** The `Judge` block: a verdict of a model, by a schema, held against a threshold. */
-import type { Inputs, NodeType } from '../../graph/contracts/node-type.ts';
+import { type Inputs, type NodeType, boundedBy } from '../../graph/contracts/node-type.ts';
 import {
   fieldsOf,
   inputFault,
@@ -10,10 +10,8 @@ import {
   requireText,
   textField,
 } from '../../nodes/blocks/http-call.ts';
-import { boundedBy } from '../../graph/contracts/node-type.ts';
 import { isPlainObject } from '../../state/values/values.ts';
-import { callOptions, modelField, schemaField, schemaOf, settingsOf } from './agent-block-tools.ts';
-import { checkSchema } from './agent-block-tools.ts';
+import { callOptions, modelField, schemaField, schemaOf, settingsOf, checkSchema } from './agent-block-tools.ts';
 
 const threshold = numberOption('threshold', 'The least score that passes.', {
   default: 0.5,

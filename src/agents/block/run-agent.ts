@@ -1,8 +1,7 @@
 /** Runs an `Agent` block: builds the agent that its inputs describe, and runs it. */
 import { CairnError } from '../../errors.ts';
 import { Outcome } from '../../graph/contracts/node-contract.ts';
-import type { NodeType, TypedNodeContext } from '../../graph/contracts/node-type.ts';
-import { boundedBy } from '../../graph/contracts/node-type.ts';
+import { type NodeType, type TypedNodeContext, boundedBy } from '../../graph/contracts/node-type.ts';
 import { readText, requireText } from '../../nodes/blocks/http-call.ts';
 import { agent, type AgentConfig } from '../agent.ts';
 import type { AgentTool } from '../tools/tool-box.ts';
@@ -20,11 +19,10 @@ import {
   settingsOf,
   showsImages,
   usesShell,
+  blockTool,
+  workflowToolName,
 } from './agent-block-tools.ts';
-import { blockTool } from './agent-block-tools.ts';
-import { makeFolder } from '../../nodes/file/local-path.ts';
-import { resolveLocalPath } from '../../nodes/file/local-path.ts';
-import { workflowToolName } from './agent-block-tools.ts';
+import { makeFolder, resolveLocalPath } from '../../nodes/file/local-path.ts';
 
 /** Units that its block, its workflow or its run may have a budget of; how much is theirs to say. */
 const counted = { tokens: 0, seconds: 0 };

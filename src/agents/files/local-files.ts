@@ -7,12 +7,16 @@ import { relative, sep } from 'node:path';
 import { NodeFailure, type Reconciliation, type StateView } from '../../graph/contracts/node-contract.ts';
 import type { Computed, OfState } from '../../nodes/draft/node-parts.ts';
 import { fileLimitBytes } from '../../nodes/blocks/files/read-file.ts';
-import { confinePath, type ConfinedPath } from '../../nodes/file/local-path.ts';
-import { fileFailure } from '../../nodes/file/files.ts';
-import { changeInTurn, lookAtTarget, writeLocalFile } from '../../nodes/file/local-path.ts';
-import { resolveLinks, resolveLocalPath } from '../../nodes/file/local-path.ts';
-import type { IsGranted } from '../../nodes/file/files.ts';
-import { readRegularFile } from '../../nodes/file/files.ts';
+import {
+  confinePath,
+  type ConfinedPath,
+  changeInTurn,
+  lookAtTarget,
+  writeLocalFile,
+  resolveLinks,
+  resolveLocalPath,
+} from '../../nodes/file/local-path.ts';
+import { fileFailure, type IsGranted, readRegularFile } from '../../nodes/file/files.ts';
 import { removeLeftovers } from '../../nodes/file/write-atomically.ts';
 import type { FileStore, FileStoreContext, OpenFiles, PlannedWrite, WrittenFile } from '../../ports/file-store.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';

@@ -1,8 +1,7 @@
 /** What is sent of a conversation that has grown long. */
 import { expect, test } from 'vitest';
 import type { ModelMessage } from '../../graph/contracts/contracts.ts';
-import { Conversation } from './conversation.ts';
-import type { HistoryLimit } from './conversation.ts';
+import { Conversation, type HistoryLimit } from './conversation.ts';
 import { tokensOf } from '../../model-calls/message-tokens.ts';
 
 const system: ModelMessage = { role: 'system', content: 'Work.' };

@@ -7,8 +7,7 @@ import { importPeer } from '../../optional-peers.ts';
 import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 import type { SecretReader } from '../../graph/contracts/contracts.ts';
 import type { JsonSchema } from '../../graph/contracts/node-type.ts';
-import { maskFailure } from '../../nodes/secrets/secret.ts';
-import { resolveSecrets } from '../../nodes/secrets/secret.ts';
+import { maskFailure, resolveSecrets } from '../../nodes/secrets/secret.ts';
 import type { McpTools } from './mcp-tools.ts';
 
 /** A tool as its server describes it. Nothing of it is verified. */

@@ -10,9 +10,8 @@ import { createMemoryMemories } from '../../stores/memory/memory-memories.ts';
 import { createMemoryStore } from '../../stores/memory/index.ts';
 import { crashEverywhere } from '../../testing/crash-kit/crash-everywhere.ts';
 import { agent } from '../agent.ts';
-import { memoryTools } from './session-memory.ts';
+import { memoryTools, sessionMemory } from './session-memory.ts';
 import { AgentGraph, END, START } from '../../index.ts';
-import { sessionMemory } from './session-memory.ts';
 
 const owner = { user: 'ada', session: 's' };
 const contentsOf = async (memories: Memories, of = owner): Promise<readonly string[]> =>

@@ -4,8 +4,7 @@
  */
 import { CairnError } from '../../errors.ts';
 import type { NodeContext } from '../../graph/contracts/node-contract.ts';
-import { LastList } from '../../model-calls/model-access.ts';
-import { MessageKeys } from '../../model-calls/model-access.ts';
+import { LastList, MessageKeys } from '../../model-calls/model-access.ts';
 
 /** What is recorded of a call: the answer, and a short mark of each message that was sent for the first time. */
 export interface RecordedCall<Response = unknown> {

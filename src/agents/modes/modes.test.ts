@@ -2,8 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ModelResponse, ToolCallPart } from '../../graph/contracts/contracts.ts';
 import { createMode } from './modes.ts';
-import { readLooseJson } from './text-modes.ts';
-import type { ModeName, Offer, Turn } from './text-modes.ts';
+import { readLooseJson, type ModeName, type Offer, type Turn } from './text-modes.ts';
 
 const city = { type: 'object', required: ['city'], properties: { city: { type: 'string' } } };
 const offer: Offer = {

@@ -1,8 +1,7 @@
 /** A tool with which a model runs programs. A person is asked before each call, unless the agent's `allow` names the tool. */
 import { NodeFailure, type EffectClass, type StateView } from '../../graph/contracts/node-contract.ts';
 import type { SecretReference } from '../../graph/secret-reference.ts';
-import { beforeEffect } from '../../nodes/draft/node-parts.ts';
-import type { Computed, OfState } from '../../nodes/draft/node-parts.ts';
+import { beforeEffect, type Computed, type OfState } from '../../nodes/draft/node-parts.ts';
 import { resolveSecrets } from '../../nodes/secrets/secret.ts';
 import { createShellRequest, runCommand } from '../../nodes/shell/run-command.ts';
 import { tool, type Approval, type FunctionTool } from '../tools/tool-box.ts';

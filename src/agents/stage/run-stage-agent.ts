@@ -1,7 +1,6 @@
 /** An agent at work in a stage: the tools that the stage names, in its folder, with the hooks around them. */
 import { Outcome, type NodeContext } from '../../graph/contracts/node-contract.ts';
-import { boundedBy } from '../../graph/contracts/node-type.ts';
-import type { StageAgentRequest, StageTool } from '../../graph/contracts/node-type.ts';
+import { boundedBy, type StageAgentRequest, type StageTool } from '../../graph/contracts/node-type.ts';
 import { agent } from '../agent.ts';
 import type { AgentTool } from '../tools/tool-box.ts';
 import { fileTools } from '../files/file-tools.ts';
@@ -9,8 +8,7 @@ import { grantedFiles } from '../files/local-files.ts';
 import { askPerson } from '../people/ask-person.ts';
 import { scopeContext } from '../tools/tool-calls.ts';
 import { shellTool } from '../shell/shell-tool.ts';
-import { makeFolder } from '../../nodes/file/local-path.ts';
-import { resolveLocalPath } from '../../nodes/file/local-path.ts';
+import { makeFolder, resolveLocalPath } from '../../nodes/file/local-path.ts';
 import { hookTool } from './tool-hooks.ts';
 
 const loopsDefault = 50;

@@ -4,8 +4,13 @@ import { NodeFailure, type NodeContext } from '../../graph/contracts/node-contra
 import type { ToolHooks } from '../../graph/contracts/node-type.ts';
 import { resolveSecrets } from '../../nodes/secrets/secret.ts';
 import { createShellRequest, describeEnd, runCommand, type CommandEnd } from '../../nodes/shell/run-command.ts';
-import type { AgentTool, ComposedTool, FunctionTool, ToolCallContext } from '../tools/tool-box.ts';
-import { callContext } from '../tools/tool-box.ts';
+import {
+  type AgentTool,
+  type ComposedTool,
+  type FunctionTool,
+  type ToolCallContext,
+  callContext,
+} from '../tools/tool-box.ts';
 import { encodeValue } from '../../state/values/codec.ts';
 
 /** Of one hook; its process group is killed then. */

@@ -4,8 +4,7 @@ import type { ModelMessage } from '../../graph/contracts/contracts.ts';
 import type { FrameTree, NodeRecord, NodeStatus } from '../../state/tree.ts';
 import type { CallContext } from '../agent.ts';
 import type { ModeName } from '../modes/text-modes.ts';
-import type { AgentCall, AgentLoopState } from './agent-loop-state.ts';
-import { foldVisit } from './agent-loop-state.ts';
+import { type AgentCall, type AgentLoopState, foldVisit } from './agent-loop-state.ts';
 
 export interface AgentState {
   /** Node ids from the root and, between them, names of child runs. */

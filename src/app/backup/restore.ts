@@ -1,18 +1,15 @@
 /** Restores a backup to a place where there is no store. Its unfinished runs are held until a person releases them. */
-import { existsSync } from 'node:fs';
+import { existsSync, constants } from 'node:fs';
 import { chmod, copyFile, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { constants } from 'node:fs';
 import { createFileBlobs } from '../../blobs/file-blobs.ts';
 import { CairnError } from '../../errors.ts';
-import { collectRuns } from '../../history/place/place.ts';
-import { holdRun, openStatuses } from '../../history/place/place.ts';
+import { collectRuns, holdRun, openStatuses } from '../../history/place/place.ts';
 import { toListedRun, type ListedRun } from '../../history/read/list-runs.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { Store } from '../../ports/store.ts';
 import { BackupFile, openSqliteStore, type BackupLabel } from '../../stores/sqlite/index.ts';
-import { makeFolder } from '../place/store-url.ts';
-import { parseStoreUrl } from '../place/store-url.ts';
+import { makeFolder, parseStoreUrl } from '../place/store-url.ts';
 import { findFaults } from './back-up.ts';
 import { makeWhole, renameDurably } from './part-files.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';

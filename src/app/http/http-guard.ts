@@ -1,5 +1,5 @@
 /** Decides who may talk to an HTTP server of this process, before the body of a request is read. Used by every HTTP interface. */
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { isBearerOf, tokenDigest } from './bearer.ts';
 import { CairnError } from '../../errors.ts';
 
 export interface GuardOptions {
@@ -60,14 +60,6 @@ function readHost(header: string | undefined): URL | undefined {
   return isPlain ? (URL.parse(`http://${header}`) ?? undefined) : undefined;
 }
 
-const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
-
-/** Compares a token in constant time, whatever its length. */
-function isToken(header: string | undefined, expected: Buffer): boolean {
-  const given = /^Bearer +(\S+) *$/i.exec(header ?? '')?.[1] ?? '';
-  return timingSafeEqual(digest(given), expected);
-}
-
 /** @throws CONFIG_INVALID a text is not an origin */
 function readOrigins(origins: readonly string[]): ReadonlySet<string> {
   return new Set(
@@ -92,7 +84,7 @@ export function createHttpGuard({ token, ...options }: GuardOptions): HttpGuard 
       path: '--http',
       reason: token === '' ? 'the token is empty' : `${host} can be reached by others, so a token is needed`,
     });
-  const expected = token === undefined ? undefined : digest(token);
+  const expected = token === undefined ? undefined : tokenDigest(token);
   const guardPages = createPageGuard(options);
   return (request) => {
     const { refusal, page } = guardPages(request);
@@ -100,7 +92,7 @@ export function createHttpGuard({ token, ...options }: GuardOptions): HttpGuard 
     const of = page === undefined ? {} : { page };
     // Browsers ask first, without the token, whether a page may send a request.
     const isPreflight = request.method === 'OPTIONS' && page !== undefined;
-    if (expected === undefined || isPreflight || isToken(one(request.headers.authorization), expected)) return of;
+    if (expected === undefined || isPreflight || isBearerOf(one(request.headers.authorization), expected)) return of;
     const challenge = { 'www-authenticate': 'Bearer realm="cairn"' };
     return { ...of, refusal: { status: 401, message: 'a bearer token is needed', headers: challenge } };
   };

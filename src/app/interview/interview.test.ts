@@ -6,8 +6,8 @@ import { dyingEngine, settleDown } from '../../../test/dying-engine.ts';
 import { afterCrash, createBench, runToRest, type Bench } from '../../../test/engine-kit.ts';
 import { readDot } from '../../dialects/dot/index.ts';
 import type { RunResult } from '../../engine/api.ts';
-import { interview } from './interview.ts';
 import {
+  interview,
   autoApprove,
   callbackInterviewer,
   consoleInterviewer,

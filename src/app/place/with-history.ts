@@ -1,8 +1,7 @@
 /** Opens a store and its blobs for commands that read states. */
 import { createFileBlobs } from '../../blobs/file-blobs.ts';
 import type { HistoryContext } from '../../operations/declare/operation.ts';
-import { blobsBeside } from './open-history.ts';
-import { openExplainer } from './open-history.ts';
+import { blobsBeside, openExplainer } from './open-history.ts';
 import { type StoreChoice, withReading } from './open-reading.ts';
 
 /** Opens them, calls a function, and closes them. @throws CONFIG_INVALID, STORE_* as the store */

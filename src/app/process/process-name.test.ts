@@ -1,8 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { expect, test } from 'vitest';
-import { describeWorker, isProcessDead, ownProcessName } from './process-ids.ts';
-import { createSystemIds } from './process-ids.ts';
+import { describeWorker, isProcessDead, ownProcessName, createSystemIds } from './process-ids.ts';
 
 test('O2 this process is alive, under the name it gives itself', () => {
   expect(isProcessDead(ownProcessName())).not.toBe(true);

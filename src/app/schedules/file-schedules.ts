@@ -3,8 +3,7 @@ import type { Engine } from '../../engine/api.ts';
 import type { Graph } from '../../graph/graph.ts';
 import type { LoadedGraph } from '../../operations/declare/operation.ts';
 import type { Schedules } from '../../operations/runs/schedules.ts';
-import { endSchedule, openSchedule, readSettings } from './keep-schedule.ts';
-import { scheduleGraph, type ScheduleSettings } from './keep-schedule.ts';
+import { endSchedule, openSchedule, readSettings, scheduleGraph, type ScheduleSettings } from './keep-schedule.ts';
 
 /** What finds the graphs of files, and starts them. */
 interface Files {

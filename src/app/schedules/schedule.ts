@@ -3,8 +3,15 @@ import type { Engine } from '../../engine/api.ts';
 import type { Graph } from '../../graph/graph.ts';
 import type { WorkedGraph } from '../worker.ts';
 import { readCron } from './cron-times.ts';
-import { endSchedule, openSchedule, readSettings, type OpenedSchedule, type ScheduleOptions } from './keep-schedule.ts';
-import { scheduleGraph, type StartDue } from './keep-schedule.ts';
+import {
+  endSchedule,
+  openSchedule,
+  readSettings,
+  type OpenedSchedule,
+  type ScheduleOptions,
+  scheduleGraph,
+  type StartDue,
+} from './keep-schedule.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 
 /** A graph with a schedule. Pass it to `createWorker` together with the graph itself. */

@@ -1,8 +1,7 @@
 /** Runs one scenario: an engine in memory on virtual time advances the run as far as the scenario goes. */
 import { createMemoryBlobs } from '../../blobs/memory-blobs.ts';
 import type { StageEnding } from '../../dialects/dot/index.ts';
-import type { Scenario } from '../../dialects/dot/simulate/scenario.ts';
-import type { ScriptedStages } from '../../dialects/dot/simulate/scenario.ts';
+import type { Scenario, ScriptedStages } from '../../dialects/dot/simulate/scenario.ts';
 import type { Engine, RunHandle, RunResult } from '../../engine/api.ts';
 import { createEngine } from '../../engine/engine.ts';
 import { CairnError } from '../../errors.ts';

@@ -1,10 +1,15 @@
 /** Simulates a pipeline: every stage ends as a scenario says. Nothing outside is touched, nothing is stored, and no time passes. */
 import { readDot, type DotTransform, type StageEnding } from '../../dialects/dot/index.ts';
-import { Covered, coverageOf, type Coverage } from '../../dialects/dot/simulate/scenario.ts';
+import {
+  Covered,
+  coverageOf,
+  type Coverage,
+  type Scenario,
+  isScripted,
+  scriptStages,
+} from '../../dialects/dot/simulate/scenario.ts';
 import { ideasFrom } from '../../dialects/dot/simulate/explore.ts';
 import { outlineOf, type Outline } from '../../dialects/dot/simulate/outline.ts';
-import type { Scenario } from '../../dialects/dot/simulate/scenario.ts';
-import { isScripted, scriptStages } from '../../dialects/dot/simulate/scenario.ts';
 import { CairnError } from '../../errors.ts';
 import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 import { nearest } from '../../graph/nearest.ts';

@@ -1,8 +1,7 @@
 /** The dialects of workflow files, with the blocks of this process. Loaded when the first workflow is read. */
 import type * as dialectModule from '../../dialects/yaml/index.ts';
 import type { ReadOptions } from '../../dialects/yaml/file/read-options.ts';
-import type { NodeType } from '../../graph/contracts/node-type.ts';
-import type { StageAgent } from '../../graph/contracts/node-type.ts';
+import type { NodeType, StageAgent } from '../../graph/contracts/node-type.ts';
 import { parsePermissions } from '../../graph/permissions/permissions.ts';
 import type { FoundConfig } from '../config/read-config.ts';
 import { readPipelineFile } from './read-pipeline-file.ts';

@@ -8,11 +8,9 @@ import { findWait, isAnswerable, nodeNameOf } from '../../operations/waits/find-
 import { readQuestions } from '../../operations/waits/list-waits.ts';
 import type { FieldsOf } from '../../operations/declare/operation.ts';
 import { resumeRun } from '../../operations/runs/resume-run.ts';
-import { allowField } from '../session.ts';
-import type { Command } from '../session.ts';
+import { allowField, type Command, type Session } from '../session.ts';
 import { follow, withApp } from '../live/follow.ts';
 import { readAssignment } from '../parse.ts';
-import type { Session } from '../session.ts';
 import { printable } from '../text/terminal-text.ts';
 import { formatInline } from '../text/value.ts';
 

@@ -4,10 +4,8 @@ import { backUp, type BackupReport } from '../../app/backup/back-up.ts';
 import { chooseStore } from '../../app/place/open-reading.ts';
 import { CairnError } from '../../errors.ts';
 import type { FieldsOf } from '../../operations/declare/operation.ts';
-import type { Command } from '../session.ts';
-import { reportFailure } from '../session.ts';
+import { type Command, reportFailure, type Session } from '../session.ts';
 import { listenForInterrupt } from '../live/interrupt.ts';
-import type { Session } from '../session.ts';
 import { printable } from '../text/terminal-text.ts';
 
 interface BackupArguments {

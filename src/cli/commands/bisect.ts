@@ -2,11 +2,10 @@
 import { perform } from '../../operations/declare/perform.ts';
 import { withHistory } from '../../app/place/with-history.ts';
 import { bisectRun, type BisectRunInput, type BisectRunOutput } from '../../operations/checkpoints/bisect-run.ts';
-import type { Command } from '../session.ts';
+import type { Command, Session } from '../session.ts';
 import { describeChange } from '../text/change-text.ts';
 import { printable } from '../text/terminal-text.ts';
 import { wrap } from '../text/width.ts';
-import type { Session } from '../session.ts';
 import { formatTime } from '../../operations/words/time.ts';
 
 function printBisection({ screen, commandLine }: Session, output: BisectRunOutput): void {

@@ -3,11 +3,9 @@ import { perform } from '../../operations/declare/perform.ts';
 import { withHistory } from '../../app/place/with-history.ts';
 import { blameValue, type BlameValueInput, type BlameValueOutput } from '../../operations/checkpoints/blame-value.ts';
 import { formatPath, parsePath } from '../../operations/declare/state-path.ts';
-import type { Command } from '../session.ts';
-import { printable } from '../text/terminal-text.ts';
-import type { Session } from '../session.ts';
+import type { Command, Session } from '../session.ts';
+import { printable, formatTable } from '../text/terminal-text.ts';
 import { shortStepName } from '../../operations/words/step-name.ts';
-import { formatTable } from '../text/terminal-text.ts';
 import { formatInline } from '../text/value.ts';
 
 type Part = BlameValueOutput['parts'][number];

@@ -1,9 +1,7 @@
 /** `cairn cleanup` */
 import { cleanUp, type CleanUpReport } from '../../operations/store/clean-up.ts';
 import { deletionCommand, type PrintedReport } from '../live/delete.ts';
-import { noteBlobs } from '../session.ts';
-import { noteNone } from '../session.ts';
-import type { Session } from '../session.ts';
+import { noteBlobs, noteNone, type Session } from '../session.ts';
 import { countOf } from '../../operations/words/amounts.ts';
 import { printable } from '../text/terminal-text.ts';
 import { formatAge } from '../../operations/words/time.ts';

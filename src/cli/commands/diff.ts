@@ -7,8 +7,7 @@ import {
   type DiffCheckpointsOutput,
 } from '../../operations/checkpoints/diff-checkpoints.ts';
 import { formatPath } from '../../operations/declare/state-path.ts';
-import type { Command } from '../session.ts';
-import type { Session } from '../session.ts';
+import type { Command, Session } from '../session.ts';
 import { differing } from '../text/differing.ts';
 import { printable } from '../text/terminal-text.ts';
 import { formatInline } from '../text/value.ts';

@@ -2,8 +2,7 @@
 import { perform } from '../../operations/declare/perform.ts';
 import { drawDot } from '../../app/draw/draw-dot.ts';
 import { draw, type DrawInput } from '../../operations/workflows/draw.ts';
-import { workflowsField } from '../session.ts';
-import type { Command } from '../session.ts';
+import { workflowsField, type Command } from '../session.ts';
 import { withApp } from '../live/follow.ts';
 import { printable } from '../text/terminal-text.ts';
 import { writeOwnFile } from '../files.ts';

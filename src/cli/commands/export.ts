@@ -4,15 +4,13 @@ import { resolve } from 'node:path';
 import { CairnError } from '../../errors.ts';
 import { exportRun, type ExportContext, type ExportRunInput } from '../../operations/store/move-runs.ts';
 import type { FieldsOf } from '../../operations/declare/operation.ts';
-import type { Command } from '../session.ts';
+import type { Command, Session } from '../session.ts';
 import { exportFiles, type ExportFilesInput, type FilesContext } from '../../operations/store/export-files.ts';
 import { withHistory } from '../../app/place/with-history.ts';
 import { createSystemIds } from '../../app/process/process-ids.ts';
-import type { Session } from '../session.ts';
 import { withApp } from '../live/follow.ts';
 import { printable } from '../text/terminal-text.ts';
-import { openOwnFile } from '../files.ts';
-import { openWriter } from '../files.ts';
+import { openOwnFile, openWriter } from '../files.ts';
 
 interface ExportArguments extends ExportRunInput {
   readonly file?: string;

@@ -2,11 +2,9 @@
 import { perform } from '../../operations/declare/perform.ts';
 import { withHistory } from '../../app/place/with-history.ts';
 import { graphRuns, type GraphRunsInput, type GraphRunsOutput } from '../../operations/runs/graph-runs.ts';
-import type { Command } from '../session.ts';
-import { printable } from '../text/terminal-text.ts';
+import type { Command, Session } from '../session.ts';
+import { printable, toneOf } from '../text/terminal-text.ts';
 import { graphLines, type GraphLine } from '../text/run-graph-text.ts';
-import type { Session } from '../session.ts';
-import { toneOf } from '../text/terminal-text.ts';
 import { formatAge } from '../../operations/words/time.ts';
 import { formatInline } from '../text/value.ts';
 import { fit, pad, widthOf } from '../text/width.ts';

@@ -3,9 +3,8 @@ import { perform } from '../../operations/declare/perform.ts';
 import { withReading } from '../../app/place/open-reading.ts';
 import { CairnError } from '../../errors.ts';
 import { storeIdentity, type StoreIdentityInput } from '../../operations/store/store-identity.ts';
-import type { Command } from '../session.ts';
+import { type Command, noteNone } from '../session.ts';
 import { withApp } from '../live/follow.ts';
-import { noteNone } from '../session.ts';
 import { printable } from '../text/terminal-text.ts';
 
 export const identityCommand: Command<StoreIdentityInput> = {

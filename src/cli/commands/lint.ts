@@ -5,10 +5,8 @@ import type { FieldsOf } from '../../operations/declare/operation.ts';
 import { formatWorkflow, lintWorkflow } from '../../operations/workflows/lint-workflow.ts';
 import type { Command } from '../session.ts';
 import { withApp } from '../live/follow.ts';
-import { writeOwnFile } from '../files.ts';
-import { isModule } from '../text/terminal-text.ts';
-import { printable } from '../text/terminal-text.ts';
-import { readTextFile } from '../files.ts';
+import { writeOwnFile, readTextFile } from '../files.ts';
+import { isModule, printable } from '../text/terminal-text.ts';
 
 interface FileArguments {
   readonly file: string;

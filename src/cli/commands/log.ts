@@ -12,11 +12,8 @@ import {
 import { CairnError } from '../../errors.ts';
 import { listenForInterrupt } from '../live/interrupt.ts';
 import { describeChange } from '../text/change-text.ts';
-import type { Command } from '../session.ts';
-import type { Session } from '../session.ts';
-import { printable } from '../text/terminal-text.ts';
-import { toneOf } from '../text/terminal-text.ts';
-import { formatTable } from '../text/terminal-text.ts';
+import type { Command, Session } from '../session.ts';
+import { printable, toneOf, formatTable } from '../text/terminal-text.ts';
 import { formatAge } from '../../operations/words/time.ts';
 
 const columns = [

@@ -2,12 +2,10 @@
 import { perform } from '../../operations/declare/perform.ts';
 import { planWorkflow, type PlanWorkflowInput } from '../../operations/workflows/check-workflow.ts';
 import type { WorkflowDescription } from '../../operations/workflows/describe-workflow.ts';
-import { workflowsField } from '../session.ts';
-import type { Command } from '../session.ts';
+import { workflowsField, type Command, type Session } from '../session.ts';
 import { withApp } from '../live/follow.ts';
 import { isModule } from '../text/terminal-text.ts';
 import { formatPlan } from '../text/plan-text.ts';
-import type { Session } from '../session.ts';
 
 interface PlanArguments extends PlanWorkflowInput {
   readonly workflows?: readonly string[];

@@ -3,10 +3,9 @@ import { perform } from '../../operations/declare/perform.ts';
 import { withHistory } from '../../app/place/with-history.ts';
 import { postMortem, type PostMortemInput, type PostMortemOutput } from '../../operations/runs/post-mortem.ts';
 import { CairnError } from '../../errors.ts';
-import type { Command } from '../session.ts';
+import type { Command, Session } from '../session.ts';
 import { writeOwnFile } from '../files.ts';
 import { printable } from '../text/terminal-text.ts';
-import type { Session } from '../session.ts';
 import { formatStory } from '../text/story-text.ts';
 
 interface PostMortemArguments extends PostMortemInput {

@@ -1,15 +1,12 @@
 /** `cairn preview` */
 import { perform } from '../../operations/declare/perform.ts';
 import { previewRun, type PreviewRunInput, type PreviewRunOutput } from '../../operations/runs/fork-run.ts';
-import type { Command } from '../session.ts';
+import type { Command, Session } from '../session.ts';
 import { withApp } from '../live/follow.ts';
-import type { Session } from '../session.ts';
 import { countOf, formatAmounts, formatCosts } from '../../operations/words/amounts.ts';
 import { earlierText } from '../../operations/words/earlier-point.ts';
-import { printable } from '../text/terminal-text.ts';
+import { printable, type Tone, formatTable } from '../text/terminal-text.ts';
 import { wrap } from '../text/width.ts';
-import type { Tone } from '../text/terminal-text.ts';
-import { formatTable } from '../text/terminal-text.ts';
 
 const columns = [
   { title: 'NODE', canShrink: true },

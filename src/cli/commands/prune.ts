@@ -1,9 +1,7 @@
 /** `cairn prune` */
 import { pruneRuns } from '../../operations/store/prune-runs.ts';
-import { noteBlobs } from '../session.ts';
+import { noteBlobs, noteNone, type Session } from '../session.ts';
 import { deletionCommand, type PrintedReport } from '../live/delete.ts';
-import { noteNone } from '../session.ts';
-import type { Session } from '../session.ts';
 import { countOf } from '../../operations/words/amounts.ts';
 import { printable } from '../text/terminal-text.ts';
 import { wrap } from '../text/width.ts';

@@ -1,9 +1,8 @@
 /** `cairn release` */
 import { releaseRuns, type ReleaseRunsInput } from '../../operations/runs/release-runs.ts';
 import { perform } from '../../operations/declare/perform.ts';
-import type { Command } from '../session.ts';
+import { type Command, noteNone } from '../session.ts';
 import { withApp } from '../live/follow.ts';
-import { noteNone } from '../session.ts';
 import { printable } from '../text/terminal-text.ts';
 
 export const releaseCommand: Command<ReleaseRunsInput> = {

@@ -1,8 +1,7 @@
 /** `cairn resume` */
 import { perform } from '../../operations/declare/perform.ts';
 import { resumeRun, type ResumeRunInput } from '../../operations/runs/resume-run.ts';
-import { allowField } from '../session.ts';
-import type { Command } from '../session.ts';
+import { allowField, type Command } from '../session.ts';
 import { follow } from '../live/follow.ts';
 
 interface ResumeArguments extends ResumeRunInput {

@@ -1,8 +1,7 @@
 /** `cairn rm` */
 import { removeRun } from '../../operations/runs/remove-run.ts';
-import { noteBlobs } from '../session.ts';
+import { noteBlobs, type Session } from '../session.ts';
 import { deletionCommand, type PrintedReport } from '../live/delete.ts';
-import type { Session } from '../session.ts';
 import { countOf } from '../../operations/words/amounts.ts';
 import { printable } from '../text/terminal-text.ts';
 

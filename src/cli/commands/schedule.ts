@@ -8,14 +8,10 @@ import {
   type ScheduleOutput,
   type ShownSchedule,
 } from '../../operations/runs/schedules.ts';
-import { workflowsField } from '../session.ts';
-import type { Command } from '../session.ts';
+import { workflowsField, type Command, noteNone, type Session } from '../session.ts';
 import { withApp } from '../live/follow.ts';
-import { noteNone } from '../session.ts';
 import { readInput, withTypedTexts } from '../files.ts';
-import type { Session } from '../session.ts';
-import { printable } from '../text/terminal-text.ts';
-import { formatTable } from '../text/terminal-text.ts';
+import { printable, formatTable } from '../text/terminal-text.ts';
 import { formatTime } from '../../operations/words/time.ts';
 
 interface ScheduleArguments extends Omit<ScheduleInput, 'input'> {

@@ -1,8 +1,6 @@
 /** `cairn serve` */
 import type { FieldsOf } from '../../operations/declare/operation.ts';
-import { allowField, workflowsField } from '../session.ts';
-import type { Command } from '../session.ts';
-import { reportFailure } from '../session.ts';
+import { allowField, workflowsField, type Command, reportFailure } from '../session.ts';
 import { listenForInterrupt } from '../live/interrupt.ts';
 import { parseAddress } from '../parse.ts';
 

@@ -7,13 +7,10 @@ import {
   type ShowCheckpointOutput,
 } from '../../operations/checkpoints/show-checkpoint.ts';
 import { describePart } from '../text/change-text.ts';
-import type { Command } from '../session.ts';
-import type { Session } from '../session.ts';
-import { printable, printableLines } from '../text/terminal-text.ts';
+import type { Command, Session } from '../session.ts';
+import { printable, printableLines, toneOf, formatPairs, formatTable } from '../text/terminal-text.ts';
 import { formatRecorded, formatValue } from '../text/recorded-text.ts';
-import { toneOf } from '../text/terminal-text.ts';
 import { formatCosts } from '../../operations/words/amounts.ts';
-import { formatPairs, formatTable } from '../text/terminal-text.ts';
 import { formatTime } from '../../operations/words/time.ts';
 import { wrap } from '../text/width.ts';
 

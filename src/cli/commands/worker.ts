@@ -4,12 +4,9 @@ import { openApp, type App } from '../../app/open-app.ts';
 import { startWorker, type Worker } from '../../app/worker.ts';
 import { CairnError } from '../../errors.ts';
 import type { FieldsOf } from '../../operations/declare/operation.ts';
-import { allowField, workflowsField } from '../session.ts';
-import type { Command } from '../session.ts';
-import { reportFailure } from '../session.ts';
+import { allowField, workflowsField, type Command, reportFailure, type Session } from '../session.ts';
 import { writeHealth, type Health } from '../files.ts';
 import { listenForInterrupt } from '../live/interrupt.ts';
-import type { Session } from '../session.ts';
 import { printable } from '../text/terminal-text.ts';
 
 interface WorkerArguments {

@@ -5,13 +5,9 @@ import {
   type ListWorkflowsInput,
   type ListWorkflowsOutput,
 } from '../../operations/workflows/describe-workflow.ts';
-import { workflowsField } from '../session.ts';
-import type { Command } from '../session.ts';
-import { formatViolation } from '../session.ts';
+import { workflowsField, type Command, formatViolation, type Session } from '../session.ts';
 import { withApp } from '../live/follow.ts';
-import type { Session } from '../session.ts';
-import { printable } from '../text/terminal-text.ts';
-import { formatTable } from '../text/terminal-text.ts';
+import { printable, formatTable } from '../text/terminal-text.ts';
 
 interface WorkflowsArguments extends ListWorkflowsInput {
   readonly workflows?: readonly string[];

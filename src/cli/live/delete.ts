@@ -6,8 +6,7 @@ import type { App } from '../../app/open-app.ts';
 import { CairnError } from '../../errors.ts';
 import type { Field, Fields, Operation } from '../../operations/declare/operation.ts';
 import { perform } from '../../operations/declare/perform.ts';
-import type { Command } from '../session.ts';
-import type { Session } from '../session.ts';
+import type { Command, Session } from '../session.ts';
 import { withApp } from './follow.ts';
 
 const yesField: Field = { type: 'flag', description: 'do not ask; needed where nobody can be asked' };

@@ -10,8 +10,7 @@ import {
   type VisitWords,
 } from '../../operations/words/story-words.ts';
 import { formatTime } from '../../operations/words/time.ts';
-import { printable } from './terminal-text.ts';
-import { type Paint, toneOf } from './terminal-text.ts';
+import { printable, type Paint, toneOf } from './terminal-text.ts';
 import { formatInline } from './value.ts';
 import { fit, wrap } from './width.ts';
 

@@ -1,8 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { printable } from './terminal-text.ts';
-import { plain } from './terminal-text.ts';
-import { formatTable } from './terminal-text.ts';
+import { printable, plain, formatTable } from './terminal-text.ts';
 import { formatAge, formatDuration } from '../../operations/words/time.ts';
 import { formatBlock, formatInline, toJson } from './value.ts';
 import { fit, widthOf, wrap } from './width.ts';

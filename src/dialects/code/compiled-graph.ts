@@ -19,20 +19,20 @@ import type { History } from '../../history/history.ts';
 import type { RunName } from '../../history/read/tag-checkpoint.ts';
 import { parsePath } from '../../history/read/state-path.ts';
 import type { StateAt } from '../../history/read/whole-checkpoint.ts';
-import { checkOptions } from './run-options.ts';
-import type {
-  AnyAnswers,
-  BeginOptions,
-  BranchOptions,
-  CompileOptions,
-  ContinueOptions,
-  GraphParts,
-  InvokeOptions,
-  PreviewedOptions,
-  RunTarget,
-  StreamOptions,
+import {
+  checkOptions,
+  type AnyAnswers,
+  type BeginOptions,
+  type BranchOptions,
+  type CompileOptions,
+  type ContinueOptions,
+  type GraphParts,
+  type InvokeOptions,
+  type PreviewedOptions,
+  type RunTarget,
+  type StreamOptions,
+  createDefaultEngine,
 } from './run-options.ts';
-import { createDefaultEngine } from './run-options.ts';
 
 /** Emitted by `stream` when a checkpoint was saved in the checkpoint store passed to `compile`. */
 export interface CheckpointSaved extends CheckpointRef {

@@ -1,8 +1,14 @@
 /** The parts that a workflow is made of: a step, a branch with its arms, and parallel arms with their join. */
 import type { Condition, Join, NodeDefinition, Reducer } from '../../graph/graph.ts';
-import { defineNode, type AnyWork, type NodeSettings } from './graph-parts.ts';
-import { asChoice, type Choose } from './graph-parts.ts';
-import type { Layout, Trail } from './graph-parts.ts';
+import {
+  defineNode,
+  type AnyWork,
+  type NodeSettings,
+  asChoice,
+  type Choose,
+  type Layout,
+  type Trail,
+} from './graph-parts.ts';
 
 /** Adds one part of a workflow to the end of a trail. */
 export type Part = (trail: Trail) => void;

@@ -1,6 +1,6 @@
 /** Workflows written as a line of steps. See docs/guide/workflow.md. */
 import type { MemoryConsistency } from '../../graph/contracts/memory-consistency.ts';
-import type { Amounts } from '../../graph/amounts.ts';
+import type { Amounts, NoNames } from '../../graph/amounts.ts';
 import {
   END,
   type GraphPolicies,
@@ -19,14 +19,9 @@ import { callPlace } from './agent-graph.ts';
 import { layApprovals } from './approval.ts';
 import { CompiledGraph, type GraphResult } from './compiled-graph.ts';
 import type { CompileOptions, GraphParts } from './run-options.ts';
-import type { NoNames } from '../../graph/amounts.ts';
 import type { NodeDraft } from '../../graph/node-draft.ts';
-import type { Fits } from './typed-state.ts';
-import type { AnyWork, NodeSettings } from './graph-parts.ts';
-import type { Choose } from './graph-parts.ts';
-import { defineReturns, returnsId, type ReturnsFunction } from './returns-node.ts';
-import { Trail } from './graph-parts.ts';
 import type {
+  Fits,
   NodeFunction,
   OutputOf,
   SchemaInput,
@@ -35,6 +30,8 @@ import type {
   TypedOutputs,
   TypedState,
 } from './typed-state.ts';
+import { type AnyWork, type NodeSettings, type Choose, Trail } from './graph-parts.ts';
+import { defineReturns, returnsId, type ReturnsFunction } from './returns-node.ts';
 import {
   layBranch,
   layParallel,

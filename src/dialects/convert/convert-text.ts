@@ -6,8 +6,7 @@ import { parseKept } from '../dot/kept-text.ts';
 import { outlineOfPipeline } from './from-dot/outline-of-pipeline.ts';
 import { outlineOfGraph } from './from-graph/outline-of-graph.ts';
 import { outlineOfWorkflow } from './from-yaml/outline-of-workflow.ts';
-import { Notes, type ConversionNote } from './outline/outline.ts';
-import type { Outline } from './outline/outline.ts';
+import { Notes, type ConversionNote, type Outline } from './outline/outline.ts';
 import { writeDot } from './write/write-dot.ts';
 import { writeYaml } from './write/write-yaml.ts';
 

@@ -3,8 +3,7 @@ import { dirname, isAbsolute, join, normalize, resolve } from 'node:path';
 import type { Violation } from '../../graph/graph.ts';
 import type { Need } from '../../graph/contracts/node-type.ts';
 import type { TextWorkflow } from '../strongest-effect.ts';
-import type { Around } from './model/pipeline.ts';
-import { childType, folderIn, type Pipeline, type Stage } from './model/pipeline.ts';
+import { type Around, childType, folderIn, type Pipeline, type Stage } from './model/pipeline.ts';
 import type { DotFaults } from './text/faults.ts';
 
 /** Most levels of pipelines that run pipelines. */

@@ -2,29 +2,38 @@
 import { CairnError } from '../../errors.ts';
 import type { Graph, Violation } from '../../graph/graph.ts';
 import type { EffectClass } from '../../graph/contracts/node-contract.ts';
-import type { Need, NodeType } from '../../graph/contracts/node-type.ts';
-import type { StageAgent } from '../../graph/contracts/node-type.ts';
+import type { Need, NodeType, StageAgent } from '../../graph/contracts/node-type.ts';
 import { shareBudget } from '../../graph/expression/expression-budget.ts';
-import type { Permissions } from '../../graph/permissions/permissions.ts';
-import { refusalOf } from '../../graph/permissions/permissions.ts';
+import { type Permissions, refusalOf } from '../../graph/permissions/permissions.ts';
 import { compileStoreRules } from '../../state/secrecy/store-rules.ts';
 import { wavesOf } from '../../graph/shape/loops.ts';
-import { strongestEffect } from '../strongest-effect.ts';
-import { dialectOf, type TextWorkflow, type WorkflowBlock, type WorkflowInput } from '../strongest-effect.ts';
+import {
+  strongestEffect,
+  dialectOf,
+  type TextWorkflow,
+  type WorkflowBlock,
+  type WorkflowInput,
+} from '../strongest-effect.ts';
 import { inputSchema } from '../yaml/file/input-schema.ts';
 import { compilePipeline } from './compile/compile-pipeline.ts';
 import { retryOf } from './compile/stage-policy.ts';
 import { keptText, parseKept } from './kept-text.ts';
 import { linkChildren, type LinkedChildren } from './link-children.ts';
-import { outermost, type Around } from './model/pipeline.ts';
+import {
+  outermost,
+  type Around,
+  childType,
+  folderOf,
+  kindOf,
+  typeOfShape,
+  type Pipeline,
+  type Stage,
+} from './model/pipeline.ts';
 import { lintPipeline } from './lint/lint-pipeline.ts';
 import { createReport } from './lint/report.ts';
 import { layOut, type Layout } from './model/layout.ts';
-import { childType, folderOf, kindOf, typeOfShape, type Pipeline, type Stage } from './model/pipeline.ts';
 import { readPipeline } from './model/read-pipeline.ts';
-import { codergenHandler } from './run/handlers/agent.ts';
-import { agentHandler } from './run/handlers/agent.ts';
-import { commandAgentHandler } from './run/handlers/agent.ts';
+import { codergenHandler, agentHandler, commandAgentHandler } from './run/handlers/agent.ts';
 import { conditionalHandler, type PipelineResult } from './run/handlers/ends.ts';
 import { fanInHandler } from './run/handlers/fan-in.ts';
 import { humanHandler } from './run/handlers/human.ts';
@@ -32,8 +41,7 @@ import type { StageEnding, StageHandler } from './run/stage/attempts.ts';
 import { toolHandler } from './run/handlers/tool.ts';
 import { DotFaults } from './text/faults.ts';
 import { parseDot } from './text/parse-dot.ts';
-import { printDot } from './text/print-dot.ts';
-import type { DotSyntax } from './text/print-dot.ts';
+import { printDot, type DotSyntax } from './text/print-dot.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 
 /** Options for reading a pipeline. */

@@ -145,10 +145,10 @@ describe('G13 what is refused, all at once, with place and fix', () => {
       c: { run: () => 1, needs: ['b'] },
       own: { run: () => 1, needs: ['own'] },
     });
-    const told = violationsOf(() => cyclic.compile());
-    expect(told).toHaveLength(2);
-    expect(told[0]).toMatch(/^flow f has a cycle: a needs c needs b needs a; take one of these needs away/);
-    expect(told[1]).toMatch(/^flow f has a cycle: own needs own/);
+    const reported = violationsOf(() => cyclic.compile());
+    expect(reported).toHaveLength(2);
+    expect(reported[0]).toMatch(/^flow f has a cycle: a needs c needs b needs a; take one of these needs away/);
+    expect(reported[1]).toMatch(/^flow f has a cycle: own needs own/);
   });
 
   test('an unknown name, with the nearest; a name twice; an unknown option; no work', () => {
@@ -159,15 +159,15 @@ describe('G13 what is refused, all at once, with place and fix', () => {
       c: { run: 'text', onFailure: 'raise' },
       d: { run: () => 1, needs: [{ node: 'fetch', if: () => true }] },
     };
-    const told = violationsOf(() => flow('f', nodes as never).compile()).join('\n');
-    expect(told).toContain(
+    const reported = violationsOf(() => flow('f', nodes as never).compile()).join('\n');
+    expect(reported).toContain(
       'node a needs fetsh, which the flow does not have; did you mean fetch? it has fetch, a, b, c, d; true',
     );
-    expect(told).toContain('node b needs fetch twice');
-    expect(told).toContain('node b has no option retri; did you mean retry?');
-    expect(told).toContain('node c is neither a function nor what a node builder returns');
-    expect(told).toContain('node c: onFailure "raise" is not known');
-    expect(told).toContain('a need of node d has no option if');
+    expect(reported).toContain('node b needs fetch twice');
+    expect(reported).toContain('node b has no option retri; did you mean retry?');
+    expect(reported).toContain('node c is neither a function nor what a node builder returns');
+    expect(reported).toContain('node c: onFailure "raise" is not known');
+    expect(reported).toContain('a need of node d has no option if');
   });
 
   test('a flow of ten thousand nodes in a line compiles', () => {

@@ -183,14 +183,14 @@ export class Flow<Works, Schemas extends GraphSchemas = GraphSchemas> {
 
   /** The needs of a node that name nodes of this flow, in their long form. */
   #needsOf(name: string, faults: Faults): readonly AnyNeed[] {
-    const given: unknown = this.#nodes[name]?.needs ?? [];
+    const listed: unknown = this.#nodes[name]?.needs ?? [];
     const fault = (message: string, fix: string): void => faults.add({ rule: 'G13', place: this.#place, message, fix });
-    if (!Array.isArray(given)) {
+    if (!Array.isArray(listed)) {
       fault(`the needs of node ${name} are no list`, "write them as ['a', { node: 'b', when }]");
       return [];
     }
     const found = new Map<string, AnyNeed>();
-    for (const each of given as readonly (string | AnyNeed)[]) {
+    for (const each of listed as readonly (string | AnyNeed)[]) {
       const need = typeof each === 'string' ? { node: each } : each;
       faults.checkOptions(need, needKeys, `a need of node ${name}`, this.#place);
       const { node } = need;

@@ -2,10 +2,9 @@
 import { CairnError } from '../../errors.ts';
 import { translateDocument } from './braces/translate-document.ts';
 import { callTypes } from './file/workflow-file.ts';
-import { Faults } from './file/shape.ts';
+import { Faults, writeDocument } from './file/shape.ts';
 import { readDocument } from './file/read-document.ts';
 import type { ReadOptions } from './file/read-options.ts';
-import { writeDocument } from './file/shape.ts';
 
 export interface ConvertedWorkflow {
   /** The converted file; unchanged if nothing in it is of the other form. */

@@ -1,9 +1,8 @@
 /** Reads workflows: from a text, from the text recorded with a run, or only to check them. */
 import { CairnError } from '../../errors.ts';
-import { parseBundle } from './compile/workflow-linker.ts';
+import { parseBundle, WorkflowLinker } from './compile/workflow-linker.ts';
 import type { Compiled } from './compile/compile-workflow.ts';
 import type { BundleOptions, CheckedWorkflow, ReadOptions } from './file/read-options.ts';
-import { WorkflowLinker } from './compile/workflow-linker.ts';
 import type { TextWorkflow } from '../strongest-effect.ts';
 
 /**

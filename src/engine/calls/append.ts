@@ -2,15 +2,20 @@
 import { CairnError } from '../../errors.ts';
 import { admitValue, maskedText, type Admitted } from '../../state/values/codec.ts';
 import { deepFreeze } from '../../state/values/values.ts';
-import { checkId } from '../admit/admit-outcome.ts';
+import { checkId, offloadValue } from '../admit/admit-outcome.ts';
 import { checkWritten } from '../admit/checkpoint-size.ts';
-import { offloadValue } from '../admit/admit-outcome.ts';
-import { addCall, callsBeforeSave, callsOf, cursorOf, dropCalls, isSameCall } from '../record/list-record.ts';
-import { enterEvents } from '../record/list-record.ts';
-import { visitOf } from '../record/list-record.ts';
+import {
+  addCall,
+  callsBeforeSave,
+  callsOf,
+  cursorOf,
+  dropCalls,
+  isSameCall,
+  enterEvents,
+  visitOf,
+} from '../record/list-record.ts';
 import type { Activation } from '../run/loop.ts';
-import { guardCall, never, refusal } from '../run/run-core.ts';
-import type { RunCore } from '../run/run-core.ts';
+import { guardCall, never, refusal, type RunCore } from '../run/run-core.ts';
 import { endCall } from '../waits/wait.ts';
 
 /** Identifies a call: the n-th of its list. */

@@ -2,17 +2,13 @@
 import { admitValue, encodeValue, type Admitted } from '../../state/values/codec.ts';
 import type { StepRecord, WaitRecord } from '../../state/tree.ts';
 import { offloadForm } from '../admit/admit-outcome.ts';
-import { checkStepCount, finishStep } from '../record/finish-step.ts';
-import { keyAcrossSaves, recordedStep } from '../record/finish-step.ts';
+import { checkStepCount, finishStep, keyAcrossSaves, recordedStep } from '../record/finish-step.ts';
 import { ensureSteps } from '../record/step-record.ts';
 import type { Activation, LiveChild } from '../run/loop.ts';
-import { never, refusal } from '../run/run-core.ts';
-import type { RunCore } from '../run/run-core.ts';
+import { never, refusal, type RunCore } from '../run/run-core.ts';
 import { keepSignal } from '../waits/early-signals.ts';
-import { giveBack, inTurn } from '../waits/wait.ts';
-import { beginCall, endCall } from '../waits/wait.ts';
+import { giveBack, inTurn, beginCall, endCall, sentByParent } from '../waits/wait.ts';
 import { closeWait } from '../waits/open-wait.ts';
-import { sentByParent } from '../waits/wait.ts';
 
 const nothing: Admitted = { value: undefined, json: 'null', hasTags: false };
 

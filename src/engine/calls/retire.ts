@@ -4,16 +4,12 @@ import { admitValue, encodeValue } from '../../state/values/codec.ts';
 import { deepFreeze } from '../../state/values/values.ts';
 import { checkWritten } from '../admit/checkpoint-size.ts';
 import { offloadForm } from '../admit/admit-outcome.ts';
-import { recountSteps } from '../record/finish-step.ts';
-import { keepBeside } from '../record/list-record.ts';
-import { dropUnmade } from '../record/list-record.ts';
-import { callKey, retiredCalls } from '../record/finish-step.ts';
+import { recountSteps, callKey, retiredCalls } from '../record/finish-step.ts';
+import { keepBeside, dropUnmade, visitOf } from '../record/list-record.ts';
 import { ensureSteps } from '../record/step-record.ts';
-import { recordPathOf } from '../record/account.ts';
-import { visitOf } from '../record/list-record.ts';
+import { recordPathOf } from '../record/node-record.ts';
 import type { Activation } from '../run/loop.ts';
-import { guardCall } from '../run/run-core.ts';
-import type { RunCore } from '../run/run-core.ts';
+import { guardCall, type RunCore } from '../run/run-core.ts';
 
 /**
  * Retires calls. What is retired and where the function goes on become one checkpoint. If the process dies before that is durable, the

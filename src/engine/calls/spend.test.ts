@@ -9,8 +9,8 @@ import {
   resumeToRest,
   runToRest,
   rowOf,
+  type Bench,
 } from '../../../test/engine-kit.ts';
-import type { Bench } from '../../../test/engine-kit.ts';
 import { CairnError } from '../../errors.ts';
 import { NodeFailure, type NodeContext } from '../../graph/contracts/node-contract.ts';
 import { loadState } from '../../history/load/load.ts';

@@ -7,34 +7,32 @@ import type { StepContext, StepOptions } from '../../graph/contracts/node-contra
 import type { OnWaiting } from '../../graph/contracts/contracts.ts';
 import { atMostFault, stepFault } from '../../graph/validate/validate-calls.ts';
 import type { StepRecord } from '../../state/tree.ts';
-import { admitError } from '../admit/admit-outcome.ts';
-import { offloadValue } from '../admit/admit-outcome.ts';
-import { afterFailure, planRetry } from '../effects/retry.ts';
+import { admitError, offloadValue } from '../admit/admit-outcome.ts';
+import { afterFailure, planRetry, announceAttempt, callAttempt } from '../effects/retry.ts';
 import { budgetMet, isBudgeted } from '../effects/begin.ts';
 import { judgeStep, recordKnownEnd, takeStep } from '../effects/judge-step.ts';
-import { announceAttempt, callAttempt } from '../effects/retry.ts';
-import { book } from '../record/account.ts';
-import { budgetExceeded } from '../record/account.ts';
-import { StepEffort } from '../record/intent.ts';
-import { announceIfReleased, noteRepeatedStep } from '../record/intent.ts';
-import { orderIfOverlapping } from '../record/finish-step.ts';
-import { admitStep, checkStepCount, finishStep, noteStep } from '../record/finish-step.ts';
-import { hashOfGiven } from '../record/account.ts';
-import { nextStepKey, recordedStep } from '../record/finish-step.ts';
-import { failureOf } from '../record/finish-step.ts';
+import { hashOfGiven } from '../record/node-record.ts';
+import { book, budgetExceeded } from '../record/account.ts';
+import { StepEffort, announceIfReleased, noteRepeatedStep } from '../record/intent.ts';
+import {
+  orderIfOverlapping,
+  admitStep,
+  checkStepCount,
+  finishStep,
+  noteStep,
+  nextStepKey,
+  recordedStep,
+  failureOf,
+} from '../record/finish-step.ts';
 import { deleteStep, ensureSteps, setStep } from '../record/step-record.ts';
-import { appliedOf, endedIntent, isEffect } from '../run/run-core.ts';
+import { appliedOf, endedIntent, isEffect, guardCall, never, refusal, type RunCore } from '../run/run-core.ts';
 import type { Activation } from '../run/loop.ts';
-import { guardCall, never, refusal } from '../run/run-core.ts';
 import { Charge } from '../run/agenda.ts';
-import type { RunCore } from '../run/run-core.ts';
 import { holdTimer } from '../run/timers.ts';
 import { inputHashOf } from '../settle/settle.ts';
 import { askForBudget } from '../waits/budget-wait.ts';
-import { giveBack, inTurn } from '../waits/wait.ts';
-import { beginCall, endCall, leaveAtWait, wakeLeft } from '../waits/wait.ts';
+import { giveBack, inTurn, beginCall, endCall, leaveAtWait, wakeLeft, retryWait } from '../waits/wait.ts';
 import { openWait } from '../waits/open-wait.ts';
-import { retryWait } from '../waits/wait.ts';
 
 type StepFunction<T> = (step: StepContext) => Promise<T> | T;
 

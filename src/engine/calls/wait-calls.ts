@@ -11,19 +11,20 @@ import { defaultAnswerOf } from '../admit/admit-input.ts';
 import { schemaDefect, type Schema } from '../../schema/json-schema.ts';
 import { isStandardSchema, jsonSchemaOf } from '../../schema/standard-schema.ts';
 import { earlySignalOf, findEarlySignal } from '../waits/early-signals.ts';
-import { admitError } from '../admit/admit-outcome.ts';
-import { offloadValue } from '../admit/admit-outcome.ts';
+import { admitError, offloadValue } from '../admit/admit-outcome.ts';
 import { codeOf, compareWait, identityOfQuestion, type KnownWait, type WaitIdentity } from '../waits/changed-waits.ts';
 import { openWait } from '../waits/open-wait.ts';
-import type { Due, TakenRecord } from '../run/run-core.ts';
-import type { RunCore } from '../run/run-core.ts';
+import { type Due, type TakenRecord, type RunCore, guardCall, never, refusal } from '../run/run-core.ts';
 import { inputHashOf } from '../settle/settle.ts';
-import { admitStep, checkStepCount, finishStep } from '../record/finish-step.ts';
-import { guardCall, never, refusal } from '../run/run-core.ts';
-import { giveBack, inTurn } from '../waits/wait.ts';
-import { beginCall, endCall, leaveAtWait } from '../waits/wait.ts';
-import { sentByParent, waitIdOf } from '../waits/wait.ts';
-import { keyAcrossSaves, nextStepKey, recordedStep } from '../record/finish-step.ts';
+import {
+  admitStep,
+  checkStepCount,
+  finishStep,
+  keyAcrossSaves,
+  nextStepKey,
+  recordedStep,
+} from '../record/finish-step.ts';
+import { giveBack, inTurn, beginCall, endCall, leaveAtWait, sentByParent, waitIdOf } from '../waits/wait.ts';
 import { enterEvents } from '../record/list-record.ts';
 import { ensureSteps, setStep } from '../record/step-record.ts';
 

@@ -2,8 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { settleDown } from '../../../test/dying-engine.ts';
 import { createBench, edges, endingsOf, graphOf, node, runToRest } from '../../../test/engine-kit.ts';
-import type { EffectClass, NodeContext } from '../../graph/contracts/node-contract.ts';
-import { NodeFailure, outcome } from '../../graph/contracts/node-contract.ts';
+import { type EffectClass, type NodeContext, NodeFailure, outcome } from '../../graph/contracts/node-contract.ts';
 import type { NodeDefinition } from '../../graph/graph.ts';
 import type { RunResult } from '../api.ts';
 

@@ -2,7 +2,8 @@
 import { addAmounts, amountOf, type Amounts } from '../../graph/amounts.ts';
 import type { OnBudget } from '../../graph/graph.ts';
 import { decideBudget } from '../plan/decide-budget.ts';
-import { type MetBudget, budgetExceeded, noteView } from '../record/account.ts';
+import { noteView } from '../record/node-record.ts';
+import { type MetBudget, budgetExceeded } from '../record/account.ts';
 import type { Activation } from '../run/loop.ts';
 import { Charge } from '../run/agenda.ts';
 import { type RunCore, isEffect } from '../run/run-core.ts';

@@ -10,8 +10,8 @@ import {
   resumeToRest,
   runToRest,
   rowOf,
+  type Bench,
 } from '../../../test/engine-kit.ts';
-import type { Bench } from '../../../test/engine-kit.ts';
 import type { ConditionScope, Graph, GraphPolicies, NodeDefinition } from '../../graph/graph.ts';
 import type { NodeContext, StepOptions } from '../../graph/contracts/node-contract.ts';
 import type { ChangePart } from '../../history/stored/change.ts';

@@ -3,15 +3,11 @@ import { CairnError, reasonOf } from '../../errors.ts';
 import type { Intent, StepRecord } from '../../state/tree.ts';
 import { offloadValue } from '../admit/admit-outcome.ts';
 import { forgetDecision, type StepEffort } from '../record/intent.ts';
-import { admitStep, finishStep } from '../record/finish-step.ts';
-import { recordedStep } from '../record/finish-step.ts';
+import { admitStep, finishStep, recordedStep } from '../record/finish-step.ts';
 import { setStep } from '../record/step-record.ts';
-import { never } from '../run/run-core.ts';
-import type { OriginalEnd, TakenRecord, TakenStep } from '../run/run-core.ts';
-import type { RunCore } from '../run/run-core.ts';
-import { leaveAtWait } from '../waits/wait.ts';
+import { never, type OriginalEnd, type TakenRecord, type TakenStep, type RunCore } from '../run/run-core.ts';
+import { leaveAtWait, doubtWait } from '../waits/wait.ts';
 import { openWait } from '../waits/open-wait.ts';
-import { doubtWait } from '../waits/wait.ts';
 import { judge } from './judge.ts';
 
 /**

@@ -8,7 +8,7 @@ import { type Effort, type EffortFields, forgetDecision, NodeEffort } from '../r
 import type { OriginalEnd, RunCore } from '../run/run-core.ts';
 import type { Activation } from '../run/loop.ts';
 import { holdTimer } from '../run/timers.ts';
-import { doubtDecision, openRecord } from '../record/account.ts';
+import { doubtDecision, openRecord } from '../record/node-record.ts';
 import { CairnError } from '../../errors.ts';
 import { encodeValue } from '../../state/values/codec.ts';
 import { admitOutcome, type AdmittedOutcome, asError } from '../admit/admit-outcome.ts';

@@ -45,23 +45,23 @@ async function repeatsOf(make: (effect: () => unknown) => Graph) {
   const { status, repeated } = await handle.result();
   expect([status, calls()]).toEqual(['completed', 2]);
   const { entries } = await engine.history.postMortem('r');
-  const told = entries.flatMap((entry) => (entry.kind === 'visit' ? (entry.repeats ?? []) : []));
-  return { repeated, streamed, told: told.map(({ step }) => step) };
+  const repeats = entries.flatMap((entry) => (entry.kind === 'visit' ? (entry.repeats ?? []) : []));
+  return { repeated, streamed, inStory: repeats.map(({ step }) => step) };
 }
 
 test('P2 a node that declares no effect class and is begun again after a kill is told in the result, the stream and the story', async () => {
   const part = { kind: 'repeat', node: ['pay'], effect: 'pure', isDeclared: false };
-  expect(await repeatsOf(ofNode())).toEqual({ repeated: ['pay'], streamed: [part], told: [undefined] });
+  expect(await repeatsOf(ofNode())).toEqual({ repeated: ['pay'], streamed: [part], inStory: [undefined] });
 });
 
 test('P2 only the step that was under way is told, not what is on record or comes after it', async () => {
   const part = { kind: 'repeat', node: ['pay'], step: 'charge', effect: 'pure', isDeclared: false };
-  expect(await repeatsOf(ofStep({}))).toEqual({ repeated: ['pay/charge'], streamed: [part], told: ['charge'] });
+  expect(await repeatsOf(ofStep({}))).toEqual({ repeated: ['pay/charge'], streamed: [part], inStory: ['charge'] });
 });
 
 test('P2 what declares its class is begun again without a word', async () => {
   for (const make of [ofNode({ effectClass: 'pure' }), ofNode({ effectClass: 'read' }), ofStep({ effect: 'pure' })])
-    expect(await repeatsOf(make)).toEqual({ repeated: undefined, streamed: [], told: [] });
+    expect(await repeatsOf(make)).toEqual({ repeated: undefined, streamed: [], inStory: [] });
 });
 
 test('P2 a run that nobody interrupted, and one that goes on after a pause, repeat nothing', async () => {

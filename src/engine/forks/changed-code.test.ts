@@ -10,8 +10,8 @@ import {
   resumeToRest,
   rowOf,
   runToRest,
+  type Bench,
 } from '../../../test/engine-kit.ts';
-import type { Bench } from '../../../test/engine-kit.ts';
 import type { Graph } from '../../graph/graph.ts';
 import type { NodeContext } from '../../graph/contracts/node-contract.ts';
 

@@ -8,14 +8,11 @@ import { readPath, setPath } from '../../state/values/diff.ts';
 import type { FrameTree, NodeRecord, RunTree, StepRecord } from '../../state/tree.ts';
 import type { TreeWriter } from '../../state/tree-writer.ts';
 import type { ForkOptions, Patch } from '../api.ts';
-import { admitGiven } from '../admit/admit-input.ts';
-import { checkAnswer } from '../admit/admit-input.ts';
-import { readAnswer } from '../admit/admit-input.ts';
+import { admitGiven, checkAnswer, readAnswer, takeFiles } from '../admit/admit-input.ts';
 import { storedForm } from '../admit/admit-outcome.ts';
-import { takeFiles } from '../admit/admit-input.ts';
+import { pathKeyOf, recordPathOf } from '../record/node-record.ts';
 import { takeBudgetAnswer } from '../record/account.ts';
 import { recordIn } from '../record/step-record.ts';
-import { pathKeyOf, recordPathOf } from '../record/account.ts';
 import type { EngineEnvironment } from '../run/run-core.ts';
 
 /** Who answers, and how texts are interpreted. */

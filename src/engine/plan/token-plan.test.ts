@@ -6,9 +6,8 @@ import { randomSeeds, sketchProperty } from '../../../test/plan/smaller-sketch.t
 import { tellFaults } from '../../../test/support/smallest.ts';
 import { compileGraph } from '../../graph/compile/compile-graph.ts';
 import { END, START, type EdgeDefinition, type Graph, type NodeDefinition } from '../../graph/graph.ts';
-import { createPlan } from './plan.ts';
+import { createPlan, TokenPlan } from './plan.ts';
 import { RoundsPlan } from './rounds-plan.ts';
-import { TokenPlan } from './plan.ts';
 
 /** The same nodes and edges, planned the one way and the other. */
 function bothGraphs(sketch: Sketch): { readonly token: Graph; readonly rounds: Graph } {

@@ -4,8 +4,7 @@ import { decideDoubt } from '../plan/decide-doubt.ts';
 import type { BegunEffect } from '../record/settle-record.ts';
 import { effectKey } from '../record/finish-step.ts';
 import type { Activation } from '../run/loop.ts';
-import type { Due } from '../run/run-core.ts';
-import type { RunCore } from '../run/run-core.ts';
+import type { Due, RunCore } from '../run/run-core.ts';
 
 /**
  * Whether somebody is asked when the activation's function makes its calls again. Only the code of a call knows whether it can look up

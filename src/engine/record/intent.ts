@@ -7,7 +7,8 @@ import type { Account, Intent, NodeRecord, StepRecord } from '../../state/tree.t
 import type { Activation } from '../run/loop.ts';
 import { type Due, type RunCore, isEffect } from '../run/run-core.ts';
 import { enterDraws, visitOf } from './list-record.ts';
-import { accountOf, openRecord } from './account.ts';
+import { openRecord } from './node-record.ts';
+import { accountOf } from './account.ts';
 import { effectKey, recordedStep } from './finish-step.ts';
 import { deleteStep, ensureSteps, setStep } from './step-record.ts';
 

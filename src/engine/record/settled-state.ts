@@ -1,8 +1,7 @@
 /** The state that conditions and choices read: the state after an activation, with its own output or failure (G6). */
 import type { GraphNode } from '../../graph/graph.ts';
 import type { StateView } from '../../graph/contracts/node-contract.ts';
-import { absent } from '../../state/channels/versions.ts';
-import { recordingObject, type Source } from '../../state/channels/versions.ts';
+import { absent, recordingObject, type Source } from '../../state/channels/versions.ts';
 import type { FrameRun } from '../run/loop.ts';
 
 /** Adds the outcome, which is not in the tree yet: its record is written together with the edges that are being decided. */

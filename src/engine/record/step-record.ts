@@ -2,11 +2,8 @@
 import { encodeValue } from '../../state/values/codec.ts';
 import { nodeRecord, type FrameTree, type NodeRecord, type RunTree, type StepRecord } from '../../state/tree.ts';
 import type { Activation } from '../run/loop.ts';
-import { isEffect } from '../run/run-core.ts';
-import { doubtDecision } from './account.ts';
-import { openRecord } from './account.ts';
-import type { RunCore } from '../run/run-core.ts';
-import { recordPathOf, treePathOf } from './account.ts';
+import { isEffect, type RunCore } from '../run/run-core.ts';
+import { doubtDecision, openRecord, recordPathOf, treePathOf } from './node-record.ts';
 
 /** The record of a node given by its path, in the run's own tree. */
 export function recordAt({ root }: RunCore, nodePath: readonly string[]): NodeRecord | undefined {

@@ -8,9 +8,8 @@ import type { RunRow } from '../../ports/store.ts';
 import type { Intent, NodeRecord, StepRecord } from '../../state/tree.ts';
 import type { Activation } from '../run/loop.ts';
 import { viewOf } from '../record/shown-state.ts';
-import type { Due, Recorded } from '../run/run-core.ts';
+import type { Due, Recorded, RunCore } from '../run/run-core.ts';
 import type { RecordedOutcomes } from './recorded-outcomes.ts';
-import type { RunCore } from '../run/run-core.ts';
 import { hasInputHash } from '../settle/settle.ts';
 import { recordIn } from '../record/step-record.ts';
 

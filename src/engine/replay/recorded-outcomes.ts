@@ -9,7 +9,7 @@ import type { BlobStore } from '../../ports/blobs.ts';
 import type { RunRow, Store } from '../../ports/store.ts';
 import type { Activation } from '../run/loop.ts';
 import type { Recorded, EngineEnvironment, RunCore } from '../run/run-core.ts';
-import { outcomeKeyOf, pathKeyOf, recordPathOf, stepKeyOf, treePathOf } from '../record/account.ts';
+import { outcomeKeyOf, pathKeyOf, recordPathOf, stepKeyOf, treePathOf } from '../record/node-record.ts';
 import { placeIn, placeOf } from '../record/list-record.ts';
 
 // What the ops of a checkpoint tell about the outcomes in it (X2).

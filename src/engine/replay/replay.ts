@@ -4,7 +4,8 @@
  * an effect that may have happened there and is in doubt here (X3). Child runs, lists and recorded events are not taken over: the function
  * that made them runs again, finds its calls here, and makes them anew.
  */
-import { pathKeyOf, stepKeyOf, bookSpared, costOf, openRecord } from '../record/account.ts';
+import { pathKeyOf, stepKeyOf, openRecord } from '../record/node-record.ts';
+import { bookSpared, costOf } from '../record/account.ts';
 import {
   type Due,
   type Recorded,

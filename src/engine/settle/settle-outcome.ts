@@ -1,7 +1,6 @@
 /** Settles an activation with an outcome, after its large values were put into the blob store (C5). */
 import type { Activation } from '../run/loop.ts';
-import type { AdmittedOutcome } from '../admit/admit-outcome.ts';
-import { hasLargeValues, offloadOutcome } from '../admit/admit-outcome.ts';
+import { type AdmittedOutcome, hasLargeValues, offloadOutcome } from '../admit/admit-outcome.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { settleCompleted } from './settle.ts';
 import type { SettleSource } from '../record/settle-record.ts';

@@ -7,21 +7,18 @@ import type { Admitted } from '../../state/values/codec.ts';
 import { channelNames } from '../../state/channels/view.ts';
 import { hashParts } from '../../state/values/values.ts';
 import type { Activation, FrameRun } from '../run/loop.ts';
-import type { AdmittedOutcome } from '../admit/admit-outcome.ts';
-import { admitError, asError, errorSummary } from '../admit/admit-outcome.ts';
+import { type AdmittedOutcome, admitError, asError, errorSummary } from '../admit/admit-outcome.ts';
 import { startPlanned } from './start-planned.ts';
-import { dropChildren } from './cancel.ts';
+import { dropChildren, askLeftBehind, askOpenEffects } from './cancel.ts';
 import { tellWaiting } from '../waits/wait.ts';
-import { askLeftBehind, askOpenEffects } from './cancel.ts';
 import { dropWaitsOf } from '../waits/open-wait.ts';
 import { routeEdges } from '../plan/route.ts';
 import type { RunCore } from '../run/run-core.ts';
+import { sealViews, outcomeKeyOf } from '../record/node-record.ts';
 import { bookAll } from '../record/account.ts';
-import { sealViews } from '../record/account.ts';
 import { firstFailedLast, hasFailedLast } from '../record/failed-nodes.ts';
 import { settledState } from '../record/settled-state.ts';
 import { noteEvents } from '../record/list-record.ts';
-import { outcomeKeyOf } from '../record/account.ts';
 import {
   givenJson,
   writeRecord,

@@ -1,7 +1,7 @@
 /** Asks the question about a spent budget: whether to raise it, and by how much (Q5). */
 import type { WaitRecord } from '../../state/tree.ts';
+import { openRecord } from '../record/node-record.ts';
 import { budgetName, type MetBudget } from '../record/account.ts';
-import { openRecord } from '../record/account.ts';
 import { visitOf } from '../record/list-record.ts';
 import type { Activation } from '../run/loop.ts';
 import type { RunCore } from '../run/run-core.ts';

@@ -7,15 +7,13 @@ import type { NodeRecord, StepRecord, WaitRecord } from '../../state/tree.ts';
 import type { Activation } from '../run/loop.ts';
 import { isFailing } from '../run/run-ending.ts';
 import type { RunCore } from '../run/run-core.ts';
-import { orderOfWait } from '../record/finish-step.ts';
-import { keyAcrossSaves } from '../record/finish-step.ts';
+import { orderOfWait, keyAcrossSaves } from '../record/finish-step.ts';
+import { recordPathOf } from '../record/node-record.ts';
 import { takeBudgetAnswer } from '../record/account.ts';
 import { recordAt, setStep } from '../record/step-record.ts';
-import { recordPathOf } from '../record/account.ts';
 import { holdTimer, watchTimer } from '../run/timers.ts';
 import { visitAt, type VisitPart } from '../record/list-record.ts';
-import { goOnFromWait } from './wait.ts';
-import { doubtWait, waitIdOf, type MessageBody } from './wait.ts';
+import { goOnFromWait, doubtWait, waitIdOf, type MessageBody } from './wait.ts';
 import type { DoubtedEffect } from '../record/settle-record.ts';
 
 const encoder = new TextEncoder();

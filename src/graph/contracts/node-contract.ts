@@ -1,13 +1,19 @@
 /** The contract between the engine and the code behind a node: what a node may do, and what it may return. */
-import type { Amounts, AtMost } from '../amounts.ts';
+import type { Amounts, AtMost, NoNames } from '../amounts.ts';
 import type { AnswerSchema, AnswerTo } from './answer-types.ts';
-import type { BlobAccess, FileAccess, SecretReader, VisitPast } from './contracts.ts';
+import type {
+  BlobAccess,
+  FileAccess,
+  SecretReader,
+  VisitPast,
+  ModelAccess,
+  RetryPolicy,
+  SpanParts,
+  TraceSpan,
+  OnWaiting,
+  PartOptions,
+} from './contracts.ts';
 import type { MemoryConsistency } from './memory-consistency.ts';
-import type { ModelAccess } from './contracts.ts';
-import type { NoNames } from '../amounts.ts';
-import type { RetryPolicy } from './contracts.ts';
-import type { SpanParts, TraceSpan } from './contracts.ts';
-import type { OnWaiting, PartOptions } from './contracts.ts';
 
 /** The effect class of a node or step. It says what recovery may do after a crash: see docs/spec/effects.md. */
 export type EffectClass = 'pure' | 'read' | 'write' | 'external' | 'human';

@@ -8,8 +8,7 @@ import { slipHint } from './condition-slips.ts';
 import { currentBudget, withBudget } from './expression-budget.ts';
 import { isTruthy, matchFunction, matchSignature, textFunctions } from './expression-functions.ts';
 import { pathOf, referencesOf, renameMethod, type ExpressionReference, type Tree } from './expression-references.ts';
-import { meter, payForWhole } from './expression-meter.ts';
-import { errorMap, FieldReader, plainValue } from './expression-meter.ts';
+import { meter, payForWhole, errorMap, FieldReader, plainValue } from './expression-meter.ts';
 import type { Choice, Condition, ConditionScope } from '../graph.ts';
 
 const variables = ['outcome', 'output', 'error', 'input', 'scratch', 'artifacts', 'diagnostics', 'outputs'] as const;

@@ -1,7 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { fitsPattern } from './pattern.ts';
-import { programOf } from './pattern.ts';
+import { fitsPattern, programOf } from './pattern.ts';
 
 test.each([
   ['^(a+)+$', 30, false],

@@ -1,9 +1,7 @@
 /** Grants: least by default, and no way round them. */
 import { expect, test } from 'vitest';
 import type { Need } from '../contracts/node-type.ts';
-import { parsePermissions } from './permissions.ts';
-import { everythingAllowed } from './permissions.ts';
-import { refusalOf } from './permissions.ts';
+import { parsePermissions, everythingAllowed, refusalOf } from './permissions.ts';
 
 const granted = (need: Need, ...allow: readonly string[]): boolean =>
   refusalOf(need, parsePermissions(allow).permissions) === undefined;

@@ -9,8 +9,7 @@ import {
   END,
   START,
 } from '../graph.ts';
-import { type Arrow, findLoops, type LoopForest } from './loops.ts';
-import { edgesBack, holdsOneToken } from './loops.ts';
+import { type Arrow, findLoops, type LoopForest, edgesBack, holdsOneToken } from './loops.ts';
 
 /** A node with its edges. START is the first and END the second; these two have no definition. */
 export interface LinkedNode {

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
-import type { NodeDefinition } from '../graph.ts';
+import { type NodeDefinition, END, START } from '../graph.ts';
 import { compileGraph } from '../compile/compile-graph.ts';
-import { END, START } from '../graph.ts';
 
 function warningsOf(charge: Partial<NodeDefinition>, text: string): readonly string[] {
   const implementation = { run: () => undefined };

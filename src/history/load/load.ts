@@ -6,8 +6,7 @@ import { foldStored } from './fold-stored.ts';
 import { resolveValues } from '../stored/checkpoint.ts';
 import type { LoadCost } from './lineage.ts';
 
-export { readHistory, readLineage, readOwner } from './lineage.ts';
-export type { LoadCost } from './lineage.ts';
+export { readHistory, readLineage, readOwner, type LoadCost } from './lineage.ts';
 export { writeSnapshotOf } from './fold-stored.ts';
 
 export interface LoadedState {

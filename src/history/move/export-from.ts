@@ -1,7 +1,6 @@
 /** Exports a run from a store. To move a run, it is first closed there, under a claim (H4). */
 import { CairnError } from '../../errors.ts';
-import type { WritePlace } from '../place/place.ts';
-import { takeClaim } from '../place/place.ts';
+import { type WritePlace, takeClaim } from '../place/place.ts';
 import type { ResolvedReference } from '../read/tag-checkpoint.ts';
 import { exportMasked } from './export-masked.ts';
 import { exportRun } from './export.ts';

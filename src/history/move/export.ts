@@ -3,17 +3,13 @@ import type { BlobStore } from '../../ports/blobs.ts';
 import type { CheckpointRow, Claim, RunRow, Store, WaitRow } from '../../ports/store.ts';
 import type { RunTree } from '../../state/tree.ts';
 import { fileHashesIn } from '../../state/values/codec.ts';
-import { checkpointId, checkpointText, decodeCheckpoint, encodeCheckpoint } from '../stored/checkpoint.ts';
-import { asBuffer, toHex } from '../stored/messages.ts';
-import { decodeOrNothing } from '../stored/chain.ts';
+import { checkpointId, checkpointText, decodeCheckpoint, encodeCheckpoint, listBlobs } from '../stored/checkpoint.ts';
+import { asBuffer, toHex, readSound, openWaitRows } from '../stored/messages.ts';
+import { decodeOrNothing, decodeSnapshot, readSnapshotText } from '../stored/chain.ts';
 import { exportVersion, type CheckpointLine, type ExportLine, type HeaderLine } from './export-masked.ts';
 import { firstSeqOf, readLineage, readRows, type LineagePart } from '../load/lineage.ts';
 import { loadState } from '../load/load.ts';
-import { listBlobs } from '../stored/checkpoint.ts';
-import { decodeSnapshot, readSnapshotText } from '../stored/chain.ts';
 import { listMetaBlobs } from '../stored/stored-meta.ts';
-import { readSound } from '../stored/messages.ts';
-import { openWaitRows } from '../stored/messages.ts';
 
 export interface ExportOptions {
   /** The last checkpoint to export. Default: the head. */

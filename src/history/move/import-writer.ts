@@ -2,11 +2,9 @@
 import { CairnError } from '../../errors.ts';
 import type { CheckpointRow, Claim, Commit, RunRow, SnapshotRow, Store } from '../../ports/store.ts';
 import { encodeCheckpoint, rootChecksum, runKeyOf } from '../stored/checkpoint.ts';
-import type { HeaderLine, MessageLine, TagLine } from './export-masked.ts';
-import { makeKeySeed } from '../stored/stored-meta.ts';
+import type { HeaderLine, MessageLine, TagLine, Standing } from './export-masked.ts';
+import { makeKeySeed, metaOf } from '../stored/stored-meta.ts';
 import { postSealed } from '../stored/messages.ts';
-import { metaOf } from '../stored/stored-meta.ts';
-import type { Standing } from './export-masked.ts';
 
 export interface ImportWriterOptions {
   readonly tenant: string;

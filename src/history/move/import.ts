@@ -3,10 +3,18 @@ import { CairnError } from '../../errors.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import { isSchedule } from '../../ports/schedule.ts';
 import type { RunKey, Store } from '../../ports/store.ts';
-import { exportVersion, invalidLine, parseLine, textOf, type BlobLine, type HeaderLine } from './export-masked.ts';
+import {
+  exportVersion,
+  invalidLine,
+  parseLine,
+  textOf,
+  type BlobLine,
+  type HeaderLine,
+  headerMeta,
+  ImportedState,
+} from './export-masked.ts';
 import { ImportWriter } from './import-writer.ts';
 import { ImportedRun } from './imported-run.ts';
-import { headerMeta, ImportedState } from './export-masked.ts';
 
 export interface ImportOptions {
   readonly tenant: string;

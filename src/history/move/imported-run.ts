@@ -1,7 +1,7 @@
 /** A run while it is being imported. Its checkpoints are verified under their old identity and get checksums for the new one (H4, C6). */
 import type { CheckpointRow, SnapshotRow } from '../../ports/store.ts';
 import { decodeJson } from '../../state/values/codec.ts';
-import { Chain } from '../stored/chain.ts';
+import { Chain, decodeSnapshot, encodeSnapshot, type DecodedSnapshot } from '../stored/chain.ts';
 import {
   decodeCheckpoint,
   encodeCheckpoint,
@@ -19,10 +19,9 @@ import {
   type MessageLine,
   type SnapshotLine,
   type TagLine,
+  type ImportedState,
 } from './export-masked.ts';
 import type { ImportWriter } from './import-writer.ts';
-import type { ImportedState } from './export-masked.ts';
-import { decodeSnapshot, encodeSnapshot, type DecodedSnapshot } from '../stored/chain.ts';
 
 const messageKinds = new Set(['answer', 'signal', 'cancel']);
 

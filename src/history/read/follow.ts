@@ -6,9 +6,8 @@ import type { RunRow, Store } from '../../ports/store.ts';
 import type { Op } from '../../state/delta.ts';
 import { readHistory } from '../load/lineage.ts';
 import type { Change } from '../stored/change.ts';
-import { checkpointId, type DecodedCheckpoint } from '../stored/checkpoint.ts';
+import { checkpointId, type DecodedCheckpoint, listBlobs, resolveValues } from '../stored/checkpoint.ts';
 import { toHex } from '../stored/messages.ts';
-import { listBlobs, resolveValues } from '../stored/checkpoint.ts';
 
 /** A value as an event has it: the value, or only its size and hash if it is large. */
 export type EventValue =

@@ -2,9 +2,7 @@
 import { CairnError } from '../../errors.ts';
 import type { RunRow } from '../../ports/store.ts';
 import { firstSeqOf } from '../load/lineage.ts';
-import { collectRuns } from '../place/place.ts';
-import type { WritePlace } from '../place/place.ts';
-import { withClaim } from '../place/place.ts';
+import { collectRuns, type WritePlace, withClaim } from '../place/place.ts';
 import { newestFirst } from '../read/list-checkpoints.ts';
 import { addNamed, collectBlobs } from './collect-blobs.ts';
 import { pruneRun } from './prune.ts';

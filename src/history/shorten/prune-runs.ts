@@ -1,10 +1,7 @@
 /** Prunes runs under a claim, and removes blobs that nothing refers to any more (C8, C5). */
 import { CairnError } from '../../errors.ts';
 import type { RunRow } from '../../ports/store.ts';
-import { collectRuns } from '../place/place.ts';
-import { refusalOf } from '../place/place.ts';
-import type { WritePlace } from '../place/place.ts';
-import { withClaim } from '../place/place.ts';
+import { collectRuns, refusalOf, type WritePlace, withClaim } from '../place/place.ts';
 import { isUnowned } from '../read/list-runs.ts';
 import { addNamed, collectBlobs } from './collect-blobs.ts';
 import { planPrune, pruneRun, type PruneReport } from './prune.ts';

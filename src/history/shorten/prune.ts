@@ -2,14 +2,12 @@
 import { CairnError } from '../../errors.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { CheckpointRow, Claim, RunRow, SnapshotRow, Store } from '../../ports/store.ts';
-import { decodeOrNothing } from '../stored/chain.ts';
-import { checkpointId, encodeFold, rootChecksum, type DecodedCheckpoint } from '../stored/checkpoint.ts';
+import { decodeOrNothing, encodeSnapshot } from '../stored/chain.ts';
+import { checkpointId, encodeFold, rootChecksum, type DecodedCheckpoint, tagMarker } from '../stored/checkpoint.ts';
 import { foldStored } from '../load/fold-stored.ts';
 import { FoldedOps } from './folded-ops.ts';
 import { firstSeqOf, readHistory, readLink } from '../load/lineage.ts';
 import { readPruneNeeds, type PruneNeeds, type PruneOptions } from './prune-needs.ts';
-import { encodeSnapshot } from '../stored/chain.ts';
-import { tagMarker } from '../stored/checkpoint.ts';
 import type { StoredState } from '../stored/stored-meta.ts';
 
 export type { PruneOptions } from './prune-needs.ts';

@@ -1,8 +1,6 @@
 /** Removes runs with everything that belongs to them. */
 import { CairnError } from '../../errors.ts';
-import { readAllRuns } from '../place/place.ts';
-import { isHeld } from '../place/place.ts';
-import type { StatePlace } from '../place/place.ts';
+import { readAllRuns, isHeld, type StatePlace } from '../place/place.ts';
 import { addNamed, collectBlobs } from './collect-blobs.ts';
 
 /** What was removed with a run. */

@@ -4,8 +4,7 @@ import { expect, test } from 'vitest';
 import { emptyTree, ModelHistory, tenant, type ModelRun } from '../../../test/history/model-history.ts';
 import type { RunTree } from '../../state/tree.ts';
 import { loadState, writeSnapshotOf } from '../load/load.ts';
-import { decodeSnapshot, encodeSnapshot, readSnapshotText } from './chain.ts';
-import { parseTreeLines, toTreeLines } from './chain.ts';
+import { decodeSnapshot, encodeSnapshot, readSnapshotText, parseTreeLines, toTreeLines } from './chain.ts';
 import { verifyRun } from '../verify/verify.ts';
 import { writeStoredSnapshot } from '../load/fold-stored.ts';
 

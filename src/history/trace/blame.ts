@@ -8,9 +8,8 @@ import type { ResolvedReference } from '../read/tag-checkpoint.ts';
 import { walkBack } from '../read/walk-back.ts';
 import type { ChangeKind, ChangePart } from '../stored/change.ts';
 import { checkpointId } from '../stored/checkpoint.ts';
-import { findPlaces, type TreeValue } from './op-authors.ts';
+import { findPlaces, type TreeValue, authorsOf, isEnd, partsOf, type OpAuthor } from './op-authors.ts';
 import { Claims } from './claims.ts';
-import { authorsOf, isEnd, partsOf, type OpAuthor } from './op-authors.ts';
 
 /** Where a part was last written, and by what. */
 export interface Origin {

@@ -2,8 +2,7 @@
 import type { RunRow, Store } from '../../ports/store.ts';
 import type { Op } from '../../state/delta.ts';
 import { firstSeqOf } from '../load/lineage.ts';
-import { readAllRuns } from '../place/place.ts';
-import type { StatePlace } from '../place/place.ts';
+import { readAllRuns, type StatePlace } from '../place/place.ts';
 import { formatPath, splitPath } from '../read/state-path.ts';
 import { shownStatusOf, toListedRun, type ShownStatus } from '../read/list-runs.ts';
 import type { Tag } from '../read/tag-checkpoint.ts';

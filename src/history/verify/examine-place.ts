@@ -1,10 +1,8 @@
 /** Examines a store for `cairn doctor`: which runs need a person, and whether unfinished runs could be resumed. */
 import type { Store, StoredStatus } from '../../ports/store.ts';
-import { isHeld, openStatuses } from '../place/place.ts';
-import type { StatePlace } from '../place/place.ts';
+import { isHeld, openStatuses, type StatePlace } from '../place/place.ts';
 import { isStopped } from '../read/list-runs.ts';
-import { examineRuns } from './examine-runs.ts';
-import type { Finding } from './examine-runs.ts';
+import { examineRuns, type Finding } from './examine-runs.ts';
 
 const countedRuns = 1_000;
 const shownRuns = 5;

@@ -8,11 +8,9 @@ import type {
 import { nearest } from '../../operations/declare/nearest.ts';
 import { takeUp } from '../tools/resume-workflow.ts';
 import type { McpServer, Sdk, ServerContext, ServerHouse } from './server-house.ts';
-import type { Form } from '../ask/ask-client.ts';
-import { failureOf } from '../tools/tool.ts';
-import { createLiveInterview, createRepeatedInterview, type Interview } from '../ask/ask-client.ts';
+import { type Form, createLiveInterview, createRepeatedInterview, type Interview } from '../ask/ask-client.ts';
+import { failureOf, type AnyTool, type ToolAnswer, type ToolCall, type ToolQuestions } from '../tools/tool.ts';
 import { toolList } from '../tools/tool-list.ts';
-import type { AnyTool, ToolAnswer, ToolCall, ToolQuestions } from '../tools/tool.ts';
 
 /** A person has one day to fill in a form. */
 const formTimeoutMs = 24 * 60 * 60_000;

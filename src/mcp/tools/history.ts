@@ -7,9 +7,18 @@ import type { WorkContext } from '../../operations/declare/operation.ts';
 import { nameCheckpoint } from '../../operations/checkpoints/name-checkpoint.ts';
 import { toJson } from '../../operations/declare/to-json.ts';
 import { converse } from './resume-workflow.ts';
-import { followRun } from './tool.ts';
-import { showStanding, amountsSchema, standingSchema } from './tool.ts';
-import { readsOnly, runsWorkflows, text, type Tool, type ToolAnswer, type ToolQuestions } from './tool.ts';
+import {
+  followRun,
+  showStanding,
+  amountsSchema,
+  standingSchema,
+  readsOnly,
+  runsWorkflows,
+  text,
+  type Tool,
+  type ToolAnswer,
+  type ToolQuestions,
+} from './tool.ts';
 import type { JsonSchema } from '../ask/ask-client.ts';
 
 interface BranchInput {

@@ -7,9 +7,8 @@ import { listRuns as list } from '../../operations/runs/list-runs.ts';
 import { signalRun } from '../../operations/waits/signal-run.ts';
 import { listWaits } from '../../operations/waits/list-waits.ts';
 import { toJson } from '../../operations/declare/to-json.ts';
-import { questionSchema, questionsOf, showQuestion } from '../ask/ask-client.ts';
+import { questionSchema, questionsOf, showQuestion, type JsonSchema } from '../ask/ask-client.ts';
 import { readsOnly, text, type Tool } from './tool.ts';
-import type { JsonSchema } from '../ask/ask-client.ts';
 
 const statuses = ['running', 'paused', 'completed', 'failed', 'cancelled'] as const;
 

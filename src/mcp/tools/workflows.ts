@@ -7,8 +7,7 @@ import {
   type WorkflowDescription,
 } from '../../operations/workflows/describe-workflow.ts';
 import { toJson } from '../../operations/declare/to-json.ts';
-import { readsOnly, text, type AnyTool, type Tool } from './tool.ts';
-import { showViolation, violationSchema, type Violation } from './tool.ts';
+import { readsOnly, text, type AnyTool, type Tool, showViolation, violationSchema, type Violation } from './tool.ts';
 import type { JsonSchema } from '../ask/ask-client.ts';
 
 const brokenSchema: JsonSchema = {

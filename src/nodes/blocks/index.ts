@@ -2,18 +2,15 @@
 import type { NodeType } from '../../graph/contracts/node-type.ts';
 import type { Models } from '../../ports/model.ts';
 import { askChoice } from './ask/ask-choice.ts';
-import { confirmOperation } from './ask/confirm-operation.ts';
-import { createFile } from './files/render-template.ts';
-import { echoBlock } from './http-call.ts';
+import { confirmOperation, prompt } from './ask/confirm-operation.ts';
+import { createFile, renderTemplate } from './files/render-template.ts';
+import { echoBlock, httpCall } from './http-call.ts';
 import { editFile } from './files/edit-file.ts';
 import { getInput } from './ask/get-input.ts';
-import { httpCall } from './http-call.ts';
 import { mergeJsonState, readJsonState, writeJsonState } from './files/json-state.ts';
 import { llmCallType } from './llm/llm-call.ts';
-import { prompt } from './ask/confirm-operation.ts';
 import { readFile } from './files/read-file.ts';
 import { readFiles } from './files/read-files.ts';
-import { renderTemplate } from './files/render-template.ts';
 import { shellBlock } from './shell.ts';
 import { sqlBlock } from './sql.ts';
 
@@ -28,9 +25,9 @@ export {
   type Pause,
   type PauseQuestion,
   type Refusal,
+  interactiveNodeType,
 } from './ask/confirm-operation.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';
-export { interactiveNodeType } from './ask/confirm-operation.ts';
 
 export interface NodeTypeOptions {
   /** Models for LLMCall. Default: the models of the engine that runs the workflow. */

@@ -2,9 +2,8 @@
 import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 import type { InputFault, Inputs, NodeType, TypedNodeContext } from '../../graph/contracts/node-type.ts';
 import { beforeEffect } from '../draft/node-parts.ts';
-import { maskFailure } from '../secrets/secret.ts';
+import { maskFailure, resolveSecrets } from '../secrets/secret.ts';
 import type { TextMask } from '../../state/secrecy/text-mask.ts';
-import { resolveSecrets } from '../secrets/secret.ts';
 import {
   fieldsOf,
   flagOption,
@@ -16,7 +15,7 @@ import {
   requireText,
   secondsOption,
 } from './http-call.ts';
-import { bindParams } from './sql/sql-job.ts';
+import { bindParams, readSql, type Engine, rowObjects, type SqlJob, type SqlResult } from './sql/sql-job.ts';
 import {
   connectMs,
   engineOf,
@@ -30,8 +29,6 @@ import {
 import { modelFields, modelWorkFaults, readModelWork } from './sql/model-work.ts';
 import { runOnPostgres } from './sql/postgres-run.ts';
 import { isRawRead, rawFaults, rawFields, readRawWork, sqlFaults, type SqlWork } from './sql/raw-work.ts';
-import { readSql, type Engine } from './sql/sql-job.ts';
-import { rowObjects, type SqlJob, type SqlResult } from './sql/sql-job.ts';
 import { runOnSqlite } from './sql/sqlite-run.ts';
 
 const timeout = secondsOption('timeout', 'Seconds for locks, and on Postgres for each statement.', {

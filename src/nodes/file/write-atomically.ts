@@ -1,9 +1,7 @@
 /** Writes a file atomically: afterwards it is complete, or as it was before. Durable when the promise resolves. */
 import { createHash, randomBytes } from 'node:crypto';
 import { basename, dirname } from 'node:path';
-import { describeFileError } from './files.ts';
-import { files } from './files.ts';
-import { holdFolder, type IsGranted } from './files.ts';
+import { describeFileError, files, holdFolder, type IsGranted } from './files.ts';
 import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 
 export interface AtomicWrite {

@@ -6,9 +6,8 @@ import { createHttpRequest, type HttpRequest, type ResolvedHttp } from './http-r
 import { readBody } from './read-body.ts';
 import { readRetryAfter } from './retry-after.ts';
 import { sendRequest, type RedirectRule, type SendOptions } from './send-request.ts';
-import { maskFailure } from '../secrets/secret.ts';
+import { maskFailure, hasSecret, resolveSecrets } from '../secrets/secret.ts';
 import type { TextMask } from '../../state/secrecy/text-mask.ts';
-import { hasSecret, resolveSecrets } from '../secrets/secret.ts';
 
 export { safeMethods } from './http-request.ts';
 export { decodeText, parseBody, saysJson, type BodyFormat } from './read-body.ts';

@@ -3,10 +3,9 @@ import { checkpoint } from '../declare/output-shapes.ts';
 import { checkpointId } from '../../history/stored/checkpoint.ts';
 import { readOwner } from '../../history/load/lineage.ts';
 import { resolveReference } from '../../history/read/tag-checkpoint.ts';
-import type { RunResult } from '../../engine/api.ts';
+import type { RunResult, RunProgress } from '../../engine/api.ts';
 import { isAnswerable } from '../waits/find-wait.ts';
 import type { Operation, WorkContext } from '../declare/operation.ts';
-import type { RunProgress } from '../../engine/api.ts';
 import { showCheckpoint, type ShowCheckpointInput } from './show-checkpoint.ts';
 import { readStandingAt } from '../runs/standing-at.ts';
 

@@ -1,7 +1,10 @@
 /** Lists the checkpoints of all runs, newest first. */
 import { flag, listOf, objectOf, text, whole } from '../declare/output-shapes.ts';
-import type { Position } from '../../history/read/list-checkpoints.ts';
-import { listCheckpoints as walkCheckpoints, type ListedCheckpoint } from '../../history/read/list-checkpoints.ts';
+import {
+  type Position,
+  listCheckpoints as walkCheckpoints,
+  type ListedCheckpoint,
+} from '../../history/read/list-checkpoints.ts';
 import { CairnError } from '../../errors.ts';
 import { takeSome } from '../../history/read/list-runs.ts';
 import type { HistoryContext, Operation } from '../declare/operation.ts';

@@ -1,9 +1,8 @@
 /** The operation `log`: lists the checkpoints of a run, newest first. */
 import { flag, listOf, logEntry, objectOf, position, text, whole } from '../declare/output-shapes.ts';
 import { type LogEntry, walkLog } from '../../history/read/log.ts';
-import { shownStatusOf, toListedRun } from '../../history/read/list-runs.ts';
+import { shownStatusOf, toListedRun, takeSome } from '../../history/read/list-runs.ts';
 import { resolveReference } from '../../history/read/tag-checkpoint.ts';
-import { takeSome } from '../../history/read/list-runs.ts';
 import { followHistory, type FollowedEvent, type FollowOptions } from '../../history/read/follow.ts';
 import { shownEvent } from '../declare/perform.ts';
 import type { HistoryContext, Operation } from '../declare/operation.ts';

@@ -1,7 +1,11 @@
 /** The operation `tag`: names a checkpoint, or removes a name. */
 import { objectOf, text, whole } from '../declare/output-shapes.ts';
-import { checkTagName, removeTag, tagCheckpoint as setTag } from '../../history/read/tag-checkpoint.ts';
-import { resolveReference } from '../../history/read/tag-checkpoint.ts';
+import {
+  checkTagName,
+  removeTag,
+  tagCheckpoint as setTag,
+  resolveReference,
+} from '../../history/read/tag-checkpoint.ts';
 import type { Operation } from '../declare/operation.ts';
 
 export interface TagCheckpointInput {

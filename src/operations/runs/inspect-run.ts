@@ -14,8 +14,7 @@ import {
 } from '../declare/output-shapes.ts';
 import type { RunProgress, RunResult } from '../../engine/api.ts';
 import { metaOf } from '../../engine/runs/find-graph.ts';
-import { readAnsweredIds } from '../../history/place/place.ts';
-import { isHeld } from '../../history/place/place.ts';
+import { readAnsweredIds, isHeld } from '../../history/place/place.ts';
 import { checkpointId } from '../../history/stored/checkpoint.ts';
 import { findRunOf } from './find-run.ts';
 import { shownStatusOf } from './list-runs.ts';

@@ -1,7 +1,6 @@
 /** The operation `ls`: lists the runs of a store, newest first. */
 import { flag, listOf, objectOf, position, text, whole } from '../declare/output-shapes.ts';
-import { listRuns as walkRuns, type ListedRun, type ShownStatus } from '../../history/read/list-runs.ts';
-import { takeSome } from '../../history/read/list-runs.ts';
+import { listRuns as walkRuns, type ListedRun, type ShownStatus, takeSome } from '../../history/read/list-runs.ts';
 import { CairnError } from '../../errors.ts';
 import type { Operation } from '../declare/operation.ts';
 

@@ -3,12 +3,18 @@ import { CairnError } from '../../errors.ts';
 import { partitions, type Partition } from '../../graph/contracts/node-contract.ts';
 import type { Admitted } from '../values/admit.ts';
 import { absent, type Cell } from './versions.ts';
-import type { ChannelNode, ChannelTable } from './run-reducer.ts';
+import {
+  type ChannelNode,
+  type ChannelTable,
+  runReducer,
+  setOp,
+  settleReduction,
+  type Admission,
+  type ChannelOp,
+  type Given,
+} from './run-reducer.ts';
 import type { Channels } from './channels.ts';
-import { encodeValue } from '../values/values.ts';
-import { deepFreeze } from '../values/values.ts';
-import { getOwn, isPlainObject, setOwn, type PlainObject } from '../values/values.ts';
-import { runReducer, setOp, settleReduction, type Admission, type ChannelOp, type Given } from './run-reducer.ts';
+import { encodeValue, deepFreeze, getOwn, isPlainObject, setOwn, type PlainObject } from '../values/values.ts';
 import { textsOf, type Reduction, type Slot } from './reducers.ts';
 
 /** Validated updates, by partition and top-level key. */

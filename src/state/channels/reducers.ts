@@ -3,9 +3,7 @@
  * channel's name.
  */
 import type { CustomReducer, ReducerName } from '../../graph/graph.ts';
-import { canonicalText } from '../values/values.ts';
-import { describeValue } from '../values/values.ts';
-import { isPlainObject, setOwn, type PlainObject } from '../values/values.ts';
+import { canonicalText, describeValue, isPlainObject, setOwn, type PlainObject } from '../values/values.ts';
 
 /** A channel as a reducer sees it. Reducers never change it. */
 export interface Slot {

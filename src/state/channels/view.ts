@@ -2,10 +2,9 @@
 import { CairnError } from '../../errors.ts';
 import type { Amounts } from '../../graph/amounts.ts';
 import type { StateView } from '../../graph/contracts/node-contract.ts';
-import { absent } from './versions.ts';
+import { absent, recordingObject, type Source } from './versions.ts';
 import type { Area, Channels } from './channels.ts';
 import { isPlainObject } from '../values/values.ts';
-import { recordingObject, type Source } from './versions.ts';
 
 /** An activation's view of its frame, open until it settles. */
 export interface OpenView {

@@ -2,8 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { CairnError } from '../../errors.ts';
 import { refuseMasked } from './refuse-masked.ts';
-import { isSecretKey } from './shown-text.ts';
-import { shown, shownError } from './shown-text.ts';
+import { isSecretKey, shown, shownError } from './shown-text.ts';
 
 const planted = 'hunter2-planted';
 const masked = '[redacted]';

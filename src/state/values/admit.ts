@@ -1,13 +1,17 @@
 /** Validates values on their way in: each is checked, copied, frozen and encoded once (C2). */
 import { CairnError, reasonOf } from '../../errors.ts';
 import { FileRef } from '../../graph/file-ref.ts';
-import { BlobRef } from './values.ts';
-import { encodeValue, isSpecialNumber } from './values.ts';
-import { freezeShallow } from './values.ts';
+import {
+  BlobRef,
+  encodeValue,
+  isSpecialNumber,
+  freezeShallow,
+  setOwn,
+  type PlainObject,
+  createStoredError,
+  findCodec,
+} from './values.ts';
 import { findMark, markOwned, type OwnershipMark } from './ownership.ts';
-import { setOwn, type PlainObject } from './values.ts';
-import { createStoredError } from './values.ts';
-import { findCodec } from './values.ts';
 
 /** A validated value. */
 export interface Admitted {

@@ -1,6 +1,5 @@
 /** Finds the differences between two values, for people to read. */
-import { canonicalText } from './values.ts';
-import { isPlainObject, type PlainObject } from './values.ts';
+import { canonicalText, isPlainObject, type PlainObject } from './values.ts';
 
 export { readPath, setPath } from './path.ts';
 

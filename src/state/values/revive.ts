@@ -1,10 +1,7 @@
 /** Decodes parsed JSON: type tags become the values they stand for (C2). */
 import { CairnError } from '../../errors.ts';
 import { FileRef } from '../../graph/file-ref.ts';
-import { BlobRef } from './values.ts';
-import { setOwn, type PlainObject } from './values.ts';
-import { createStoredError, type ErrorParts } from './values.ts';
-import { requireCodec } from './values.ts';
+import { BlobRef, setOwn, type PlainObject, createStoredError, type ErrorParts, requireCodec } from './values.ts';
 
 type Reviver = (tag: PlainObject) => unknown;
 

@@ -26,8 +26,10 @@ import type {
   WaitQuery,
   WaitRow,
 } from '../../ports/store.ts';
-import { compareText, findNext, listWaits } from './memory-queries.ts';
 import {
+  compareText,
+  findNext,
+  listWaits,
   copyBody,
   copyBytes,
   copyCheckpoint,

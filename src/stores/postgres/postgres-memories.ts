@@ -1,4 +1,4 @@
-/** Memories in Postgres. */
+/** Memories in Postgres: a port of its own, so a file of its own, as in the other stores. */
 import { readLimit, type Memories, type MemoryEntry } from '../../ports/memories.ts';
 import { fromText, toText, type Tables } from './tables.ts';
 

@@ -4,7 +4,7 @@ import { CairnError } from '../../errors.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { Memories } from '../../ports/memories.ts';
 import type { Store } from '../../ports/store.ts';
-import { claimNext, listClaimable, claimRun, releaseClaim, renewClaim } from './claims.ts';
+import { claimNext, claimRun, listClaimable, releaseClaim, renewClaim } from './claims.ts';
 import { CommitLane } from './commit-lane.ts';
 import { Database, type PostgresPool } from './database.ts';
 import { grantRole, migrate, type PostgresRole } from './layout.ts';

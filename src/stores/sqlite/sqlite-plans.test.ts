@@ -8,10 +8,9 @@ import type { RunQuery, WaitQuery } from '../../ports/store.ts';
 import type { Prepare } from './tables/run-rows.ts';
 import { NextRuns } from './tables/run-writes.ts';
 import { HistoryReads } from './tables/history-reads.ts';
-import { RunReads } from './tables/wait-reads.ts';
+import { RunReads, WaitReads } from './tables/wait-reads.ts';
 import { layoutVersion } from './tables/schema.ts';
 import { openSqliteStore } from './sqlite-store.ts';
-import { WaitReads } from './tables/wait-reads.ts';
 
 let folder = '';
 let db: DatabaseSync;

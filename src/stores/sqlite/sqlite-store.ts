@@ -5,24 +5,16 @@ import type { DatabaseSync } from 'node:sqlite';
 import { CairnError } from '../../errors.ts';
 import type { Admission, Commit, Durability, Store } from '../../ports/store.ts';
 import { AdvancedRuns } from './tables/advanced-runs.ts';
-import { CheckpointPlaces } from './tables/run-rows.ts';
-import { CommitWrite, type PendingCommit } from './tables/history-writes.ts';
+import { CheckpointPlaces, MessageWrite, createPrepare } from './tables/run-rows.ts';
+import { CommitWrite, type PendingCommit, HistoryWrites, RunHeads } from './tables/history-writes.ts';
 import { HistoryReads } from './tables/history-reads.ts';
-import { HistoryWrites } from './tables/history-writes.ts';
-import { MessageWrite } from './tables/run-rows.ts';
 import { Watchers } from '../watchers.ts';
-import { findDamage } from './file/open-database.ts';
-import { watchFile } from './file/watch-file.ts';
-import { openDatabase, type OpenedDatabase } from './file/open-database.ts';
-import { createPrepare } from './tables/run-rows.ts';
-import { RunHeads } from './tables/history-writes.ts';
-import { RunReads } from './tables/wait-reads.ts';
+import { findDamage, openDatabase, type OpenedDatabase, StoreIdentity } from './file/open-database.ts';
+import { RunReads, WaitReads } from './tables/wait-reads.ts';
 import { RunWrites } from './tables/run-writes.ts';
 import { layoutVersion } from './tables/schema.ts';
 import { mapSqliteError } from './sqlite-errors.ts';
 import { checkOptions, type SqliteStoreOptions } from './sqlite-memories.ts';
-import { StoreIdentity } from './file/open-database.ts';
-import { WaitReads } from './tables/wait-reads.ts';
 import { WriteQueue } from './write-queue.ts';
 
 const copyBytes = (bytes: Uint8Array): Uint8Array => Buffer.from(bytes);
@@ -254,4 +246,27 @@ function createWrites(
       return write(() => history.pruneRun(prune), 'process', 0);
     },
   };
+}
+
+/** How often it looks, in ms. The look reads one number from shared memory. */
+const lookEveryMs = 100;
+
+/** Calls back when another connection, of this process or another, has written to the database. @returns a function that stops it */
+function watchFile(db: DatabaseSync, onWritten: () => void): () => void {
+  const versionStatement = db.prepare('pragma data_version');
+  const readVersion = (): unknown => versionStatement.get()?.['data_version'];
+  let version = readVersion();
+  const timer = setInterval(() => {
+    try {
+      const next = readVersion();
+      if (next === version) return;
+      version = next;
+    } catch {
+      // The store was closed, or cannot be read; whoever watches also polls, and is told why then.
+      return clearInterval(timer);
+    }
+    onWritten();
+  }, lookEveryMs);
+  timer.unref();
+  return () => clearInterval(timer);
 }

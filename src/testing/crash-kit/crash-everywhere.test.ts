@@ -13,9 +13,8 @@ import {
 } from '../../index.ts';
 import type { Store } from '../../ports/store.ts';
 import { createMemoryStore } from '../../stores/memory/index.ts';
-import type { CrashCase, CrashKitOptions } from './process-life.ts';
+import type { CrashCase, CrashKitOptions, CrashPoint, CrashProcess } from './process-life.ts';
 import { crashEverywhere, crashFree } from './crash-everywhere.ts';
-import type { CrashPoint, CrashProcess } from './process-life.ts';
 
 const open: CrashKitOptions['open'] = (now) => ({ store: createMemoryStore({ now }) });
 

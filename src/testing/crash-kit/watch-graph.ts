@@ -9,8 +9,7 @@ import {
   type StepContext,
 } from '../../graph/contracts/node-contract.ts';
 import { ProcessKilled, type EffectEntry, type EffectOracle } from './find-effect-faults.ts';
-import { never, type Life } from './process-life.ts';
-import type { WorkUnderWay } from './process-life.ts';
+import { never, type Life, type WorkUnderWay } from './process-life.ts';
 
 /** What a process's functions are watched with. */
 export interface GraphWatch {

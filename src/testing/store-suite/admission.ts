@@ -16,8 +16,8 @@ import {
   startRun,
   tenant,
   wait,
+  type SuitePart,
 } from './examples.ts';
-import type { SuitePart } from './examples.ts';
 
 export const admissionTests: SuitePart = {
   tests: {

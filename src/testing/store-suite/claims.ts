@@ -14,8 +14,8 @@ import {
   requireRun,
   startRun,
   tenant,
+  type SuitePart,
 } from './examples.ts';
-import type { SuitePart } from './examples.ts';
 
 export const claimsTests: SuitePart = {
   tests: {

@@ -15,8 +15,8 @@ import {
   requireRun,
   startRun,
   wait,
+  type SuitePart,
 } from './examples.ts';
-import type { SuitePart } from './examples.ts';
 
 export const commitsTests: SuitePart = {
   tests: {

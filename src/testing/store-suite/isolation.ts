@@ -13,8 +13,8 @@ import {
   startRun,
   tenant,
   wait,
+  type SuitePart,
 } from './examples.ts';
-import type { SuitePart } from './examples.ts';
 
 /** Overwrites every byte array inside a value. */
 function spoil(value: unknown): void {

@@ -12,8 +12,8 @@ import {
   startRun,
   tenant,
   wait,
+  type SuitePart,
 } from './examples.ts';
-import type { SuitePart } from './examples.ts';
 
 const oddIds = [
   '../../etc/passwd',

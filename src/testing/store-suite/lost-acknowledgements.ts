@@ -17,8 +17,8 @@ import {
   snapshot,
   startRun,
   wait,
+  type SuitePart,
 } from './examples.ts';
-import type { SuitePart } from './examples.ts';
 
 export const lostAcknowledgementsTests: SuitePart = {
   tests: {

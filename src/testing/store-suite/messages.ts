@@ -2,8 +2,18 @@
 
 import assert from 'node:assert/strict';
 import type { MessageReply, Store } from '../../ports/store.ts';
-import { bytesOf, commitOf, expectCode, keyOf, message, requireRun, startRun, tenant, wait } from './examples.ts';
-import type { SuitePart } from './examples.ts';
+import {
+  bytesOf,
+  commitOf,
+  expectCode,
+  keyOf,
+  message,
+  requireRun,
+  startRun,
+  tenant,
+  wait,
+  type SuitePart,
+} from './examples.ts';
 
 function answer(store: Store, text: string, name = 'a'): Promise<MessageReply> {
   return store.postMessage(message('run', { kind: 'answer', name, body: bytesOf(text) }));

@@ -15,8 +15,8 @@ import {
   startRun,
   tenant,
   wait,
+  type SuitePart,
 } from './examples.ts';
-import type { SuitePart } from './examples.ts';
 
 const now = 5000;
 

@@ -2,8 +2,7 @@
 
 import assert from 'node:assert/strict';
 import type { RunQuery, Store } from '../../ports/store.ts';
-import { admission, checkpoint, commitOf, startRun, tenant, wait } from './examples.ts';
-import type { SuitePart } from './examples.ts';
+import { admission, checkpoint, commitOf, startRun, tenant, wait, type SuitePart } from './examples.ts';
 
 async function list(store: Store, query: Omit<RunQuery, 'tenant'> = {}): Promise<string[]> {
   return (await store.listRuns({ tenant, ...query })).rows.map(({ runId }) => runId);

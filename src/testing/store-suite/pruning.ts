@@ -16,8 +16,8 @@ import {
   snapshot,
   startRun,
   tenant,
+  type SuitePart,
 } from './examples.ts';
-import type { SuitePart } from './examples.ts';
 
 function pruneOf(claim: Claim, fields: Partial<Prune> = {}): Prune {
   const { runId, token } = claim;

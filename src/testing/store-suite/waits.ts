@@ -2,8 +2,19 @@
 
 import assert from 'node:assert/strict';
 import type { WaitQuery } from '../../ports/store.ts';
-import { bytesOf, commitOf, keyOf, message, openWaitIds, requireClaim, startRun, tenant, wait } from './examples.ts';
-import type { Fixture, SuitePart } from './examples.ts';
+import {
+  bytesOf,
+  commitOf,
+  keyOf,
+  message,
+  openWaitIds,
+  requireClaim,
+  startRun,
+  tenant,
+  wait,
+  type Fixture,
+  type SuitePart,
+} from './examples.ts';
 
 async function ids({ store }: Pick<Fixture, 'store'>, query: Omit<WaitQuery, 'tenant'> = {}): Promise<string[]> {
   const { rows } = await store.listWaits({ tenant, ...query });

@@ -1,6 +1,15 @@
 /** A crash case with every effect class: drafts are reviewed by a person until they are good, then published. */
-import { AgentGraph, END, NodeFailure, START, functionNode, outcome } from '../../../src/index.ts';
-import type { Graph, NodeContext, NodeDraft } from '../../../src/index.ts';
+import {
+  AgentGraph,
+  END,
+  NodeFailure,
+  START,
+  functionNode,
+  outcome,
+  type Graph,
+  type NodeContext,
+  type NodeDraft,
+} from '../../../src/index.ts';
 import { runCrashScript } from '../../../src/testing/crash-kit/crash-processes.ts';
 import type { CrashProcess } from '../../../src/testing/crash-kit/process-life.ts';
 import type { EffectPromise } from '../../../src/testing/crash-kit/find-effect-faults.ts';

@@ -2,8 +2,7 @@
 import { readDot, type StageHandler, type StageOutcome } from '../../../src/dialects/dot/index.ts';
 import type { OpenQuestion, RunResult } from '../../../src/engine/api.ts';
 import type { Graph } from '../../../src/graph/graph.ts';
-import { driveRun } from '../../../src/testing/crash-kit/find-effect-faults.ts';
-import type { EffectOracle } from '../../../src/testing/crash-kit/find-effect-faults.ts';
+import { driveRun, type EffectOracle } from '../../../src/testing/crash-kit/find-effect-faults.ts';
 import { askingOf } from '../../../src/dialects/dot/run/handlers/agent.ts';
 import { textOf } from '../../../src/graph/contracts/contracts.ts';
 import { createScriptedModels } from '../../../src/models/scripted.ts';

@@ -6,9 +6,17 @@ import { readPipeline } from '../../dot/model/read-pipeline.ts';
 import { wayLabel } from '../../dot/run/stage/choose-edge.ts';
 import { DotFaults } from '../../dot/text/faults.ts';
 import { parseDot } from '../../dot/text/parse-dot.ts';
-import type { Notes } from '../outline/outline.ts';
-import { failure, finish, isStep, nextOf, type Outline, type Step, type Target } from '../outline/outline.ts';
-import { reachableSteps } from '../outline/outline.ts';
+import {
+  type Notes,
+  failure,
+  finish,
+  isStep,
+  nextOf,
+  type Outline,
+  type Step,
+  type Target,
+  reachableSteps,
+} from '../outline/outline.ts';
 import { withAnswers } from '../outline/told-answer.ts';
 import { PipelineWays } from './pipeline-ways.ts';
 import type { StageReading } from './stage-reading.ts';

@@ -1,12 +1,17 @@
 /** Which way a pipeline goes from each end of a stage, found by its own rules. Diamonds are gone through: they decide, and do nothing. */
-import { parseCondition } from '../../dot/model/pipeline.ts';
+import { parseCondition, type Pipeline, type Stage } from '../../dot/model/pipeline.ts';
 import { retryTargets, type Layout } from '../../dot/model/layout.ts';
-import type { Pipeline, Stage } from '../../dot/model/pipeline.ts';
 import { chooseEdge, wayLabel, type Way } from '../../dot/run/stage/choose-edge.ts';
-import type { Notes } from '../outline/outline.ts';
-import { failure, finish, type Step, type Target } from '../outline/outline.ts';
-import { freeId } from '../outline/outline.ts';
-import { decidedBy, plainStep } from '../outline/outline.ts';
+import {
+  type Notes,
+  failure,
+  finish,
+  type Step,
+  type Target,
+  freeId,
+  decidedBy,
+  plainStep,
+} from '../outline/outline.ts';
 
 /** How a stage ended, as far as its edges can tell. */
 export interface Ending {

@@ -1,8 +1,6 @@
 /** The nodes of a graph, and what is said of the edges between them. What functions and expressions decide, a person decides. */
 import type { Graph, GraphEdge, GraphNode } from '../../../graph/graph.ts';
-import { freeId } from '../outline/outline.ts';
-import type { Notes } from '../outline/outline.ts';
-import { failure, finish, type Target } from '../outline/outline.ts';
+import { freeId, type Notes, failure, finish, type Target } from '../outline/outline.ts';
 import { workOfNode, type NodeWork } from './node-work.ts';
 
 /** The indexes of the nodes at which each graph begins and ends. */

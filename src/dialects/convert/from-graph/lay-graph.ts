@@ -1,8 +1,7 @@
 /** A graph whose nodes may run side by side, as steps of which each says when it starts. Ways back are left out. */
 import type { GraphEdge, GraphNode } from '../../../graph/graph.ts';
 import type { Ended, LaidStep } from '../outline/lay-ways.ts';
-import { chose, finish } from '../outline/outline.ts';
-import { decidedBy, plainStep, workByHand } from '../outline/outline.ts';
+import { chose, finish, decidedBy, plainStep, workByHand } from '../outline/outline.ts';
 import { endIndex, failing, isPlain, type GraphReading } from './graph-reading.ts';
 import type { NodeWork } from './node-work.ts';
 

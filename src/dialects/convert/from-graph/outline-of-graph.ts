@@ -1,9 +1,7 @@
 /** Reads a compiled graph as an outline: its order, its ways, and what of its nodes is data. */
 import type { Graph } from '../../../graph/graph.ts';
 import { layWays } from '../outline/lay-ways.ts';
-import type { Notes } from '../outline/outline.ts';
-import type { Outline } from '../outline/outline.ts';
-import { reachableSteps } from '../outline/outline.ts';
+import { type Notes, type Outline, reachableSteps } from '../outline/outline.ts';
 import { GraphReading } from './graph-reading.ts';
 import { layGraph } from './lay-graph.ts';
 import { goesOneWay, walkGraph } from './walk-graph.ts';

@@ -1,9 +1,7 @@
 /** A graph in which a run is at one node at a time, as a walk from node to node, with its loops. */
 import type { Graph, GraphEdge, GraphNode } from '../../../graph/graph.ts';
-import { freeId } from '../outline/outline.ts';
+import { freeId, chose, failure, finish, type Step, type Target, decidedBy, plainStep } from '../outline/outline.ts';
 import type { Ways } from '../outline/lay-ways.ts';
-import { chose, failure, finish, type Step, type Target } from '../outline/outline.ts';
-import { decidedBy, plainStep } from '../outline/outline.ts';
 import { completing, failing, isPlain, type GraphReading } from './graph-reading.ts';
 import type { NodeWork } from './node-work.ts';
 

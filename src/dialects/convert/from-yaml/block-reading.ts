@@ -1,9 +1,7 @@
 /** What blocks are read with, and what is read of one. */
 import type { BlockView, Names } from '../../yaml/expression/template.ts';
 import type { BlockFile } from '../../yaml/file/workflow-file.ts';
-import type { NoteCode, Notes } from '../outline/outline.ts';
-import type { CalledPipeline } from '../outline/outline.ts';
-import type { Step, Text, Work } from '../outline/outline.ts';
+import type { NoteCode, Notes, CalledPipeline, Step, Text, Work } from '../outline/outline.ts';
 import { piecesOf, shownPieces, type Known } from './plain-text.ts';
 
 /** One end of a block, and all that it may leave behind then, as conditions see it. */

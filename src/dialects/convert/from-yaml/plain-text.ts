@@ -1,10 +1,8 @@
 /** Texts of a workflow file as pieces, where nothing in them is computed. */
-import { readReference } from '../../yaml/expression/template.ts';
+import { readReference, type Names, type Scope } from '../../yaml/expression/template.ts';
 import { parseCommand } from '../../yaml/command/parse-command.ts';
 import { assignedNames } from '../../yaml/command/shell-names.ts';
-import type { Names, Scope } from '../../yaml/expression/template.ts';
-import { joined } from '../outline/outline.ts';
-import type { Piece, Text } from '../outline/outline.ts';
+import { joined, type Piece, type Text } from '../outline/outline.ts';
 
 export interface Known {
   readonly inputs: readonly string[];

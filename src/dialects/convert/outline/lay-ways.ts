@@ -3,10 +3,7 @@
  * next. A step that leads on differently, depending on what came before it, is written once for each.
  */
 import { CairnError } from '../../../errors.ts';
-import type { Notes } from './outline.ts';
-import { failure, finish, type Step, type Target } from './outline.ts';
-import { freeId } from './outline.ts';
-import { decidedBy, plainStep } from './outline.ts';
+import { type Notes, failure, finish, type Step, type Target, freeId, decidedBy, plainStep } from './outline.ts';
 
 /** What became of a step. Undefined: it was skipped. */
 export type Ended = string | undefined;

@@ -1,6 +1,5 @@
 /** The answer before a prompt: that of the step before it, where this is always the same model. It stands for what a run tells. */
-import type { Piece, Step, Text } from './outline.ts';
-import { joined } from './outline.ts';
+import { type Piece, type Step, type Text, joined } from './outline.ts';
 
 /** Adds the answers. @param isTold - whether a step is told of those before it */
 export function withAnswers(steps: readonly Step[], isTold: (id: string) => boolean): readonly Step[] {

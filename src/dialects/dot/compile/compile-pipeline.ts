@@ -23,23 +23,36 @@ import {
   type Branches,
   type Layout,
 } from '../model/layout.ts';
-import { parseCondition } from '../model/pipeline.ts';
-import { folderOf, type Pipeline, type PipelineEdge, type Stage } from '../model/pipeline.ts';
+import {
+  parseCondition,
+  folderOf,
+  type Pipeline,
+  type PipelineEdge,
+  type Stage,
+  type Around,
+} from '../model/pipeline.ts';
 import {
   beginningOf,
   conditionalHandler,
   exitImplementation,
   startHandler,
   type PipelineResult,
+  restartId,
+  restartsImplementation,
 } from '../run/handlers/ends.ts';
-import { deadEndLabel, endLabel, jumpLabel, wayLabel, type Way, type Ways } from '../run/stage/choose-edge.ts';
+import {
+  deadEndLabel,
+  endLabel,
+  jumpLabel,
+  wayLabel,
+  type Way,
+  type Ways,
+  exitChoice,
+} from '../run/stage/choose-edge.ts';
 import { childHandler } from '../run/handlers/child.ts';
 import { parallelHandler } from '../run/handlers/parallel.ts';
-import { restartId, restartsImplementation } from '../run/handlers/ends.ts';
 import { routeOf, stageImplementation } from '../run/stage/stage-node.ts';
-import { exitChoice } from '../run/stage/choose-edge.ts';
 import type { StageHandler, StageParts } from '../run/stage/attempts.ts';
-import type { Around } from '../model/pipeline.ts';
 import { budgetPolicies, retryOf, tellings } from './stage-policy.ts';
 
 /** What a pipeline is compiled with. */

@@ -2,9 +2,8 @@
 import type { Amounts } from '../../../graph/amounts.ts';
 import type { OnBudget } from '../../../graph/graph.ts';
 import type { RetryPolicy } from '../../../graph/contracts/contracts.ts';
-import { parseBudget } from '../model/attributes.ts';
+import { parseBudget, presetPolicy } from '../model/attributes.ts';
 import type { Pipeline, PipelineEdge, Stage } from '../model/pipeline.ts';
-import { presetPolicy } from '../model/attributes.ts';
 import type { StageParts, Telling } from '../run/stage/attempts.ts';
 import { wayLabel } from '../run/stage/choose-edge.ts';
 

@@ -1,6 +1,5 @@
 /** Lint rules for counts: none below the smallest that means something, and no join that needs more branches than there are. */
-import { isJoinPolicy, neededBranches } from '../model/pipeline.ts';
-import type { Stage } from '../model/pipeline.ts';
+import { isJoinPolicy, neededBranches, type Stage } from '../model/pipeline.ts';
 import type { Report } from './report.ts';
 
 type Least = readonly (readonly [name: string, least: number])[];

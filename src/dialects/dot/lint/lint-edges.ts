@@ -1,6 +1,5 @@
 /** Lint rules for edges: conditions are readable and can hold, labels differ, and every outcome has a way on. */
-import { normalLabel } from '../model/pipeline.ts';
-import type { PipelineEdge } from '../model/pipeline.ts';
+import { normalLabel, type PipelineEdge } from '../model/pipeline.ts';
 import { stageStatuses } from '../run/stage/stage-outcome.ts';
 import type { Report } from './report.ts';
 

@@ -3,9 +3,7 @@ import { expect, test } from 'vitest';
 import { DotFaults } from '../text/faults.ts';
 import { parseDot } from '../text/parse-dot.ts';
 import { durationMs } from './attributes.ts';
-import { holds, parseCondition } from './pipeline.ts';
-import { acceleratorOf, normalLabel } from './pipeline.ts';
-import type { Pipeline } from './pipeline.ts';
+import { holds, parseCondition, acceleratorOf, normalLabel, type Pipeline } from './pipeline.ts';
 import { readPipeline } from './read-pipeline.ts';
 import { parseStylesheet } from './stylesheet.ts';
 

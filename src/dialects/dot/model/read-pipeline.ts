@@ -5,10 +5,20 @@ import { nearest } from '../../../graph/nearest.ts';
 import type { DotFaults } from '../text/faults.ts';
 import type { AttributeSyntax, DotSyntax, EdgeSyntax, Syntax } from '../text/print-dot.ts';
 import { attributeRules, drawn, valueFault, type AttributePlace } from './attributes.ts';
-import { Defaults, defaultsMax, Written } from './stylesheet.ts';
-import { Attributes, findWritten, listOf, noValues, type Given, type Values } from './stylesheet.ts';
+import {
+  Defaults,
+  defaultsMax,
+  Written,
+  Attributes,
+  findWritten,
+  listOf,
+  noValues,
+  type Given,
+  type Values,
+  parseStylesheet,
+  Styles,
+} from './stylesheet.ts';
 import { typeOfShape, type Param, type Pipeline, type PipelineEdge, type Stage } from './pipeline.ts';
-import { parseStylesheet, Styles } from './stylesheet.ts';
 
 /** Most characters in the values of all stages and edges together. A long default counts once for each of them. */
 const valuesMax = 20_000_000;

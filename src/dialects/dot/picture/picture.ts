@@ -3,8 +3,7 @@
  * so that the author's node ids appear only in quoted labels.
  */
 import { END, START, type GraphStructure } from '../../../graph/graph.ts';
-import { printDot } from '../text/print-dot.ts';
-import type { AttributeSyntax, Syntax } from '../text/print-dot.ts';
+import { printDot, type AttributeSyntax, type Syntax } from '../text/print-dot.ts';
 import { labelsOf } from './edge-labels.ts';
 
 /** How a node ended or stands, which decides its colour. */

@@ -3,8 +3,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { DotFaults } from './faults.ts';
 import { parseDot } from './parse-dot.ts';
-import { printDot } from './print-dot.ts';
-import type { DotSyntax, Syntax } from './print-dot.ts';
+import { printDot, type DotSyntax, type Syntax } from './print-dot.ts';
 
 function parse(text: string): { readonly syntax: DotSyntax; readonly faults: readonly string[] } {
   const faults = new DotFaults(text, 'p.dot');

@@ -1,8 +1,7 @@
 /** Filters, functions and methods of the `{{ }}` form, and their counterparts in this version. */
 import { nearest } from '../../../graph/nearest.ts';
 import { TextError } from '../expression/template.ts';
-import type { BraceTree } from './brace-writer.ts';
-import { binding, type BraceWriter } from './brace-writer.ts';
+import { type BraceTree, binding, type BraceWriter } from './brace-writer.ts';
 
 type Call = Extract<BraceTree, { readonly kind: 'call' | 'filter' }>;
 

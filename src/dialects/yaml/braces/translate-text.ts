@@ -1,10 +1,8 @@
 /** Translates one text of the `{{ }}` form to this version (T11). */
 import { reportError } from '../expression/parse-text.ts';
-import { TextError } from '../expression/template.ts';
-import { isError, maxErrors, type TextFault } from '../expression/template.ts';
+import { TextError, isError, maxErrors, type TextFault } from '../expression/template.ts';
 import type { BraceTree } from './brace-writer.ts';
-import { MarkedText } from './quoted.ts';
-import { escapedText } from './quoted.ts';
+import { MarkedText, escapedText } from './quoted.ts';
 import { splitBraces, type BraceBranch, type BracePart } from './split-braces.ts';
 import { ExpressionWriter, type BraceNames } from './write-expression.ts';
 

@@ -3,10 +3,8 @@ import { nearest } from '../../../graph/nearest.ts';
 import { TextError } from '../expression/template.ts';
 import { namespaces } from '../expression/resolve-names.ts';
 import { writeCall } from './brace-functions.ts';
-import type { BraceTree } from './brace-writer.ts';
-import { binding, type BraceWriter } from './brace-writer.ts';
-import type { MarkedText } from './quoted.ts';
-import { quoted } from './quoted.ts';
+import { type BraceTree, binding, type BraceWriter } from './brace-writer.ts';
+import { type MarkedText, quoted } from './quoted.ts';
 
 /** What the names in an expression mean. */
 export interface BraceNames {

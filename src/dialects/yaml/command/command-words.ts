@@ -1,7 +1,17 @@
 /** Collects the words of the commands in a shell script, to find out what a command does with the values in them. */
-import { checkEvaluation, isInterpreter, takesScript, warnOfEvaluation } from './check-names.ts';
-import { checkDescriptor, checkItems, checkNames } from './check-names.ts';
-import { baseName, type SimpleCommand, type Word, type WordReference } from './check-names.ts';
+import {
+  checkEvaluation,
+  isInterpreter,
+  takesScript,
+  warnOfEvaluation,
+  checkDescriptor,
+  checkItems,
+  checkNames,
+  baseName,
+  type SimpleCommand,
+  type Word,
+  type WordReference,
+} from './check-names.ts';
 import type { TextFault } from '../expression/template.ts';
 
 const assignment = /^[A-Za-z_]\w*(?:\[[^\]]*\])?\+?=/;

@@ -5,13 +5,11 @@ import type { CommandText } from '../../../graph/contracts/node-type.ts';
 import { SecretReference } from '../../../graph/secret-reference.ts';
 import { nearest } from '../../../graph/nearest.ts';
 import { arithmetic } from './check-names.ts';
-import { compileReference, reportError, type CompiledReference } from '../expression/parse-text.ts';
-import { readReference, TextError, type Token } from '../expression/template.ts';
-import { asText } from '../expression/parse-text.ts';
-import { createMentions, isListed, namedBy, type Compilation } from '../expression/resolve-names.ts';
-import { assignedNames, ownerOf, type Owner } from './shell-names.ts';
-import { ShellScanner, type Place } from './shell-scanner.ts';
+import { compileReference, reportError, type CompiledReference, asText } from '../expression/parse-text.ts';
 import {
+  readReference,
+  TextError,
+  type Token,
   faultyTemplate,
   isError,
   literalTemplate,
@@ -21,6 +19,9 @@ import {
   type Scope,
   type TextFault,
 } from '../expression/template.ts';
+import { createMentions, isListed, namedBy, type Compilation } from '../expression/resolve-names.ts';
+import { assignedNames, ownerOf, type Owner } from './shell-names.ts';
+import { ShellScanner, type Place } from './shell-scanner.ts';
 
 /** The most bytes of one variable's value that operating systems accept. */
 const maxValueBytes = 131_000;

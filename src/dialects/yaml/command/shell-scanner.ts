@@ -2,14 +2,12 @@
  * Scans a script like a shell, as far as quoting is concerned (T8): which parts are quoted and how, and where commands, here-documents,
  * arithmetic and expansions begin and end. It copies the script, and asks at every `${` what to write there.
  */
-import { warnOfEvaluation } from './check-names.ts';
-import { evaluatingDeclaration } from './check-names.ts';
+import { warnOfEvaluation, evaluatingDeclaration } from './check-names.ts';
 import { CommandWords, type WordsKind } from './command-words.ts';
 import { ShellCursor } from './shell-cursor.ts';
 import { documentEnd, expandable, intoShell, readPlainDelimiter, type Document } from './here-document.ts';
 import { isCommandSubstitution } from './shell-parentheses.ts';
-import { TextError } from '../expression/template.ts';
-import type { TextFault } from '../expression/template.ts';
+import { TextError, type TextFault } from '../expression/template.ts';
 
 /** The kind of place that contains a `${`. */
 export type Place =

@@ -2,9 +2,8 @@
 import { CairnError } from '../../../errors.ts';
 import type { ExpressionReference } from '../../../graph/expression/expression-references.ts';
 import { compileReference, reportError, type CompiledReference } from './parse-text.ts';
-import { readExpression } from './template.ts';
-import { createMentions, isListed, nameOf, namedBy } from './resolve-names.ts';
 import {
+  readExpression,
   faultyTemplate,
   type Names,
   type ParsedTemplate,
@@ -12,6 +11,7 @@ import {
   type Template,
   type TextFault,
 } from './template.ts';
+import { createMentions, isListed, nameOf, namedBy } from './resolve-names.ts';
 
 /** Names the type of a value that is not a boolean, for messages. */
 function kindOf(value: unknown): string {

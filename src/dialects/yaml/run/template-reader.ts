@@ -1,11 +1,10 @@
 /** Parses the texts of one block (or of the outputs), and checks that they may refer to what they name. */
 import type { CommandText } from '../../../graph/contracts/node-type.ts';
-import type { Faults } from '../file/shape.ts';
+import { type Faults, isMapping } from '../file/shape.ts';
 import { parseCommand } from '../command/parse-command.ts';
 import { parseCondition } from '../expression/parse-condition.ts';
 import { parseText } from '../expression/parse-text.ts';
 import type { Path } from '../file/read-document.ts';
-import { isMapping } from '../file/shape.ts';
 import {
   literalTemplate,
   type Named,

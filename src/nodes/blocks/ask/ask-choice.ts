@@ -10,8 +10,8 @@ import {
   type BlockOutput,
   type Pause,
   type Refusal,
+  interactiveNodeType,
 } from './confirm-operation.ts';
-import { interactiveNodeType } from './confirm-operation.ts';
 
 class AskChoice extends InteractiveBlock {
   override readonly name = 'AskChoice';

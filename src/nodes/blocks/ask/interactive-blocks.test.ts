@@ -4,9 +4,8 @@ import type { Inputs, NodeType } from '../../../graph/contracts/node-type.ts';
 import { schemaFault, type Schema } from '../../../schema/json-schema.ts';
 import { createFakeContext, type FakeContext } from '../../../testing/node-suite/fake-context.ts';
 import { askChoice } from './ask-choice.ts';
-import { confirmOperation } from './confirm-operation.ts';
+import { confirmOperation, prompt } from './confirm-operation.ts';
 import { getInput } from './get-input.ts';
-import { prompt } from './confirm-operation.ts';
 
 /** A block that was begun, up to its first question that has no answer. */
 interface Asked {

@@ -12,8 +12,8 @@ import {
   type BlockOutput,
   type Pause,
   type Refusal,
+  interactiveNodeType,
 } from './confirm-operation.ts';
-import { interactiveNodeType } from './confirm-operation.ts';
 
 /** Asks for a first and a last name; the calls of its methods are counted. */
 class Names extends InteractiveBlock {

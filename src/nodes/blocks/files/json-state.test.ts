@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import * as fc from 'fast-check';
 import { failBlock, runBlock } from '../../../../test/support/run-block.ts';
-import { mergeDeep } from './json-state.ts';
-import { mergeJsonState, readJsonState, writeJsonState } from './json-state.ts';
+import { mergeDeep, mergeJsonState, readJsonState, writeJsonState } from './json-state.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'cairn-json-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

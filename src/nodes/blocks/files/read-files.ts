@@ -13,12 +13,11 @@ import {
   readText,
   refuseInput,
   textField,
+  parseJson,
 } from '../http-call.ts';
 import { checkPatterns, findFiles } from './find-files.ts';
 import { createIgnoreRules } from './ignored-files.ts';
-import { describeEntries, readEntries, readEntry, type LineRange, type Reading } from './read-file.ts';
-import { parseJson } from '../http-call.ts';
-import { encodingOption } from './read-file.ts';
+import { describeEntries, readEntries, readEntry, type LineRange, type Reading, encodingOption } from './read-file.ts';
 
 const mode = choiceOption('mode', 'The whole text, its outline, or its beginning and outermost sections.', [
   'full',

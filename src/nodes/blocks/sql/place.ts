@@ -4,10 +4,8 @@ import { basename, dirname } from 'node:path';
 import { NodeFailure } from '../../../graph/contracts/node-contract.ts';
 import type { InputFault, InputField, Inputs, Need } from '../../../graph/contracts/node-type.ts';
 import { isPlainObject } from '../../../state/values/values.ts';
-import { describeFileError, fileFailure } from '../../file/files.ts';
-import { files } from '../../file/files.ts';
+import { describeFileError, fileFailure, files, holdFolder, type IsGranted } from '../../file/files.ts';
 import { pathNeeds, resolveLinks, resolveLocalPath } from '../../file/local-path.ts';
-import { holdFolder, type IsGranted } from '../../file/files.ts';
 import {
   fieldsOf,
   literal,

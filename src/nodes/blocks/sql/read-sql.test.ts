@@ -1,9 +1,8 @@
 /** SQL text as statements, placeholders and classes. */
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { bindParams, type Params } from './sql-job.ts';
+import { bindParams, type Params, readSql, type Engine } from './sql-job.ts';
 import { isRawRead, sqlFaults } from './raw-work.ts';
-import { readSql, type Engine } from './sql-job.ts';
 
 const texts = (sql: string, engine: Engine = 'sqlite'): readonly string[] =>
   readSql(sql, engine).map(({ text }) => text);

@@ -2,8 +2,7 @@
  * The program of the child process in which Sql blocks use SQLite. A query cannot be stopped in the middle, but a process can be killed.
  */
 import { Worker } from 'node:worker_threads';
-import type { FromChild, ToChild } from './sqlite-transaction.ts';
-import { runInTransaction } from './sqlite-transaction.ts';
+import { type FromChild, type ToChild, runInTransaction } from './sqlite-transaction.ts';
 
 /** Sends a message and resolves when it was sent. What follows may block this process for any time. */
 function say(message: FromChild): Promise<void> {

@@ -5,8 +5,14 @@ import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { SQLInputValue } from 'node:sqlite';
 import { findInPackage } from '../../../optional-peers.ts';
-import type { BoundStatement } from './sql-job.ts';
-import { jsonText, sqlFailure, type SqlFailureFacts, type SqlJob, type SqlResult } from './sql-job.ts';
+import {
+  type BoundStatement,
+  jsonText,
+  sqlFailure,
+  type SqlFailureFacts,
+  type SqlJob,
+  type SqlResult,
+} from './sql-job.ts';
 import type { FromChild, SqliteJob, SqlitePlace, SqliteStatement, ToChild } from './sqlite-transaction.ts';
 
 /** Memory limit of JavaScript in the child process, in MiB. */

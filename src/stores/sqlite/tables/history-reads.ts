@@ -1,9 +1,7 @@
 /** Reads checkpoints, snapshots and tags of one run. */
 
 import type { CheckpointRow, RunKey, SnapshotRow, TagRow } from '../../../ports/store.ts';
-import { isUnplaced } from './run-rows.ts';
-import type { Prepare, Statement } from './run-rows.ts';
-import { asBytes, readText } from './run-rows.ts';
+import { isUnplaced, type Prepare, type Statement, asBytes, readText } from './run-rows.ts';
 import { bytesOf } from './row-check.ts';
 
 const ofRun = 'run = (select no from runs where tenant = ? and run_id = ?)';

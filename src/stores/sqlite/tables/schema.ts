@@ -2,8 +2,7 @@
 
 import type { DatabaseSync } from 'node:sqlite';
 import { CairnError } from '../../../errors.ts';
-import { isUnplaced } from './run-rows.ts';
-import { waitingCode } from './run-rows.ts';
+import { isUnplaced, waitingCode } from './run-rows.ts';
 
 export const layoutVersion = 5;
 

@@ -15,10 +15,9 @@ import {
   requireRun,
   tenant,
   wait,
+  type SuitePart,
 } from '../examples.ts';
-import { RandomCaller } from './linearizability.ts';
-import { followCall, freshRun, makeCall, type RunState } from './linearizability.ts';
-import type { SuitePart } from '../examples.ts';
+import { RandomCaller, followCall, freshRun, makeCall, type RunState } from './linearizability.ts';
 
 const sequences = 12;
 const callsEach = 60;

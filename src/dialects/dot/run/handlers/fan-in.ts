@@ -1,11 +1,9 @@
 /** A stage that joins branches: it picks the best of their results by rank, or asks a model to pick. */
 import { asText, expand } from '../context/context-reader.ts';
 import { askModel, codergenHandler } from './agent.ts';
-import { cut } from '../prompt/preamble.ts';
-import { tellBranches } from '../prompt/preamble.ts';
-import { shortfallKey, type ShownResult } from '../stage/stage-outcome.ts';
+import { cut, tellBranches } from '../prompt/preamble.ts';
+import { shortfallKey, type ShownResult, type StageOutcome } from '../stage/stage-outcome.ts';
 import type { StageContext, StageHandler } from '../stage/attempts.ts';
-import type { StageOutcome } from '../stage/stage-outcome.ts';
 
 const ranks: readonly string[] = ['success', 'partial_success', 'retry', 'skipped', 'fail'];
 

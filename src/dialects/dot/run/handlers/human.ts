@@ -1,8 +1,7 @@
 /** A stage that asks a person: to choose an edge by its label, its key or its target, to write any text, or to say yes or no. */
 import type { NodeContext, Question } from '../../../../graph/contracts/node-contract.ts';
 import { humanForms } from '../../model/attributes.ts';
-import { acceleratorOf, normalLabel, sayingOf } from '../../model/pipeline.ts';
-import { holds } from '../../model/pipeline.ts';
+import { acceleratorOf, normalLabel, sayingOf, holds } from '../../model/pipeline.ts';
 import { asText, expand } from '../context/context-reader.ts';
 import type { Way } from '../stage/choose-edge.ts';
 import type { StageContext, StageHandler } from '../stage/attempts.ts';

@@ -6,13 +6,23 @@ import { neededBranches } from '../../model/pipeline.ts';
 import type { Branches } from '../../model/layout.ts';
 import { asText, contextOf, edgeKey, inheritedKey, isReserved } from '../context/context-reader.ts';
 import { inheritedTurns } from '../prompt/conversation.ts';
-import { inheritedStages } from '../prompt/preamble.ts';
-import { inheritedAnswer, ownAnswer } from '../prompt/preamble.ts';
-import { shortfallKey, shownResult, type BranchResult } from '../stage/stage-outcome.ts';
-import { failuresIn, rootMessage } from '../stage/stage-outcome.ts';
+import { inheritedStages, inheritedAnswer, ownAnswer } from '../prompt/preamble.ts';
+import {
+  shortfallKey,
+  shownResult,
+  type BranchResult,
+  failuresIn,
+  rootMessage,
+  branchGates,
+  branchGatesKey,
+  gateOutcomes,
+  type GateOutcomes,
+  isSuccess,
+  type StageOutcome,
+  type StageOutput,
+  type StageStatus,
+} from '../stage/stage-outcome.ts';
 import type { StageContext, StageHandler } from '../stage/attempts.ts';
-import { branchGates, branchGatesKey, gateOutcomes, type GateOutcomes } from '../stage/stage-outcome.ts';
-import { isSuccess, type StageOutcome, type StageOutput, type StageStatus } from '../stage/stage-outcome.ts';
 
 const atOnceDefault = 4;
 

@@ -10,17 +10,16 @@ import {
 import { spendSeconds } from '../../../../graph/contracts/spend-counted.ts';
 import { askingAs } from '../../../block-context.ts';
 import { isPlainObject } from '../../../../state/values/values.ts';
-import { contextValue, edgeKey, isReserved, resumedKey } from '../context/context-reader.ts';
+import { contextValue, edgeKey, isReserved, resumedKey, contextReader, keepLarge } from '../context/context-reader.ts';
 import { chooseEdge, edgeIndexOf, jumpLabel } from './choose-edge.ts';
 import type { Turn } from '../prompt/conversation.ts';
-import { failed, guarded, isFinal, retryCode, verdictCode } from './stage-outcome.ts';
-import type { ToldOfBranches } from './stage-outcome.ts';
-import { contextReader } from '../context/context-reader.ts';
-import { keepLarge } from '../context/context-reader.ts';
-import { answeredKey } from '../prompt/preamble.ts';
-import { historyOf } from '../prompt/preamble.ts';
-import type { Asking, StageHandler, StageParts } from './attempts.ts';
 import {
+  failed,
+  guarded,
+  isFinal,
+  retryCode,
+  verdictCode,
+  type ToldOfBranches,
   checkedOutcome,
   isSuccess,
   inShort,
@@ -31,6 +30,8 @@ import {
   type StageOutcome,
   type StageOutput,
 } from './stage-outcome.ts';
+import { answeredKey, historyOf } from '../prompt/preamble.ts';
+import type { Asking, StageHandler, StageParts } from './attempts.ts';
 
 export interface StageNodeOptions {
   /** Whether the handler is the language's own, and so may write context values that are reserved for the engine. */
