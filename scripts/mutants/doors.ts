@@ -68,8 +68,8 @@ export const doorsMutants: readonly Mutant[] = [
   {
     name: 'a server takes requests without its token',
     file: 'src/app/http/http-guard.ts',
-    old: 'if (expected === undefined || isPreflight || isBearerOf(headers.authorization, expected)) return page;',
-    new: "if (expected === undefined || headers.authorization !== '') return page;",
+    old: 'if (expected === undefined || isPreflight || isBearerOf(one(request.headers.authorization), expected)) return of;',
+    new: "if (expected === undefined || one(request.headers.authorization) !== '') return of;",
     tests: ['test/mcp/http-security.test.ts'],
   },
   {
