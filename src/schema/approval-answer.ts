@@ -1,4 +1,4 @@
-/** The answers to a question for approval, wherever it is asked: of a node, and of an agent's tool. One schema, and one function that reads. */
+/** The answers to a question for approval of a node: one schema, and one function that reads them. Agents' tools have their own, in agents/tools. */
 import type { JsonSchema } from '../graph/contracts/node-type.ts';
 
 /** What a person said. `data`: what they put in place of what they were shown. */
