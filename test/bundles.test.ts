@@ -16,6 +16,7 @@ const source = join(top, 'source');
 const installed = join(source, 'node_modules/cairn-workflows');
 
 const program = `
+import { writeFileSync } from 'node:fs';
 import { openCairn } from 'cairn-workflows';
 import * as cairnAgents from 'cairn-workflows/agents';
 import * as cairnAiSdk from 'cairn-workflows/ai-sdk';

@@ -2,7 +2,13 @@
  * Stands for a model that reviews code: it works with the tools it is offered, as a model does, and judges by rules what they show. The
  * cassette of this example was recorded with it; with an account, record it with a real model: see record.ts.
  */
-import { createScriptedModels, type ModelMessage, type ScriptedCall, type ScriptedTurn, type Models } from '../../src/models/index.ts';
+import {
+  createScriptedModels,
+  type ModelMessage,
+  type ScriptedCall,
+  type ScriptedTurn,
+  type Models,
+} from '../../src/models/index.ts';
 import type { Finding } from './graph.ts';
 
 interface Rule extends Omit<Finding, 'file' | 'line'> {
