@@ -118,7 +118,7 @@ const rows: Readonly<Record<string, { readonly door: object; readonly of: Readon
       ],
       shellTool: [() => agents.shellTool(odd)],
       tool: [() => agents.tool({ description: 'd', input: {}, run: one, ...odd } as never)],
-      askPerson: noOptions,
+      askPerson: [() => agents.askPerson(odd)],
       stageAgent: noOptions,
       agentStateOf: noOptions,
       readAgentState: noOptions,

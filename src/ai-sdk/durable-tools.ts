@@ -12,7 +12,7 @@ import {
 import type { JsonSchema } from '../graph/contracts/node-type.ts';
 import { isStandardSchema, jsonSchemaOf, type AnySchema } from '../schema/standard-schema.ts';
 import { type ToolCallContext, type Approval, type FunctionTool, callContext } from '../agents/tools/tool-box.ts';
-import type { NodeContext, StepContext } from '../graph/contracts/node-contract.ts';
+import type { NodeContext, Question, StepContext } from '../graph/contracts/node-contract.ts';
 import { checkToolOptions } from '../agents/tools/check-tool.ts';
 import { traceTool } from '../model-calls/gen-ai-spans.ts';
 import { toolCallKey } from '../model-calls/model-access.ts';
@@ -88,11 +88,14 @@ export interface ToolOptions extends Pick<FunctionTool, 'effect' | 'idempotent' 
   readonly composed?: boolean;
   /** When to ask a person before a call. Default: the tool's `needsApproval` decides. */
   readonly approval?: Approval<unknown>;
+  /** Whom to ask: `staff` (default), or the `user` whose request the run is. */
+  readonly audience?: Question['audience'];
 }
 
 const optionNames = Object.keys({
   composed: true,
   approval: true,
+  audience: true,
   effect: true,
   idempotent: true,
   retry: true,
@@ -173,7 +176,7 @@ export class DurableTools {
     const mustAsk = (): Promise<boolean> => needsApproval(tool, how, input, options);
     if (!(await isAskedAbout(this.#attempt.ctx, key, mustAsk))) return input;
     const args = plainCopy(input);
-    const asked = await askedTool(name, tool);
+    const asked = { ...(await askedTool(name, tool)), audience: how.audience };
     const decision = await askApproval(this.#attempt.ctx, asked, { key, given: args, args });
     if (decision.kind === 'refused') throw new Error(refusedText(name, decision.reason));
     return decision.args === args ? input : decision.args;

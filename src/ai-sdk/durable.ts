@@ -60,7 +60,7 @@ export function askingApproval(
     const args = plainCopy(input);
     try {
       const decision = await attempt.during(async () => {
-        const about = await askedTool(name, tools[name] as Tool);
+        const about = { ...(await askedTool(name, tools[name] as Tool)), audience: 'user' } as const;
         return askApproval(attempt.ctx, about, { key: keyOf(name, args, ordinal), given: args, args });
       });
       if (decision.kind === 'refused') return { type: 'denied', reason: refusedText(name, decision.reason) };

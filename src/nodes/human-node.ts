@@ -29,6 +29,8 @@ export interface HumanNodeConfig<
   readonly schema?: Schema;
   /** Data shown with the question. */
   readonly metadata?: object | FromState<unknown, S>;
+  /** Whose question it is: `staff` (default), or the `user` whose request the run is. */
+  readonly audience?: Question['audience'];
   /** How long the question stays open, in milliseconds. The time goes on counting while the process is down. */
   readonly timeoutMs?: number;
   /** Until when the question stays open, in epoch ms. Used in place of `timeoutMs`. */
@@ -67,6 +69,7 @@ const configKeys = [
   'choices',
   'schema',
   'metadata',
+  'audience',
   'timeoutMs',
   'deadlineAt',
   'onTimeout',
@@ -159,6 +162,7 @@ function createQuestion(ctx: NodeContext, config: StoredConfig): Question {
     ...(choices !== undefined && { choices }),
     ...(config.schema !== undefined && { schema: config.schema }),
     ...(metadata !== undefined && { metadata }),
+    ...(config.audience !== undefined && { audience: config.audience }),
     ...(dueAt !== undefined && { deadlineAt: dueAt }),
     ...(defaultAnswer !== undefined && { defaultAnswer }),
   };
@@ -191,6 +195,7 @@ function checkConfig(config: StoredConfig): void {
   if (!isOf(config.prompt, 'string', 'function')) refuse('prompt must be a text or a function');
   if (!isOf(config.choices, 'undefined', 'function') && !Array.isArray(config.choices))
     refuse('choices must be a list or a function');
+  if (!['staff', 'user', undefined].includes(config.audience)) refuse("audience must be 'staff' or 'user'");
   if (!isOf(config.timeoutMs, 'undefined') && !(Number(config.timeoutMs) > 0 && isOf(config.timeoutMs, 'number')))
     refuse('timeoutMs must be a number over 0');
   if (!isOf(config.deadlineAt, 'undefined', 'function') && !Number.isFinite(config.deadlineAt))

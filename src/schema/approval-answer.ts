@@ -1,4 +1,4 @@
-/** The answers to a question for approval of a node: one schema, and one function that reads them. Agents' tools have their own, in agents/tools. */
+/** The answers to a question for approval, of a node or of a tool's call: one schema, and one function that reads them. */
 import type { JsonSchema } from '../graph/contracts/node-type.ts';
 
 /** What a person said. `data`: what they put in place of what they were shown. */
@@ -12,31 +12,30 @@ const approvals: readonly unknown[] = ['approve', 'edit'];
 const refusals: readonly unknown[] = ['refuse', 'reject'];
 
 /**
- * JSON Schema of the answers: a word, `{ decision, reason?, args? }`, or `{ is_approved, feedback?, data? }`.
+ * JSON Schema of the answers: a word, `{ decision, reason?, args? }`, or `{ is_approved, feedback?, data? }`. Only an approval may change what
+ * was shown, and an `edit` must.
  * @param data - what `args` and `data` must fit; undefined if nothing may be changed
  * @param isFree - whether any text is an answer
  */
 export function approvalSchema(data: JsonSchema | undefined, isFree: boolean): JsonSchema {
-  const form = (required: string, properties: Readonly<Record<string, JsonSchema>>): JsonSchema => ({
-    type: 'object',
-    required: [required],
-    additionalProperties: false,
-    properties,
-  });
   const text = { type: 'string' };
+  const form = (properties: Readonly<Record<string, JsonSchema>>, optional: string): JsonSchema => ({
+    type: 'object',
+    required: Object.keys(properties),
+    additionalProperties: false,
+    properties: { ...properties, [optional]: text },
+  });
   return {
     anyOf: [
-      isFree ? text : { enum: ['approve', 'refuse', 'reject'] },
-      form('decision', {
-        decision: { enum: [...approvals, ...refusals] },
-        reason: text,
-        ...(data !== undefined && { args: data }),
-      }),
-      form('is_approved', {
-        is_approved: { type: 'boolean' },
-        feedback: text,
-        ...(data !== undefined && { data }),
-      }),
+      isFree ? text : { enum: ['approve', ...refusals] },
+      form({ decision: { enum: ['approve', ...refusals] } }, 'reason'),
+      form({ is_approved: { type: 'boolean' } }, 'feedback'),
+      ...(data === undefined
+        ? []
+        : [
+            form({ decision: { enum: approvals }, args: data }, 'reason'),
+            form({ is_approved: { const: true }, data }, 'feedback'),
+          ]),
     ],
   };
 }

@@ -271,6 +271,8 @@ export interface WaitRecord {
   metadata?: unknown;
   /** Whether the answer permits what a model wants to do. */
   isApproval?: true;
+  /** Whose question it is. Absent: it is for those who run the workflow. */
+  audience?: 'user';
   dueAt?: number;
   defaultAnswer?: unknown;
   openedAt?: number;

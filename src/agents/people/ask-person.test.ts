@@ -47,7 +47,7 @@ async function ask(...calls: readonly object[]): Promise<Asked> {
 
 test('A24 a question is the same one after a restart, is asked once, and the model is not asked for its call again', async () => {
   const { paused, goOn, told, requestCount } = await ask({ message: 'Which branch?' });
-  expect(paused.waits.map(({ prompt }) => prompt)).toEqual(['Which branch?']);
+  expect(paused.waits).toMatchObject([{ prompt: 'Which branch?', audience: 'user' }]);
   const again = await goOn();
   expect(again.waits.map(({ waitId }) => waitId)).toEqual(paused.waits.map(({ waitId }) => waitId));
   expect(requestCount()).toBe(1);

@@ -1,6 +1,7 @@
 /** A tool with which a model asks the person it works for, or informs them. */
-import { NodeFailure, type NodeContext } from '../../graph/contracts/node-contract.ts';
+import { NodeFailure, type NodeContext, type Question } from '../../graph/contracts/node-contract.ts';
 import type { JsonSchema } from '../../graph/contracts/node-type.ts';
+import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 import { tool, type ComposedTool } from '../tools/tool-box.ts';
 
 /** One of several questions that are asked together. */
@@ -55,16 +56,22 @@ const input: JsonSchema = {
 /**
  * Makes a tool for asking a person: one open question, or up to four questions with options. The question is durable: it is asked once,
  * stays the same after a restart, and the model's call is not repeated. The live event `person-asked` (with `isResumed`) is sent along. A
- * message without a question becomes a recorded event `person-informed`.
+ * message without a question becomes a recorded event `person-informed`. @param audience - whom it asks: the `user` whose request the run is
+ * (default), or the `staff` who run the workflow. @throws CONFIG_INVALID
  */
-export function askPerson(): ComposedTool {
+export function askPerson(options: { readonly audience?: Question['audience'] } = {}): ComposedTool {
+  refuseUnknownKeys('askPerson', options, ['audience']);
+  const { audience = 'user' } = options;
   return tool({
     description:
       'Asks the person you work for and gives the answer, or informs them. Ask only what you cannot find out yourself.',
     input,
     composed: true,
+    audience,
     run: (args, ctx) =>
-      (args as PersonCall).action === 'inform' ? inform(args as PersonCall, ctx) : ask(args as PersonCall, ctx),
+      (args as PersonCall).action === 'inform'
+        ? inform(args as PersonCall, ctx)
+        : ask(args as PersonCall, ctx, audience),
   });
 }
 
@@ -73,9 +80,13 @@ function inform({ message }: PersonCall, ctx: NodeContext): string {
   return 'The person was told.';
 }
 
-async function ask({ message, questions }: PersonCall, ctx: NodeContext): Promise<unknown> {
+async function ask(
+  { message, questions }: PersonCall,
+  ctx: NodeContext,
+  audience: NonNullable<Question['audience']>,
+): Promise<unknown> {
   ctx.emit({ type: 'person-asked', message, isResumed: ctx.isResumed });
-  if (questions === undefined) return ctx.ask({ prompt: message });
+  if (questions === undefined) return ctx.ask({ prompt: message, audience });
   const named = questions.map((one, index) => ({ ...one, id: one.id ?? String(index + 1) }));
   const twice = named.find(({ id }, index) => named.findIndex((other) => other.id === id) !== index);
   if (twice !== undefined) throw new NodeFailure(`two questions have the id ${twice.id}`, { applied: 'no' });
@@ -88,6 +99,7 @@ async function ask({ message, questions }: PersonCall, ctx: NodeContext): Promis
       properties: Object.fromEntries(named.map((one) => [one.id, schemaOf(one)])),
     },
     metadata: { questions: named },
+    audience,
   })) as Readonly<Record<string, string | readonly string[]>>;
   return { answers: named.map((one) => answerTo(one, answer[one.id] ?? [])) };
 }

@@ -16,9 +16,14 @@ interface Asking {
 }
 
 /** An agent that asks before it sends; each answer is given by another process. */
-async function ask(input: AnySchema, args: unknown): Promise<Asking> {
+async function ask(input: AnySchema, args: unknown, audience?: 'user'): Promise<Asking> {
   const sent: unknown[] = [];
-  const send = tool({ description: 'Sends.', input, run: (given) => void sent.push(given) });
+  const send = tool({
+    description: 'Sends.',
+    input,
+    ...(audience && { audience }),
+    run: (given) => void sent.push(given),
+  });
   const models = createScriptedModels([{ calls: [{ tool: 'send', input: args }] }, 'Done.']);
   const bench = createBench({ models });
   const graph = graphOf(
@@ -27,6 +32,7 @@ async function ask(input: AnySchema, args: unknown): Promise<Asking> {
     edges('> a', 'a >'),
   );
   let { waits } = await runToRest(bench.engine, graph, {}, 'r');
+  expect(waits[0]?.audience).toBe(audience);
   return {
     sent,
     answer: async (said) => void (await afterCrash(bench).answer('r', waits[0]?.waitId ?? '', said)),
@@ -67,4 +73,17 @@ test.each([
   expect(given).toMatch(expected === 'refused' ? /^refused$/u : /^args\.n is missing\nMay the agent/u);
   await answer('approve');
   expect([await goOn(), sent]).toEqual(['completed', [{ n: 1 }]]);
+});
+
+test('A6.1 answers are read as those of the approval of a node', async () => {
+  const approved = await ask({ type: 'object' }, { n: 1 }, 'user');
+  await approved.answer({ is_approved: true, data: { n: 2 }, feedback: 'rather two' });
+  expect([await approved.goOn(), approved.sent]).toEqual(['completed', [{ n: 2 }]]);
+  for (const said of ['reject', { decision: 'reject', reason: 'no' }, { is_approved: false, feedback: 'no' }]) {
+    const refused = await ask({ type: 'object' }, { n: 1 });
+    await refused.answer(said);
+    expect([await refused.goOn(), refused.sent]).toEqual(['completed', []]);
+  }
+  for (const odd of [{ decision: 'edit' }, { decision: 'refuse', args: {} }, { is_approved: false, data: {} }])
+    await expect((await ask({ type: 'object' }, {})).answer(odd)).rejects.toMatchObject({ code: 'ANSWER_INVALID' });
 });

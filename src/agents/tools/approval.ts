@@ -1,11 +1,11 @@
 /** Asks a person before a tool acts. The person may approve the call, change its arguments, or refuse it. */
 import { isDeepStrictEqual } from 'node:util';
-import type { NodeContext } from '../../graph/contracts/node-contract.ts';
+import type { NodeContext, Question } from '../../graph/contracts/node-contract.ts';
 import type { JsonSchema } from '../../graph/contracts/node-type.ts';
+import { approvalSchema, readApproval } from '../../schema/approval-answer.ts';
 import { schemaDefect } from '../../schema/json-schema.ts';
 import { checkAgainst } from '../../schema/standard-schema.ts';
 import { mapLeaves } from '../../nodes/draft/node-parts.ts';
-import { isPlainObject } from '../../state/values/values.ts';
 import { toJson } from '../../state/values/to-json.ts';
 import { actsOutside, type AgentTool, type Approval, type NamedTool } from './tool-box.ts';
 import type { FileAccess, ToolResultPart } from '../../graph/contracts/contracts.ts';
@@ -15,6 +15,8 @@ import { copyValue } from '../../state/values/admit.ts';
 /** The tool that a person is asked about. */
 export interface AskedTool extends Pick<NamedTool, 'name' | 'inputSchema'> {
   readonly definition: Pick<AgentTool, 'input'>;
+  /** Whom to ask. Default `staff`. */
+  readonly audience?: Question['audience'];
 }
 
 /** The person's decision about a call. */
@@ -28,17 +30,8 @@ export type Decision =
  */
 function answerSchema(args: JsonSchema): JsonSchema {
   const { $defs, ...own } = args;
-  const form = (decisions: readonly string[], more: Readonly<Record<string, unknown>> = {}): JsonSchema => ({
-    type: 'object',
-    required: ['decision', ...Object.keys(more)],
-    additionalProperties: false,
-    properties: { decision: { enum: decisions }, reason: { type: 'string' }, ...more },
-  });
-  const schema = {
-    anyOf: [{ enum: ['approve', 'refuse'] }, form(['approve', 'refuse']), form(['edit', 'approve'], { args: own })],
-    // References in a schema are resolved from its root, so definitions are moved there.
-    ...($defs !== undefined && { $defs }),
-  };
+  // References in a schema are resolved from its root, so definitions are moved there.
+  const schema = { ...approvalSchema(own, false), ...($defs !== undefined && { $defs }) };
   const isWhole = schemaDefect(args) === undefined && schemaDefect(schema) === undefined && !refersToRoot(args);
   return isWhole ? schema : answerSchema({ type: 'object' });
 }
@@ -106,7 +99,7 @@ export interface AskedCall {
  */
 export async function askApproval(
   ctx: NodeContext,
-  { name, definition, inputSchema }: AskedTool,
+  { name, definition, inputSchema, audience }: AskedTool,
   { key, given, args }: AskedCall,
 ): Promise<Decision> {
   const question = questionName(key);
@@ -126,21 +119,18 @@ export async function askApproval(
       schema: answerSchema(inputSchema),
       metadata: { tool: name, args: proposed },
       isApproval: true,
+      ...(audience !== undefined && { audience }),
     });
-    const said = isPlainObject(answer) ? answer : { decision: answer };
-    if (said['decision'] === 'refuse') {
-      const reason = said['reason'];
-      return { kind: 'refused', reason: typeof reason === 'string' ? reason : undefined };
-    }
-    const isEdit = said['decision'] === 'edit' || 'args' in said;
-    if (!isEdit || isDeepStrictEqual(said['args'], proposed)) return { kind: 'approved', args: proposed };
-    const checked = await checkAgainst(definition.input, said['args'], 'args');
+    const { approved, feedback, data } = readApproval(answer);
+    if (!approved) return { kind: 'refused', reason: feedback };
+    if (data === undefined || isDeepStrictEqual(data, proposed)) return { kind: 'approved', args: proposed };
+    const checked = await checkAgainst(definition.input, data, 'args');
     if (checked.fault !== undefined) {
       remark = `${checked.fault}\n`;
       continue;
     }
-    const edited = await asRecorded(ctx, `${question} edited arguments`, said['args'], checked.value);
-    if (isDeepStrictEqual(edited, said['args'])) return { kind: 'approved', args: edited };
+    const edited = await asRecorded(ctx, `${question} edited arguments`, data, checked.value);
+    if (isDeepStrictEqual(edited, data)) return { kind: 'approved', args: edited };
     proposed = edited;
     remark = 'These are the arguments as the tool takes them.\n';
   }

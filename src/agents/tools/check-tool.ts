@@ -11,6 +11,7 @@ interface ToolOptionValues {
   readonly timeoutMs?: unknown;
   readonly reconcile?: unknown;
   readonly approval?: unknown;
+  readonly audience?: unknown;
   readonly composed?: unknown;
   readonly cacheable?: unknown;
   readonly callsMax?: unknown;
@@ -23,10 +24,11 @@ interface ToolOptionValues {
 export function checkToolOptions(builder: string, options: ToolOptionValues): void {
   refuseFaults(builder, (report) => {
     checkCall(report, options);
-    const { approval, composed, cacheable, callsMax, showsImages, onFailure, result } = options;
+    const { approval, audience, composed, cacheable, callsMax, showsImages, onFailure, result } = options;
     const isApproval = (value: unknown): boolean =>
       typeof value === 'function' || value === 'always' || value === 'never';
     checkThat(report, 'approval', approval, isApproval, "use 'always', 'never' or a function of the arguments");
+    checkOneOf(report, 'A6', '', 'audience', audience, ['staff', 'user']);
     for (const [name, value] of Object.entries({ composed, cacheable, showsImages }))
       checkType(report, '', name, value, 'boolean');
     checkRange(report, '', 'callsMax', callsMax, { min: 0 });

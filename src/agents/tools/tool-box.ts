@@ -3,6 +3,7 @@ import { CairnError } from '../../errors.ts';
 import type {
   EffectClass,
   NodeContext,
+  Question,
   Reconciliation,
   StepContext,
   NodeImplementation,
@@ -56,6 +57,8 @@ interface ToolParts<Schema extends AnySchema> {
    * `never`.
    */
   readonly approval?: Approval<SchemaValue<Schema>>;
+  /** Whom to ask: `staff` (default), or the `user` whose request the run is. */
+  readonly audience?: Question['audience'];
   /** Whether a call gets the result of an earlier call with equal arguments in the same visit of the agent. Default false. */
   readonly cacheable?: boolean;
   /** The most calls in one visit of the agent. When they are used up, the model is told. */
@@ -112,6 +115,7 @@ const sharedKeys = [
   'description',
   'input',
   'approval',
+  'audience',
   'cacheable',
   'callsMax',
   'onFailure',

@@ -237,7 +237,11 @@ export class ToolCalls {
     let args = checked;
     const mustAsk = (): boolean | Promise<boolean> => told === undefined && needsApproval(tool, args, this.#allow);
     if (await isAskedAbout(this.#ctx, key, mustAsk)) {
-      const decision = await askApproval(this.#ctx, tool, { key, given: call.input, args });
+      const decision = await askApproval(
+        this.#ctx,
+        { ...tool, audience: tool.definition.audience },
+        { key, given: call.input, args },
+      );
       if (decision.kind === 'refused') return refusal2(refusedText(name, decision.reason));
       args = decision.args;
     }

@@ -30,7 +30,7 @@ describe('G14 approval of a node', () => {
     expect(paused.waits[0]).toMatchObject({
       prompt: 'Send?',
       isApproval: true,
-      metadata: { node: 'send', input: { to: 'bob', text: 'hello' }, edit: ['to'], audience: 'staff' },
+      metadata: { node: 'send', input: { to: 'bob', text: 'hello' }, edit: ['to'] },
     });
     const ended = await graph.resume('r', {
       answers: { 'send?': { is_approved: true, data: { to: 'ann' } } },

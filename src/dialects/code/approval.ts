@@ -4,7 +4,7 @@
  */
 import { functionCondition } from '../../graph/condition.ts';
 import { hashValue } from '../../graph/canonical.ts';
-import { NodeFailure, type NodeContext, type StateView } from '../../graph/contracts/node-contract.ts';
+import { NodeFailure, type NodeContext, type Question, type StateView } from '../../graph/contracts/node-contract.ts';
 import type { Condition, EdgeDefinition, NodeDefinition } from '../../graph/graph.ts';
 import { approvalSchema, readApproval } from '../../schema/approval-answer.ts';
 
@@ -25,8 +25,8 @@ export interface NodeApproval<State = StateView> {
   readonly onDeadline?: 'approve' | 'reject' | 'fail';
   /** `skip` (default): the node is skipped, and what hangs on it. `fail`: the question fails with APPROVAL_REJECTED. */
   readonly onRejected?: 'skip' | 'fail';
-  /** Whose question it is: `staff` (default), or the `user` whose request the run is. Shown in the question's `metadata`. */
-  readonly audience?: 'staff' | 'user';
+  /** Whose question it is. Default `staff`. */
+  readonly audience?: Question['audience'];
 }
 
 const names = ['prompt', 'when', 'edit', 'accepts', 'deadlineMs', 'onDeadline', 'onRejected', 'audience'] as const satisfies readonly (keyof NodeApproval)[]; // prettier-ignore
@@ -128,8 +128,9 @@ async function ask(
     choices: ['approve', 'reject'],
     matching: 'open',
     schema: approvalSchema(data, accepts !== undefined),
-    metadata: { node: id, input, hash, edit, audience },
+    metadata: { node: id, input, hash, edit },
     isApproval: true,
+    audience,
     ...(deadlineMs !== undefined && { deadlineAt: ctx.now() + deadlineMs, ...lateAnswer(approval.onDeadline) }),
   });
   const { approved, feedback, data: changed } = readApproval(answer, accepts);

@@ -206,6 +206,7 @@ export function ask(
     ...(schema === undefined ? {} : { schema }),
     ...(question.metadata === undefined ? {} : { metadata: question.metadata }),
     ...(question.isApproval === true && { isApproval: true as const }),
+    ...(question.audience === 'user' && { audience: 'user' as const }),
     ...(question.deadlineAt === undefined ? {} : { dueAt: question.deadlineAt }),
     ...('defaultAnswer' in question ? { defaultAnswer: defaultAnswerOf(question) } : {}),
   };

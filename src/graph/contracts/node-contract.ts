@@ -155,6 +155,8 @@ export interface Question {
    * model chose, and over MCP only people answer it. Default false.
    */
   readonly isApproval?: boolean;
+  /** Whose question it is: `staff` (default), who run the workflow, or the `user` whose request the run is, such as the person in a chat. */
+  readonly audience?: 'staff' | 'user';
   /** Deadline in epoch ms. When it passes, `defaultAnswer` answers the question. Without one, the call fails with NODE_TIMED_OUT. */
   readonly deadlineAt?: number;
   readonly defaultAnswer?: unknown;

@@ -32,6 +32,7 @@ const questionFields = [
   'schema',
   'metadata',
   'isApproval',
+  'audience',
   'deadlineAt',
   'defaultAnswer',
 ] as const satisfies readonly (keyof Question)[];
@@ -73,6 +74,7 @@ export function questionFault(question: Question): string | undefined {
   checkFields(report, '', question, questionFields);
   checkType(report, '', 'prompt', question.prompt ?? null, 'string');
   checkType(report, '', 'isApproval', question.isApproval, 'boolean');
+  checkOneOf(report, 'W1', '', 'audience', question.audience, ['staff', 'user']);
   checkOneOf(report, 'W3', '', 'matching', question.matching, ['exact', 'lenient', 'open']);
   if (question.choices !== undefined && !Array.isArray(question.choices))
     report.error('W1', '', 'choices is no list', 'list what is offered');

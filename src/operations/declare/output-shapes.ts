@@ -47,6 +47,7 @@ export const wait: JsonSchema = objectOf(
     schema: definition,
     metadata: anything,
     isApproval: flag,
+    audience: text,
     dueAt: whole,
     defaultAnswer: anything,
     openedAt: whole,
