@@ -10,6 +10,10 @@ function print(line: string): void {
   process.stdout.write(`${line}\n`);
 }
 
+function sum<Item>(items: readonly Item[], valueOf: (item: Item) => number): number {
+  return items.reduce((total, item) => total + valueOf(item), 0);
+}
+
 /** Where an error comes from in our own files, as `file:line:column`; without parsed frames, the raw ones. */
 function placeOf({ stack, stacks = [] }: SerializedError, root: string): string | undefined {
   const frame = stacks.find(({ file }) => !file.includes('node_modules')) ?? stacks[0];
@@ -47,7 +51,11 @@ export class CompactReporter implements Reporter {
     const ran = tests.filter((test) => test.result().state !== 'skipped').length;
     if (this.#isFilteredByName && ran === 0) return;
     const mark = module.state() === 'failed' ? 'FAILED' : 'ok';
-    print(`${mark.padEnd(6)} ${module.relativeModuleId}  ${ran} tests  ${Math.round(module.diagnostic().duration)} ms`);
+    const tried = tests.flatMap((test) => test.meta().sampled ?? []);
+    const sampled =
+      tried.length === 0 ? '' : `  ${sum(tried, ({ taken }) => taken)} of ${sum(tried, ({ all }) => all)} cases`;
+    const durationMs = Math.round(module.diagnostic().duration);
+    print(`${mark.padEnd(6)} ${module.relativeModuleId}  ${ran} tests  ${durationMs} ms${sampled}`);
   }
 
   onTestRunEnd(modules: readonly TestModule[], unhandledErrors: readonly SerializedError[]): void {

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { crashProcesses, type CrashResult } from '../../src/testing/crash-kit/crash-processes.ts';
+import { samplePoints } from '../../test/support/scale.ts';
 import type { WorkflowCrashCase } from './crash-script.ts';
 
 const top = mkdtempSync(join(tmpdir(), 'cairn-workflows-'));
@@ -81,12 +82,16 @@ test.each(trials)(
     process.env['CRASH_CASE'] = JSON.stringify(given satisfies WorkflowCrashCase);
     // All cases load the same modules.
     process.env['NODE_COMPILE_CACHE'] = join(top, 'compiled');
-    const report = await crashProcesses({ script: join(workflows, 'crash-script.ts'), folder });
+    const report = await crashProcesses({
+      script: join(workflows, 'crash-script.ts'),
+      folder,
+      choose: samplePoints(12),
+    });
     const { summary } = JSON.parse(readFileSync(join(folder, 'quiet', 'result.json'), 'utf8')) as CrashResult;
     expect(summary.status).toBe('completed');
     const left = `${summary.state}\n${JSON.parse(summary.outside ?? '""') as string}`;
     for (const part of leaves) expect(left.split(part)).toHaveLength(2);
-    expect(report.trials).toBeGreaterThan(10);
+    expect(report.points).toBeGreaterThan(10);
     expect(report.missed).toBeLessThan(report.trials / 4);
     expect(report.faults).toEqual([]);
   },

@@ -3,17 +3,16 @@ import { expect, test } from 'vitest';
 import { createMemoryStore } from '../../src/stores/memory/index.ts';
 import { crashEverywhere } from '../../src/testing/crash-kit/crash-everywhere.ts';
 import { createSeededRandom } from '../../src/testing/virtual-clock.ts';
+import { seeds } from '../support/scale.ts';
 import { tellFaults } from '../support/smallest.ts';
 import { agentCase, describeAgent, planAgent, smallerAgents } from './agent-plan.ts';
 
 /** Repeat one agent with CAIRN_SEED=N CAIRN_GRAPHS=1. */
-const firstSeed = Number(process.env['CAIRN_SEED'] ?? 1);
-const count = Number(process.env['CAIRN_GRAPHS'] ?? 30);
+const tried = seeds(6, 60);
 
-test(`A1 P1 P2 ${count} random agents, killed at every point`, { timeout: 600_000 }, async () => {
+test(`A1 P1 P2 ${tried.length} random agents, killed at every point`, { timeout: 600_000 }, async () => {
   let points = 0;
-  const seeds = Array.from({ length: count }, (_, index) => firstSeed + index);
-  const faults = await tellFaults(seeds, {
+  const faults = await tellFaults(tried, {
     make: (seed) => planAgent(createSeededRandom(seed * 7_919)),
     describe: describeAgent,
     smaller: smallerAgents,
@@ -24,7 +23,7 @@ test(`A1 P1 P2 ${count} random agents, killed at every point`, { timeout: 600_00
     },
   });
   expect(faults.join('\n')).toBe('');
-  expect(points).toBeGreaterThan(count * 5);
+  expect(points).toBeGreaterThan(tried.length * 5);
 });
 
 test('the random agents speak in every mode, with every history, and call every tool', () => {

@@ -17,13 +17,12 @@ import { driveRun, createEffectOracle } from '../../src/testing/crash-kit/find-e
 import { randomGraphCase } from '../random-graph/random-graph.ts';
 import { planRandomGraph, type RandomGraphPlan } from '../random-graph/plan-random-graph.ts';
 import { planProperty } from '../random-graph/smaller-plan.ts';
+import { seeds } from '../support/scale.ts';
 import { yamlProperty } from '../support/smaller-yaml.ts';
 import { tellFaults, type Property } from '../support/smallest.ts';
 import { createSeededRandom, type SeededRandom, createVirtualClock } from '../../src/testing/virtual-clock.ts';
 import { planYaml, yamlPlanCase, type YamlPlan } from '../support/yaml-plan.ts';
 
-/** Repeat one graph with CAIRN_SEED=N CAIRN_GRAPHS=1. */
-const firstSeed = Number(process.env['CAIRN_SEED'] ?? 1);
 /** Trials of each graph. */
 const trials = 4;
 
@@ -135,16 +134,16 @@ const workflowsOf: Property<YamlPlan> = {
   faultsOf: (plan, seed) => forkSeed(seed, yamlPlanCase(plan)),
 };
 
-it.each<[string, number, (seeds: readonly number[]) => Promise<readonly string[]>]>([
-  ['graphs', 200, (seeds) => tellFaults(seeds, graphsOf)],
-  ['workflows', 60, (seeds) => tellFaults(seeds, workflowsOf)],
+/** Repeat one graph with CAIRN_SEED=N CAIRN_GRAPHS=1. */
+it.each<[string, readonly number[], (tried: readonly number[]) => Promise<readonly string[]>]>([
+  ['graphs', seeds(40, 400), (tried) => tellFaults(tried, graphsOf)],
+  ['workflows', seeds(12, 120), (tried) => tellFaults(tried, workflowsOf)],
 ])(
   'P2 X2 forks of killed runs end as the run would have, and repeat none of its effects (%s)',
   { timeout: 600_000 },
-  async (name, usual, tell) => {
-    const count = Number(process.env['CAIRN_GRAPHS'] ?? usual);
-    const found = await tell(Array.from({ length: count }, (_, index) => firstSeed + index));
-    console.log(`killed and forked ${count} ${name} from seed ${firstSeed}, ${trials} times each`);
+  async (name, tried, tell) => {
+    const found = await tell(tried);
+    console.log(`killed and forked ${tried.length} ${name} from seed ${tried[0]}, ${trials} times each`);
     expect(found).toEqual([]);
   },
 );

@@ -7,17 +7,17 @@ import type { CrashKitOptions, CrashPoint } from '../../src/testing/crash-kit/pr
 import { randomGraphCase } from '../random-graph/random-graph.ts';
 import { planRandomGraph, type RandomGraphPlan } from '../random-graph/plan-random-graph.ts';
 import { planProperty } from '../random-graph/smaller-plan.ts';
+import { seeds } from '../support/scale.ts';
 import { tellFaults } from '../support/smallest.ts';
 import { createSeededRandom } from '../../src/testing/virtual-clock.ts';
 
 /** Repeat one graph with CAIRN_SEED=N CAIRN_GRAPHS=1. */
-const firstSeed = Number(process.env['CAIRN_SEED'] ?? 1);
-const graphs = Number(process.env['CAIRN_GRAPHS'] ?? 200);
+const tried = seeds(25, 400);
 
 const open: CrashKitOptions['open'] = (now) => ({ store: createMemoryStore({ now }), blobs: createMemoryBlobs(now) });
 
 async function crashSeeds(
-  seeds: readonly number[],
+  tried: readonly number[],
   nodesMost: number,
   choose?: (seed: number) => NonNullable<CrashKitOptions['choose']>,
 ): Promise<{ points: number; found: readonly string[] }> {
@@ -29,7 +29,7 @@ async function crashSeeds(
     return report.faults.map(({ points: at, faults }) => `killed ${describePoints(at)}: ${faults.join('; ')}`);
   };
   const make = (seed: number): RandomGraphPlan => planRandomGraph(seed, { nodesMost });
-  return { found: await tellFaults(seeds, { ...planProperty, make, faultsOf }), points };
+  return { found: await tellFaults(tried, { ...planProperty, make, faultsOf }), points };
 }
 
 function describePoints(points: readonly CrashPoint[]): string {
@@ -48,20 +48,18 @@ function choosePairs(seed: number): NonNullable<CrashKitOptions['choose']> {
 }
 
 describe('random graphs', () => {
-  const seeds = Array.from({ length: graphs }, (_, index) => firstSeed + index);
-
   it(
     'P1 P2 a run killed at any point has the history of one that never was, and no effect twice',
     { timeout: 400_000 },
     async () => {
-      const { points, found } = await crashSeeds(seeds, 4);
-      console.log(`crashed ${graphs} graphs from seed ${firstSeed} at ${points} points`);
+      const { points, found } = await crashSeeds(tried, 4);
+      console.log(`crashed ${tried.length} graphs from seed ${tried[0]} at ${points} points`);
       expect(found).toEqual([]);
     },
   );
 
   it('P1 P2 the same for runs killed three times', { timeout: 400_000 }, async () => {
-    const { found } = await crashSeeds(seeds, 7, choosePairs);
+    const { found } = await crashSeeds(tried, 7, choosePairs);
     expect(found).toEqual([]);
   });
 });

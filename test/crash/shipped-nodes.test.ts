@@ -8,7 +8,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { createMemoryStore } from '../../src/stores/memory/index.ts';
 import { crashEverywhere } from '../../src/testing/crash-kit/crash-everywhere.ts';
 import { crashProcesses, type CrashResult } from '../../src/testing/crash-kit/crash-processes.ts';
-import type { CrashPoint } from '../../src/testing/crash-kit/process-life.ts';
+import { sampleCrashes, samplePoints } from '../support/scale.ts';
 import { shippedNodeCases } from './cases/shipped-nodes.ts';
 
 const home = process.cwd();
@@ -49,13 +49,14 @@ describe('on virtual time', () => {
     async (_, found) => {
       process.chdir(world);
       const report = await crashEverywhere(found, {
+        choose: sampleCrashes(12),
         open: (now) => {
           for (const name of readdirSync(world)) rmSync(join(world, name), { recursive: true });
           received.delete('world');
           return { store: createMemoryStore({ now }) };
         },
       });
-      expect(report.trials).toBeGreaterThan(5);
+      expect(report.points).toBeGreaterThan(5);
       expect(report.faults).toEqual([]);
     },
   );
@@ -69,13 +70,10 @@ describe('with real processes', () => {
     mkdirSync(folder);
     Object.assign(process.env, { NODE_CASE: name, NODE_URL: url, NODE_COMPILE_CACHE: join(top, 'compiled') });
     const script = join(import.meta.dirname, 'cases/shipped-nodes.ts');
-    // Each call, and every other write: all of them are killed on virtual time.
-    const choose = (points: readonly CrashPoint[]): readonly CrashPoint[] =>
-      points.filter(({ kind, number }) => kind === 'call' || number % 2 === 0);
-    const report = await crashProcesses({ script, folder, choose });
+    const report = await crashProcesses({ script, folder, choose: samplePoints(4) });
     const { summary } = JSON.parse(readFileSync(join(folder, 'quiet', 'result.json'), 'utf8')) as CrashResult;
     expect(summary.status).toBe('completed');
-    expect(report.trials).toBeGreaterThan(3);
+    expect(report.points).toBeGreaterThan(6);
     expect(report.faults).toEqual([]);
   });
 });

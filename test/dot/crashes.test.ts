@@ -10,6 +10,7 @@ import { createNodeTypes } from '../../src/nodes/blocks/index.ts';
 import { createMemoryStore } from '../../src/stores/memory/index.ts';
 import type { CrashCase } from '../../src/testing/crash-kit/process-life.ts';
 import { crashEverywhere, crashFree } from '../../src/testing/crash-kit/crash-everywhere.ts';
+import { sampleCrashes } from '../support/scale.ts';
 import { box, digraph } from '../dot-kit.ts';
 
 const home = process.cwd();
@@ -100,8 +101,8 @@ test.each(cases)('P1 P2 a pipeline killed %s ends as if it never was', async (_,
     const quiet = await crashFree(crashCase, { open });
     expect(quiet.summary.status).toBe('completed');
     expect(quiet.summary.state).toContain(expected);
-    const report = await crashEverywhere(crashCase, { open });
-    expect(report.trials).toBeGreaterThan(10);
+    const report = await crashEverywhere(crashCase, { open, choose: sampleCrashes(24) });
+    expect(report.points).toBeGreaterThan(10);
     expect(report.faults).toEqual([]);
   }
 });
@@ -119,8 +120,8 @@ test('P1 P2 a pipeline killed in a restart, and between two of them, ends as if 
   const open = (now: () => number) => ({ store: createMemoryStore({ now }) });
   const quiet = await crashFree(crashCase, { open });
   expect(quiet.summary.state).toContain('"restarts":2');
-  const report = await crashEverywhere(crashCase, { open });
-  expect(report.trials).toBeGreaterThan(20);
+  const report = await crashEverywhere(crashCase, { open, choose: sampleCrashes(24) });
+  expect(report.points).toBeGreaterThan(20);
   expect(report.faults).toEqual([]);
 });
 
@@ -139,13 +140,14 @@ test.each(readdirSync(examples).filter((name) => name.endsWith('.dot')))(
       inspect: () => describeRepository(folder),
     };
     const report = await crashEverywhere(crashCase, {
+      choose: sampleCrashes(12),
       open: (now) => {
         for (const left of readdirSync(folder)) rmSync(join(folder, left), { recursive: true });
         makeRepository(folder, name === 'release.dot');
         return { store: createMemoryStore({ now }) };
       },
     });
-    expect(report.trials).toBeGreaterThan(10);
+    expect(report.points).toBeGreaterThan(10);
     expect(report.faults).toEqual([]);
   },
 );
