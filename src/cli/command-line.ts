@@ -7,6 +7,7 @@ import { pad, widthOf, wrap } from './text/width.ts';
 import { missingStore } from '../app/place/open-reading.ts';
 import { readVersion } from '../app/version.ts';
 import { CairnError } from '../errors.ts';
+import { reserveOutput } from './files.ts';
 import { nearest } from '../operations/declare/nearest.ts';
 
 // Explains commands.
@@ -165,6 +166,7 @@ async function execute(commands: readonly Command[], args: readonly string[], sc
     screen.print(explainCommand(command, screen));
     return 0;
   }
+  if (command.ownsOutput !== true) reserveOutput(screen.isTerminal);
   const session = openSession(screen, {
     isJson: json === true,
     storeUrl: store,

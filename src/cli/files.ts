@@ -150,7 +150,19 @@ export function openWriter(descriptor: 1 | 2): (text: string) => void {
     };
   const stream = descriptor === 1 ? process.stdout : process.stderr;
   stream.on('error', (error) => endUnwritten(error, descriptor));
-  return (text) => void stream.write(text);
+  // Bound now: what code of the user's prints is sent elsewhere.
+  const write = stream.write.bind(stream);
+  return (text) => void write(text);
+}
+
+/**
+ * Sends what user code prints (`console.log`, `process.stdout`) to standard error, so that the output of a command is its own: under
+ * `--json` nothing but JSON. In a terminal a person sees both, so nothing changes. Call it after the writers are opened.
+ */
+export function reserveOutput(isTerminal: boolean): void {
+  if (isTerminal) return;
+  // A getter: making a stream costs more than listing runs.
+  Object.defineProperty(process, 'stdout', { get: () => process.stderr, configurable: true });
 }
 
 // Files that commands write. A file is complete and readable by its owner only before it gets its name, and no symbolic link is written

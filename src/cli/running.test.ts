@@ -1,8 +1,9 @@
 /** The command line as a process: starting, answering, resuming, stopping. */
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { statSync } from 'node:fs';
+import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { expect, test, vi } from 'vitest';
 import { until, within } from '../../test/support/awaited.ts';
 import { openFolder, releaseGraph } from '../../test/cli/cairn.ts';
@@ -227,4 +228,28 @@ if (process.argv[2] === 'begin') {
   const { code, err } = folder.cairn('resume', 'r', '--store', 'runs.db');
   expect([code, err]).toEqual([2, expect.stringContaining('cairn resume r --file MODULE')]);
   expect(folder.cairn('resume', 'r', '--store', 'runs.db', '--file', 'later.ts').out).toMatch(/^completed r@/);
+});
+
+test('P6 what user code prints goes to standard error, and a workflow that is not compiled gives what its returns made', () => {
+  const folder = openFolder();
+  const library = pathToFileURL(join(import.meta.dirname, '../index.ts')).href;
+  writeFileSync(
+    join(folder.path, 'refund.ts'),
+    `import { workflow } from '${library}';
+const any = { '~standard': { version: 1, vendor: 'test', validate: (value) => ({ value }) } };
+console.log('loaded');
+export const refund = workflow('refund')
+  .input(any)
+  .step('pay', ({ input }) => { console.log('paying'); process.stdout.write('now'); return input.amount; })
+  .returns(({ state }) => ({ paid: state.artifacts.pay }));
+`,
+  );
+  const run = (...options: readonly string[]): ReturnType<typeof folder.cairn> =>
+    folder.cairn('run', 'refund.ts', '--run-id', 'r1', '--input', 'amount=5', ...options);
+  const started = run('--json');
+  expect([started.code, JSON.parse(started.out)]).toMatchObject([0, { status: 'completed', outputs: { paid: 5 } }]);
+  expect(started.err).toMatch(/loaded\npaying\nnow/);
+  expect(folder.cairn('resume', 'r1', '--file', 'refund.ts').out).toMatch(
+    /^completed r1@\d+\n\{\n {2}"paid": 5\n\}\n$/,
+  );
 });

@@ -217,6 +217,8 @@ export interface Command<Input extends object = object> {
   readonly examples: readonly Example[];
   /** Whether it runs the folder's configuration if that is code. Only for commands that change something. Default no. */
   readonly runsConfig?: true;
+  /** Whether it writes to `process.stdout` itself and keeps what user code prints away from it. Default no. */
+  readonly ownsOutput?: true;
   /**
    * Runs the command, prints its output, and returns the exit code. It is declared as a method so that commands with any type of input fit
    * in one list.

@@ -1,4 +1,4 @@
-/** A graph with an engine, as other graphs see it. Wherever a graph is accepted, the result of `compile()` is too. */
+/** What is accepted wherever a graph is: a graph, what `compile()` made of one, and what builds one and is not compiled yet. */
 import type { Graph } from './graph.ts';
 import type { StateView } from './contracts/node-contract.ts';
 
@@ -9,11 +9,22 @@ export interface RunnableGraph<Input = never, State = unknown> {
   readonly '~types'?: { readonly takes: (input: Input) => void; readonly state: State };
 }
 
-/** A graph, or what `compile()` made of one. */
-export type GraphOrRunnable<Input = never, State = StateView> = Graph | RunnableGraph<Input, State>;
+/** A workflow, a graph or a flow that is written but not compiled. */
+export interface GraphBuilder {
+  /** @throws GRAPH_INVALID with every fault, each with its place and its fix */
+  toGraph(): Graph;
+}
 
-/** The graph inside; undefined if the value is neither of the two. */
+/** A graph, what `compile()` made of one, or what builds one. */
+export type GraphOrRunnable<Input = never, State = StateView> = Graph | RunnableGraph<Input, State> | GraphBuilder;
+
+const isGraph = (value: unknown): value is Graph => (value as Partial<Graph> | undefined)?.nodeIndex !== undefined;
+
+/** The graph inside; undefined if the value is none of the three. @throws GRAPH_INVALID what builds it has faults */
 export function graphOf(given: unknown): Graph | undefined {
-  const inner = (given as Partial<RunnableGraph> | undefined)?.graph ?? given;
-  return (inner as Partial<Graph> | undefined)?.nodeIndex === undefined ? undefined : (inner as Graph);
+  if (isGraph(given)) return given;
+  if ((typeof given !== 'object' && typeof given !== 'function') || given === null) return undefined;
+  const { graph, toGraph } = given as { readonly graph?: unknown; readonly toGraph?: unknown };
+  if (isGraph(graph)) return graph;
+  return typeof toGraph === 'function' ? (toGraph.call(given) as Graph) : undefined;
 }

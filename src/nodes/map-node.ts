@@ -46,7 +46,7 @@ type SubgraphOutput<Child, Parts> = [Parts] extends [never]
 const configKeys = ['input', 'output'] as const satisfies readonly (keyof SubgraphNodeConfig)[];
 
 /**
- * Makes a node that runs a graph: the result of `toGraph()` or `compile()` (W6). The node waits while the child waits. If the child fails,
+ * Makes a node that runs a graph: a compiled one, or a workflow, graph or flow that is not compiled yet (W6). The node waits while the child waits. If the child fails,
  * it fails with code `CHILD_FAILED` and the child's error as its cause. The effect class is `read`: the child's nodes have classes of their
  * own.
  */
@@ -99,7 +99,7 @@ export interface MapItem<Item> {
 }
 
 /**
- * The work of one item: a function, or a graph (the result of `toGraph()` or `compile()`). A graph's input is the item, and its artifacts
+ * The work of one item: a function, or a graph (compiled or not). A graph's input is the item, and its artifacts
  * are the output.
  */
 export type MapWork<Item, Result> =
@@ -179,7 +179,7 @@ export function mapNode<
   const { config: settings, data, codeText } = describeConfig(given);
   const { effectClass = 'pure', concurrency = 8 } = settings;
   const subgraph = graphOf(each);
-  const own: MapNodeConfig = { over, each, ...settings, ...definedOnly({ key, reconcile }) };
+  const own: MapNodeConfig = { over, each: subgraph ?? each, ...settings, ...definedOnly({ key, reconcile }) };
   checkConfig(own, concurrency);
   return draftNode(
     {

@@ -1,4 +1,5 @@
 /** Random agents: the view of their state, folded from what is on record without their code, is the conversation that their models were sent. */
+import type { Graph } from '../../src/graph/graph.ts';
 import { expect, test } from 'vitest';
 import { readAgentState } from '../../src/agents/view/agent-state.ts';
 import { createScriptedModels, type ScriptedModels } from '../../src/models/scripted.ts';
@@ -18,7 +19,7 @@ async function faultsOf(plan: AgentPlan): Promise<readonly string[]> {
   const models: ScriptedModels = createScriptedModels((request) => answerOf(plan, request));
   const bench = createBench({ models });
   const outside = { oracle: { apply: () => {} }, sleep: bench.clock.sleep } as unknown as CrashProcess;
-  const graph = agentCase(plan).graph(outside);
+  const graph = agentCase(plan).graph(outside) as Graph;
   const faults: string[] = [];
   let rest = await runToRest(bench.engine, graph, {}, 'r');
   for (let looks = 0; ; looks += 1) {

@@ -1,4 +1,5 @@
 /** Random graphs and YAML workflows, killed anywhere, and forked from anywhere before, again and again: the last fork does what the run would have done, and nothing happened twice (P1, P2, X2). */
+import type { Graph } from '../../src/graph/graph.ts';
 import { expect, it } from 'vitest';
 import { createMemoryBlobs } from '../../src/blobs/memory-blobs.ts';
 import type { Engine, RunResult } from '../../src/engine/api.ts';
@@ -59,7 +60,7 @@ async function findFaults(
       isWorkerDead: (workerId: string) => lives.some((other) => other.isDead && workerOf(other) === workerId),
     };
     const engine = createEngine({ store: mortalStore(store, life), blobs, clock, ids });
-    const graph = crashCase.graph({ oracle, sleep });
+    const graph = crashCase.graph({ oracle, sleep }) as Graph;
     const findEffect = (key: string) => effects.find(key);
     const options = {
       engine,

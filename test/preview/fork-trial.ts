@@ -40,7 +40,7 @@ export function openForkTrial(crashCase: CrashCase, seed: number): ForkTrial {
   const open = (workerId: string, life: Life): Pick<ForkTrial, 'engine' | 'graph' | 'drive'> => {
     const own = clock.openProcess(life);
     const { sleep } = own;
-    const graph = crashCase.graph({ oracle: mortalOracle(effects, life), sleep });
+    const graph = crashCase.graph({ oracle: mortalOracle(effects, life), sleep }) as Graph;
     const ids = {
       workerId,
       createRunId: () => `fork-${(runs += 1)}`,

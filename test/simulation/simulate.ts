@@ -1,5 +1,6 @@
 /** Seeded simulation: several workers over one store that fails, in virtual time; one seed is one run, and its forks (P1 to P4). */
 import type { CrashStorage, CrashProcess } from '../../src/testing/crash-kit/process-life.ts';
+import type { Graph } from '../../src/graph/graph.ts';
 import { crashFree } from '../../src/testing/crash-kit/crash-everywhere.ts';
 import { createMemoryBlobs } from '../../src/blobs/memory-blobs.ts';
 import { createEffectOracle } from '../../src/testing/crash-kit/find-effect-faults.ts';
@@ -61,7 +62,7 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
     store: witness.store,
     blobs: storage.blobs ?? createMemoryBlobs(time.now),
     oracle,
-    graph: crashCase.graph,
+    graph: crashCase.graph as (process: CrashProcess) => Graph,
     tenant,
     rates: () => (time.timeMs < roughUntilMs ? rates : noFaults),
     deaths: new Set(),
@@ -75,7 +76,7 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
     work(world, `worker-${index}`, random.fork()),
   );
   const begin = ({ engine }: SimulatedNode): Promise<unknown> =>
-    engine.start(crashCase.graph(quiet), crashCase.input, { runId, detach: true });
+    engine.start(crashCase.graph(quiet) as Graph, crashCase.input, { runId, detach: true });
   const client = { ...crashCase, runId, begin, earlySignals: signalsOf(plan), cancelAfterMs };
   let effectsBeforeForks = 0;
   const attend = async (): Promise<Ends> => {

@@ -5,13 +5,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-const makeGraph = `const makeGraph = (id: string): object => ({ graph: { id, hash: 'h', nodes: [], structure: {} } });`;
+const makeGraph = `const makeGraph = (id: string): { graph: object } => ({ graph: { id, nodeIndex: new Map() } });`;
 const modules: Readonly<Record<string, string>> = {
   'one.ts': `${makeGraph}\nexport const only = makeGraph('one');`,
   'several.ts': `${makeGraph}\nexport const first = makeGraph('first');\nexport const second = makeGraph('second');`,
   'preferred.ts': `${makeGraph}\nexport const other = makeGraph('other');\nexport const workflow = makeGraph('workflow');`,
-  'uncompiled.ts': 'export const draft = { compile: (): number => 1 };',
-  'unnamed.ts': 'export default { compile: (): number => 1 };',
+  'uncompiled.ts': `${makeGraph}\nexport const draft = { toGraph: (): object => makeGraph('draft').graph };`,
+  'beside.ts': `${makeGraph}\nexport const part = { toGraph: (): object => { throw new Error('built'); } };\nexport const whole = makeGraph('whole');`,
+  'empty.ts': 'export const graph = {};',
   'broken.ts': 'export const graph = 1;\nconst = 2;',
   'throwing.ts': `const value = JSON.parse('{}') as { list: unknown[] };\n\nexport const length = value.list.length;`,
   'misused.ts': `import { humanNode } from ${JSON.stringify(join(import.meta.dirname, '../../nodes/index.ts'))};\n\nexport const node = humanNode({ ask: 'Go on?' } as never);`,
@@ -61,10 +62,11 @@ test('P6 a module gives its graph, or says what is wrong and where', () => {
     ['later.ts'],
     ['./preferred.ts'],
     ['preferred.ts', 'other'],
+    ['uncompiled.ts'],
+    ['beside.ts'],
     ['several.ts'],
     ['several.ts', 'third'],
-    ['uncompiled.ts'],
-    ['unnamed.ts'],
+    ['empty.ts'],
     ['broken.ts'],
     ['throwing.ts'],
     ['misused.ts'],
@@ -73,17 +75,19 @@ test('P6 a module gives its graph, or says what is wrong and where', () => {
     ['.'],
     ['note.md'],
   ]);
-  expect(replies.slice(0, 4)).toMatchObject([
+  expect(replies.slice(0, 6)).toMatchObject([
     { id: 'one', exportName: 'only', source: 'one.ts' },
     { id: 'later' },
     { id: 'workflow', exportName: 'workflow', source: 'preferred.ts' },
     { id: 'other', exportName: 'other' },
+    // Not compiled: the command compiles it over its own store. Where something is compiled, that is meant.
+    { id: 'draft', exportName: 'draft' },
+    { id: 'whole', exportName: 'whole' },
   ]);
-  expect(replies.slice(4).map(({ code, message }) => `${code}: ${message}`)).toEqual([
+  expect(replies.slice(6).map(({ code, message }) => `${code}: ${message}`)).toEqual([
     'USAGE_INVALID: several.ts exports several graphs: first, second',
     'GRAPH_PARSE: cannot read several.ts: it exports no graph third, but first, second',
-    'GRAPH_PARSE: cannot read uncompiled.ts: its export draft is not compiled: export draft.compile()',
-    'GRAPH_PARSE: cannot read unnamed.ts: its export default is not compiled: export default graph.compile()',
+    'GRAPH_PARSE: cannot read empty.ts: it exports no graph, workflow or flow',
     expect.stringMatching(/^GRAPH_PARSE: cannot read broken\.ts:2: /),
     expect.stringMatching(/^GRAPH_PARSE: cannot read throwing\.ts:3: TypeError: Cannot read/),
     expect.stringMatching(/^CONFIG_INVALID: bad configuration at misused\.ts:3: humanNode knows no option "ask"; /),
@@ -94,5 +98,5 @@ test('P6 a module gives its graph, or says what is wrong and where', () => {
       /^GRAPH_PARSE: cannot read note\.md: a workflow ends with \.yaml or \.yml, a module with \.ts/,
     ),
   ]);
-  expect(replies[4]?.hint).toBe('Name one of them: --export first');
+  expect(replies[6]?.hint).toBe('Name one of them: --export first');
 });

@@ -1,8 +1,9 @@
-/** Finds the compiled graph that a TypeScript or JavaScript module exports. */
+/** Finds the graph that a TypeScript or JavaScript module exports, compiled or not: the store is that of the command. */
 import { extname, isAbsolute, relative, resolve, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { CairnError } from '../../errors.ts';
 import type { Graph } from '../../graph/graph.ts';
+import { graphOf } from '../../graph/runnable-graph.ts';
 import { importModule } from '../process/import-module.ts';
 import { requireFile, unreadable } from './unreadable-file.ts';
 
@@ -19,22 +20,8 @@ export interface GraphModule {
   readonly exportName: string;
 }
 
-function isGraph(value: unknown): value is Graph {
-  if (typeof value !== 'object' || value === null) return false;
-  const { id, hash, nodes, structure } = value as Partial<Record<keyof Graph, unknown>>;
-  return typeof id === 'string' && typeof hash === 'string' && Array.isArray(nodes) && typeof structure === 'object';
-}
-
-/** The graph in an export: a compiled graph, or the graph model itself. */
-function graphOf(value: unknown): Graph | undefined {
-  if (isGraph(value)) return value;
-  if ((typeof value !== 'object' && typeof value !== 'function') || value === null || !('graph' in value))
-    return undefined;
-  return isGraph(value.graph) ? value.graph : undefined;
-}
-
-function isUncompiled(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && 'compile' in value && typeof value.compile === 'function';
+function isBuilder(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && 'toGraph' in value && typeof value.toGraph === 'function';
 }
 
 /** The line of a file that an error came from, as far as its stack tells. */
@@ -62,24 +49,15 @@ function pickExport(
   file: string,
   exportName: string | undefined,
 ): { readonly graph: Graph; readonly exportName: string } {
-  const found = new Map<string, Graph>();
-  for (const [name, value] of Object.entries(module)) {
-    const graph = graphOf(value);
-    if (graph !== undefined) found.set(name, graph);
-  }
-  const names = [...found.keys()];
-  const wanted = exportName ?? preferred.find((name) => found.has(name)) ?? (found.size === 1 ? names[0] : undefined);
-  const graph = wanted === undefined ? undefined : found.get(wanted);
+  const all = Object.keys(module);
+  // What is compiled is meant to be run; what is not may be a part of it.
+  const compiled = all.filter((name) => !isBuilder(module[name]) && graphOf(module[name]) !== undefined);
+  const names = compiled.length > 0 ? compiled : all.filter((name) => isBuilder(module[name]));
+  const wanted =
+    exportName ?? preferred.find((name) => names.includes(name)) ?? (names.length === 1 ? names[0] : undefined);
+  const graph = wanted === undefined ? undefined : graphOf(module[wanted]);
   if (wanted !== undefined && graph !== undefined) return { graph, exportName: wanted };
-  if (names.length === 0) {
-    const builder = Object.keys(module).find((name) => isUncompiled(module[name]));
-    throw unreadable(
-      file,
-      builder === undefined
-        ? 'it exports no compiled graph'
-        : `its export ${builder} is not compiled: export ${builder === 'default' ? 'default graph' : builder}.compile()`,
-    );
-  }
+  if (names.length === 0) throw unreadable(file, 'it exports no graph, workflow or flow');
   if (exportName !== undefined) throw unreadable(file, `it exports no graph ${exportName}, but ${names.join(', ')}`);
   throw new CairnError('USAGE_INVALID', {
     reason: `${file} exports several graphs: ${names.join(', ')}`,
@@ -88,8 +66,8 @@ function pickExport(
 }
 
 /**
- * Imports a module and returns the compiled graph that it exports: the named one; else `graph`, `workflow` or the default export; else the
- * only one.
+ * Imports a module and returns the graph that it exports: the named one; else `graph`, `workflow` or the default export; else the only one.
+ * What is not compiled counts where nothing compiled is exported, or by its name.
  *
  * @param root - folder for relative paths
  * @throws GRAPH_PARSE the file does not exist, has an error (with its line) or exports no graph; GRAPH_INVALID as the module threw it;

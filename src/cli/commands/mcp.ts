@@ -57,6 +57,7 @@ export const mcpCommand: Command<McpArguments> = {
     { line: 'cairn mcp --allow inline,net=api.example.org', does: 'also texts, which may call one host' },
   ],
   runsConfig: true,
+  ownsOutput: true,
   async execute(session, { workflows, allow, http, tokenEnv, allowOrigin, noForms, answers }) {
     const token = readToken(tokenEnv);
     if (token !== undefined && http === undefined)

@@ -126,7 +126,7 @@ export const runRunCommand: Command<RunArguments> = {
   summary: startRun.summary,
   fields,
   details:
-    'FILE is a workflow in YAML or DOT, the name of one that is known, or a module that exports a compiled graph as graph, workflow, default, or as its only graph. In a terminal, questions are asked on the spot; elsewhere the run stops at them and the commands that answer are printed.',
+    'FILE is a workflow in YAML or DOT, the name of one that is known, or a module that exports a graph, workflow or flow, compiled or not, as graph, workflow, default, or as the only one. In a terminal, questions are asked on the spot; elsewhere the run stops at them and the commands that answer are printed.',
   examples: [
     { line: 'cairn run deploy.yaml --input project=cairn', does: 'run a workflow' },
     {

@@ -35,7 +35,7 @@ import type {
   StepOptions,
 } from '../../graph/contracts/node-contract.ts';
 import type { AnswerTo } from '../../graph/contracts/answer-types.ts';
-import type { Graph } from '../../graph/graph.ts';
+import { graphOf } from '../../graph/runnable-graph.ts';
 import type { MemoryConsistency } from '../../graph/contracts/memory-consistency.ts';
 import { deepFreeze } from '../../state/values/values.ts';
 import { isBudgeted } from '../effects/begin.ts';
@@ -275,7 +275,14 @@ export class Context implements NodeContext {
     return this.#call('start', () => this.#start(graph, input, options));
   }
   #start(graph: object, input: unknown, { name = 'run', entry }: ChildRunOptions): Promise<ChildHandle> {
-    const call = { graph: graph as Graph, input, entry };
+    const found = graphOf(graph);
+    if (found === undefined)
+      throw new CairnError('NODE_CALL_REFUSED', {
+        call: 'run',
+        node: this.nodePath.join('/'),
+        reason: `what is to run as ${JSON.stringify(name)} is no graph, compiled or not`,
+      });
+    const call = { graph: found, input, entry };
     return startChild(this.#core, this.#activation, call, {
       name,
       onWaiting: this.#onWaiting,

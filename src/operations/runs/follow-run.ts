@@ -13,7 +13,7 @@ export async function followRun(context: WorkContext, handle: RunHandle, after?:
     ? watchToItsEnd(context, handle, after)
     : resultWithin(context, handle, context.stayMs));
   const run = await context.store.readRun({ tenant: context.tenant, runId: result.runId });
-  const outputs = run === undefined ? undefined : outputsOf(run, result.state);
+  const outputs = run === undefined ? undefined : await outputsOf(context, run, result);
   const standing = outputs === undefined ? result : { ...result, outputs };
   await context.rested?.(standing);
   return standing;

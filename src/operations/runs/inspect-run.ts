@@ -48,7 +48,7 @@ export interface InspectRunOutput {
   readonly isHeld?: true;
   /** Whether an answer, a signal or a cancel request waits for the next resume. */
   readonly hasMessages: boolean;
-  /** The outputs that the definition declares; absent if they are not computed yet or none are declared. */
+  /** The outputs that the definition declares, or what `returns` made; absent if they are not computed yet or none are declared. */
   readonly outputs?: unknown;
   readonly state: RunStanding['state'];
   /** Without those whose answer waits for the next resume. */
@@ -92,7 +92,7 @@ export const inspectRun: Operation<InspectRunInput, InspectRunOutput, WorkContex
     const answered = await readAnsweredIds(context.store, run);
     const { source } = metaOf(run);
     const shown = shownStatusOf(toListedRun(run, context.isWorkerDead));
-    const outputs = outputsOf(run, result.state);
+    const outputs = await outputsOf(context, run, result);
     return {
       runId,
       graphId,

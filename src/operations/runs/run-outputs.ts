@@ -1,14 +1,28 @@
 /** The outputs of a run, if its definition declares any. */
+import { returnsId } from '../../dialects/code/returns-node.ts';
 import { outputsNode } from '../../engine/watch/progress.ts';
 import { metaOf } from '../../engine/runs/find-graph.ts';
 import type { RunRow } from '../../ports/store.ts';
+import type { RunStanding, WorkContext } from '../declare/operation.ts';
 
 /** Whether the run was started from a text, which is recorded with it. */
 export function isFromText(run: RunRow): boolean {
   return metaOf(run).text !== undefined;
 }
 
-/** The declared outputs of a run that was started from a text; undefined if they are not computed yet or none are declared. */
-export function outputsOf(run: RunRow, state: { readonly outputs: Readonly<Record<string, unknown>> }): unknown {
-  return isFromText(run) ? state.outputs[outputsNode] : undefined;
+/**
+ * What a run gives: the declared outputs of one that was started from a text, what `returns` of a `workflow()` made. Undefined if they are
+ * not computed yet or none are declared.
+ */
+export async function outputsOf(
+  place: Pick<WorkContext, 'store' | 'blobs'>,
+  run: RunRow,
+  { seq, state: { outputs } }: Pick<RunStanding, 'seq' | 'state'>,
+): Promise<unknown> {
+  if (isFromText(run)) return outputs[outputsNode];
+  if (!(returnsId in outputs)) return undefined;
+  // A node of a graph may have that name too.
+  const { nodeIn, readStructure } = await import('../../history/trace/structures.ts');
+  const structure = await readStructure(place, { run, seq });
+  return nodeIn(structure, returnsId)?.['type'] === returnsId ? outputs[returnsId] : undefined;
 }

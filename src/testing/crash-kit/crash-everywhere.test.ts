@@ -1,6 +1,7 @@
 /** The crash kit itself: what it takes, and what it says when something is wrong. */
 import { setTimeout } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { z } from 'zod';
 import {
   AgentGraph,
   END,
@@ -8,6 +9,9 @@ import {
   compileGraph,
   functionNode,
   humanNode,
+  mapNode,
+  subgraphNode,
+  workflow,
   type Graph,
   type NodeDraft,
 } from '../../index.ts';
@@ -47,6 +51,26 @@ test('P1 the kit needs no blob store of the user, however many nodes a graph has
   const report = await crashEverywhere({ graph: () => chain(nodes), input: {} }, { open });
   expect(report.faults).toEqual([]);
   expect(report.trials).toBeGreaterThan(12);
+});
+
+test('P1 a workflow is killed as it is written, without being compiled first, and so is one that calls another', async () => {
+  const part = workflow('part')
+    .input(z.object({ n: z.number() }))
+    .step('double', ({ input }) => input.n * 2)
+    .returns(({ state }) => state.artifacts.double);
+  const whole = workflow('whole')
+    .input(z.object({}))
+    .step('called', async (ctx) => (await ctx.run(part, { n: 1 })).state.outputs['returns'])
+    .step('compiled', async (ctx) => (await ctx.run(part.compile(), { n: 2 }, { name: 'c' })).state.outputs['returns'])
+    .then('node', subgraphNode(part, { input: () => ({ n: 3 }) }))
+    .then('each', mapNode({ over: () => [{ n: 4 }], each: part }))
+    .returns(({ state: { outputs } }) => [outputs['called'], outputs['compiled'], outputs['node'], outputs['each']]);
+  const report = await crashEverywhere({ graph: () => whole, input: {} }, { open });
+  expect(report.faults).toEqual([]);
+  expect(report.trials).toBeGreaterThan(8);
+  const { output } = await whole.compile().invoke({});
+  expect(output).toEqual([2, 4, { double: 6 }, [{ double: 8 }]]);
+  expect(await saidOf({ graph: () => ({}) as Graph }).catch(String)).toMatch(/CONFIG_INVALID|it gives no graph/);
 });
 
 test('P2 an effect that does not go through the oracle is a point to be killed at, and happens once', async () => {

@@ -4,7 +4,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Store } from '../../ports/store.ts';
 import { storeMethods, type StoreMethod } from '../faulty-store.ts';
 import type { Limits } from '../../engine/limits.ts';
-import type { Graph } from '../../graph/graph.ts';
+import type { GraphOrRunnable } from '../../graph/runnable-graph.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { Models } from '../../ports/model.ts';
 
@@ -245,8 +245,8 @@ export function mortalStore(store: Store, life: Life, work?: WorkUnderWay): Stor
 
 /** The run to crash. */
 export interface CrashCase extends CrashUsers {
-  /** Builds the graph for one process. */
-  readonly graph: (process: CrashProcess) => Graph;
+  /** Builds the graph for one process: a graph, a workflow or a flow, compiled or not. The engine is the kit's own. */
+  readonly graph: (process: CrashProcess) => GraphOrRunnable;
   readonly input: unknown;
   /** Makes the models for one process. Each model call belongs to a step or node, and is watched as part of it. */
   readonly models?: (process: CrashProcess) => Models;

@@ -1,5 +1,7 @@
 /** Wraps the functions of a graph: calls that may have an effect become crash points and are remembered. */
+import { CairnError } from '../../errors.ts';
 import type { Graph, GraphNode } from '../../graph/graph.ts';
+import { graphOf, type GraphOrRunnable } from '../../graph/runnable-graph.ts';
 import {
   NodeFailure,
   Outcome,
@@ -29,9 +31,9 @@ interface WatchedCall {
   readonly isRepeatable: boolean;
 }
 
-/** The same graph with all functions wrapped, those of child graphs included. */
-export function watchGraph(graph: Graph, watch: GraphWatch): Graph {
-  return new GraphWatcher(watch).graph(graph);
+/** The same graph with all functions wrapped, those of child graphs included. @throws CONFIG_INVALID it is no graph */
+export function watchGraph(given: GraphOrRunnable, watch: GraphWatch): Graph {
+  return new GraphWatcher(watch).of(given);
 }
 
 class GraphWatcher {
@@ -40,6 +42,13 @@ class GraphWatcher {
 
   constructor(watch: GraphWatch) {
     this.#watch = watch;
+  }
+
+  of(given: GraphOrRunnable): Graph {
+    const graph = graphOf(given);
+    if (graph === undefined)
+      throw new CairnError('CONFIG_INVALID', { path: 'graph', reason: 'it gives no graph, compiled or not' });
+    return this.graph(graph);
   }
 
   graph(graph: Graph): Graph {
@@ -85,9 +94,9 @@ class GraphWatcher {
       save: (state) => work.wait(() => ctx.save(state)),
       retire: (...args) => work.wait(() => ctx.retire(...args)),
       append: (...args) => work.wait(() => ctx.append(...args)),
-      run: (graph, ...args) => work.wait(() => ctx.run(this.graph(graph as Graph), ...args)),
+      run: (graph, ...args) => work.wait(() => ctx.run(this.of(graph as GraphOrRunnable), ...args)),
       start: async (graph, ...args) =>
-        this.#handle(await work.wait(() => ctx.start(this.graph(graph as Graph), ...args))),
+        this.#handle(await work.wait(() => ctx.start(this.of(graph as GraphOrRunnable), ...args))),
       ...(ctx.part && {
         part: (...args) => this.#context((ctx.part as NonNullable<NodeContext['part']>)(...args), place),
       }),
