@@ -4,7 +4,9 @@ import { CairnError } from '../errors.ts';
 import type { CheckpointKeeper } from '../ports/checkpoint-store.ts';
 import { createEngine } from '../engine/engine.ts';
 import { createMemoryStore } from '../stores/memory/index.ts';
+import type { Store } from '../ports/store.ts';
 import { blobsBeside } from './place/open-history.ts';
+import { openStore } from './place/open-store.ts';
 import { backByCheckpoints } from './checkpoint-store/checkpoint-backed-store.ts';
 import { environmentSecrets, openModels } from './config/config.ts';
 import { systemClock } from './process/system-clock.ts';
@@ -12,7 +14,9 @@ import { createSystemIds } from './process/process-ids.ts';
 import { readVersion } from './version.ts';
 
 /** Settings of the engine. */
-export interface DefaultEngineSettings extends Partial<EngineOptions> {
+export interface DefaultEngineSettings extends Partial<Omit<EngineOptions, 'store'>> {
+  /** A store, or the URL of one. */
+  readonly store?: Store | string;
   /**
    * A checkpoint store to use in place of `store`. Runs are kept in memory, and each checkpoint is saved whole here, where other processes
    * find it.
@@ -22,13 +26,14 @@ export interface DefaultEngineSettings extends Partial<EngineOptions> {
 
 /**
  * Makes an engine with the system's clock, ids and environment, and any model of the AI SDK. Without a store, runs are kept in memory.
- * Blobs are kept with the store: beside a SQLite database, where the command line finds them too, or in memory.
+ * Blobs are kept with the store: in it, beside a SQLite database, where the command line finds them too, or in memory.
  * @throws CONFIG_INVALID the store is of another kind and no blob store is given
  */
 export function createDefaultEngine({ checkpointStore, ...settings }: DefaultEngineSettings = {}): Engine {
   if (checkpointStore !== undefined) return createCheckpointedEngine(settings, checkpointStore);
-  const store = settings.store ?? createMemoryStore();
-  return createEngine({
+  const store =
+    typeof settings.store === 'string' ? openStore(settings.store) : (settings.store ?? createMemoryStore());
+  const engine = createEngine({
     clock: systemClock,
     ids: createSystemIds(),
     secrets: environmentSecrets,
@@ -39,12 +44,20 @@ export function createDefaultEngine({ checkpointStore, ...settings }: DefaultEng
     store,
     blobs: settings.blobs ?? blobsBeside(store),
   });
+  return typeof settings.store === 'string' ? closingWith(engine, store) : engine;
+}
+
+/** Whoever closes the engine closes the store too, which was opened for it. */
+function closingWith(engine: Engine, store: Store): Engine {
+  const close = engine.close.bind(engine);
+  engine.close = () => close().finally(() => store.close());
+  return engine;
 }
 
 let isToldOfLimits = false;
 
-function createCheckpointedEngine(settings: Partial<EngineOptions>, keeper: CheckpointKeeper): Engine {
-  if (settings.store !== undefined)
+function createCheckpointedEngine({ store, ...settings }: DefaultEngineSettings, keeper: CheckpointKeeper): Engine {
+  if (store !== undefined)
     throw new CairnError('CONFIG_INVALID', { path: 'checkpointStore', reason: 'a store was given beside it' });
   if (!isToldOfLimits)
     process.emitWarning(

@@ -3,6 +3,8 @@ import type { Engine } from '../engine/api.ts';
 import { createEngineWorker, type EngineWorkerOptions, type Worker, type WorkOptions } from '../engine/worker.ts';
 import { CairnError } from '../errors.ts';
 import type { Graph } from '../graph/graph.ts';
+import type { Store } from '../ports/store.ts';
+import { createDefaultEngine } from './default-engine.ts';
 import type { App } from './open-app.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
 
@@ -11,9 +13,15 @@ export type { Worker } from '../engine/worker.ts';
 /** Options of a worker. */
 export interface WorkerOptions extends WorkOptions {
   /**
-   * The graphs whose runs it advances, as `compile()` returns them. All must share one engine: `second.compile({ engine: first.engine })`.
+   * The graphs whose runs it advances, as `compile()` returns them. Without a `store` all must share one engine:
+   * `second.compile({ engine: first.engine })`.
    */
   readonly graphs: readonly WorkedGraph[];
+  /**
+   * Where it looks for runs: a store, or the URL of one. It advances them with an engine of its own, which `stop` closes, and with it a store
+   * that was opened from its URL. Default: the store of the graphs' engine.
+   */
+  readonly store?: Store | string;
 }
 
 /** The part of a compiled graph that a worker needs. */
@@ -24,6 +32,7 @@ export interface WorkedGraph {
 
 const optionNames: Readonly<Record<keyof WorkerOptions, true>> = {
   graphs: true,
+  store: true,
   queues: true,
   pollMs: true,
   concurrency: true,
@@ -41,12 +50,25 @@ export function createWorker(options: WorkerOptions): Worker {
   refuseUnknownKeys('createWorker', options, Object.keys(optionNames));
   checkNumber('concurrency', options.concurrency);
   checkNumber('pollMs', options.pollMs);
-  const { graphs, ...rest } = options;
+  const { graphs, store, ...rest } = options;
   const [first] = graphs;
   if (first === undefined) throw invalid('graphs', 'a worker needs a compiled graph');
+  if (store !== undefined) return workOver(store, graphs, rest);
   if (graphs.some(({ engine }) => engine !== first.engine))
     throw invalid('graphs', 'they have several engines: share one with compile({ engine: first.engine })');
   return createEngineWorker({ ...rest, engine: first.engine, graphs: graphs.map(({ graph }) => graph.id) });
+}
+
+/** A worker with an engine of its own. */
+function workOver(store: Store | string, graphs: readonly WorkedGraph[], options: WorkOptions): Worker {
+  const engine = createDefaultEngine({ store, wakes: false });
+  for (const { graph } of graphs) engine.know(graph);
+  const worker = createEngineWorker({ ...options, engine, graphs: graphs.map(({ graph }) => graph.id) });
+  return {
+    look: () => worker.look(),
+    held: () => worker.held(),
+    stop: () => worker.stop().finally(() => engine.close()),
+  };
 }
 
 function checkNumber(path: string, value: number | undefined): void {

@@ -14,6 +14,7 @@ import { forkCommand } from './commands/fork.ts';
 import { identityCommand } from './commands/identity.ts';
 import { importCommand } from './commands/import.ts';
 import { fmtCommand, lintCommand } from './commands/lint.ts';
+import { migrateCommand } from './commands/migrate.ts';
 import { previewCommand } from './commands/preview.ts';
 import { mcpCommand } from './commands/mcp.ts';
 import { planCommand } from './commands/plan.ts';
@@ -62,6 +63,7 @@ const commands: readonly Command[] = [
   releaseCommand,
   verifyCommand,
   identityCommand,
+  migrateCommand,
   doctorCommand,
   workerCommand,
   scheduleCommand,

@@ -1,5 +1,6 @@
 /** The store port: everything the engine needs of a database. It handles bytes and indexes only; all logic is above it (S1). */
 
+import type { BlobStore } from './blobs.ts';
 import type { RunSchedule, Schedule } from './schedule.ts';
 
 /**
@@ -290,6 +291,8 @@ export interface Store {
   /** URL of the store without secrets, for messages. */
   readonly name: string;
   readonly capabilities: StoreCapabilities;
+  /** The blobs that belong to the store. Absent if they are kept elsewhere; then whoever makes an engine over the store names them. */
+  readonly blobs?: BlobStore;
 
   /**
    * Identity of the data, from which idempotency keys are derived, so that two stores never send the same key. It is kept with the data and

@@ -94,7 +94,7 @@ export async function openDoctor(choice: StoreChoice): Promise<DoctorContext> {
     openStore: async () => {
       const store = await openIfThere(place);
       if (store === undefined) return undefined;
-      return { store, blobs: place.kind === 'sqlite' ? createFileBlobs(place.blobs) : blobsBeside(store) };
+      return { store, blobs: blobsBeside(store) };
     },
   };
 }

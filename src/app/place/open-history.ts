@@ -23,8 +23,8 @@ export async function openExplainer(): Promise<ChoiceExplainer> {
 /** Blobs of stores in memory. Engines over the same store share them. */
 const blobsInMemory = new WeakMap<Store, BlobStore>();
 
-/** Opens the blobs beside a SQLite database, or in memory. @throws CONFIG_INVALID the store is of another kind */
-export function blobsBeside(store: Store & { readonly blobs?: BlobStore }): BlobStore {
+/** The store's own blobs, those beside a SQLite database, or some in memory. @throws CONFIG_INVALID the store is of another kind */
+export function blobsBeside(store: Store): BlobStore {
   if (store.blobs !== undefined) return store.blobs;
   if (store.capabilities.durability === 'none') {
     const blobs = blobsInMemory.get(store) ?? createMemoryBlobs();

@@ -1,20 +1,43 @@
-/** Opens the Postgres store of a URL, with the password of the environment. Its code is loaded only then. */
-import type { PostgresStore } from '../../stores/postgres/index.ts';
+/** Opens Postgres stores for commands, with the password of the environment. Their code is loaded only then. */
+import type { PostgresRole, PostgresStore } from '../../stores/postgres/index.ts';
 
-/** @throws CONFIG_INVALID the URL; CONFIG_MISSING_PEER; STORE_UNAVAILABLE the server does not answer in time; STORE_VERSION_UNKNOWN */
-export async function openPostgres(url: string): Promise<PostgresStore> {
+async function openAt(url: string): Promise<PostgresStore> {
   const { openPostgresStore, passwordFrom } = await import('../../stores/postgres/index.ts');
   const listenUrl = process.env['CAIRN_LISTEN_URL'];
-  const store = openPostgresStore({
+  return openPostgresStore({
     url,
     password: passwordFrom(process.env),
     ...(listenUrl !== undefined && { listenUrl }),
   });
+}
+
+/** @throws CONFIG_INVALID the URL; CONFIG_MISSING_PEER; STORE_UNAVAILABLE the server does not answer in time; STORE_VERSION_UNKNOWN */
+export async function openPostgres(url: string): Promise<PostgresStore> {
+  const store = await openAt(url);
   try {
     await store.ready();
     return store;
   } catch (error) {
     await store.close();
     throw error;
+  }
+}
+
+/**
+ * Brings the tables to the newest layout, and grants a role of the database its rights.
+ * @returns the version of the layout before and after
+ * @throws as {@link openPostgres}; STORE_READ_ONLY this role may not; CONFIG_INVALID there is no role of that name
+ */
+export async function migrateStore(
+  url: string,
+  grant: { readonly role: PostgresRole; readonly name: string } | undefined,
+): Promise<{ readonly name: string; readonly from: number; readonly to: number }> {
+  const store = await openAt(url);
+  try {
+    const versions = await store.migrate();
+    if (grant !== undefined) await store.grant(grant.name, grant.role);
+    return { name: store.name, ...versions };
+  } finally {
+    await store.close();
   }
 }

@@ -9,6 +9,7 @@ import type {
   ResumeOptions,
   RunMeta,
 } from '../../engine/api.ts';
+import type { Store } from '../../ports/store.ts';
 import type { CheckpointKeeper } from '../../ports/checkpoint-store.ts';
 import { type Amounts, amountsFault } from '../../graph/amounts.ts';
 import type { Graph } from '../../graph/graph.ts';
@@ -21,7 +22,12 @@ import { nearest } from '../../graph/nearest.ts';
 // here.
 
 /** Settings of the engine that `compile` creates. What is left out gets the default of the package's entry point. */
-export interface EngineSettings extends Partial<EngineOptions> {
+export interface EngineSettings extends Partial<Omit<EngineOptions, 'store'>> {
+  /**
+   * Where runs are kept: a store, or the URL of one: `sqlite:PATH`, `postgres://USER@HOST:PORT/DATABASE`. One that is opened from its URL is
+   * closed with the graph. Default: memory.
+   */
+  readonly store?: Store | string;
   /**
    * Where each checkpoint is saved whole, in place of a `store`: one of `cairn-workflows/checkpoint`, or one of your own. A checkpoint
    * store knows no claims, so only one process at a time may advance a run.
@@ -178,7 +184,10 @@ const kinds: Readonly<Record<OptionName, Kind>> = {
     fits: (value) => isObject(value) && Object.values(value).every(has('execute')),
     name: 'tools `{ execute }` by their names',
   },
-  store: { fits: has('admitRun', 'commit'), name: 'a store' },
+  store: {
+    fits: (value) => isText(value) || has('admitRun', 'commit')(value),
+    name: 'a store, or the URL of one; openStore(pool) makes one of a pool of connections',
+  },
   checkpointStore: { fits: has('save', 'latest'), name: 'a checkpoint store' },
   blobs: { fits: has('put', 'get'), name: 'a blob store' },
   clock: { fits: has('now', 'setTimer'), name: 'a clock' },
