@@ -67,14 +67,14 @@ test('P6 no file is read beside the code but the program of SQL blocks, which is
   expect(filesOf('dist/nodes/blocks/sql/*.js')).toEqual(['dist/nodes/blocks/sql/sqlite-child.js']);
 });
 
-test('P6 the installed package is of at most 6 MB and 12 packages, source maps counted, zod not', () => {
+test('P6 the installed package is of at most 7 MB and 12 packages, source maps counted, zod not', () => {
   const modules = join(installed.app, 'node_modules');
   const files = readdirSync(modules, { recursive: true, encoding: 'utf8' }).filter((path) => !path.startsWith('zod/'));
   const sizeBytes = files.map((path) => statSync(join(modules, path))).reduce((sum, { size }) => sum + size, 0);
   const packages = files.filter((path) => /(?:^|node_modules\/)(?:@[^/]+\/)?[^/]+\/package\.json$/u.test(path));
   expect(packages).toContain('cairn-workflows/package.json');
   expect(packages.length).toBeLessThanOrEqual(12);
-  expect(sizeBytes).toBeLessThanOrEqual(6_000_000);
+  expect(sizeBytes).toBeLessThanOrEqual(7_000_000);
   expect(files.filter((path) => path.endsWith('.map')).length).toBeGreaterThan(10);
 });
 
