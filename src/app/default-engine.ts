@@ -50,7 +50,10 @@ export function createDefaultEngine({ checkpointStore, ...settings }: DefaultEng
 /** Whoever closes the engine closes the store too, which was opened for it. */
 function closingWith(engine: Engine, store: Store): Engine {
   const close = engine.close.bind(engine);
-  engine.close = () => close().finally(() => store.close());
+  engine.close = async () => {
+    await close();
+    await store.close();
+  };
   return engine;
 }
 

@@ -67,7 +67,10 @@ function workOver(store: Store | string, graphs: readonly WorkedGraph[], options
   return {
     look: () => worker.look(),
     held: () => worker.held(),
-    stop: () => worker.stop().finally(() => engine.close()),
+    stop: async () => {
+      await worker.stop();
+      await engine.close();
+    },
   };
 }
 

@@ -1,7 +1,6 @@
 /** Examines the machine and the store's files for `doctor`. */
 import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { createFileBlobs } from '../../blobs/file-blobs.ts';
 import type { DoctorContext } from '../../operations/store/examine-store.ts';
 import { formatSize } from '../../operations/words/size.ts';
 import type { Finding } from '../../history/verify/examine-runs.ts';

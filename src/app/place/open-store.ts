@@ -68,5 +68,5 @@ function lateMemories(store: Store, path: string): Pick<OpenedStore, 'memories' 
     forget: async (owner) => open().forget(owner),
     close,
   };
-  return { memories, close: () => store.close().finally(close) };
+  return { memories, close: async () => void (await Promise.all([store.close(), close()])) };
 }
