@@ -91,7 +91,7 @@ export { openHistory, type HistoryOptions } from './app/place/open-history.ts';
 export { openStore, type OpenedStore } from './app/place/open-store.ts';
 export { createFileBlobs } from './blobs/file-blobs.ts';
 export { createMemoryBlobs } from './blobs/memory-blobs.ts';
-export type { BlobOwner, BlobRange, BlobRow, BlobStore } from './ports/blobs.ts';
+export type { BlobOwner, BlobPage, BlobRange, BlobRow, BlobStore } from './ports/blobs.ts';
 export type { Memories, MemoryEntry, MemoryOwner } from './ports/memories.ts';
 export type { PgConnection, PostgresPool } from './stores/postgres/index.ts';
 export type { ComparedCheckpoints, History, WaitsQuery } from './history/history.ts';

@@ -1,5 +1,4 @@
 /** The blob port: stores bytes, each content once, by its hash (C5). */
-import type { Page, RunKey } from './store.ts';
 
 /** Which part of a blob to read. */
 export interface BlobRange {
@@ -10,7 +9,17 @@ export interface BlobRange {
 }
 
 /** For whom a blob is stored: a tenant and, if it belongs to one, a run. A file may be stored before any run refers to it. */
-export type BlobOwner = Pick<RunKey, 'tenant'> & Partial<Pick<RunKey, 'runId'>>;
+export interface BlobOwner {
+  readonly tenant: string;
+  readonly runId?: string;
+}
+
+/** One page of a listing. */
+export interface BlobPage {
+  readonly rows: readonly BlobRow[];
+  /** Pass it in the next query to get the page after this one; absent on the last page. */
+  readonly cursor?: string;
+}
 
 /** One blob in a listing. */
 export interface BlobRow {
@@ -48,7 +57,7 @@ export interface BlobStore {
    */
   touch(tenant: string, hash: string): Promise<boolean>;
   /** Lists a tenant's blobs in order of hash, page by page (default: 1,000 a page). Also tidies up what dead processes left half done. */
-  sweep(tenant: string, query?: { readonly limit?: number; readonly cursor?: string }): Promise<Page<BlobRow>>;
+  sweep(tenant: string, query?: { readonly limit?: number; readonly cursor?: string }): Promise<BlobPage>;
   /** Removes a blob, unless it was put or touched within the last `olderThanMs`. Returns whether it was removed. */
   remove(tenant: string, hash: string, olderThanMs: number): Promise<boolean>;
 }
