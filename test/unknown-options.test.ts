@@ -17,6 +17,7 @@ import * as models from '../src/models/index.ts';
 import * as blocks from '../src/nodes/blocks/index.ts';
 import * as nodes from '../src/nodes/index.ts';
 import * as memory from '../src/stores/memory/index.ts';
+import * as plans from '../src/plans/index.ts';
 import * as postgres from '../src/stores/postgres/index.ts';
 import * as sqlite from '../src/stores/sqlite/index.ts';
 import * as testing from '../src/testing/index.ts';
@@ -26,6 +27,7 @@ import { packageDoors } from './support/package-doors.ts';
 /** As plain JavaScript gives it: no type checker stands between. */
 const odd = { maxSteps: 5 } as never as Record<string, never>;
 const one = (): number => 1;
+const aPlan = { tasks: [{ id: 'a', agent: 'one', task: 't', needs: [] }] };
 const simple = (): ReturnType<typeof open> => chain(open().addNode('a', one), 'a');
 const text = 'digraph p { start [shape=Mdiamond] exit [shape=Msquare] start -> exit }';
 const compiled = simple().compile();
@@ -213,6 +215,21 @@ const rows: Readonly<Record<string, { readonly door: object; readonly of: Readon
   'cairn-workflows/hosts': {
     door: hosts,
     of: { fetchHost: [() => hosts.fetchHost({ graphs: [], maxMs: 60_000, ...odd })] },
+  },
+  'cairn-workflows/plans': {
+    door: plans,
+    of: {
+      compilePlan: [() => plans.compilePlan(aPlan, { one: main.functionNode(one) }, odd)],
+      extendPlan: [() => plans.extendPlan({ agents: ['one'], ...odd })],
+      linearOrchestrator: [() => plans.linearOrchestrator('o', odd as never)],
+      mission: [
+        () => plans.mission('m').limits(odd),
+        () => plans.mission('m').anchor('a', 'one', odd),
+        () => plans.mission('m').agents({ one: main.functionNode(one) }).goal('g').planner({ model: 'm', ...odd }).compile(), // prettier-ignore
+        () => plans.mission('m').agents({ one: main.functionNode(one) }).goal('g').plan(aPlan).autonomy('guided', odd).compile(), // prettier-ignore
+      ],
+      planned: [() => plans.planned({ agents: { one: main.functionNode(one) }, ...odd })],
+    },
   },
   'cairn-workflows/http': {
     door: http,

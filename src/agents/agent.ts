@@ -10,7 +10,7 @@ import { refuseUnknownKeys } from '../graph/known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from '../nodes/draft/node-draft.ts';
 import type { AnySchema, SchemaValue } from '../schema/standard-schema.ts';
 import { converse } from './agent-loop.ts';
-import { agentTraits, createToolBox, type ToolEntry } from './tools/tool-box.ts';
+import { agentTraits, createToolBox, toolClasses, type ToolClass, type ToolEntry } from './tools/tool-box.ts';
 import { fileTools, openFiles } from './files/file-tools.ts';
 import type { FileStore } from '../ports/file-store.ts';
 import { traceAgent } from '../model-calls/gen-ai-spans.ts';
@@ -236,7 +236,14 @@ export function agent<S extends StateView = StateView, Schema extends AnySchema 
   };
   const implementation = { run, codeText: `${described.codeText}\n${box.codeText}` };
   const { callsMax, description = typeof instructions === 'string' ? instructions : 'An agent.' } = config;
-  agentTraits.set(implementation, { description, input: promptInput, ...(callsMax !== undefined && { callsMax }) });
+  const served = servers.map((one): ToolClass => ({ name: `${one.config.server}__*`, effect: 'external' }));
+  const classes = [...toolClasses(box), ...served];
+  agentTraits.set(implementation, {
+    description,
+    input: promptInput,
+    tools: classes,
+    ...(callsMax !== undefined && { callsMax }),
+  });
   const data = {
     ...(described.data as object),
     settings: { ...settings, tools: box.offered, ...(form !== undefined && { schema: form.json }) },

@@ -190,6 +190,43 @@ function isActing({
   return isAct(effect) || (subgraph !== undefined && hasActs(subgraph));
 }
 
+/** Effect classes, from the weakest to the strongest. */
+const strengths: readonly EffectClass[] = ['pure', 'read', 'human', 'write', 'external'];
+
+/** Whether one effect class is stronger than another: may do more to the world. */
+export const isStronger = (one: EffectClass, other: EffectClass): boolean =>
+  strengths.indexOf(one) > strengths.indexOf(other);
+
+const strongest = (classes: readonly EffectClass[]): EffectClass =>
+  classes.reduce((most, one) => (isStronger(one, most) ? one : most), 'pure');
+
+/** What tells how strong a node is. */
+interface ActingNode {
+  readonly effect: EffectClass;
+  readonly implementation: NodeImplementation;
+  readonly subgraph?: Graph | undefined;
+}
+
+/** The strongest effect class of what a node may do: of its own, of an agent's tools, and of what is in its graph. */
+export function strengthOf({ effect, implementation, subgraph }: ActingNode): EffectClass {
+  const tools = agentTraits.get(implementation)?.tools ?? [];
+  return strongest([effect, ...tools.map((tool) => tool.effect), ...(subgraph?.nodes ?? []).map(strengthOf)]);
+}
+
+/** The tools of a box, each with the strongest effect class of its calls. Tools that a provider runs are not known here. */
+export function toolClasses(box: ToolBox): readonly ToolClass[] {
+  const own = box.names.map((name): ToolClass => {
+    const { definition } = box.find(name) as NamedTool;
+    if ('run' in definition)
+      return { name, definition, effect: definition.effect ?? (definition.composed === true ? 'pure' : 'external') };
+    const { node } = definition;
+    const nodes = 'nodeIndex' in node ? node.nodes : [node];
+    return { name, definition, effect: strongest(nodes.map(strengthOf)) };
+  });
+  const others = box.offered.filter((tool) => 'providerTool' in tool);
+  return [...own, ...others.map(({ name }): ToolClass => ({ name, effect: 'external' }))];
+}
+
 // Makes the second argument of a tool's function.
 
 /** @param step - the step in which the call is made */
@@ -206,7 +243,16 @@ export function callContext(
 export interface AgentTraits {
   readonly description: string;
   readonly input: JsonSchema;
+  /** Its tools, with the strongest effect class of a call of each. */
+  readonly tools: readonly ToolClass[];
   readonly callsMax?: number;
+}
+
+/** A tool's name and effect class. */
+export interface ToolClass {
+  readonly name: string;
+  readonly effect: EffectClass;
+  readonly definition?: AgentTool;
 }
 
 export const agentTraits: WeakMap<NodeImplementation, AgentTraits> = new WeakMap<NodeImplementation, AgentTraits>();
@@ -289,7 +335,8 @@ function definitionOf(name: string, entry: AgentTool | NodeDraft): AgentTool {
   }
   const traits = 'implementation' in entry ? agentTraits.get(entry.implementation) : undefined;
   if (traits === undefined) throw noTool(name);
-  return { ...traits, node: entry };
+  const { tools: _, ...described } = traits;
+  return { ...described, node: entry };
 }
 
 function noTool(name: string): CairnError {

@@ -150,12 +150,19 @@ function lateAnswer(onDeadline: NodeApproval['onDeadline']): { readonly defaultA
   return { defaultAnswer: { is_approved: onDeadline === 'approve', feedback: 'nobody answered in time' } };
 }
 
-/** The node with the approved input, as `ctx.input` and as the state's input. */
 function approvedWork({ id, implementation }: NodeDefinition): NodeDefinition['implementation'] {
+  return givenInput(implementation, ({ outputs }) => (outputs[approvalId(id)] as Approved).input);
+}
+
+/** The implementation with another input, as `ctx.input` and as the state's input. @param inputOf - makes it of the state, when it is read */
+export function givenInput(
+  implementation: NodeDefinition['implementation'],
+  inputOf: (state: StateView) => unknown,
+): NodeDefinition['implementation'] {
   const codeText = implementation.codeText ?? String(implementation.run);
   const scoped = (ctx: NodeContext): NodeContext => {
     const { state } = ctx;
-    const input = (): unknown => (state.outputs[approvalId(id)] as Approved).input;
+    const input = (): unknown => inputOf(state);
     const view = Object.create(null) as StateView;
     for (const key of Object.keys(state) as (keyof StateView)[])
       Object.defineProperty(view, key, { enumerable: true, get: key === 'input' ? input : () => state[key] });
