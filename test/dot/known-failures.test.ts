@@ -51,16 +51,53 @@ test('6.2.13 edges that share a condition are no branches: one of them is taken,
   expect([result.status, begun]).toEqual(['completed', ['a', 'b']]);
 });
 
-test('6.2.14 an outcome outside the enumeration is told before the run, and is a failure in it', async () => {
+test('6.2.14 an outcome of the author routes by its name where an edge names it, and is a failure elsewhere', async () => {
   const text = digraph(
     `start -> a\na -> exit [condition="outcome=has_dod"]\na -> b [condition="outcome=fail"]\na -> exit\nb -> exit\na [prompt=x]\nb [type=own]`,
   );
   const own: StageHandler = { effect: 'read', run: () => ({ status: 'success' }) };
-  expect(lintOf(text, { handlers: { own } })).toEqual(['warning custom_outcome 6:22']);
-  const models = createScriptedModels(() => '{"outcome": "has_dod"}');
-  const { history, output } = await runDot(text, { asksModels: true, engine: { models }, handlers: { own } });
-  expect(history).toEqual(['start', 'a: fail', 'b']);
-  expect(JSON.stringify(output)).toContain('its outcome is \\"has_dod\\"');
+  expect(lintOf(text, { handlers: { own } })).toEqual([]);
+  const runWith = (outcome: string): ReturnType<typeof runDot> => {
+    const models = createScriptedModels(() => JSON.stringify({ outcome }));
+    return runDot(text, { asksModels: true, engine: { models }, handlers: { own } });
+  };
+  const named = await runWith('has_dod');
+  expect([named.result.status, named.history]).toEqual(['completed', ['start', 'a: has_dod']]);
+  const other = await runWith('needs_dod');
+  expect(other.history).toEqual(['start', 'a: fail', 'b']);
+  expect(JSON.stringify(other.output)).toContain('its outcome is \\"needs_dod\\"');
+});
+
+test('a stage that says retry until its attempts are used up takes an edge that asks for it, and fails without one', async () => {
+  const runWith = (edge: string): ReturnType<typeof runDot> =>
+    runDot(
+      digraph(
+        `start -> a\na -> exit [condition="outcome=success"]\na -> b [condition="${edge}"]\nb -> exit\na [prompt=x]\n${box('b')}`,
+      ),
+      {
+        asksModels: true,
+        engine: { models: createScriptedModels(() => '{"outcome": "retry", "failure_reason": "not yet"}') },
+      },
+    );
+  expect((await runWith('outcome=retry')).begun).toEqual(['b']);
+  expect((await runWith('outcome=partial_success')).result.status).toBe('failed');
+});
+
+test('a stage whose edges read its outcome is asked once more for a verdict in the form, and fails without one', async () => {
+  const runWith = async (answers: readonly string[], more = ''): Promise<readonly unknown[]> => {
+    let calls = 0;
+    const models = createScriptedModels(() => answers[Math.min((calls += 1), answers.length) - 1] ?? '');
+    const text = digraph(
+      `start -> a\na -> exit [condition="outcome=success"]\na -> b [condition="outcome=fail"]\nb -> exit\na [prompt=x${more}]\n${box('b')}`,
+    );
+    const { begun } = await runDot(text, { asksModels: true, engine: { models } });
+    return [calls, begun];
+  };
+  expect(await runWith(['STATUS: fail', '{"outcome": "fail"}'])).toEqual([2, ['b']]);
+  expect(await runWith(['Fine.', '{"outcome": "success"}'])).toEqual([2, []]);
+  expect(await runWith(['**FAIL**', 'As I said.'])).toEqual([2, ['b']]);
+  expect(await runWith(['{"outcome": "success"}'])).toEqual([1, []]);
+  expect(await runWith(['Fine.'], ', auto_status=true')).toEqual([1, []]);
 });
 
 test('6.2.19 what looks like a comment in a prompt is text', async () => {

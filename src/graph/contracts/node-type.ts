@@ -212,7 +212,7 @@ export interface StageAgentRequest {
   /** Of one call of the model. */
   readonly timeoutMs?: number;
   /** Of each call of the model. */
-  readonly settings?: Pick<ModelCall, 'reasoning'>;
+  readonly settings?: Pick<ModelCall, 'reasoning' | 'tokensMax'>;
   readonly hooks?: ToolHooks;
   /** Of the stage, counted from 1: each begins its work anew. */
   readonly attempt: number;

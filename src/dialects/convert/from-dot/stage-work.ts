@@ -131,6 +131,13 @@ export function modelWork(stage: Stage, reading: StageReading): Done {
   const edges = ways.edgesOf(stage.id);
   const mustReport = attributes.flag('goal_gate') || edges.length > 1 || edges.some((edge) => edge.takesFailures);
   const labels = [...new Set(edges.map(({ caption }) => caption).filter((caption) => caption !== ''))];
+  if (attributes.has('max_tokens'))
+    notes.lost(
+      'SETTING',
+      placeOf(stage.attributes.placeOf('max_tokens')),
+      `the max_tokens of ${stage.id} are not told`,
+      'set tokensMax in the profile of the model',
+    );
   if (attributes.text('reasoning_effort') !== '')
     notes.lost(
       'SETTING',

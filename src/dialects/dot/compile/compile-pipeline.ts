@@ -229,6 +229,7 @@ class GraphParts {
         params: ['goal', ...pipeline.params.map(({ name }) => name)],
         ways,
         jumps,
+        outcomes: outcomesRead(layout, pipeline, stage.id),
         jumpsMax: this.#jumpsMax,
         retry: retryOf(stage, pipeline),
         timeoutMs: stage.attributes.durationMs('timeout'),
@@ -386,6 +387,22 @@ class GraphParts {
     this.edges.push({ from: stage.id, to: outputsId, label: endLabel, choice });
     for (const to of targets) this.edges.push({ from: stage.id, to, label: jumpLabel(to), choice });
   }
+}
+
+/** The outcomes with which the edges of a stage compare, and those of diamonds behind it, which pass its outcome on. */
+export function outcomesRead({ outgoing, branches }: Layout, { stages }: Pipeline, id: string): ReadonlySet<string> {
+  const read = new Set<string>();
+  const open = branches.has(id) ? [] : [id];
+  const seen = new Set(open);
+  for (const stage of open)
+    for (const { to, attributes } of outgoing.get(stage) ?? []) {
+      for (const { key, operator, value } of parseCondition(attributes.text('condition')).clauses ?? [])
+        if (key === 'outcome' && operator !== 'set') read.add(value);
+      if (stages.get(to)?.type !== 'conditional' || seen.has(to)) continue;
+      seen.add(to);
+      open.push(to);
+    }
+  return read;
 }
 
 /** What a question of a stage decides: which edge is taken, or yes and no. */

@@ -16,6 +16,7 @@ const leastOfStage: Least = [
   ['max_retries', 0],
   ['manager.max_cycles', 1],
   ['max_turns', 1],
+  ['max_tokens', 1],
 ];
 
 export function lintCounts(report: Report): void {

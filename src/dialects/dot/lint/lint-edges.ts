@@ -13,7 +13,7 @@ export function lintEdges(report: Report): void {
   }
 }
 
-function lintCondition({ conditionOf, error, warn }: Report, edge: PipelineEdge): void {
+function lintCondition({ conditionOf, error, warn, pipeline, layout }: Report, edge: PipelineEdge): void {
   const given = edge.attributes.given('condition');
   if (given === undefined) return;
   const parsed = conditionOf(edge);
@@ -28,16 +28,37 @@ function lintCondition({ conditionOf, error, warn }: Report, edge: PipelineEdge)
     return;
   }
   for (const { key, operator, value } of parsed.clauses) {
-    if (key === 'outcome' && operator !== 'set' && !(stageStatuses as readonly string[]).includes(value))
+    const isOwn = key === 'outcome' && operator !== 'set' && !(stageStatuses as readonly string[]).includes(value);
+    if (isOwn && !hasGivers(pipeline, layout, edge.from))
       warn(
         'custom_outcome',
         at,
-        `${conditionNamed(edge)} compares the outcome with ${JSON.stringify(value)}, which no stage has`,
-        `use one of ${stageStatuses.join(', ')}, or preferred_label`,
+        `${conditionNamed(edge)} compares the outcome with ${JSON.stringify(value)}, which ${edge.from} never has`,
+        `use one of ${stageStatuses.join(', ')}`,
       );
     if (key !== 'outcome' && key !== 'preferred_label' && !key.startsWith('context.'))
       warn('condition_key', at, `${conditionNamed(edge)} reads ${key} from the context`, `write context.${key}`);
   }
+}
+
+/** Types of stages whose ends follow from others, or from a person's choice: they have no outcomes of an author's own. */
+const fixedTypes: readonly (string | undefined)[] = ['start', 'exit', 'parallel', 'parallel.fan_in', 'wait.human'];
+
+/** Whether a stage, or one before it whose outcome a diamond passes on, can give an outcome of an author's own. */
+function hasGivers({ stages }: Report['pipeline'], { incoming }: Report['layout'], id: string): boolean {
+  const open = [id];
+  const seen = new Set(open);
+  for (const one of open) {
+    const type = stages.get(one)?.type;
+    if (type !== 'conditional' && !fixedTypes.includes(type)) return true;
+    if (type !== 'conditional') continue;
+    for (const { from } of incoming.get(one) ?? []) {
+      if (seen.has(from)) continue;
+      seen.add(from);
+      open.push(from);
+    }
+  }
+  return false;
 }
 
 const conditionNamed = ({ from, to }: PipelineEdge): string => `the condition of ${from} -> ${to}`;

@@ -68,7 +68,7 @@ const heeded: readonly (readonly [names: readonly string[], types: readonly stri
     [childType],
   ],
   [
-    ['llm_model', 'llm_provider', 'reasoning_effort'],
+    ['llm_model', 'llm_provider', 'reasoning_effort', 'max_tokens'],
     ['codergen', 'parallel.fan_in', childType],
   ],
   [['fidelity', 'thread_id'], ['codergen']],

@@ -110,8 +110,8 @@ test.each<readonly [string, string, readonly string[]]>([
   ],
   [
     'custom_outcome',
-    digraph('start -> a\na -> exit [condition="outcome=has_dod"]\na -> exit\na [prompt=x]'),
-    ['warning custom_outcome 6:22'],
+    digraph('start -> a\na -> exit [condition="outcome=has_dod"]\na -> exit\na [shape=hexagon]'),
+    ['warning custom_outcome 6:22', 'warning label_conflict 7:1'],
   ],
   [
     'condition_key',

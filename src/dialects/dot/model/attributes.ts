@@ -138,6 +138,7 @@ const nodeRules: RuleTable = {
   llm_model: text,
   llm_provider: text,
   reasoning_effort: { kind: 'text', oneOf: ['low', 'medium', 'high'] },
+  max_tokens: integer,
   auto_status: boolean,
   allow_partial: boolean,
   max_visits: integer,

@@ -91,7 +91,10 @@ test('11.10.1 faults of a stylesheet are told with their place, and the rules be
   expect(faults).toEqual([
     { offset: 2, message: 'expected { after a' },
     { offset: 8, message: 'expected *, a shape, .class or #id' },
-    { offset: 30, message: 'color cannot be set by a stylesheet: it sets llm_model, llm_provider, reasoning_effort' },
+    {
+      offset: 30,
+      message: 'color cannot be set by a stylesheet: it sets llm_model, llm_provider, reasoning_effort, max_tokens',
+    },
     { offset: 48, message: 'expected a property such as llm_model: name;' },
   ]);
 });

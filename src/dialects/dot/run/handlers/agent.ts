@@ -19,7 +19,15 @@ import type { Stage } from '../../model/pipeline.ts';
 import { asText, contextValue, edgeKey, expand, resumedKey, steerSignal } from '../context/context-reader.ts';
 import { openThread } from '../prompt/conversation.ts';
 import { newsOf, summaryOf } from '../prompt/preamble.ts';
-import { type Asking, type StageContext, type StageHandler, type Telling, inAttempts } from '../stage/attempts.ts';
+import {
+  type Asking,
+  type StageContext,
+  type StageHandler,
+  type Telling,
+  inAttempts,
+  modelStep,
+} from '../stage/attempts.ts';
+import { ownNames } from '../stage/stage-node.ts';
 import { readReport, reportIn, stageStatuses, type StageOutcome } from '../stage/stage-outcome.ts';
 import { exitFailure, reportedOutcome, runStageCommand } from './tool.ts';
 
@@ -36,7 +44,7 @@ export const codergenHandler: StageHandler = {
   run: async (stage) => {
     const { earlier, prompt } = stage.asking as Asking;
     const answer = await askModel(stage, prompt, earlier);
-    const outcome = outcomeOf(stage, answer);
+    const outcome = await verdictOf(stage, answer, stage.step);
     const contextUpdates = { ...outcome.contextUpdates, last_response: shownHead(answer) };
     return { ...outcome, contextUpdates, response: answer };
   },
@@ -51,15 +59,20 @@ export function modelNameOf({ attributes }: Stage): string {
 }
 
 /** The settings of a stage for its model. */
-export function settingsOf({ attributes }: Stage): Pick<ModelCall, 'reasoning'> {
+export function settingsOf({ attributes }: Stage): Pick<ModelCall, 'reasoning' | 'tokensMax'> {
   const effort = attributes.text('reasoning_effort');
-  return effort === '' ? {} : { reasoning: effort as ReasoningEffort };
+  const tokensMax = attributes.integer('max_tokens');
+  return {
+    ...(effort !== '' && { reasoning: effort as ReasoningEffort }),
+    ...(tokensMax !== undefined && { tokensMax }),
+  };
 }
 
 export async function askModel(
   { ctx, parts, step }: StageContext,
   prompt: string,
   earlier: readonly ModelMessage[] = [],
+  part = '',
 ): Promise<string> {
   const model = modelNameOf(parts.stage);
   const response = await ctx.models.generate(
@@ -68,7 +81,7 @@ export async function askModel(
       messages: [...earlier, { role: 'user', content: prompt }],
       ...settingsOf(parts.stage),
     },
-    step === undefined ? {} : { idempotencyKey: step.idempotencyKey, signal: step.signal },
+    step === undefined ? {} : { idempotencyKey: `${step.idempotencyKey}${part}`, signal: step.signal },
   );
   if (step !== undefined) spendTokens(ctx, step, response.usage);
   return wholeTextOf(response, 'profile');
@@ -117,6 +130,7 @@ const amounts: readonly string[] = ['truncate', 'summary:low', 'compact', 'summa
 function mustReport({ parts, attributes }: StageContext): boolean {
   return (
     attributes.flag('goal_gate') ||
+    parts.outcomes.size > 0 ||
     parts.ways.edges.length > 1 ||
     parts.ways.edges.some(({ takesFailures }) => takesFailures)
   );
@@ -128,8 +142,7 @@ function reportRequest({ parts, attributes }: StageContext): string {
     attributes.text('agent_command') === ''
       ? 'End your answer with one JSON object that says how it went:'
       : 'Say how it went with one JSON object: write it to the file that the variable CAIRN_STATUS_FILE names, or end your answer with it.',
-    `{"outcome": ${stageStatuses
-      .slice(0, 4)
+    `{"outcome": ${[...stageStatuses.slice(0, 4), ...ownNames(parts)]
       .map((status) => JSON.stringify(status))
       .join(' | ')}, "failure_reason": "why, if it failed", "notes": "…"}`,
   ];
@@ -140,15 +153,39 @@ function reportRequest({ parts, attributes }: StageContext): string {
   return lines.join('\n');
 }
 
+/**
+ * How the stage ended. Where edges read its outcome an answer without a report is no success: the model is asked for it once more, which
+ * is told in the stage's notes, and then the stage fails. With `auto_status` silence is a success.
+ */
+async function verdictOf(stage: StageContext, answer: string, step?: StageContext['step']): Promise<StageOutcome> {
+  const { ctx, parts, attributes, asking } = stage;
+  const isRead = parts.outcomes.size > 0 && !attributes.flag('goal_gate');
+  if (!isRead || attributes.flag('auto_status') || reportIn(answer) !== undefined) return outcomeOf(stage, answer);
+  const { earlier = [], prompt = '' } = asking ?? {};
+  const told: readonly ModelMessage[] = [
+    ...earlier,
+    { role: 'user', content: prompt },
+    { role: 'assistant', content: answer },
+  ];
+  const request = `Your answer did not end with the JSON object that says how it went.\n${reportRequest(stage)}\nAnswer with that object alone.`;
+  const ask = (own: StageContext['step']): Promise<string> =>
+    askModel({ ...stage, ...(own !== undefined && { step: own }) }, request, told, '-verdict');
+  const second = step === undefined ? await ctx.step('verdict', modelStep(parts), ask) : await ask(step);
+  if (reportIn(second) === undefined)
+    return { status: 'fail', failureReason: 'it gave no verdict, asked for it twice: no outcome ends its answers' };
+  const outcome = outcomeOf(stage, second);
+  return { ...outcome, notes: outcome.notes ?? 'asked once more for its verdict' };
+}
+
 /** How the stage ended, by the report at the end of the model's answer. */
-export function outcomeOf({ attributes }: StageContext, answer: string): StageOutcome {
+export function outcomeOf({ parts, attributes }: StageContext, answer: string): StageOutcome {
   const given = reportIn(answer);
   if (given === undefined) {
     // An answer without a report does not pass a goal gate.
     if (!attributes.flag('goal_gate')) return { status: 'success' };
     return { status: 'fail', failureReason: 'the goal gate gave no verdict: no outcome ends its answer' };
   }
-  const report = readReport(given);
+  const report = readReport(given, ownNames(parts));
   return 'fault' in report ? { status: 'fail', failureReason: `its report cannot be taken: ${report.fault}` } : report;
 }
 
@@ -194,7 +231,7 @@ async function work(
     settings: settingsOf(parts.stage),
     ...(hooks !== undefined && { hooks }),
   });
-  const outcome = outcomeOf(stage, answer);
+  const outcome = await verdictOf(stage, answer);
   return {
     ...outcome,
     contextUpdates: { ...outcome.contextUpdates, last_response: shownHead(answer) },

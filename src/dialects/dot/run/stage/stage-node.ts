@@ -21,6 +21,7 @@ import {
   verdictCode,
   type ToldOfBranches,
   checkedOutcome,
+  isStatus,
   isSuccess,
   inShort,
   readReport,
@@ -52,7 +53,7 @@ export function stageImplementation(
       const { contextUpdates: updates } = parts.stage.type === 'start' ? {} : checked;
       const kept = updates === undefined ? undefined : keepLarge(ctx.files, updates);
       const contextUpdates = kept instanceof Promise ? await kept : kept;
-      return settle(ctx, parts, contextUpdates === undefined ? checked : { ...checked, contextUpdates });
+      return settle(ctx, parts, retryTaken(ctx, parts, { ...checked, ...(contextUpdates && { contextUpdates }) }));
     },
     outputFault: (output, state) => endFault(handler, parts, output, state),
     codeText: `${parts.stage.type} ${String(handler.run)}`,
@@ -63,12 +64,31 @@ export function stageImplementation(
 function endFault(handler: StageHandler, parts: StageParts, output: unknown, state: StateView): string | undefined {
   const { stage, jumps } = parts;
   if (!isPlainObject(output)) return 'it must be a mapping with an outcome';
-  const report = readReport(output);
+  const report = readReport(output, ownNames(parts));
   if ('fault' in report) return report.fault;
   const end = output as unknown as StageOutput;
   if (end.jump !== undefined && !jumps.includes(end.jump)) return `${inShort(end.jump)} is none of its retry targets`;
   const value = (key: string): unknown => contextValue(state, key);
   return handler.outcomeFault?.({ parts, attributes: stage.attributes, value }, end);
+}
+
+/** A stage that said `retry` until its attempts were used up ends with that if an edge asks for it. Otherwise it has failed. */
+function retryTaken({ state }: NodeContext, { ways }: StageParts, result: StageEnd): StageEnd {
+  if (result.isUsedUp !== true) return result;
+  const asks = ways.edges.filter(({ clauses }) =>
+    clauses.some(({ key, operator, value }) => key === 'outcome' && operator === '=' && value === 'retry'),
+  );
+  const ended = { ...result, status: 'retry' };
+  const updates = result.contextUpdates ?? {};
+  const way = chooseEdge({ ...ways, edges: asks }, endingOf(ended), (key) =>
+    Object.hasOwn(updates, key) ? updates[key] : contextValue(state, key),
+  );
+  return way === undefined ? result : ended;
+}
+
+/** The outcomes that edges name and the language does not know. */
+export function ownNames({ outcomes }: StageParts): ReadonlySet<string> {
+  return outcomes.size === 0 ? outcomes : new Set([...outcomes].filter((name) => !isStatus(name)));
 }
 
 async function perform(ctx: NodeContext, handler: StageHandler, parts: StageParts): Promise<StageEnd> {
@@ -92,9 +112,12 @@ async function perform(ctx: NodeContext, handler: StageHandler, parts: StagePart
     async () => {
       asking = await handler.asks?.(context);
       const full = { ...context, ...(asking !== undefined && { asking }) };
-      if (effect === undefined) return checkedOutcome(await handler.run(full));
+      if (effect === undefined) return checkedOutcome(await handler.run(full), ownNames(parts));
       return ctx.step('work', { ...options, effect, said: saidOutcome }, async (step) => {
-        const result = checkedOutcome(await spendSeconds(ctx, step, () => handler.run({ ...full, step })));
+        const result = checkedOutcome(
+          await spendSeconds(ctx, step, () => handler.run({ ...full, step })),
+          ownNames(parts),
+        );
         if (result.status === 'fail') throw failed(result, verdictCode);
         if (result.status === 'retry') throw failed(result, retryCode);
         return result;
@@ -140,6 +163,7 @@ function noteResume(
 function settle(ctx: NodeContext, parts: StageParts, result: StageEnd): unknown {
   const { stage } = parts;
   const scratch: Record<string, unknown> = { ...result.contextUpdates, current_node: stage.id };
+  const isFailure = result.status === 'fail' || result.status === 'retry';
   const isPassing = stage.type === 'conditional';
   // A skipped stage has no outcome to record.
   if (!isPassing && result.status !== 'skipped') {
@@ -149,13 +173,12 @@ function settle(ctx: NodeContext, parts: StageParts, result: StageEnd): unknown 
     if (result.preferredLabel !== undefined || contextValue(ctx.state, 'preferred_label') !== undefined)
       scratch['preferred_label'] = result.preferredLabel ?? '';
     if (hasAnswered(result) && contextValue(ctx.state, answeredKey) !== stage.id) scratch[answeredKey] = stage.id;
-    scratch['internal.failure_reason'] = result.status === 'fail' ? (result.failureReason ?? '') : '';
+    scratch['internal.failure_reason'] = isFailure ? (result.failureReason ?? '') : '';
   }
   const ending = endingOf(result);
   const way = chooseEdge(parts.ways, ending, (key) =>
     Object.hasOwn(scratch, key) ? scratch[key] : contextValue(ctx.state, key),
   );
-  const isFailure = result.status === 'fail';
   const jump = way === undefined && isFailure ? nextJump(ctx.state, parts) : undefined;
   parts.watch?.({
     stage: stage.id,

@@ -10,7 +10,9 @@ import {
 } from '../../../../graph/contracts/node-contract.ts';
 
 export const stageStatuses = ['success', 'partial_success', 'retry', 'fail', 'skipped'] as const;
-export type StageStatus = (typeof stageStatuses)[number];
+
+/** How a stage ended: one of the language's outcomes, or an author's own that an edge names, such as `needs_dod`. */
+export type StageStatus = (typeof stageStatuses)[number] | (string & {});
 
 /** The result of a handler. */
 export interface StageOutcome {
@@ -36,6 +38,8 @@ export interface StageOutcome {
 export interface StageEnd extends StageOutcome {
   /** Whether it was a stage for a model. */
   readonly hasAsked?: boolean;
+  /** Whether it said `retry` and its attempts are used up. */
+  readonly isUsedUp?: boolean;
   readonly turn?: Turn;
 }
 
@@ -60,11 +64,11 @@ export interface StageOutput {
 }
 
 /** Returns what a handler returned if it is an outcome. Otherwise returns a failure that says what is wrong with it. */
-export function checkedOutcome(returned: unknown): StageOutcome {
+export function checkedOutcome(returned: unknown, named: ReadonlySet<string>): StageOutcome {
   const given = returned as StageOutcome | null;
   if (typeof given !== 'object' || given === null)
     return { status: 'fail', failureReason: `its handler returned ${inShort(returned)}, which is no outcome` };
-  if (isStatus(given.status)) return given;
+  if (isStatus(given.status) || named.has(given.status)) return given;
   return { status: 'fail', failureReason: `its handler ${strange(given.status)}` };
 }
 
@@ -77,7 +81,7 @@ export function saidOutcome(said: unknown): StageOutcome {
   );
 }
 
-function isStatus(status: unknown): status is StageStatus {
+export function isStatus(status: unknown): status is (typeof stageStatuses)[number] {
   return (stageStatuses as readonly unknown[]).includes(status);
 }
 
@@ -95,12 +99,22 @@ export function isSuccess(status: unknown): boolean {
   return status === 'success' || status === 'partial_success';
 }
 
-/** Reads a stage's report, such as the JSON at the end of an answer. The fault says why it is none. */
-export function readReport(report: Readonly<Record<string, unknown>>): StageOutcome | { readonly fault: string } {
+const noNames: ReadonlySet<string> = new Set();
+
+/**
+ * Reads a stage's report, such as the JSON at the end of an answer. The fault says why it is none.
+ * @param named - outcomes of the author's own, which edges name
+ */
+export function readReport(
+  report: Readonly<Record<string, unknown>>,
+  named: ReadonlySet<string> = noNames,
+): StageOutcome | { readonly fault: string } {
   const { outcome: status, notes, suggested_next_ids: ids, context_updates: updates, failure_reason: reason } = report;
   const label = report['preferred_label'] ?? report['preferred_next_label'];
-  if (!isStatus(status))
-    return { fault: `its outcome is ${inShort(status)}, which is none of ${stageStatuses.join(', ')}` };
+  if (!isStatus(status) && !(typeof status === 'string' && named.has(status)))
+    return {
+      fault: `its outcome is ${inShort(status)}, which is none of ${[...stageStatuses, ...named].join(', ')}`,
+    };
   if (label !== undefined && typeof label !== 'string') return { fault: 'preferred_label must be a text' };
   if (ids !== undefined && !(Array.isArray(ids) && ids.every((id) => typeof id === 'string')))
     return { fault: 'suggested_next_ids must be a list of texts' };
@@ -185,7 +199,7 @@ export async function guarded(
   ctx: NodeContext,
   run: () => Promise<StageOutcome> | StageOutcome,
   allowsPartial = false,
-): Promise<StageOutcome> {
+): Promise<StageEnd> {
   try {
     return await run();
   } catch (thrown) {
@@ -197,7 +211,7 @@ export async function guarded(
     if (code === retryCode && allowsPartial)
       return { ...known, status: 'partial_success', notes: `attempts are used up: ${message}` };
     const failureReason = code === retryCode ? `max retries exceeded: ${message}` : message;
-    return { ...known, status: 'fail', failureReason };
+    return { ...known, status: 'fail', failureReason, ...(code === retryCode && { isUsedUp: true }) };
   }
 }
 
