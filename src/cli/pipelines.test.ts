@@ -73,6 +73,32 @@ test('G12 lint takes graphs in TypeScript and YAML: findings with rule, severity
   expect(folder.cairn('lint', 'w3.yaml').code).toBeGreaterThan(0);
 });
 
+test('lint says which stages of a pipeline decide by the word of a model, with exit code 0', () => {
+  const own = openFolder();
+  own.write(
+    'judge.dot',
+    `digraph j {
+      start [shape=Mdiamond]; exit [shape=Msquare]
+      review [prompt="Is it good?"]; d [shape=diamond]; fix [prompt="Mend it"]; pick [prompt="Which?"]
+      run [shape=parallelogram, tool_command="true"]
+      start -> review -> d
+      d -> pick [condition="outcome=success"]
+      d -> fix [condition="outcome!=success"]
+      fix -> review
+      pick -> run [label=Run]
+      pick -> exit [label=Leave]
+      run -> exit [condition="outcome=success"]
+      run -> fix [condition="outcome=fail"]
+    }`,
+  );
+  const { code, out } = own.cairn('lint', 'judge.dot');
+  expect(code).toBe(0);
+  expect(out.split('\n').filter((line) => line.includes('[model_verdict]'))).toEqual([
+    expect.stringContaining('how review ended') as string,
+    expect.stringContaining('where pick leads') as string,
+  ]);
+});
+
 test('Y11 N2 a workflow in YAML runs the pipeline beside it: its stages are told as those of any child, after the files are gone too', () => {
   const own = openFolder();
   own.write(

@@ -68,36 +68,75 @@ test('6.2.14 an outcome of the author routes by its name where an edge names it,
   expect(JSON.stringify(other.output)).toContain('its outcome is \\"needs_dod\\"');
 });
 
-test('a stage that says retry until its attempts are used up takes an edge that asks for it, and fails without one', async () => {
-  const runWith = (edge: string): ReturnType<typeof runDot> =>
-    runDot(
-      digraph(
-        `start -> a\na -> exit [condition="outcome=success"]\na -> b [condition="${edge}"]\nb -> exit\na [prompt=x]\n${box('b')}`,
-      ),
-      {
-        asksModels: true,
-        engine: { models: createScriptedModels(() => '{"outcome": "retry", "failure_reason": "not yet"}') },
-      },
-    );
-  expect((await runWith('outcome=retry')).begun).toEqual(['b']);
-  expect((await runWith('outcome=partial_success')).result.status).toBe('failed');
+test('a stage that says retry until its attempts are used up takes an edge that asks for it, behind a diamond too, and fails without one', async () => {
+  const runWith = async (edges: string): Promise<readonly string[]> => {
+    const text = digraph(`start -> a\na -> exit [condition="outcome=success"]\n${edges}\nb -> exit\n${box('a', 'b')}`);
+    return (await runDot(text, { script: { a: ['retry'] } })).history;
+  };
+  expect(await runWith('a -> b [condition="outcome=retry"]')).toEqual(['start', 'a: retry', 'b']);
+  const diamond = 'd [shape=diamond]\na -> d\nd -> exit [condition="outcome=success"]';
+  expect(await runWith(`${diamond}\nd -> b [condition="outcome=retry"]`)).toEqual([
+    'start',
+    'a: retry',
+    'd: retry',
+    'b',
+  ]);
+  expect(await runWith(`${diamond}\nd -> b [condition="outcome=fail"]`)).toEqual(['start', 'a: fail', 'd: fail', 'b']);
+  expect(await runWith('a -> b [condition="outcome=partial_success"]')).toEqual(['start']);
+  // An edge that asks for more than the outcome, and does not get it, leaves an ordinary failure.
+  const edges = 'a -> exit [condition="outcome=retry && context.late=yes"]\na -> b [condition="outcome=fail"]';
+  expect(await runWith(edges)).toEqual(['start', 'a: fail', 'b']);
 });
 
-test('a stage whose edges read its outcome is asked once more for a verdict in the form, and fails without one', async () => {
-  const runWith = async (answers: readonly string[], more = ''): Promise<readonly unknown[]> => {
+const judged = (attributes: string): string =>
+  digraph(
+    `start -> a\na -> exit [condition="outcome=success"]\na -> b [condition="outcome=fail"]\nb -> exit\na [prompt=judge${attributes}]\nb [type=own]`,
+  );
+const own: StageHandler = { effect: 'read', run: () => ({ status: 'success' }) };
+
+test.each<readonly [string, readonly string[], string, number, readonly string[]]>([
+  ['words like a status', ['STATUS: fail', '{"outcome": "fail"}'], '', 2, ['a: fail', 'b']],
+  ['bold words', ['**FAIL**', 'As I said.'], '', 2, ['a: fail', 'b']],
+  ['JSON before a polite line', ['{"outcome": "fail"}\nAsk me more!', '{"outcome": "fail"}'], '', 2, ['a: fail', 'b']],
+  ['no verdict and then one', ['Fine.', '{"outcome": "success"}'], '', 2, ['a']],
+  ['a verdict', ['{"outcome": "success"}'], '', 1, ['a']],
+  ['silence under auto_status', ['Fine.'], ', auto_status=true', 1, ['a']],
+  ['silence of a goal gate', ['Fine.', '{"outcome": "success"}'], ', goal_gate=true', 2, ['a']],
+])(
+  'a stage whose edges read its outcome is asked once more for a verdict in the form: %s',
+  async (_, answers, attributes, count, ended) => {
     let calls = 0;
-    const models = createScriptedModels(() => answers[Math.min((calls += 1), answers.length) - 1] ?? '');
-    const text = digraph(
-      `start -> a\na -> exit [condition="outcome=success"]\na -> b [condition="outcome=fail"]\nb -> exit\na [prompt=x${more}]\n${box('b')}`,
-    );
-    const { begun } = await runDot(text, { asksModels: true, engine: { models } });
-    return [calls, begun];
+    const models = createScriptedModels(() => answers[calls++] ?? '');
+    const { history } = await runDot(judged(attributes), { asksModels: true, engine: { models }, handlers: { own } });
+    expect([calls, history]).toEqual([count, ['start', ...ended]]);
+    const again = models.requests.slice(1).map(({ messages }) => JSON.stringify(messages));
+    expect(again).toEqual(Array(count - 1).fill(expect.stringContaining('Answer with that object alone')));
+  },
+);
+
+test('that a stage was asked once more for its verdict is told, and counts in its budget', async () => {
+  const spentOn = async (answers: readonly string[]): Promise<readonly [notes: unknown, tokens: number]> => {
+    let calls = 0;
+    const models = createScriptedModels(() => answers[calls++] ?? '');
+    const { result } = await runDot(judged(', budget="tokens=5000"'), {
+      asksModels: true,
+      engine: { models },
+      handlers: { own },
+    });
+    return [(result.state.outputs['a'] as { readonly notes?: string }).notes, result.spent['tokens'] ?? 0];
   };
-  expect(await runWith(['STATUS: fail', '{"outcome": "fail"}'])).toEqual([2, ['b']]);
-  expect(await runWith(['Fine.', '{"outcome": "success"}'])).toEqual([2, []]);
-  expect(await runWith(['**FAIL**', 'As I said.'])).toEqual([2, ['b']]);
-  expect(await runWith(['{"outcome": "success"}'])).toEqual([1, []]);
-  expect(await runWith(['Fine.'], ', auto_status=true')).toEqual([1, []]);
+  const [, once] = await spentOn(['{"outcome": "success"}']);
+  const [notes, twice] = await spentOn(['Fine.', '{"outcome": "success", "notes": "all read"}']);
+  expect(notes).toBe('asked once more for its verdict: all read');
+  expect(twice).toBeGreaterThan(2 * once);
+});
+
+test('a command reports an outcome of the author in its status file', async () => {
+  const report = `printf '{\\"outcome\\": \\"has_dod\\"}' > \\"$CAIRN_STATUS_FILE\\"`;
+  const text = digraph(
+    `start -> a\na -> b [condition="outcome=has_dod"]\na -> exit\nb -> exit\nb [type=own]\na [shape=parallelogram, tool_command="${report}"]`,
+  );
+  expect((await runDot(text, { handlers: { own } })).history).toEqual(['start', 'a: has_dod', 'b']);
 });
 
 test('6.2.19 what looks like a comment in a prompt is text', async () => {

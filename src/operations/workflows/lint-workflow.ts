@@ -1,4 +1,5 @@
 /** The operations `lint` and `fmt`: report everything about a workflow's text, and print a pipeline in canonical format. Nothing is run. */
+import { lintVerdicts } from '../../dialects/dot/index.ts';
 import { dialectOf } from '../../dialects/strongest-effect.ts';
 import { CairnError } from '../../errors.ts';
 import type { Violation } from '../../graph/graph.ts';
@@ -54,8 +55,9 @@ export const lintWorkflow: Operation<LintWorkflowInput, LintWorkflowOutput, Work
 
 async function lintText(context: WorkContext, text: string, source: string): Promise<readonly Violation[]> {
   const { workflow, violations } = (await context.openWorkflows()).check(text, source);
+  if (workflow === undefined) return violations;
   // A pipeline has rules of its own, which say all of it in its own words.
-  if (workflow === undefined || dialectOf(workflow.graph.text ?? '') === 'dot') return violations;
+  if (dialectOf(workflow.graph.text ?? '') === 'dot') return [...violations, ...lintVerdicts(workflow.graph)];
   return [...violations, ...lintGraph(workflow.graph)];
 }
 

@@ -18,6 +18,7 @@ import {
   alongEdges,
   gateTargets,
   jumpsMaxOf,
+  outcomesRead,
   reach,
   retryTargets,
   type Branches,
@@ -53,6 +54,7 @@ import { childHandler } from '../run/handlers/child.ts';
 import { parallelHandler } from '../run/handlers/parallel.ts';
 import { routeOf, stageImplementation } from '../run/stage/stage-node.ts';
 import type { StageHandler, StageParts } from '../run/stage/attempts.ts';
+import { isStatus } from '../run/stage/stage-outcome.ts';
 import { budgetPolicies, retryOf, tellings } from './stage-policy.ts';
 
 /** What a pipeline is compiled with. */
@@ -222,6 +224,7 @@ class GraphParts {
         edges: branches === undefined ? edges.map((edge) => this.#way(edge)) : [this.#joinWay(branches)],
         ...askedWays(stage),
       };
+      const outcomes = outcomesRead(layout, pipeline, stage.id);
       const parts: StageParts = {
         stage,
         pipelineName: pipeline.name,
@@ -229,7 +232,8 @@ class GraphParts {
         params: ['goal', ...pipeline.params.map(({ name }) => name)],
         ways,
         jumps,
-        outcomes: outcomesRead(layout, pipeline, stage.id),
+        outcomes,
+        ownOutcomes: new Set([...outcomes].filter((name) => !isStatus(name))),
         jumpsMax: this.#jumpsMax,
         retry: retryOf(stage, pipeline),
         timeoutMs: stage.attributes.durationMs('timeout'),
@@ -387,22 +391,6 @@ class GraphParts {
     this.edges.push({ from: stage.id, to: outputsId, label: endLabel, choice });
     for (const to of targets) this.edges.push({ from: stage.id, to, label: jumpLabel(to), choice });
   }
-}
-
-/** The outcomes with which the edges of a stage compare, and those of diamonds behind it, which pass its outcome on. */
-export function outcomesRead({ outgoing, branches }: Layout, { stages }: Pipeline, id: string): ReadonlySet<string> {
-  const read = new Set<string>();
-  const open = branches.has(id) ? [] : [id];
-  const seen = new Set(open);
-  for (const stage of open)
-    for (const { to, attributes } of outgoing.get(stage) ?? []) {
-      for (const { key, operator, value } of parseCondition(attributes.text('condition')).clauses ?? [])
-        if (key === 'outcome' && operator !== 'set') read.add(value);
-      if (stages.get(to)?.type !== 'conditional' || seen.has(to)) continue;
-      seen.add(to);
-      open.push(to);
-    }
-  return read;
 }
 
 /** What a question of a stage decides: which edge is taken, or yes and no. */

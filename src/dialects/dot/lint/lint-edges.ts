@@ -1,6 +1,8 @@
 /** Lint rules for edges: conditions are readable and can hold, labels differ, and every outcome has a way on. */
-import { normalLabel, type PipelineEdge } from '../model/pipeline.ts';
-import { stageStatuses } from '../run/stage/stage-outcome.ts';
+import { alongEdges, reach } from '../model/layout.ts';
+import { normalLabel, type Clause, type PipelineEdge } from '../model/pipeline.ts';
+import { chooseEdge, wayLabel } from '../run/stage/choose-edge.ts';
+import { isStatus, stageStatuses } from '../run/stage/stage-outcome.ts';
 import type { Report } from './report.ts';
 
 export function lintEdges(report: Report): void {
@@ -11,6 +13,71 @@ export function lintEdges(report: Report): void {
     lintLabels(report, from, edges);
     if (type !== 'wait.human') lintCoverage(report, from, edges);
   }
+  lintSuccess(report);
+}
+
+/** The way of a run in which every stage succeeds and says nothing else, as far as the file alone decides it: does it go round for ever? */
+function lintSuccess(report: Report): void {
+  const { layout, warn } = report;
+  const way: string[] = [];
+  const seen = new Set<string>();
+  let id = layout.start?.id;
+  for (; id !== undefined && !seen.has(id); id = afterSuccess(report, id)) {
+    seen.add(id);
+    way.push(id);
+  }
+  const { exit, outgoing } = layout;
+  // Where no way leads to the exit at all, that is told instead.
+  if (id === undefined || exit === undefined || seen.has(exit.id)) return;
+  if (!reach([id], alongEdges(outgoing)).has(exit.id)) return;
+  const circle = new Set(way.slice(way.indexOf(id)));
+  const hasOwnEnd = [...circle].some((stage) =>
+    (outgoing.get(stage) ?? []).some(
+      (edge) => !circle.has(edge.to) && clausesOf(report, edge).some((clause) => isOwnOutcome(clause)),
+    ),
+  );
+  if (hasOwnEnd) return;
+  warn(
+    'endless_success',
+    report.pipeline.stages.get(id)?.at ?? 0,
+    `a run in which every stage succeeds never ends: ${shownWay([...circle, id])}`,
+    'lead a success to the exit, or let a stage end the loop by an outcome or a label of its own',
+  );
+}
+
+/** The stage after one that succeeded. Undefined if the file alone does not decide it: a person, a label or the context does. */
+function afterSuccess(report: Report, id: string): string | undefined {
+  const { layout, pipeline } = report;
+  const branches = layout.branches.get(id);
+  if (branches !== undefined) return branches.join;
+  const edges = layout.outgoing.get(id) ?? [];
+  const conditions = edges.map((edge) => clausesOf(report, edge));
+  const isChosen =
+    pipeline.stages.get(id)?.type === 'wait.human' ||
+    conditions.flat().some(({ key }) => key !== 'outcome') ||
+    edges.filter(({ attributes }, at) => conditions[at]?.length === 0 && attributes.text('label') !== '').length > 1;
+  if (isChosen) return undefined;
+  const ways = edges.map((edge, at) => ({
+    label: wayLabel(edge.index),
+    to: edge.to,
+    caption: '',
+    clauses: conditions[at] ?? [],
+    weight: edge.attributes.integer('weight') ?? 0,
+    takesFailures: false,
+  }));
+  return chooseEdge({ edges: ways, isChosen: false }, { outcome: 'success' }, () => '')?.to;
+}
+
+const clausesOf = ({ conditionOf }: Report, edge: PipelineEdge): readonly Clause[] => conditionOf(edge).clauses ?? [];
+
+/** A circle as a message shows it: the beginning of a long one. */
+function shownWay(way: readonly string[]): string {
+  return way.length <= 10 ? way.join(' -> ') : `${way.slice(0, 10).join(' -> ')} -> … (${way.length - 1} stages)`;
+}
+
+/** Whether a condition asks for an outcome that is no word of the language. */
+function isOwnOutcome({ key, operator, value }: Clause): boolean {
+  return key === 'outcome' && operator !== 'set' && !isStatus(value);
 }
 
 function lintCondition({ conditionOf, error, warn, pipeline, layout }: Report, edge: PipelineEdge): void {
@@ -27,9 +94,9 @@ function lintCondition({ conditionOf, error, warn, pipeline, layout }: Report, e
     );
     return;
   }
-  for (const { key, operator, value } of parsed.clauses) {
-    const isOwn = key === 'outcome' && operator !== 'set' && !(stageStatuses as readonly string[]).includes(value);
-    if (isOwn && !hasGivers(pipeline, layout, edge.from))
+  for (const clause of parsed.clauses) {
+    const { key, value } = clause;
+    if (isOwnOutcome(clause) && !hasGivers(pipeline, layout, edge.from))
       warn(
         'custom_outcome',
         at,
@@ -44,19 +111,18 @@ function lintCondition({ conditionOf, error, warn, pipeline, layout }: Report, e
 /** Types of stages whose ends follow from others, or from a person's choice: they have no outcomes of an author's own. */
 const fixedTypes: readonly (string | undefined)[] = ['start', 'exit', 'parallel', 'parallel.fan_in', 'wait.human'];
 
+/** Most stages that are looked at for one edge. Beyond this some stage is assumed to give the outcome. */
+const giversMax = 100;
+
 /** Whether a stage, or one before it whose outcome a diamond passes on, can give an outcome of an author's own. */
 function hasGivers({ stages }: Report['pipeline'], { incoming }: Report['layout'], id: string): boolean {
-  const open = [id];
-  const seen = new Set(open);
-  for (const one of open) {
-    const type = stages.get(one)?.type;
+  // The set grows during the loop.
+  const givers = new Set([id]);
+  for (const giver of givers) {
+    const type = stages.get(giver)?.type;
     if (type !== 'conditional' && !fixedTypes.includes(type)) return true;
-    if (type !== 'conditional') continue;
-    for (const { from } of incoming.get(one) ?? []) {
-      if (seen.has(from)) continue;
-      seen.add(from);
-      open.push(from);
-    }
+    if (givers.size > giversMax) return true;
+    if (type === 'conditional') for (const { from } of incoming.get(giver) ?? []) givers.add(from);
   }
   return false;
 }

@@ -8,6 +8,7 @@ import {
   kindOf,
   typeOfShape,
 } from '../model/pipeline.ts';
+import { outcomesRead } from '../model/layout.ts';
 import type { Report } from './report.ts';
 import { stageTools } from '../../../graph/contracts/node-type.ts';
 
@@ -92,7 +93,7 @@ const heedingTypes: ReadonlyMap<string, readonly string[]> = new Map(
 );
 /** What an attribute has an effect together with, besides the type of its stage. */
 interface Companion {
-  readonly isThere: (stage: Stage) => boolean;
+  readonly isThere: (stage: Stage, report: Report) => boolean;
   /** Why the attribute has no effect otherwise. */
   readonly why: string;
   readonly fix: string;
@@ -125,8 +126,9 @@ const companions: ReadonlyMap<string, Companion> = new Map([
   [
     'auto_status',
     {
-      isThere: ({ attributes }) => attributes.text('status_file') !== '',
-      why: 'it names no status_file',
+      isThere: ({ id, type, attributes }, { layout, pipeline }) =>
+        attributes.text('status_file') !== '' || (type === 'codergen' && outcomesRead(layout, pipeline, id).size > 0),
+      why: 'it names no status_file, and no edge reads the outcome of a model',
       fix: 'take it out',
     },
   ],
@@ -219,7 +221,8 @@ function lintNeeds({ layout, error, warn }: Report, { id, type, attributes, at }
     );
 }
 
-function lintAttributes({ warn }: Report, stage: Stage): void {
+function lintAttributes(report: Report, stage: Stage): void {
+  const { warn } = report;
   const { id, type, attributes } = stage;
   if (!builtIn.has(type)) return;
   // A default is written for the stages on which it has an effect, so it is not reported.
@@ -227,7 +230,7 @@ function lintAttributes({ warn }: Report, stage: Stage): void {
     const rest = companions.get(name);
     if (heedingTypes.get(name)?.includes(type) === false)
       warn('inert_attribute', valueAt, `${name} has no effect on ${id}, a ${type} stage`, 'take it out');
-    else if (rest?.isThere(stage) === false)
+    else if (rest?.isThere(stage, report) === false)
       warn('inert_attribute', valueAt, `${name} of ${id} has no effect: ${rest.why}`, rest.fix);
   }
 }

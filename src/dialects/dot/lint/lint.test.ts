@@ -100,7 +100,7 @@ test.each<readonly [string, string, readonly string[]]>([
     digraph(
       'start -> a -> b -> a\na -> exit [condition="outcome=fail"]\na -> c\nc -> d -> c\na [prompt=x]\nb [prompt=x]\nc [prompt=x]\nd [prompt=x]',
     ),
-    ['warning unreachable_terminal 11:1', 'warning unreachable_terminal 12:1'],
+    ['warning endless_success 9:1', 'warning unreachable_terminal 11:1', 'warning unreachable_terminal 12:1'],
   ],
   ['dead_end', digraph('start -> a -> exit\na -> b\na [prompt=x]\nb [prompt=x]'), ['warning dead_end 8:1']],
   [
@@ -112,6 +112,25 @@ test.each<readonly [string, string, readonly string[]]>([
     'custom_outcome',
     digraph('start -> a\na -> exit [condition="outcome=has_dod"]\na -> exit\na [shape=hexagon]'),
     ['warning custom_outcome 6:22', 'warning label_conflict 7:1'],
+  ],
+  [
+    'endless_success',
+    digraph(
+      'start -> a -> t\nt -> a [condition="outcome=success"]\nt -> exit [condition="outcome=fail"]\na [prompt=x]\nt [shape=parallelogram, tool_command=x]',
+    ),
+    ['warning endless_success 8:1'],
+  ],
+  [
+    'no endless_success: an outcome of the author ends the loop',
+    digraph(
+      'start -> a -> t\nt -> a [condition="outcome=success"]\nt -> exit [condition="outcome=done"]\na [prompt=x]\nt [shape=parallelogram, tool_command=x]',
+    ),
+    ['warning all_conditional_edges 9:1'],
+  ],
+  [
+    'no endless_success: a label decides',
+    digraph('start -> a -> b\nb -> a [label=Again]\nb -> exit [label=Done]\na [prompt=x]\nb [prompt=x]'),
+    [],
   ],
   [
     'condition_key',

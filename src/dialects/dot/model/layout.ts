@@ -1,5 +1,5 @@
 /** The layout of a pipeline: its start and exit, the branches of parallel stages, and the stages that can be reached. */
-import type { Pipeline, PipelineEdge, Stage } from './pipeline.ts';
+import { parseCondition, type Pipeline, type PipelineEdge, type Stage } from './pipeline.ts';
 
 /** The branches of a parallel stage. */
 export interface Branches {
@@ -202,4 +202,21 @@ class Walk {
     const join = this.#stages.get(id)?.type === 'parallel' ? this.#joinOf(id) : undefined;
     return join === undefined ? (this.#outgoing.get(id) ?? []).map(({ to }) => to) : [join];
   }
+}
+
+/** Most stages whose edges are looked at for one stage: a chain of diamonds passes an outcome on for ever. */
+const readersMax = 100;
+
+/** The outcomes with which the edges of a stage compare, and those of diamonds behind it, which pass its outcome on. */
+export function outcomesRead({ outgoing, branches }: Layout, { stages }: Pipeline, id: string): ReadonlySet<string> {
+  const read = new Set<string>();
+  const readers = new Set(branches.has(id) ? [] : [id]);
+  // The set grows during the loop.
+  for (const reader of readers)
+    for (const { to, attributes } of outgoing.get(reader) ?? []) {
+      for (const { key, operator, value } of parseCondition(attributes.text('condition')).clauses ?? [])
+        if (key === 'outcome' && operator !== 'set') read.add(value);
+      if (stages.get(to)?.type === 'conditional' && readers.size < readersMax) readers.add(to);
+    }
+  return read;
 }

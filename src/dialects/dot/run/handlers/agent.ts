@@ -27,7 +27,6 @@ import {
   inAttempts,
   modelStep,
 } from '../stage/attempts.ts';
-import { ownNames } from '../stage/stage-node.ts';
 import { readReport, reportIn, stageStatuses, type StageOutcome } from '../stage/stage-outcome.ts';
 import { exitFailure, reportedOutcome, runStageCommand } from './tool.ts';
 
@@ -44,7 +43,7 @@ export const codergenHandler: StageHandler = {
   run: async (stage) => {
     const { earlier, prompt } = stage.asking as Asking;
     const answer = await askModel(stage, prompt, earlier);
-    const outcome = await verdictOf(stage, answer, stage.step);
+    const outcome = await verdictOf(stage, answer);
     const contextUpdates = { ...outcome.contextUpdates, last_response: shownHead(answer) };
     return { ...outcome, contextUpdates, response: answer };
   },
@@ -142,7 +141,7 @@ function reportRequest({ parts, attributes }: StageContext): string {
     attributes.text('agent_command') === ''
       ? 'End your answer with one JSON object that says how it went:'
       : 'Say how it went with one JSON object: write it to the file that the variable CAIRN_STATUS_FILE names, or end your answer with it.',
-    `{"outcome": ${[...stageStatuses.slice(0, 4), ...ownNames(parts)]
+    `{"outcome": ${[...stageStatuses.slice(0, 4), ...parts.ownOutcomes]
       .map((status) => JSON.stringify(status))
       .join(' | ')}, "failure_reason": "why, if it failed", "notes": "…"}`,
   ];
@@ -153,39 +152,53 @@ function reportRequest({ parts, attributes }: StageContext): string {
   return lines.join('\n');
 }
 
+/** Whether silence is no success: a goal gate is passed by a verdict alone, and so are edges that read the outcome, unless `auto_status` holds. */
+function needsVerdict({ parts, attributes }: StageContext): boolean {
+  return attributes.flag('goal_gate') || (parts.outcomes.size > 0 && !attributes.flag('auto_status'));
+}
+
+/** Why an answer is no verdict. Undefined if it is one. */
+function reportFault({ parts }: StageContext, answer: string): string | undefined {
+  const given = reportIn(answer);
+  const report = given === undefined ? noReport : readReport(given, parts.ownOutcomes);
+  return 'fault' in report ? report.fault : undefined;
+}
+
+const noReport = { fault: 'it does not end with the JSON object that says how it went' } as const;
+
 /**
- * How the stage ended. Where edges read its outcome an answer without a report is no success: the model is asked for it once more, which
- * is told in the stage's notes, and then the stage fails. With `auto_status` silence is a success.
+ * How the stage ended. If a verdict is needed and the answer has none in the form that was asked for, the model is asked for it once more.
+ * The stage's notes tell that. Without a verdict then, the stage fails.
+ * @param attempt - of a stage that records its steps itself, counted from 1
  */
-async function verdictOf(stage: StageContext, answer: string, step?: StageContext['step']): Promise<StageOutcome> {
-  const { ctx, parts, attributes, asking } = stage;
-  const isRead = parts.outcomes.size > 0 && !attributes.flag('goal_gate');
-  if (!isRead || attributes.flag('auto_status') || reportIn(answer) !== undefined) return outcomeOf(stage, answer);
+async function verdictOf(stage: StageContext, answer: string, attempt = 1): Promise<StageOutcome> {
+  const fault = needsVerdict(stage) ? reportFault(stage, answer) : undefined;
+  if (fault === undefined) return outcomeOf(stage, answer);
+  const { ctx, parts, asking, step } = stage;
   const { earlier = [], prompt = '' } = asking ?? {};
-  const told: readonly ModelMessage[] = [
+  const spoken: readonly ModelMessage[] = [
     ...earlier,
     { role: 'user', content: prompt },
     { role: 'assistant', content: answer },
   ];
-  const request = `Your answer did not end with the JSON object that says how it went.\n${reportRequest(stage)}\nAnswer with that object alone.`;
+  const request = `Your answer cannot be taken: ${fault}.\n${reportRequest(stage)}\nAnswer with that object alone.`;
   const ask = (own: StageContext['step']): Promise<string> =>
-    askModel({ ...stage, ...(own !== undefined && { step: own }) }, request, told, '-verdict');
-  const second = step === undefined ? await ctx.step('verdict', modelStep(parts), ask) : await ask(step);
-  if (reportIn(second) === undefined)
-    return { status: 'fail', failureReason: 'it gave no verdict, asked for it twice: no outcome ends its answers' };
-  const outcome = outcomeOf(stage, second);
-  return { ...outcome, notes: outcome.notes ?? 'asked once more for its verdict' };
+    askModel({ ...stage, ...(own !== undefined && { step: own }) }, request, spoken, '-verdict');
+  const name = attempt === 1 ? 'verdict' : `attempt ${attempt} verdict`;
+  const outcome = outcomeOf(stage, step === undefined ? await ctx.step(name, modelStep(parts), ask) : await ask(step));
+  const again = 'asked once more for its verdict';
+  return { ...outcome, notes: outcome.notes === undefined ? again : `${again}: ${outcome.notes}` };
 }
 
 /** How the stage ended, by the report at the end of the model's answer. */
-export function outcomeOf({ parts, attributes }: StageContext, answer: string): StageOutcome {
+export function outcomeOf(stage: StageContext, answer: string): StageOutcome {
   const given = reportIn(answer);
   if (given === undefined) {
-    // An answer without a report does not pass a goal gate.
-    if (!attributes.flag('goal_gate')) return { status: 'success' };
-    return { status: 'fail', failureReason: 'the goal gate gave no verdict: no outcome ends its answer' };
+    if (!needsVerdict(stage)) return { status: 'success' };
+    const who = stage.attributes.flag('goal_gate') ? 'the goal gate' : 'the stage, whose edges read its outcome,';
+    return { status: 'fail', failureReason: `${who} gave no verdict: no outcome ends its answer` };
   }
-  const report = readReport(given, ownNames(parts));
+  const report = readReport(given, stage.parts.ownOutcomes);
   return 'fault' in report ? { status: 'fail', failureReason: `its report cannot be taken: ${report.fault}` } : report;
 }
 
@@ -231,7 +244,7 @@ async function work(
     settings: settingsOf(parts.stage),
     ...(hooks !== undefined && { hooks }),
   });
-  const outcome = await verdictOf(stage, answer);
+  const outcome = await verdictOf(stage, answer, given.attempt);
   return {
     ...outcome,
     contextUpdates: { ...outcome.contextUpdates, last_response: shownHead(answer) },

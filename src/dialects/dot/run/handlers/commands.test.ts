@@ -137,6 +137,10 @@ test('DOT22 it reports by its status file, else by the end of its words; a gate 
   expect((await run(`${status}; echo '{"outcome": "fail"}'`)).context).toMatchObject({ by: 'file' });
   expect((await run(`echo 'done {"outcome": "success"}'`)).output).toMatchObject({ gates: { a: 'success' } });
   expect(reasonOf(await run('echo done'))).toContain('the goal gate gave no verdict');
+  const routed = digraph(
+    `start -> a\na -> exit [condition="outcome=success"]\na -> b [condition="outcome=fail"]\nb -> exit\nb [shape=parallelogram, tool_command=true]\na [prompt=x, agent_command=${quoted(program('echo "**FAIL**"'))}]`,
+  );
+  expect((await runDot(routed, { asksModels: true })).history).toEqual(['start', 'a: fail', 'b']);
   const count = join(folder, 'count');
   const again = await run(`echo x >> "${count}"; test $(wc -l < "${count}") -gt 2 && ${status}`, ', max_retries=2');
   expect([again.result.status, readFileSync(count, 'utf8')]).toEqual(['completed', 'x\nx\nx\n']);

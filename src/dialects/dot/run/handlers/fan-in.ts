@@ -5,7 +5,10 @@ import { cut, tellBranches } from '../prompt/preamble.ts';
 import { shortfallKey, type ShownResult, type StageOutcome } from '../stage/stage-outcome.ts';
 import type { StageContext, StageHandler } from '../stage/attempts.ts';
 
-const ranks: readonly string[] = ['success', 'partial_success', 'retry', 'skipped', 'fail'];
+/** Stands for all outcomes of an author's own. */
+const ownRank = 'own';
+
+const ranks: readonly string[] = ['success', 'partial_success', ownRank, 'retry', 'skipped', 'fail'];
 
 export const fanInHandler: StageHandler = {
   effect: 'external',
@@ -49,7 +52,7 @@ async function bringTogether(stage: StageContext): Promise<StageOutcome> {
 const resultsMax = 200_000;
 
 function rankOf({ outcome }: ShownResult): number {
-  return ranks.indexOf(outcome);
+  return ranks.indexOf(ranks.includes(outcome) ? outcome : ownRank);
 }
 
 function scoreOf({ context }: ShownResult): number {

@@ -38,10 +38,13 @@ export async function openStatusFile({
   named,
   prompt,
   key,
+  ownOutcomes,
 }: {
   readonly named: string;
   readonly prompt: string | undefined;
   readonly key: string;
+  /** Outcomes of the author's own, which edges name. */
+  readonly ownOutcomes: ReadonlySet<string>;
 }): Promise<StatusFile> {
   const folder = await mkdtemp(join(tmpdir(), 'cairn-stage-'));
   const path = named === '' ? join(folder, 'status.json') : resolve(named);
@@ -55,7 +58,7 @@ export async function openStatusFile({
       const now = await identityOf(path);
       if (now === undefined) return undefined;
       if (now === before) return { fault: `${path} is older than this attempt: the stage wrote none` };
-      return readAt(path, key);
+      return readAt(path, key, ownOutcomes);
     },
     close: () => rm(folder, { recursive: true, force: true }),
   };
@@ -70,7 +73,7 @@ async function identityOf(path: string): Promise<string | undefined> {
   return found && `${found.ino} ${found.mtimeNs} ${found.ctimeNs} ${found.size}`;
 }
 
-async function readAt(path: string, key: string): Promise<Reported> {
+async function readAt(path: string, key: string, ownOutcomes: ReadonlySet<string>): Promise<Reported> {
   const text = await readText(path);
   if (typeof text !== 'string') return text;
   let value: unknown;
@@ -83,7 +86,7 @@ async function readAt(path: string, key: string): Promise<Reported> {
   const report = value as Readonly<Record<string, unknown>>;
   const { key: said } = report;
   if (said !== undefined && said !== key) return { fault: `${path} is of another attempt: its key is not this one's` };
-  return readReport(report);
+  return readReport(report, ownOutcomes);
 }
 
 /** Reads the file. It may be a link or a pipe, so links are not followed and reads do not wait. */
@@ -138,7 +141,12 @@ export async function runStageCommand(
   const step = stage.step as StepContext;
   const { timeoutMs } = parts;
   const params = parts.params.map((name) => [name, asText(value(`graph.${name}`))] as const);
-  const status = await openStatusFile({ named: attributes.text('status_file'), prompt, key: step.idempotencyKey });
+  const status = await openStatusFile({
+    named: attributes.text('status_file'),
+    prompt,
+    key: step.idempotencyKey,
+    ownOutcomes: parts.ownOutcomes,
+  });
   try {
     const own = {
       ...env,

@@ -61,8 +61,10 @@ export interface StageParts {
   readonly ways: Ways;
   /** Stages to jump to if the stage fails and no edge takes the failure, in the order in which they are tried. */
   readonly jumps: readonly string[];
-  /** The outcomes that its edges compare with, or those of a diamond behind it. Empty if no edge reads the outcome. */
+  /** The outcomes that its edges, or those of a diamond behind it, compare with. Empty if no edge reads the outcome. */
   readonly outcomes: ReadonlySet<string>;
+  /** Those of them that are no words of the language, such as `needs_dod`. */
+  readonly ownOutcomes: ReadonlySet<string>;
   /** How often the stage may jump to each of them. */
   readonly jumpsMax: number;
   readonly retry: RetryPolicy;

@@ -1,7 +1,7 @@
 /** Chooses the edge by which a pipeline leaves a stage. A pure decision from how the stage ended and the context. */
 import { holds, type Clause, type ConditionFacts, normalLabel } from '../../model/pipeline.ts';
 import { asText } from '../context/context-reader.ts';
-import type { StageOutput } from './stage-outcome.ts';
+import { isFailure, type StageOutput } from './stage-outcome.ts';
 
 /** One edge out of a stage, with what the choice needs to know of it. */
 export interface Way {
@@ -63,7 +63,7 @@ export function chooseEdge(ways: Ways, ending: Ending, value: (key: string) => u
   const conditional = open.filter(({ clauses }) => clauses.length > 0);
   if (conditional.length > 0) return bestOf(conditional, ending, false);
   if (ways.isChosen) return undefined;
-  return ending.outcome === 'fail' ? forFailure(ways, open, ending) : bestOf(open, ending, false);
+  return isFailure(ending.outcome) ? forFailure(ways, open, ending) : bestOf(open, ending, false);
 }
 
 /** Whether an edge stands for an answer, and asks for nothing else. */

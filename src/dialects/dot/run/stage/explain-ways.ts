@@ -14,7 +14,7 @@ import {
   readChoice,
   type StoredChoice,
 } from './choose-edge.ts';
-import type { StageOutput } from './stage-outcome.ts';
+import { isFailure, type StageOutput } from './stage-outcome.ts';
 import type { ExplainedWay, ConditionScope } from '../../../../graph/graph.ts';
 import { asText, contextValue } from '../context/context-reader.ts';
 import { jumpsMade } from './stage-node.ts';
@@ -27,8 +27,8 @@ export function whyTaken(way: Way, { edges, isChosen }: Ways, ending: StageOutpu
   if (isChosen) return 'nobody chose, and its condition holds';
   if (asked !== '') return asked;
   if (way.clauses.length > 0) return 'its condition holds';
-  if (edges.length === 1) return ending.outcome === 'fail' ? 'it takes failures' : 'it is the only one';
-  if (ending.outcome === 'fail') return 'it is there for failures';
+  if (edges.length === 1) return isFailure(ending.outcome) ? 'it takes failures' : 'it is the only one';
+  if (isFailure(ending.outcome)) return 'it is there for failures';
   const isElse = edges.some(({ clauses }) => clauses.length > 0);
   return isElse ? 'no condition held, and it has none' : 'it comes before the others';
 }
@@ -49,7 +49,7 @@ export function whyNot(way: Way, { isOpen, taken, ways, ending }: NotTaken): str
   if (way.clauses.length === 0 && taken !== undefined && taken.clauses.length > 0)
     return `the condition of the way to ${taken.to} holds`;
   if (ways.isChosen) return 'nobody chose it';
-  const isBarred = way.clauses.length === 0 && ending.outcome === 'fail' && !way.takesFailures && !hasElse(ways);
+  const isBarred = way.clauses.length === 0 && isFailure(ending.outcome) && !way.takesFailures && !hasElse(ways);
   if (taken === undefined || (isBarred && whyAsked(way, ending) === '')) return 'it is not meant for failures';
   if (whyAsked(taken, ending) !== '' && whyAsked(way, ending) === '')
     return `the stage asked for the way to ${taken.to}`;
@@ -202,7 +202,7 @@ function explainJumps(
   const why = (target: string): string => {
     if (jump === target) return `the failure jumps to the retry target, ${madeTo(target)} of ${jumpsMax} times`;
     if (taken !== undefined) return 'no jump was needed';
-    if (outcome !== 'fail') return 'it is for failures';
+    if (!isFailure(outcome)) return 'it is for failures';
     const isBefore = jump === undefined || jumps.indexOf(target) < jumps.indexOf(jump);
     return isBefore ? jumpsUsedUp(jumpsMax) : `the retry target ${jump} comes before it`;
   };

@@ -21,9 +21,9 @@ import {
   verdictCode,
   type ToldOfBranches,
   checkedOutcome,
-  isStatus,
   isSuccess,
   inShort,
+  isFailure,
   readReport,
   saidOutcome,
   type StageEnd,
@@ -64,7 +64,7 @@ export function stageImplementation(
 function endFault(handler: StageHandler, parts: StageParts, output: unknown, state: StateView): string | undefined {
   const { stage, jumps } = parts;
   if (!isPlainObject(output)) return 'it must be a mapping with an outcome';
-  const report = readReport(output, ownNames(parts));
+  const report = readReport(output, parts.ownOutcomes);
   if ('fault' in report) return report.fault;
   const end = output as unknown as StageOutput;
   if (end.jump !== undefined && !jumps.includes(end.jump)) return `${inShort(end.jump)} is none of its retry targets`;
@@ -72,13 +72,17 @@ function endFault(handler: StageHandler, parts: StageParts, output: unknown, sta
   return handler.outcomeFault?.({ parts, attributes: stage.attributes, value }, end);
 }
 
-/** A stage that said `retry` until its attempts were used up ends with that if an edge asks for it. Otherwise it has failed. */
-function retryTaken({ state }: NodeContext, { ways }: StageParts, result: StageEnd): StageEnd {
-  if (result.isUsedUp !== true) return result;
+/**
+ * A stage that said `retry` until its attempts were used up ends with that if an edge asks for it, or one of a diamond behind it. Otherwise
+ * it has failed.
+ */
+function retryTaken({ state }: NodeContext, { ways, outcomes }: StageParts, result: StageEnd): StageEnd {
+  if (result.isUsedUp !== true || !outcomes.has('retry')) return result;
   const asks = ways.edges.filter(({ clauses }) =>
     clauses.some(({ key, operator, value }) => key === 'outcome' && operator === '=' && value === 'retry'),
   );
   const ended = { ...result, status: 'retry' };
+  if (asks.length === 0) return ways.edges.some(({ takesFailures }) => takesFailures) ? ended : result;
   const updates = result.contextUpdates ?? {};
   const way = chooseEdge({ ...ways, edges: asks }, endingOf(ended), (key) =>
     Object.hasOwn(updates, key) ? updates[key] : contextValue(state, key),
@@ -86,13 +90,8 @@ function retryTaken({ state }: NodeContext, { ways }: StageParts, result: StageE
   return way === undefined ? result : ended;
 }
 
-/** The outcomes that edges name and the language does not know. */
-export function ownNames({ outcomes }: StageParts): ReadonlySet<string> {
-  return outcomes.size === 0 ? outcomes : new Set([...outcomes].filter((name) => !isStatus(name)));
-}
-
 async function perform(ctx: NodeContext, handler: StageHandler, parts: StageParts): Promise<StageEnd> {
-  const { stage, retry, timeoutMs, withheld } = parts;
+  const { stage, retry, timeoutMs, withheld, ownOutcomes } = parts;
   const value = (key: string): unknown => (key === 'current_node' ? stage.id : contextValue(ctx.state, key));
   const asker = parts.isCalled ? askingAs(parts.pipelineName, ctx) : ctx;
   const context = { ctx: asker, parts, attributes: stage.attributes, value, context: contextReader(ctx, value) };
@@ -106,18 +105,17 @@ async function perform(ctx: NodeContext, handler: StageHandler, parts: StagePart
     ...(handler.isIdempotent?.(stage) === true && { idempotent: true }),
     ...(timeoutMs !== undefined && { timeoutMs }),
   };
+  const said = (answer: unknown): StageOutcome => saidOutcome(answer, ownOutcomes);
   let asking: Asking | undefined;
   const result = await guarded(
     ctx,
     async () => {
       asking = await handler.asks?.(context);
       const full = { ...context, ...(asking !== undefined && { asking }) };
-      if (effect === undefined) return checkedOutcome(await handler.run(full), ownNames(parts));
-      return ctx.step('work', { ...options, effect, said: saidOutcome }, async (step) => {
-        const result = checkedOutcome(
-          await spendSeconds(ctx, step, () => handler.run({ ...full, step })),
-          ownNames(parts),
-        );
+      if (effect === undefined) return checkedOutcome(await handler.run(full), ownOutcomes);
+      return ctx.step('work', { ...options, effect, said }, async (step) => {
+        const worked = await spendSeconds(ctx, step, () => handler.run({ ...full, step }));
+        const result = checkedOutcome(worked, ownOutcomes);
         if (result.status === 'fail') throw failed(result, verdictCode);
         if (result.status === 'retry') throw failed(result, retryCode);
         return result;
@@ -163,7 +161,7 @@ function noteResume(
 function settle(ctx: NodeContext, parts: StageParts, result: StageEnd): unknown {
   const { stage } = parts;
   const scratch: Record<string, unknown> = { ...result.contextUpdates, current_node: stage.id };
-  const isFailure = result.status === 'fail' || result.status === 'retry';
+  const hasFailed = isFailure(result.status);
   const isPassing = stage.type === 'conditional';
   // A skipped stage has no outcome to record.
   if (!isPassing && result.status !== 'skipped') {
@@ -173,21 +171,21 @@ function settle(ctx: NodeContext, parts: StageParts, result: StageEnd): unknown 
     if (result.preferredLabel !== undefined || contextValue(ctx.state, 'preferred_label') !== undefined)
       scratch['preferred_label'] = result.preferredLabel ?? '';
     if (hasAnswered(result) && contextValue(ctx.state, answeredKey) !== stage.id) scratch[answeredKey] = stage.id;
-    scratch['internal.failure_reason'] = isFailure ? (result.failureReason ?? '') : '';
+    scratch['internal.failure_reason'] = hasFailed ? (result.failureReason ?? '') : '';
   }
   const ending = endingOf(result);
   const way = chooseEdge(parts.ways, ending, (key) =>
     Object.hasOwn(scratch, key) ? scratch[key] : contextValue(ctx.state, key),
   );
-  const jump = way === undefined && isFailure ? nextJump(ctx.state, parts) : undefined;
+  const jump = way === undefined && hasFailed ? nextJump(ctx.state, parts) : undefined;
   parts.watch?.({
     stage: stage.id,
     outcome: result.status,
-    ...(isFailure && { reason: result.failureReason ?? '' }),
+    ...(hasFailed && { reason: result.failureReason ?? '' }),
     edge: way === undefined ? undefined : edgeIndexOf(way.label),
     to: way?.to ?? jump,
   });
-  if (way === undefined && isFailure && jump === undefined) {
+  if (way === undefined && hasFailed && jump === undefined) {
     const reason = result.failureReason ?? 'the stage failed';
     const { gates, failures } = result;
     const told: ToldOfBranches = { ...(gates !== undefined && { gates }), ...(failures !== undefined && { failures }) };
@@ -199,7 +197,7 @@ function settle(ctx: NodeContext, parts: StageParts, result: StageEnd): unknown 
   }
   if (jump !== undefined) scratch[jumpKey(stage.id, jump)] = jumpsMade(ctx.state, stage.id, jump) + 1;
   const own: StageFailure = { stage: stage.id, reason: result.failureReason ?? '', led_to: way?.to ?? jump ?? null };
-  const failures = [...(result.failures ?? []), ...(isFailure && !isPassing ? [own] : [])];
+  const failures = [...(result.failures ?? []), ...(hasFailed && !isPassing ? [own] : [])];
   noteResume(ctx, parts, result, scratch);
   scratch[edgeKey] = way?.label ?? (jump === undefined ? '' : jumpLabel(jump));
   return outcome({

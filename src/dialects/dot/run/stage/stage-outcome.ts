@@ -73,9 +73,9 @@ export function checkedOutcome(returned: unknown, named: ReadonlySet<string>): S
 }
 
 /** The outcome that a person says a stage had whose effect was in doubt. Without one the stage succeeded. @throws it is none */
-export function saidOutcome(said: unknown): StageOutcome {
+export function saidOutcome(said: unknown, named: ReadonlySet<string>): StageOutcome {
   const given = (said ?? { status: 'success' }) as StageOutcome;
-  if (isSuccess(given.status) || given.status === 'skipped') return given;
+  if (isSuccess(given.status) || given.status === 'skipped' || named.has(given.status)) return given;
   throw new TypeError(
     `${inShort(said)} is no outcome of a stage that did its work, like { "status": "success" }; for one that failed, say fail`,
   );
@@ -97,6 +97,11 @@ export function inShort(value: unknown): string {
 
 export function isSuccess(status: unknown): boolean {
   return status === 'success' || status === 'partial_success';
+}
+
+/** Whether only edges that are meant for failures may be taken. `retry` is one that an edge asks for: no attempt is left. */
+export function isFailure(status: unknown): boolean {
+  return status === 'fail' || status === 'retry';
 }
 
 const noNames: ReadonlySet<string> = new Set();
