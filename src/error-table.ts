@@ -59,6 +59,7 @@ export type ErrorCode =
   | 'RUN_NOT_PAUSED'
   | 'RUN_CANCELLED'
   | 'RUN_GRAPH_CHANGED'
+  | 'PREVIEW_CHANGED'
   | 'RUN_LIMIT'
   | 'BUDGET_EXCEEDED'
   | 'RUN_HELD'
@@ -139,6 +140,7 @@ export const errorTable: Readonly<Record<ErrorCode, ErrorRow>> = {
   RUN_NOT_PAUSED: row(409, 3, 'no', 'run {runId} is not paused', 'Wait until it is.'),
   RUN_CANCELLED: row(409, 3, 'no', 'run {runId} was cancelled', 'Fork it to go on from one of its checkpoints.'),
   RUN_GRAPH_CHANGED: row(409, 3, 'no', 'the graph of run {runId} has changed in a way it cannot go on under{: |reason}', 'Give a migration, resume with the definition the run stored, or fork from an earlier checkpoint.'),
+  PREVIEW_CHANGED: row(412, 3, 'no', 'what was previewed at {checkpoint} would go otherwise by now', 'Look at the new preview, and decide again: cairn preview {checkpoint}'),
   RUN_LIMIT: row(429, 3, 'no', 'limit {limit} of {value} reached{ at |path}', 'Raise the limit by its name, or make the graph smaller.'),
   BUDGET_EXCEEDED: row(402, 3, 'no', '{of} has spent {spent} of its budget of {budget} {unit}{; the next attempt spends up to |needs}: {node} did not begin', 'Resume the run with a higher budget: `budget: { {unit}: N }`, --budget {unit}=N; or raise it where it is declared.'),
   RUN_HELD: row(409, 4, 'no', 'run {runId} is held: it was restored from a backup, and what it did since that was made is not known here', 'Look what it may have done since, then let it go on: cairn release {runId}'),

@@ -11,7 +11,8 @@ import type { showCheckpoint } from '../operations/checkpoints/show-checkpoint.t
 import type { tagCheckpoint } from '../operations/checkpoints/tag-checkpoint.ts';
 import type { Operation, WatchedEvent } from '../operations/declare/operation.ts';
 import type { cancelRun } from '../operations/runs/cancel-run.ts';
-import type { forkRun, previewRun } from '../operations/runs/fork-run.ts';
+import type { forkRun } from '../operations/runs/fork-run.ts';
+import type { previewRun } from '../operations/runs/preview-run.ts';
 import type { graphRuns } from '../operations/runs/graph-runs.ts';
 import type { inspectRun } from '../operations/runs/inspect-run.ts';
 import type { listRuns } from '../operations/runs/list-runs.ts';

@@ -136,8 +136,8 @@ async function errorOf(response: Response): Promise<CairnError> {
 /** An error that a server told: its text is the server's, since the values that filled it stayed there. */
 class RemoteError extends CairnError {
   override readonly hint: string;
-  constructor(code: ErrorCode, title: string, { hint = '', status }: Partial<Problem>) {
-    super(code, { reason: title, ...(status !== undefined && { status }) });
+  constructor(code: ErrorCode, title: string, { hint = '', status, preview }: Partial<Problem>) {
+    super(code, { reason: title, ...(status !== undefined && { status }), ...(preview !== undefined && { preview }) });
     this.message = title;
     this.hint = hint;
   }

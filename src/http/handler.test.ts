@@ -469,3 +469,25 @@ describe('in a server of node:http', () => {
       expect([path, [401, 404].includes((await fetch(`${url}${path}`)).status)]).toEqual([path, true]);
   });
 });
+
+test('a preview has an etag; a fork and a resume by If-Match are refused with the new preview if it changed since', async () => {
+  await startAndWait('etag');
+  const preview = await send('/v1/checkpoints/etag/preview', { body: {} });
+  const etag = preview.headers.get('etag') ?? '';
+  expect((await preview.json()) as Json).toMatchObject({ etag: etag.slice(1, -1), runId: 'etag' });
+  const stale = await call('/v1/checkpoints/etag@0/forks', { body: {}, headers: { 'if-match': etag } });
+  expect(stale).toMatchObject({
+    status: 412,
+    json: { code: 'PREVIEW_CHANGED', preview: { runId: 'etag', seq: 0 } },
+  });
+  const fresh = { 'if-match': `"${(stale.json['preview'] as Json)['etag'] as string}"` };
+  expect((await call('/v1/checkpoints/etag@0/forks', { body: {}, headers: fresh })).status).toBe(201);
+  const client = createClient('http://localhost', tokens.ann, {
+    fetch: (url, init) => handler(new Request(url, init)),
+  });
+  await expect(client.resume({ run: 'etag', expect: 'old' })).rejects.toMatchObject({
+    code: 'PREVIEW_CHANGED',
+    data: { preview: { etag: etag.slice(1, -1) } },
+  });
+  expect((await call('/v1/runs/etag/resume', { body: {}, headers: { 'if-match': etag } })).status).toBe(200);
+});

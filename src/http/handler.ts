@@ -215,9 +215,11 @@ class HttpHandler {
     const body = isInQuery ? undefined : await readBody(request, this.#options.bodyBytes ?? defaultBodyBytes);
     const input = readInput(route, inPath, url.searchParams, body);
     for (const [name, { isActor }] of Object.entries(operation.input)) if (isActor) input[name] = caller.principal;
+    const ifMatch = readEtag(request);
+    if (ifMatch !== undefined && 'expect' in operation.input) input['expect'] = ifMatch;
     if ('detach' in operation.input) input['detach'] = this.#options.advance === 'elsewhere';
     const output = await perform(operation, contextFor(operation, context, request), input);
-    return jsonResponse(output, statusOf(route, output), this.#location(route, output));
+    return jsonResponse(output, statusOf(route, output), { ...this.#location(route, output), ...etagOf(output) });
   }
 
   /** @throws 404 no route has this path; 405 those that have it take other methods */
@@ -267,6 +269,17 @@ function pathBelow(base: string, pathname: string): readonly string[] {
 function readWait(request: Request): number {
   const [, seconds = '0'] = /(?:^|[,;\s])wait=(\d{1,3})\b/.exec(request.headers.get('prefer') ?? '') ?? [];
   return 1000 * Math.min(longestWaitS, Number(seconds));
+}
+
+/** The preview that a client goes by: `If-Match: "ETAG"`. `*` names none. */
+function readEtag({ headers }: Request): string | undefined {
+  const [, etag] = /^\s*(?:W\/)?"([^"]*)"\s*$/.exec(headers.get('if-match') ?? '') ?? [];
+  return etag;
+}
+
+function etagOf(output: unknown): Readonly<Record<string, string>> {
+  const { etag } = output as { readonly etag?: string };
+  return etag === undefined ? {} : { etag: `"${etag}"` };
 }
 
 /** What reads imports no module: a graph that is code and not known is read as the structure that is recorded with the run. */

@@ -13,6 +13,8 @@ export interface Problem {
   readonly hint?: string;
   /** `later`: the same request may succeed later. */
   readonly retry?: 'no' | 'later';
+  /** With `PREVIEW_CHANGED`: what would be done by now. */
+  readonly preview?: unknown;
 }
 
 /** A refusal that is HTTP's own and has no code. */
@@ -31,11 +33,15 @@ export class HttpRefused extends Error {
 export function problemOf(thrown: unknown): Problem {
   if (thrown instanceof HttpRefused) return { type: 'about:blank', title: thrown.message, status: thrown.status };
   if (!CairnError.is(thrown)) return defect('INTERNAL');
-  const { code, message, hint, retry } = shownError(thrown) as CairnError;
+  const { code, message, hint, retry, data } = shownError(thrown) as CairnError;
   const { http: status } = errorTable[code];
   // What a store or a defect says may quote paths, statements and addresses: it is for who runs the server.
   if (status >= 500) return defect(code);
-  return { type: `urn:cairn:error:${code}`, title: message, status, code, hint, retry };
+  return { type: `urn:cairn:error:${code}`, title: message, status, code, hint, retry, ...previewOf(data) };
+}
+
+function previewOf({ preview }: CairnError['data']): Pick<Problem, 'preview'> {
+  return preview === undefined ? {} : { preview: toJson(preview) };
 }
 
 const titles: Readonly<Record<number, string>> = {

@@ -1,6 +1,6 @@
 /** `cairn preview` */
 import { perform } from '../../operations/declare/perform.ts';
-import { previewRun, type PreviewRunInput, type PreviewRunOutput } from '../../operations/runs/fork-run.ts';
+import { previewRun, type PreviewRunInput, type PreviewRunOutput } from '../../operations/runs/preview-run.ts';
 import type { Command, Session } from '../session.ts';
 import { withApp } from '../live/follow.ts';
 import { countOf, formatAmounts, formatCosts } from '../../operations/words/amounts.ts';
@@ -36,7 +36,7 @@ function becauseOf({ prediction, because, isQueued, callsOnRecord }: PreviewRunO
   return prediction === 'replayed' || prediction === 'reused' ? `recorded at ${because}` : because;
 }
 
-function printPreview({ screen }: Session, { rows, runId, seq, cost, earlier }: PreviewRunOutput): void {
+function printPreview({ screen }: Session, { rows, runId, seq, cost, earlier, etag }: PreviewRunOutput): void {
   if (earlier !== undefined)
     screen.note(...wrap(printable(`From ${runId}@${seq}, ${earlierText(earlier)}`), screen.rowWidth));
   if (rows.length === 0) {
@@ -55,6 +55,7 @@ function printPreview({ screen }: Session, { rows, runId, seq, cost, earlier }: 
   const shown = hasCosts ? [...columns, { title: 'COST BEFORE', canShrink: true }] : columns;
   screen.print(formatTable(shown, cells, screen));
   if (hasCosts) screen.print('', `again: ${formatAmounts(cost.again)}; saved: ${formatAmounts(cost.saved)}`);
+  screen.note('', `Do it only if it is still so: --expect ${etag}`);
 }
 
 export const previewCommand: Command<PreviewRunInput> = {

@@ -21,7 +21,8 @@ export const resumeCommand: Command<ResumeArguments> = {
   ],
   runsConfig: true,
   execute(session, { allow, ...input }) {
-    const { run: _run, ...resume } = input;
+    // What a preview said is held against the first resume, not against those after answers.
+    const { run: _run, expect: _expect, ...resume } = input;
     return follow(session, (app) => perform(resumeRun, app, input), { run: input.run, resume, allow });
   },
 };

@@ -2,7 +2,8 @@
 import { perform } from '../../operations/declare/perform.ts';
 import { readStanding } from '../../operations/runs/read-standing.ts';
 import { diffCheckpoints as diff } from '../../operations/checkpoints/diff-checkpoints.ts';
-import { forkRun, previewRun, type EarlierPoint } from '../../operations/runs/fork-run.ts';
+import { forkRun } from '../../operations/runs/fork-run.ts';
+import { previewRun, type EarlierPoint } from '../../operations/runs/preview-run.ts';
 import type { WorkContext } from '../../operations/declare/operation.ts';
 import { nameCheckpoint } from '../../operations/checkpoints/name-checkpoint.ts';
 import { toJson } from '../../operations/declare/to-json.ts';
@@ -14,6 +15,7 @@ import {
   standingSchema,
   readsOnly,
   runsWorkflows,
+  expectInput,
   text,
   type Tool,
   type ToolAnswer,
@@ -111,6 +113,7 @@ export const previewResume: Tool<BranchInput & { readonly as_fork?: boolean; rea
     properties: {
       checkpoint_id: { type: 'string' },
       run_id: { type: 'string' },
+      etag: { type: 'string', description: 'Names all that is said here: pass it as expect.' },
       ...earlierSchema,
       blocks: {
         type: 'array',
@@ -133,7 +136,7 @@ export const previewResume: Tool<BranchInput & { readonly as_fork?: boolean; rea
         description: 'What it cost to do what would be done again, and what is taken over.',
       },
     },
-    required: ['checkpoint_id', 'run_id', 'blocks'],
+    required: ['checkpoint_id', 'run_id', 'etag', 'blocks'],
   },
   hints: readsOnly,
   async run({ context }, { checkpoint_id: checkpoint, set, answers, as_fork: asFork, retry }) {
@@ -144,7 +147,7 @@ export const previewResume: Tool<BranchInput & { readonly as_fork?: boolean; rea
       ...(asFork !== undefined && { asFork }),
       ...(retry !== undefined && { retry }),
     };
-    const { runId, seq, rows, cost: sums, earlier } = await perform(previewRun, context, given);
+    const { runId, seq, rows, cost: sums, earlier, etag } = await perform(previewRun, context, given);
     const blocks = rows.map(({ node, visit, effect, prediction, because, cost }) => ({
       block: node.join('/'),
       visit,
@@ -158,6 +161,7 @@ export const previewResume: Tool<BranchInput & { readonly as_fork?: boolean; rea
       content: {
         checkpoint_id: await nameCheckpoint(context, runId, seq),
         run_id: runId,
+        etag,
         ...(await showEarlier(context, earlier)),
         blocks,
         ...(hasCosts && { cost: sums }),
@@ -166,7 +170,13 @@ export const previewResume: Tool<BranchInput & { readonly as_fork?: boolean; rea
   },
 };
 
-export const forkCheckpoint: Tool<BranchInput & { readonly run_id?: string; readonly run?: boolean }> = {
+interface ForkInput extends BranchInput {
+  readonly run_id?: string;
+  readonly run?: boolean;
+  readonly expect?: string;
+}
+
+export const forkCheckpoint: Tool<ForkInput> = {
   name: 'fork_checkpoint',
   title: 'Fork a checkpoint',
   description:
@@ -175,17 +185,19 @@ export const forkCheckpoint: Tool<BranchInput & { readonly run_id?: string; read
     ...branchInput,
     run_id: text('Id for the new run.', { minLength: 1 }),
     run: { type: 'boolean', description: 'false: make it, and do not run it. Default true.' },
+    expect: expectInput,
   },
   required: ['checkpoint_id'],
   output: { ...standingSchema, properties: { ...(standingSchema['properties'] as object), ...earlierSchema } },
   hints: { ...runsWorkflows, isDestructive: false },
-  async run(call, { checkpoint_id: checkpoint, set, answers, run_id: runId, run = true }) {
+  async run(call, { checkpoint_id: checkpoint, set, answers, run_id: runId, run = true, expect }) {
     const { context } = call;
     const given = {
       checkpoint,
       ...(set !== undefined && { set }),
       ...(answers !== undefined && { answer: answers, by: 'model' }),
       ...(runId !== undefined && { runId }),
+      ...(expect !== undefined && { expect }),
     };
     const { fork, earlier } = await perform(forkRun, context, given);
     const told: ToolAnswer | ToolQuestions = run

@@ -13,6 +13,7 @@ import {
   type ToolAnswer,
   type ToolCall,
   type ToolQuestions,
+  expectInput,
   failureOf,
   standingSchema,
   runsWorkflows,
@@ -22,6 +23,7 @@ import {
 import { answerWaits } from '../../operations/waits/answer-waits.ts';
 import { describeCheckpoint, type DescribeCheckpointOutput } from '../../operations/checkpoints/describe-checkpoint.ts';
 import { readQuestions } from '../../operations/waits/list-waits.ts';
+import { requireSame } from '../../operations/runs/preview-run.ts';
 import { isForPeople } from '../../operations/runs/reserved-answers.ts';
 import { seeTaken } from '../ask/see-taken.ts';
 
@@ -124,6 +126,7 @@ export interface ResumeWorkflowInput {
   readonly llm_response?: string;
   readonly answers?: Readonly<Record<string, unknown>>;
   readonly retry?: boolean;
+  readonly expect?: string;
 }
 
 /** @throws CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED, CHECKPOINT_AMBIGUOUS, CHECKPOINT_CORRUPT */
@@ -214,6 +217,8 @@ async function showHeld({ context, tell }: ToolCall, run: string, error: CairnEr
 
 async function resume(call: ToolCall, input: ResumeWorkflowInput): Promise<ToolAnswer | ToolQuestions> {
   const { context } = call;
+  const { expect, retry = false } = input;
+  await requireSame(context, expect, { checkpoint: input.checkpoint_id, retry });
   const checkpoint = await readCheckpoint(call, input.checkpoint_id);
   const { runId: run } = checkpoint;
   const answers = answersOf(checkpoint, input);
@@ -247,6 +252,7 @@ export const resumeWorkflow: Tool<ResumeWorkflowInput> = {
       description:
         'true: run commands of a failed run again that ended with an exit code. Default false: it is asked whether they happened. Where that is asked already, true is the answer.',
     },
+    expect: expectInput,
   },
   required: ['checkpoint_id'],
   output: standingSchema,

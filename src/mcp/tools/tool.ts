@@ -83,11 +83,17 @@ export const text = (description: string, more: JsonSchema = {}): JsonSchema => 
   ...more,
 });
 
+export const expectInput: JsonSchema = text(
+  'The etag of preview_resume: nothing is done if it would go otherwise by now, and the new preview comes back.',
+  { minLength: 1 },
+);
+
 // Converts errors to tool results: the code, what happened, and what to do next.
 
 /** What to do next, for errors whose usual hint names a command in place of a tool. */
 const toolHints: Partial<Record<ErrorCode, string>> = {
   RUN_NOT_FOUND: 'list_runs lists those there are.',
+  PREVIEW_CHANGED: 'data.preview says what would be done by now. Pass its etag as expect if that is right.',
   RUN_FINISHED: 'fork_checkpoint goes on from one of its checkpoints.',
   RUN_CANCELLED: 'fork_checkpoint goes on from one of its checkpoints.',
   WAIT_NOT_FOUND: 'inbox lists the open questions. A failed run asks again when it is resumed.',

@@ -9,6 +9,7 @@ import { followRun } from './follow-run.ts';
 import { readWait } from '../../history/stored/messages.ts';
 import { refuseAnswer } from './reserved-answers.ts';
 import type { Operation, RunStanding, StoredDefinition, WorkContext } from '../declare/operation.ts';
+import { expectField, requireSame } from './preview-run.ts';
 import { isFromText } from './run-outputs.ts';
 
 export interface ResumeRunInput {
@@ -19,6 +20,7 @@ export interface ResumeRunInput {
   readonly retry?: boolean;
   readonly budget?: Amounts;
   readonly by?: string;
+  readonly expect?: string;
 }
 
 /** Compares a run's definition with its file. The run uses the definition recorded with it; a difference is only reported. */
@@ -74,13 +76,23 @@ export const resumeRun: Operation<ResumeRunInput, RunStanding, WorkContext> = {
     },
     budget: { type: 'assignments', description: 'what the run may spend in all from now on: usd=8' },
     by: { type: 'text', description: 'who resumes, for the record', isActor: true },
+    expect: expectField,
   },
   output: 'where the run stands',
   outputSchema: standing,
   isReadOnly: false,
   scope: 'run',
   route: 'POST /runs/{run}/resume',
-  async run(context, { run, file, export: exportName, leaveOutAdded, retry = false, budget, by }) {
+  /** @throws PREVIEW_CHANGED, ANSWER_RESERVED, and the errors of the engine's resume */
+  async run(context, { run, file, export: exportName, leaveOutAdded, retry = false, budget, by, expect }) {
+    await requireSame(context, expect, {
+      checkpoint: run,
+      ...(file !== undefined && { file }),
+      ...(exportName !== undefined && { export: exportName }),
+      ...(leaveOutAdded !== undefined && { leaveOutAdded }),
+      ...(retry && { retry }),
+      ...(budget !== undefined && { budget }),
+    });
     const { run: row, seq } = await resolveReference(context.store, context.tenant, run);
     const graph = file === undefined ? undefined : (await context.loadGraph(file, exportName)).graph;
     const options = { ...(graph !== undefined && { graph }), ...(leaveOutAdded !== undefined && { leaveOutAdded }) };

@@ -1,0 +1,202 @@
+/** The operation `preview`: says what a resume or a fork would do. Both may name a preview, and are refused if it says otherwise by now. */
+import { amounts, flag, listOf, objectOf, position, text, texts, whole } from '../declare/output-shapes.ts';
+import type { CheckpointRef, ForkOptions, PreviewRow } from '../../engine/api.ts';
+import { previewCost, type PreviewCost } from '../../engine/preview/preview-cost.ts';
+import { findForkPoint } from '../../engine/forks/fork-point.ts';
+import type { Amounts } from '../../graph/amounts.ts';
+import { hashValue } from '../../graph/canonical.ts';
+import type { RunRow } from '../../ports/store.ts';
+import { resolveReference } from '../../history/read/tag-checkpoint.ts';
+import { metaOf } from '../../history/stored/stored-meta.ts';
+import { parsePath } from '../../history/read/state-path.ts';
+import { CairnError } from '../../errors.ts';
+import { shownAs } from '../declare/perform.ts';
+import { toJson } from '../declare/to-json.ts';
+import type { Field, FieldsOf, Operation, WorkContext } from '../declare/operation.ts';
+
+export interface BranchInput {
+  /** `RUN@12`, `RUN@tag`, `RUN@head~2`, or a checkpoint's id. */
+  readonly checkpoint: string;
+  /** Values to set, by dotted path: under `input`, `scratch`, `artifacts` or `diagnostics`, or `outputs.NODE`. */
+  readonly set?: Readonly<Record<string, unknown>>;
+  /** Answers. A key names a wait by its id, the beginning of its id, its node or its name. Texts are read like those of `answer`. */
+  readonly answer?: Readonly<Record<string, unknown>>;
+  readonly by?: string;
+  readonly file?: string;
+  readonly export?: string;
+  readonly rerunPure?: boolean;
+  readonly leaveOutAdded?: boolean;
+}
+
+export interface PreviewRunInput extends BranchInput {
+  readonly asFork?: boolean;
+  readonly retry?: boolean;
+  readonly budget?: Amounts;
+}
+
+/** Set where a fork goes on from an earlier checkpoint than was named. */
+export interface EarlierPoint {
+  /** The checkpoint that was named. */
+  readonly insteadOf: CheckpointRef;
+  /** What was recorded between the two that the fork has otherwise. */
+  readonly because: string;
+}
+
+/** The checkpoint is the one that it would go on from. */
+export interface PreviewRunOutput extends CheckpointRef {
+  readonly earlier?: EarlierPoint;
+  readonly rows: readonly PreviewRow[];
+  /** The expected cost, as far as it is known. */
+  readonly cost: PreviewCost;
+  /**
+   * Names what would be done: two previews with one etag would go the same way. A fork or a resume that is given it as `expect` is made only
+   * if that is still so.
+   */
+  readonly etag: string;
+}
+
+export const branchFields: FieldsOf<BranchInput> = {
+  checkpoint: {
+    type: 'text',
+    description: 'the checkpoint: RUN, RUN@12, RUN@tag, RUN@head~2 or its id',
+    isRequired: true,
+    isPositional: true,
+  },
+  set: {
+    type: 'assignments',
+    description: 'change the state: a path under input, scratch, artifacts, diagnostics, or outputs.NODE',
+  },
+  answer: { type: 'answers', description: 'answer otherwise: a wait, its node or its name, and the answer' },
+  by: { type: 'text', description: 'who answers, for the record', isActor: true },
+  file: { type: 'text', description: 'go on under the graph of this file', isLocal: true },
+  export: { type: 'text', description: 'the name of the export in that module', isLocal: true },
+  rerunPure: { type: 'flag', description: 'run pure nodes again even where a recorded outcome could be reused' },
+  leaveOutAdded: {
+    type: 'flag',
+    description: 'go on though effects were added where the fork is past: they never run',
+  },
+};
+
+export async function readBranch(
+  { store, tenant, loadGraph }: WorkContext,
+  { checkpoint, set = {}, answer, by, file, export: exportName, rerunPure, leaveOutAdded }: BranchInput,
+): Promise<{ readonly from: CheckpointRef; readonly origin: RunRow; readonly options: ForkOptions }> {
+  const patches = Object.entries(set).map(([path, value]) => ({ path: parsePath(path), value }));
+  const { run, seq } = await resolveReference(store, tenant, checkpoint);
+  const graph = file === undefined ? undefined : (await loadGraph(file, exportName)).graph;
+  return {
+    origin: run,
+    from: { runId: run.runId, seq },
+    options: {
+      ...(patches.length > 0 && { set: patches }),
+      ...(answer !== undefined && { answers: answer, readsTexts: true }),
+      ...(by !== undefined && { by }),
+      ...(graph !== undefined && { graph }),
+      ...(rerunPure !== undefined && { rerunPure }),
+      ...(leaveOutAdded !== undefined && { leaveOutAdded }),
+    },
+  };
+}
+
+/** Where a fork with these changes goes on from. */
+export async function readPoint(
+  { store, blobs }: WorkContext,
+  origin: RunRow,
+  named: CheckpointRef,
+  options: ForkOptions,
+): Promise<{ readonly from: CheckpointRef; readonly earlier?: EarlierPoint }> {
+  const { from, because } = await findForkPoint({ store, blobs }, origin, named.seq, options);
+  if (because === undefined) return { from: named };
+  return { from: { ...named, seq: from }, earlier: { insteadOf: named, because } };
+}
+
+/** A preview is for looking: it runs no module only because the store names it. @throws CODE_NOT_RUN */
+function refuseStoredModule({ isModuleNamed }: WorkContext, run: RunRow, file: string | undefined): void {
+  const { text, source } = metaOf(run);
+  if (file !== undefined || text !== undefined || source === undefined || isModuleNamed(source)) return;
+  throw new CairnError('CODE_NOT_RUN', {
+    what: source,
+    hint: `Name it if you trust it: --file ${source}. Or name it in the configuration, under modules.`,
+  });
+}
+
+export const earlier = objectOf({ insteadOf: position, because: text });
+
+/** A field of operations that do what a preview showed. */
+export const expectField: Field = {
+  type: 'text',
+  description: 'the etag of a preview: do it only if all would still go as it says',
+};
+
+/** Works out a preview. @throws CODE_NOT_RUN, USAGE_INVALID, and the errors of the engine's preview */
+async function previewOf(context: WorkContext, input: PreviewRunInput): Promise<PreviewRunOutput> {
+  const { store, tenant, engine } = context;
+  const { from, origin, options } = await readBranch(context, input);
+  refuseStoredModule(context, origin, input.file);
+  const { asFork = false, retry, budget } = input;
+  const isFork = asFork || options.set !== undefined || options.answers !== undefined || from.seq < origin.head;
+  if (isFork && budget !== undefined)
+    throw new CairnError('USAGE_INVALID', { reason: 'a budget is of a resume, and this previews a fork' });
+  const more = { ...(retry === true && { retry }), ...(budget !== undefined && { budget }) };
+  // A resume takes in what was posted and not taken yet; the rows do not tell of it.
+  const messages = isFork ? [] : await store.readMessages({ tenant, runId: origin.runId });
+  const rows = await engine.preview(from, { ...options, ...more, asFork: isFork });
+  const { from: point, ...moved } = await readPoint(context, origin, from, options);
+  const { set = [], answers = {}, graph, rerunPure = false, leaveOutAdded = false } = options;
+  const changes = [set, answers, graph?.hash ?? '', rerunPure, leaveOutAdded];
+  const posted = messages.map(({ kind, name }) => [kind, name]);
+  const etag = hashValue(toJson([isFork, point.runId, point.seq, changes, more, posted, rows])).slice(0, 32);
+  return { ...point, ...moved, rows, cost: previewCost(rows), etag };
+}
+
+/**
+ * Holds what is to be done against the preview by which it was decided. @throws PREVIEW_CHANGED it would go otherwise by now, with the new
+ * preview as `data.preview`
+ */
+export async function requireSame(
+  context: WorkContext,
+  expected: string | undefined,
+  input: PreviewRunInput,
+): Promise<void> {
+  if (expected === undefined) return;
+  const preview = await previewOf(context, input);
+  if (preview.etag !== expected)
+    throw new CairnError('PREVIEW_CHANGED', {
+      checkpoint: input.checkpoint,
+      preview: shownAs(preview, previewRun.outputSchema),
+    });
+}
+
+export const previewRun: Operation<PreviewRunInput, PreviewRunOutput, WorkContext> = {
+  name: 'preview',
+  summary: 'say what a resume or a fork would restore, replay and run; nothing is run',
+  input: {
+    ...branchFields,
+    asFork: { type: 'flag', description: 'preview a fork even of the newest checkpoint, unchanged' },
+    retry: {
+      type: 'flag',
+      description: 'what a resume with retry would do: try commands again that ended with an exit code',
+    },
+    budget: { type: 'assignments', description: 'what a resume with this budget would do: usd=8' },
+  },
+  output: 'each activation and what would become of it, and an etag that names all of it',
+  outputSchema: objectOf(
+    {
+      runId: text,
+      seq: whole,
+      etag: text,
+      cost: objectOf({ again: amounts, saved: amounts }),
+      rows: listOf(
+        objectOf(
+          { node: texts, visit: whole, effect: text, prediction: text },
+          { because: text, isQueued: flag, cost: amounts, callsOnRecord: whole },
+        ),
+      ),
+    },
+    { checkpointId: text, earlier },
+  ),
+  isReadOnly: true,
+  scope: 'read',
+  route: 'POST /checkpoints/{checkpoint}/preview',
+  run: previewOf,
+};
