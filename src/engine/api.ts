@@ -115,6 +115,8 @@ export interface ResumeOptions {
   readonly leaveOutAdded?: boolean;
   /** Who resumes the run. Recorded with the resume. */
   readonly by?: string;
+  /** Only record that the run goes on, and leave it to a worker to advance it. Default false. */
+  readonly detach?: boolean;
 }
 
 /** A checkpoint, named by run and seq. The seq may belong to an ancestor of the run. */
@@ -317,6 +319,14 @@ export interface AnswerOptions {
   readonly stays?: boolean;
 }
 
+/** How a signal is sent. */
+export interface SignalOptions {
+  /** Sending again with the same id has no effect. */
+  readonly id?: string;
+  /** Do not resume the run because of this signal. Default false. */
+  readonly stays?: boolean;
+}
+
 /**
  * Starts, resumes, answers, forks and previews runs. Every method may also throw the errors of its store (STORE_UNAVAILABLE and the like).
  */
@@ -392,7 +402,7 @@ export interface Engine {
    * as it does after an answer.
    * @throws RUN_NOT_FOUND, RUN_FINISHED (it has completed or was cancelled), ID_INVALID, VALUE_UNSTORABLE, FILE_NOT_FOUND
    */
-  signal(runId: string, name: string, value: unknown, options?: { readonly id?: string }): Promise<void>;
+  signal(runId: string, name: string, value: unknown, options?: SignalOptions): Promise<void>;
   /**
    * Cancels a run. If a process owns the run, that process is asked to do it; otherwise it happens at once.
    * @throws RUN_NOT_FOUND, RUN_FINISHED

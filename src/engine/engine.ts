@@ -26,6 +26,7 @@ import type {
   ResumeOptions,
   RunHandle,
   RunResult,
+  SignalOptions,
   StartOptions,
   StreamEvent,
   WholeCheckpoint,
@@ -121,6 +122,7 @@ class CairnEngine implements Engine {
       if (options.retry === true) known.runner.retryEnded(options.by);
       return this.#runs.handle(runId, known, false);
     }
+    if (options.detach === true) return this.#resumeDetached(runId, options);
     const opening = this.#runs.opening(runId);
     if (opening !== undefined) {
       const opened = await opening;
@@ -128,6 +130,18 @@ class CairnEngine implements Engine {
       return isPlain ? { ...opened, created: false } : this.resume(runId, options);
     }
     return this.#runs.open(runId, () => this.#takeUp(runId, options));
+  }
+
+  /** Takes a run up, records that it goes on, and gives it back before anything starts. */
+  async #resumeDetached(runId: string, options: ResumeOptions): Promise<RunHandle> {
+    await this.#runs.open(runId, () => this.#takeUp(runId, { ...options, isSlice: true }));
+    const active = this.#runs.find(runId);
+    active?.runner.yieldRun();
+    await active?.rested.catch((error: unknown) => {
+      if (!CairnError.is(error, 'CLAIM_LOST', 'CLAIM_FENCED')) throw error;
+    });
+    const run = await requireRun(this.#env, runId);
+    return restingHandle(this.#env, run, options.graph ?? (await findGraphOf(this.#options, run)), false);
   }
 
   async takeUp(options: TakeUpOptions): Promise<readonly TakenRun[]> {
@@ -220,9 +234,9 @@ class CairnEngine implements Engine {
     return recorded;
   }
 
-  async signal(runId: string, name: string, value: unknown, options: { readonly id?: string } = {}): Promise<void> {
+  async signal(runId: string, name: string, value: unknown, options: SignalOptions = {}): Promise<void> {
     await postSignal(this.#env, runId, name, value, options.id);
-    this.#posted(runId);
+    this.#posted(runId, options.stays);
   }
 
   /** Called when a message was posted: the run's runner, if it is here, reads it now; a paused run may go on. */

@@ -22,7 +22,10 @@ export interface HandlerOptions extends Served {
   readonly basePath?: string;
   /** Whether it has only routes that change nothing. Default false. */
   readonly readOnly?: boolean;
-  /** Whether runs that are started here are advanced by this process, or left to a worker. Default `here`. */
+  /**
+   * Who advances runs that are started, resumed, answered or forked here. `here`: this process, as long as it lives; a worker takes up what
+   * it leaves behind. `elsewhere`: workers or a host alone. Default `here`.
+   */
   readonly advance?: 'here' | 'elsewhere';
   /** Names of hosts by which the server may be called. Default: any, since the server in which it is mounted knows its names. */
   readonly hosts?: readonly string[];
@@ -61,6 +64,8 @@ const optionNames = Object.keys({
   onError: true,
 } satisfies Record<keyof HandlerOptions, true>);
 
+/** Codes with which a run does not go on here although nothing is wrong. */
+const othersHave = ['CLAIM_TAKEN', 'CLAIM_LOST', 'CLAIM_FENCED', 'RUN_CANCELLED', 'RUN_HELD', 'STORE_CLOSED'] as const;
 const version = 'v1';
 const defaultBodyBytes = 4 * 1024 * 1024;
 const longestWaitS = 60;
@@ -217,9 +222,24 @@ class HttpHandler {
     for (const [name, { isActor }] of Object.entries(operation.input)) if (isActor) input[name] = caller.principal;
     const ifMatch = readEtag(request);
     if (ifMatch !== undefined && 'expect' in operation.input) input['expect'] = ifMatch;
-    if ('detach' in operation.input) input['detach'] = this.#options.advance === 'elsewhere';
-    const output = await perform(operation, contextFor(operation, context, request), input);
+    const advancing = this.#advancing(context, request);
+    const output = await perform(operation, { ...contextFor(operation, context, request), ...advancing }, input);
     return jsonResponse(output, statusOf(route, output), { ...this.#location(route, output), ...etagOf(output) });
+  }
+
+  /** Runs that were posted an answer or a signal go on in this process, if it advances runs and nobody has them. */
+  #advancing({ engine }: WorkContext, request: Request): Pick<WorkContext, 'isDetached' | 'posted'> {
+    if (this.#options.advance === 'elsewhere') return { isDetached: true };
+    const goOn = async (runId: string): Promise<void> => {
+      try {
+        const run = await engine.resume(runId, { retryFailed: false });
+        await run.result();
+      } catch (error) {
+        // Whoever has it takes what was posted. What is wrong with the run itself is in its history.
+        if (!CairnError.is(error, ...othersHave)) this.#report(error, request);
+      }
+    };
+    return { posted: (runId) => void goOn(runId) };
   }
 
   /** @throws 404 no route has this path; 405 those that have it take other methods */

@@ -37,6 +37,7 @@ export async function openState(
   // Kept in the state, because after a crash or a pause the code is compared with the new code and looks unchanged.
   if (isOtherCode && run.parent !== undefined) draft.set(['rerunPure'], true);
   if (draft.root.status === 'failed') retryFailed(draft, options, origin);
+  else if (options.detach === true) noteResume(draft, options, origin);
   else if (differences === undefined && origin.traceparent !== undefined) draft.note({ kind: 'resume', ...origin });
   if (options.budget !== undefined) setRunBudget(draft, checkBudget(options.budget), options.by);
 }
@@ -45,11 +46,15 @@ export async function openState(
 function retryFailed(draft: Draft, options: ResumeOptions, origin: Origin): void {
   draft.delete(['failures']);
   openFailedNodes(draft);
-  draft.note({ kind: 'resume', ...origin, ...(options.by === undefined ? {} : { by: options.by }) });
-  draft.mustCommit = true;
+  noteResume(draft, options, origin);
   askAgain(draft, { of: [], frame: draft.root.frame });
   for (const [waitId, wait] of Object.entries(draft.root.waits)) draft.openWaitRow(waitId, wait);
   if (options.retry === true) planEnded(draft, askedPlaces(draft.root), ['frame'], draft.root.frame);
+}
+
+function noteResume(draft: Draft, { by }: ResumeOptions, origin: Origin): void {
+  draft.note({ kind: 'resume', ...origin, ...(by === undefined ? {} : { by }) });
+  draft.mustCommit = true;
 }
 
 /** Where an effect in doubt is asked about: the resume answers that question, so that nobody else's answer is lost. */

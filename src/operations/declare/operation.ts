@@ -117,6 +117,10 @@ export interface WorkContext extends WritePlace {
   };
   /** How long an operation stays with a run that it moved on, in milliseconds. Default: until the run ends or waits. */
   readonly stayMs?: number;
+  /** Whether runs are left to workers: they are started, resumed and answered here, and advanced elsewhere. Default false. */
+  readonly isDetached?: boolean;
+  /** Called for each run that was posted an answer or a signal. */
+  readonly posted?: (runId: string) => void;
   /** Called with each event while the operation advances a run. */
   readonly watch?: (event: WatchedEvent) => void;
   /** Called for each run that an operation advanced and that has ended or paused. Never throws. */

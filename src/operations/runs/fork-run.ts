@@ -60,7 +60,10 @@ export const forkRun: Operation<ForkRunInput, ForkRunOutput, WorkContext> = {
     const fork = await context.engine.fork(from, { ...options, ...(runId !== undefined && { runId }) });
     const point = await readPoint(context, origin, from, options);
     if (!run) return { fork, ...point };
-    const handle = await context.engine.resume(fork.runId, options.graph === undefined ? {} : { graph: options.graph });
+    const handle = await context.engine.resume(fork.runId, {
+      ...(options.graph !== undefined && { graph: options.graph }),
+      ...(context.isDetached === true && { detach: true }),
+    });
     return { fork, ...point, result: await followRun(context, handle, fork.seq) };
   },
 };

@@ -4,6 +4,7 @@ import type { CheckpointRef, ForkOptions, PreviewRow } from '../../engine/api.ts
 import { previewCost, type PreviewCost } from '../../engine/preview/preview-cost.ts';
 import { findForkPoint } from '../../engine/forks/fork-point.ts';
 import type { Amounts } from '../../graph/amounts.ts';
+import type { JsonSchema } from '../../graph/contracts/node-type.ts';
 import { hashValue } from '../../graph/canonical.ts';
 import type { RunRow } from '../../ports/store.ts';
 import { resolveReference } from '../../history/read/tag-checkpoint.ts';
@@ -120,7 +121,7 @@ function refuseStoredModule({ isModuleNamed }: WorkContext, run: RunRow, file: s
   });
 }
 
-export const earlier = objectOf({ insteadOf: position, because: text });
+export const earlier: JsonSchema = objectOf({ insteadOf: position, because: text });
 
 /** A field of operations that do what a preview showed. */
 export const expectField: Field = {

@@ -101,6 +101,7 @@ export const resumeRun: Operation<ResumeRunInput, RunStanding, WorkContext> = {
     const next = isHead ? from : await context.engine.fork(from, options);
     if (retry) await refuseRetry(context, row, by);
     const more = {
+      ...(context.isDetached === true && { detach: true }),
       ...(retry && { retry }),
       ...(budget !== undefined && { budget }),
       ...(by !== undefined && { by }),

@@ -49,9 +49,10 @@ export async function startGraph(
   given: unknown,
   { warnings, ...options }: StartOptions & Pick<StartRunOutput, 'warnings'>,
 ): Promise<StartRunOutput> {
-  const handle = await context.engine.start(graph, given, options);
+  const detach = options.detach === true || context.isDetached === true;
+  const handle = await context.engine.start(graph, given, { ...options, detach });
   const started = { runId: handle.runId, isNew: handle.created, warnings };
-  return options.detach === true ? started : { ...started, result: await followRun(context, handle) };
+  return detach ? started : { ...started, result: await followRun(context, handle) };
 }
 
 export const startRun: Operation<StartRunInput, StartRunOutput, WorkContext> = {

@@ -31,9 +31,11 @@ export async function giveAnswers(
 ): Promise<readonly AnsweredWait[]> {
   const named = given.map(({ name, wait, value }) => ({ waitId: wait?.waitId ?? name, wait, value }));
   for (const { waitId, wait } of named) refuseAnswer(context, { runId, waitId, wait }, by);
-  const options = { readsTexts: true, ...(by !== undefined && { by }) };
+  const { isDetached: stays = false, posted } = context;
+  const options = { readsTexts: true, stays, ...(by !== undefined && { by }) };
   const pairs = named.map(({ waitId, value }) => [waitId, value] as const);
   const recorded = await context.engine.answerAll(runId, pairs, options);
+  posted?.(runId);
   return named.map(({ waitId, wait }, index) => {
     return { waitId, ...(wait !== undefined && { wait }), value: recorded[index] };
   });

@@ -36,7 +36,9 @@ export const signalRun: Operation<SignalRunInput, SignalRunOutput, WorkContext> 
   /** @throws RUN_NOT_FOUND, RUN_FINISHED, ID_INVALID, VALUE_UNSTORABLE */
   async run(context, { run, name, value = null, id }) {
     const { runId, status } = await findRun(context, run);
-    await context.engine.signal(runId, name, value, id === undefined ? {} : { id });
+    const { isDetached: stays = false, posted } = context;
+    await context.engine.signal(runId, name, value, { stays, ...(id !== undefined && { id }) });
+    posted?.(runId);
     return { runId, name, status };
   },
 };
