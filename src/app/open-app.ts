@@ -18,7 +18,7 @@ import { openSqliteStore } from '../stores/sqlite/index.ts';
 import { environmentSecrets, openModels } from './config/config.ts';
 import { createGraphLoader, type GraphLoader, type TextDialect } from './workflows/graph-loader.ts';
 import { defaultTenant } from './config/default-tenant.ts';
-import type { StoreChoice } from './place/open-reading.ts';
+import { openIfThere, type StoreChoice } from './place/open-reading.ts';
 import { openPostgres } from './place/open-postgres.ts';
 import { choosePlace, type StorePlace, makeFolder } from './place/store-url.ts';
 import { openExplainer } from './place/open-history.ts';
@@ -147,6 +147,8 @@ export interface AppOptions extends StoreChoice {
   readonly cleanUpEvery?: number | 'configured';
   /** Whether to create the store if it does not exist. Default true. */
   readonly makesStore?: boolean;
+  /** Whether the store is opened for reading alone; then `makesStore` means nothing. Default false. */
+  readonly readOnly?: boolean;
   /** A process that advances a run stays with it for timers due within this time. Default 90,000 ms. */
   readonly holdTimersMs?: number;
   /** The same while a question is open. Default 10,000 ms: a person is not kept from it by times that come again and again. */
@@ -180,13 +182,17 @@ export interface App extends CleanUpContext, ScheduleContext {
  */
 async function openPlace(
   place: StorePlace,
-  makesStore: boolean,
+  { makesStore = true, readOnly = false }: Pick<AppOptions, 'makesStore' | 'readOnly'>,
 ): Promise<{ readonly store: Store; readonly blobs: BlobStore }> {
   if (place.kind === 'postgres') {
     const store = await openPostgres(place.url);
     return { store, blobs: store.blobs };
   }
-  if (place.kind === 'memory' || !(makesStore || existsSync(place.path))) {
+  if (readOnly && place.kind === 'sqlite') {
+    const store = await openIfThere(place);
+    if (store !== undefined) return { store, blobs: createFileBlobs(place.blobs) };
+  }
+  if (place.kind === 'memory' || readOnly || !(makesStore || existsSync(place.path))) {
     const [{ createMemoryStore }, { createMemoryBlobs }] = await Promise.all([
       import('../stores/memory/index.ts'),
       import('../blobs/memory-blobs.ts'),
@@ -282,7 +288,7 @@ export async function openApp(options: AppOptions): Promise<App> {
   const place = choosePlace(options.storeUrl, config.store, cwd);
   const isModuleNamed = (source: string): boolean => config.modules?.includes(resolve(cwd, source)) === true;
   const { openDialect, openWorkflows, loader } = openTexts(options, config, { place, isModuleNamed });
-  const { store, blobs } = await openPlace(place, options.makesStore ?? true);
+  const { store, blobs } = await openPlace(place, options);
   const engineOptions: EngineOptions = {
     ...engineSettings(options, config),
     store,

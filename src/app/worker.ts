@@ -83,6 +83,25 @@ function invalid(path: string, reason: string): CairnError {
   return new CairnError('CONFIG_INVALID', { path, reason });
 }
 
+/**
+ * Makes all graphs known to an app's engine that these modules export, and those of its configuration (`modules`). @param cwd - folder for
+ * relative paths. @throws GRAPH_PARSE, GRAPH_INVALID
+ */
+export async function knowModules(
+  { config, engine }: App,
+  cwd: string,
+  modules: readonly string[] = [],
+): Promise<readonly WorkedGraph[]> {
+  const { loadGraphsOf } = await import('./workflows/load-graph-module.ts');
+  const known: WorkedGraph[] = [];
+  for (const file of new Set([...(config.modules ?? []), ...modules]))
+    for (const graph of await loadGraphsOf(cwd, file)) {
+      engine.know(graph);
+      known.push({ graph, engine });
+    }
+  return known;
+}
+
 /** Starts a worker for all runs of an app. Their graphs are found as for every command. */
 export function startWorker(app: App, options: Omit<EngineWorkerOptions, 'engine'>): Worker {
   return createEngineWorker({ ...options, engine: app.engine });

@@ -308,6 +308,7 @@ function contextFor({ isReadOnly }: OperationRoute['operation'], context: WorkCo
   if (!isReadOnly) return { ...rest, stayMs: readWait(request) };
   return {
     ...rest,
+    isModuleNamed: () => false,
     findGraph: async (run) => {
       if (isFromText(run) || context.isKnown?.(run) === true) return context.findGraph(run);
       throw new CairnError('CONFIG_INVALID', {

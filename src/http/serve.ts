@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { createPageGuard, hostName } from '../app/http/http-guard.ts';
 import { listenHttp } from '../app/http/listen-http.ts';
-import { openApp, type App, type AppOptions } from '../app/open-app.ts';
-import { startWorker, type WorkedGraph } from '../app/worker.ts';
+import { openApp, type AppOptions } from '../app/open-app.ts';
+import { knowModules, startWorker } from '../app/worker.ts';
 import { CairnError } from '../errors.ts';
 import { bearerTokens, createToken, scopes, type BearerToken } from './authorize.ts';
 import { createHandler } from './handler.ts';
@@ -79,12 +79,14 @@ export async function startServer(options: ServeOptions): Promise<Server> {
   const works = options.worker !== false && !readOnly;
   const app = await openApp({
     ...options,
+    runsConfig: !readOnly,
+    readOnly,
     holdTimersMs: 0,
     report: tell,
     ...(works && { cleanUpEvery: 'configured' }),
   });
   try {
-    const graphs = readOnly ? [] : await loadModules(app, [...(app.config.modules ?? []), ...modules]);
+    const graphs = readOnly ? [] : await knowModules(app, options.cwd, modules);
     const handler = createHandler({
       app,
       graphs,
@@ -124,11 +126,4 @@ export async function startServer(options: ServeOptions): Promise<Server> {
     await app.close();
     throw error;
   }
-}
-
-/** The graphs of modules. */
-async function loadModules({ loadGraph, engine }: App, modules: readonly string[]): Promise<readonly WorkedGraph[]> {
-  const loaded: WorkedGraph[] = [];
-  for (const file of modules) loaded.push({ graph: (await loadGraph(file)).graph, engine });
-  return loaded;
 }

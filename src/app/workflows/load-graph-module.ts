@@ -44,15 +44,19 @@ function explainImport(error: unknown, path: string, file: string): unknown {
   return unreadable(file, `${error.name}: ${reason.trim()}`, { cause: error, ...(line !== undefined && { line }) });
 }
 
+/** Names of the exports that are graphs to run. What is compiled is meant to be run; what is not may be a part of it. */
+function graphNames(module: Readonly<Record<string, unknown>>): readonly string[] {
+  const all = Object.keys(module);
+  const compiled = all.filter((name) => !isBuilder(module[name]) && graphOf(module[name]) !== undefined);
+  return compiled.length > 0 ? compiled : all.filter((name) => isBuilder(module[name]));
+}
+
 function pickExport(
   module: Readonly<Record<string, unknown>>,
   file: string,
   exportName: string | undefined,
 ): { readonly graph: Graph; readonly exportName: string } {
-  const all = Object.keys(module);
-  // What is compiled is meant to be run; what is not may be a part of it.
-  const compiled = all.filter((name) => !isBuilder(module[name]) && graphOf(module[name]) !== undefined);
-  const names = compiled.length > 0 ? compiled : all.filter((name) => isBuilder(module[name]));
+  const names = graphNames(module);
   const wanted =
     exportName ?? preferred.find((name) => names.includes(name)) ?? (names.length === 1 ? names[0] : undefined);
   const graph = wanted === undefined ? undefined : graphOf(module[wanted]);
@@ -74,17 +78,30 @@ function pickExport(
  * USAGE_INVALID it exports several graphs
  */
 export async function loadGraphModule(root: string, file: string, exportName?: string): Promise<GraphModule> {
+  const { module, path } = await importGraphs(root, file);
+  const below = relative(root, path);
+  const isBelow = !below.startsWith('..') && !isAbsolute(below);
+  return { ...pickExport(module, file, exportName), path, source: isBelow ? below.split(sep).join('/') : path };
+}
+
+/** All graphs that a module exports, each once. @throws as {@link loadGraphModule}, but several are no error */
+export async function loadGraphsOf(root: string, file: string): Promise<readonly Graph[]> {
+  const { module } = await importGraphs(root, file);
+  const graphs = [...new Set(graphNames(module).flatMap((name) => graphOf(module[name]) ?? []))];
+  return graphs.length > 0 ? graphs : [pickExport(module, file, undefined).graph];
+}
+
+async function importGraphs(
+  root: string,
+  file: string,
+): Promise<{ readonly path: string; readonly module: Readonly<Record<string, unknown>> }> {
   const path = resolve(root, file);
   requireFile(path, file);
   if (!extensions.includes(extname(path)))
     throw unreadable(file, `a workflow ends with .yaml or .yml, a module with ${extensions.join(', ')}`);
-  let module: Readonly<Record<string, unknown>>;
   try {
-    module = await importModule(pathToFileURL(path).href);
+    return { path, module: await importModule(pathToFileURL(path).href) };
   } catch (error) {
     throw explainImport(error, path, file);
   }
-  const below = relative(root, path);
-  const isBelow = !below.startsWith('..') && !isAbsolute(below);
-  return { ...pickExport(module, file, exportName), path, source: isBelow ? below.split(sep).join('/') : path };
 }

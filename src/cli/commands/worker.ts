@@ -1,7 +1,7 @@
 /** `cairn worker` */
 import { resolve } from 'node:path';
 import { openApp, type App } from '../../app/open-app.ts';
-import { startWorker, type Worker } from '../../app/worker.ts';
+import { knowModules, startWorker, type Worker } from '../../app/worker.ts';
 import { CairnError } from '../../errors.ts';
 import type { FieldsOf } from '../../operations/declare/operation.ts';
 import { allowField, workflowsField, type Command, reportFailure, type Session } from '../session.ts';
@@ -98,10 +98,6 @@ class WorkerReport {
   }
 }
 
-async function knowModules({ loadGraph, engine }: App, modules: readonly string[]): Promise<void> {
-  for (const file of modules) engine.know((await loadGraph(file)).graph);
-}
-
 /** Gives runs in progress some time to end or pause. The rest are released when the app closes. */
 async function drain(worker: Worker, graceMs: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
@@ -171,7 +167,7 @@ export const workerCommand: Command<WorkerArguments> = {
       report: (error) => void reportFailure(error, session.screen, session.isJson),
     });
     try {
-      await knowModules(app, modules);
+      await knowModules(app, session.cwd, modules);
       return await work(session, app, input);
     } finally {
       await app.close();

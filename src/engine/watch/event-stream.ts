@@ -43,25 +43,37 @@ export function resultOf(
   frameRun: FrameRun,
   repeated: ReadonlySet<string> = new Set(),
 ): RunResult {
-  const graphId = frameRun.graph.id;
+  const result = {
+    ...standingOf(runId, frameRun.graph.id, seq, root, frameRun.plan.skippedNodes()),
+    ...(repeated.size === 0 ? {} : { repeated: [...repeated] }),
+  };
+  frames.set(result, frameRun);
+  return Object.defineProperty(result, 'state', stateWhenAsked) as typeof result & Pick<RunResult, 'state'>;
+}
+
+/** All of a result but its state. */
+export function standingOf(
+  runId: string,
+  graphId: string,
+  seq: number,
+  root: RunTree,
+  skipped: readonly string[],
+): Omit<RunResult, 'state'> {
   const error = root.status === 'failed' ? failureOf(root) : undefined;
   // A run that is over keeps what it asked, for its resume, and takes no answers to it.
   const isOver = root.status === 'failed' || root.status === 'cancelled';
   const answerable = isOver ? [] : Object.entries(root.waits);
-  const result = {
+  return {
     runId,
     status: root.status,
     seq,
     waits: answerable.map(([waitId, wait]): OpenQuestion => ({ ...wait, waitId, runId, graphId })),
     ...(error === undefined ? {} : { error }),
     failed: failedNodes(root),
-    skipped: frameRun.plan.skippedNodes(),
-    ...(repeated.size === 0 ? {} : { repeated: [...repeated] }),
+    skipped,
     spent: root.frame.spent ?? nothing,
     saved: root.frame.spared ?? nothing,
   };
-  frames.set(result, frameRun);
-  return Object.defineProperty(result, 'state', stateWhenAsked) as typeof result & Pick<RunResult, 'state'>;
 }
 
 function failedNodes(root: RunTree): readonly string[] {

@@ -21,16 +21,23 @@ import { restingFrame } from './event-stream.ts';
 /** Id of the node that computes declared outputs, in graphs made from text. */
 export const outputsNode = 'outputs';
 
+/** What progress is told of: a graph, or what is recorded of it. */
+export interface ProgressGraph extends Pick<Graph, 'structure'> {
+  readonly nodes: readonly { readonly id: string }[];
+  /** The text that it was written in; absent for graphs of programs. */
+  readonly text?: unknown;
+}
+
 /** The nodes that the author wrote, without those that stand for start, end and declared outputs. */
-function authoredNodes(graph: Graph): Graph['nodes'] {
-  const hidden = new Set(graph.text === undefined ? [START, END] : [START, END, outputsNode]);
-  return graph.nodes.filter(({ id }) => !hidden.has(id));
+function authoredNodes({ nodes, text }: ProgressGraph): ProgressGraph['nodes'] {
+  const hidden = new Set(text === undefined ? [START, END] : [START, END, outputsNode]);
+  return nodes.filter(({ id }) => !hidden.has(id));
 }
 
 /** @param passedBy - ids of skipped nodes */
 export function progressOf(
   { status, frame: { nodes } }: RunTree,
-  graph: Graph,
+  graph: ProgressGraph,
   passedBy: readonly string[],
 ): RunProgress {
   const skipped = new Set(passedBy);

@@ -279,7 +279,7 @@ export function takeStdout(): Writable {
 }
 
 /** Options of an MCP server: where runs and workflows are, permissions of inline workflows, and how clients connect. */
-export interface McpServerOptions extends Omit<AppOptions, 'readsConfig' | 'runsConfig'> {
+export interface McpServerOptions extends Omit<AppOptions, 'readsConfig' | 'runsConfig' | 'readOnly'> {
   /** Serve over HTTP. Default: stdin and stdout. */
   readonly http?: HttpOptions;
   /** Whether to ask the person behind a client, if the client can show forms. Default true. */

@@ -112,8 +112,10 @@ export async function readPoint(
 }
 
 /** A preview is for looking: it runs no module only because the store names it. @throws CODE_NOT_RUN */
-function refuseStoredModule({ isModuleNamed }: WorkContext, run: RunRow, file: string | undefined): void {
+function refuseStoredModule(context: WorkContext, run: RunRow, file: string | undefined): void {
+  const { isModuleNamed, isKnown } = context;
   const { text, source } = metaOf(run);
+  if (isKnown?.(run) === true) return;
   if (file !== undefined || text !== undefined || source === undefined || isModuleNamed(source)) return;
   throw new CairnError('CODE_NOT_RUN', {
     what: source,
@@ -141,7 +143,9 @@ async function previewOf(context: WorkContext, input: PreviewRunInput): Promise<
   const more = { ...(retry === true && { retry }), ...(budget !== undefined && { budget }) };
   // A resume takes in what was posted and not taken yet; the rows do not tell of it.
   const messages = isFork ? [] : await store.readMessages({ tenant, runId: origin.runId });
-  const rows = await engine.preview(from, { ...options, ...more, asFork: isFork });
+  // A graph that is known here needs no module to be imported.
+  const known = context.isKnown?.(origin) === true ? { graph: await context.findGraph(origin) } : {};
+  const rows = await engine.preview(from, { ...known, ...options, ...more, asFork: isFork });
   const { from: point, ...moved } = await readPoint(context, origin, from, options);
   const { set = [], answers = {}, graph, rerunPure = false, leaveOutAdded = false } = options;
   const changes = [set, answers, graph?.hash ?? '', rerunPure, leaveOutAdded];

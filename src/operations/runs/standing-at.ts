@@ -1,8 +1,14 @@
-/** Reads where a run stood at a checkpoint. Its graph is used, so that skipped nodes are known too. */
+/** Reads where a run stood at a checkpoint, with its graph, or with what is recorded of it where the graph is not known. */
 import type { RunProgress, RunResult } from '../../engine/api.ts';
-import { progressOf } from '../../engine/watch/progress.ts';
-import { restingFrame, resultOf } from '../../engine/watch/event-stream.ts';
+import { positionsOf, progressOf } from '../../engine/watch/progress.ts';
+import { restingFrame, resultOf, standingOf } from '../../engine/watch/event-stream.ts';
+import { metaOf } from '../../engine/runs/find-graph.ts';
+import { CairnError } from '../../errors.ts';
+import type { StateView } from '../../graph/contracts/node-contract.ts';
+import type { Graph } from '../../graph/graph.ts';
 import { loadState } from '../../history/load/load.ts';
+import { viewState } from '../../history/read/whole-checkpoint.ts';
+import { readStructure } from '../../history/trace/structures.ts';
 import type { RunRow } from '../../ports/store.ts';
 import type { WorkContext } from '../declare/operation.ts';
 
@@ -13,12 +19,36 @@ export interface StandingAt {
 }
 
 /**
- * Reads the standing.
- * @throws CONFIG_INVALID the graph is not known here; GRAPH_* it cannot be read any more; CHECKPOINT_* as loading
+ * Reads the standing. Where the graph is not known, nodes that routing passed over are told only if they are recorded as skipped.
+ * @throws CONFIG_INVALID the graph is not known here, and an older version that recorded no structure started the run; CHECKPOINT_* as
+ * loading
  */
 export async function readStandingAt(context: WorkContext, run: RunRow, seq: number): Promise<StandingAt> {
-  const graph = await context.findGraph(run);
-  const { root } = await loadState(context.store, context.blobs, run, seq);
-  const result = resultOf(run.runId, seq, root, restingFrame(root, graph));
-  return { result, progress: progressOf(root, graph, result.skipped) };
+  const { store, blobs } = context;
+  const { runId, graphId } = run;
+  const graph = await findKnown(context, run);
+  const { root } = await loadState(store, blobs, run, seq);
+  if (!CairnError.is(graph)) {
+    const result = resultOf(runId, seq, root, restingFrame(root, graph));
+    return { result, progress: progressOf(root, graph, result.skipped) };
+  }
+  const structure = await readStructure(context, { run, seq });
+  if (structure === undefined) throw graph;
+  const { skippedNodes } = positionsOf(root, undefined);
+  const nodes = structure.nodes.map(({ id }) => ({ id: String(id) }));
+  const state = viewState(root).state as StateView;
+  return {
+    result: { ...standingOf(runId, graphId, seq, root, skippedNodes), state },
+    progress: progressOf(root, { nodes, structure, text: metaOf(run).text }, skippedNodes),
+  };
+}
+
+/** The graph; or why it is not known: nobody registered it, its module is gone or is not imported, its text cannot be read any more. */
+async function findKnown(context: WorkContext, run: RunRow): Promise<Graph | CairnError> {
+  try {
+    return await context.findGraph(run);
+  } catch (error) {
+    if (CairnError.is(error) && !error.code.startsWith('STORE_')) return error;
+    throw error;
+  }
 }

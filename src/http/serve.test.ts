@@ -1,0 +1,74 @@
+/** `cairn serve` over the store of a folder: what it knows, and what it leaves alone where it is only to look. */
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { openCairn } from '../app/open-cairn.ts';
+import { createClient, type CairnClient } from './client.ts';
+import { startServer, type ServeOptions, type Server } from './serve.ts';
+
+const main = pathToFileURL(resolve('src/index.ts')).href;
+let cwd = '';
+let server: Server | undefined;
+beforeEach(async () => {
+  cwd = mkdtempSync(join(tmpdir(), 'cairn-serve-'));
+  writeFileSync(
+    join(cwd, 'flows.ts'),
+    `import { appendFileSync } from 'node:fs';
+import { AgentGraph, END, START, humanNode } from ${JSON.stringify(main)};
+appendFileSync(${JSON.stringify(join(cwd, 'imports'))}, 'i');
+export const ask = new AgentGraph({}, { id: 'ask' }).addNode('q', humanNode({ prompt: 'Go?' })).addNode('last', () => 'done').addEdge(START, 'q').addEdge('q', 'last').addEdge('last', END).compile();
+export const hello = new AgentGraph({}, { id: 'hello' }).addNode('a', () => 'hi').addEdge(START, 'a').addEdge('a', END).compile();
+`,
+  );
+  writeFileSync(join(cwd, 'cairn.config.json'), JSON.stringify({ modules: ['flows.ts'] }));
+  const cairn = await openCairn({ cwd });
+  await cairn.run({ file: 'flows.ts', export: 'ask', runId: 'r' });
+  await cairn.close();
+});
+afterEach(async () => {
+  await server?.close();
+  server = undefined;
+  rmSync(cwd, { recursive: true, force: true });
+});
+
+async function serve(options: Partial<ServeOptions> = {}): Promise<CairnClient> {
+  server = await startServer({
+    cwd,
+    storeUrl: undefined,
+    port: 0,
+    tell: (error) => {
+      throw error;
+    },
+    ...options,
+  });
+  return createClient(server.url, server.token ?? '', { waitSeconds: 20 });
+}
+
+test('the graphs of all exports of configured modules are known: they are started by name, and their runs go on', async () => {
+  const client = await serve();
+  expect(await client.run({ file: 'hello' })).toMatchObject({ result: { status: 'completed' } });
+  await client.answer({ run: 'r', value: 'yes' });
+  for await (const event of client.follow('r')) expect(event.type).toBe('checkpoint');
+  expect(await client.inspect({ run: 'r' })).toMatchObject({ status: 'completed' });
+  expect(await client.preview({ checkpoint: 'r', asFork: true })).toMatchObject({ runId: 'r' });
+});
+
+test('with readOnly it imports no module and runs no configuration, opens the store to read, and shows runs whose graph it does not know', async () => {
+  const store = join(cwd, '.cairn', 'cairn.db');
+  writeFileSync(join(cwd, 'cairn.config.mjs'), `throw new Error('the configuration was run');\n`);
+  const [imports, before] = [readFileSync(join(cwd, 'imports'), 'utf8'), existsSync(store) && readFileSync(store)];
+  const client = await serve({ readOnly: true });
+  expect(await client.inspect({ run: 'r' })).toMatchObject({
+    status: 'paused',
+    graphId: 'ask',
+    waits: [{ prompt: 'Go?', node: ['q'] }],
+    progress: { nodes: ['last', 'q'], completed: [], wave: 0, waveCount: 2, percent: 0 },
+  });
+  expect(await client.show({ checkpoint: 'r@1' })).toMatchObject({ seq: 1 });
+  await expect(client.preview({ checkpoint: 'r' })).rejects.toMatchObject({ code: 'CODE_NOT_RUN' });
+  await expect(client.answer({ run: 'r', value: 'yes' })).rejects.toThrow(/nothing here|not served/);
+  expect(readFileSync(join(cwd, 'imports'), 'utf8')).toBe(imports);
+  expect(existsSync(store) && readFileSync(store)).toEqual(before);
+});
