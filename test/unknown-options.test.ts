@@ -214,7 +214,12 @@ const rows: Readonly<Record<string, { readonly door: object; readonly of: Readon
   },
   'cairn-workflows/hosts': {
     door: hosts,
-    of: { fetchHost: [() => hosts.fetchHost({ graphs: [], maxMs: 60_000, ...odd })] },
+    of: {
+      fetchHost: [() => hosts.fetchHost({ graphs: [], maxMs: 60_000, ...odd })],
+      restateHost: [() => hosts.restateHost({ graphs: [], ingress: 'http://localhost', ...odd })],
+      wakeByFetch: [() => hosts.wakeByFetch({ url: 'http://localhost', ...odd })],
+      wakeByRestate: [() => hosts.wakeByRestate({ ingress: 'http://localhost', ...odd })],
+    },
   },
   'cairn-workflows/plans': {
     door: plans,
@@ -254,6 +259,7 @@ const rows: Readonly<Record<string, { readonly door: object; readonly of: Readon
     of: {
       blobSuite: [() => testing.blobSuite({ test: () => {}, create: () => null as never, ...odd })],
       memoriesSuite: [() => testing.memoriesSuite({ test: () => {}, create: () => null as never, ...odd })],
+      hostSuite: [() => testing.hostSuite({ test: () => {}, create: () => null as never, ...odd })],
       nodeSuite: [() => testing.nodeSuite({ test: () => {}, name: 'n', draft: () => main.functionNode(one), ...odd })],
       storeSuite: [() => testing.storeSuite({ test: () => {}, create: () => null as never, ...odd })],
       crashEverywhere: [

@@ -15,7 +15,7 @@ import type { BlobStore } from '../ports/blobs.ts';
 import type { RunRow, Store } from '../ports/store.ts';
 import { CairnError } from '../errors.ts';
 import { openSqliteStore } from '../stores/sqlite/index.ts';
-import { environmentSecrets, openModels } from './config/config.ts';
+import { environmentSecrets, openHost, openModels } from './config/config.ts';
 import { createGraphLoader, type GraphLoader, type TextDialect } from './workflows/graph-loader.ts';
 import { defaultTenant } from './config/default-tenant.ts';
 import { openIfThere, type StoreChoice } from './place/open-reading.ts';
@@ -278,6 +278,7 @@ function engineSettings(
     ...(config.telemetry !== undefined && { telemetry: config.telemetry }),
     version: readVersion(),
     ...(options.wakes === true && { wakes: 'due' as const }),
+    host: openHost(config.host, environmentSecrets),
   };
 }
 

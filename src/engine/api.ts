@@ -53,6 +53,8 @@ export interface EngineOptions {
    * use true.
    */
   readonly wakes?: boolean | 'due';
+  /** Decides when and where runs go on, in place of `wakes`: see {@link Engine.dispatchBy}. Default: no host. */
+  readonly host?: Host | undefined;
   /**
    * Finds the graph of a run, for workers and for commands that have only a run id.
    * @param readText - gives the text that the run was started from, if its graph had one (H3)
@@ -294,6 +296,15 @@ export type AdvanceResult =
   | { readonly status: 'paused'; readonly dueAt?: number; readonly asks: boolean }
   | { readonly status: 'held'; readonly by: string; readonly until: number };
 
+/** What decides when and where runs go on, other than this process: a queue, a platform of functions, another engine. */
+export interface Host {
+  /**
+   * Asks it to advance a run at a time (epoch ms) or as soon as it can. A hint: it may come late, twice or never, so it should not take
+   * long, and what it rejects with is left alone.
+   */
+  wake(runId: string, at: number): Promise<void>;
+}
+
 /** Which runs to claim (see `claimNext` of the store port), and how many at most. */
 export type TakeUpOptions = Pick<NextRequest, 'graphs' | 'queues' | 'except' | 'limit'>;
 
@@ -304,9 +315,10 @@ export interface TakenRun {
   readonly handle: Promise<RunHandle>;
 }
 
-/** The engine's ports, for code that works on the same runs: workers and readers of history. */
+/** The engine's ports, for code that works on the same runs: workers, hosts and readers of history. */
 export interface EnginePorts extends Pick<EngineOptions, 'store' | 'blobs' | 'clock'> {
   readonly tenant: string;
+  readonly limits: Limits;
 }
 
 /** How an answer is given. */
@@ -360,6 +372,12 @@ export interface Engine {
   advance(runId: string, options: AdvanceOptions): Promise<AdvanceResult>;
   /** Ids of the runs that can go on and that nobody advances, most urgent first: what a host wakes again (HO6). Claims nothing. */
   listClaimable(options: TakeUpOptions): Promise<readonly string[]>;
+  /**
+   * From now on this engine resumes no run by itself because of a message or a time: a host does. After each detached start, answer, signal
+   * and cancel through this engine, and for the due times of runs that paused here, the host is woken. @param host - undefined: it finds the
+   * runs by itself, as one that sweeps
+   */
+  dispatchBy(host: Host | undefined): void;
   /** Claims the runs that have been due longest and advances them, as a worker does. Failed runs are left alone. */
   takeUp(options: TakeUpOptions): Promise<readonly TakenRun[]>;
   /**

@@ -5,6 +5,7 @@ import type { FileAccess } from '../graph/contracts/contracts.ts';
 import type { History } from '../history/history.ts';
 import type { CheckpointName } from '../history/read/tag-checkpoint.ts';
 import type { Claim, GrantedClaim, RunRow } from '../ports/store.ts';
+import type { RunTree } from '../state/tree.ts';
 import { intakeOf } from '../state/secrecy/store-rules.ts';
 import { ActiveRuns, type AdvanceWay, claimForResume, hasEnded } from './runs/active-runs.ts';
 import { advanceRun } from './runs/advance-run.ts';
@@ -18,6 +19,7 @@ import type {
   Engine,
   EngineOptions,
   EnginePorts,
+  Host,
   OpenQuestion,
   ForkOptions,
   NamedCheckpoint,
@@ -57,7 +59,10 @@ class CairnEngine implements Engine {
   /** Registered graphs by id. */
   readonly #known = new Map<string, Graph>();
   /** Undefined if paused runs are left to others. */
-  readonly #wakes: Wakes | undefined;
+  #wakes: Wakes | undefined;
+  #host: Host | undefined;
+  /** Calls of the host in progress. */
+  readonly #calls = new Set<Promise<void>>();
 
   constructor(options: EngineOptions) {
     this.#options = {
@@ -80,13 +85,20 @@ class CairnEngine implements Engine {
       effectsInFlight: new Map(),
       pace: new Pace(options.clock),
     };
-    this.#runs = new ActiveRuns(this.#env, (runId, root) => this.#wakes?.rested(runId, root));
-    if (options.wakes === true || options.wakes === 'due')
+    this.#runs = new ActiveRuns(this.#env, (runId, root) => this.#rested(runId, root));
+    this.#host = options.host;
+    if (options.host === undefined && (options.wakes === true || options.wakes === 'due'))
       this.#wakes = new Wakes(options.clock, (runId) => this.#goOn(runId));
   }
 
   get ports(): EnginePorts {
     return this.#env;
+  }
+
+  dispatchBy(host: Host | undefined): void {
+    this.#wakes?.close();
+    this.#wakes = undefined;
+    this.#host = host;
   }
 
   know(graph: Graph): void {
@@ -107,7 +119,10 @@ class CairnEngine implements Engine {
     const claimedAt = momentOf(this.#env.clock);
     const { created, run, claim, loaded } = await admitRun(this.#env, graph, input, options);
     if (known !== undefined) return this.#runs.handle(run.runId, known, false);
-    if (options.detach === true) return restingHandle(this.#env, run, graph, created);
+    if (options.detach === true) {
+      this.#wakeHost(run.runId, run.schedule.dueAt);
+      return restingHandle(this.#env, run, graph, created);
+    }
     if (!created) return this.resume(run.runId, { graph });
     return this.#runs.open(run.runId, () =>
       this.#runs.advance(run, claim as Claim, claimedAt, graph, { graph }, created, loaded),
@@ -241,8 +256,31 @@ class CairnEngine implements Engine {
 
   /** Called when a message was posted: the run's runner, if it is here, reads it now; a paused run may go on. */
   #posted(runId: string, stays = false): void {
-    this.#runs.find(runId)?.runner.poke();
-    if (!stays && this.#options.wakes === true) this.#wakes?.posted(runId);
+    const active = this.#runs.find(runId);
+    active?.runner.poke();
+    if (stays) return;
+    if (this.#options.wakes === true) this.#wakes?.posted(runId);
+    if (active === undefined) this.#wakeHost(runId);
+  }
+
+  /** Called when a run that a program followed here has ended or paused; of a slice the host is told anyhow. */
+  #rested(runId: string, root: RunTree): void {
+    this.#wakes?.rested(runId, root);
+    if (root.status !== 'paused' || this.#host === undefined) return;
+    const dueTimes = Object.values(root.waits).flatMap(({ dueAt }) => dueAt ?? []);
+    if (dueTimes.length > 0)
+      this.#wakeHost(
+        runId,
+        dueTimes.reduce((least, dueAt) => Math.min(least, dueAt)),
+      );
+  }
+
+  /** A hint: nothing waits for it but {@link close}, and its errors are left to the host's sweep. */
+  #wakeHost(runId: string, at: number = this.#env.clock.now()): void {
+    const call = this.#host?.wake(runId, at).catch(() => {});
+    if (call === undefined) return;
+    this.#calls.add(call);
+    void call.finally(() => this.#calls.delete(call));
   }
 
   async cancel(runId: string): Promise<void> {
@@ -250,6 +288,7 @@ class CairnEngine implements Engine {
     const active = await this.#runs.advancing(runId);
     if (active !== undefined) return active.runner.poke();
     await cancelUnowned(this.#env, run);
+    this.#wakeHost(runId);
   }
 
   async fork(from: CheckpointRef, options: ForkOptions = {}): Promise<CheckpointRef> {
@@ -278,7 +317,7 @@ class CairnEngine implements Engine {
 
   async close(): Promise<void> {
     this.#wakes?.close();
-    await this.#runs.close();
+    await Promise.all([this.#runs.close(), ...this.#calls]);
     const { ids, effectsInFlight } = this.#env;
     ids.close?.(() => effectsInFlight.size === 0);
   }

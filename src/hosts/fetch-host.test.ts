@@ -61,7 +61,7 @@ test('HO7 only who knows the token is answered; without a token, only this machi
 });
 
 test('HO2 a graph whose effect may take longer than the host is refused, with the node and both numbers', () => {
-  const { engine } = createBench();
+  const { engine } = createBench({ limits: { effectMs: 600_000 } });
   const graph = (timeoutMs?: number): Graph =>
     graphOf(
       'pays',
@@ -74,4 +74,32 @@ test('HO2 a graph whose effect may take longer than the host is refused, with th
   );
   expect(() => make(60_000)).toThrow(expect.objectContaining({ code: 'HOST_TOO_SHORT' }));
   expect(() => make(10_000)).not.toThrow();
+  const quick = createBench({ limits: { effectMs: 20_000, cancelGraceMs: 1_000 } }).engine;
+  expect(() => fetchHost({ graphs: [{ graph: graph(), engine: quick }], maxMs: 60_000 })).not.toThrow();
+});
+
+test('HO9 a body is read no further than a run id is long, whatever its headers say', async () => {
+  const host = fetchHost({ graphs: [{ graph: asking(), engine: createBench().engine }], maxMs: 1e15 });
+  let chunks = 0;
+  const body = new ReadableStream({
+    pull(controller) {
+      chunks += 1;
+      controller.enqueue(new Uint8Array(8_192));
+    },
+  });
+  const request = new Request('http://localhost/tick', { method: 'POST', body, duplex: 'half' });
+  expect((await host(request)).status).toBe(400);
+  expect(chunks).toBeLessThan(10);
+});
+
+test('HO4 an engine behind a host resumes nothing by itself', async () => {
+  const bench = createBench({ wakes: true });
+  const nap = node('nap', 'read', (ctx) => ctx.sleepUntil(ctx.now() + 30_000));
+  const graph = graphOf('nap', [nap], edges('> nap', 'nap >'));
+  const runId = await begin(bench, graph);
+  const host = fetchHost({ graphs: [{ graph, engine: bench.engine }], maxMs: 1e15 });
+  await host(post('/tick', { runId }));
+  await bench.clock.sleep(60_000);
+  expect((await bench.store.readRun({ tenant: 'default', runId }))?.status).toBe('paused');
+  expect(await (await host(post('/tick', { runId }))).json()).toEqual({ status: 'completed' });
 });

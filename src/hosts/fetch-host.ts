@@ -2,23 +2,15 @@
 import { isBearerOf, tokenDigest } from '../app/http/bearer.ts';
 import type { AdvanceResult, Engine } from '../engine/api.ts';
 import { CairnError, errorTable } from '../errors.ts';
-import type { Graph } from '../graph/graph.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
+import { invalidOption, serve, slackMs, sweepRuns, type HostedGraph, type Served } from './slices.ts';
 
-/** Deadline of an effect whose node has none, and the grace it has to end: the defaults of the engine's limits. */
-const effectMs = 600_000;
-const graceMs = 5_000;
-/** Time kept back for reading a run before its slice, and for giving it back after it. */
-const slackMs = 1_000;
-/** Runs that a sweep advances at once, and the most that it looks at. */
-const sweepWidth = 8;
-const sweepMost = 100;
 const bodyBytesMost = 16_384;
 
 /** Options of {@link fetchHost}. */
 export interface FetchHostOptions {
   /** Compiled graphs whose runs are advanced. All must share one engine: `second.compile({ engine: first.engine })`. */
-  readonly graphs: readonly { readonly graph: Graph; readonly engine: Engine }[];
+  readonly graphs: readonly HostedGraph[];
   /** Every request must send it as `Authorization: Bearer …`. Without one, only requests to this machine's own names are answered. */
   readonly token?: string | undefined;
   /** How long one call may take, in ms: the platform's limit, or less. A graph with an effect that may take longer is refused. */
@@ -38,18 +30,13 @@ const optionNames: Readonly<Record<keyof FetchHostOptions, true>> = { graphs: tr
 export function fetchHost(options: FetchHostOptions): FetchHost {
   refuseUnknownKeys('fetchHost', options, Object.keys(optionNames));
   const { graphs, token, maxMs } = options;
-  const [first] = graphs;
-  if (first === undefined) throw invalid('graphs', 'a host needs a compiled graph');
-  if (graphs.some(({ engine }) => engine !== first.engine))
-    throw invalid('graphs', 'they have several engines: share one with compile({ engine: first.engine })');
-  if (token === '') throw invalid('token', 'it is empty; leave it out to answer only requests of this machine');
-  if (!(Number.isFinite(maxMs) && maxMs > slackMs)) throw invalid('maxMs', `it is a number above ${slackMs}`);
-  for (const { graph } of graphs) refuseLongEffects(graph, maxMs);
-  const { engine } = first;
-  const ids = graphs.map(({ graph }) => graph.id);
+  if (token === '') throw invalidOption('token', 'it is empty; leave it out to answer only requests of this machine');
+  if (!Number.isFinite(maxMs)) throw invalidOption('maxMs', `it is a number above ${slackMs}`);
+  const served = serve(graphs, maxMs);
+  const { engine } = served;
+  engine.dispatchBy(undefined);
   // What begins before this time has ended and is recorded before the host ends the call.
-  const longestMs = graphs.reduce((most, { graph }) => Math.max(most, longestEffectMs(graph)), 0);
-  const forMs = Math.max(1, maxMs - longestMs - slackMs);
+  const forMs = Math.max(1, maxMs - served.longestMs - slackMs);
   return async (request) => {
     const refused = refuse(request, token);
     if (refused !== undefined) return refused;
@@ -57,35 +44,13 @@ export function fetchHost(options: FetchHostOptions): FetchHost {
     try {
       if (pathname.endsWith('/tick'))
         return resultResponse(engine, await engine.advance(await readRunId(request), { forMs }));
-      if (pathname.endsWith('/sweep')) return Response.json(await sweep(engine, ids, forMs));
+      if (pathname.endsWith('/sweep')) return Response.json(await sweep(served, forMs));
       return Response.json({ error: 'post to /tick or /sweep' }, { status: 404 });
     } catch (error) {
       if (!CairnError.is(error)) throw error;
       return Response.json({ code: error.code, message: error.message }, { status: errorTable[error.code].http });
     }
   };
-}
-
-function invalid(path: string, reason: string): CairnError {
-  return new CairnError('CONFIG_INVALID', { path, reason });
-}
-
-/** How long an attempt of a node may take; 0 if it has no deadline and is no effect. */
-function deadlineMs({ effect, timeoutMs }: Graph['nodes'][number]): number {
-  const isActing = effect === 'write' || effect === 'external';
-  const limitMs = timeoutMs ?? (isActing ? effectMs : 0);
-  return limitMs === 0 ? 0 : limitMs + graceMs;
-}
-
-function longestEffectMs({ nodes }: Graph): number {
-  return nodes.reduce((most, node) => Math.max(most, deadlineMs(node)), 0);
-}
-
-function refuseLongEffects({ nodes }: Graph, maxMs: number): void {
-  for (const node of nodes) {
-    const neededMs = deadlineMs(node);
-    if (neededMs + slackMs > maxMs) throw new CairnError('HOST_TOO_SHORT', { node: node.id, neededMs, maxMs });
-  }
 }
 
 const ownNames: readonly string[] = ['localhost', '127.0.0.1', '[::1]'];
@@ -107,11 +72,26 @@ async function readRunId(request: Request): Promise<string> {
     reason: 'the body is JSON with a runId',
     hint: 'Send { "runId": "…" }.',
   });
-  if (Number(request.headers.get('content-length') ?? 0) > bodyBytesMost) throw wrong;
-  const body: unknown = await request.json().catch(() => undefined);
+  const body = await readJson(request);
   const runId = typeof body === 'object' && body !== null ? (body as { runId?: unknown }).runId : undefined;
   if (typeof runId !== 'string' || runId === '') throw wrong;
   return runId;
+}
+
+/** @returns undefined if it is no JSON, or longer than a runId can be, whatever its headers say */
+async function readJson({ body }: Request): Promise<unknown> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of body ?? []) {
+    bytes += chunk.byteLength;
+    if (bytes > bodyBytesMost) return undefined;
+    chunks.push(chunk);
+  }
+  try {
+    return JSON.parse(Buffer.concat(chunks).toString());
+  } catch {
+    return undefined;
+  }
 }
 
 function resultResponse({ ports }: Engine, result: AdvanceResult): Response {
@@ -123,26 +103,20 @@ function resultResponse({ ports }: Engine, result: AdvanceResult): Response {
 type Swept = { readonly runId: string } & (AdvanceResult | { readonly status: 'error'; readonly code: string });
 
 /** Advances what can go on until the time is over. One run that cannot be advanced keeps no other from going on. */
-async function sweep(
-  engine: Engine,
-  graphs: readonly string[],
-  forMs: number,
-): Promise<{ readonly runs: readonly Swept[] }> {
+async function sweep(served: Served, forMs: number): Promise<{ readonly runs: readonly Swept[] }> {
+  const { engine } = served;
   const { clock } = engine.ports;
   const endMs = clock.monotonic() + forMs;
-  const waiting = [...(await engine.listClaimable({ limit: sweepMost, graphs }))];
   const runs: Swept[] = [];
-  const work = async (): Promise<void> => {
-    for (let runId = waiting.shift(); runId !== undefined; runId = waiting.shift()) {
-      const leftMs = endMs - clock.monotonic();
-      if (leftMs <= 0) return;
-      try {
-        runs.push({ runId, ...(await engine.advance(runId, { forMs: leftMs })) });
-      } catch (error) {
-        runs.push({ runId, status: 'error', code: CairnError.is(error) ? error.code : 'INTERNAL' });
-      }
+  await sweepRuns(served, async (runId) => {
+    const leftMs = endMs - clock.monotonic();
+    if (leftMs <= 0) return false;
+    try {
+      runs.push({ runId, ...(await engine.advance(runId, { forMs: leftMs })) });
+    } catch (error) {
+      runs.push({ runId, status: 'error', code: CairnError.is(error) ? error.code : 'INTERNAL' });
     }
-  };
-  await Promise.all(Array.from({ length: sweepWidth }, work));
+    return true;
+  });
   return { runs };
 }

@@ -37,6 +37,7 @@ export type { StoreSuiteOptions, StoreSupport, StoreUnderTest } from './store-su
 export { networkFaults, putNetworkBefore, type NetworkFaults } from './store-suite/random/network-under-test.ts';
 export { blobSuite, type BlobsUnderTest, type BlobSuiteOptions } from './blob-suite.ts';
 export { memoriesSuite, type MemoriesSuiteOptions } from './memories-suite.ts';
+export { hostSuite, type HostedRuns, type HostSuiteOptions, type HostUnderTest } from './host-suite.ts';
 export { nodeSuite, type NodeSuiteOptions } from './node-suite/node-suite.ts';
 
 // Stand in for the outside.

@@ -1,4 +1,5 @@
 /** The contents of `cairn.config.*`, and their validation, which reports every fault at once. */
+import type { Host } from '../../engine/api.ts';
 import type { Secrets } from '../../ports/secrets.ts';
 import type { CheckpointSettings } from '../../dialects/strongest-effect.ts';
 import { CairnError } from '../../errors.ts';
@@ -37,8 +38,17 @@ export interface Config {
   readonly prices?: ModelPrices;
   /** Rate limits by provider. Default: no limits. */
   readonly limits?: LimitsByProvider;
+  /** The host that advances runs. Whoever starts, answers, signals or cancels one wakes it. Default: none. */
+  readonly host?: ConfiguredHost;
   /** Receives spans of runs, attempts, and model and tool calls. Only if the configuration is code. Default: no telemetry. */
   readonly telemetry?: Telemetry;
+}
+
+/** A host by its address: one of `fetch` (see `wakeByFetch`) and `restate` (the server's ingress), and `secret:NAME` for its token. */
+export interface ConfiguredHost {
+  readonly fetch?: string;
+  readonly restate?: string;
+  readonly token?: string;
 }
 
 /** Models by the name that `LLMCall` uses: each is `provider:model`, alone or with settings. */
@@ -76,6 +86,13 @@ const limitFields: Readonly<Record<keyof ModelLimits, Schema>> = {
   tokensPerMinute: { type: 'integer', minimum: 1 },
 };
 
+const address: Schema = { type: 'string', pattern: '^https?://.+$' };
+const hostFields: Readonly<Record<keyof ConfiguredHost, Schema>> = {
+  fetch: address,
+  restate: address,
+  token: { type: 'string', pattern: '^secret:.+$' },
+};
+
 const dataFields: Readonly<Record<string, Schema>> = {
   store: { type: 'string', minLength: 1 },
   workflows: texts,
@@ -96,6 +113,7 @@ const dataFields: Readonly<Record<string, Schema>> = {
     additionalProperties: { type: 'object', properties: limitFields, additionalProperties: false },
   },
   redact: { type: 'object', properties: { store: texts }, additionalProperties: false },
+  host: { type: 'object', properties: hostFields, additionalProperties: false },
 };
 const modelName: Schema = { type: 'string', pattern: '^[^:]+:.+$' };
 const modelFields: Readonly<Record<string, Schema>> = {
@@ -134,6 +152,11 @@ function telemetryFaults(telemetry: unknown, isCode: boolean): readonly string[]
     : ['telemetry has no startSpan and count: it is no telemetry'];
 }
 
+function hostFaults(host: unknown): readonly string[] {
+  if (typeof host !== 'object' || host === null) return [];
+  return 'fetch' in host === 'restate' in host ? ['host needs one of fetch and restate: where it is reached'] : [];
+}
+
 function modelFaults(models: unknown): readonly string[] {
   if (models === undefined) return [];
   if (typeof models !== 'object' || models === null || Array.isArray(models)) return ['models is no mapping of names'];
@@ -158,7 +181,7 @@ function modelFaults(models: unknown): readonly string[] {
 export function checkConfig(value: unknown, file: string, isCode: boolean): Config {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new CairnError('CONFIG_INVALID', { path: file, reason: 'it holds no settings by name' });
-  const { checkpoint = {}, nodeTypes, models, telemetry } = value as { readonly [Key in keyof Config]?: unknown };
+  const { checkpoint = {}, nodeTypes, models, telemetry, host } = value as { readonly [Key in keyof Config]?: unknown };
   const hasSettings = typeof checkpoint === 'object' && checkpoint !== null && !Array.isArray(checkpoint);
   const faults = [
     ...unknownKeys(value, [...Object.keys(dataFields), 'nodeTypes', 'models', 'telemetry'], ''),
@@ -167,6 +190,7 @@ export function checkConfig(value: unknown, file: string, isCode: boolean): Conf
     ...(hasSettings ? fieldFaults(checkpoint, checkpointFields, 'checkpoint.') : []),
     ...nodeTypeFaults(nodeTypes, isCode),
     ...modelFaults(models),
+    ...hostFaults(host),
     ...telemetryFaults(telemetry, isCode),
   ];
   if (faults.length > 0) throw new CairnError('CONFIG_INVALID', { path: file, reason: faults.join('; '), faults });
@@ -199,4 +223,19 @@ function profilesOf(models: ModelNames): Readonly<Record<string, ModelProfile>> 
   return Object.fromEntries(
     Object.entries(models).map(([name, model]) => [name, typeof model === 'string' ? { model } : model]),
   );
+}
+
+// The host of a configuration.
+
+/** Wakes a host by its address; undefined if none is configured. Its code is loaded, and its secret read, at the first wake. */
+export function openHost(host: ConfiguredHost | undefined, secrets: Secrets): Host | undefined {
+  if (host === undefined) return undefined;
+  const open = async (): Promise<Host> => {
+    const { wakeByFetch, wakeByRestate } = await import('../../hosts/wake-host.ts');
+    const token = host.token && (await secrets.read(host.token.slice('secret:'.length)));
+    const { fetch: url, restate: ingress = '' } = host;
+    return url === undefined ? wakeByRestate({ ingress, token }) : wakeByFetch({ url, token });
+  };
+  let opened: Promise<Host> | undefined;
+  return { wake: async (...wake) => (await (opened ??= open())).wake(...wake) };
 }

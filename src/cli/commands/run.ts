@@ -162,7 +162,8 @@ export const runRunCommand: Command<RunArguments> = {
       if (!isNew && !session.isJson)
         session.screen.note(`Run ${printable(runId)} was started before; this is the same run.`);
       if (result !== undefined) return result;
-      resumeInBackground(session, runId);
+      // A host was woken by the start.
+      if (app.config.host === undefined) resumeInBackground(session, runId);
       if (session.isJson) session.printJson({ runId, isNew });
       else session.screen.print(`started ${printable(runId)}; see: ${session.commandLine('log', runId)}`);
       return undefined;

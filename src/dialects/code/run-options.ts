@@ -206,6 +206,7 @@ const kinds: Readonly<Record<OptionName, Kind>> = {
   meta: object,
   budget: { fits: (value) => amountsFault(value) === undefined, name: 'numbers by unit, such as { usd: 5 }' },
   detach: flag,
+  host: { fits: has('wake'), name: 'a host' },
   wakes: { fits: (value) => [true, false, 'due'].includes(value as boolean), name: "true, false or 'due'" },
   schedule: {
     fits: isSchedule,
@@ -248,6 +249,7 @@ const engineSettingNames = [
   'tenant',
   'leaseMs',
   'wakes',
+  'host',
   'findGraph',
 ] as const satisfies readonly (keyof EngineSettings)[];
 const invokeOptionNames = [

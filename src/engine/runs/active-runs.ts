@@ -235,7 +235,8 @@ export class ActiveRuns {
       active.goesOn = runner.ended.then(() => this.#takeUpAgain(active));
     } while (await active.goesOn);
     const { runId, root } = active.runner.core;
-    this.#onRested(runId, root);
+    // Whoever calls for slices is told when the next one is due.
+    if (!active.isSlice) this.#onRested(runId, root);
     active.feed.close();
   }
 

@@ -220,6 +220,16 @@ async function leave({ context, tell }: ToolCall, run: string): Promise<ToolAnsw
   return showStanding(context, await perform(readStanding, context, { run }));
 }
 
+/** Goes on with a run that was admitted, or leaves it to the worker or host that was faster. */
+async function go(call: ToolCall, run: string, isFollowed: boolean): Promise<ToolAnswer | ToolQuestions> {
+  try {
+    return await (isFollowed ? converse(call, () => followRun(call, run)) : leave(call, run));
+  } catch (error) {
+    if (!CairnError.is(error, 'CLAIM_TAKEN')) throw error;
+    return showStanding(call.context, await perform(readStanding, call.context, { run }));
+  }
+}
+
 async function start(
   call: ToolCall,
   chosen: Pick<StartWorkflowInput, 'workflow' | 'text'>,
@@ -233,9 +243,7 @@ async function start(
     warnings = started.warnings;
     return started.runId;
   };
-  const answer = wait
-    ? await converse(call, async () => followRun(call, await admit()))
-    : await leave(call, await admit());
+  const answer = await go(call, await admit(), wait);
   if (!('content' in answer) || warnings.length === 0) return answer;
   return { ...answer, content: { ...answer.content, warnings: warnings.map(showViolation) } };
 }

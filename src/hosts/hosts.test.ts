@@ -1,0 +1,117 @@
+/** The suite of hosts over those that need no server: calls by HTTP, a worker, and a host whose wakes come late, twice, or never. */
+import { describe, test } from 'vitest';
+import { createWorker } from '../app/worker.ts';
+import type { AdvanceResult, Engine, Host } from '../engine/api.ts';
+import { hostSuite, type HostedRuns, type HostUnderTest } from '../testing/host-suite.ts';
+import { fetchHost } from './fetch-host.ts';
+
+const engineOf = ({ graphs }: HostedRuns): Engine => graphs[0]?.engine as Engine;
+
+/** What stands between a host and its runs: a list of who is to be called when. */
+interface DueList extends Host {
+  stop(): Promise<void>;
+  forget(): Promise<void>;
+}
+
+/** @param loses - which wakes are lost, and which are repeated; each is delayed by a time of its own, so that they are reordered too */
+function createDueList(
+  tick: (runId: string) => Promise<AdvanceResult>,
+  loses?: (count: number) => { readonly copies: number; readonly delayMs: number },
+): DueList {
+  const timers = new Set<NodeJS.Timeout>();
+  const calls = new Set<Promise<void>>();
+  let [count, isStopped] = [0, false];
+  const call = async (runId: string): Promise<void> => {
+    const result = await tick(runId).catch(() => undefined);
+    const now = Date.now();
+    if (result?.status === 'running') await wake(runId, now);
+    else if (result?.status === 'held') await wake(runId, result.until);
+    else if (result?.status === 'paused' && result.dueAt !== undefined) await wake(runId, result.dueAt);
+  };
+  const wake = async (runId: string, at: number): Promise<void> => {
+    if (isStopped) return;
+    const { copies, delayMs } = loses?.((count += 1)) ?? { copies: 1, delayMs: 0 };
+    for (let copy = 0; copy < copies; copy += 1) {
+      const afterMs = Math.max(0, at - Date.now()) + delayMs * (copy + 1);
+      const timer = setTimeout(() => {
+        timers.delete(timer);
+        const called = call(runId).finally(() => calls.delete(called));
+        calls.add(called);
+      }, afterMs);
+      timers.add(timer);
+    }
+  };
+  const forget = async (): Promise<void> => {
+    for (const timer of timers) clearTimeout(timer);
+    timers.clear();
+  };
+  return {
+    wake,
+    forget,
+    async stop() {
+      isStopped = true;
+      await forget();
+      await Promise.all(calls);
+    },
+  };
+}
+
+function overFetch({ graphs, forMs }: HostedRuns, maxMs = 605_000 + 1_000 + forMs): HostUnderTest {
+  const host = fetchHost({ graphs, maxMs });
+  const post = async <Answer>(path: string, body = {}): Promise<Answer> => {
+    const response = await host(new Request(`http://localhost${path}`, { method: 'POST', body: JSON.stringify(body) }));
+    return (await response.json()) as Answer;
+  };
+  const list = createDueList((runId) => post('/tick', { runId }));
+  engineOf({ graphs, forMs }).dispatchBy(list);
+  return {
+    ...list,
+    async sweep() {
+      const { runs } = await post<{ readonly runs: readonly { readonly runId: string }[] }>('/sweep');
+      for (const { runId } of runs) await list.wake(runId, 0);
+    },
+  };
+}
+
+describe('fetch', () => {
+  hostSuite({ test, create: (runs) => overFetch(runs), createLimited: overFetch, runs: 20 });
+});
+
+describe('a worker', () => {
+  hostSuite({
+    test,
+    runs: 20,
+    isReliable: false,
+    create({ graphs }) {
+      const worker = createWorker({ graphs, pollMs: 20 });
+      return {
+        wake: async () => {},
+        sweep: async () => void (await worker.look()),
+        stop: () => worker.stop(),
+      };
+    },
+  });
+});
+
+describe('a host that repeats, delays, reorders and loses wakes', () => {
+  hostSuite({
+    test,
+    runs: 20,
+    isReliable: false,
+    create({ graphs, forMs }) {
+      const engine = engineOf({ graphs, forMs });
+      const odd = (count: number) => ({
+        copies: [1, 0, 2, 1, 3, 0, 1][count % 7] as number,
+        delayMs: (count * 37) % 50,
+      });
+      const list = createDueList((runId) => engine.advance(runId, { forMs }), odd);
+      engine.dispatchBy(list);
+      return {
+        ...list,
+        async sweep() {
+          for (const runId of await engine.listClaimable({ limit: 100 })) await list.wake(runId, 0);
+        },
+      };
+    },
+  });
+});
