@@ -12,8 +12,8 @@ export const workersMutants: readonly Mutant[] = [
   {
     name: 'an answer lets a paused run go on though a resume follows',
     file: 'src/engine/engine.ts',
-    old: 'if (!stays && this.#options.wakes === true) this.#wakes?.posted(runId);',
-    new: 'if (this.#options.wakes === true) this.#wakes?.posted(runId);',
+    old: 'if (stays) return;',
+    new: '',
     tests: ['src/engine/runs/wakes.test.ts'],
   },
   {
