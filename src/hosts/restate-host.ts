@@ -1,5 +1,5 @@
 /** A host over Restate: one virtual object a run, whose one handler advances it for a slice of time (docs/spec/hosts.md). */
-import type { ObjectContext } from '@restatedev/restate-sdk';
+import type * as Restate from '@restatedev/restate-sdk';
 import { createServer, type Http2Server, type ServerHttp2Session } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import type { AdvanceResult, Host } from '../engine/api.ts';
@@ -78,7 +78,7 @@ interface Alarm {
 }
 
 const objectName = 'cairnRun';
-type Sdk = typeof import('@restatedev/restate-sdk');
+type Sdk = typeof Restate;
 
 /** When a run is to be advanced again; null: when a message comes, or never (HO8). */
 function againMs(result: AdvanceResult, now: number): number | null {
@@ -135,7 +135,7 @@ class RestateEndpoint implements RestateHost {
     const slowestMs = forMs + this.#served.longestMs + slackMs;
     const object = restate.object({
       name: objectName,
-      handlers: { tick: (ctx: ObjectContext, alarm?: Alarm) => this.#tick(restate, ctx, alarm) },
+      handlers: { tick: (ctx: Restate.ObjectContext, alarm?: Alarm) => this.#tick(restate, ctx, alarm) },
       options: {
         journalRetention: 0,
         idempotencyRetention: 0,
@@ -153,7 +153,7 @@ class RestateEndpoint implements RestateHost {
   }
 
   /** The handler: each tick that has advanced a run sets at most one alarm, and makes those set before it stale. */
-  async #tick(restate: Sdk, ctx: ObjectContext, alarm: Alarm | undefined): Promise<Stand> {
+  async #tick(restate: Sdk, ctx: Restate.ObjectContext, alarm: Alarm | undefined): Promise<Stand> {
     const generation = (await ctx.get<number>('generation')) ?? 0;
     if (alarm?.generation !== undefined && alarm.generation !== generation) return { status: 'stale', againMs: null };
     const stand = await ctx.run('advance', () => this.#advance(restate, ctx.key));
