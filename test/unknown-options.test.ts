@@ -2,6 +2,8 @@
  * Every function that the package exports refuses an option which it does not know, by name and with those it knows. Each export has a row
  * here: a call with such an option, or why it takes none. An export without a row fails the test.
  */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import * as agents from '../src/agents/index.ts';
 import * as aiSdk from '../src/ai-sdk/index.ts';
@@ -313,4 +315,26 @@ test('G9 P6 the option that was nearly written is suggested', () => {
     'Did you mean timeoutMs?',
     'Correct the option named.',
   ]);
+});
+
+/** The guides, as one text. */
+const guides = readdirSync(join(import.meta.dirname, '../docs/guide'))
+  .filter((name) => name.endsWith('.md'))
+  .map((name) => readFileSync(join(import.meta.dirname, '../docs/guide', name), 'utf8'))
+  .join('\n');
+
+/** Options that a refusal names. */
+function knownOptions(message: string): readonly string[] {
+  const [, list = ''] = /it knows ([\w$, ]+)/.exec(message) ?? [];
+  return list.split(', ').filter((name) => name !== '');
+}
+
+test('P6 every option of every function has a place in a guide', async () => {
+  const missing = new Set<string>();
+  for (const [name, call] of calls) {
+    const message = await (async () => call())().then(String, (error: unknown) => (error as Error).message);
+    for (const option of knownOptions(message))
+      if (!new RegExp(`\\b${option}\\b`).test(guides)) missing.add(`${option}: ${name}`);
+  }
+  expect([...missing].toSorted()).toEqual([]);
 });

@@ -174,8 +174,8 @@ export class BlockContext implements TypedNodeContext {
   sleepUntil(time: number | Date, name?: string): Promise<void> {
     return this.ctx.sleepUntil(time, name);
   }
-  receive(signal: string, options?: ReceiveOptions): Promise<unknown> {
-    return this.ctx.receive(signal, options);
+  receive<Value>(signal: string, options?: ReceiveOptions<Value>): Promise<Value> {
+    return this.ctx.receive(signal, options) as Promise<Value>;
   }
   save(state: unknown): Promise<void> {
     return this.ctx.save(state);

@@ -3,6 +3,9 @@ import type { MemoryConsistency } from './contracts/memory-consistency.ts';
 import type { Amounts, AtMost } from './amounts.ts';
 import type { EffectClass, NodeImplementation, StateView } from './contracts/node-contract.ts';
 import type { RetryPolicy } from './contracts/contracts.ts';
+import type { StandardSchema } from './contracts/answer-types.ts';
+
+export type { StandardResult, StandardSchema } from './contracts/answer-types.ts';
 
 /** Id of the node where every graph starts. It has no incoming edges and does no work. */
 export const START = '__start__';
@@ -132,24 +135,6 @@ export type ReducerName = 'last' | 'first' | 'append' | 'merge' | 'union' | 'sum
 export type CustomReducer = (current: unknown, update: unknown) => unknown;
 export type Reducer =
   ReducerName | { readonly name: string; readonly version?: string; readonly reduce: CustomReducer };
-
-/** The part of Standard Schema v1 that Cairn uses. Zod 4, Valibot and ArkType implement it. */
-export interface StandardSchema<Output = unknown> {
-  readonly '~standard': {
-    readonly version: 1;
-    readonly vendor: string;
-    readonly validate: (value: unknown) => StandardResult<Output> | Promise<StandardResult<Output>>;
-    readonly types?: { readonly input: unknown; readonly output: Output } | undefined;
-  };
-}
-export type StandardResult<Output> =
-  | { readonly value: Output; readonly issues?: undefined }
-  | {
-      readonly issues: readonly {
-        readonly message: string;
-        readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
-      }[];
-    };
 
 export interface GraphSchemas {
   readonly input?: StandardSchema;

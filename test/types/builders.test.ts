@@ -1,11 +1,11 @@
 /** What the type checker knows of a graph. `tsc` is the judge: a line below `@ts-expect-error` must be refused. */
 import { expect, expectTypeOf, test } from 'vitest';
 import { z } from 'zod';
-import { END, functionNode, outcome, START, workflow, AgentGraph } from '../../src/index.ts';
+import { END, functionNode, outcome, START, workflow, AgentGraph, type NodeContext } from '../../src/index.ts';
 
 const schemas = {
   input: z.object({ topic: z.string(), depth: z.number().default(2) }),
-  scratch: z.object({ notes: z.array(z.string()), confidence: z.number() }),
+  scratch: z.object({ notes: z.array(z.string()), confidence: z.number(), rounds: z.number().default(0) }),
   artifacts: z.object({ report: z.string() }),
 };
 
@@ -14,6 +14,8 @@ test('G1 state, input and outputs have the types of the schemas and of the nodes
     .addNode('gather', ({ state, input }) => {
       expectTypeOf(state.input).toEqualTypeOf<{ topic: string; depth: number }>();
       expectTypeOf(input.depth).toEqualTypeOf<number>();
+      // A channel with a default is there from the start.
+      expectTypeOf(state.scratch.rounds).toEqualTypeOf<number>();
       expectTypeOf(state.scratch.notes).toEqualTypeOf<string[] | undefined>();
       expectTypeOf(state.artifacts.report).toEqualTypeOf<string | undefined>();
       return [state.input.topic];
@@ -109,4 +111,17 @@ test('G1 a workflow knows its steps, its arms and its result', () => {
   // @ts-expect-error the choice names no arm
   flow.branch(() => 'other', { one: () => 1 });
   expect(flow.toGraph().id).toBe('report');
+});
+
+test('G1 a signal has the type of its schema, and is unknown without one', () => {
+  const receives = async (ctx: NodeContext): Promise<void> => {
+    const schema = z.object({ amount: z.coerce.number() });
+    expectTypeOf(await ctx.receive('paid')).toEqualTypeOf<unknown>();
+    expectTypeOf(await ctx.receive('paid', { timeoutMs: 5, defaultValue: 1 })).toEqualTypeOf<unknown>();
+    expectTypeOf(await ctx.receive('paid', { schema, timeoutMs: 5 })).toEqualTypeOf<{ amount: number }>();
+    expectTypeOf(await ctx.receive('paid', { schema, waits: false })).toEqualTypeOf<{ amount: number } | undefined>();
+    // @ts-expect-error no such option
+    await ctx.receive('paid', { timeout: 5 });
+  };
+  expect(receives).toBeTypeOf('function');
 });

@@ -18,14 +18,27 @@ type Keyed = Readonly<Record<string, unknown>>;
 /** Outputs of the nodes added so far, by node id. A node that has not completed has no output. */
 export type TypedOutputs<Nodes> = Readonly<Partial<Nodes>>;
 
-/** A graph's state. A channel that no node has written yet is absent, so every channel may be undefined. */
+/** Names of channels that are there from the start: those to which the schema gives a default. */
+type WithDefault<Output, Input> = {
+  readonly [Key in keyof Output & keyof Input]: undefined extends Output[Key]
+    ? never
+    : undefined extends Input[Key]
+      ? Key
+      : never;
+}[keyof Output & keyof Input];
+
+/** The channels of a schema: those with a default are there, the others once a node has written them. */
+type ChannelsOf<Schema, Output = SchemaOutput<Schema, Keyed>> = Readonly<Partial<Output>> &
+  (unknown extends SchemaInput<Schema> ? unknown : Readonly<Pick<Output, WithDefault<Output, SchemaInput<Schema>>>>);
+
+/** A graph's state. A channel without a default that no node has written yet is absent, so it may be undefined. */
 export interface TypedState<Schemas extends GraphSchemas, Nodes> extends Omit<
   StateView,
   'input' | 'scratch' | 'artifacts' | 'outputs'
 > {
   readonly input: SchemaOutput<Schemas['input'], unknown>;
-  readonly scratch: Readonly<Partial<SchemaOutput<Schemas['scratch'], Keyed>>>;
-  readonly artifacts: Readonly<Partial<SchemaOutput<Schemas['artifacts'], Keyed>>>;
+  readonly scratch: ChannelsOf<Schemas['scratch']>;
+  readonly artifacts: ChannelsOf<Schemas['artifacts']>;
   readonly outputs: TypedOutputs<Nodes>;
 }
 

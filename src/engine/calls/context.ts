@@ -245,9 +245,11 @@ export class Context implements NodeContext {
   sleepUntil(time: number | Date, name = 'sleep'): Promise<void> {
     return this.#call('sleepUntil', () => sleepUntil(this.#core, this.#activation, time, name, this.#onWaiting));
   }
-  receive(signal: string, { waits = true }: ReceiveOptions = {}): Promise<unknown> {
-    return this.#call('receive', () =>
-      receive(this.#core, this.#activation, signal, { onWaiting: this.#onWaiting, waits }),
+  receive<Value>(signal: string, options: ReceiveOptions<Value> = {}): Promise<Value> {
+    // Without a schema the type is unknown, as the contract says.
+    return this.#call(
+      'receive',
+      () => receive(this.#core, this.#activation, signal, options, this.#onWaiting) as Promise<Value>,
     );
   }
   save(state: unknown): Promise<void> {

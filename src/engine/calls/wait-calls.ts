@@ -1,6 +1,7 @@
 /** `ctx.ask`, `ctx.sleepUntil` and `ctx.receive`: questions, timers and signals of a composed node (X4, W). */
 import { CairnError } from '../../errors.ts';
-import type { Question } from '../../graph/contracts/node-contract.ts';
+import type { Question, ReceiveOptions } from '../../graph/contracts/node-contract.ts';
+import type { StandardSchema } from '../../graph/graph.ts';
 import type { OnWaiting } from '../../graph/contracts/contracts.ts';
 import { questionFault } from '../../graph/validate/validate-calls.ts';
 import { admitValue, type Admitted } from '../../state/values/codec.ts';
@@ -37,7 +38,9 @@ interface WaitCall {
   readonly identity: WaitIdentity;
   readonly onWaiting: OnWaiting | undefined;
   /** Of a signal: false where only one that has come is taken. Default true. */
-  readonly waits?: boolean;
+  readonly waits?: boolean | undefined;
+  /** Of a signal: what its value must fit. */
+  readonly schema?: StandardSchema | undefined;
 }
 
 /** Returns what ended the wait if that is recorded. Otherwise opens the wait, and the function stops here. */
@@ -48,7 +51,10 @@ async function waitFor(core: RunCore, activation: Activation, call: WaitCall): P
   const { recorded, fault } = known;
   if (fault !== undefined) throw failCall(core, activation, key, fault);
   const isPart = call.onWaiting !== undefined;
-  if (recorded?.status === 'done' || recorded?.status === 'failed') return giveBack(core, activation, recorded, isPart);
+  if (recorded?.status === 'done' || recorded?.status === 'failed') {
+    const value = await giveBack(core, activation, recorded, isPart);
+    return checkSignal(core, activation, key, call, value);
+  }
   const { generation } = activation;
   beginCall(core, activation);
   try {
@@ -65,7 +71,7 @@ async function waitFor(core: RunCore, activation: Activation, call: WaitCall): P
       const ended = recorded === undefined ? await finishKnown(core, activation, key, call) : undefined;
       if (ended !== undefined) {
         endCall(core, activation);
-        return ended.output;
+        return checkSignal(core, activation, key, call, ended.output);
       }
       if (activation.generation !== generation || activation.phase !== 'running') return never();
     } while (isKept());
@@ -80,13 +86,46 @@ async function waitFor(core: RunCore, activation: Activation, call: WaitCall): P
   if (!isPart) await inTurn(core, activation, closed.order);
   endCall(core, activation);
   if (closed.status === 'failed') throw closed.error;
-  return deepFreeze(closed.output);
+  return checkSignal(core, activation, key, call, deepFreeze(closed.output));
 }
 
-/** Fails a question, on record: its function gets the same failure until its next attempt, which asks anew. */
-function failCall(core: RunCore, activation: Activation, key: string, fault: CairnError): CairnError {
+/**
+ * What a signal's schema makes of its value, each time it is read: what is recorded is the value that was sent. One that does not fit fails
+ * the call, on record.
+ */
+async function checkSignal(
+  core: RunCore,
+  activation: Activation,
+  key: string,
+  { name, schema, waits, wait }: WaitCall,
+  value: unknown,
+): Promise<unknown> {
+  if (schema === undefined || (waits === false && value === undefined)) return value;
+  const { generation } = activation;
+  const result = await schema['~standard'].validate(value);
+  if (result.issues === undefined) return result.value;
+  const [issue] = result.issues;
+  const place = (issue?.path ?? []).map((part) => String(typeof part === 'object' ? part.key : part)).join('.');
+  const fault = new CairnError('SIGNAL_INVALID', {
+    name,
+    node: wait.node.join('/'),
+    ...(place !== '' && { path: place }),
+    reason: issue?.message ?? 'it was refused',
+  });
+  if (activation.generation !== generation || activation.phase !== 'running') return never();
+  throw failCall(core, activation, key, fault, 'signal');
+}
+
+/** Fails a call, on record: its function gets the same failure until its next attempt, which asks anew. */
+function failCall(
+  core: RunCore,
+  activation: Activation,
+  key: string,
+  fault: CairnError,
+  kind: 'ask' | 'signal' = 'ask',
+): CairnError {
   const { value: error } = admitError(core, fault, [...activation.path, key]);
-  setStep(core, activation.path, key, { kind: 'ask', status: 'failed', error });
+  setStep(core, activation.path, key, { kind, status: 'failed', error });
   return fault;
 }
 
@@ -263,14 +302,40 @@ export async function sleepUntil(
   });
 }
 
-/** Implements `ctx.receive`. @throws NODE_CALL_REFUSED, RUN_LIMIT */
+/** Implements `ctx.receive`. @throws NODE_CALL_REFUSED, RUN_LIMIT, SIGNAL_INVALID, NODE_TIMED_OUT, VALUE_UNSTORABLE */
 export async function receive(
   core: RunCore,
   activation: Activation,
   signal: string,
-  how: Pick<WaitCall, 'onWaiting' | 'waits'>,
+  options: ReceiveOptions,
+  onWaiting: OnWaiting | undefined,
 ): Promise<unknown> {
   guardCall(activation, activation.generation, 'receive');
-  const wait = { kind: 'signal', node: activation.path, name: signal } as const;
-  return waitFor(core, activation, { kind: 'signal', name: signal, wait, identity: {}, ...how });
+  const { waits, schema, timeoutMs } = options;
+  const reason = receiveFault(options);
+  if (reason !== undefined)
+    throw new CairnError('NODE_CALL_REFUSED', { call: 'receive', node: activation.path.join('/'), reason });
+  const wait: WaitRecord = {
+    kind: 'signal',
+    node: activation.path,
+    name: signal,
+    ...(timeoutMs !== undefined && { dueAt: core.env.clock.now() + timeoutMs }),
+    ...('defaultValue' in options && {
+      defaultAnswer: admitValue(
+        options.defaultValue,
+        [...activation.path, signal],
+        core.env.limits,
+        core.secrets.intake,
+      ).value,
+    }),
+  };
+  return waitFor(core, activation, { kind: 'signal', name: signal, wait, identity: {}, onWaiting, waits, schema });
+}
+
+function receiveFault({ waits, schema, timeoutMs, ...rest }: ReceiveOptions): string | undefined {
+  if (schema !== undefined && !isStandardSchema(schema)) return 'its schema is no Standard Schema';
+  if (timeoutMs !== undefined && !(Number.isFinite(timeoutMs) && timeoutMs >= 0))
+    return 'its timeoutMs is no time in ms';
+  if (timeoutMs !== undefined && waits === false) return 'what does not wait has no timeout';
+  return 'defaultValue' in rest && timeoutMs === undefined ? 'a defaultValue needs a timeoutMs' : undefined;
 }

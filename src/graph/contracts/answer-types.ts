@@ -1,4 +1,22 @@
-/** Types of answers: one of the question's choices, or a value that fits its schema. */
+/** Schemas, and types of answers: one of the question's choices, or a value that fits its schema. */
+
+/** The part of Standard Schema v1 that Cairn uses. Zod 4, Valibot and ArkType implement it. */
+export interface StandardSchema<Output = unknown> {
+  readonly '~standard': {
+    readonly version: 1;
+    readonly vendor: string;
+    readonly validate: (value: unknown) => StandardResult<Output> | Promise<StandardResult<Output>>;
+    readonly types?: { readonly input: unknown; readonly output: Output } | undefined;
+  };
+}
+export type StandardResult<Output> =
+  | { readonly value: Output; readonly issues?: undefined }
+  | {
+      readonly issues: readonly {
+        readonly message: string;
+        readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
+      }[];
+    };
 
 type Entry<T, Key extends string> = T extends { readonly [K in Key]: infer Value } ? Value : never;
 

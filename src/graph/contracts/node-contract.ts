@@ -1,6 +1,6 @@
 /** The contract between the engine and the code behind a node: what a node may do, and what it may return. */
 import type { Amounts, AtMost, NoNames } from '../amounts.ts';
-import type { AnswerSchema, AnswerTo } from './answer-types.ts';
+import type { AnswerSchema, AnswerTo, StandardSchema } from './answer-types.ts';
 import type {
   BlobAccess,
   FileAccess,
@@ -287,7 +287,19 @@ export interface NodeContext {
   ask<const Asked extends Question>(question: Asked): Promise<AnswerTo<Asked>>;
   /** @param time - epoch ms, or a Date */
   sleepUntil(time: number | Date, name?: string): Promise<void>;
-  /** Waits for a signal of this name. A signal that came earlier is taken. */
+  /**
+   * Waits for a signal of this name, and returns its value. A signal that came earlier is taken.
+   * @throws NODE_TIMED_OUT none came in time; SIGNAL_INVALID its value does not fit the schema. The next call, and the next attempt of the
+   * node, take the next signal
+   */
+  receive<Value>(
+    signal: string,
+    options: ReceiveOptions<Value> & { readonly schema: StandardSchema<Value>; readonly waits: false },
+  ): Promise<Value | undefined>;
+  receive<Value>(
+    signal: string,
+    options: ReceiveOptions<Value> & { readonly schema: StandardSchema<Value> },
+  ): Promise<Value>;
   receive(signal: string, options?: ReceiveOptions): Promise<unknown>;
   /**
    * Saves the node's inner state and retires everything recorded so far, except child runs whose result was not taken yet; those stay
@@ -378,9 +390,15 @@ export interface NodeContext {
 }
 
 /** How a signal is received. */
-export interface ReceiveOptions {
+export interface ReceiveOptions<Value = unknown> {
   /** False: only one that has come already is taken, and it is recorded that there was none, which gives undefined. Default true. */
   readonly waits?: boolean;
+  /** What the value must fit: a Standard Schema, such as Zod's. The value that it makes is returned. */
+  readonly schema?: StandardSchema<Value>;
+  /** How long to wait, in ms from the first call on. The time is recorded. Default: as long as it takes. */
+  readonly timeoutMs?: number;
+  /** What is returned if no signal came in time. Without it, the call fails with NODE_TIMED_OUT. */
+  readonly defaultValue?: unknown;
 }
 
 /** What `reconcile` is told about the activation in doubt. Its state is the one that the attempt saw (E9). */

@@ -8,6 +8,7 @@ import {
   type ChildHandle,
   type EffectClass,
   type NodeContext,
+  type ReceiveOptions,
   type StepContext,
 } from '../../graph/contracts/node-contract.ts';
 import { ProcessKilled, type EffectEntry, type EffectOracle } from './find-effect-faults.ts';
@@ -90,7 +91,8 @@ class GraphWatcher {
       step,
       ask: (question) => work.wait(() => ctx.ask(question)),
       sleepUntil: (...args) => work.wait(() => ctx.sleepUntil(...args)),
-      receive: (...args) => work.wait(() => ctx.receive(...args)),
+      receive: <Value>(signal: string, options?: ReceiveOptions<Value>) =>
+        work.wait(() => ctx.receive(signal, options) as Promise<Value>),
       save: (state) => work.wait(() => ctx.save(state)),
       retire: (...args) => work.wait(() => ctx.retire(...args)),
       append: (...args) => work.wait(() => ctx.append(...args)),
