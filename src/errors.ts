@@ -117,3 +117,16 @@ function violationLines(value: unknown): string {
     .map((v) => `\n  ${v['rule']} ${v['severity']} ${v['place']}: ${v['message']} (${v['fix']})`)
     .join('');
 }
+
+/** Most causes of an error that are looked at. */
+const causesMax = 1_000;
+
+/** Whether it is, or was caused by, child runs or workflows that are nested deeper than the limit. */
+export function isTooDeep(error: unknown): boolean {
+  let at = error as { readonly code?: unknown; readonly data?: { readonly limit?: unknown }; readonly cause?: unknown };
+  for (let count = 0; count < causesMax && typeof at === 'object' && at !== null; count += 1) {
+    if (at.code === 'RUN_LIMIT' && (at.data?.limit === 'depth' || at.data?.limit === 'childDepth')) return true;
+    at = at.cause as typeof at;
+  }
+  return false;
+}

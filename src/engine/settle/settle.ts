@@ -1,5 +1,5 @@
 /** Settles an activation: its updates, its edges, its record, and what may start because of it (E3). */
-import { CairnError } from '../../errors.ts';
+import { CairnError, isTooDeep } from '../../errors.ts';
 import type { ConditionScope, GraphEdge } from '../../graph/graph.ts';
 import { outputsOfSteps } from '../../state/channels/channels.ts';
 import type { StepOrder } from '../../state/tree.ts';
@@ -131,9 +131,12 @@ export function settleFailed(
   });
 }
 
-/** Whether the error makes the run fail whatever `onFailure` says, as a write conflict does (E5). */
+/**
+ * Whether the error makes the run fail whatever `onFailure` says, as a write conflict does (E5), and runs nested too deep: if each level
+ * passed that over, a recursion without end would complete.
+ */
 function isFatal(error: unknown): boolean {
-  return CairnError.is(error, 'STATE_WRITE_CONFLICT');
+  return CairnError.is(error, 'STATE_WRITE_CONFLICT') || isTooDeep(error);
 }
 
 function route(

@@ -66,6 +66,11 @@ const getPath: Form = takes(2, (writer, { call, plain: [of, path, other = emptyV
   const steps = path?.kind === 'string' ? path.value.split('.') : path?.kind === 'number' ? [path.text] : [];
   if (of === undefined || steps.length === 0 || !steps.every((step) => /^[\w-]+$/.test(step)))
     throw new TextError(call.start, 'the path of get() must be written out', "write it as text: get(x, 'a.b.0')");
+  const [first = ''] = steps;
+  if (of.kind === 'name' && of.name === 'inputs' && !writer.names.isInput(first)) {
+    writer.warn(call.start, `no input is called ${first}: the default is always taken`, 'declare it under `inputs:`');
+    return writer.value(other, binding.part);
+  }
   const tree = steps.reduce<BraceTree>((one, step) => {
     if (/^\d+$/.test(step))
       return { kind: 'item', start: call.start, of: one, key: { kind: 'number', start: call.start, text: step } };

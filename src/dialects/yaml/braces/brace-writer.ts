@@ -284,6 +284,8 @@ export const binding = {
 
 export interface BraceWriter {
   readonly out: MarkedText;
+  readonly names: { readonly isInput: (name: string) => boolean };
+  readonly warn: (start: number, message: string, fix: string) => void;
   /** Writes a tree, in brackets if its precedence is lower than `wanted`. Default: any precedence is accepted. */
   readonly value: (tree: BraceTree, wanted?: number) => void;
   /** Writes trees separated by commas. */

@@ -189,6 +189,7 @@ function namesIn(data: Data2, isOfBraces: boolean): FileNames {
       const declared = Object.hasOwn(inputs, name) ? inputs[name] : undefined;
       return isMapping(declared) && typeof declared['type'] === 'string' ? declared['type'] : undefined;
     },
+    isInput: (name) => Object.hasOwn(inputs, name),
     variables: new Map(),
     isDollarOurs: isOfBraces ? dollarRule : () => true,
     known,

@@ -9,6 +9,7 @@ import { translateText, type TextKind, type TextNames } from './translate-text.t
 
 const names: TextNames = {
   typeOf: (input) => ({ flag: 'bool' })[input],
+  isInput: (name) => name !== 'absent',
   variables: new Map(),
   isDollarOurs: dollarRule,
 };

@@ -38,7 +38,9 @@ class Translator {
     this.#source = source;
     this.#kind = kind;
     this.#names = names;
-    this.#writer = new ExpressionWriter(this.out, names);
+    const warn: ExpressionWriter['warn'] = (offset, message, fix) =>
+      void faults.push({ offset, rule: 'T11', severity: 'warning', message, fix });
+    this.#writer = new ExpressionWriter(this.out, names, warn);
   }
 
   parts(parts: readonly BracePart[]): void {

@@ -10,6 +10,7 @@ import { type MarkedText, quoted } from './quoted.ts';
 export interface BraceNames {
   /** The declared type of an input. */
   readonly typeOf: (input: string) => string | undefined;
+  readonly isInput: (name: string) => boolean;
   /** The variables of a template, with the expression for each. */
   readonly variables: ReadonlyMap<string, string>;
 }
@@ -37,10 +38,12 @@ const predicates: readonly string[] = ['startswith', 'endswith', 'contains'];
 export class ExpressionWriter implements BraceWriter {
   readonly out: MarkedText;
   readonly names: BraceNames;
+  readonly warn: BraceWriter['warn'];
 
-  constructor(out: MarkedText, names: BraceNames) {
+  constructor(out: MarkedText, names: BraceNames, warn: BraceWriter['warn']) {
     this.out = out;
     this.names = names;
+    this.warn = warn;
   }
 
   /** Writes a tree, in brackets if its precedence is lower than `wanted`. */

@@ -27,7 +27,9 @@ import {
 } from '../run/callable-workflow.ts';
 import { compileBlock, type CompiledBlock, describeWorkflow } from './describe-workflow.ts';
 import { blockShape } from '../run/for-each.ts';
-import { inputSchema } from '../file/input-schema.ts';
+import { folderDefaults, inputSchema } from '../file/input-schema.ts';
+import type { Names } from '../expression/template.ts';
+import { withTime } from '../run/block-node.ts';
 import type { Withheld } from '../run/block-scope.ts';
 import { readDocument, type YamlDocument } from '../file/read-document.ts';
 import { TemplateReader } from '../run/template-reader.ts';
@@ -107,7 +109,7 @@ export interface Surroundings {
 /** A block that runs a workflow. */
 export interface Call {
   readonly block: BlockFile;
-  /** Whether the block may be skipped. Only then may a workflow call itself with it. */
+  /** Whether the block may be skipped, or may fail without failing the workflow. Only then may a workflow call itself with it. */
   readonly isSkippable: boolean;
   /** The input that names the workflow. Default `workflow`. */
   readonly input?: string;
@@ -135,7 +137,7 @@ function compileDocument(document: YamlDocument, faults: Faults, around: Surroun
   const order = orderBlocks(faults, file.blocks);
   const inputs = inputsOf(faults, file, around.types);
   const { children, callable, callsComputed } = linkChildren(faults, order, around);
-  const workflow: WorkflowParts = {
+  const workflow: WorkflowParts & { readonly timed: Set<string> } = {
     name: file.name,
     shapes: new Map(
       [...order.blocks.values()].flatMap((block) => {
@@ -143,11 +145,18 @@ function compileDocument(document: YamlDocument, faults: Faults, around: Surroun
         return shape === undefined ? [] : [[block.id, shape]];
       }),
     ),
+    folderInputs: folderDefaults(inputs),
+    timed: new Set(),
     link: around.link,
     withheld: around.withheld,
     callable: (name, ctx) => callableOf(around.link(name, ctx, true)),
   };
-  const names = { ...namesOf(file, { inputs, order, children, types: around.types }), redact: around.redact };
+  const names: Names = {
+    ...namesOf(file, { inputs, order, children, types: around.types }),
+    redact: around.redact,
+    folderInputs: workflow.folderInputs,
+    timed: workflow.timed,
+  };
   const blocks = new Map<string, CompiledBlock>();
   for (const block of order.blocks.values()) {
     const type = typeOf(faults, block, around.types);
@@ -175,7 +184,7 @@ function compileDocument(document: YamlDocument, faults: Faults, around: Surroun
     workflow,
   );
   if (faults.hasErrors) return { workflow: undefined, violations: faults.violations };
-  const graph = buildGraph(faults, document, file, { order, inputs, blocks, outputs }, around);
+  const graph = buildGraph(faults, document, file, { order, inputs, blocks, outputs, timed: workflow.timed }, around);
   if (graph === undefined) return { workflow: undefined, violations: faults.violations };
   return {
     workflow: describeWorkflow(file, graph, {
@@ -278,11 +287,13 @@ function buildGraph(
     inputs,
     blocks,
     outputs,
+    timed,
   }: {
     readonly order: BlockOrder;
     readonly inputs: readonly WorkflowInput[];
     readonly blocks: ReadonlyMap<string, CompiledBlock>;
     readonly outputs: NodeDefinition;
+    readonly timed: ReadonlySet<string>;
   },
   around: Surroundings,
 ): Graph | undefined {
@@ -290,7 +301,7 @@ function buildGraph(
   try {
     const graph = compileGraph({
       id: file.name,
-      nodes: [...[...blocks.values()].map(({ node }) => node), outputs],
+      nodes: [...[...blocks.values()].map(({ node }) => (timed.has(node.id) ? withTime(node) : node)), outputs],
       edges: edgesOf(document, order),
       schemas: { input: inputSchema(inputs) },
       policies: policiesOf(file, around.checkpoint),

@@ -84,7 +84,7 @@ export class WorkflowLinker {
   readonly #texts = new Map<string, WorkflowText>();
   /** Names of the workflows being compiled, beginning with the main one. */
   readonly #chain: string[] = [];
-  /** For each of these, whether the call that led to it can be skipped. */
+  /** For each of these, whether the call that led to it can be skipped, or can fail without failing its workflow. */
   readonly #skippable: boolean[] = [];
   readonly #main: WorkflowText;
   readonly #redact: Redact | undefined;
@@ -141,7 +141,8 @@ export class WorkflowLinker {
     const before = this.#chain.indexOf(name);
     if (before >= 0) {
       if (isSkippable || this.#skippable.slice(before + 1).includes(true)) return undefined;
-      const fix = 'give one of the calls a condition, which ends it, or take it out';
+      const fix =
+        'give one of the calls a condition, or continue_on_error to what it requires, which ends it; or take it out';
       faults.add(at, { rule: 'Y7', message: `workflows call each other in a circle: ${chain.join(' -> ')}`, fix });
       return undefined;
     }

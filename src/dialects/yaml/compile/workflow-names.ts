@@ -24,7 +24,10 @@ export interface BlockOrder {
   readonly waves: readonly number[];
   /** Whether a block has ended, in whatever way, before another starts. */
   readonly isBefore: (first: string, second: string) => boolean;
-  /** Whether a block may be skipped, because it or one that it requires has a condition or a for_each. */
+  /**
+   * Whether a block need not run, or may fail without failing the workflow: it or one that it requires has a condition, a for_each or
+   * `continue_on_error`. A workflow may call itself from there, since that can end.
+   */
   readonly isSkippable: (id: string) => boolean;
 }
 
@@ -53,7 +56,7 @@ function skippableBlocks(blocks: readonly BlockFile[], waves: readonly number[])
     .map((block, index) => ({ block, wave: waves[index] ?? 0 }))
     .toSorted((a, b) => a.wave - b.wave);
   for (const { block } of inOrder) {
-    const isOwn = block.condition !== undefined || block.forEach !== undefined;
+    const isOwn = block.condition !== undefined || block.forEach !== undefined || block.continuesOnError;
     if (isOwn || block.dependsOn.some(({ block: id, isRequired }) => isRequired && found.has(id))) found.add(block.id);
   }
   return found;

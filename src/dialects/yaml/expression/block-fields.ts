@@ -62,7 +62,15 @@ const outcomes: Readonly<Record<BlockView['status'], string>> = {
 };
 
 /** Fields of `metadata` that are not part of the output. */
-export const metadataOfBlock: readonly string[] = ['succeeded', 'failed', 'skipped', 'status', 'outcome', 'mode'];
+export const metadataOfBlock: readonly string[] = [
+  'succeeded',
+  'failed',
+  'skipped',
+  'status',
+  'outcome',
+  'mode',
+  'execution_time_ms',
+];
 
 /** The fields of `metadata`: the block's status, and numbers of its output (`count`, `exit_code`, `model`, …). */
 function metadataReader(standing: Fields, output: Fields | undefined, mode: unknown): FieldReader {
@@ -95,6 +103,11 @@ function readerOf(standing: Fields, output: Fields | undefined, whole: unknown, 
     if (key === 'outputs') return outputsReader(output);
     const iterations = iterationsOf(output);
     if (key === 'iterations' && iterations !== undefined) return iterations.list;
+    if (key === 'blocks' && iterations !== undefined)
+      return new FieldReader(
+        (item) => iterations.byKey.get(String(item)),
+        () => output['iterations'],
+      );
     const inner = isFields(output['outputs']) ? output['outputs'] : undefined;
     const field = ownField(key, output, inner);
     if (field !== undefined) return field;

@@ -111,6 +111,7 @@ function resolveField(
   steps: readonly PathStep[],
 ): void {
   const [first, second] = steps;
+  if (steps.some(({ key }) => key === 'execution_time_ms')) resolution.names.timed?.add(block);
   const written = pathText(nameOf(reference), reference.path);
   if (first === undefined) {
     const fix = `name a field of it, or ${written}.outputs for all of them`;
@@ -129,7 +130,8 @@ function resolveField(
       reportUnknown(resolution, reference, `field of ${block}.metadata:`, String(step.key), all, (guess) => guess);
     return;
   }
-  const isIteration = known.includes('iterations') && step === first && step.isBracket;
+  // The items of a for_each are found by their keys, also under `blocks`.
+  const isIteration = known.includes('iterations') && step === first && (step.isBracket || step.key === 'blocks');
   if (isIteration) return;
   const all = step === first ? [...known, 'outputs', 'metadata', ...standingFields] : known;
   reportUnknown(resolution, reference, `field of ${block}:`, String(step.key), all, (guess) => guess);

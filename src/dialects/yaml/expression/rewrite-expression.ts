@@ -249,8 +249,9 @@ function calledName({ text, start }: { readonly text: string; readonly start: nu
   if (text === 'raw') {
     throw new TextError(start, 'raw() is for commands, and stands alone: ${raw(x)}', 'write the reference without it');
   }
-  const guess = nearest(text, known);
-  const fix = guess === undefined ? `use one of: ${known.join(', ')}` : `write ${guess}(…)`;
+  const guess = text === 'get' ? 'default(x.key, other)' : nearest(text, known);
+  const fix =
+    guess === undefined ? `use one of: ${known.join(', ')}` : `write ${guess.includes('(') ? guess : `${guess}(…)`}`;
   throw new TextError(start, `no function ${text}`, fix);
 }
 

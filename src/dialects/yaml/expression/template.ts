@@ -237,6 +237,10 @@ export interface Names {
   readonly redact?: Redact | undefined;
   /** Whether `each` may be used. */
   readonly hasEach: boolean;
+  /** Inputs whose default names the folder of the run. */
+  readonly folderInputs?: ReadonlyMap<string, string>;
+  /** Takes the blocks whose `execution_time_ms` is read. */
+  readonly timed?: Set<string>;
 }
 
 /** A fault in a text, at an offset in it. */

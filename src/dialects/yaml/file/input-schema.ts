@@ -122,6 +122,22 @@ export function readInputs(faults: Faults, section: unknown, at: Path): readonly
   );
 }
 
+const folderText = /\{\{-?\s*tmp\s*-?\}\}|\$\{\s*metadata\.tmp\s*\}/g;
+const referenceText = /(?:\{\{-?|\$\{)\s*(?:inputs|blocks|metadata|secrets|each)\s*[.[]/;
+
+/** Inputs whose default names the folder of the run, `{{tmp}}`, with the default as it is written. */
+export function folderDefaults(inputs: readonly WorkflowInput[]): ReadonlyMap<string, string> {
+  const found = new Map<string, string>();
+  for (const { name, default: initial } of inputs)
+    if (typeof initial === 'string' && initial.search(folderText) >= 0) found.set(name, initial);
+  return found;
+}
+
+/** A default with the path of the run's folder in it. */
+export function inFolder(initial: string, folder: string): string {
+  return initial.replaceAll(folderText, () => folder);
+}
+
 function readInput(faults: Faults, name: string, declared: Readonly<Record<string, unknown>>, at: Path): WorkflowInput {
   const type = typeNamed(declared['type']) ?? 'any';
   const schema: Record<string, unknown> = { ...schemaOfType(type) };
@@ -147,6 +163,13 @@ function readInput(faults: Faults, name: string, declared: Readonly<Record<strin
         fix: 'give a default that fits, or correct the type',
       });
   }
+  if (typeof initial === 'string' && referenceText.test(initial.replaceAll(folderText, '')))
+    faults.add([...at, 'default'], {
+      rule: 'Y3',
+      severity: 'warning',
+      message: `the default of ${name} is text: a default names nothing but {{tmp}}`,
+      fix: 'leave it out of the default, and read it in a block',
+    });
   if (hasDefault && declared['required'] === true)
     faults.add([...at, 'required'], {
       rule: 'Y3',

@@ -64,6 +64,11 @@ function callType(name: string): NodeType {
       outputs: { schema: { type: 'object' }, description: 'its outputs, which are also fields of the block' },
       total_blocks: { schema: { type: 'integer' }, description: 'how many of its blocks were started' },
       execution_waves: { schema: { type: 'integer' }, description: 'how many waves its blocks form' },
+      execution_time_ms: {
+        schema: { type: 'number' },
+        description:
+          'milliseconds from its start to its end, waits included; recorded where a text of the file reads it',
+      },
     },
     effect: 'read',
     timeoutMs: ({ timeout, timeout_ms: ms }) => (typeof ms === 'number' ? ms : durationMs(timeout)),

@@ -1,5 +1,6 @@
 /** The node of a block that does its own work. */
-import type { NodeImplementation } from '../../../graph/contracts/node-contract.ts';
+import { Outcome, outcome, type NodeImplementation } from '../../../graph/contracts/node-contract.ts';
+import type { NodeDefinition } from '../../../graph/graph.ts';
 import type { NodeType } from '../../../graph/contracts/node-type.ts';
 import { schemaFault } from '../../../schema/json-schema.ts';
 import { isMapping } from '../file/shape.ts';
@@ -62,4 +63,39 @@ export function orEmpty(returned: unknown): unknown {
   if (typeof returned === 'object' && returned !== null && 'then' in returned)
     return (returned as Promise<unknown>).then((value) => value ?? {});
   return returned;
+}
+
+/**
+ * A node that records how long its block took, for the texts that read it: from the block's start to its end, waits included. Both times are
+ * recorded, so that a repetition gives the same. An output that has the field already keeps it.
+ */
+export function withTime({ implementation, config, ...node }: NodeDefinition): NodeDefinition {
+  const { outputFault } = implementation;
+  return {
+    ...node,
+    config: { ...(config as Mapping), isTimed: true },
+    implementation: {
+      ...implementation,
+      run: async (ctx) => {
+        const beganAt = ctx.now();
+        const ended = await implementation.run(ctx);
+        return timedOutput(ended, ctx.now() - beganAt);
+      },
+      ...(outputFault !== undefined && {
+        outputFault: (output, state) => {
+          if (!isMapping(output)) return outputFault(output, state);
+          const { execution_time_ms: _time, ...own } = output;
+          return outputFault(own, state);
+        },
+      }),
+    },
+  };
+}
+
+function timedOutput(ended: unknown, execution_time_ms: number): unknown {
+  if (ended instanceof Outcome) {
+    const { output } = ended.parts;
+    return isMapping(output) ? outcome({ ...ended.parts, output: { execution_time_ms, ...output } } as never) : ended;
+  }
+  return isMapping(ended) ? { execution_time_ms, ...ended } : ended;
 }

@@ -1,7 +1,8 @@
 /** The scope of references during a run: shows the run's state as inputs and blocks. */
 import { type StateView, NodeFailure } from '../../../graph/contracts/node-contract.ts';
 import type { BlockView, Scope, Template } from '../expression/template.ts';
-import { reasonOf } from '../../../errors.ts';
+import { CairnError, reasonOf } from '../../../errors.ts';
+import { inFolder } from '../file/input-schema.ts';
 import { nearest } from '../../../graph/nearest.ts';
 import type { InputField, Inputs, Need, NodeType } from '../../../graph/contracts/node-type.ts';
 import { schemaFault } from '../../../schema/json-schema.ts';
@@ -29,22 +30,24 @@ function valueAt(part: Output, id: string): unknown {
   return typeof value === 'function' ? undefined : value;
 }
 
+/** What a scope knows of its workflow. */
+export interface ScopeParts {
+  readonly shapes: ReadonlyMap<string, BlockShape>;
+  /** Inputs whose default names the folder of the run, with the default as it is written. */
+  readonly folderInputs: ReadonlyMap<string, string>;
+}
+
 /** The scope of a run. It reads through the state view, so every read is recorded as the activation's input (E9). */
 export class BlockScope implements Scope {
   readonly each: Scope['each'];
   readonly #metadata: () => Scope['metadata'];
   readonly #state: StateView;
-  readonly #shapes: ReadonlyMap<string, BlockShape>;
+  readonly #parts: ScopeParts;
 
   /** @param metadata - called when an expression reads the metadata, which few do */
-  constructor(
-    state: StateView,
-    shapes: ReadonlyMap<string, BlockShape>,
-    metadata: () => Scope['metadata'],
-    each?: Scope['each'],
-  ) {
+  constructor(state: StateView, parts: ScopeParts, metadata: () => Scope['metadata'], each?: Scope['each']) {
     this.#state = state;
-    this.#shapes = shapes;
+    this.#parts = parts;
     this.#metadata = metadata;
     this.each = each;
   }
@@ -54,12 +57,33 @@ export class BlockScope implements Scope {
   }
 
   get inputs(): Output {
-    return this.#state.input as Output;
+    const given = this.#state.input as Output;
+    const { folderInputs } = this.#parts;
+    if (folderInputs.size === 0) return given;
+    const inputs: Record<string, unknown> = { ...given };
+    for (const [name, initial] of folderInputs) if (given[name] === initial) this.#fillIn(inputs, name, initial);
+    return inputs;
+  }
+
+  #fillIn(inputs: Record<string, unknown>, name: string, initial: string): void {
+    const { tmp } = this.metadata;
+    if (typeof tmp === 'string') inputs[name] = inFolder(initial, tmp);
+    // Where the run is not known, nobody may take the default as it is written for the value.
+    else
+      Object.defineProperty(inputs, name, {
+        enumerable: true,
+        get: () => {
+          throw new CairnError('EXPRESSION_FAILED', {
+            text: `inputs.${name}`,
+            reason: `its default ${initial} names the folder of the run, which is not known here`,
+          });
+        },
+      });
   }
 
   readonly block = (id: string): BlockView => {
     const stored = valueAt(this.#state.outputs, id);
-    const shape = this.#shapes.get(id);
+    const shape = this.#parts.shapes.get(id);
     const mode = shape?.mode === undefined ? {} : { mode: shape.mode };
     if (stored !== undefined) {
       // A person who confirms that an effect happened may not know its output: then there is none.
@@ -73,7 +97,7 @@ export class BlockScope implements Scope {
 
   /** The same scope with one item of a for_each. */
   withEach(each: NonNullable<Scope['each']>): BlockScope {
-    return new BlockScope(this.#state, this.#shapes, this.#metadata, each);
+    return new BlockScope(this.#state, this.#parts, this.#metadata, each);
   }
 }
 

@@ -15,7 +15,7 @@ import {
 } from '../../../graph/contracts/node-contract.ts';
 import type { WorkflowInput } from '../../strongest-effect.ts';
 import type { CallableWorkflow, FileOutput, NodeType, Inputs } from '../../../graph/contracts/node-type.ts';
-import { BlockScope, type BlockShape, evaluateBefore, type InputTemplates, type Withheld } from './block-scope.ts';
+import { BlockScope, evaluateBefore, type InputTemplates, type ScopeParts, type Withheld } from './block-scope.ts';
 import type { BlockFile, OutputFile } from '../file/workflow-file.ts';
 import { renderText } from '../../../graph/expression/expression-meter.ts';
 import { schemaFault } from '../../../schema/json-schema.ts';
@@ -89,9 +89,10 @@ export interface LinkedWorkflow {
 }
 
 /** What all blocks of a workflow share. */
-export interface WorkflowParts {
+export interface WorkflowParts extends ScopeParts {
   readonly name: string;
-  readonly shapes: ReadonlyMap<string, BlockShape>;
+  /** Blocks whose time some text reads as `execution_time_ms`. Complete once all texts are read. */
+  readonly timed: ReadonlySet<string>;
   /**
    * Finds a workflow during the run, because its name is computed or it is one of the callers.
    * @param isRecursive - whether it may be one of the callers
@@ -121,13 +122,13 @@ export interface BlockParts {
 }
 
 /** The scope in which the texts of a workflow are computed during a run. */
-export function scopeOf({ name, shapes }: WorkflowParts, { state, runId, nodePath }: NodeContext): BlockScope {
-  return new BlockScope(state, shapes, () => runMetadata(name, runId, nodePath));
+export function scopeOf(workflow: WorkflowParts, { state, runId, nodePath }: NodeContext): BlockScope {
+  return new BlockScope(state, workflow, () => runMetadata(workflow.name, runId, nodePath));
 }
 
 /** The same scope where only the state is known, and not the run. */
-export function scopeOfState({ name, shapes }: WorkflowParts, state: StateView): BlockScope {
-  return new BlockScope(state, shapes, () => workflowMetadata(name));
+export function scopeOfState(workflow: WorkflowParts, state: StateView): BlockScope {
+  return new BlockScope(state, workflow, () => workflowMetadata(workflow.name));
 }
 
 export function resolveFileOutputs(templates: readonly FileOutputTemplate[], scope: BlockScope): readonly FileOutput[] {

@@ -9,7 +9,7 @@ import {
   type StepOptions,
 } from '../../../graph/contracts/node-contract.ts';
 import { isMapping, shown } from '../file/shape.ts';
-import { reasonOf } from '../../../errors.ts';
+import { isTooDeep, reasonOf } from '../../../errors.ts';
 import { runParts } from '../../../graph/run-parts.ts';
 import type { Inputs, NodeType } from '../../../graph/contracts/node-type.ts';
 import { SecretReference } from '../../../graph/secret-reference.ts';
@@ -99,7 +99,9 @@ export function forEachImplementation(
       const items = readItems(evaluateBefore(over as Template, scope));
       const { iterations, areSteps } = await runItems(ctx, { parts, scope, items, work });
       // The steps hold the iterations, and are called in the order of the items: naming them keeps one copy.
-      return areSteps && items.length > 0 ? outcome({ output: stepsOutput }) : summarise(iterations);
+      // With a field of its own beside them, the output is written out.
+      const isTimed = parts.workflow.timed.has(parts.file.id);
+      return areSteps && items.length > 0 && !isTimed ? outcome({ output: stepsOutput }) : summarise(iterations);
     },
     codeText: String(type.run),
   };
@@ -222,6 +224,7 @@ async function runItems(
       iterations[index] = iteration;
       areSteps &&= isStep;
     } catch (error) {
+      if (isTooDeep(error)) throw error;
       iterations[index] = { key: item.key, status: 'failed', error: describe(error) };
       areSteps = false;
       failures.set(item.key, error);

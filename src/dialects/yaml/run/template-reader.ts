@@ -63,6 +63,13 @@ export class TemplateReader {
         message: `metadata.${field} is not known to conditions`,
         fix: 'read it in the inputs of a block',
       });
+    const input = template.named.inputs.find((name) => this.#names.folderInputs?.has(name));
+    if (input !== undefined)
+      this.#faults.add(at, {
+        rule: 'Y4',
+        message: `the default of ${input} names {{tmp}}, which is not known to conditions`,
+        fix: 'read it in the inputs of a block',
+      });
     return template;
   }
 
