@@ -45,6 +45,7 @@ import {
   type ReleasedRun,
 } from './read/whole-checkpoint.ts';
 import { followHistory, type FollowedEvent, type FollowOptions } from './read/follow.ts';
+import { followRuns, type FollowedRunsEvent, type FollowRunsOptions } from './read/follow-runs.ts';
 import { parsePath } from './read/state-path.ts';
 import type { RecordedVisit } from './read/read-visit.ts';
 import type { CleanUpOptions, CleanUpReport, CleanUpSettings, SettingsFor } from './shorten/clean-up.ts';
@@ -84,6 +85,7 @@ const known = {
   checkpoints: ['graphId', 'isPaused', 'after'] satisfies readonly (keyof CheckpointQuery)[],
   log: ['ancestors'],
   follow: ['after', 'until', 'signal'] satisfies readonly (keyof FollowOptions)[],
+  followRuns: ['labels', 'graph', 'after', 'signal'] satisfies readonly (keyof FollowRunsOptions)[],
   waits: ['run', 'all'] satisfies readonly (keyof WaitsQuery)[],
   prune: ['keepEvery', 'keepLast', 'dryRun'] satisfies readonly (keyof KeepOptions)[],
   cleanUp: ['graphId', 'dryRun'] satisfies readonly (keyof CleanUpOptions)[],
@@ -159,6 +161,15 @@ export class History<State = StateAt> {
     const { store, tenant } = this.#place;
     const { runId } = await resolveRun(store, tenant, name, this.#naming);
     yield* followHistory(this.#place, runId, options);
+  }
+
+  /**
+   * Follows many runs in one stream: those that are open, from where they stand, and those that are started meanwhile. The `position` of an
+   * event is `after` of whoever goes on later. @throws USAGE_INVALID `after` is no position of this filter
+   */
+  followRuns(options: FollowRunsOptions = {}): AsyncGenerator<FollowedRunsEvent, void> {
+    refuseUnknownKeys('history.followRuns', options, known.followRuns);
+    return followRuns(this.#place, options);
   }
 
   /** The checkpoint that a name stands for. Its `checkpointId` never changes, whatever is forked or pruned later. */

@@ -1,21 +1,36 @@
-/** The events of a run as server-sent events: each recorded one once and in order, resumed by the browser with its last id. */
+/** Events as server-sent events: each recorded one once and in order, resumed by the browser with its last id. */
 import { CairnError } from '../errors.ts';
-import { followHistory, type FollowedEvent } from '../history/read/follow.ts';
+import { followHistory } from '../history/read/follow.ts';
+import { followRuns, type FollowRunsOptions } from '../history/read/follow-runs.ts';
 import type { WorkContext } from '../operations/declare/operation.ts';
 import { shownEvent } from '../operations/declare/perform.ts';
 import { toJson } from '../operations/declare/to-json.ts';
 import { answerHeaders, problemOf } from './problem.ts';
 
-export interface EventOptions {
+interface StreamOptions {
   readonly context: WorkContext;
-  /** The run's whole id. */
-  readonly runId: string;
   readonly after: string | undefined;
-  readonly until: 'end' | 'rest';
   /** The client left, or the server closes. */
   readonly signal: AbortSignal;
   /** Called once, when the stream is over. */
   readonly ended: () => void;
+}
+
+export interface RunEventOptions extends StreamOptions {
+  /** The run's whole id. */
+  readonly runId: string;
+  readonly until: 'end' | 'rest';
+}
+
+export interface RunsEventOptions extends StreamOptions {
+  readonly filter: Pick<FollowRunsOptions, 'labels' | 'graph'>;
+}
+
+/** An event as it is sent. One without an id does not move the place at which a client goes on. */
+interface ServerEvent {
+  readonly id?: string;
+  readonly name: string;
+  readonly data: unknown;
 }
 
 /** Proxies cut streams that say nothing for some 15 seconds. */
@@ -23,46 +38,92 @@ const commentMs = 10_000;
 
 const encoder = new TextEncoder();
 
-function encode(event: FollowedEvent): Uint8Array {
-  const id = event.type === 'checkpoint' ? `id: ${event.cursor}\n` : '';
-  return encoder.encode(`${id}event: ${event.type}\ndata: ${JSON.stringify(toJson(shownEvent(event)))}\n\n`);
+const encode = ({ id, name, data }: ServerEvent): Uint8Array =>
+  encoder.encode(
+    `${id === undefined ? '' : `id: ${id}\n`}event: ${name}\ndata: ${JSON.stringify(toJson(shownEvent(data)))}\n\n`,
+  );
+
+/**
+ * Streams the events of a run. @throws USAGE_INVALID, RUN_NOT_FOUND; what comes up later is told in the stream. A run that has ended and of
+ * which all was seen gives 204, at which browsers stop to reconnect.
+ */
+export async function runEvents(options: RunEventOptions): Promise<Response> {
+  const { context, runId, after, until } = options;
+  const { store, blobs, tenant } = context;
+  const key = { tenant, runId };
+  const leaving = leavingOf(options);
+  try {
+    const run = await store.readRun(key);
+    if (run === undefined) throw new CairnError('RUN_NOT_FOUND', { runId });
+    const isOver = run.status !== 'running' && (until === 'rest' || run.status !== 'paused');
+    const following = { until, signal: leaving.signal, ...(after !== undefined && { after }) };
+    const followed = followHistory({ store, blobs, tenant }, runId, following);
+    const events = async function* (): AsyncGenerator<ServerEvent> {
+      for await (const event of followed)
+        yield { ...(event.type === 'checkpoint' && { id: event.cursor }), name: event.type, data: event };
+      const { status, head } = (await store.readRun(key)) ?? {};
+      if (!leaving.signal.aborted) yield { name: 'end', data: { runId, status, seq: head } };
+    };
+    const stream = events();
+    const first = isOver ? await stream.next() : undefined;
+    if (after !== undefined && first?.value?.name === 'end') {
+      leaving.leave();
+      return new Response(null, { status: 204, headers: answerHeaders });
+    }
+    return streamResponse(stream, leaving, first);
+  } catch (error) {
+    leaving.leave();
+    throw error;
+  }
 }
 
-const encodeNamed = (name: string, data: unknown): Uint8Array =>
-  encoder.encode(`event: ${name}\ndata: ${JSON.stringify(toJson(data))}\n\n`);
-
-/** Streams the events. @throws USAGE_INVALID, RUN_NOT_FOUND; what comes up later is told in the stream. A run that has ended and of which all was seen gives 204, at which browsers stop to reconnect. */
-export async function eventResponse(options: EventOptions): Promise<Response> {
-  const { context, runId, after, until, signal, ended } = options;
+/** Streams the events of many runs. It does not end by itself. @throws USAGE_INVALID */
+export function runsEvents(options: RunsEventOptions): Response {
+  const { context, after, filter } = options;
   const { store, blobs, tenant } = context;
+  const leaving = leavingOf(options);
+  try {
+    const following = { ...filter, signal: leaving.signal, ...(after !== undefined && { after }) };
+    const runs = followRuns({ store, blobs, tenant }, following);
+    const events = async function* (): AsyncGenerator<ServerEvent> {
+      for await (const { position, event } of runs) yield { id: position, name: event.type, data: event };
+    };
+    return streamResponse(events(), leaving);
+  } catch (error) {
+    leaving.leave();
+    throw error;
+  }
+}
+
+interface Leaving {
+  readonly signal: AbortSignal;
+  /** Ends the stream. */
+  readonly leave: () => void;
+}
+
+function leavingOf({ signal, ended }: StreamOptions): Leaving {
   const leaving = new AbortController();
-  const over = AbortSignal.any([signal, leaving.signal]);
-  const events = followHistory({ store, blobs, tenant }, runId, {
-    until,
-    signal: over,
-    ...(after !== undefined && { after }),
-  });
+  return {
+    signal: AbortSignal.any([signal, leaving.signal]),
+    leave: () => {
+      leaving.abort();
+      ended();
+    },
+  };
+}
+
+/** @param first - the first event, where it was read already */
+function streamResponse(
+  events: AsyncGenerator<ServerEvent>,
+  { signal, leave }: Leaving,
+  first?: IteratorResult<ServerEvent, unknown>,
+): Response {
+  let next = first;
   let comment: NodeJS.Timeout | undefined;
   const close = (): void => {
     clearInterval(comment);
-    leaving.abort();
-    ended();
+    leave();
   };
-  let next: Promise<IteratorResult<FollowedEvent, void>> | undefined;
-  try {
-    const run = await store.readRun({ tenant, runId });
-    if (run === undefined) throw new CairnError('RUN_NOT_FOUND', { runId });
-    if (run.status !== 'running' && (until === 'rest' || run.status !== 'paused')) {
-      next = events.next();
-      if ((await next).done === true && after !== undefined) {
-        close();
-        return new Response(null, { status: 204, headers: answerHeaders });
-      }
-    }
-  } catch (error) {
-    close();
-    throw error;
-  }
   const body = new ReadableStream<Uint8Array>(
     {
       start(controller) {
@@ -75,18 +136,14 @@ export async function eventResponse(options: EventOptions): Promise<Response> {
       },
       async pull(controller) {
         try {
-          const { done, value } = await (next ?? events.next());
+          const { done, value } = next ?? (await events.next());
           next = undefined;
           if (done !== true) return controller.enqueue(encode(value));
-          const run = await store.readRun({ tenant, runId });
-          if (!over.aborted) controller.enqueue(encodeNamed('end', { runId, status: run?.status, seq: run?.head }));
-          close();
-          controller.close();
         } catch (error) {
-          if (!over.aborted) controller.enqueue(encodeNamed('problem', problemOf(error)));
-          close();
-          controller.close();
+          if (!signal.aborted) controller.enqueue(encode({ name: 'problem', data: problemOf(error) }));
         }
+        close();
+        controller.close();
       },
       cancel: close,
     },

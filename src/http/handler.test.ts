@@ -491,3 +491,39 @@ test('a preview has an etag; a fork and a resume by If-Match are refused with th
   });
   expect((await call('/v1/runs/etag/resume', { body: {}, headers: { 'if-match': etag } })).status).toBe(200);
 });
+
+test('many runs are followed in one stream: by a label, those started meanwhile included, each event once over reconnects', async () => {
+  const start = (runId: string, user: string): Promise<unknown> =>
+    call('/v1/runs', { body: { workflow: 'ask', runId, label: { user } }, headers: { prefer: 'wait=30' } });
+  await start('old', 'ann');
+  await start('bobs', 'bob');
+  const seen: string[] = [];
+  let id: string | undefined;
+  const follow = async (lastRun: string): Promise<void> => {
+    const headers = id === undefined ? {} : { 'last-event-id': id };
+    const response = await send('/v1/events?label=user:ann', { headers });
+    const isLast = ({ event, data }: Sse): boolean =>
+      data['runId'] === lastRun && event === 'checkpoint' && JSON.stringify(data['change']).includes('"end"');
+    for (const each of await readEvents(response, isLast)) {
+      id = each.id;
+      seen.push(`${each.event} ${String(each.data['runId'])}@${String(each.data['seq'])}`);
+    }
+  };
+  const following = follow('old');
+  await call('/v1/runs/old/answer', { body: { value: 'yes' } });
+  await following;
+  await start('new', 'ann');
+  await call('/v1/runs/new/answer', { body: { value: 'yes' } });
+  await follow('new');
+  expect(new Set(seen).size).toBe(seen.length);
+  expect(seen.filter((each) => each.startsWith('run '))).toEqual(['run old@2', 'run new@-1']);
+  expect(seen.find((each) => each.startsWith('checkpoint new'))).toBe('checkpoint new@0');
+  expect(seen.join()).not.toContain('bobs');
+  const other = await call('/v1/events?label=user:bob', { headers: { 'last-event-id': id ?? '' } });
+  expect(other).toMatchObject({ status: 400, json: { code: 'USAGE_INVALID' } });
+  expect((await call('/v1/events?until=end')).status).toBe(400);
+  const theirs = await send('/v1/events', { token: tokens.other });
+  const reader = theirs.body!.getReader();
+  expect(new TextDecoder().decode((await reader.read()).value)).toBe(': open\n\n');
+  await reader.cancel();
+});

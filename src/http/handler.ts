@@ -9,11 +9,11 @@ import { findRunOf } from '../operations/runs/find-run.ts';
 import { isFromText } from '../operations/runs/run-outputs.ts';
 import type { Authorize, Caller } from './authorize.ts';
 import { createContexts, type ContextOf, type Served } from './context.ts';
-import { eventResponse } from './events.ts';
+import { runEvents, runsEvents } from './events.ts';
 import { createOpenApi, successStatus } from './openapi.ts';
 import { pageResponse } from './pages.ts';
 import { answerHeaders, HttpRefused, jsonResponse, problemOf, problemResponse } from './problem.ts';
-import { matchPath, operationRoutes, readInput, type OperationRoute } from './routes.ts';
+import { matchPath, operationRoutes, readInput, readStreamQuery, type OperationRoute } from './routes.ts';
 
 export interface HandlerOptions extends Served {
   /** Says who calls. It is asked at each request but for `/healthz` and files of `pages`. */
@@ -177,32 +177,34 @@ class HttpHandler {
       const { principal, kind, scopes } = caller;
       return jsonResponse({ principal, kind, scopes, isReadOnly: readOnly, version: readVersion() });
     }
-    if (path.length !== 3 || first !== 'runs' || last !== 'events') return undefined;
+    const isOfRun = path.length === 3 && first === 'runs' && last === 'events';
+    if (!isOfRun && (path.length !== 1 || first !== 'events')) return undefined;
     requireScope(caller, 'read');
-    return this.#events(request, (await findRunOf(context, run)).runId, context);
+    return this.#events(request, context, isOfRun ? (await findRunOf(context, run)).runId : undefined);
   }
 
-  async #events(request: Request, runId: string, context: WorkContext): Promise<Response> {
+  /** The stream of a run, or of the runs that the query names. */
+  async #events(request: Request, context: WorkContext, runId: string | undefined): Promise<Response> {
     const { streams = 100 } = this.#options;
     const query = new URL(request.url).searchParams;
-    const until = query.get('until') ?? 'end';
-    const unknown = [...query.keys()].find((name) => name !== 'after' && name !== 'until');
-    if (unknown !== undefined || (until !== 'end' && until !== 'rest'))
-      throw new CairnError('USAGE_INVALID', { reason: 'a stream takes after and until (end, rest)', hint: '' });
+    const { after, until = 'end', label, graph } = readStreamQuery(query, runId === undefined);
     if (this.#streams >= streams)
       throw new HttpRefused(429, `there are ${streams} streams already`, { 'retry-after': '5' });
     this.#streams += 1;
     let isOpen = true;
-    return eventResponse({
+    const stream = {
       context,
-      runId,
-      until,
-      after: request.headers.get('last-event-id') ?? query.get('after') ?? undefined,
+      after: request.headers.get('last-event-id') ?? after,
       signal: AbortSignal.any([request.signal, this.#closing.signal]),
       ended: () => {
         if (isOpen) this.#streams -= 1;
         isOpen = false;
       },
+    };
+    if (runId !== undefined) return runEvents({ ...stream, runId, until });
+    return runsEvents({
+      ...stream,
+      filter: { ...(label !== undefined && { labels: label }), ...(graph !== undefined && { graph }) },
     });
   }
 

@@ -102,6 +102,35 @@ const events: JsonSchema = {
   },
 };
 
+const runsEvents: JsonSchema = {
+  operationId: 'runsEvents',
+  summary: 'follow many runs in one stream, those that are started meanwhile included',
+  description:
+    'Scope: read. Server-sent events, each with an id: `run` tells where a run stood when it came into the stream, then its `checkpoint` events follow; `reset`, `problem`.',
+  parameters: [
+    {
+      name: 'label',
+      in: 'query',
+      required: false,
+      description: 'only runs with this label: user:ann',
+      schema: { type: 'array', items: { type: 'string', pattern: '^[^:=]+[:=]' } },
+    },
+    { name: 'graph', in: 'query', required: false, schema: { type: 'string' }, description: 'only runs of this graph' },
+    {
+      name: 'after',
+      in: 'query',
+      required: false,
+      schema: { type: 'string' },
+      description: 'the id of the last event seen, of a stream with the same filter',
+    },
+  ],
+  responses: {
+    200: { description: 'the events', content: { 'text/event-stream': { schema: { type: 'string' } } } },
+    '4XX': problem,
+    '5XX': problem,
+  },
+};
+
 const problemSchema: JsonSchema = {
   type: 'object',
   properties: {
@@ -127,6 +156,7 @@ export function createOpenApi(
     paths[path] = { ...paths[path], [route.method.toLowerCase()]: describe(route) };
   }
   paths['/runs/{run}/events'] = { get: events };
+  paths['/events'] = { get: runsEvents };
   return {
     openapi: '3.1.1',
     info: { title: 'Cairn', version, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },

@@ -105,6 +105,27 @@ export function readInput(
   return input;
 }
 
+interface StreamQuery {
+  readonly after?: string;
+  readonly until?: 'end' | 'rest';
+  readonly label?: Readonly<Record<string, string>>;
+  readonly graph?: string;
+}
+
+/** What the request of a stream of events says. @throws USAGE_INVALID */
+export function readStreamQuery(query: URLSearchParams, isOfRuns: boolean): StreamQuery {
+  const own = isOfRuns ? ['after', 'label', 'graph'] : ['after', 'until'];
+  const unknown = [...query.keys()].find((name) => !own.includes(name));
+  if (unknown !== undefined) throw invalid(`a stream takes ${own.join(', ')}, not ${unknown.slice(0, 40)}`);
+  const values: Record<string, unknown> = {};
+  for (const name of new Set(query.keys())) {
+    const type = name === 'label' ? 'answers' : 'text';
+    values[name] = readQuery(name, { type, description: '' }, query.getAll(name));
+  }
+  if (!['end', 'rest', undefined].includes(values['until'] as string)) throw invalid('until is end or rest');
+  return values;
+}
+
 /** A parameter of a query: text, read by the type of its field. @throws USAGE_INVALID */
 function readQuery(name: string, { type }: Field, given: readonly string[]): unknown {
   const [first = ''] = given;

@@ -65,21 +65,23 @@ export interface FollowPlace {
   readonly tenant: string;
   /** Resolves after these milliseconds, or sooner if there may be news or the signal is aborted. Default: a timer of the process. */
   readonly pause?: (ms: number, signal: AbortSignal | undefined) => Promise<void>;
+  /** Epoch ms. Default: the clock of the machine. */
+  readonly now?: () => number;
 }
 
-interface Cursor {
+export interface Cursor {
   readonly seq: number;
   readonly check?: string;
 }
 
 const start: Cursor = { seq: -1 };
-const shortestPauseMs = 20;
+export const shortestPauseMs = 20;
 const longestPauseMs = 320;
 /** Larger values are told by size and hash. */
 const valueBytesMax = 16 * 1024;
 
 /** @throws USAGE_INVALID */
-function readCursor(after: string | number | undefined): Cursor {
+export function readCursor(after: string | number | undefined): Cursor {
   if (after === undefined || after === '') return start;
   const [, seq, check] = /^(-?\d{1,15})(?:\.([\da-f]{8}))?$/.exec(String(after)) ?? [];
   if (seq === undefined)
@@ -107,7 +109,7 @@ function hasEnded({ status }: RunRow, until: 'end' | 'rest'): boolean {
 }
 
 /** Resolves when the time is over or the signal is aborted. It keeps the process alive, as whoever awaits an event expects. */
-function timer(ms: number, signal: AbortSignal | undefined): Promise<void> {
+export function timer(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve) => {
     if (signal?.aborted === true) return resolve();
     const done = (): void => {
@@ -147,23 +149,31 @@ async function* follow(
     const run = await store.readRun({ tenant, runId });
     if (run === undefined) throw new CairnError('RUN_NOT_FOUND', { runId });
     const isNew = run.head > cursor.seq;
-    if (run.head !== cursor.seq || pauseMs === shortestPauseMs) {
-      if (!(await isPart(store, run, cursor))) {
-        cursor = start;
-        yield { type: 'reset', runId, reason: 'lost', from: run.prunedBelow };
-      } else if (cursor.seq >= 0 && cursor.seq + 1 < run.prunedBelow)
-        yield { type: 'reset', runId, reason: 'pruned', from: run.prunedBelow };
-      for await (const entry of readHistory(store, run, { from: cursor.seq + 1, to: run.head })) {
-        const event = await eventOf(place, run, entry);
-        cursor = { seq: event.seq, check: checkOf(entry.checkpoint) };
+    if (run.head !== cursor.seq || pauseMs === shortestPauseMs)
+      for await (const event of eventsSince(place, run, cursor)) {
+        cursor = event.type === 'reset' ? start : readCursor(event.cursor);
         yield event;
         if (isOver()) return;
       }
-    }
     if (hasEnded(run, until) && run.head <= cursor.seq) return;
     pauseMs = isNew ? shortestPauseMs : Math.min(longestPauseMs, 2 * pauseMs);
     await pause(pauseMs, signal);
   }
+}
+
+/** What a run has recorded after a cursor, up to its newest checkpoint. */
+export async function* eventsSince(
+  place: FollowPlace,
+  run: RunRow,
+  after: Cursor,
+): AsyncGenerator<FollowedEvent, void> {
+  const { runId, prunedBelow, head } = run;
+  const isLost = !(await isPart(place.store, run, after));
+  const { seq } = isLost ? start : after;
+  if (isLost) yield { type: 'reset', runId, reason: 'lost', from: prunedBelow };
+  else if (seq >= 0 && seq + 1 < prunedBelow) yield { type: 'reset', runId, reason: 'pruned', from: prunedBelow };
+  for await (const entry of readHistory(place.store, run, { from: seq + 1, to: head }))
+    yield await eventOf(place, run, entry);
 }
 
 async function eventOf(
