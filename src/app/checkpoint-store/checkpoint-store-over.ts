@@ -261,7 +261,7 @@ class CheckpointStoreOver<Saved extends Checkpoint> implements ICheckpointStore<
     else if (tag.seq < run.head) await removeCheckpoint(this.#place, { run, seq: tag.seq }).catch(isNeeded);
   }
 
-  /** Copies a checkpoint under a new run id. Values in the patch replace those of a partition key by key. @throws CHECKPOINT_NOT_FOUND */
+  /** Copies a checkpoint under a new run id. Each partition in the patch replaces that of the checkpoint, whole. @throws CHECKPOINT_NOT_FOUND */
   async fork(checkpointId: string, patchState: Partial<GraphState> = {}): Promise<string> {
     const found = await this.#find(checkpointId);
     if (found === undefined) throw new CairnError('CHECKPOINT_NOT_FOUND', { checkpoint: checkpointId });

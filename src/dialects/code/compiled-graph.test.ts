@@ -169,7 +169,7 @@ test('E1 a stream starts the run and passes on where to begin', async () => {
   const { calls, graph } = recordingEngine();
   const seen = [];
   for await (const event of graph.stream({}, { after: 3, live: false })) seen.push(event.type);
-  expect(seen).toEqual(['checkpoint']);
+  expect(seen).toEqual(['checkpoint', 'checkpoint_saved']);
   expect(calls).toEqual([
     ['start', 'GRAPH', {}, {}],
     ['events', { after: 3, live: false }],

@@ -34,10 +34,10 @@ import {
   createDefaultEngine,
 } from './run-options.ts';
 
-/** Emitted by `stream` when a checkpoint was saved in the checkpoint store passed to `compile`. */
+/** Emitted by `stream` when a checkpoint was saved: in the store of the engine, or in the checkpoint store passed to `compile`. */
 export interface CheckpointSaved extends CheckpointRef {
   readonly type: 'checkpoint_saved';
-  /** The checkpoint's id in the checkpoint store. `resume` and `fork` accept it too. */
+  /** The checkpoint's id, with which `resume`, `fork` and a checkpoint store find it. */
   readonly checkpointId: string;
 }
 
@@ -69,7 +69,6 @@ export class CompiledGraph<
   readonly graph: Graph;
   readonly #makeEngine: () => Engine;
   readonly #ownsEngine: boolean;
-  readonly #savesCheckpoints: boolean;
   #engine: Engine | undefined;
   readonly #present: (result: RunResult) => Result;
 
@@ -86,7 +85,6 @@ export class CompiledGraph<
     this.graph = graph;
     this.#present = present;
     this.#ownsEngine = engine === undefined;
-    this.#savesCheckpoints = settings.checkpointStore !== undefined;
     this.#engine = engine;
     engine?.know(graph);
     this.#makeEngine = () =>
@@ -145,7 +143,7 @@ export class CompiledGraph<
       for await (const event of events) {
         yield event;
         // A checkpoint event is sent when the checkpoint is durable. With a checkpoint store that is when it is saved there.
-        if (this.#savesCheckpoints && event.type === 'checkpoint') yield savedEvent(event);
+        if (event.type === 'checkpoint') yield savedEvent(event);
       }
     } finally {
       stopListening();
