@@ -3,6 +3,8 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
+import { bundleScript } from '../../test/support/bundled-script.ts';
+import { samplePoints } from '../../test/support/scale.ts';
 import { crashProcesses, type CrashResult } from '../../src/testing/crash-kit/crash-processes.ts';
 import { answer } from './plain.ts';
 import { readLines } from './outside.ts';
@@ -15,12 +17,16 @@ test(
   { timeout: 300_000 },
   async () => {
     process.env['NODE_COMPILE_CACHE'] = join(folder, 'compiled');
-    const report = await crashProcesses({ script: join(import.meta.dirname, 'crash-script.ts'), folder });
+    const report = await crashProcesses({
+      script: await bundleScript(join(import.meta.dirname, 'crash-script.ts')),
+      folder,
+      choose: samplePoints(12),
+    });
     const { summary } = JSON.parse(readFileSync(join(folder, 'quiet', 'result.json'), 'utf8')) as CrashResult;
     expect(summary.state).toContain('Both orders are refunded, 65 in all.');
     expect(summary.outside).toBe('["A-17 40","B-23 25"]');
     expect(report.faults).toEqual([]);
-    expect(report.trials).toBeGreaterThan(20);
+    expect(report.points).toBeGreaterThan(20);
   },
 );
 

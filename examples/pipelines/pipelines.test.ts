@@ -6,6 +6,7 @@ import { afterAll, expect, test } from 'vitest';
 import { checkDot, formatDot } from '../../src/dialects/dot/index.ts';
 import { createNodeTypes } from '../../src/nodes/blocks/index.ts';
 import { crashProcesses, type CrashResult } from '../../src/testing/crash-kit/crash-processes.ts';
+import { bundleScript } from '../../test/support/bundled-script.ts';
 import { samplePoints } from '../../test/support/scale.ts';
 
 const top = mkdtempSync(join(tmpdir(), 'cairn-pipelines-'));
@@ -38,7 +39,7 @@ test.each([
     mkdirSync(folder);
     process.env['CRASH_CASE'] = name;
     process.env['NODE_COMPILE_CACHE'] = join(top, 'compiled');
-    const script = join(import.meta.dirname, 'crash-script.ts');
+    const script = await bundleScript(join(import.meta.dirname, 'crash-script.ts'));
     const report = await crashProcesses({ script, folder, choose: samplePoints(12) });
     const { summary } = JSON.parse(readFileSync(join(folder, 'quiet', 'result.json'), 'utf8')) as CrashResult;
     expect(summary.status).toBe('completed');

@@ -3,6 +3,8 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
+import { bundleScript } from '../../test/support/bundled-script.ts';
+import { samplePoints } from '../../test/support/scale.ts';
 import { crashProcesses, type CrashResult } from '../../src/testing/crash-kit/crash-processes.ts';
 import { makeRepository } from './test-repository.ts';
 
@@ -16,10 +18,14 @@ it(
     process.env['REPOSITORY'] = makeRepository(join(top, 'repo'), 'Add a stone', 'Fix a stone');
     const folder = join(top, 'trials');
     mkdirSync(folder);
-    const report = await crashProcesses({ script: join(import.meta.dirname, 'crash-script.ts'), folder });
+    const report = await crashProcesses({
+      script: await bundleScript(join(import.meta.dirname, 'crash-script.ts')),
+      folder,
+      choose: samplePoints(12),
+    });
     const { summary } = JSON.parse(readFileSync(join(folder, 'quiet', 'result.json'), 'utf8')) as CrashResult;
     expect(summary.outside).toBe('["draft Added","draft Fixed","publish"]');
-    expect(report.trials).toBeGreaterThan(20);
+    expect(report.points).toBeGreaterThan(20);
     expect(report.missed).toBeLessThan(report.trials / 4);
     expect(report.faults).toEqual([]);
   },

@@ -3,6 +3,8 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
+import { bundleScript } from '../../test/support/bundled-script.ts';
+import { samplePoints } from '../../test/support/scale.ts';
 import { crashProcesses, type CrashResult } from '../../src/testing/crash-kit/crash-processes.ts';
 
 const top = mkdtempSync(join(tmpdir(), 'cairn-repo-review-'));
@@ -15,8 +17,9 @@ it(
     const folder = join(top, 'trials');
     mkdirSync(folder);
     const report = await crashProcesses({
-      script: join(import.meta.dirname, 'crash-script.ts'),
+      script: await bundleScript(join(import.meta.dirname, 'crash-script.ts')),
       folder,
+      choose: samplePoints(12),
     });
     const { summary } = JSON.parse(readFileSync(join(folder, 'quiet', 'result.json'), 'utf8')) as CrashResult;
     const outside = JSON.parse(summary.outside ?? '{}') as {
@@ -25,7 +28,7 @@ it(
     };
     expect(outside.answers).toBe(4);
     expect(outside.report).toContain('## Text is run as code');
-    expect(report.trials).toBeGreaterThan(15);
+    expect(report.points).toBeGreaterThan(15);
     expect(report.missed).toBeLessThan(report.trials / 2);
     expect(report.faults).toEqual([]);
   },

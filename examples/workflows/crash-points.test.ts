@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { crashProcesses, type CrashResult } from '../../src/testing/crash-kit/crash-processes.ts';
+import { bundleScript } from '../../test/support/bundled-script.ts';
 import { samplePoints } from '../../test/support/scale.ts';
 import type { WorkflowCrashCase } from './crash-script.ts';
 
@@ -83,7 +84,7 @@ test.each(trials)(
     // All cases load the same modules.
     process.env['NODE_COMPILE_CACHE'] = join(top, 'compiled');
     const report = await crashProcesses({
-      script: join(workflows, 'crash-script.ts'),
+      script: await bundleScript(join(workflows, 'crash-script.ts')),
       folder,
       choose: samplePoints(12),
     });

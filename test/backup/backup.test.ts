@@ -28,6 +28,8 @@ import {
   type Store,
 } from '../../src/index.ts';
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts';
+import { bundleScript } from '../support/bundled-script.ts';
+import { scale } from '../support/scale.ts';
 import { until } from '../support/awaited.ts';
 import { builtMain } from '../support/built-package.ts';
 import { collect } from '../support/small-graphs.ts';
@@ -235,9 +237,8 @@ test(
   { timeout: 120_000 },
   async () => {
     await makeStore();
-    const writers = ['x', 'y', 'z'].map((name) =>
-      spawn(process.execPath, [join(here, 'writer.ts'), at('runs.db'), name]),
-    );
+    const script = await bundleScript(join(here, 'writer.ts'));
+    const writers = ['x', 'y', 'z'].map((name) => spawn(process.execPath, [script, at('runs.db'), name]));
     const reports: string[] = [];
     try {
       for (let no = 0; no < 3; no += 1) {
@@ -266,7 +267,13 @@ function nextLine(child: ChildProcess): Promise<void> {
 
 /** Runs the act, killed after its n-th call; undefined: it lives. @returns how many calls it made, if it lived */
 async function act(what: string, from: string, to: string, last?: number): Promise<number | undefined> {
-  const args = [join(here, 'act.ts'), what, from, to, ...(last === undefined ? [] : [String(last)])];
+  const args = [
+    await bundleScript(join(here, 'act.ts')),
+    what,
+    from,
+    to,
+    ...(last === undefined ? [] : [String(last)]),
+  ];
   const done = await execute(process.execPath, args).catch(
     (error: unknown) => error as { signal?: string; stderr?: string },
   );
@@ -277,7 +284,7 @@ async function act(what: string, from: string, to: string, last?: number): Promi
 
 /** A few of the calls at each end, and every so many between. */
 function someOf(calls: number): readonly number[] {
-  const step = Math.max(1, Math.floor(calls / 8));
+  const step = Math.max(1, Math.floor(calls / scale(4, 40)));
   return Array.from({ length: calls }, (_, index) => index + 1).filter((no) => no % step === 0 || no > calls - 6);
 }
 

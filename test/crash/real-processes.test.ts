@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { bundleScript } from '../support/bundled-script.ts';
 import { samplePoints } from '../support/scale.ts';
 import { crashProcesses } from '../../src/testing/crash-kit/crash-processes.ts';
 
@@ -16,7 +17,7 @@ it.each(['publish', 'orders'])(
   'P1 P2 %s, killed for real at every point, ends as if it never was',
   { timeout: 400_000 },
   async (name) => {
-    const script = join(import.meta.dirname, 'cases', `${name}.ts`);
+    const script = await bundleScript(join(import.meta.dirname, 'cases', `${name}.ts`));
     const report = await crashProcesses({ script, folder: join(folder, name), choose: samplePoints(24) });
     console.log(`${name}: ${report.trials} processes killed`);
     expect(report.points).toBeGreaterThan(20);

@@ -8,6 +8,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { createMemoryStore } from '../../src/stores/memory/index.ts';
 import { crashEverywhere } from '../../src/testing/crash-kit/crash-everywhere.ts';
 import { crashProcesses, type CrashResult } from '../../src/testing/crash-kit/crash-processes.ts';
+import { bundleScript } from '../support/bundled-script.ts';
 import { sampleCrashes, samplePoints } from '../support/scale.ts';
 import { shippedNodeCases } from './cases/shipped-nodes.ts';
 
@@ -69,7 +70,7 @@ describe('with real processes', () => {
     const folder = join(top, name.replaceAll(/[^a-z]/gu, '-'));
     mkdirSync(folder);
     Object.assign(process.env, { NODE_CASE: name, NODE_URL: url, NODE_COMPILE_CACHE: join(top, 'compiled') });
-    const script = join(import.meta.dirname, 'cases/shipped-nodes.ts');
+    const script = await bundleScript(join(import.meta.dirname, 'cases/shipped-nodes.ts'));
     const report = await crashProcesses({ script, folder, choose: samplePoints(4) });
     const { summary } = JSON.parse(readFileSync(join(folder, 'quiet', 'result.json'), 'utf8')) as CrashResult;
     expect(summary.status).toBe('completed');
