@@ -21,12 +21,12 @@ it(
     const report = await crashProcesses({
       script: await bundleScript(join(import.meta.dirname, 'crash-script.ts')),
       folder,
-      choose: samplePoints(12),
+      choose: samplePoints(6),
     });
     const { summary } = JSON.parse(readFileSync(join(folder, 'quiet', 'result.json'), 'utf8')) as CrashResult;
     expect(summary.outside).toBe('["draft Added","draft Fixed","publish"]');
     expect(report.points).toBeGreaterThan(20);
-    expect(report.missed).toBeLessThan(report.trials / 4);
+    expect(report.missed).toBeLessThan(Math.max(3, report.trials / 4));
     expect(report.faults).toEqual([]);
   },
 );

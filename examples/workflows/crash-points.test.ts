@@ -86,14 +86,14 @@ test.each(trials)(
     const report = await crashProcesses({
       script: await bundleScript(join(workflows, 'crash-script.ts')),
       folder,
-      choose: samplePoints(12),
+      choose: samplePoints(6),
     });
     const { summary } = JSON.parse(readFileSync(join(folder, 'quiet', 'result.json'), 'utf8')) as CrashResult;
     expect(summary.status).toBe('completed');
     const left = `${summary.state}\n${JSON.parse(summary.outside ?? '""') as string}`;
     for (const part of leaves) expect(left.split(part)).toHaveLength(2);
     expect(report.points).toBeGreaterThan(10);
-    expect(report.missed).toBeLessThan(report.trials / 4);
+    expect(report.missed).toBeLessThan(Math.max(3, report.trials / 4));
     expect(report.faults).toEqual([]);
   },
 );

