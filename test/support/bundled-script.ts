@@ -13,8 +13,8 @@ const folder = join(import.meta.dirname, '../../dist.test/scripts');
 /** Files read what lies beside them: in the bundle, too, each knows its own folder. */
 const ownFolders: Plugin = {
   name: 'own-folders',
-  setup({ onLoad }) {
-    onLoad({ filter: /\.ts$/, namespace: 'file' }, ({ path }) => ({
+  setup(bundler) {
+    bundler.onLoad({ filter: /\.ts$/, namespace: 'file' }, ({ path }) => ({
       contents: readFileSync(path, 'utf8').replaceAll('import.meta.dirname', JSON.stringify(dirname(path))),
       loader: 'ts',
     }));
