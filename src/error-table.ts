@@ -69,6 +69,7 @@ export type ErrorCode =
   | 'COMMIT_CONFLICT'
   | 'ORIGINAL_CLAIMED'
   | 'PLAN_INVALID'
+  | 'SANDBOX_UNAVAILABLE'
   | 'NODE_FAILED'
   | 'NODE_TIMED_OUT'
   | 'NODE_CANCELLED'
@@ -151,6 +152,7 @@ export const errorTable: Readonly<Record<ErrorCode, ErrorRow>> = {
   COMMIT_CONFLICT: row(409, 4, 'later', 'commit {seq} of run {runId} refused: the head is {head}', 'Load the run again and go on from its head.'),
   ORIGINAL_CLAIMED: row(409, 4, 'later', 'the effect of {node} is still open in run {runId}, which is being worked on', 'Try again when the original has recorded it or has stopped.'),
   PLAN_INVALID: row(422, 3, 'no', 'the plan cannot be used: {reason}', 'Mend what is named. A planner was told of it twice: give it clearer instructions, or give the plan yourself.'),
+  SANDBOX_UNAVAILABLE: row(503, 3, 'later', 'no sandbox of {sandboxes} can be made here: {reason}', 'Nothing was run. Install what is missing, or choose another kind of sandbox, then resume the run.'),
   NODE_FAILED: row(422, 3, 'no', 'node {node} failed{: |reason}{; |withheld}', '{|wayOut|Mend the cause,} then resume the run: the node is tried again, or asked about if its effect may have happened.'),
   NODE_TIMED_OUT: row(422, 3, 'no', 'node {node} ran longer than {timeoutMs} ms', 'Raise timeoutMs or mend the node, then resume the run.'),
   NODE_CANCELLED: row(409, 3, 'no', 'node {node} was cancelled{: |reason}', 'Fork the run to go on.'),

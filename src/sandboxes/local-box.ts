@@ -1,0 +1,120 @@
+/** Sandboxes whose folder is on this machine: the folder, the process that runs a command in it, and its quota. */
+import { randomBytes } from 'node:crypto';
+import { chown, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { CairnError } from '../errors.ts';
+import { runProcess } from '../nodes/shell/run-process.ts';
+import type { Sandbox, SandboxCommand, SandboxEnd } from '../ports/sandboxes.ts';
+import { sizeOf, type FolderOwner } from './folder.ts';
+
+/** How one kind of sandbox runs a command in a folder. */
+export interface LocalBox {
+  readonly owner?: FolderOwner;
+  /** The program, with all that encloses it. */
+  readonly argv: (argv: readonly string[], env: Readonly<Record<string, string>>, command: string) => readonly string[];
+  /** Called when a command was killed, for kinds whose processes do not end with the one that was started. */
+  readonly onKilled?: (command: string) => Promise<void>;
+  readonly onClose?: () => Promise<void>;
+}
+
+/** @throws SANDBOX_UNAVAILABLE */
+export function unavailable(name: string, reason: string): CairnError {
+  return new CairnError('SANDBOX_UNAVAILABLE', { sandboxes: name, reason });
+}
+
+const prefix = 'cairn-box-';
+/** How often the size of a folder is looked at, in milliseconds. */
+const watchMs = 100;
+let isTidied = false;
+
+/** Makes a new folder in the place given, and a sandbox of it. */
+export async function openLocalBox(
+  place: string | undefined,
+  diskBytes: number,
+  make: (folder: string) => Promise<LocalBox> | LocalBox,
+): Promise<Sandbox> {
+  const parent = place ?? tmpdir();
+  await tidy(parent);
+  const home = await mkdtemp(join(parent, `${prefix}${process.pid}-`));
+  const folder = join(home, 'box');
+  await mkdir(folder, { mode: 0o755 });
+  const box = await make(folder);
+  if (box.owner !== undefined) {
+    const { uid, gid } = box.owner;
+    await chown(home, uid, gid);
+    await chown(folder, uid, gid);
+  }
+  return {
+    id: home.slice(home.lastIndexOf(prefix)),
+    folder,
+    write: async (path, bytes, mode = 0o644) => {
+      await mkdir(dirname(join(folder, path)), { recursive: true });
+      await writeFile(join(folder, path), bytes, { mode });
+    },
+    read: (path) => readFile(join(folder, path)),
+    exec: (argv, command) => run(folder, diskBytes, box, argv, command),
+    close: async () => {
+      await box.onClose?.();
+      await rm(home, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Runs a command until it ends, is aborted, or its folder is larger than it may be. The quota is watched, not enforced: best effort. */
+async function run(
+  folder: string,
+  diskBytes: number,
+  box: LocalBox,
+  argv: readonly string[],
+  { signal, key, env = {}, input, onOutput }: SandboxCommand,
+): Promise<SandboxEnd> {
+  const command = `cairn-${randomBytes(6).toString('hex')}`;
+  const [file = '', ...args] = box.argv(argv, { ...env, CAIRN_IDEMPOTENCY_KEY: key }, command);
+  const quota = new AbortController();
+  let isOver = false;
+  const watch = async (): Promise<void> => {
+    if (isOver) return;
+    if ((await sizeOf(folder)) > diskBytes) quota.abort();
+    else timer = setTimeout(() => void watch(), watchMs);
+  };
+  let timer = setTimeout(() => void watch(), watchMs);
+  try {
+    const both = AbortSignal.any([signal, quota.signal]);
+    const end = await runProcess({
+      file,
+      args,
+      env: { PATH: process.env['PATH'] ?? '/usr/bin:/bin' },
+      ...(input !== undefined && { input }),
+      signal: both,
+      killGraceMs: 200,
+      onOutput,
+    });
+    if (both.aborted) await box.onKilled?.(command);
+    const isLarge = quota.signal.aborted || (await sizeOf(folder)) > diskBytes;
+    return { ...end, ...(isLarge && { exceeded: 'disk' }) };
+  } finally {
+    isOver = true;
+    clearTimeout(timer);
+  }
+}
+
+/** Removes folders whose process is gone. */
+async function tidy(parent: string): Promise<void> {
+  if (isTidied) return;
+  isTidied = true;
+  for (const name of await readdir(parent).catch(() => [])) {
+    const pid = name.startsWith(prefix) ? Number(name.slice(prefix.length).split('-')[0]) : Number.NaN;
+    if (Number.isSafeInteger(pid) && pid > 0 && !isAlive(pid))
+      await rm(join(parent, name), { recursive: true, force: true }).catch(() => undefined);
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
