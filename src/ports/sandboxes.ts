@@ -47,6 +47,8 @@ export interface Sandbox {
    * repeated.
    */
   readonly folder?: string;
+  /** Whom what is in the folder belongs to. Default: the user of this process. */
+  readonly owner?: { readonly uid: number; readonly gid: number };
   write(path: string, bytes: Uint8Array, mode?: number): Promise<void>;
   read(path: string): Promise<Uint8Array>;
   /** Runs a program; no shell reads its arguments. Rejects if the program could not be started. */

@@ -48,7 +48,9 @@ export function bubblewrap(options: BubblewrapOptions = {}): Sandboxes {
         const taken = isRoot ? 0 : await countThreads();
         const bounds = boundsOf(limits, taken);
         return {
+          name: 'bubblewrap',
           ...(isRoot && { owner }),
+          refusal: (stderr) => /^(?:bwrap|setpriv|prlimit|sh): .*/u.exec(stderr)?.[0],
           argv: (argv, env) => [
             ...(group === undefined
               ? []

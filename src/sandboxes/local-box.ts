@@ -10,9 +10,12 @@ import { sizeOf, type FolderOwner } from './folder.ts';
 
 /** How one kind of sandbox runs a command in a folder. */
 export interface LocalBox {
+  readonly name: string;
   readonly owner?: FolderOwner;
   /** The program, with all that encloses it. */
   readonly argv: (argv: readonly string[], env: Readonly<Record<string, string>>, command: string) => readonly string[];
+  /** Why the enclosure itself did not come about, told by what was printed; undefined: the command began. */
+  readonly refusal?: (stderr: string) => string | undefined;
   /** Called when a command was killed, for kinds whose processes do not end with the one that was started. */
   readonly onKilled?: (command: string) => Promise<void>;
   readonly onClose?: () => Promise<void>;
@@ -48,6 +51,7 @@ export async function openLocalBox(
   return {
     id: home.slice(home.lastIndexOf(prefix)),
     folder,
+    ...(box.owner !== undefined && { owner: box.owner }),
     write: async (path, bytes, mode = 0o644) => {
       await mkdir(dirname(join(folder, path)), { recursive: true });
       await writeFile(join(folder, path), bytes, { mode });
@@ -71,6 +75,11 @@ async function run(
 ): Promise<SandboxEnd> {
   const command = `cairn-${randomBytes(6).toString('hex')}`;
   const [file = '', ...args] = box.argv(argv, { ...env, CAIRN_IDEMPOTENCY_KEY: key }, command);
+  let said = '';
+  const tell: SandboxCommand['onOutput'] = (stream, bytes) => {
+    if (stream === 'stderr' && said.length < 300) said += Buffer.from(bytes).toString();
+    onOutput(stream, bytes);
+  };
   const quota = new AbortController();
   let isOver = false;
   const watch = async (): Promise<void> => {
@@ -88,9 +97,11 @@ async function run(
       ...(input !== undefined && { input }),
       signal: both,
       killGraceMs: 200,
-      onOutput,
+      onOutput: tell,
     });
     if (both.aborted) await box.onKilled?.(command);
+    const refused = end.exitCode === 0 ? undefined : box.refusal?.(said);
+    if (refused !== undefined) throw unavailable(box.name, refused);
     const isLarge = quota.signal.aborted || (await sizeOf(folder)) > diskBytes;
     return { ...end, ...(isLarge && { exceeded: 'disk' }) };
   } finally {

@@ -1,0 +1,252 @@
+/** Sandboxes of bubblewrap: what a command cannot reach, and the folder as a part of the history. */
+import { execFileSync } from 'node:child_process';
+import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { agent } from '../agents/agent.ts';
+import { createMemoryBlobs } from '../blobs/memory-blobs.ts';
+import { AgentGraph } from '../dialects/code/agent-graph.ts';
+import '../index.ts';
+import type { NodeContext } from '../graph/contracts/node-contract.ts';
+import { END, START } from '../graph/graph.ts';
+import { createScriptedModels } from '../models/scripted.ts';
+import { createMemoryStore } from '../stores/memory/index.ts';
+import { sample } from '../../test/support/scale.ts';
+import type { CrashPoint } from '../testing/crash-kit/process-life.ts';
+import { crashEverywhere } from '../testing/crash-kit/crash-everywhere.ts';
+import { bubblewrap, sandboxNode, SandboxSession, sandboxTools, type SandboxOutput } from './index.ts';
+
+const place = mkdtempSync(join(tmpdir(), 'cairn-sandboxes-'));
+// Commands run as another user, who must be able to come to their folder.
+chmodSync(place, 0o755);
+const sandboxes = bubblewrap({ place });
+const sh = (script: string): readonly string[] => ['/bin/sh', '-c', script];
+const isThere = await sandboxes
+  .create({ key: 'k', network: false, limits: { processes: 8, memoryBytes: 1 << 28, diskBytes: 1 << 20 } })
+  .then(async (box) => box.close().then(() => true))
+  .catch((error: unknown) => String((error as Error).message));
+const withBubblewrap = isThere === true ? 'bubblewrap' : `bubblewrap is missing, so nothing is tested (${isThere})`;
+afterAll(() => rmSync(place, { recursive: true, force: true }));
+
+describe.skipIf(isThere !== true)(withBubblewrap, () => {
+  const secret = `secret-${process.pid}`;
+  let port = 0;
+  const server = createServer((socket) => socket.end('reached'));
+  beforeAll(async () => {
+    writeFileSync(join(place, 'secret.txt'), secret, { mode: 0o644 });
+    await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+    port = (server.address() as { port: number }).port;
+  });
+  afterAll(() => void server.close());
+
+  /** Runs one script in a sandbox of its own. */
+  const runScript = async (script: string, limits = {}): Promise<SandboxOutput> => {
+    const run = async (ctx: NodeContext): Promise<SandboxOutput> => {
+      const session = new SandboxSession(ctx, { sandboxes, limits, timeoutMs: 20_000 });
+      return session.exec(sh(script)).finally(() => session.close());
+    };
+    const graph = new AgentGraph({}).addNode('a', run, { effectClass: 'read' }).addEdge(START, 'a').addEdge('a', END);
+    const { state, error } = await graph.compile().invoke({});
+    if (error !== undefined) throw error;
+    return state.outputs['a'] as SandboxOutput;
+  };
+
+  const python = (code: string): string => `python3 -c '${code}'`;
+  const escapes: Readonly<Record<string, () => string>> = {
+    'a server of this machine': () =>
+      `exec 3<>/dev/tcp/127.0.0.1/${port} && cat <&3; ${python(`import socket; print(socket.create_connection(("127.0.0.1", ${port}), 2).recv(9))`)}`,
+    'the network by address': () =>
+      python('import socket; socket.create_connection(("1.1.1.1", 53), 2); print("through")'),
+    'the network by name': () =>
+      python('import socket; print("through", socket.gethostbyname("localhost.localdomain"))'),
+    'a raw socket': () => python('import socket; socket.socket(socket.AF_INET, socket.SOCK_RAW, 1); print("through")'),
+    'a packet socket': () =>
+      python('import socket; socket.socket(socket.AF_PACKET, socket.SOCK_RAW); print("through")'),
+    'an abstract socket of this machine': () => `test "$(wc -l < /proc/net/unix)" -gt 1 && echo through`,
+    'another network interface': () => 'test "$(grep -c : /proc/net/dev)" -gt 1 && echo through',
+    'a file beside the folder': () => `cat ${place}/secret.txt /box/../secret.txt`,
+    'a file by a link': () => `ln -s ${place}/secret.txt l && cat l; rm -f l`,
+    'a file by the root of another process': () =>
+      `cat /proc/1/root${place}/secret.txt /proc/*/root${place}/secret.txt`,
+    'a file by an open descriptor': () => `ls -l /proc/self/fd /proc/1/fd | grep ${place} && echo through`,
+    'passwords of this machine': () => 'cat /etc/shadow && echo through',
+    'users of this machine': () => 'cat /etc/passwd && echo through',
+    'a home': () => 'ls /root /home && echo through',
+    'processes of this machine': () => `test -d /proc/${process.pid} && test ${process.pid} -gt 40 && echo through`,
+    'a signal to a process of this machine': () =>
+      `kill -0 ${process.pid} && test ${process.pid} -gt 40 && echo through`,
+    'the environment of this process': () =>
+      'cat /proc/1/environ | tr "\\\\0" "\\\\n" | grep -i "vitest\\|npm_" && echo through',
+    'the environment that is passed on': () => 'env | grep -i "vitest\\|npm_" && echo through',
+    'being root': () => 'test "$(id -u)" = 0 && echo through',
+    'a user namespace': () => 'unshare -U true && echo through',
+    'another mount': () => 'mount -t tmpfs none /box && echo through',
+    'a change of /usr': () => 'touch /usr/x && echo through',
+    'a change of /': () => 'touch /x && echo through',
+    'a change of the kernel': () => 'echo 1 > /proc/sys/kernel/hostname && echo through',
+    'a device': () =>
+      'cat /dev/mem /dev/sda /dev/kmsg 2>/dev/null | head -c 1 | grep . && echo through; mknod d b 8 0 && echo through',
+    'a terminal': () => 'test -e /dev/tty && echo x > /dev/tty && echo through',
+    capabilities: () => 'grep -q "CapEff:.*[1-9a-f]" /proc/self/status && echo through',
+    'more processes than allowed': () =>
+      python(
+        'import os,time\nn=0\nfor i in range(60):\n  try:\n    if os.fork()==0: time.sleep(9); os._exit(0)\n    n+=1\n  except OSError: break\nprint("through" if n>=20 else "held")',
+      ).replaceAll('\n', '\n'),
+    'more memory than allowed': () => python('x = bytearray(600 * 1024 * 1024); print("through")'),
+    'a larger /tmp than allowed': () =>
+      'head -c 30000000 /dev/zero > /tmp/a; head -c 30000000 /dev/zero > /tmp/b; test "$(du -sk /tmp | cut -f1)" -gt 40000 && echo through',
+  };
+
+  test('SB3 thirty ways out, and none of them leads there', async () => {
+    expect(Object.keys(escapes)).toHaveLength(30);
+    const through: string[] = [];
+    const limits = { processes: 20, memoryBytes: 256 * 1024 * 1024, diskBytes: 16 * 1024 * 1024 };
+    for (const [name, script] of Object.entries(escapes)) {
+      const { stdout } = await runScript(`( ${script()} ) 2>&1; echo ran`, limits);
+      if (!stdout.endsWith('ran\n')) through.push(`${name}: it did not run: ${stdout}`);
+      if (/through|reached/u.test(stdout) || stdout.includes(secret)) through.push(`${name}: ${stdout.slice(0, 200)}`);
+    }
+    expect(through).toEqual([]);
+  }, 120_000);
+
+  test('SB3 a command that fills its folder is killed, and says so', async () => {
+    const script = 'for i in $(seq 200); do head -c 1000000 /dev/zero > f$i; sleep 0.01; done';
+    await expect(runScript(script, { diskBytes: 8_000_000 })).resolves.toMatchObject({
+      exceeded: 'disk',
+      exitCode: null,
+    });
+  });
+
+  test('SB3 a background process does not outlive its command', async () => {
+    const { stdout } = await runScript('(sleep 5; echo late > late.txt) & echo begun');
+    expect(stdout).toBe('begun\n');
+  });
+
+  const steps = (log: string[]) => async (ctx: NodeContext) => {
+    const session = new SandboxSession(ctx, { sandboxes });
+    try {
+      await session.write('in/a.txt', 'a');
+      await session.exec(sh('cat in/a.txt > b.txt; mkdir -m 750 d; ln -s b.txt l; chmod 600 b.txt; echo one >> log'));
+      const way = await ctx.ask({ prompt: 'Which way?', choices: ['left', 'right'] });
+      await session.exec(sh(`echo ${way} >> log; rm in/a.txt; echo ${way} > ${way}.txt`));
+      log.push((await session.exec(sh('find . | sort | tr "\\n" " "; cat log l; stat -c %a b.txt d'))).stdout);
+      return Object.keys(session.files);
+    } finally {
+      await session.close();
+    }
+  };
+  const graph = (log: string[]) =>
+    new AgentGraph({}, { id: 'g' })
+      .addNode('work', steps(log), { effectClass: 'read' })
+      .addEdge(START, 'work')
+      .addEdge('work', END);
+
+  test('SB2 a fork in the middle has a folder of its own, as if it alone had run', async () => {
+    const log: string[] = [];
+    const compiled = graph(log).compile({ store: createMemoryStore() });
+    const paused = await compiled.invoke({}, { runId: 'r' });
+    const fork = await compiled.fork(paused);
+    const left = await compiled.resume('r', { answers: { work: 'left' } });
+    const right = await compiled.resume(fork.runId, { answers: { work: 'right' } });
+    const told = (way: string): string => `. ./b.txt ./d ./in ./l ./log ./${way}.txt one\n${way}\na600\n750\n`;
+    expect(log).toEqual([told('left'), told('right')]);
+    expect([left.state.outputs.work, right.state.outputs.work]).toEqual([
+      ['b.txt', 'left.txt', 'log'],
+      ['b.txt', 'log', 'right.txt'],
+    ]);
+  });
+
+  test('SB2 killed at every point, the folder is as it should be', async () => {
+    const open = (now: () => number) => ({ store: createMemoryStore({ now }), blobs: createMemoryBlobs(now) });
+    const choose = (points: readonly CrashPoint[]) => sample(points, 12, ({ kind }) => kind).map((point) => [point]);
+    const result = await crashEverywhere({ graph: () => graph([]).toGraph(), input: {}, answer: () => 'left' }, {
+      open,
+      ...limit,
+    } as never);
+    expect([result.faults, result.trials > 5]).toEqual([[], true]);
+  }, 120_000);
+
+  test('SB4 a node runs commands on files, and gives the files', async () => {
+    const node = sandboxNode({
+      sandboxes,
+      files: { 'run.py': 'import sys\nopen("out.txt", "w").write(sys.stdin.read().upper())' },
+      commands: [['python3', 'run.py']],
+      input: 'hello',
+    });
+    const compiled = new AgentGraph({}, { id: 'n' })
+      .addNode('box', node)
+      .addEdge(START, 'box')
+      .addEdge('box', END)
+      .compile();
+    const { state, status } = await compiled.invoke({});
+    expect([status, state.outputs.box?.exitCode]).toEqual(['completed', 0]);
+    const file = state.outputs.box?.files['out.txt'];
+    expect(Buffer.from(await compiled.engine.files.get(file as never)).toString()).toBe('HELLO');
+    const bad = new AgentGraph({}, { id: 'n' }).addNode(
+      'box',
+      sandboxNode({ sandboxes, commands: [sh('echo no >&2; exit 3')] }),
+    );
+    const failed = await bad.addEdge(START, 'box').addEdge('box', END).compile().invoke({});
+    expect(failed.error?.message).toContain('exited with 3: no');
+  });
+
+  test('SB4 tools of an agent share a folder, over a restart', async () => {
+    const calls = [
+      { tool: 'write_file', input: { path: 'a.txt', content: 'one' } },
+      { tool: 'exec', input: { command: sh('cat a.txt; echo two > b.txt') } },
+      { tool: 'read_file', input: { path: 'b.txt' } },
+      { tool: 'read_file', input: { path: '../secret.txt' } },
+    ];
+    const models = createScriptedModels([...calls.map((call) => ({ calls: [call] })), 'Done.']);
+    const node = agent({ model: 'm', prompt: 'Go.', tools: sandboxTools({ sandboxes }) });
+    const compiled = new AgentGraph({}).addNode('a', node).addEdge(START, 'a').addEdge('a', END).compile({ models });
+    const done = await compiled.invoke({});
+    expect(done.status).toBe('completed');
+    const told = JSON.stringify(models.requests.at(-1)?.messages);
+    expect(told).toContain('"stdout":"one"'.replaceAll('"', String.raw`\"`));
+    expect(told).toContain('two');
+    expect(told).toContain('there is no file ../secret.txt');
+  });
+
+  test('SB5 with the network on, a person is asked before each command, and it is external', async () => {
+    const node = sandboxNode({ sandboxes, network: true, commands: [['/bin/true']] });
+    const compiled = new AgentGraph({}, { id: 'n' })
+      .addNode('box', node)
+      .addEdge(START, 'box')
+      .addEdge('box', END)
+      .compile();
+    const paused = await compiled.invoke({}, { runId: 'r' });
+    expect(paused.waits[0]).toMatchObject({
+      isApproval: true,
+      prompt: 'Run this command with the network on?\n/bin/true',
+    });
+    const done = await compiled.resume('r', { answers: { box: 'approve' } });
+    expect([done.status, done.error]).toEqual(['completed', undefined]);
+  });
+
+  test('SB2 a sandbox leaves nothing behind', () => {
+    expect(readdirSync(place)).toEqual(['secret.txt']);
+    const groups = existsSync('/sys/fs/cgroup/pids')
+      ? execFileSync('ls', ['/sys/fs/cgroup/pids'], { encoding: 'utf8' })
+      : '';
+    expect(groups).not.toContain(`cairn-box-${process.pid}-`);
+  });
+});
+
+test('SB1 where no sandbox can be made nothing runs, and it is said why', async () => {
+  const path = process.env['PATH'];
+  process.env['PATH'] = '/nowhere';
+  try {
+    const none = bubblewrap({ place });
+    const made = none.create({
+      key: 'k',
+      network: false,
+      limits: { processes: 8, memoryBytes: 1 << 28, diskBytes: 1 << 20 },
+    });
+    await expect(made).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' });
+  } finally {
+    process.env['PATH'] = path;
+  }
+});

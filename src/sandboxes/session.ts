@@ -1,0 +1,208 @@
+/** A sandbox in a node's function: its folder is part of the history, so commands can be repeated, forked and taken over (SB1, SB2). */
+import { CairnError } from '../errors.ts';
+import { hashValue } from '../graph/canonical.ts';
+import { NodeFailure, type NodeContext, type StepContext } from '../graph/contracts/node-contract.ts';
+import type { FileRef } from '../graph/file-ref.ts';
+import { refuseUnknownKeys } from '../graph/known-keys.ts';
+import { resolveSecrets } from '../nodes/secrets/secret.ts';
+import { createBoundedText } from '../nodes/shell/bounded-text.ts';
+import type { Sandbox, SandboxEnd, SandboxLimits, Sandboxes } from '../ports/sandboxes.ts';
+import { approvalSchema, readApproval } from '../schema/approval-answer.ts';
+import { changesIn, checkPath, makeEqual, withChanges, withFile, type FolderChanges, type Manifest } from './folder.ts';
+
+/** Options of a sandbox. */
+export interface SandboxOptions {
+  /** Of what kind: `bubblewrap()`. */
+  readonly sandboxes: Sandboxes;
+  /** Whether commands may reach the network. Then each is `external`, and a person is asked before it. Default false. */
+  readonly network?: boolean;
+  /** When a person is asked before a command. Default: `always` with the network on, else `never`. */
+  readonly approval?: 'always' | 'never';
+  readonly limits?: SandboxLimits;
+  /** Environment variables of commands, beside PATH, HOME, LANG and CAIRN_IDEMPOTENCY_KEY. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** Timeout of one command in milliseconds. Default 120,000. */
+  readonly timeoutMs?: number;
+  /** The most bytes of contents that one command may change, since they are recorded. Default 64 MiB. */
+  readonly maxChangedBytes?: number;
+  /** The most bytes kept of stdout, and of stderr: beginning and end. Default 64 KiB. */
+  readonly maxOutputBytes?: number;
+}
+
+export const sandboxOptionNames = ['sandboxes', 'network', 'approval', 'limits', 'env', 'timeoutMs', 'maxChangedBytes', 'maxOutputBytes'] as const satisfies readonly (keyof SandboxOptions)[]; // prettier-ignore
+
+/** What a command gave. An exit code other than 0 is no failure here. */
+export interface SandboxOutput extends SandboxEnd {
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** @throws CONFIG_INVALID */
+export function checkSandboxOptions(builder: string, options: SandboxOptions): void {
+  const refuse = (reason: string): never => {
+    throw new CairnError('CONFIG_INVALID', { reason: `${builder}: ${reason}` });
+  };
+  const { sandboxes, limits = {}, approval, network } = options;
+  if (typeof (sandboxes as Partial<Sandboxes> | undefined)?.create !== 'function')
+    refuse('sandboxes must be given, such as bubblewrap()');
+  refuseUnknownKeys(`${builder}: limits`, limits, ['processes', 'memoryBytes', 'diskBytes']);
+  if (![undefined, 'always', 'never'].includes(approval)) refuse("approval must be 'always' or 'never'");
+  if (![undefined, true, false].includes(network)) refuse('network must be true or false');
+}
+
+/** The sandbox of one attempt. It is opened when a command really runs, so never for commands on record. */
+export class SandboxSession {
+  readonly #ctx: NodeContext;
+  readonly #options: SandboxOptions;
+  #manifest: Manifest = new Map();
+  #opened: Promise<Sandbox> | undefined;
+  /** The manifest that the folder is equal to; undefined: nobody knows what is in it. */
+  #equalTo: Manifest | undefined;
+  /** The manifest from which a command ran in this attempt that has not been taken in yet. */
+  #ranFrom: Manifest | undefined;
+  /** Commands share the folder, so they run one after the other. */
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(ctx: NodeContext, options: SandboxOptions) {
+    this.#ctx = ctx;
+    this.#options = options;
+    ctx.signal.addEventListener('abort', () => void this.close(), { once: true });
+  }
+
+  /** What is in the folder, by path. */
+  get files(): Readonly<Record<string, FileRef>> {
+    const entries = [...this.#manifest].flatMap(([path, entry]) =>
+      'file' in entry ? [[path, entry.file] as const] : [],
+    );
+    return Object.fromEntries(entries);
+  }
+
+  /** Puts a file into the folder. @throws NodeFailure ARGUMENT_INVALID */
+  write(path: string, content: string | Uint8Array | FileRef, { ctx = this.#ctx, mode = 0o644 } = {}): Promise<void> {
+    return this.#inTurn(async () => {
+      checkPath(path, this.#manifest);
+      const bytes = typeof content === 'string' ? Buffer.from(content) : content;
+      const file = bytes instanceof Uint8Array ? await ctx.files.put(bytes, { name: path }) : bytes;
+      this.#manifest = withChanges(this.#manifest, withFile(this.#manifest, path, file, mode));
+    });
+  }
+
+  /** Reads a file of the folder, as the last command left it. @throws NodeFailure ARGUMENT_INVALID there is no such file */
+  read(path: string, ctx: NodeContext = this.#ctx): Promise<Uint8Array> {
+    return this.#inTurn(async () => {
+      const entry = this.#manifest.get(path);
+      if (entry === undefined || !('file' in entry))
+        throw new NodeFailure(`there is no file ${path}`, { code: 'ARGUMENT_INVALID', applied: 'no' });
+      return ctx.files.get(entry.file);
+    });
+  }
+
+  /**
+   * Runs a program as a recorded step. Without the network it is `pure`: all it does is change the folder, which is recorded, and made as it was
+   * before it is repeated.
+   * @throws SANDBOX_UNAVAILABLE; NodeFailure SANDBOX_REFUSED, SANDBOX_CHANGES_TOO_LARGE
+   */
+  exec(
+    argv: readonly string[],
+    { input, ctx = this.#ctx }: { readonly input?: string | undefined; readonly ctx?: NodeContext } = {},
+  ): Promise<SandboxOutput> {
+    return this.#inTurn(async () => {
+      const {
+        sandboxes,
+        network = false,
+        approval = network ? 'always' : 'never',
+        timeoutMs = 120_000,
+      } = this.#options;
+      const isOutside = network || !sandboxes.isolates;
+      if (approval === 'always') await this.#ask(ctx, argv, network);
+      const before = this.#manifest;
+      const { changes, ...output } = await ctx.step(
+        'command',
+        {
+          effect: isOutside ? 'external' : 'pure',
+          input: { argv, input: input ?? null, network, folder: hashOf(before) },
+          about: `${argv.join(' ')}`.slice(0, 500),
+          timeoutMs,
+        },
+        (step) => this.#run(ctx, step, argv, input, before),
+      );
+      this.#manifest = withChanges(before, changes);
+      // A command that ran just now left the folder as the record says.
+      if (this.#ranFrom === before) this.#equalTo = this.#manifest;
+      this.#ranFrom = undefined;
+      return output;
+    });
+  }
+
+  async close(): Promise<void> {
+    const opened = this.#opened;
+    this.#opened = undefined;
+    await opened?.then((box) => box.close()).catch(() => undefined);
+  }
+
+  async #ask(ctx: NodeContext, argv: readonly string[], network: boolean): Promise<void> {
+    const answer = await ctx.ask({
+      name: 'command',
+      prompt: `Run this command${network ? ' with the network on' : ''}?\n${argv.join(' ')}`,
+      choices: ['approve', 'refuse'],
+      matching: 'open',
+      schema: approvalSchema(undefined, false),
+      metadata: { argv, network },
+      isApproval: true,
+    });
+    const { approved, feedback } = readApproval(answer);
+    if (approved) return;
+    throw new NodeFailure(`a person refused the command${feedback === undefined ? '' : `: ${feedback}`}`, {
+      code: 'SANDBOX_REFUSED',
+      applied: 'no',
+    });
+  }
+
+  async #run(
+    ctx: NodeContext,
+    { signal, idempotencyKey: key }: StepContext,
+    argv: readonly string[],
+    input: string | undefined,
+    before: Manifest,
+  ): Promise<SandboxOutput & { readonly changes: FolderChanges }> {
+    const { env = {}, maxOutputBytes = 64 * 1024, maxChangedBytes = 64 * 1024 * 1024 } = this.#options;
+    const box = await this.#open(key);
+    if (this.#equalTo !== before && box.folder !== undefined) {
+      this.#equalTo = undefined;
+      await makeEqual(box.folder, before, ctx.files, box.owner);
+    }
+    this.#equalTo = undefined;
+    const { mask } = await resolveSecrets({}, ctx.secrets);
+    const texts = { stdout: createBoundedText(maxOutputBytes), stderr: createBoundedText(maxOutputBytes) };
+    const decoders = { stdout: new TextDecoder(), stderr: new TextDecoder() };
+    const onOutput = (stream: 'stdout' | 'stderr', bytes: Uint8Array): void =>
+      texts[stream].push(decoders[stream].decode(bytes, { stream: true }));
+    const end = await box.exec(argv, { signal, key, env, onOutput, ...(input !== undefined && { input }) });
+    signal.throwIfAborted();
+    const changes = box.folder === undefined ? {} : await changesIn(box.folder, before, ctx.files, maxChangedBytes);
+    this.#ranFrom = before;
+    return { ...end, stdout: mask.text(texts.stdout.end().text), stderr: mask.text(texts.stderr.end().text), changes };
+  }
+
+  #open(key: string): Promise<Sandbox> {
+    const { sandboxes, network = false, limits = {} } = this.#options;
+    const all = { processes: 64, memoryBytes: 512 * 1024 * 1024, diskBytes: 256 * 1024 * 1024, ...limits };
+    return (this.#opened ??= sandboxes.create({ key, network, limits: all }).catch((error: unknown) => {
+      this.#opened = undefined;
+      throw error;
+    }));
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const next = this.#last.then(work);
+    this.#last = next.catch(() => undefined);
+    return next;
+  }
+}
+
+/** Hash of what is in a folder. */
+function hashOf(manifest: Manifest): string {
+  return hashValue(
+    [...manifest].map(([path, entry]) => [path, 'file' in entry ? [entry.file.hash, entry.mode] : entry]),
+  );
+}
