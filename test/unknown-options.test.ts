@@ -21,6 +21,7 @@ import * as nodes from '../src/nodes/index.ts';
 import * as memory from '../src/stores/memory/index.ts';
 import * as plans from '../src/plans/index.ts';
 import * as postgres from '../src/stores/postgres/index.ts';
+import * as boxes from '../src/sandboxes/index.ts';
 import * as sqlite from '../src/stores/sqlite/index.ts';
 import * as testing from '../src/testing/index.ts';
 import { chain, open } from './support/small-graphs.ts';
@@ -236,6 +237,15 @@ const rows: Readonly<Record<string, { readonly door: object; readonly of: Readon
         () => plans.mission('m').agents({ one: main.functionNode(one) }).goal('g').plan(aPlan).autonomy('guided', odd).compile(), // prettier-ignore
       ],
       planned: [() => plans.planned({ agents: { one: main.functionNode(one) }, ...odd })],
+    },
+  },
+  'cairn-workflows/sandboxes': {
+    door: boxes,
+    of: {
+      bubblewrap: [() => boxes.bubblewrap(odd)],
+      sandboxNode: [() => boxes.sandboxNode({ sandboxes: boxes.bubblewrap(), commands: [['x']], ...odd })],
+      sandboxTools: [() => boxes.sandboxTools({ sandboxes: boxes.bubblewrap(), ...odd })],
+      SandboxSession: [() => new boxes.SandboxSession(ctx, { sandboxes: boxes.bubblewrap(), ...odd })],
     },
   },
   'cairn-workflows/http': {

@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, rmdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
 import type { SandboxLimits, Sandboxes } from '../ports/sandboxes.ts';
@@ -162,8 +163,17 @@ async function openGroup(
         [join(root, 'memory', name), { 'memory.limit_in_bytes': String(memoryBytes) }],
       ];
   const made: string[] = [];
+  // The kernel needs a moment after the last process of a group is gone.
   const close = async (): Promise<void> => {
-    for (const path of made) await rmdir(path).catch(() => undefined);
+    for (const path of made)
+      for (let attempt = 0; attempt < 50; attempt += 1) {
+        const isGone = await rmdir(path).then(
+          () => true,
+          (error: NodeJS.ErrnoException) => error.code !== 'EBUSY',
+        );
+        if (isGone) break;
+        await sleep(20);
+      }
   };
   try {
     for (const [path, values] of bounds) {

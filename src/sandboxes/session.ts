@@ -63,7 +63,10 @@ export class SandboxSession {
   /** Commands share the folder, so they run one after the other. */
   #last: Promise<unknown> = Promise.resolve();
 
+  /** @throws CONFIG_INVALID */
   constructor(ctx: NodeContext, options: SandboxOptions) {
+    refuseUnknownKeys('SandboxSession', options, sandboxOptionNames);
+    checkSandboxOptions('SandboxSession', options);
     this.#ctx = ctx;
     this.#options = options;
     ctx.signal.addEventListener('abort', () => void this.close(), { once: true });
