@@ -66,8 +66,13 @@ export function bubblewrap(options: BubblewrapOptions = {}): Sandboxes {
             ...(isRoot
               ? ['setpriv', `--reuid=${uid}`, `--regid=${uid}`, '--clear-groups', '--inh-caps=-all', '--no-new-privs']
               : []),
-            ...['prlimit', ...bounds, '--'],
-            ...['bwrap', ...enclosure(folder, { network, readable, env, diskBytes: limits.diskBytes }), '--', ...argv],
+            'prlimit',
+            ...bounds,
+            '--',
+            'bwrap',
+            ...enclosure(folder, { network, readable, env, diskBytes: limits.diskBytes }),
+            '--',
+            ...argv,
           ],
           ...(group !== undefined && { onClose: group.close }),
         };
@@ -98,16 +103,42 @@ function enclosure(
   const seen = [...readable, ...(network ? ['/etc/resolv.conf', '/etc/hosts', '/etc/nsswitch.conf', '/etc/ssl'] : [])];
   const given = { PATH: '/usr/local/bin:/usr/bin:/bin', HOME: '/box', LANG: 'C.UTF-8', ...env };
   return [
-    ...['--unshare-all', '--unshare-user', '--disable-userns', ...(network ? ['--share-net'] : [])],
-    ...['--die-with-parent', '--new-session', '--hostname', 'box', '--clearenv', '--cap-drop', 'ALL'],
+    '--unshare-all',
+    '--unshare-user',
+    '--disable-userns',
+    ...(network ? ['--share-net'] : []),
+    '--die-with-parent',
+    '--new-session',
+    '--hostname',
+    'box',
+    '--clearenv',
+    '--cap-drop',
+    'ALL',
     ...Object.entries(given).flatMap(([name, value]) => ['--setenv', name, value]),
-    ...['--ro-bind', '/usr', '/usr'],
+    '--ro-bind',
+    '/usr',
+    '/usr',
     ...['bin', 'sbin', 'lib', 'lib64'].flatMap((name) =>
       existsSync(`/usr/${name}`) ? ['--symlink', `usr/${name}`, `/${name}`] : [],
     ),
-    ...['--proc', '/proc', '--dev', '/dev', '--size', String(diskBytes), '--tmpfs', '/tmp'],
+    '--proc',
+    '/proc',
+    '--dev',
+    '/dev',
+    '--size',
+    String(diskBytes),
+    '--tmpfs',
+    '/tmp',
     ...seen.flatMap((path) => ['--ro-bind-try', path, path]),
-    ...['--remount-ro', '/dev', '--bind', folder, '/box', '--chdir', '/box', '--remount-ro', '/'],
+    '--remount-ro',
+    '/dev',
+    '--bind',
+    folder,
+    '/box',
+    '--chdir',
+    '/box',
+    '--remount-ro',
+    '/',
   ];
 }
 
@@ -118,7 +149,7 @@ async function check(): Promise<void> {
   const user = isRoot
     ? ['setpriv', `--reuid=${firstUid}`, `--regid=${firstUid}`, '--clear-groups', '--inh-caps=-all', '--no-new-privs']
     : [];
-  const [file = '', ...args] = [
+  const [file, ...args] = [
     ...user,
     'prlimit',
     '--core=0',
@@ -129,7 +160,7 @@ async function check(): Promise<void> {
     '/bin/true',
   ];
   await execute(file, args).catch((error: NodeJS.ErrnoException & { readonly stderr?: string }) => {
-    const said = `${error.stderr ?? ''}`.trim().split('\n').at(-1) ?? '';
+    const said = (error.stderr ?? '').trim().split('\n').at(-1) ?? '';
     const isMissing = error.code === 'ENOENT' || /no such file or directory/iu.test(said);
     throw unavailable(
       'bubblewrap',

@@ -71,7 +71,7 @@ export async function makeEqual(
 ): Promise<void> {
   await makeReadable(folder);
   for (const name of await readdir(folder)) await rm(join(folder, name), { recursive: true, force: true });
-  const own = async (path: string): Promise<void> => void (owner && (await lchown(path, owner.uid, owner.gid)));
+  const own = async (path: string): Promise<void> => owner && (await lchown(path, owner.uid, owner.gid));
   const folders: (readonly [string, number])[] = [];
   for (const [name, entry] of manifest) {
     const path = join(folder, name);

@@ -29,7 +29,7 @@ export interface SandboxOptions {
   readonly maxOutputBytes?: number;
 }
 
-export const sandboxOptionNames = ['sandboxes', 'network', 'approval', 'limits', 'env', 'timeoutMs', 'maxChangedBytes', 'maxOutputBytes'] as const satisfies readonly (keyof SandboxOptions)[]; // prettier-ignore
+export const sandboxOptionNames: readonly (keyof SandboxOptions)[] = ['sandboxes', 'network', 'approval', 'limits', 'env', 'timeoutMs', 'maxChangedBytes', 'maxOutputBytes']; // prettier-ignore
 
 /** What a command gave. An exit code other than 0 is no failure here. */
 export interface SandboxOutput extends SandboxEnd {
@@ -81,7 +81,11 @@ export class SandboxSession {
   }
 
   /** Puts a file into the folder. @throws NodeFailure ARGUMENT_INVALID */
-  write(path: string, content: string | Uint8Array | FileRef, { ctx = this.#ctx, mode = 0o644 } = {}): Promise<void> {
+  write(
+    path: string,
+    content: string | Uint8Array | FileRef,
+    { ctx = this.#ctx, mode = 0o644 }: { readonly ctx?: NodeContext; readonly mode?: number } = {},
+  ): Promise<void> {
     return this.#inTurn(async () => {
       checkPath(path, this.#manifest);
       const bytes = typeof content === 'string' ? Buffer.from(content) : content;
@@ -124,7 +128,7 @@ export class SandboxSession {
         {
           effect: isOutside ? 'external' : 'pure',
           input: { argv, input: input ?? null, network, folder: hashOf(before) },
-          about: `${argv.join(' ')}`.slice(0, 500),
+          about: argv.join(' ').slice(0, 500),
           timeoutMs,
         },
         (step) => this.#run(ctx, step, argv, input, before),
