@@ -166,7 +166,7 @@ export const errorTable: Readonly<Record<ErrorCode, ErrorRow>> = {
   STATE_WRITE_CONFLICT: row(409, 3, 'no', 'nodes {nodes} both wrote {channel}, which has no reducer', 'Give the channel a reducer, or order the nodes with an edge.'),
   STATE_UNKNOWN_CHANNEL: row(422, 3, 'no', '{channel} is no part of the state that can be set{: |reason}', '{There are: |known|Write to scratch, artifacts or diagnostics}.'),
   STATE_INVALID: row(422, 3, 'no', 'the state does not fit its schema{ at |path}{: |reason}', 'Correct the node that wrote it, then resume the run.'),
-  WAIT_NOT_FOUND: row(404, 3, 'no', 'run {runId} has no {|open}wait{ |waitId}{: it is |status}', 'List open waits with: cairn inbox. A failed run asks again when it is resumed. To answer otherwise what was answered, fork the run.'),
+  WAIT_NOT_FOUND: row(404, 3, 'no', 'run {runId} has no {|open}wait{ |waitId}{ up to checkpoint |upTo}{: it is |status}', '{|hint|List open waits with: cairn inbox. A failed run asks again when it is resumed. To answer otherwise what was answered, fork the run.}'),
   WAIT_CLOSED: row(409, 3, 'no', 'wait {waitId} of run {runId} was closed already by {by} with {answer}', 'Fork the run to answer otherwise.'),
   SIGNAL_INVALID: row(422, 3, 'no', 'signal {name} of node {node} does not fit its schema{ at |path}{: |reason}', 'Resume the run and send the signal anew: the next attempt takes the next one.'),
   ANSWER_INVALID: row(422, 2, 'no', 'the answer does not fit{: |reason}', 'The question stays open: answer it again.'),

@@ -27,7 +27,13 @@ export async function findAnswered(
     const found = ofNow.length > 0 ? ofNow : ofLastVisit(waitsNamed(answered, name));
     if (found.length > 1) refuseSeveral(found, run.runId, name);
     const [only] = found;
-    if (only === undefined) throw new CairnError('WAIT_NOT_FOUND', { runId: run.runId, waitId: name });
+    if (only === undefined)
+      throw new CairnError('WAIT_NOT_FOUND', {
+        runId: run.runId,
+        waitId: name,
+        upTo: seq,
+        hint: 'Nothing of this name was asked up to there. Fork at a later checkpoint, or without answers, and answer when it asks.',
+      });
     meant.set(name, only);
   }
   return meant;

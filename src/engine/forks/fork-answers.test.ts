@@ -94,6 +94,7 @@ test('H2 an answer that may be meant for several waits is refused, open or answe
     });
   await expect(engine.fork({ runId: 'r', seq }, { answers: { ask2: 1 } })).rejects.toMatchObject({
     code: 'WAIT_NOT_FOUND',
+    hint: expect.stringContaining('answer when it asks') as string,
   });
   await expect(engine.preview({ runId: 'r', seq }, { answers: { ask: 1 }, graph: both })).rejects.toMatchObject({
     code: 'USAGE_INVALID',
