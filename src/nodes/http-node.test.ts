@@ -348,3 +348,27 @@ test('data of the state can never name a secret', async () => {
   );
   expect(JSON.parse(sent.body)).toEqual([imitation, 'secret:TOKEN']);
 });
+
+test('N6 after a 401 a secret is read again, and if it was replaced, the request is sent once more', async () => {
+  let [key, asked] = ['old-key-0001', 0];
+  const origin = await serve((request, response) => {
+    asked += 1;
+    response.statusCode = request.headers['x-key'] === 'new-key-0002' ? 200 : 401;
+    response.end('{}');
+    key = 'new-key-0002';
+  });
+  const send = (secrets: object): unknown => {
+    const node = httpNode({ url: origin, method: 'POST', headers: { 'X-Key': secret('KEY') } });
+    return node.implementation.run(createFakeContext({ secrets } as FakeContextOptions));
+  };
+  await expect(send({ KEY: 'same-key-0003' })).rejects.toMatchObject({ code: 'HTTP_STATUS' });
+  expect(asked).toBe(1);
+  [key, asked] = ['old-key-0001', 0];
+  const changing = {
+    get KEY() {
+      return key;
+    },
+  };
+  expect(await send(changing)).toMatchObject({ status: 200 });
+  expect(asked).toBe(2);
+});

@@ -36,16 +36,26 @@ export interface HttpAnswer {
 }
 
 /**
- * Sends a request and reads the complete response, whatever its status.
+ * Sends a request and reads the complete response, whatever its status. After a 401 its secrets are read again, and if they have changed, it is
+ * sent once more.
  * @throws NodeFailure REQUEST_INVALID (`applied: 'no'`), HTTP_CONNECTION, HTTP_REDIRECT, HTTP_TOO_LARGE; the signal's reason when aborted
  */
 export async function exchangeHttp(
   ctx: Pick<NodeContext, 'secrets' | 'signal' | 'idempotencyKey'>,
   exchange: HttpExchange,
+  isRenewed = false,
 ): Promise<HttpAnswer> {
   const { first, options, mask } = await beforeEffect(() => prepare(ctx, exchange));
   try {
     const response = await sendRequest(first, options);
+    if (response.status === 401 && !isRenewed) {
+      // A credential may have been replaced since it was read. If so, the request is sent once more; a 401 says that nothing was done.
+      const renewed = await prepare(ctx, exchange).catch(() => undefined);
+      if (renewed !== undefined && !isSameRequest(renewed.first, first)) {
+        await response.body?.cancel();
+        return await exchangeHttp(ctx, exchange, true);
+      }
+    }
     const bytes = await readBody(response, exchange.maxBytes ?? 8 * 1024 * 1024, ctx.signal);
     const headers = Object.fromEntries(
       [...response.headers].filter(([name]) => name !== 'set-cookie').map(([name, value]) => [name, mask.text(value)]),
@@ -67,6 +77,11 @@ export function failStatus({ status, headers }: HttpAnswer, nowMs: number, data:
     data,
     ...(retryAfterMs !== undefined && { retryAfterMs }),
   });
+}
+
+function isSameRequest(one: HttpRequest, other: HttpRequest): boolean {
+  const [a, b] = [one, other].map(({ url, headers, body }) => JSON.stringify([url.href, [...headers], body]));
+  return a === b;
 }
 
 interface PreparedHttp {
