@@ -1,0 +1,28 @@
+/** The same app in Express 5. */
+import express, { type Express } from 'express';
+import { bearerTokens, createHandler, toNodeHandler } from '../../src/http/index.ts';
+import { support } from './agent.ts';
+import { isSigned } from './webhook.ts';
+
+const secret = process.env['WEBHOOK_SECRET'] ?? '';
+const authorize = bearerTokens([
+  { token: process.env['TOKEN'] ?? '', principal: 'ann', kind: 'person', scopes: ['read', 'run', 'answer'] },
+]);
+
+export const app: Express = express();
+
+// Before `express.json()`, or behind it: both are understood.
+app.use('/cairn', toNodeHandler(createHandler({ graphs: [support], authorize, basePath: '/cairn' })));
+
+// As it came, since the signature is of the bytes.
+app.post('/webhooks/payments', express.text({ type: 'application/json' }), async (request, response) => {
+  const body = request.body as string;
+  if (secret === '' || !isSigned(body, request.get('stripe-signature') ?? '', secret)) {
+    response.status(400).send('who?');
+    return;
+  }
+  const event = JSON.parse(body) as { id: string; data: { object: { amount: number; metadata: { run: string } } } };
+  const { amount, metadata } = event.data.object;
+  await support.signal(metadata.run, 'paid', { amount }, { id: event.id });
+  response.send('thanks');
+});
