@@ -15,7 +15,7 @@ export const app: Express = express();
 app.use('/cairn', toNodeHandler(createHandler({ graphs: [support], authorize, basePath: '/cairn' })));
 
 // As it came, since the signature is of the bytes.
-app.post('/webhooks/payments', express.text({ type: 'application/json' }), async (request, response) => {
+app.post('/webhooks/payments', express.text({ type: 'application/json' }), (request, response, next) => {
   const body = request.body as string;
   if (secret === '' || !isSigned(body, request.get('stripe-signature') ?? '', secret)) {
     response.status(400).send('who?');
@@ -23,6 +23,5 @@ app.post('/webhooks/payments', express.text({ type: 'application/json' }), async
   }
   const event = JSON.parse(body) as { id: string; data: { object: { amount: number; metadata: { run: string } } } };
   const { amount, metadata } = event.data.object;
-  await support.signal(metadata.run, 'paid', { amount }, { id: event.id });
-  response.send('thanks');
+  support.signal(metadata.run, 'paid', { amount }, { id: event.id }).then(() => response.send('thanks'), next);
 });

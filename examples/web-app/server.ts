@@ -10,10 +10,14 @@ const listener =
     ? (await import('./express.ts')).app
     : getRequestListener((await import('./hono.ts')).app.fetch, { overrideGlobalObjects: false });
 const worker = createWorker({ graphs: [support] });
-const server = createServer(listener).listen(Number(port), '127.0.0.1', () => {
-  const address = server.address();
-  console.log(`http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`);
-});
+const server = createServer((request, response) => void listener(request, response)).listen(
+  Number(port),
+  '127.0.0.1',
+  () => {
+    const address = server.address();
+    console.log(`http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`);
+  },
+);
 process.once('SIGTERM', () => {
   server.close();
   server.closeAllConnections();

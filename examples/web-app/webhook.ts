@@ -5,7 +5,7 @@ const toleranceS = 300;
 
 /** Whether the body was signed with this secret, not longer than five minutes ago. @param body - as it came, before it is parsed */
 export function isSigned(body: string, header: string, secret: string, nowS: number = Date.now() / 1000): boolean {
-  const parts = header.split(',').map((part) => part.split('=', 2) as [string, string]);
+  const parts = header.split(',').map((part) => part.split('=', 2) as [string, string?]);
   const at = Number(parts.find(([name]) => name === 't')?.[1]);
   if (!(Math.abs(nowS - at) <= toleranceS)) return false;
   const expected = createHmac('sha256', secret).update(`${at}.${body}`).digest();
