@@ -74,7 +74,7 @@ test.each(['hono', 'express'])(
     });
     expect((await fetch(`${other.url}/cairn/v1/runs`)).status).toBe(401);
   },
-  60_000,
+  120_000,
 );
 
 test('a webhook is taken only with its own signature, and only for five minutes', () => {
