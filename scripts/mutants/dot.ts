@@ -33,8 +33,8 @@ export const dotMutants: readonly Mutant[] = [
   {
     name: 'an answer without a verdict passes a goal gate',
     file: 'src/dialects/dot/run/handlers/agent.ts',
-    old: "if (!attributes.flag('goal_gate')) return",
-    new: 'return',
+    old: "attributes.flag('goal_gate') || (parts.outcomes.size > 0",
+    new: '(parts.outcomes.size > 0',
     tests: ['src/dialects/dot/run/stages.test.ts'],
   },
   {
@@ -61,7 +61,7 @@ export const dotMutants: readonly Mutant[] = [
   {
     name: 'whatever a handler returns is an outcome',
     file: 'src/dialects/dot/run/stage/stage-outcome.ts',
-    old: 'if (isStatus(given.status)) return given;',
+    old: 'if (isStatus(given.status) || named.has(given.status)) return given;',
     new: 'return given;',
     tests: ['test/dot/bad-input.test.ts'],
   },

@@ -16,7 +16,6 @@ export {
   type PipelineRecords,
   type PipelineStep,
 } from './view/pipeline-view.ts';
-export { lintVerdicts } from './lint/lint-verdicts.ts';
 export type { PipelineResult } from './run/handlers/ends.ts';
 export type { StageContext, StageEnding, StageHandler } from './run/stage/attempts.ts';
 export type { StageOutcome, StageStatus } from './run/stage/stage-outcome.ts';

@@ -1,5 +1,5 @@
 /** The operations `lint` and `fmt`: report everything about a workflow's text, and print a pipeline in canonical format. Nothing is run. */
-import { lintVerdicts } from '../../dialects/dot/index.ts';
+import { lintVerdicts } from '../../dialects/dot/lint/lint-verdicts.ts';
 import { dialectOf } from '../../dialects/strongest-effect.ts';
 import { CairnError } from '../../errors.ts';
 import type { Violation } from '../../graph/graph.ts';
