@@ -35,7 +35,7 @@ export const dotMutants: readonly Mutant[] = [
     file: 'src/dialects/dot/run/handlers/agent.ts',
     old: "attributes.flag('goal_gate') || (parts.outcomes.size > 0",
     new: '(parts.outcomes.size > 0',
-    tests: ['src/dialects/dot/run/stages.test.ts'],
+    tests: ['src/dialects/dot/run/handlers/commands.test.ts'],
   },
   {
     name: 'jumps to retry targets are not bounded',
