@@ -123,10 +123,41 @@ class CairnEngine implements Engine {
       this.#wakeHost(run.runId, run.schedule.dueAt);
       return restingHandle(this.#env, run, graph, created);
     }
-    if (!created) return this.resume(run.runId, { graph });
+    if (!created) return this.#join(run, graph);
     return this.#runs.open(run.runId, () =>
       this.#runs.advance(run, claim as Claim, claimedAt, graph, { graph }, created, loaded),
     );
+  }
+
+  /** Goes on with a run that was started before. While another process does, the handle follows it (E2.2). */
+  async #join(run: RunRow, graph: Graph): Promise<RunHandle> {
+    try {
+      return await this.resume(run.runId, { graph });
+    } catch (error) {
+      if (!CairnError.is(error, 'CLAIM_TAKEN')) throw error;
+      const result = (): Promise<RunResult> => this.#resultOf(run.runId, graph);
+      return { ...restingHandle(this.#env, run, graph, false), result };
+    }
+  }
+
+  /** The result of a run that another process advances; if that process dies, the run goes on here. */
+  async #resultOf(runId: string, graph: Graph): Promise<RunResult> {
+    const { clock, limits } = this.#env;
+    const leave = clock.stay?.();
+    try {
+      for (;;) {
+        await new Promise((resolve) => void clock.setTimer(limits.messagePollMs, () => resolve(undefined)));
+        this.#runs.checkOpen();
+        const run = await requireRun(this.#env, runId);
+        if (run.status !== 'running') return await inspectRow(this.#env, run, graph);
+        const handle = await this.resume(runId, { graph, retryFailed: false }).catch((error: unknown) => {
+          if (!CairnError.is(error, 'CLAIM_TAKEN', 'RUN_CANCELLED')) throw error;
+        });
+        if (handle !== undefined) return await handle.result();
+      }
+    } finally {
+      leave?.();
+    }
   }
 
   async resume(runId: string, options: ResumeOptions = {}): Promise<RunHandle> {

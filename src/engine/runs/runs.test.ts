@@ -1,5 +1,6 @@
 /** Admission, order and the end of runs. */
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
+import type { RunHandle, RunResult } from '../api.ts';
 import { outcome } from '../../graph/contracts/node-contract.ts';
 import { createBench, edges, graphOf, node, runToRest } from '../../../test/engine-kit.ts';
 
@@ -78,4 +79,32 @@ test('O1 a run that is resumed twice at once is taken up once, and both calls ge
   const results = await Promise.all(handles.map((handle) => handle.result()));
   expect(results.map(({ status }) => status)).toEqual(['completed', 'completed']);
   expect(claims).toBe(1);
+});
+
+test('E2.2 who starts a run that another process advances follows it to its end, and goes on with it if that process dies', async () => {
+  const bench = createBench();
+  const gates: (() => void)[] = [];
+  const waits = (): Promise<string> => new Promise((resolve) => gates.push(() => resolve('done')));
+  const graph = graphOf('g', [node('a', 'pure', waits)], edges('> a', 'a >'));
+  let isFirstDead = false;
+  const isWorkerDead = (workerId: string): boolean => isFirstDead && workerId !== 'second';
+  const second = createBench({ ...bench.options, ids: { ...bench.options.ids, workerId: 'second', isWorkerDead } });
+  const click = async (runId: string): Promise<readonly [RunHandle, Promise<RunResult>]> => {
+    await bench.engine.start(graph, {}, { runId });
+    const again = await second.engine.start(graph, {}, { runId });
+    return [again, again.result()];
+  };
+  const [again, result] = await click('one');
+  await vi.waitUntil(() => gates.length === 1, { timeout: 10_000 });
+  expect(again.created).toBe(false);
+  gates[0]?.();
+  expect(await result).toMatchObject({ status: 'completed', state: { outputs: { a: 'done' } } });
+  expect(gates).toHaveLength(1);
+
+  const [, taken] = await click('two');
+  await vi.waitUntil(() => gates.length === 2, { timeout: 10_000 });
+  isFirstDead = true;
+  await vi.waitUntil(() => gates.length === 3, { timeout: 10_000 });
+  gates[2]?.();
+  expect((await taken).status).toBe('completed');
 });
