@@ -1,5 +1,5 @@
 /**
- * Builds dist/: the library as ES modules, its types, and the command line as CommonJS, which Node starts sooner.
+ * Builds dist/: the library as ES modules, its types, the command line as CommonJS, which Node starts sooner, and the studio.
  *
  * Everything is built beside dist/ and then swapped in. Third-party packages are bundled, but for optional peers: a process that loads
  * two hundred files starts twice as slowly as one that loads three. The code keeps its lines and names, and has source maps.
@@ -21,6 +21,7 @@ import {
 import { compileFirstCalls } from './build/first-calls.ts';
 import { collectLicenses } from './build/licenses.ts';
 import { keepLines } from './build/line-maps.ts';
+import { buildStudio } from './build/studio.ts';
 import { buildTypes } from './build/types.ts';
 
 const root = resolve(import.meta.dirname, '..');
@@ -135,6 +136,7 @@ function finish(chunks: readonly OutputChunk[]): void {
 
 try {
   const chunks = [...(await buildModules()), ...(await buildCommandLine())];
+  await buildStudio(root, join(next, 'studio'));
   if (options.code === undefined) finish(chunks);
   rmSync(target, { recursive: true, force: true });
   if (existsSync(next)) renameSync(next, target);

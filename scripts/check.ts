@@ -11,7 +11,7 @@ const root = resolve(import.meta.dirname, '..');
 const steps: readonly Step[] = [
   { name: 'format', commands: ['prettier --check --log-level warn .'] },
   { name: 'lint', commands: ['oxlint --deny-warnings'] },
-  { name: 'types', commands: ['tsc --noEmit', 'tsc -p tsconfig.build.json --noEmit'] },
+  { name: 'types', commands: ['tsc --noEmit', 'tsc -p tsconfig.build.json --noEmit', 'tsc -p studio --noEmit'] },
   { name: 'unused', commands: ['knip --no-progress --no-config-hints'] },
   { name: 'architecture', commands: ['vitest run test/architecture.test.ts'] },
   { name: 'links', commands: ['node scripts/check-links.ts'] },

@@ -26,7 +26,7 @@ import { rmCommand } from './commands/rm.ts';
 import { runRunCommand } from './commands/run.ts';
 import { scheduleCommand } from './commands/schedule.ts';
 import { schemaCommand } from './commands/schema.ts';
-import { serveCommand } from './commands/serve.ts';
+import { serveCommand, studioCommand } from './commands/serve.ts';
 import { signalCommand } from './commands/signal.ts';
 import { tagCommand } from './commands/tag.ts';
 import { workerCommand } from './commands/worker.ts';
@@ -69,6 +69,7 @@ const commands: readonly Command[] = [
   scheduleCommand,
   mcpCommand,
   serveCommand,
+  studioCommand,
   createCompletionCommand(() => commands),
 ];
 

@@ -37,6 +37,11 @@ export interface HandlerOptions extends Served {
   readonly bodyBytes?: number;
   /** A folder whose files are served below `basePath`, where no route is: a page for browsers. */
   readonly pages?: string;
+  /**
+   * Gives the token for a code that can be used once, so that a browser is signed in without a token in an address; undefined refuses it.
+   * Default: there are no codes.
+   */
+  readonly exchangeCode?: (code: string) => string | undefined;
   /** Told of what failed on the server's side. Default: `console.error`. */
   readonly onError?: (error: unknown, request: Request) => void;
 }
@@ -61,6 +66,7 @@ const optionNames = Object.keys({
   streams: true,
   bodyBytes: true,
   pages: true,
+  exchangeCode: true,
   onError: true,
 } satisfies Record<keyof HandlerOptions, true>);
 
@@ -97,7 +103,7 @@ class HttpHandler {
     if (!/^(\/[\w.~-]+)*\/?$/.test(basePath)) throw invalid('basePath', 'it is a path such as /cairn');
     this.#options = options;
     this.#base = basePath.replace(/\/$/, '');
-    this.#guard = createPageGuard({ host: undefined, hosts, origins });
+    this.#guard = createPageGuard({ host: undefined, hosts, origins, allowsNavigation: options.pages !== undefined });
     this.#contextOf = createContexts(options);
     this.#routes = readOnly ? operationRoutes.filter(({ operation }) => operation.isReadOnly) : operationRoutes;
   }
@@ -118,6 +124,7 @@ class HttpHandler {
           host: headers.get('host') ?? url.host,
           origin: headers.get('origin') ?? undefined,
           'sec-fetch-site': headers.get('sec-fetch-site') ?? undefined,
+          'sec-fetch-mode': headers.get('sec-fetch-mode') ?? undefined,
         },
       });
       page = verdict.page;
@@ -145,6 +152,8 @@ class HttpHandler {
       const response = await pageResponse(pages, path);
       if (response !== undefined) return response;
     }
+    if (first === version && rest.length === 1 && rest[0] === 'session' && request.method === 'POST')
+      return this.#exchange(request);
     const caller = await this.#options.authorize(request);
     if (caller instanceof Response) return caller;
     if (caller === undefined)
@@ -154,6 +163,14 @@ class HttpHandler {
     if (first === 'readyz' && rest.length === 0 && isRead) return this.#ready(context);
     if (first !== version) throw notFound();
     return (await this.#ownRoute(request, rest, caller, context)) ?? this.#operate(request, url, rest, caller, context);
+  }
+
+  /** @throws 401 the code is unknown, was used, or is too old */
+  async #exchange(request: Request): Promise<Response> {
+    const { code } = await readBody(request, 1_000);
+    const token = typeof code === 'string' ? this.#options.exchangeCode?.(code) : undefined;
+    if (token === undefined) throw new HttpRefused(401, 'the code was used already, or is too old');
+    return jsonResponse({ token });
   }
 
   async #ready({ store, tenant }: WorkContext): Promise<Response> {

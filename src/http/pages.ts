@@ -1,4 +1,5 @@
 /** Files of a folder for browsers: a page and what belongs to it. They hold no data, so they are served without a token. */
+import { existsSync } from 'node:fs';
 import { readFile, realpath } from 'node:fs/promises';
 import { extname, join, sep } from 'node:path';
 
@@ -51,4 +52,11 @@ export async function pageResponse(folder: string, path: readonly string[]): Pro
   } catch {
     return undefined;
   }
+}
+
+/** The folder of the studio: beside the built code, or where the build of these sources put it. Undefined: it was not built. */
+export function findStudio(): string | undefined {
+  return ['../studio', '../../dist/studio']
+    .map((place) => join(import.meta.dirname, place))
+    .find((folder) => existsSync(join(folder, 'index.html')));
 }

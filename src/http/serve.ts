@@ -1,4 +1,5 @@
 /** `cairn serve`: the handler in a server of its own, over the store of a folder, with a worker. */
+import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createPageGuard, hostName } from '../app/http/http-guard.ts';
 import { listenHttp } from '../app/http/listen-http.ts';
@@ -8,6 +9,7 @@ import { CairnError } from '../errors.ts';
 import { bearerTokens, createToken, scopes, type BearerToken } from './authorize.ts';
 import { createHandler } from './handler.ts';
 import { toNodeHandler } from './node.ts';
+import { findStudio } from './pages.ts';
 
 export interface ServeOptions extends Pick<AppOptions, 'cwd' | 'storeUrl' | 'configFile' | 'workflows' | 'allow'> {
   /** Default `127.0.0.1`. */
@@ -26,7 +28,7 @@ export interface ServeOptions extends Pick<AppOptions, 'cwd' | 'storeUrl' | 'con
   readonly worker?: boolean;
   /** Modules whose graphs it knows. */
   readonly modules?: readonly string[];
-  /** A folder of files for browsers, served at `/`. */
+  /** A folder of files for browsers, served at `/`. Default: the studio. */
   readonly pages?: string;
   /** Told of faults, a line each. */
   readonly tell: (error: unknown) => void;
@@ -37,6 +39,10 @@ export interface Server {
   /** The token that was made for this server; undefined if there is a file of tokens. It is in no log. */
   readonly token?: string;
   readonly storeName: string;
+  /** Whether it serves pages for browsers. */
+  readonly hasPages: boolean;
+  /** A code for which a browser gets the token, once and within two minutes. Undefined if there is a file of tokens. */
+  createCode(): string | undefined;
   /** Ends streams, lets runs come to rest for a moment, and closes the store. */
   close(): Promise<void>;
 }
@@ -46,6 +52,8 @@ const defaultPort = 4310;
 const requestMs = 30_000;
 /** How long runs may take to come to rest when the server closes; after that they are handed back as they are. */
 const graceMs = 5_000;
+/** How long a code can be used. */
+const codeMs = 120_000;
 
 /** @throws CONFIG_INVALID */
 function readTokens(file: string): readonly BearerToken[] {
@@ -75,7 +83,9 @@ export async function startServer(options: ServeOptions): Promise<Server> {
   const authorize = bearerTokens(
     token === undefined ? readTokens(tokenFile ?? '') : [{ token, principal: 'person', kind: 'person', scopes }],
   );
-  const guard = createPageGuard({ host, hosts, origins });
+  const { pages = findStudio() } = options;
+  const codes = createCodes(token);
+  const guard = createPageGuard({ host, hosts, origins, allowsNavigation: pages !== undefined });
   const works = options.worker !== false && !readOnly;
   const app = await openApp({
     ...options,
@@ -94,7 +104,8 @@ export async function startServer(options: ServeOptions): Promise<Server> {
       readOnly,
       origins,
       advance: works ? 'here' : 'elsewhere',
-      ...(options.pages !== undefined && { pages: options.pages }),
+      exchangeCode: codes.exchange,
+      ...(pages !== undefined && { pages }),
       onError: tell,
     });
     const answer = toNodeHandler(handler);
@@ -115,6 +126,8 @@ export async function startServer(options: ServeOptions): Promise<Server> {
     return {
       url: `http://${hostName(host)}:${listener.port}`,
       storeName: app.store.name,
+      hasPages: pages !== undefined,
+      createCode: codes.create,
       ...(token !== undefined && { token }),
       async close() {
         await listener.close(async () => handler.close());
@@ -127,3 +140,34 @@ export async function startServer(options: ServeOptions): Promise<Server> {
     throw error;
   }
 }
+<<<<<<< HEAD
+=======
+
+/** Codes that stand for a token, each for one use. */
+function createCodes(token: string | undefined): {
+  create(): string | undefined;
+  exchange(code: string): string | undefined;
+} {
+  const untilByCode = new Map<string, number>();
+  return {
+    create() {
+      if (token === undefined) return undefined;
+      const code = randomBytes(24).toString('base64url');
+      untilByCode.set(code, performance.now() + codeMs);
+      return code;
+    },
+    exchange(code) {
+      const until = untilByCode.get(code);
+      untilByCode.delete(code);
+      return until !== undefined && performance.now() < until ? token : undefined;
+    },
+  };
+}
+
+/** The graphs of modules. */
+async function loadModules({ loadGraph, engine }: App, modules: readonly string[]): Promise<readonly WorkedGraph[]> {
+  const loaded: WorkedGraph[] = [];
+  for (const file of modules) loaded.push({ graph: (await loadGraph(file)).graph, engine });
+  return loaded;
+}
+>>>>>>> c0f67278 (Begin the studio: runs as they move, served by cairn serve and opened by cairn studio)

@@ -33,7 +33,9 @@ export interface GuardedRequest {
   /** Path and query. */
   readonly url?: string | undefined;
   readonly headers: Readonly<
-    Partial<Record<'host' | 'origin' | 'sec-fetch-site' | 'authorization', string | string[] | undefined>>
+    Partial<
+      Record<'host' | 'origin' | 'sec-fetch-site' | 'sec-fetch-mode' | 'authorization', string | string[] | undefined>
+    >
   >;
 }
 
@@ -43,6 +45,11 @@ export type HttpGuard = (request: GuardedRequest) => HttpVerdict;
 export type PageGuardOptions = Pick<GuardOptions, 'hosts' | 'origins'> & {
   /** The address that is listened on. Undefined: somebody else listens, and knows the names of the server. */
   readonly host: string | undefined;
+  /**
+   * Whether people may come by a link from anywhere, as they do to a page. Nobody is signed in by that, since tokens are sent in headers.
+   * Default false.
+   */
+  readonly allowsNavigation?: boolean;
 };
 
 const ownHosts: readonly string[] = ['localhost', '127.0.0.1', '[::1]'];
@@ -107,7 +114,7 @@ const one = (header: string | string[] | undefined): string | undefined =>
   typeof header === 'string' ? header : header?.join(', ');
 
 /** A guard that asks for no token: who knows callers by other means uses it. @throws CONFIG_INVALID an origin is none */
-export function createPageGuard({ host, hosts, origins }: PageGuardOptions): HttpGuard {
+export function createPageGuard({ host, hosts, origins, allowsNavigation = false }: PageGuardOptions): HttpGuard {
   const listened = host === undefined ? [] : [hostName(host)];
   const names = [...ownHosts, ...listened, ...hosts].map((name) => name.toLowerCase());
   const isMounted = host === undefined && hosts.length === 0;
@@ -118,7 +125,7 @@ export function createPageGuard({ host, hosts, origins }: PageGuardOptions): Htt
     const page = URL.parse(origin);
     return page !== null && page.host === called.host && (isMounted || names.includes(page.hostname));
   };
-  return ({ headers, url = '' }) => {
+  return ({ headers, url = '', method }) => {
     if (!url.startsWith('/'))
       return { refusal: { status: 400, message: 'the request is not for a path of this server' } };
     const called = readHost(one(headers.host));
@@ -127,6 +134,8 @@ export function createPageGuard({ host, hosts, origins }: PageGuardOptions): Htt
       return { refusal: { status: 403, message: `this server does not go by the name ${called.host}` } };
     const origin = one(headers.origin);
     const site = one(headers['sec-fetch-site']);
+    const isVisit = allowsNavigation && method === 'GET' && one(headers['sec-fetch-mode']) === 'navigate';
+    if (isVisit && origin === undefined) return {};
     const isPage = origin === undefined ? site === 'cross-site' || site === 'same-site' : !isOwnPage(origin, called);
     if (isPage && !pages.has(origin ?? '')) {
       const message = `pages of ${origin ?? 'other origins'} may not speak to this server; --allow-origin names those that may`;

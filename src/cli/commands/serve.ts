@@ -1,6 +1,12 @@
-/** `cairn serve` */
+/** `cairn serve` and `cairn studio` */
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import type { FieldsOf } from '../../operations/declare/operation.ts';
-import { allowField, workflowsField, type Command, reportFailure } from '../session.ts';
+import type { Server } from '../../http/serve.ts';
+import { allowField, workflowsField, type Command, type Session, reportFailure } from '../session.ts';
 import { listenForInterrupt } from '../live/interrupt.ts';
 import { parseAddress } from '../parse.ts';
 
@@ -32,12 +38,50 @@ const fields: FieldsOf<ServeArguments> = {
   allow: allowField,
 };
 
+/** Serves until a signal asks to stop. @param started - told of the server; what it returns is called at the end */
+async function serve(
+  session: Session,
+  input: ServeArguments & { readonly port?: number },
+  started: (server: Server) => () => void,
+): Promise<number> {
+  const { http, noWorker, allowOrigin, allowHost, readOnly, tokenFile, modules, workflows, allow, port } = input;
+  const { screen, isJson, cwd, storeUrl, configFile } = session;
+  const address = http === undefined ? { ...(port !== undefined && { port }) } : parseAddress(http);
+  // Loaded only here: no other command needs the server.
+  const { startServer } = await import('../../http/serve.ts');
+  const server = await startServer({
+    cwd,
+    storeUrl,
+    configFile,
+    workflows,
+    allow,
+    ...address,
+    ...(tokenFile !== undefined && { tokenFile }),
+    ...(allowOrigin !== undefined && { origins: allowOrigin }),
+    ...(allowHost !== undefined && { hosts: allowHost }),
+    ...(modules !== undefined && { modules }),
+    readOnly: readOnly === true,
+    worker: noWorker !== true,
+    tell: (error) => void reportFailure(error, screen, isJson),
+  });
+  const interrupt = listenForInterrupt();
+  const end = started(server);
+  try {
+    await interrupt.asked;
+    await server.close();
+    return 0;
+  } finally {
+    end();
+    interrupt.release();
+  }
+}
+
 export const serveCommand: Command<ServeArguments> = {
   name: 'serve',
-  summary: 'serve runs over HTTP, and advance them',
+  summary: 'serve runs over HTTP and to browsers, and advance them',
   fields,
   details:
-    'Serves the runs of the store at /v1, described by /v1/openapi.json. Each request needs a token: Authorization: Bearer TOKEN; only /healthz answers without. SIGTERM or Ctrl-C: streams end, runs come to rest or are handed back, and it ends with 0.',
+    'Serves the runs of the store at /v1, described by /v1/openapi.json, and the studio, a page that shows them, at /. Each request for data needs a token: Authorization: Bearer TOKEN; the page asks for it. SIGTERM or Ctrl-C: streams end, runs come to rest or are handed back, and it ends with 0.',
   examples: [
     { line: 'cairn serve', does: 'the store of this folder at http://127.0.0.1:4310, with a token that is printed' },
     { line: 'cairn serve --read-only', does: 'to look, and change nothing' },
@@ -46,41 +90,71 @@ export const serveCommand: Command<ServeArguments> = {
       does: 'for others, each with a token of their own',
     },
   ],
-  async execute(session, input) {
-    const { http, noWorker, allowOrigin, allowHost, readOnly, tokenFile, modules, workflows, allow } = input;
-    const { screen, isJson, cwd, storeUrl, configFile } = session;
-    const address = http === undefined ? {} : parseAddress(http);
-    // Loaded only here: no other command needs the server.
-    const { startServer } = await import('../../http/serve.ts');
-    const server = await startServer({
-      cwd,
-      storeUrl,
-      configFile,
-      workflows,
-      allow,
-      ...address,
-      ...(tokenFile !== undefined && { tokenFile }),
-      ...(allowOrigin !== undefined && { origins: allowOrigin }),
-      ...(allowHost !== undefined && { hosts: allowHost }),
-      ...(modules !== undefined && { modules }),
-      readOnly: readOnly === true,
-      worker: noWorker !== true,
-      tell: (error) => void reportFailure(error, screen, isJson),
-    });
-    const interrupt = listenForInterrupt();
-    try {
-      const { url, token, storeName } = server;
+  execute: (session, input) =>
+    serve(session, input, ({ url, token, storeName, hasPages }) => {
+      const { screen, isJson } = session;
       if (isJson) session.printJson({ url, ...(token !== undefined && { token }), store: storeName });
       else {
         screen.print(`Serving ${storeName} at ${url}`);
         if (token !== undefined) screen.print(`Token: ${token}`);
+        if (hasPages) screen.note('Open it in a browser, and sign in with the token. cairn studio does both.');
         screen.note('Ctrl-C or SIGTERM: finish and stop.');
       }
-      await interrupt.asked;
-      await server.close();
-      return 0;
-    } finally {
-      interrupt.release();
-    }
-  },
+      return () => undefined;
+    }),
 };
+
+const { tokenFile: _tokenFile, allowOrigin: _allowOrigin, allowHost: _allowHost, ...studioFields } = fields;
+
+export const studioCommand: Command<Omit<ServeArguments, 'tokenFile' | 'allowOrigin' | 'allowHost'>> = {
+  name: 'studio',
+  summary: 'open the studio: see runs in a browser, answer them, fork them',
+  fields: {
+    ...studioFields,
+    http: { ...fields['http'], description: 'serve at [HOST:]PORT; default: a free port of 127.0.0.1' },
+  },
+  details:
+    'Serves as cairn serve does, at a free port, and opens the page in your browser, signed in. The browser is given a file that only you can read, with a code in it that can be used once: other programs see neither it nor a token. BROWSER names another program to open it with.',
+  examples: [
+    { line: 'cairn studio', does: 'the runs of this folder' },
+    { line: 'cairn studio --read-only', does: 'to look, and change nothing' },
+  ],
+  execute: (session, input) =>
+    serve(session, { ...input, port: 0 }, (server) => {
+      const { screen, isJson } = session;
+      const opened = writeOpener(`${server.url}/#code=${server.createCode() ?? ''}`);
+      if (isJson) session.printJson({ url: server.url, open: opened.file, store: server.storeName });
+      else {
+        screen.print(`The studio of ${server.storeName} is at ${server.url}`);
+        screen.print(`It opens in your browser; if it does not, open ${pathToFileURL(opened.file).href}`);
+        screen.note('Ctrl-C: finish and stop.');
+        openInBrowser(opened.file);
+      }
+      return opened.remove;
+    }),
+};
+
+/** A file that leads a browser to an address. Only its owner can read it: arguments of programs are seen by everyone on the machine. */
+function writeOpener(address: string): { readonly file: string; remove(): void } {
+  const folder = mkdtempSync(join(tmpdir(), 'cairn-studio-'));
+  const file = join(folder, 'open.html');
+  writeFileSync(
+    file,
+    `<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer"><meta http-equiv="refresh" content="0;url=${address}"><title>Cairn</title><a href="${address}">The studio</a>\n`,
+    { mode: 0o600 },
+  );
+  return { file, remove: () => rmSync(folder, { recursive: true, force: true }) };
+}
+
+/** Where there is no browser, the file that was printed can still be opened. */
+function openInBrowser(file: string): void {
+  const own = process.env['BROWSER'];
+  const byPlatform: Readonly<Record<string, readonly [string, ...string[]]>> = {
+    darwin: ['open'],
+    win32: ['explorer.exe'],
+  };
+  const [program, ...args] = own === undefined || own === '' ? (byPlatform[process.platform] ?? ['xdg-open']) : [own];
+  spawn(program, [...args, file], { stdio: 'ignore', detached: true })
+    .on('error', () => undefined)
+    .unref();
+}

@@ -1,0 +1,161 @@
+/** Speaks to the server that the page came from, and to no other. The token is in this tab alone, and never in an address. */
+import { signal } from '@preact/signals';
+import { home } from '../url.ts';
+import type { Me } from './types.ts';
+
+const storageKey = 'cairn.token';
+const channel = new BroadcastChannel('cairn.studio');
+
+/** Who looks; undefined before one is known, or once a token is no longer accepted. */
+export const me = signal<Me | undefined>(undefined);
+/** `signed-out` asks for a token; `unreachable` goes on trying. */
+export const session = signal<'starting' | 'signed-in' | 'signed-out' | 'unreachable'>('starting');
+
+interface ProblemBody {
+  readonly title?: string;
+  readonly code?: string;
+  readonly hint?: string;
+}
+
+/** What the server says it cannot do, or that it cannot be reached. */
+export class Problem extends Error {
+  readonly status: number;
+  readonly code: string | undefined;
+  readonly hint: string | undefined;
+  /** The whole answer: some problems carry more. */
+  readonly body: unknown;
+
+  constructor(status: number, title: string, body: ProblemBody = {}) {
+    super(title);
+    this.status = status;
+    this.code = body.code;
+    this.hint = body.hint;
+    this.body = body;
+  }
+}
+
+let token = sessionStorage.getItem(storageKey) ?? undefined;
+
+function keep(next: string | undefined): void {
+  token = next;
+  if (next === undefined) sessionStorage.removeItem(storageKey);
+  else sessionStorage.setItem(storageKey, next);
+}
+
+export interface Asked {
+  readonly method?: string;
+  readonly body?: unknown;
+  readonly signal?: AbortSignal;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Sends a request. @throws Problem the answer is no success; the signal's reason */
+export async function send(
+  path: string,
+  { method = 'GET', body, signal, headers = {} }: Asked = {},
+): Promise<Response> {
+  let response: Response;
+  try {
+    response = await fetch(new URL(`v1${path}`, home), {
+      method,
+      cache: 'no-store',
+      headers: {
+        ...(token !== undefined && { authorization: `Bearer ${token}` }),
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+      ...(signal !== undefined && { signal }),
+    });
+  } catch (error) {
+    if (signal?.aborted === true) throw error;
+    session.value = session.value === 'signed-in' ? 'unreachable' : session.value;
+    throw new Problem(0, 'The server cannot be reached.', { hint: 'It may have been stopped: cairn serve starts it.' });
+  }
+  if (session.value === 'unreachable') session.value = 'signed-in';
+  if (response.ok) return response;
+  const problem = (await response.json().catch(() => ({}))) as ProblemBody;
+  if (response.status === 401 && session.value === 'signed-in') signOut();
+  throw new Problem(response.status, problem.title ?? `The server answered ${response.status}.`, problem);
+}
+
+export async function ask<T>(path: string, options?: Asked): Promise<T> {
+  return (await (await send(path, options)).json()) as T;
+}
+
+export const post = <T>(path: string, body: unknown = {}, options: Asked = {}): Promise<T> =>
+  ask<T>(path, { ...options, method: 'POST', body });
+
+export const encode = encodeURIComponent;
+
+/** Whether the caller may do what needs this scope. */
+export function may(scope: string): boolean {
+  const { scopes = [], isReadOnly = true } = me.value ?? {};
+  return scopes.includes(scope) && (scope === 'read' || !isReadOnly);
+}
+
+/** Takes a token as that of this tab, if the server knows it. @throws Problem */
+export async function signIn(next: string): Promise<void> {
+  const before = token;
+  token = next.trim();
+  try {
+    me.value = await ask<Me>('/me');
+    keep(token);
+    session.value = 'signed-in';
+  } catch (error) {
+    token = before;
+    throw error;
+  }
+}
+
+export function signOut(): void {
+  keep(undefined);
+  me.value = undefined;
+  session.value = 'signed-out';
+}
+
+/** The token of another tab of the same browser, which has the same rights to it. */
+function askOtherTabs(): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const done = (found: string | undefined): void => {
+      channel.removeEventListener('message', hear);
+      resolve(found);
+    };
+    const hear = ({ data }: MessageEvent<{ readonly token?: unknown }>): void => {
+      if (typeof data.token === 'string') done(data.token);
+    };
+    channel.addEventListener('message', hear);
+    channel.postMessage({ wants: 'token' });
+    setTimeout(() => done(undefined), 150);
+  });
+}
+
+/** The code with which `cairn studio` opened the page. It is taken out of the address at once, and can be used once. */
+async function exchangeCode(): Promise<string | undefined> {
+  const [, code] = /^#code=([\w-]{16,200})$/u.exec(location.hash) ?? [];
+  if (code === undefined) return undefined;
+  history.replaceState(null, '', location.pathname + location.search);
+  return (await post<{ readonly token: string }>('/session', { code })).token;
+}
+
+/** Finds a token: from the code, from this tab, from another one. Otherwise the page asks for it. */
+export async function startSession(): Promise<void> {
+  channel.addEventListener('message', ({ data }: MessageEvent<{ readonly wants?: unknown }>) => {
+    if (data.wants === 'token' && token !== undefined && session.value === 'signed-in') channel.postMessage({ token });
+  });
+  for (const find of [exchangeCode, async () => token, askOtherTabs]) {
+    try {
+      const found = await find();
+      if (found === undefined) continue;
+      await signIn(found);
+      return;
+    } catch (error) {
+      if (error instanceof Problem && error.status === 0) {
+        session.value = 'unreachable';
+        setTimeout(() => void startSession(), 2_000);
+        return;
+      }
+    }
+  }
+  signOut();
+}

@@ -1,0 +1,296 @@
+/** What the server answers, as far as pages show it. The whole is described by `/v1/openapi.json`. */
+
+export type Amounts = Readonly<Record<string, number>>;
+
+export interface Me {
+  readonly principal: string;
+  readonly kind: 'person' | 'program';
+  readonly scopes: readonly string[];
+  readonly isReadOnly: boolean;
+  readonly version: string;
+}
+
+export interface Place {
+  readonly runId: string;
+  readonly seq: number;
+}
+
+export interface ListedRun {
+  readonly runId: string;
+  readonly graphId: string;
+  readonly status: string;
+  readonly head: number;
+  /** Epoch ms. */
+  readonly createdAt: number;
+  /** Epoch ms. */
+  readonly updatedAt: number;
+  readonly parent?: Place;
+  readonly claimedBy?: string;
+  readonly isStopped: boolean;
+  readonly isHeld: boolean;
+  readonly isQueued?: boolean;
+  readonly isDamaged?: boolean;
+  readonly hasMessages: boolean;
+}
+
+export interface Wait {
+  readonly waitId: string;
+  readonly runId: string;
+  readonly graphId: string;
+  readonly kind: 'question' | 'doubt' | 'signal' | 'timer' | 'retry' | 'budget' | (string & {});
+  readonly node: readonly string[];
+  readonly name: string;
+  readonly prompt?: string;
+  readonly choices?: readonly unknown[];
+  readonly schema?: JsonSchema;
+  readonly metadata?: unknown;
+  readonly isApproval?: boolean;
+  readonly dueAt?: number;
+  readonly openedAt?: number;
+  readonly matching?: string;
+}
+
+export interface Waits {
+  readonly waits: readonly Wait[];
+  readonly hasMore: boolean;
+  readonly waiting: readonly Wait[];
+  readonly answered: readonly { readonly runId: string; readonly graphId: string }[];
+}
+
+export interface JsonSchema {
+  readonly type?: string | readonly string[];
+  readonly title?: string;
+  readonly description?: string;
+  readonly default?: unknown;
+  readonly enum?: readonly unknown[];
+  readonly const?: unknown;
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly required?: readonly string[];
+  readonly items?: JsonSchema;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly pattern?: string;
+  readonly format?: string;
+}
+
+export interface Standing {
+  readonly runId: string;
+  readonly graphId: string;
+  readonly status: string;
+  readonly seq: number;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  readonly source?: string;
+  readonly parent?: Place;
+  readonly claimedBy?: string;
+  readonly isHeld?: true;
+  readonly hasMessages: boolean;
+  readonly waits: readonly Wait[];
+  readonly progress: { readonly nodes: readonly string[]; readonly percent: number };
+  readonly spent: Amounts;
+  readonly saved: Amounts;
+  readonly outputs?: unknown;
+  readonly error?: { readonly message: string; readonly code?: string; readonly hint?: string };
+}
+
+export interface Change {
+  readonly kind: string;
+  readonly node?: readonly string[];
+  readonly step?: string;
+  readonly effect?: string;
+  readonly by?: string;
+  readonly attempt?: number;
+  readonly durationMs?: number;
+  readonly status?: string;
+  readonly spent?: Amounts;
+  readonly wait?: string;
+}
+
+export interface LogEntry {
+  readonly checkpointId: string;
+  readonly runId: string;
+  readonly seq: number;
+  readonly at: number;
+  readonly change: readonly Change[];
+  readonly tags: readonly string[];
+  readonly sizeBytes: number;
+}
+
+export interface Log {
+  readonly head: number;
+  readonly entries: readonly LogEntry[];
+  readonly hasMore: boolean;
+}
+
+export interface NodeView {
+  readonly path: readonly string[];
+  readonly status: string;
+  readonly visits: number;
+  readonly attempt: number;
+  readonly hasOpenEffect: boolean;
+  readonly steps?: Readonly<Record<string, number>>;
+  readonly spent?: Amounts;
+}
+
+export interface Checkpoint extends LogEntry {
+  readonly recorded: {
+    readonly values: readonly {
+      readonly path: readonly string[];
+      readonly before?: unknown;
+      readonly after?: unknown;
+    }[];
+    readonly steps: readonly { readonly path: readonly string[]; readonly kind: string; readonly status: string }[];
+  };
+  readonly isInDoubt: boolean;
+  readonly view: {
+    readonly status: string;
+    readonly state: Readonly<Record<string, unknown>>;
+    readonly nodes: readonly NodeView[];
+    readonly waits: readonly Wait[];
+    readonly failures: Readonly<Record<string, { readonly message: string; readonly code?: string }>>;
+    readonly spent?: Amounts;
+  };
+}
+
+export interface StructureNode {
+  readonly id: string;
+  readonly type: string;
+  readonly effect: string;
+  readonly subgraph?: Structure;
+}
+
+export interface StructureEdge {
+  readonly from: string;
+  readonly to: string;
+  readonly key: string;
+  readonly label: string;
+  readonly on: string;
+}
+
+export interface Structure {
+  readonly id: string;
+  readonly nodes: readonly StructureNode[];
+  readonly edges: readonly StructureEdge[];
+  readonly schemas?: { readonly input?: { readonly json?: JsonSchema } };
+}
+
+export interface ToldAt {
+  readonly runId: string;
+  readonly seq: number;
+  readonly at: number;
+}
+
+interface ToldError {
+  readonly code: string;
+  readonly message: string;
+}
+
+export interface Question extends ToldAt {
+  readonly kind: string;
+  readonly name: string;
+  readonly prompt?: string;
+  readonly closedAt?: ToldAt;
+  readonly by?: string;
+  readonly answer?: unknown;
+  readonly isChanged?: true;
+}
+
+export interface Visit extends ToldAt {
+  readonly kind: 'visit';
+  readonly path: readonly string[];
+  readonly visit: number;
+  readonly type?: string;
+  readonly status: string;
+  readonly verdict?: string;
+  readonly attempts?: number;
+  readonly isUnfinished?: true;
+  readonly durationMs?: number;
+  readonly spent?: Amounts;
+  readonly saved?: Amounts;
+  readonly error?: ToldError;
+  readonly value?: unknown;
+  readonly when?: string;
+  readonly retries: readonly (ToldAt & {
+    readonly attempt: number;
+    readonly step?: string;
+    readonly error?: ToldError;
+  })[];
+  readonly repeats?: readonly (ToldAt & { readonly step?: string })[];
+  readonly steps: readonly (ToldAt & {
+    readonly step: string;
+    readonly status: string;
+    readonly effect?: string;
+    readonly error?: ToldError;
+    readonly durationMs?: number;
+    readonly spent?: Amounts;
+  })[];
+  readonly questions: readonly Question[];
+  readonly changes: readonly {
+    readonly path: readonly string[];
+    readonly before?: unknown;
+    readonly beforeBytes?: number;
+    readonly after?: unknown;
+    readonly afterBytes?: number;
+    readonly isDeleted?: true;
+    readonly isAppended?: true;
+  }[];
+  readonly edges: readonly {
+    readonly to: string;
+    readonly label?: string;
+    readonly fired: boolean;
+    readonly because: string;
+  }[];
+  readonly by?: string;
+  readonly takenFrom?: Place;
+}
+
+export interface RunEvent extends ToldAt {
+  readonly kind: 'start' | 'fork' | 'resume' | 'pause' | 'cancel' | 'end' | 'fold';
+  readonly by?: string;
+  readonly status?: string;
+  readonly from?: Place;
+  readonly pruned?: { readonly after?: number; readonly upTo: number };
+}
+
+export interface Story {
+  readonly runId: string;
+  readonly seq: number;
+  readonly status: string;
+  readonly startedAt: number;
+  readonly endedAt: number;
+  readonly forkedFrom?: Place;
+  readonly spent?: Amounts;
+  readonly entries: readonly (Visit | RunEvent)[];
+  readonly failures: Readonly<Record<string, ToldError>>;
+  readonly result?: unknown;
+}
+
+export interface ForkedRun extends Pick<
+  ListedRun,
+  'runId' | 'graphId' | 'status' | 'head' | 'createdAt' | 'updatedAt' | 'parent'
+> {
+  readonly changed?: {
+    readonly set: readonly { readonly path: string; readonly value: unknown }[];
+    readonly answers: readonly unknown[];
+    readonly isOtherGraph: boolean;
+  };
+  readonly isCurrent: boolean;
+}
+
+export interface PreviewRow {
+  readonly node: readonly string[];
+  readonly visit: number;
+  readonly effect: string;
+  readonly prediction: string;
+  readonly because?: string;
+  readonly cost?: Amounts;
+  readonly callsOnRecord?: number;
+}
+
+export interface Preview extends Place {
+  readonly rows: readonly PreviewRow[];
+  readonly cost: { readonly again: Amounts; readonly saved: Amounts };
+  readonly earlier?: { readonly insteadOf: Place; readonly because: string };
+}

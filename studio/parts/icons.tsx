@@ -1,0 +1,134 @@
+/** Pictures. The mark of a status differs in shape, not in colour alone. */
+import type { ComponentChildren, JSX } from 'preact';
+import type { Tone } from '../words.ts';
+
+/** Drawn in a square of 16. A filled mark leaves its sign open in the colour of what is behind it. */
+const marks: Readonly<Record<Tone, ComponentChildren>> = {
+  // A ring that is open, and turns.
+  running: <path d="M8 2a6 6 0 1 1-5.2 3" class="stroke" />,
+  queued: <circle cx="8" cy="8" r="5.75" class="stroke" stroke-dasharray="2 2.5" />,
+  // A speech bubble.
+  waiting: (
+    <>
+      <path
+        d="M3.5 2h9A1.5 1.5 0 0 1 14 3.5v6a1.5 1.5 0 0 1-1.5 1.5H9l-3.5 3.2V11h-2A1.5 1.5 0 0 1 2 9.500v-6A1.500 1.500 0 0 1 3.500 2z"
+        class="fill"
+      />
+      <path d="M5 5.300h6M5 7.800h4" class="sign" />
+    </>
+  ),
+  // A triangle.
+  doubt: (
+    <>
+      <path
+        d="M8 1.600a1 1 0 0 1 .87.5l6 10.400a1 1 0 0 1-.87 1.500H2a1 1 0 0 1-.87-1.500l6-10.400A1 1 0 0 1 8 1.600z"
+        class="fill"
+      />
+      <path d="M8 5.800v3.400M8 11.400v.2" class="sign" />
+    </>
+  ),
+  // A square with a cross.
+  failed: (
+    <>
+      <rect x="2" y="2" width="12" height="12" rx="2.500" class="fill" />
+      <path d="M5.600 5.600l4.800 4.800M10.400 5.600l-4.800 4.800" class="sign" />
+    </>
+  ),
+  // A disc with a check.
+  completed: (
+    <>
+      <circle cx="8" cy="8" r="6.500" class="fill" />
+      <path d="M5.200 8.200l2 2 3.600-4" class="sign" />
+    </>
+  ),
+  cancelled: (
+    <>
+      <circle cx="8" cy="8" r="5.750" class="stroke" />
+      <path d="M4.200 11.800l7.600-7.600" class="stroke" />
+    </>
+  ),
+  // An open square.
+  stopped: <rect x="3" y="3" width="10" height="10" rx="2" class="stroke" />,
+  // A clock.
+  sleeping: (
+    <>
+      <circle cx="8" cy="8" r="5.750" class="stroke" />
+      <path d="M8 4.800V8l2.200 1.600" class="stroke" />
+    </>
+  ),
+  skipped: <path d="M3 8h7M8 5l3 3-3 3M13.500 4.500v7" class="stroke" />,
+  idle: <circle cx="8" cy="8" r="2" class="stroke" />,
+};
+
+/** The mark of a status. Its meaning stands beside it in words. */
+export function Mark({ tone, size = 16 }: { readonly tone: Tone; readonly size?: number }): JSX.Element {
+  return (
+    <svg
+      class={`mark${tone === 'running' ? ' turns' : ''}`}
+      data-tone={tone}
+      width={size}
+      height={size}
+      viewBox="0 0 16 16"
+      aria-hidden="true"
+    >
+      {marks[tone]}
+    </svg>
+  );
+}
+
+/** The same within a picture. */
+export function MarkIn({
+  tone,
+  x,
+  y,
+  size = 14,
+}: {
+  readonly tone: Tone;
+  readonly x: number;
+  readonly y: number;
+  readonly size?: number;
+}): JSX.Element {
+  return (
+    <svg data-tone={tone} class="mark" x={x} y={y} width={size} height={size} viewBox="0 0 16 16">
+      {marks[tone]}
+    </svg>
+  );
+}
+
+const shapes = {
+  runs: 'M2.500 4h11M2.500 8h11M2.500 12h7',
+  inbox: 'M2 9.500h3.200l1 2h3.600l1-2H14M2 9.500l2-6h8l2 6v3a1 1 0 0 1-1 1H3a1 1 0 0 1-1-1z',
+  start: 'M5 3.200l7.500 4.800L5 12.800z',
+  fork: 'M5 5.500v5M5 5.500a1.700 1.700 0 1 0 0-3.400 1.700 1.700 0 0 0 0 3.400zM5 13.900a1.700 1.700 0 1 0 0-3.400 1.700 1.700 0 0 0 0 3.400zM11 5.500a1.700 1.700 0 1 0 0-3.400 1.700 1.700 0 0 0 0 3.400zM11 5.500c0 2.500-2 3-6 3.500',
+  copy: 'M5.500 5.500V3a1 1 0 0 1 1-1H13a1 1 0 0 1 1 1v6.500a1 1 0 0 1-1 1h-2.500M3 5.500h6.500a1 1 0 0 1 1 1V13a1 1 0 0 1-1 1H3a1 1 0 0 1-1-1V6.500a1 1 0 0 1 1-1z',
+  check: 'M3.500 8.500l3 3 6-7',
+  left: 'M10 3L5 8l5 5',
+  right: 'M6 3l5 5-5 5',
+  down: 'M3 6l5 5 5-5',
+  search: 'M7 12A5 5 0 1 0 7 2a5 5 0 0 0 0 10zM10.700 10.700L14 14',
+  sun: 'M8 11a3 3 0 1 0 0-6 3 3 0 0 0 0 6zM8 1v1.500M8 13.500V15M1 8h1.500M13.500 8H15M3 3l1 1M12 12l1 1M13 3l-1 1M4 12l-1 1',
+  moon: 'M13.500 9.500A6 6 0 0 1 6.500 2.500a6 6 0 1 0 7 7z',
+  out: 'M9 3H4a1 1 0 0 0-1 1v8a1 1 0 0 0 1 1h5M7 8h7M11.500 5.500L14 8l-2.500 2.500',
+  plus: 'M8 3v10M3 8h10',
+  close: 'M4 4l8 8M12 4l-8 8',
+  live: 'M8 10a2 2 0 1 0 0-4 2 2 0 0 0 0 4zM3.500 12.500a6.400 6.400 0 0 1 0-9M12.500 3.500a6.400 6.400 0 0 1 0 9',
+} as const;
+
+export function Icon({ name, size = 16 }: { readonly name: keyof typeof shapes; readonly size?: number }): JSX.Element {
+  return (
+    <svg
+      class="icon-line"
+      width={size}
+      height={size}
+      viewBox="0 0 16 16"
+      fill="none"
+      stroke="currentColor"
+      stroke-width="1.500"
+      stroke-linecap="round"
+      stroke-linejoin="round"
+      aria-hidden="true"
+    >
+      <path d={shapes[name]} />
+    </svg>
+  );
+}

@@ -1,0 +1,74 @@
+/** Where one is: all state of a page is in its address, so that it can be sent to somebody, and Back goes back. */
+import { computed, signal } from '@preact/signals';
+
+const address = signal(new URL(location.href));
+
+/** The folder of the page: the interface is at `v1` in it. Pages are one level deep, wherever the studio is mounted. */
+export const home: URL = new URL('.', document.baseURI);
+
+/** The name of the page: empty for the list of runs. */
+export const page = computed(() => address.value.pathname.slice(home.pathname.length));
+export const query = computed(() => address.value.searchParams);
+
+export function readParam(name: string): string | undefined {
+  return query.value.get(name) ?? undefined;
+}
+
+/** A whole number in the address; undefined if it is none. */
+export function readNumber(name: string): number | undefined {
+  const text = readParam(name);
+  return text !== undefined && /^\d{1,12}$/u.test(text) ? Number(text) : undefined;
+}
+
+type Params = Readonly<Record<string, string | number | undefined>>;
+
+/** A relative address, for links. */
+export function linkTo(name: string, params: Params = {}): string {
+  const search = new URLSearchParams();
+  for (const [key, value] of Object.entries(params))
+    if (value !== undefined && value !== '') search.set(key, String(value));
+  const text = search.toString();
+  return `./${name}${text === '' ? '' : `?${text}`}`;
+}
+
+export const linkToRun = (runId: string, params: Params = {}): string => linkTo('run', { id: runId, ...params });
+
+/** This page with other parameters; undefined removes one. */
+export function linkWith(params: Params): string {
+  const all = { ...Object.fromEntries(query.value), ...params };
+  return linkTo(page.value, all);
+}
+
+function settle(): void {
+  address.value = new URL(location.href);
+}
+
+/** @param replaces - whether Back passes over where one is now, as while a slider is dragged */
+export function goTo(link: string, { replaces = false }: { readonly replaces?: boolean } = {}): void {
+  const to = new URL(link, home);
+  const isOtherPage = to.pathname !== address.value.pathname || to.searchParams.get('id') !== query.value.get('id');
+  if (to.href === address.value.href) return;
+  if (replaces) history.replaceState(null, '', to);
+  else history.pushState(null, '', to);
+  settle();
+  if (isOtherPage) {
+    scrollTo(0, 0);
+    document.getElementById('main')?.focus({ preventScroll: true });
+  }
+}
+
+/** Links of the page lead within the page; those with a modifier go where the browser says. */
+export function followLinks(): void {
+  addEventListener('popstate', settle);
+  document.addEventListener('click', (event) => {
+    const link = (event.target as Element | null)?.closest?.('a');
+    if (!link || event.defaultPrevented || event.button !== 0) return;
+    if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey || link.target !== '') return;
+    if (link.origin !== home.origin || !link.pathname.startsWith(home.pathname) || link.hasAttribute('download'))
+      return;
+    event.preventDefault();
+    if (link.hash !== '' && link.pathname === location.pathname && link.search === location.search)
+      document.getElementById(link.hash.slice(1))?.focus();
+    else goTo(link.href);
+  });
+}

@@ -1,0 +1,224 @@
+/** Words as people use them: how a run stands, how long ago, what it cost; and the commands that do the same. */
+import type { Amounts, Change, ListedRun, Wait } from './data/types.ts';
+
+/** What a status looks like; each has a shape and a colour of its own. */
+export type Tone =
+  | 'running'
+  | 'queued'
+  | 'waiting'
+  | 'doubt'
+  | 'failed'
+  | 'completed'
+  | 'cancelled'
+  | 'stopped'
+  | 'sleeping'
+  | 'skipped'
+  | 'idle';
+
+const units = [
+  ['d', 86_400_000],
+  ['h', 3_600_000],
+  ['min', 60_000],
+  ['s', 1_000],
+] as const;
+
+/** `3 d`, `2 h`, `12 s` */
+export function age(ms: number): string {
+  const [unit, size] = units.find(([, size]) => ms >= size) ?? ['s', 1_000];
+  return `${Math.max(0, Math.floor(ms / size))} ${unit}`;
+}
+
+/** `12 ms`, `1.4 s`, `2 min 5 s` */
+export function duration(ms: number): string {
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${(Math.floor(ms / 100) / 10).toFixed(1)} s`;
+  const seconds = Math.floor(ms / 1_000);
+  if (seconds < 3_600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+  if (seconds < 86_400) return `${Math.floor(seconds / 3_600)} h ${Math.floor((seconds % 3_600) / 60)} min`;
+  return `${Math.floor(seconds / 86_400)} d ${Math.floor((seconds % 86_400) / 3_600)} h`;
+}
+
+const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
+const day = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short' });
+const whole = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium', hourCycle: 'h23' });
+
+export const fullTime = (at: number): string => whole.format(at);
+
+/** The time of day; with the day, if it is another one than that of `now`. */
+export function timeOf(at: number, now: number): string {
+  const isToday = new Date(at).toDateString() === new Date(now).toDateString();
+  return isToday ? clock.format(at) : `${day.format(at)}, ${clock.format(at)}`;
+}
+
+const numbers = new Intl.NumberFormat('en', { maximumFractionDigits: 4 });
+export const count = (value: number): string => numbers.format(value).replaceAll(',', ' ');
+export const countOf = (value: number, noun: string): string => `${count(value)} ${noun}${value === 1 ? '' : 's'}`;
+
+export function bytes(size: number): string {
+  if (size < 1_024) return `${size} B`;
+  return size < 1_048_576 ? `${(size / 1_024).toFixed(1)} KiB` : `${(size / 1_048_576).toFixed(1)} MiB`;
+}
+
+/** `193 tokens · 0.02 USD`; undefined if nothing was spent. */
+export function cost(amounts: Amounts = {}): string | undefined {
+  const { inputTokens = 0, outputTokens = 0, tokens = 0, ...rest } = amounts;
+  const total = tokens || inputTokens + outputTokens;
+  const parts = [
+    ...(total > 0 ? [`${count(total)} tokens`] : []),
+    ...Object.entries(rest).map(([unit, value]) => `${count(value)} ${unit === 'usd' ? 'USD' : unit}`),
+  ];
+  return parts.length === 0 ? undefined : parts.join(' · ');
+}
+
+export interface StatusWords {
+  readonly tone: Tone;
+  readonly text: string;
+  /** What it waits for, in the words of who asks. */
+  readonly detail?: string;
+}
+
+export const nodeName = (path: readonly string[]): string => path.join(' / ');
+
+/** `waiting for an answer since 3 h` */
+export function waitWords(wait: Wait, now: number): StatusWords {
+  const since = wait.openedAt === undefined ? '' : ` since ${age(now - wait.openedAt)}`;
+  const due = wait.dueAt === undefined ? '' : ` until ${timeOf(wait.dueAt, now)}`;
+  if (wait.kind === 'doubt') return { tone: 'doubt', text: `in doubt${since}`, detail: doubtQuestion(wait) };
+  if (wait.kind === 'timer') return { tone: 'sleeping', text: `sleeping${due}` };
+  if (wait.kind === 'retry')
+    return {
+      tone: 'sleeping',
+      text: `trying again${wait.dueAt === undefined ? '' : ` at ${timeOf(wait.dueAt, now)}`}`,
+    };
+  if (wait.kind === 'signal') return { tone: 'sleeping', text: `waiting for the signal ${wait.name}${since}` };
+  const text = wait.isApproval === true ? `waiting for an approval${since}` : `waiting for an answer${since}`;
+  return { tone: 'waiting', text, ...(wait.prompt !== undefined && { detail: wait.prompt }) };
+}
+
+/** `Did pay happen?` */
+export function doubtQuestion({ node, metadata }: Wait): string {
+  const step = (metadata as { readonly step?: unknown } | undefined)?.step;
+  return `Did ${nodeName(node)}${typeof step === 'string' ? ` (${step})` : ''} happen?`;
+}
+
+/** How a run stands. @param waits - those of this run that are known; @param succeededIn - a completed fork of a failed run */
+export function runWords(
+  run: Pick<ListedRun, 'status' | 'createdAt' | 'updatedAt' | 'isStopped' | 'hasMessages'> & Partial<ListedRun>,
+  waits: readonly Wait[],
+  now: number,
+  succeededIn?: string,
+): StatusWords {
+  if (run.isDamaged === true) return { tone: 'failed', text: 'damaged: its history cannot be read' };
+  if (run.isHeld === true) return { tone: 'stopped', text: 'held: restored from a backup, not released yet' };
+  if (run.isStopped || run.status === 'stopped') return { tone: 'stopped', text: 'stopped: its process is gone' };
+  if (run.isQueued === true || run.status === 'queued')
+    return { tone: 'queued', text: `queued since ${age(now - run.updatedAt)}` };
+  const took = duration(run.updatedAt - run.createdAt);
+  switch (run.status) {
+    case 'completed':
+      return { tone: 'completed', text: `completed in ${took}` };
+    case 'failed':
+      return succeededIn === undefined
+        ? { tone: 'failed', text: `failed after ${took}` }
+        : { tone: 'failed', text: 'failed', detail: `succeeded in ${succeededIn}` };
+    case 'cancelled':
+      return { tone: 'cancelled', text: 'cancelled' };
+    case 'paused': {
+      const first = waits.find(({ kind }) => kind === 'doubt') ?? waits[0];
+      if (first !== undefined) {
+        const words = waitWords(first, now);
+        return waits.length === 1
+          ? words
+          : { ...words, text: `${words.text}, and ${countOf(waits.length - 1, 'more')}`.replace(/mores$/u, 'more') };
+      }
+      return run.hasMessages
+        ? { tone: 'queued', text: 'answered: goes on when a worker takes it' }
+        : { tone: 'sleeping', text: `waiting since ${age(now - run.updatedAt)}` };
+    }
+    default:
+      return { tone: 'running', text: `running since ${age(now - run.createdAt)}` };
+  }
+}
+
+/** How a node stands at a moment. */
+export function nodeTone(status: string | undefined, waits: readonly Wait[]): Tone {
+  if (waits.some(({ kind }) => kind === 'doubt')) return 'doubt';
+  if (waits.some(({ kind }) => kind === 'question')) return 'waiting';
+  if (waits.length > 0) return 'sleeping';
+  const tones: Readonly<Record<string, Tone>> = {
+    started: 'running',
+    waiting: 'waiting',
+    completed: 'completed',
+    failed: 'failed',
+    skipped: 'skipped',
+    cancelled: 'cancelled',
+  };
+  return status === undefined ? 'idle' : (tones[status] ?? 'idle');
+}
+
+export const toneWords: Readonly<Record<Tone, string>> = {
+  running: 'running',
+  queued: 'queued',
+  waiting: 'waits for an answer',
+  doubt: 'in doubt',
+  failed: 'failed',
+  completed: 'completed',
+  cancelled: 'cancelled',
+  stopped: 'stopped',
+  sleeping: 'sleeping',
+  skipped: 'skipped',
+  idle: 'not reached',
+};
+
+/** What effects do to the world. */
+export const effectWords: Readonly<Record<string, string>> = {
+  pure: 'computes',
+  read: 'reads',
+  write: 'writes what you own',
+  external: 'acts outside',
+  human: 'asks a person',
+};
+
+/** One checkpoint in a few words: `pay began to act outside`. */
+export function changeWords({ kind, node = [], step, by, status, attempt, effect }: Change): string {
+  const name = nodeName(node);
+  const what = step === undefined ? name : `${name}: ${shortStep(step)}`;
+  const who = by === undefined ? '' : ` by ${by}`;
+  const words: Readonly<Record<string, string>> = {
+    start: 'the run began',
+    settle: `${name} ended`,
+    retry: `${what} failed and is tried again`,
+    intent: `${what} began${effect === 'external' ? ' to act outside' : effect === 'write' ? ' to write' : ''}${(attempt ?? 1) > 1 ? `, attempt ${attempt}` : ''}`,
+    withdraw: `${what} was called off before it began`,
+    repeat: `${what} began again`,
+    step: `${what} done`,
+    wait: `${name} waits`,
+    answer: `${name} was answered${who}`,
+    changed: `${name} asks otherwise now`,
+    pause: 'the run waits',
+    resume: `the run went on${who}`,
+    fork: 'the run was forked',
+    cancel: `the run was cancelled${who}`,
+    end: `the run ended${status === undefined ? '' : `: ${status}`}`,
+    save: `${name} saved a note`,
+    fold: 'earlier checkpoints were pruned',
+  };
+  return words[kind] ?? `${kind}${name === '' ? '' : ` ${name}`}`;
+}
+
+/** `model`, `tool orders`: names of steps end in a hash that tells people nothing. */
+export function shortStep(step: string): string {
+  return step.replace(/ [\w-]{20,}$/u, '');
+}
+
+/** A word for a POSIX shell, quoted if it must be. */
+const quoted = (word: string): string =>
+  /^[\w@%+=:,./-]+$/u.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
+
+/** The command that does the same in a terminal. */
+export const command = (...words: readonly string[]): string => ['cairn', ...words].map(quoted).join(' ');
+
+/** A value on one line. */
+export function inline(value: unknown): string {
+  return typeof value === 'string' ? value : (JSON.stringify(value) ?? 'nothing');
+}
