@@ -1,6 +1,6 @@
 /** What panels show of the server: each is loaded, shown, refreshed and can fail by itself. */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
-import { ask, Problem } from './api.ts';
+import { Problem, send } from './api.ts';
 
 export interface Loaded<T> {
   /** The last answer, also while a newer one is awaited. */
@@ -11,19 +11,28 @@ export interface Loaded<T> {
   readonly reload: () => void;
 }
 
-/** Answers by path, so that going back shows at once what was there. The newest few are kept. */
-const seen = new Map<string, unknown>();
-const seenMax = 60;
-
-function remember(path: string, data: unknown): void {
-  seen.delete(path);
-  seen.set(path, data);
-  for (const oldest of seen.keys()) if (seen.size > seenMax) seen.delete(oldest);
+interface Answer {
+  /** As it was sent: an equal answer is the same object, so that nothing is drawn anew. */
+  readonly text: string;
+  readonly data: unknown;
 }
 
-interface Shown<T> {
-  readonly path: string | undefined;
-  readonly data?: T;
+/** Answers by what was asked, so that going back shows at once what was there. The newest few are kept. */
+const seen = new Map<string, Answer>();
+const seenMax = 60;
+
+function remember(key: string, text: string): unknown {
+  const old = seen.get(key);
+  const answer = old?.text === text ? old : { text, data: JSON.parse(text) as unknown };
+  seen.delete(key);
+  seen.set(key, answer);
+  for (const oldest of seen.keys()) if (seen.size > seenMax) seen.delete(oldest);
+  return answer.data;
+}
+
+interface Shown {
+  readonly key: string | undefined;
+  readonly data: unknown;
   readonly problem?: Problem;
   readonly isLoading: boolean;
 }
@@ -35,59 +44,78 @@ export interface LoadOptions {
   readonly version?: unknown;
   /** Whether what was shown for another path stays until the answer is there. */
   readonly keepsOld?: boolean;
+  /** For questions that are sent: their body. */
+  readonly body?: unknown;
 }
 
-/** @param path - undefined: nothing is asked */
-export function useLoaded<T>(
-  path: string | undefined,
-  { everyMs, version, keepsOld = false }: LoadOptions = {},
-): Loaded<T> {
-  const [shown, setShown] = useState<Shown<T>>(() => ({
-    path,
-    isLoading: path !== undefined,
-    ...(path !== undefined && seen.has(path) && { data: seen.get(path) as T }),
-  }));
-  const [round, setRound] = useState(0);
-  const reload = useCallback(() => setRound((count) => count + 1), []);
-  const latest = useRef(path);
-  latest.current = path;
+/** Calls something again and again, and when the page is seen again. */
+function useAgain(everyMs: number | undefined, act: () => void): void {
   useEffect(() => {
-    if (path === undefined) return undefined;
-    const leaving = new AbortController();
-    setShown((old) => {
-      const data = seen.has(path) ? (seen.get(path) as T) : old.path === path || keepsOld ? old.data : undefined;
-      return { path, isLoading: true, ...(data !== undefined && { data }) };
-    });
-    ask<T>(path, { signal: leaving.signal }).then(
-      (data) => {
-        remember(path, data);
-        if (!leaving.signal.aborted) setShown({ path, data, isLoading: false });
-      },
-      (error: unknown) => {
-        if (leaving.signal.aborted) return;
-        const problem = error instanceof Problem ? error : new Problem(0, String(error));
-        setShown((old) => ({ path, isLoading: false, problem, ...(old.data !== undefined && { data: old.data }) }));
-      },
-    );
-    return () => leaving.abort();
-  }, [path, version, round, keepsOld]);
-  useEffect(() => {
-    if (everyMs === undefined || path === undefined) return undefined;
-    const timer = setInterval(() => {
-      if (!document.hidden) reload();
-    }, everyMs);
+    if (everyMs === undefined) return undefined;
     const look = (): void => {
-      if (!document.hidden) reload();
+      if (!document.hidden) act();
     };
+    const timer = setInterval(look, everyMs);
     document.addEventListener('visibilitychange', look);
     return () => {
       clearInterval(timer);
       document.removeEventListener('visibilitychange', look);
     };
-  }, [everyMs, path, reload]);
-  const isSame = shown.path === path;
+  }, [everyMs, act]);
+}
+
+/** @param path - undefined: nothing is asked */
+export function useLoaded<T>(
+  path: string | undefined,
+  { everyMs, version, keepsOld = false, body }: LoadOptions = {},
+): Loaded<T> {
+  const question = body === undefined ? undefined : JSON.stringify(body);
+  const key = path === undefined ? undefined : `${path} ${question ?? ''}`;
+  const [shown, setShown] = useState<Shown>({ key, data: key && seen.get(key)?.data, isLoading: key !== undefined });
+  const [round, setRound] = useState(0);
+  const reload = useCallback(() => setRound((count) => count + 1), []);
+  const isBusy = useRef(false);
+  const again = useCallback(() => {
+    if (!isBusy.current) reload();
+  }, [reload]);
+  useAgain(path === undefined ? undefined : everyMs, again);
+  useEffect(() => {
+    if (path === undefined || key === undefined) return undefined;
+    const leaving = new AbortController();
+    isBusy.current = true;
+    setShown((old) => {
+      if (old.key === key && !old.isLoading && old.problem === undefined) return old;
+      return {
+        key,
+        isLoading: true,
+        data: seen.get(key)?.data ?? (old.key === key || keepsOld ? old.data : undefined),
+      };
+    });
+    const load = async (): Promise<void> => {
+      try {
+        const asked = question === undefined ? {} : { method: 'POST', body: JSON.parse(question) as unknown };
+        const response = await send(path, { ...asked, signal: leaving.signal });
+        const data = remember(key, await response.text());
+        if (!leaving.signal.aborted)
+          setShown((old) =>
+            old.key === key && old.data === data && !old.isLoading && old.problem === undefined
+              ? old
+              : { key, data, isLoading: false },
+          );
+      } catch (error) {
+        if (leaving.signal.aborted) return;
+        const problem = error instanceof Problem ? error : new Problem(0, String(error));
+        setShown((old) => ({ key, isLoading: false, problem, data: old.data }));
+      }
+      isBusy.current = false;
+    };
+    void load();
+    return () => leaving.abort();
+  }, [path, question, key, version, round, keepsOld]);
+  const isSame = shown.key === key;
+  const data = isSame || keepsOld ? shown.data : key && seen.get(key)?.data;
   return {
-    data: isSame || keepsOld ? shown.data : path !== undefined ? (seen.get(path) as T | undefined) : undefined,
+    data: data as T | undefined,
     problem: isSame ? shown.problem : undefined,
     isLoading: shown.isLoading || !isSame,
     reload,

@@ -1,4 +1,126 @@
+/** All that waits for people, over all runs: soonest due first. */
 import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import { encode, may, post, type Problem } from '../data/api.ts';
+import { useLoaded } from '../data/query.ts';
+import type { Waits } from '../data/types.ts';
+import { AnswerCard } from '../parts/answer.tsx';
+import { Awaited, Copy, Empty, now, Trouble } from '../parts/common.tsx';
+import { Mark } from '../parts/icons.tsx';
+import { linkToRun, linkWith, readParam } from '../url.ts';
+import { command, count, nodeName, waitWords } from '../words.ts';
+import '../style/run.css';
+
+const kinds = { all: 'All', doubt: 'Doubts', question: 'Questions' } as const;
+/** Cards at once: each is a form of its own. */
+const pageSize = 20;
+
 export function InboxPage(): JSX.Element {
-  return <div class="page">soon</div>;
+  const { data, problem, reload } = useLoaded<Waits>('/waits?limit=500', { everyMs: 2_000 });
+  const [shown, setShown] = useState(pageSize);
+  const kind = readParam('kind') ?? 'all';
+  if (data === undefined)
+    return (
+      <div class="page narrow">
+        {problem === undefined ? <Awaited lines={6} /> : <Trouble problem={problem} onRetry={reload} />}
+      </div>
+    );
+  const open = data.waits.filter(
+    (wait) => kind === 'all' || wait.kind === kind || (kind === 'question' && wait.kind !== 'doubt'),
+  );
+  // An effect in doubt may be money: it comes before questions.
+  const sorted = [...open.filter((wait) => wait.kind === 'doubt'), ...open.filter((wait) => wait.kind !== 'doubt')];
+  const isEmpty = data.waits.length === 0 && data.answered.length === 0 && data.waiting.length === 0;
+  return (
+    <div class="page narrow">
+      <header class="page-head">
+        <h1>Inbox</h1>
+        <span
+          class="quiet small"
+          role="status"
+        >{`${count(data.waits.length)}${data.hasMore ? ' and more' : ''} open`}</span>
+        {data.waits.length > 0 && (
+          <nav class="choice push" aria-label="Which">
+            {Object.entries(kinds).map(([name, title]) => (
+              <a
+                href={linkWith({ kind: name === 'all' ? undefined : name })}
+                aria-current={name === kind ? 'true' : undefined}
+              >
+                {title}
+              </a>
+            ))}
+          </nav>
+        )}
+      </header>
+      <div class="stack">
+        {sorted.slice(0, shown).map((wait) => (
+          <AnswerCard key={wait.waitId} wait={wait} namesRun onAnswered={reload} />
+        ))}
+        {sorted.length > shown && (
+          <button type="button" class="button" onClick={() => setShown(shown + pageSize)}>
+            {`${count(sorted.length - shown)} more: show`}
+          </button>
+        )}
+        {data.answered.map(({ runId }) => (
+          <Answered key={runId} runId={runId} onDone={reload} />
+        ))}
+        {data.waiting.length > 0 && (
+          <section class="stack">
+            <h2 class="quiet">Waiting for a time or a signal</h2>
+            <ul class="card">
+              {data.waiting.slice(0, 50).map((wait) => {
+                const { tone, text } = waitWords(wait, now.value);
+                return (
+                  <li class="list-row" data-tone={tone} key={wait.waitId}>
+                    <Mark tone={tone} />
+                    <a class="linked foreign" href={linkToRun(wait.runId)}>
+                      {wait.runId}
+                    </a>
+                    <span class="foreign quiet">{nodeName(wait.node)}</span>
+                    <span class="push">{text}</span>
+                  </li>
+                );
+              })}
+            </ul>
+          </section>
+        )}
+      </div>
+      {isEmpty && (
+        <Empty title="Nobody waits for you">
+          <p>
+            When a run asks something, or does not know whether something it did outside went through, it appears here,
+            with what it wants to know. The run waits as long as it takes, and costs nothing meanwhile.
+          </p>
+          <Copy text={command('inbox')} />
+        </Empty>
+      )}
+      {!isEmpty && open.length === 0 && kind !== 'all' && <p class="quiet">None of these.</p>}
+    </div>
+  );
+}
+
+/** A run whose questions are all answered, and that no worker goes on with. */
+function Answered({ runId, onDone }: { readonly runId: string; readonly onDone: () => void }): JSX.Element {
+  const [problem, setProblem] = useState<Problem>();
+  return (
+    <div class="card">
+      <div class="list-row" data-tone="queued">
+        <Mark tone="queued" />
+        <a class="linked foreign" href={linkToRun(runId)}>
+          {runId}
+        </a>
+        <span class="quiet">is answered, and goes on when somebody resumes it</span>
+        {may('run') && (
+          <button
+            type="button"
+            class="button push"
+            onClick={() => void post(`/runs/${encode(runId)}/resume`).then(onDone, setProblem)}
+          >
+            Resume
+          </button>
+        )}
+      </div>
+      {problem !== undefined && <Trouble problem={problem} />}
+    </div>
+  );
 }

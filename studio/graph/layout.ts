@@ -1,0 +1,262 @@
+/**
+ * Places a graph in layers, from the top down. Pure: the same graph is placed the same way each time.
+ *
+ * Edges that lead back are turned for the layering. Each node is one layer below the lowest that leads to it, edges over several layers go
+ * through places of their own, sweeps put nodes near what they are linked with, and each layer is moved as near to its neighbours as the
+ * gaps between its nodes allow.
+ */
+
+export interface Link {
+  readonly from: string;
+  readonly to: string;
+}
+
+export interface Spot {
+  readonly x: number;
+  readonly y: number;
+}
+
+export interface PlacedEdge<E extends Link> {
+  readonly edge: E;
+  /** From the bottom of one node to the top of the other; in the order in which the edge leads. */
+  readonly points: readonly Spot[];
+  /** Whether it leads up, to a node that comes before. */
+  readonly isBack: boolean;
+}
+
+export interface Layout<E extends Link> {
+  readonly width: number;
+  readonly height: number;
+  /** Centres of the nodes. */
+  readonly spots: ReadonlyMap<string, Spot>;
+  readonly edges: readonly PlacedEdge<E>[];
+}
+
+export interface Sizes {
+  readonly node: { readonly width: number; readonly height: number };
+  readonly gapX: number;
+  readonly gapY: number;
+}
+
+interface Vertex {
+  readonly id: string;
+  readonly width: number;
+  layer: number;
+  x: number;
+  readonly above: Vertex[];
+  readonly below: Vertex[];
+}
+
+const sweeps = 4;
+const alignments = 8;
+/** Width of a place through which an edge passes. */
+const passWidth = 14;
+
+/** Edges that lead back to a node on the way to them, found in the order of the nodes. */
+function findBackEdges<E extends Link>(ids: readonly string[], edges: readonly E[]): ReadonlySet<E> {
+  const outgoing = Map.groupBy(edges, ({ from }) => from);
+  const state = new Map<string, 'open' | 'done'>();
+  const back = new Set<E>();
+  for (const start of ids) {
+    if (state.has(start)) continue;
+    const stack: { readonly id: string; next: number }[] = [{ id: start, next: 0 }];
+    state.set(start, 'open');
+    for (let top = stack.at(-1); top !== undefined; top = stack.at(-1)) {
+      const edge = outgoing.get(top.id)?.[top.next];
+      top.next += 1;
+      if (edge === undefined) {
+        state.set(top.id, 'done');
+        stack.pop();
+      } else if (state.get(edge.to) === 'open') back.add(edge);
+      else if (!state.has(edge.to)) {
+        state.set(edge.to, 'open');
+        stack.push({ id: edge.to, next: 0 });
+      }
+    }
+  }
+  return back;
+}
+
+/** Each node one layer below the lowest that leads to it. @param links - without circles */
+export function layersOf(ids: readonly string[], links: readonly Link[]): ReadonlyMap<string, number> {
+  const outgoing = Map.groupBy(links, ({ from }) => from);
+  const missing = new Map(ids.map((id) => [id, 0]));
+  for (const { to } of links) missing.set(to, (missing.get(to) ?? 0) + 1);
+  const layers = new Map(ids.map((id) => [id, 0]));
+  const ready = ids.filter((id) => missing.get(id) === 0);
+  for (const id of ready)
+    for (const { to } of outgoing.get(id) ?? []) {
+      layers.set(to, Math.max(layers.get(to) ?? 0, (layers.get(id) ?? 0) + 1));
+      const left = (missing.get(to) ?? 0) - 1;
+      missing.set(to, left);
+      if (left === 0) ready.push(to);
+    }
+  return layers;
+}
+
+/** Edges as they are layered: without those to itself, and those that lead back turned. */
+export function downwards<E extends Link>(
+  ids: readonly string[],
+  edges: readonly E[],
+): readonly (Link & { readonly edge: E; readonly isBack: boolean })[] {
+  const known = new Set(ids);
+  const inside = edges.filter(({ from, to }) => from !== to && known.has(from) && known.has(to));
+  const back = findBackEdges(ids, inside);
+  return inside.map((edge) => {
+    const isBack = back.has(edge);
+    return { from: isBack ? edge.to : edge.from, to: isBack ? edge.from : edge.to, edge, isBack };
+  });
+}
+
+/** Sorts each layer by the middle of what its nodes are linked with in the layer before, down and up. */
+function orderLayers(layers: Vertex[][]): void {
+  const place = new Map<Vertex, number>();
+  const number = (layer: readonly Vertex[]): void => layer.forEach((vertex, index) => void place.set(vertex, index));
+  layers.forEach(number);
+  const mean = (vertex: Vertex, near: readonly Vertex[]): number =>
+    near.length === 0
+      ? (place.get(vertex) ?? 0)
+      : near.reduce((sum, one) => sum + (place.get(one) ?? 0), 0) / near.length;
+  for (let sweep = 0; sweep < sweeps; sweep += 1) {
+    const isDown = sweep % 2 === 0;
+    for (const layer of isDown ? layers : layers.toReversed()) {
+      const wanted = new Map(layer.map((vertex) => [vertex, mean(vertex, isDown ? vertex.above : vertex.below)]));
+      layer.sort((a, b) => (wanted.get(a) ?? 0) - (wanted.get(b) ?? 0) || (place.get(a) ?? 0) - (place.get(b) ?? 0));
+      number(layer);
+    }
+  }
+}
+
+/** Moves the nodes of a layer as near to the wanted places as their gaps allow: neighbours that would overlap share the mean. */
+function alignLayer(layer: readonly Vertex[], gapX: number, near: (vertex: Vertex) => readonly Vertex[]): void {
+  const offsets: number[] = [];
+  let offset = 0;
+  layer.forEach((vertex, index) => {
+    const before = layer[index - 1];
+    if (before !== undefined) offset += before.width / 2 + gapX + vertex.width / 2;
+    offsets.push(offset);
+  });
+  const blocks: { sum: number; count: number }[] = [];
+  layer.forEach((vertex, index) => {
+    const linked = near(vertex);
+    const wanted = linked.length === 0 ? vertex.x : linked.reduce((sum, { x }) => sum + x, 0) / linked.length;
+    let block = { sum: wanted - (offsets[index] ?? 0), count: 1 };
+    for (
+      let last = blocks.at(-1);
+      last !== undefined && last.sum / last.count > block.sum / block.count;
+      last = blocks.at(-1)
+    ) {
+      block = { sum: block.sum + last.sum, count: block.count + last.count };
+      blocks.pop();
+    }
+    blocks.push(block);
+  });
+  let index = 0;
+  for (const { sum, count } of blocks)
+    for (let left = count; left > 0; left -= 1, index += 1) {
+      const vertex = layer[index];
+      if (vertex !== undefined) vertex.x = sum / count + (offsets[index] ?? 0);
+    }
+}
+
+/** Places a graph. @param ids - the nodes; where all else is equal, earlier ones stand further up and to the left */
+export function layOut<E extends Link>(
+  ids: readonly string[],
+  edges: readonly E[],
+  { node, gapX, gapY }: Sizes,
+): Layout<E> {
+  const links = downwards(ids, edges);
+  const layerOf = layersOf(ids, links);
+  const layers: Vertex[][] = [];
+  const add = (id: string, layer: number, width: number): Vertex => {
+    const vertex: Vertex = { id, width, layer, x: 0, above: [], below: [] };
+    (layers[layer] ??= []).push(vertex);
+    return vertex;
+  };
+  const vertices = new Map(ids.map((id) => [id, add(id, layerOf.get(id) ?? 0, node.width)]));
+  const ways = links.flatMap(({ from, to, edge, isBack }) => {
+    const [start, end] = [vertices.get(from), vertices.get(to)];
+    if (start === undefined || end === undefined) return [];
+    const way = [start];
+    for (let layer = start.layer + 1; layer < end.layer; layer += 1) way.push(add('', layer, passWidth));
+    way.push(end);
+    way.forEach((vertex, index) => {
+      const next = way[index + 1];
+      if (next === undefined) return;
+      vertex.below.push(next);
+      next.above.push(vertex);
+    });
+    return [{ edge, isBack, way }];
+  });
+  orderLayers(layers);
+  for (const layer of layers) alignLayer(layer, gapX, () => []);
+  for (let round = 0; round < alignments; round += 1)
+    for (const layer of round % 2 === 0 ? layers : layers.toReversed())
+      alignLayer(layer, gapX, round % 2 === 0 ? ({ above }) => above : ({ below }) => below);
+  const all = layers.flat();
+  const left = Math.min(0, ...all.map(({ x, width }) => x - width / 2));
+  const yOf = ({ layer }: Vertex): number => layer * (node.height + gapY) + node.height / 2;
+  const height = Math.max(1, layers.length) * (node.height + gapY) - gapY;
+  return {
+    width: Math.max(node.width, ...all.map(({ x, width }) => x + width / 2 - left)),
+    height,
+    spots: new Map([...vertices].map(([id, vertex]) => [id, { x: vertex.x - left, y: yOf(vertex) }])),
+    edges: ways.map(({ edge, isBack, way }) => {
+      const points = way.flatMap((vertex, index): readonly Spot[] => {
+        const [x, y] = [vertex.x - left, yOf(vertex)];
+        if (index === 0) return [{ x, y: y + node.height / 2 }];
+        if (index === way.length - 1) return [{ x, y: y - node.height / 2 }];
+        return [
+          { x, y: y - node.height / 2 },
+          { x, y: y + node.height / 2 },
+        ];
+      });
+      return { edge, isBack, points: isBack ? points.toReversed() : points };
+    }),
+  };
+}
+
+/** A graph of at most so many nodes, with what was left out folded by layers. */
+export interface Folded {
+  readonly ids: readonly string[];
+  readonly links: readonly Link[];
+  /** What each fold stands for, by its id. */
+  readonly folds: ReadonlyMap<string, readonly string[]>;
+}
+
+/** @param weigh - how much a node is worth seeing; of equal ones the earlier is shown */
+export function foldGraph(
+  ids: readonly string[],
+  edges: readonly Link[],
+  max: number,
+  weigh: (id: string) => number,
+): Folded {
+  if (ids.length <= max) return { ids, links: edges, folds: new Map() };
+  const layers = layersOf(ids, downwards(ids, edges));
+  const depth = 1 + ids.reduce((deepest, id) => Math.max(deepest, layers.get(id) ?? 0), 0);
+  const bands = Math.min(depth, Math.max(1, Math.floor(max / 3)));
+  const room = Math.max(1, Math.floor(max / bands) - 1);
+  const shownAs = new Map<string, string>();
+  const folds = new Map<string, readonly string[]>();
+  const byBand = Map.groupBy(ids, (id) => Math.floor(((layers.get(id) ?? 0) * bands) / depth));
+  const kept: string[] = [];
+  for (const [band, members] of [...byBand].sort(([a], [b]) => a - b)) {
+    const sorted = members.length <= room + 1 ? members : members.toSorted((a, b) => weigh(b) - weigh(a));
+    const shown = members.length <= room + 1 ? sorted : sorted.slice(0, room);
+    const rest = sorted.slice(shown.length);
+    for (const id of shown) shownAs.set(id, id);
+    kept.push(...shown);
+    if (rest.length === 0) continue;
+    const fold = `~fold ${band}`;
+    for (const id of rest) shownAs.set(id, fold);
+    folds.set(fold, rest);
+    kept.push(fold);
+  }
+  const links = new Map<string, Link>();
+  for (const edge of edges) {
+    const [from, to] = [shownAs.get(edge.from), shownAs.get(edge.to)];
+    if (from === undefined || to === undefined || (from === to && folds.has(from))) continue;
+    links.set(`${from}\n${to}`, folds.has(from) || folds.has(to) ? { from, to } : edge);
+  }
+  return { ids: kept, links: [...links.values()], folds };
+}

@@ -1,0 +1,234 @@
+/** The graph at a moment, as a picture and as a list; and what is known of the node that is picked. */
+import type { JSX } from 'preact';
+import { useMemo, useState } from 'preact/hooks';
+import { may } from '../../data/api.ts';
+import type { NodeView, Structure, StructureNode, Visit } from '../../data/types.ts';
+import { Picture, type DrawnNode } from '../../graph/picture.tsx';
+import { Awaited } from '../../parts/common.tsx';
+import { Icon, Mark } from '../../parts/icons.tsx';
+import { Inline } from '../../parts/value.tsx';
+import { VirtualList } from '../../parts/virtual-list.tsx';
+import { linkTo, linkWith, readParam } from '../../url.ts';
+import { cost, countOf, duration, effectWords, nodeName, nodeTone, toneWords, type Tone } from '../../words.ts';
+import type { Moment } from './moment.ts';
+
+/** The graph within a node, and the path to it. */
+function structureAt(structure: Structure, path: readonly string[]): Structure {
+  let at = structure;
+  for (const id of path) at = at.nodes.find((node) => node.id === id)?.subgraph ?? at;
+  return at;
+}
+
+/** How nodes of a graph stand. Of what is within a node all together counts. */
+function drawnNodes({ checkpoint }: Moment, inside: readonly string[]): ReadonlyMap<string, DrawnNode> {
+  const found = new Map<string, DrawnNode>();
+  const waits = checkpoint?.view.waits ?? [];
+  const ids = (path: readonly string[]): string | undefined =>
+    inside.every((id, index) => path.includes(id) && (index > 0 || path[0] === id))
+      ? path.slice(inside.length === 0 ? 0 : inside.length).find((part) => part !== '')
+      : undefined;
+  for (const { path, status, visits } of checkpoint?.view.nodes ?? []) {
+    const id = inside.length === 0 ? path[0] : ids(path);
+    if (id === undefined || (inside.length === 0 ? path.length > 1 : false)) continue;
+    const own = waits.filter(({ node }) => node[inside.length === 0 ? 0 : node.length - 1] === id);
+    found.set(id, { tone: nodeTone(status, own), visits });
+  }
+  return found;
+}
+
+function takenEdges({ story }: Moment): ReadonlySet<string> {
+  const taken = new Set<string>();
+  for (const entry of story?.entries ?? [])
+    if (entry.kind === 'visit')
+      for (const { to, fired } of entry.edges) if (fired) taken.add(`${entry.path.at(-1)}\n${to}`);
+  return taken;
+}
+
+export function GraphPanel({ moment }: { readonly moment: Moment }): JSX.Element {
+  const [isList, setList] = useState(false);
+  const { structure, runId } = moment;
+  const picked = readParam('node');
+  const inside = (readParam('in') ?? '').split('/').filter(Boolean);
+  const shown = structure === undefined ? undefined : structureAt(structure, inside);
+  const nodes = useMemo(() => drawnNodes(moment, inside), [moment.checkpoint, inside.join('/')]);
+  const taken = useMemo(() => takenEdges(moment), [moment.story]);
+  const prefix = inside.length === 0 ? '' : `${inside.join('/')}/`;
+  const link = (id: string): string =>
+    id.startsWith('~fold')
+      ? linkWith({ list: '1' })
+      : linkWith({ node: picked === prefix + id ? undefined : prefix + id });
+  const showsList = isList || readParam('list') === '1';
+  return (
+    <section class="card graph-panel" aria-label="Graph">
+      <div class="row panel-head">
+        <h2 class="foreign">{shown?.id ?? 'Graph'}</h2>
+        {inside.length > 0 && (
+          <a class="linked small" href={linkWith({ in: inside.slice(0, -1).join('/') || undefined })}>
+            up
+          </a>
+        )}
+        <div class="choice push" role="group" aria-label="How to see it">
+          <button type="button" aria-pressed={!showsList} onClick={() => setList(false)}>
+            Picture
+          </button>
+          <button type="button" aria-pressed={showsList} onClick={() => setList(true)}>
+            List
+          </button>
+        </div>
+      </div>
+      {shown === undefined ? (
+        <div class="body">
+          <Awaited lines={5} />
+        </div>
+      ) : showsList ? (
+        <NodeList structure={shown} nodes={nodes} link={link} />
+      ) : (
+        <div class="picture-box" tabIndex={-1}>
+          <Picture
+            structure={shown}
+            nodes={nodes}
+            taken={taken}
+            selected={picked?.slice(prefix.length)}
+            linkTo={link}
+          />
+        </div>
+      )}
+      {picked !== undefined && shown !== undefined && (
+        <NodeFacts key={`${runId} ${picked}`} path={picked.split('/')} moment={moment} structure={shown} />
+      )}
+    </section>
+  );
+}
+
+function NodeList({
+  structure,
+  nodes,
+  link,
+}: {
+  readonly structure: Structure;
+  readonly nodes: ReadonlyMap<string, DrawnNode>;
+  readonly link: (id: string) => string;
+}): JSX.Element {
+  return (
+    <div class="node-list">
+      <VirtualList items={structure.nodes} keyOf={({ id }) => id} rowPx={34} label="Nodes">
+        {({ id, effect }) => {
+          const { tone, visits } = nodes.get(id) ?? { tone: 'idle' as Tone, visits: 0 };
+          const next = structure.edges.filter(({ from, to }) => from === id && to !== '__end__').map(({ to }) => to);
+          return (
+            <a href={link(id)} class="row small" data-tone={tone}>
+              <Mark tone={tone} size={14} />
+              <span class="cut" title={id}>
+                {id}
+              </span>
+              <span class="toned">{toneWords[tone]}</span>
+              {visits > 1 && <span class="quiet">{`×${visits}`}</span>}
+              <span class="quiet push cut">{effectWords[effect]}</span>
+              {next.length > 0 && <span class="hidden-text">{`, then ${next.slice(0, 5).join(', ')}`}</span>}
+            </a>
+          );
+        }}
+      </VirtualList>
+    </div>
+  );
+}
+
+interface FactsProps {
+  readonly path: readonly string[];
+  readonly moment: Moment;
+  readonly structure: Structure;
+}
+
+function NodeFacts({ path, moment, structure }: FactsProps): JSX.Element {
+  const { checkpoint, story, runId } = moment;
+  const name = path.join('/');
+  const id = path.at(-1) ?? '';
+  const node: StructureNode | undefined = structure.nodes.find((one) => one.id === id);
+  const view: NodeView | undefined = checkpoint?.view.nodes.find((one) => one.path.join('/') === name);
+  const waits = checkpoint?.view.waits.filter((wait) => wait.node.join('/') === name) ?? [];
+  const visits = (story?.entries ?? []).filter(
+    (entry): entry is Visit => entry.kind === 'visit' && entry.path.join('/') === name,
+  );
+  const last = visits.at(-1);
+  const tone = nodeTone(view?.status, waits);
+  const output = checkpoint?.view.state['outputs'] as Readonly<Record<string, unknown>> | undefined;
+  const seqBefore = visits.length === 0 ? undefined : firstSeq(visits[0]) - 1;
+  return (
+    <div class="node-facts" data-tone={tone}>
+      <div class="row wrap">
+        <Mark tone={tone} />
+        <h3 class="foreign">{nodeName(path)}</h3>
+        <span class="toned small">{toneWords[tone]}</span>
+        <a class="button bare icon push" href={linkWith({ node: undefined })} aria-label="Close">
+          <Icon name="close" size={14} />
+        </a>
+      </div>
+      <dl class="facts">
+        {node !== undefined && (
+          <>
+            <dt>it</dt>
+            <dd class="foreign">{`${effectWords[node.effect] ?? node.effect} · ${node.type}`}</dd>
+          </>
+        )}
+        {visits.length > 0 && (
+          <>
+            <dt>visits</dt>
+            <dd>
+              {countOf(view?.visits ?? visits.length, 'visit')}
+              {last?.durationMs !== undefined && `, the last took ${duration(last.durationMs)}`}
+            </dd>
+          </>
+        )}
+        {cost(view?.spent) !== undefined && (
+          <>
+            <dt>spent</dt>
+            <dd>{cost(view?.spent)}</dd>
+          </>
+        )}
+        {last?.error !== undefined && (
+          <>
+            <dt>failed</dt>
+            <dd class="foreign">{last.error.message}</dd>
+          </>
+        )}
+        {output !== undefined && id in output && path.length === 1 && (
+          <>
+            <dt>gave</dt>
+            <dd>
+              <Inline value={output[id]} />
+            </dd>
+          </>
+        )}
+      </dl>
+      <div class="row wrap">
+        {node?.subgraph !== undefined && (
+          <a class="button" href={linkWith({ in: name, node: undefined })}>
+            {`Open its ${countOf(node.subgraph.nodes.length, 'node')}`}
+          </a>
+        )}
+        {seqBefore !== undefined && seqBefore >= 0 && may('fork') && (
+          <a class="button" href={linkTo('fork', { id: runId, at: seqBefore })}>
+            Fork before it
+          </a>
+        )}
+        {visits.some(({ steps, type }) => type === 'agent' || steps.some(({ step }) => step.startsWith('model '))) && (
+          <a class="button" href={linkWith({ tab: 'agents', agent: name })}>
+            Its conversation
+          </a>
+        )}
+      </div>
+    </div>
+  );
+}
+
+/** The checkpoint at which a visit is first heard of. */
+function firstSeq(visit: Visit | undefined): number {
+  if (visit === undefined) return 0;
+  const seqs = [
+    visit.seq,
+    ...visit.steps.map(({ seq }) => seq),
+    ...visit.questions.map(({ seq }) => seq),
+    ...visit.retries.map(({ seq }) => seq),
+  ];
+  return Math.min(...seqs);
+}

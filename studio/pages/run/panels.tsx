@@ -1,0 +1,288 @@
+/** The state at a moment, what agents said to models, and the checkpoints one by one. */
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import { ask, encode } from '../../data/api.ts';
+import { useLoaded } from '../../data/query.ts';
+import type { Amounts, Log, LogEntry } from '../../data/types.ts';
+import { Awaited, Copy, Empty, Trouble, When } from '../../parts/common.tsx';
+import { Icon } from '../../parts/icons.tsx';
+import { Changes, Inline, LongText, Tree } from '../../parts/value.tsx';
+import { VirtualList } from '../../parts/virtual-list.tsx';
+import { goTo, linkTo, linkToRun, linkWith, readParam } from '../../url.ts';
+import { bytes, changeWords, command, cost, nodeName } from '../../words.ts';
+import type { Moment } from './moment.ts';
+
+interface BlamePart {
+  readonly path: readonly string[];
+  readonly runId: string;
+  readonly seq: number;
+  readonly at: number;
+  readonly kind: string;
+  readonly node?: readonly string[];
+}
+
+export function StatePanel({ moment }: { readonly moment: Moment }): JSX.Element {
+  const { checkpoint, runId, seq } = moment;
+  const picked = readParam('blame');
+  const source = useBlame(runId, seq, picked);
+  if (checkpoint === undefined) return <Awaited lines={8} />;
+  const { values } = checkpoint.recorded;
+  const changed = new Set(values.map(({ path }) => path.join('.')));
+  return (
+    <div class="stack">
+      <section>
+        <h3>{`What checkpoint ${checkpoint.seq} changed`}</h3>
+        <p class="quiet small foreign">{checkpoint.change.map(changeWords).join(', ')}</p>
+        {values.length === 0 ? <p class="quiet small">No value.</p> : <Changes changes={values} />}
+      </section>
+      <section>
+        <div class="row wrap">
+          <h3>The state</h3>
+          <span class="quiet small">a name tells where its value came from</span>
+          <span class="push">
+            <Copy text={command('state', `${runId}@${seq}`)} />
+          </span>
+        </div>
+        {source !== undefined && (
+          <p class="note row wrap" role="status">
+            <code class="foreign">{picked}</code>
+            {source}
+          </p>
+        )}
+        <Tree
+          value={checkpoint.view.state}
+          changed={changed}
+          onPick={(path) => goTo(linkWith({ blame: path.join('.') }), { replaces: true })}
+        />
+      </section>
+    </div>
+  );
+}
+
+/** Where a value was written, as a line. */
+function useBlame(runId: string, seq: number, path: string | undefined): JSX.Element | string | undefined {
+  const { data, problem } = useLoaded<{ readonly parts: readonly BlamePart[] }>(
+    path === undefined ? undefined : `/checkpoints/${encode(runId)}@${seq}/blame?path=${encode(path)}`,
+  );
+  if (path === undefined) return undefined;
+  if (problem !== undefined) return problem.message;
+  const part = data?.parts[0];
+  if (data === undefined) return 'looking…';
+  if (part === undefined) return 'is there since before the history that is kept';
+  return (
+    <span class="foreign">
+      {part.node === undefined ? `was given at the ${part.kind}` : `was set by ${nodeName(part.node)}`}
+      {' at '}
+      <a
+        class="linked"
+        href={part.runId === runId ? linkWith({ at: part.seq }) : linkToRun(part.runId, { at: part.seq })}
+      >
+        {part.runId === runId ? `checkpoint ${part.seq}` : `${part.runId}@${part.seq}`}
+      </a>{' '}
+      <When at={part.at} />
+    </span>
+  );
+}
+
+interface Message {
+  readonly role: string;
+  readonly content: string | readonly MessagePart[];
+}
+
+interface MessagePart {
+  readonly type: string;
+  readonly text?: string;
+  readonly tool?: string;
+  readonly input?: unknown;
+  readonly output?: unknown;
+  readonly isError?: boolean;
+}
+
+interface AgentLoop {
+  readonly loop: number;
+  readonly model?: string;
+  readonly usage?: Amounts;
+}
+
+interface AgentState {
+  readonly status: string;
+  readonly messages: readonly Message[];
+  readonly intermediateSteps: readonly AgentLoop[];
+  readonly pendingCalls: readonly { readonly tool?: string; readonly status?: string }[];
+  readonly isAsking: boolean;
+  readonly spent?: Amounts;
+}
+
+export function AgentPanel({
+  moment,
+  nodes,
+}: {
+  readonly moment: Moment;
+  readonly nodes: readonly (readonly string[])[];
+}): JSX.Element {
+  const { runId, seq } = moment;
+  const asked = readParam('agent');
+  const chosen = nodes.find((path) => path.join('/') === asked) ?? nodes[0];
+  const name = chosen?.join('/');
+  const { data, problem } = useLoaded<{ readonly value: AgentState }>(
+    name === undefined ? undefined : `/checkpoints/${encode(runId)}@${seq}/state?agent=${encode(name)}`,
+    { keepsOld: true },
+  );
+  return (
+    <div class="stack">
+      {nodes.length > 1 && (
+        <nav class="choice" aria-label="Agents">
+          {nodes.map((path) => (
+            <a href={linkWith({ agent: path.join('/') })} aria-current={path === chosen ? 'true' : undefined}>
+              {nodeName(path)}
+            </a>
+          ))}
+        </nav>
+      )}
+      {problem !== undefined && (
+        <Empty title="Nothing was said yet">
+          <p class="foreign">{problem.message}</p>
+        </Empty>
+      )}
+      {problem === undefined && (data === undefined ? <Awaited lines={6} /> : <Transcript agent={data.value} />)}
+    </div>
+  );
+}
+
+const speakers: Readonly<Record<string, string>> = {
+  system: 'Instructions',
+  user: 'Asked',
+  assistant: 'Agent',
+  tool: 'Tool',
+};
+
+function Transcript({ agent }: { readonly agent: AgentState }): JSX.Element {
+  const { messages, intermediateSteps, isAsking, spent, pendingCalls } = agent;
+  let loop = 0;
+  return (
+    <>
+      <p class="quiet small">
+        {[...new Set(intermediateSteps.flatMap(({ model }) => model ?? []))].join(', ')}
+        {cost(spent) !== undefined && ` · ${cost(spent)}`}
+      </p>
+      <ol class="transcript" aria-label="Conversation">
+        {messages.map((message) => {
+          const turn = message.role === 'assistant' ? intermediateSteps[loop++] : undefined;
+          return (
+            <li class={message.role}>
+              <div class="row">
+                <strong class="small">{speakers[message.role] ?? message.role}</strong>
+                <span class="quiet tiny push">{cost(turn?.usage)}</span>
+              </div>
+              {typeof message.content === 'string' ? (
+                <p>
+                  <LongText text={message.content} max={1_200} />
+                </p>
+              ) : (
+                message.content.map((part) => <Part part={part} />)
+              )}
+            </li>
+          );
+        })}
+        {pendingCalls.map(({ tool = 'a tool', status = '' }) => (
+          <li class="quiet small foreign">{`${tool}: ${status === '' ? 'under way' : status}`}</li>
+        ))}
+        {isAsking && <li class="quiet small">The model is being asked…</li>}
+      </ol>
+    </>
+  );
+}
+
+function Part({ part }: { readonly part: MessagePart }): JSX.Element {
+  const { type, text, tool = '', input, output, isError } = part;
+  if (type === 'text')
+    return (
+      <p>
+        <LongText text={text ?? ''} max={1_200} />
+      </p>
+    );
+  if (type === 'reasoning')
+    return (
+      <p class="quiet reasoning">
+        <LongText text={text ?? ''} />
+      </p>
+    );
+  if (type === 'tool-call')
+    return (
+      <p class="call">
+        <span class="foreign">{`calls ${tool} `}</span>
+        <Inline value={input} />
+      </p>
+    );
+  if (type === 'tool-result')
+    return (
+      <p class="call" data-tone={isError === true ? 'failed' : undefined}>
+        <span class="foreign">{`${tool} ${isError === true ? 'failed' : 'gave'} `}</span>
+        <Inline value={output} />
+      </p>
+    );
+  return <p class="quiet foreign">{type}</p>;
+}
+
+const logPage = 200;
+
+/** All checkpoints, newest first, read on as one scrolls. */
+export function HistoryPanel({ moment }: { readonly moment: Moment }): JSX.Element {
+  const { runId, head, seq } = moment;
+  const newest = useLoaded<Log>(`/runs/${encode(runId)}/checkpoints?limit=${logPage}`, {
+    version: head,
+    keepsOld: true,
+  });
+  const [older, setOlder] = useState<readonly LogEntry[]>([]);
+  const first = newest.data?.entries ?? [];
+  const entries = [...first, ...older.filter((entry) => entry.seq < (first.at(-1)?.seq ?? 0))];
+  const next = (entries.at(-1)?.seq ?? 0) - 1;
+  const loadMore = (): void => {
+    if (next < 0 || newest.data === undefined) return;
+    ask<Log>(`/runs/${encode(`${runId}@${next}`)}/checkpoints?limit=500`)
+      .then((log) =>
+        setOlder((old) => [
+          ...old,
+          ...log.entries.filter((entry) => entry.seq < (old.at(-1)?.seq ?? Number.POSITIVE_INFINITY)),
+        ]),
+      )
+      .catch(() => undefined);
+  };
+  if (newest.problem !== undefined) return <Trouble problem={newest.problem} onRetry={newest.reload} />;
+  if (newest.data === undefined) return <Awaited lines={8} />;
+  return (
+    <div class="history">
+      <VirtualList items={entries} keyOf={(entry) => String(entry.seq)} rowPx={34} label="Checkpoints" onEnd={loadMore}>
+        {(entry) => {
+          const words = entry.change.map(changeWords).join(', ');
+          return (
+            <a
+              class="row small"
+              href={linkWith({ at: entry.seq })}
+              aria-current={entry.seq === seq ? 'true' : undefined}
+            >
+              <span class="number quiet">{entry.seq}</span>
+              <span class="cut grow" title={words}>
+                {words}
+              </span>
+              {entry.tags.map((tag) => (
+                <span class="badge foreign">{tag}</span>
+              ))}
+              <span class="quiet tiny size">{bytes(entry.sizeBytes)}</span>
+              <span class="quiet tiny">
+                <When at={entry.at} form="clock" />
+              </span>
+            </a>
+          );
+        }}
+      </VirtualList>
+      <p class="row wrap small">
+        <a class="linked row" href={linkTo('fork', { id: runId, at: seq })}>
+          <Icon name="fork" size={13} />
+          {`Fork at ${seq}`}
+        </a>
+        <Copy text={command('log', runId)} />
+      </p>
+    </div>
+  );
+}

@@ -1,0 +1,253 @@
+/** An open question, and its answer in place. The same card stands in the inbox and on the page of its run. */
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import { encode, may, post, Problem } from '../data/api.ts';
+import { useLoaded } from '../data/query.ts';
+import type { Preview, Wait } from '../data/types.ts';
+import { linkToRun } from '../url.ts';
+import { command, doubtQuestion, inline, nodeName, timeOf, waitWords } from '../words.ts';
+import { announced, Copy, now, Trouble, When } from './common.tsx';
+import { Field, isComplete, JsonInput } from './form.tsx';
+import { Mark } from './icons.tsx';
+import { PreviewRows } from './preview.tsx';
+import { LongText } from './value.tsx';
+
+interface CardProps {
+  readonly wait: Wait;
+  /** Whether the run is named: not on its own page. */
+  readonly namesRun?: boolean;
+  readonly onAnswered: () => void;
+}
+
+export function AnswerCard({ wait, namesRun = false, onAnswered }: CardProps): JSX.Element {
+  const [given, setGiven] = useState<unknown>();
+  const [isBusy, setBusy] = useState(false);
+  const [problem, setProblem] = useState<Problem>();
+  const { tone, text } = waitWords(wait, now.value);
+  const isDoubt = wait.kind === 'doubt';
+  const answer = (value: unknown): void => {
+    setBusy(true);
+    setProblem(undefined);
+    post(`/runs/${encode(wait.runId)}/answer`, { wait: wait.waitId, value }).then(
+      () => {
+        announced.value = `answered: ${inline(value)}`;
+        setGiven(value);
+        onAnswered();
+      },
+      (error: Problem) => {
+        setProblem(error);
+        setBusy(false);
+        onAnswered();
+      },
+    );
+  };
+  return (
+    <article
+      class="card answer"
+      data-tone={tone}
+      aria-label={isDoubt ? doubtQuestion(wait) : `Question of ${nodeName(wait.node)}`}
+    >
+      <div class="body stack">
+        <div class="row wrap small">
+          <Mark tone={tone} />
+          <span class="toned">{text}</span>
+          {wait.dueAt !== undefined && <span class="quiet">{`until ${timeOf(wait.dueAt, now.value)}`}</span>}
+          <span class="quiet push foreign">
+            {namesRun && (
+              <>
+                <a class="plain" href={linkToRun(wait.runId)}>
+                  {wait.runId}
+                </a>
+                {' · '}
+              </>
+            )}
+            {nodeName(wait.node)}
+          </span>
+        </div>
+        <h2 class="question">
+          <LongText text={isDoubt ? doubtQuestion(wait) : (wait.prompt ?? wait.name)} max={600} />
+        </h2>
+        {isDoubt && <DoubtFacts wait={wait} />}
+        {given !== undefined ? (
+          <p class="row" role="status">
+            <Mark tone="completed" />
+            <span class="foreign">{`Answered: ${inline(given)}`}</span>
+          </p>
+        ) : may('answer') ? (
+          isDoubt ? (
+            <DoubtAnswers wait={wait} isBusy={isBusy} answer={answer} />
+          ) : (
+            <Answers wait={wait} isBusy={isBusy} answer={answer} />
+          )
+        ) : (
+          <p class="quiet small">You may look, and not answer: that needs the scope answer.</p>
+        )}
+        {problem !== undefined && <Trouble problem={problem} />}
+        {given === undefined && (
+          <Copy
+            text={command(
+              'answer',
+              wait.runId,
+              wait.waitId,
+              isDoubt ? 'happened' : String(wait.choices?.[0] ?? 'VALUE'),
+              '--resume',
+            )}
+          />
+        )}
+      </div>
+    </article>
+  );
+}
+
+interface AnswersProps {
+  readonly wait: Wait;
+  readonly isBusy: boolean;
+  readonly answer: (value: unknown) => void;
+}
+
+/** Up to four choices are buttons; else the form of the schema, or a line of text. */
+function Answers({ wait, isBusy, answer }: AnswersProps): JSX.Element {
+  const { choices = [], schema, matching } = wait;
+  const [value, setValue] = useState<unknown>();
+  const isOpen = choices.length === 0 || matching === 'open';
+  const form = schema ?? { type: 'string' };
+  return (
+    <>
+      {choices.length > 0 && choices.length <= 4 && (
+        <div class="choices">
+          {choices.map((choice, index) => (
+            <button
+              type="button"
+              class={`button${index === 0 ? ' primary' : ''}`}
+              disabled={isBusy}
+              onClick={() => answer(choice)}
+            >
+              {inline(choice)}
+            </button>
+          ))}
+        </div>
+      )}
+      {(isOpen || choices.length > 4) && (
+        <form
+          class="stack"
+          onSubmit={(event) => {
+            event.preventDefault();
+            if (value !== undefined) answer(value);
+          }}
+        >
+          <Field
+            schema={choices.length > 4 && !isOpen ? { enum: choices } : form}
+            name="Answer"
+            value={value}
+            onChange={setValue}
+          />
+          <div>
+            <button type="submit" class="button primary" disabled={isBusy || !isComplete(form, value)}>
+              Answer
+            </button>
+          </div>
+        </form>
+      )}
+    </>
+  );
+}
+
+function DoubtFacts({ wait }: { readonly wait: Wait }): JSX.Element {
+  const { key, deadlineAt } = (wait.metadata ?? {}) as { readonly key?: string; readonly deadlineAt?: number };
+  return (
+    <div class="stack small">
+      <p class="quiet">
+        It was begun, and nothing says how it ended: the process died, or the answer was lost. Look where it acts, then
+        decide. Nothing is done again until you do.
+      </p>
+      <dl class="facts">
+        {wait.openedAt !== undefined && (
+          <>
+            <dt>since</dt>
+            <dd>
+              <When at={wait.openedAt} />
+            </dd>
+          </>
+        )}
+        {deadlineAt !== undefined && (
+          <>
+            <dt>could act until</dt>
+            <dd>{timeOf(deadlineAt, now.value)}</dd>
+          </>
+        )}
+        {key !== undefined && (
+          <>
+            <dt>key</dt>
+            <dd>
+              <code class="foreign">{key}</code>
+            </dd>
+          </>
+        )}
+      </dl>
+    </div>
+  );
+}
+
+const decisions = {
+  happened: { title: 'It happened', does: 'It is recorded as done, and the run goes on behind it.' },
+  'run again': { title: 'Run it again', does: 'It is begun again, under the same key.' },
+  fail: { title: 'Let it fail', does: 'It counts as failed, as if it had said so.' },
+} as const;
+type Decision = keyof typeof decisions;
+
+/** The three answers to a doubt, each with what would follow. */
+function DoubtAnswers({ wait, isBusy, answer }: AnswersProps): JSX.Element {
+  const [decision, setDecision] = useState<Decision>();
+  const [output, setOutput] = useState<unknown>();
+  const value = decision === 'happened' && output !== undefined ? { decision, output } : decision;
+  return (
+    <>
+      <div class="decisions" role="group" aria-label="Decision">
+        {(Object.keys(decisions) as Decision[]).map((name) => (
+          <button type="button" aria-pressed={name === decision} onClick={() => setDecision(name)}>
+            <strong>{decisions[name].title}</strong>
+            <span class="quiet small">{decisions[name].does}</span>
+          </button>
+        ))}
+      </div>
+      {decision === 'happened' && (
+        <div class="form-field">
+          <label>What it gave, as JSON, if later nodes need it</label>
+          <JsonInput aria-label="What it gave" value={output} onChange={setOutput} placeholder="null" />
+        </div>
+      )}
+      {decision !== undefined && (
+        <>
+          <WhatFollows runId={wait.runId} waitId={wait.waitId} decision={decision} />
+          <div>
+            <button
+              type="button"
+              class={`button ${decision === 'run again' ? 'danger' : 'primary'}`}
+              disabled={isBusy}
+              onClick={() => answer(value)}
+            >
+              {decisions[decision].title}
+            </button>
+          </div>
+        </>
+      )}
+    </>
+  );
+}
+
+function WhatFollows({
+  runId,
+  waitId,
+  decision,
+}: {
+  readonly runId: string;
+  readonly waitId: string;
+  readonly decision: Decision;
+}): JSX.Element | null {
+  const { data, problem } = useLoaded<Preview>(`/checkpoints/${encode(runId)}/preview`, {
+    body: { answer: { [waitId]: decision } },
+  });
+  if (problem !== undefined)
+    return <p class="quiet small foreign">{`What follows is not known: ${problem.message}`}</p>;
+  return data === undefined ? null : <PreviewRows preview={data} only="what moves" />;
+}

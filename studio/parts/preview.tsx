@@ -1,0 +1,81 @@
+/** What a fork or a resume would do, node by node, before it is done. */
+import type { JSX } from 'preact';
+import type { Preview, PreviewRow } from '../data/types.ts';
+import { cost, countOf, nodeName, type Tone } from '../words.ts';
+import { Mark } from './icons.tsx';
+
+const predictions: Readonly<Record<string, { readonly text: string; readonly tone: Tone; readonly rank: number }>> = {
+  'in doubt': { text: 'in doubt', tone: 'doubt', rank: 1 },
+  fails: { text: 'fails', tone: 'failed', rank: 1 },
+  'runs again': { text: 'runs again', tone: 'running', rank: 2 },
+  runs: { text: 'runs', tone: 'running', rank: 2 },
+  asks: { text: 'asks', tone: 'waiting', rank: 3 },
+  unknown: { text: 'open', tone: 'queued', rank: 4 },
+  replayed: { text: 'replayed from the record', tone: 'completed', rank: 5 },
+  reused: { text: 'replayed from the record', tone: 'completed', rank: 5 },
+  restored: { text: 'restored', tone: 'idle', rank: 6 },
+};
+
+const isActing = ({ effect }: PreviewRow): boolean => effect === 'external' || effect === 'write';
+
+/** Nodes that would act on the world, and did so already in the run that is forked. */
+export function actsAgain({ rows }: Preview): readonly PreviewRow[] {
+  return rows.filter((row) => row.prediction === 'runs again' && isActing(row));
+}
+
+function wordsOf(row: PreviewRow): { readonly text: string; readonly tone: Tone; readonly rank: number } {
+  const known = predictions[row.prediction] ?? { text: row.prediction, tone: 'queued', rank: 4 };
+  if (!isActing(row)) return known;
+  if (row.prediction === 'runs again') return { text: 'acts again', tone: 'failed', rank: 0 };
+  return row.prediction === 'runs' ? { text: 'acts', tone: 'failed', rank: 1 } : known;
+}
+
+function whyOf({ prediction, because, callsOnRecord = 0 }: PreviewRow): string {
+  if (prediction === 'unknown') return `depends on ${because ?? 'what comes before'}`;
+  if (prediction === 'replayed' || prediction === 'reused') return because === undefined ? '' : `from ${because}`;
+  if (callsOnRecord > 0) return `${countOf(callsOnRecord, 'call')} on record`;
+  return because ?? '';
+}
+
+/** @param only - `what moves`: without what stays as it was */
+export function PreviewRows({
+  preview,
+  only,
+}: {
+  readonly preview: Preview;
+  readonly only?: 'what moves';
+}): JSX.Element {
+  const rows = preview.rows.filter(({ prediction }) => only === undefined || prediction !== 'restored');
+  const again = cost(preview.cost.again);
+  const saved = cost(preview.cost.saved);
+  return (
+    <div class="stack">
+      <ul class="preview" aria-label="What would happen">
+        {rows.slice(0, 200).map((row) => {
+          const { text, tone } = wordsOf(row);
+          const name = nodeName(row.node);
+          return (
+            <li key={`${name} ${row.visit}`} data-tone={tone}>
+              <Mark tone={tone} />
+              <span class="foreign name">
+                {name}
+                {row.visit > 1 && <span class="quiet">{` ×${row.visit}`}</span>}
+              </span>
+              <span class="toned">{text}</span>
+              <span class="quiet tiny foreign why">{whyOf(row)}</span>
+              <span class="quiet tiny number">{cost(row.cost)}</span>
+            </li>
+          );
+        })}
+        {rows.length > 200 && <li class="quiet small">{`200 of ${rows.length} shown`}</li>}
+        {rows.length === 0 && <li class="quiet small">Nothing runs.</li>}
+      </ul>
+      {(again !== undefined || saved !== undefined) && (
+        <p class="quiet small">
+          {again !== undefined && `Spent again, as last time: ${again}. `}
+          {saved !== undefined && `Saved, since it is on record: ${saved}.`}
+        </p>
+      )}
+    </div>
+  );
+}
