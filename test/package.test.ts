@@ -15,7 +15,8 @@ beforeAll(() => {
 afterAll(() => installed.remove());
 
 const filesOf = (pattern: string): readonly string[] => globSync(pattern, { cwd: installed.home }).toSorted();
-const codeFiles = (): readonly string[] => filesOf('**/*.{js,cjs}');
+/** Without the page for browsers, which is minified, and in the alphabet of its users. */
+const codeFiles = (): readonly string[] => filesOf('**/*.{js,cjs}').filter((file) => !file.startsWith('dist/studio/'));
 const read = (path: string): string => readFileSync(join(installed.home, path), 'utf8');
 const cairn = (...args: readonly string[]): string =>
   run(process.execPath, [installed.executable, ...args], installed.app);
@@ -62,7 +63,9 @@ test('P6 no file is read beside the code but the program of SQL blocks, which is
   const isSqlChild = /blocks\/index\.js: import\.meta\.dirname$/mu;
   // The package that draws is looked for from here.
   const isDrawing = /(?:draw-dot|app)\.c?js: (?:import\.meta\.dirname|__dirname), process\.cwd\(\)/u;
-  const isKnown = (place: string): boolean => [isSqlChild, isDrawing].some((form) => form.test(place));
+  // The page for browsers.
+  const isStudio = /: import\.meta\.dirname, place\)/u;
+  const isKnown = (place: string): boolean => [isSqlChild, isDrawing, isStudio].some((form) => form.test(place));
   expect(beside.filter((place) => !isKnown(place))).toEqual([]);
   expect(filesOf('dist/nodes/blocks/sql/*.js')).toEqual(['dist/nodes/blocks/sql/sqlite-child.js']);
 });

@@ -124,7 +124,7 @@ test('P6 a reader that goes away ends the command quietly', () => {
 test('H1 every command explains itself with an example', () => {
   const names = [...folder.cairn('--help').out.matchAll(/^ {2}([a-z-]+) {2,}\S/gm)].map(([, name]) => name ?? '');
   expect(names).toEqual(
-    'run resume answer signal inbox plan workflows schema convert lint fmt draw ls log show state diff blame bisect graph post-mortem preview fork cancel tag prune cleanup rm export import backup restore release verify identity migrate doctor worker schedule mcp serve completion'.split(
+    'run resume answer signal inbox plan workflows schema convert lint fmt draw ls log show state diff blame bisect graph post-mortem preview fork cancel tag prune cleanup rm export import backup restore release verify identity migrate doctor worker schedule mcp serve studio completion'.split(
       ' ',
     ),
   );

@@ -194,10 +194,27 @@ class HttpHandler {
       const { principal, kind, scopes } = caller;
       return jsonResponse({ principal, kind, scopes, isReadOnly: readOnly, version: readVersion() });
     }
+    if (path.length === 1 && first === 'graphs') {
+      requireScope(caller, 'read');
+      return jsonResponse({ graphs: this.#graphsOf(context) });
+    }
     const isOfRun = path.length === 3 && first === 'runs' && last === 'events';
     if (!isOfRun && (path.length !== 1 || first !== 'events')) return undefined;
     requireScope(caller, 'read');
     return this.#events(request, context, isOfRun ? (await findRunOf(context, run)).runId : undefined);
+  }
+
+  /** Graphs in code that can be started by name, each with the schema of what it takes. */
+  #graphsOf({
+    tenant,
+  }: WorkContext): readonly { readonly graphId: string; readonly nodeCount: number; input?: unknown }[] {
+    const { app, engine, graphs = [] } = this.#options;
+    if (tenant !== (app ?? (engine ?? graphs[0]?.engine)?.ports)?.tenant) return [];
+    return graphs.map(({ graph: { id, nodes, structure } }) => {
+      const { input } =
+        (structure as { readonly schemas?: { readonly input?: { readonly json?: unknown } } }).schemas ?? {};
+      return { graphId: id, nodeCount: nodes.length, ...(input?.json !== undefined && { input: input.json }) };
+    });
   }
 
   /** The stream of a run, or of the runs that the query names. */

@@ -140,8 +140,6 @@ export async function startServer(options: ServeOptions): Promise<Server> {
     throw error;
   }
 }
-<<<<<<< HEAD
-=======
 
 /** Codes that stand for a token, each for one use. */
 function createCodes(token: string | undefined): {
@@ -163,11 +161,3 @@ function createCodes(token: string | undefined): {
     },
   };
 }
-
-/** The graphs of modules. */
-async function loadModules({ loadGraph, engine }: App, modules: readonly string[]): Promise<readonly WorkedGraph[]> {
-  const loaded: WorkedGraph[] = [];
-  for (const file of modules) loaded.push({ graph: (await loadGraph(file)).graph, engine });
-  return loaded;
-}
->>>>>>> c0f67278 (Begin the studio: runs as they move, served by cairn serve and opened by cairn studio)

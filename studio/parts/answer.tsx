@@ -1,7 +1,7 @@
 /** An open question, and its answer in place. The same card stands in the inbox and on the page of its run. */
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { encode, may, post, Problem } from '../data/api.ts';
+import { encode, may, post, type Problem } from '../data/api.ts';
 import { useLoaded } from '../data/query.ts';
 import type { Preview, Wait } from '../data/types.ts';
 import { linkToRun } from '../url.ts';
@@ -89,7 +89,7 @@ export function AnswerCard({ wait, namesRun = false, onAnswered }: CardProps): J
               'answer',
               wait.runId,
               wait.waitId,
-              isDoubt ? 'happened' : String(wait.choices?.[0] ?? 'VALUE'),
+              isDoubt ? 'happened' : inline(wait.choices?.[0] ?? 'VALUE'),
               '--resume',
             )}
           />

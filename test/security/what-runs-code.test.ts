@@ -48,7 +48,7 @@ const reading: Readonly<Record<string, readonly string[]>> = {
   completion: ['runs'],
 };
 const changing =
-  'run resume answer signal fork cancel tag prune cleanup rm import restore release migrate worker schedule mcp serve'.split(
+  'run resume answer signal fork cancel tag prune cleanup rm import restore release migrate worker schedule mcp serve studio'.split(
     ' ',
   );
 

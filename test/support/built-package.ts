@@ -15,9 +15,9 @@ const builds = join(root, 'dist.test');
 /** Everything that the result depends on. */
 function hashSources(): string {
   const hash = createHash('sha256');
-  const folders = ['src', 'scripts/build'].flatMap((folder) =>
+  const folders = ['src', 'scripts/build', 'studio'].flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-      .filter((name) => /(?<!\.test)\.m?[jt]s$/u.test(name))
+      .filter((name) => /(?<!\.test)\.(?:m?[jt]sx?|css|html|svg)$/u.test(name))
       .map((name) => join(folder, name)),
   );
   const files = [...folders, 'scripts/build.ts', 'package.json', 'package-lock.json', 'test/support/built-package.ts'];

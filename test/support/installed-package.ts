@@ -40,7 +40,7 @@ export function run(command: string, args: readonly string[], cwd: string): stri
 }
 
 const packed = ['package.json', 'README.md', 'CHANGELOG.md', 'LICENSE', 'tsconfig.json'] as const;
-const built = ['tsconfig.build.json', 'scripts', 'src', 'docs'] as const;
+const built = ['tsconfig.build.json', 'scripts', 'src', 'studio', 'docs'] as const;
 
 /** Packs a copy, so that the folder `dist` of the repository is left alone. */
 export function installPackage(): InstalledPackage {
