@@ -3,7 +3,7 @@ import { signal } from '@preact/signals';
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Problem } from '../data/api.ts';
-import { fullTime, timeOf, age, type StatusWords } from '../words.ts';
+import { fullTime, timeOf, age } from '../words.ts';
 import { Icon, Mark } from './icons.tsx';
 
 /** The time, for what is told as an age. It moves each second while the page is seen. */
@@ -14,16 +14,6 @@ setInterval(() => {
 
 /** What is said to screen readers as it happens. */
 export const announced = signal('');
-
-export function Status({ tone, text, detail }: StatusWords): JSX.Element {
-  return (
-    <span class="row" data-tone={tone}>
-      <Mark tone={tone} />
-      <span class="toned">{text}</span>
-      {detail !== undefined && <span class="quiet foreign">{detail}</span>}
-    </span>
-  );
-}
 
 /** A point in time: how long ago, and exactly when one looks closer. */
 export function When({ at, form = 'age' }: { readonly at: number; readonly form?: 'age' | 'clock' }): JSX.Element {
