@@ -42,7 +42,7 @@ export interface Server {
   /** Whether it serves pages for browsers. */
   readonly hasPages: boolean;
   /** A code for which a browser gets the token, once and within two minutes. Undefined if there is a file of tokens. */
-  createCode(): string | undefined;
+  readonly createCode: () => string | undefined;
   /** Ends streams, lets runs come to rest for a moment, and closes the store. */
   close(): Promise<void>;
 }
@@ -143,8 +143,8 @@ export async function startServer(options: ServeOptions): Promise<Server> {
 
 /** Codes that stand for a token, each for one use. */
 function createCodes(token: string | undefined): {
-  create(): string | undefined;
-  exchange(code: string): string | undefined;
+  readonly create: () => string | undefined;
+  readonly exchange: (code: string) => string | undefined;
 } {
   const untilByCode = new Map<string, number>();
   return {

@@ -135,7 +135,7 @@ export const studioCommand: Command<Omit<ServeArguments, 'tokenFile' | 'allowOri
 };
 
 /** A file that leads a browser to an address. Only its owner can read it: arguments of programs are seen by everyone on the machine. */
-function writeOpener(address: string): { readonly file: string; remove(): void } {
+function writeOpener(address: string): { readonly file: string; readonly remove: () => void } {
   const folder = mkdtempSync(join(tmpdir(), 'cairn-studio-'));
   const file = join(folder, 'open.html');
   writeFileSync(
