@@ -88,7 +88,7 @@ export const doorsMutants: readonly Mutant[] = [
   },
   {
     name: 'what is typed for a fork is not read in the light of its question',
-    file: 'src/operations/runs/fork-run.ts',
+    file: 'src/operations/runs/preview-run.ts',
     old: 'readsTexts: true',
     new: 'readsTexts: false',
     tests: ['test/mcp/questions.test.ts'],
