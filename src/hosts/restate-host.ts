@@ -142,7 +142,7 @@ class RestateEndpoint implements RestateHost {
         inactivityTimeout: slowestMs,
         abortTimeout: slowestMs,
         // A call that fails for long would keep all later ones waiting. The sweep calls again.
-        retryPolicy: { initialInterval: 500, maxInterval: 30_000, maxAttempts: 10, onMaxAttempts: 'kill' },
+        retryPolicy: { initialInterval: 500, maxInterval: 2_000, maxAttempts: 10, onMaxAttempts: 'kill' },
       },
     });
     return restate.createEndpointHandler({

@@ -1,8 +1,8 @@
 /** Runs over a real Restate server: the suite of hosts. */
 import { afterAll, describe, test } from 'vitest';
+import { startRestate, type RestateServer } from '../../examples/hosts/restate-server.ts';
 import { restateHost } from '../../src/hosts/index.ts';
 import { hostSuite, type HostedRuns, type HostUnderTest } from '../../src/testing/host-suite.ts';
-import { startRestate, type RestateServer } from '../support/restate-server.ts';
 
 const server = await startRestate();
 if (typeof server === 'string') console.warn(`Restate was not tested: ${server}`);

@@ -1,4 +1,4 @@
-/** A real Restate server for tests, on free ports of this machine: the program of the package @restatedev/restate-server. */
+/** A real Restate server, on free ports of this machine: the program of the package @restatedev/restate-server. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
@@ -6,7 +6,6 @@ import { createRequire } from 'node:module';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { until } from './awaited.ts';
 
 export interface RestateServer {
   readonly ingress: string;
@@ -49,15 +48,13 @@ export async function startRestate(): Promise<RestateServer | string> {
         ({ ok }) => ok,
         () => false,
       );
-    await until(
-      'the Restate server',
-      async () => {
-        if (child.exitCode !== null) throw new Error(`it ended with ${child.exitCode}`);
-        return (await isUp(`${admin}/health`)) && (await isUp(`http://127.0.0.1:${ingressPort}/restate/health`));
-      },
-      50,
-    );
-    return child;
+    for (let looks = 0; looks < 800; looks += 1) {
+      if (child.exitCode !== null) throw new Error(`the Restate server ended with ${child.exitCode}`);
+      if ((await isUp(`${admin}/health`)) && (await isUp(`http://127.0.0.1:${ingressPort}/restate/health`)))
+        return child;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    throw new Error('the Restate server does not answer');
   }
   const kill = async (): Promise<void> => {
     const isOver = server.exitCode === null && server.signalCode === null ? once(server, 'exit') : undefined;
