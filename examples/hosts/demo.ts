@@ -9,6 +9,7 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createDefaultEngine } from '../../src/app/default-engine.ts';
+import type { Engine, Host } from '../../src/engine/api.ts';
 import { wakeByRestate } from '../../src/hosts/index.ts';
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts';
 import { orderOf, readLedger } from './order.ts';
@@ -71,6 +72,15 @@ class Endpoints {
   }
 }
 
+/** What the demo plays with. */
+interface Scene {
+  readonly server: RestateServer;
+  readonly endpoints: Endpoints;
+  readonly engine: Engine;
+  readonly host: Host;
+  readonly ledger: string;
+}
+
 async function main(server: RestateServer): Promise<boolean> {
   const folder = mkdtempSync(join(tmpdir(), 'cairn-hosts-'));
   const [path, ledger] = [join(folder, 'cairn.db'), join(folder, 'ledger')];
@@ -86,15 +96,15 @@ async function main(server: RestateServer): Promise<boolean> {
     for (let index = 0; index < runCount; index += 1)
       await engine.start(graph, {}, { runId: `order-${index}`, detach: true });
     console.log(`${runCount} runs started, three endpoints at work`);
-    const keysAsked = await disturb(server, endpoints);
+    const doubts = await disturb({ server, endpoints, engine, host, ledger });
     const { isSound } = await engine.history.verify();
     const counts = new Map<string, number>();
     for (const line of readLedger(ledger)) counts.set(line, (counts.get(line) ?? 0) + 1);
-    const once_ = [...counts.values()].filter((count) => count === 1).length;
+    const onceCount = [...counts.values()].filter((count) => count === 1).length;
     console.log(
-      `${once_} of ${2 * runCount} effects happened once, ${keysAsked} were asked about; histories are ${isSound ? 'sound' : 'DAMAGED'}`,
+      `${onceCount} of ${2 * runCount} effects happened once, ${doubts} were asked about; histories are ${isSound ? 'sound' : 'DAMAGED'}`,
     );
-    return isSound && once_ === 2 * runCount;
+    return isSound && onceCount === 2 * runCount;
   } finally {
     endpoints.stop();
     balancer.close();
@@ -102,9 +112,10 @@ async function main(server: RestateServer): Promise<boolean> {
     await engine.ports.store.close();
     rmSync(folder, { recursive: true, force: true });
   }
+}
 
   /** Kills and answers until all runs have completed. @returns how many effects were in doubt */
-  async function disturb(restate: RestateServer, killed: Endpoints): Promise<number> {
+  async function disturb({ server: restate, endpoints, engine, host, ledger }: Scene): Promise<number> {
     const { store, tenant } = engine.ports;
     const answered = new Set<string>();
     let [kills, doubts, completed] = [0, 0, 0];
@@ -118,10 +129,10 @@ async function main(server: RestateServer): Promise<boolean> {
         if (answered.has(`${runId} ${waitId}`)) continue;
         answered.add(`${runId} ${waitId}`);
         if (kind === 'doubt') doubts += 1;
-        await engine.answer(runId, waitId, kind === 'doubt' ? await lookUp(runId, waitId) : 'yes');
+        await engine.answer(runId, waitId, kind === 'doubt' ? await lookUp(engine, ledger, runId, waitId) : 'yes');
       }
       if (Date.now() > killAt) {
-        killed.kill();
+        endpoints.kill();
         kills += 1;
         killAt = Date.now() + killEveryMs;
         // What each endpoint does once a minute. The demo has no minute to wait.
@@ -142,11 +153,10 @@ async function main(server: RestateServer): Promise<boolean> {
   }
 
   /** What a person does who is asked: looks whether it happened. */
-  async function lookUp(runId: string, waitId: string): Promise<string> {
+  async function lookUp(engine: Engine, ledger: string, runId: string, waitId: string): Promise<string> {
     const asked = (await engine.waits(runId)).find((wait) => wait.waitId === waitId);
     return readLedger(ledger).includes(`${runId} ${asked?.node.at(-1)}`) ? 'happened' : 'run again';
   }
-}
 
 const server = await startRestate();
 if (typeof server === 'string') {
