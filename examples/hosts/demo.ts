@@ -114,49 +114,49 @@ async function main(server: RestateServer): Promise<boolean> {
   }
 }
 
-  /** Kills and answers until all runs have completed. @returns how many effects were in doubt */
-  async function disturb({ server: restate, endpoints, engine, host, ledger }: Scene): Promise<number> {
-    const { store, tenant } = engine.ports;
-    const answered = new Set<string>();
-    let [kills, doubts, completed] = [0, 0, 0];
-    const begun = Date.now();
-    let [killAt, isRestarted] = [begun + killEveryMs, false];
-    while (completed < runCount) {
-      if (Date.now() > begun + patienceMs)
-        throw new Error(`after ${patienceMs} ms ${completed} of ${runCount} completed`);
-      const { rows } = await store.listWaits({ tenant, kinds: ['question', 'doubt'], isAnswered: false, limit: 1_000 });
-      for (const { runId, waitId, kind } of rows) {
-        if (answered.has(`${runId} ${waitId}`)) continue;
-        answered.add(`${runId} ${waitId}`);
-        if (kind === 'doubt') doubts += 1;
-        await engine.answer(runId, waitId, kind === 'doubt' ? await lookUp(engine, ledger, runId, waitId) : 'yes');
-      }
-      if (Date.now() > killAt) {
-        endpoints.kill();
-        kills += 1;
-        killAt = Date.now() + killEveryMs;
-        // What each endpoint does once a minute. The demo has no minute to wait.
-        for (const runId of await engine.listClaimable({ limit: 100 })) await host.wake(runId, 0).catch(() => {});
-      }
-      completed = (await store.listRuns({ tenant, status: ['completed'], limit: runCount })).rows.length;
-      if (!isRestarted && completed > runCount / 4) {
-        isRestarted = true;
-        await restate.restart(true);
-        console.log('the server was killed and started again');
-      }
-      await pause(50);
+/** Kills and answers until all runs have completed. @returns how many effects were in doubt */
+async function disturb({ server: restate, endpoints, engine, host, ledger }: Scene): Promise<number> {
+  const { store, tenant } = engine.ports;
+  const answered = new Set<string>();
+  let [kills, doubts, completed] = [0, 0, 0];
+  const begun = Date.now();
+  let [killAt, isRestarted] = [begun + killEveryMs, false];
+  while (completed < runCount) {
+    if (Date.now() > begun + patienceMs)
+      throw new Error(`after ${patienceMs} ms ${completed} of ${runCount} completed`);
+    const { rows } = await store.listWaits({ tenant, kinds: ['question', 'doubt'], isAnswered: false, limit: 1_000 });
+    for (const { runId, waitId, kind } of rows) {
+      if (answered.has(`${runId} ${waitId}`)) continue;
+      answered.add(`${runId} ${waitId}`);
+      if (kind === 'doubt') doubts += 1;
+      await engine.answer(runId, waitId, kind === 'doubt' ? await lookUp(engine, ledger, runId, waitId) : 'yes');
     }
-    console.log(
-      `${completed} of ${runCount} completed in ${((Date.now() - begun) / 1_000).toFixed(1)} s, ${kills} endpoints killed`,
-    );
-    return doubts;
+    if (Date.now() > killAt) {
+      endpoints.kill();
+      kills += 1;
+      killAt = Date.now() + killEveryMs;
+      // What each endpoint does once a minute. The demo has no minute to wait.
+      for (const runId of await engine.listClaimable({ limit: 100 })) await host.wake(runId, 0).catch(() => {});
+    }
+    completed = (await store.listRuns({ tenant, status: ['completed'], limit: runCount })).rows.length;
+    if (!isRestarted && completed > runCount / 4) {
+      isRestarted = true;
+      await restate.restart(true);
+      console.log('the server was killed and started again');
+    }
+    await pause(50);
   }
+  console.log(
+    `${completed} of ${runCount} completed in ${((Date.now() - begun) / 1_000).toFixed(1)} s, ${kills} endpoints killed`,
+  );
+  return doubts;
+}
 
-  /** What a person does who is asked: looks whether it happened. */
-  async function lookUp(engine: Engine, ledger: string, runId: string, waitId: string): Promise<string> {
-    const asked = (await engine.waits(runId)).find((wait) => wait.waitId === waitId);
-    return readLedger(ledger).includes(`${runId} ${asked?.node.at(-1)}`) ? 'happened' : 'run again';
-  }
+/** What a person does who is asked: looks whether it happened. */
+async function lookUp(engine: Engine, ledger: string, runId: string, waitId: string): Promise<string> {
+  const asked = (await engine.waits(runId)).find((wait) => wait.waitId === waitId);
+  return readLedger(ledger).includes(`${runId} ${asked?.node.at(-1)}`) ? 'happened' : 'run again';
+}
 
 const server = await startRestate();
 if (typeof server === 'string') {
