@@ -223,7 +223,7 @@ test('P6 the code is in ASCII, and a command that lists runs loads no more of No
   );
   run(process.execPath, [installed.executable, 'run', 'hello.yaml'], place);
   const tell = join(place, 'tell.cjs');
-  writeFileSync(tell, "process.on('exit', () => console.log(process.moduleLoadList.join('\\n')));");
+  writeFileSync(tell, "process.on('exit', () => require('node:fs').writeSync(1, process.moduleLoadList.join('\\n')));");
   const listed = run(process.execPath, ['--require', tell, installed.executable, 'ls'], place);
   expect(listed).toContain('completed');
   expect(listed).toContain('NativeModule sqlite');

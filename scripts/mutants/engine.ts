@@ -369,8 +369,8 @@ export const engineMutants: readonly Mutant[] = [
   {
     name: 'a question answered from the record keeps its place',
     file: 'src/engine/calls/wait-calls.ts',
-    old: '        endCall(core, activation);\n        return ended.output;',
-    new: '        activation.stepsInFlight -= 1;\n        return ended.output;',
+    old: '        endCall(core, activation);\n        return checkSignal(core, activation, key, call, ended.output);',
+    new: '        activation.stepsInFlight -= 1;\n        return checkSignal(core, activation, key, call, ended.output);',
     tests: ['src/engine/calls/nested-runs.test.ts'],
   },
   {
