@@ -162,5 +162,9 @@ export {
   shellNode,
   subgraphNode,
   toolNode,
+  transactionStep,
   type NodeDraft,
+  type TransactionConnection,
+  type TransactionPool,
+  type TransactionStepConfig,
 } from './nodes/index.ts';

@@ -54,6 +54,7 @@ const buildsNodes: Readonly<Record<string, Row>> = {
   shellNode: [() => main.shellNode({ command: ['true'], ...odd })],
   subgraphNode: [() => main.subgraphNode(simple().toGraph(), odd)],
   toolNode: [() => main.toolNode({ name: 't', execute: one }, odd)],
+  transactionStep: [() => main.transactionStep({ connect: one as never }, one as never, odd)],
 };
 
 const scripts: Row = [

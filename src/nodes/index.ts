@@ -12,3 +12,9 @@ export { secret } from './secrets/secret.ts';
 export { shellNode, type ShellNodeConfig, type ShellOutput } from './shell-node.ts';
 export { toolNode, type Tool, type ToolCall, type ToolNodeConfig } from './tool-node.ts';
 export type { Computed, FromState, PlainValue, TypedContext } from './draft/node-parts.ts';
+export {
+  transactionStep,
+  type TransactionConnection,
+  type TransactionPool,
+  type TransactionStepConfig,
+} from './transaction-step.ts';

@@ -20,6 +20,7 @@ import {
   shellNode,
   subgraphNode,
   toolNode,
+  transactionStep,
 } from './index.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'cairn-suite-'));
@@ -45,6 +46,12 @@ const child = compileGraph({
 const wait = (_args: unknown, { signal }: { readonly signal: AbortSignal }): Promise<void> =>
   setTimeout(600_000, undefined, { signal });
 
+/** A database that takes every key. */
+const database = {
+  connect: () =>
+    Promise.resolve({ query: (_text: string) => Promise.resolve({ rows: [{}] }), release: () => undefined }),
+};
+
 const suites: readonly Omit<NodeSuiteOptions, 'test'>[] = [
   {
     name: 'function',
@@ -64,6 +71,11 @@ const suites: readonly Omit<NodeSuiteOptions, 'test'>[] = [
     name: 'human',
     draft: () => humanNode({ prompt: ({ state }) => String(state.input) }),
     context: () => ({ answers: { question: ['yes'] } }),
+  },
+  {
+    name: 'transaction',
+    draft: () => transactionStep(database, async (tx) => (await tx.query('select 1')).rows.length),
+    endless: () => transactionStep(database, async () => new Promise(() => undefined)),
   },
   { name: 'router', draft: () => routerNode(() => 'end', { targets: ['end'] }) },
   { name: 'guardrail', draft: () => guardrailNode({ check: () => false, onViolation: 'warn' }) },

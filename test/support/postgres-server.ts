@@ -22,6 +22,10 @@ export interface PostgresServer {
   readonly port: number;
   readonly username: string;
   readonly password: string;
+  /** URL of a database, with its password. */
+  readonly url: string;
+  /** Ends the server at once, as a crash does, and starts it again at the same port. */
+  readonly crash: () => Promise<void>;
   readonly stop: () => Promise<void>;
 }
 
@@ -47,14 +51,28 @@ export async function startPostgres(): Promise<PostgresServer | string> {
       encoding: 'utf8',
     });
     if (made.status !== 0) throw made.error ?? new Error(made.stderr);
-    const server = await start(join(native, 'bin/postgres'), data, folder, port);
-    const stop = async (): Promise<void> => {
+    const begin = (): Promise<ChildProcess> => start(join(native, 'bin/postgres'), data, folder, port);
+    let server = await begin();
+    const end = async (signal: NodeJS.Signals): Promise<void> => {
       const isOver = server.exitCode === null ? once(server, 'exit') : undefined;
-      server.kill('SIGINT');
+      server.kill(signal);
       await isOver;
-      remove();
     };
-    return { port, username, password, stop };
+    return {
+      port,
+      username,
+      password,
+      url: `postgres://${username}:${encodeURIComponent(password)}@127.0.0.1:${port}/postgres`,
+      // What `pg_ctl -m immediate restart` does.
+      crash: async () => {
+        await end('SIGQUIT');
+        server = await begin();
+      },
+      stop: async () => {
+        await end('SIGINT');
+        remove();
+      },
+    };
   } catch (error) {
     remove();
     return `no Postgres here: ${(error as Error).message}`;

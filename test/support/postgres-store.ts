@@ -13,12 +13,15 @@ export interface PostgresUnderTest {
   readonly empty: () => Promise<void>;
   /** Advances the store's clock by this many milliseconds. */
   readonly advance: (byMs: number) => Promise<void>;
+  /** Crashes the server and starts it again; absent for a server that somebody else started. */
+  readonly crash?: () => Promise<void>;
   readonly stop: () => Promise<void>;
 }
 
 interface TestPool {
   query(text: string): Promise<{ rows: Record<string, unknown>[] }>;
   end(): Promise<void>;
+  on(event: 'error', listener: () => void): unknown;
 }
 
 const clockText = (skewMs: number): string =>
@@ -30,15 +33,14 @@ export async function preparePostgres(): Promise<PostgresUnderTest | string> {
   const given = process.env.CAIRN_TEST_POSTGRES;
   const server = given === undefined ? await startPostgres() : undefined;
   if (typeof server === 'string') return server;
-  const url =
-    server === undefined
-      ? (given ?? '')
-      : `postgres://${server.username}:${encodeURIComponent(server.password)}@127.0.0.1:${server.port}/postgres`;
+  const url = server?.url ?? given ?? '';
   const packageName = 'pg';
   const { default: pg } = (await import(packageName)) as {
     default: { Pool: new (settings: object) => TestPool };
   };
   const pool = new pg.Pool({ connectionString: url, max: 2 });
+  // A server that crashes ends its connections; an error that nobody hears would end the process.
+  pool.on('error', () => undefined);
   const run = async (text: string): Promise<readonly Record<string, unknown>[]> => (await pool.query(text)).rows;
   const store = openPostgresStore({ url });
   await store.migrate();
@@ -57,6 +59,7 @@ export async function preparePostgres(): Promise<PostgresUnderTest | string> {
       await run(contentTables.map((table) => `delete from cairn.${table}`).join('; '));
       if (skewMs !== 0) await setClock(0);
     },
+    ...(server !== undefined && { crash: server.crash }),
     stop: async () => {
       await pool.end();
       await server?.stop();

@@ -87,6 +87,8 @@ export class Database {
   readonly #options: DatabaseOptions;
   #pool: Promise<PostgresPool> | undefined;
   #hasConnected = false;
+  /** Connections whose errors are heard. */
+  readonly #heard = new WeakSet<PgConnection>();
   #isClosed = false;
   #prepares: boolean;
   readonly #names = new Map<string, string>();
@@ -131,6 +133,7 @@ export class Database {
         this.#pool ??= this.#options.openPool();
         const connection = await (await this.#pool).connect();
         this.#hasConnected = true;
+        this.#hear(connection);
         return connection;
       } catch (error) {
         if (CairnError.is(error)) {
@@ -143,6 +146,13 @@ export class Database {
         await new Promise((resolve) => setTimeout(resolve, delayMs));
       }
     }
+  }
+
+  /** A connection may break while it is in use: its statement fails then, and an error event that nobody hears would end the process. */
+  #hear(connection: PgConnection): void {
+    if (this.#heard.has(connection)) return;
+    this.#heard.add(connection);
+    connection.on('error', () => undefined);
   }
 
   async close(): Promise<void> {

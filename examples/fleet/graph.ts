@@ -1,0 +1,76 @@
+/**
+ * An order: two items are reserved, a person approves every fourth order, it waits a moment, and is paid. Reserving and paying are effects
+ * outside: each leaves a line in a ledger, and one in doubt is looked up there.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { z } from 'zod';
+import { AgentGraph, END, humanNode, mapNode, START } from '../../src/index.ts';
+import { findInLedger, writeLedger } from '../release-notes/ledger.ts';
+
+const input = z.object({
+  no: z.number().int(),
+  ledger: z.string().describe('where effects leave a line each'),
+  paceMs: z.number().int().default(0).describe('how long an effect takes after it has happened'),
+});
+
+/** Effects of one order. */
+export const effectsOfOrder = 3;
+
+/** Whether a person is asked about an order. */
+const asksAbout = (no: number): boolean => no % 4 === 0;
+
+/** Longer than any effect takes. Until then nobody can know that a process which stands still is not in the middle of one. */
+const timeoutMs = 5_000;
+
+interface Act {
+  readonly effect: string;
+  readonly ledger: string;
+  readonly paceMs: number;
+}
+
+async function act({ effect, ledger, paceMs }: Act, key: string): Promise<string> {
+  await writeLedger(ledger, { key, effect, output: effect });
+  // The effect has happened, and nothing of ours says so yet.
+  await delay(paceMs);
+  return effect;
+}
+
+export const orders = new AgentGraph({ input }, { id: 'order' })
+  .addNode(
+    'reserve',
+    mapNode({
+      over: ({ state: { input } }) => ['a', 'b'].map((item) => ({ ...input, effect: `reserve ${input.no} ${item}` })),
+      key: ({ item }) => item.effect,
+      each: ({ item, idempotencyKey }) => act(item, idempotencyKey),
+      effectClass: 'external',
+      reconcile: ({ item, idempotencyKey }) => findInLedger(item.ledger, idempotencyKey),
+      timeoutMs,
+    }),
+  )
+  .addNode('approve', humanNode({ prompt: ({ state }) => `Order ${state.input.no}?`, choices: ['yes', 'no'] }))
+  .addNode('cool', async (ctx) => {
+    await ctx.sleepUntil(ctx.now() + 20);
+    return 'cool';
+  })
+  .addNode(
+    'pay',
+    (ctx) =>
+      ctx.step(
+        'pay',
+        {
+          effect: 'external',
+          reconcile: ({ idempotencyKey }) => findInLedger(ctx.state.input.ledger, idempotencyKey),
+          timeoutMs,
+        },
+        ({ idempotencyKey }) => act({ ...ctx.state.input, effect: `pay ${ctx.state.input.no}` }, idempotencyKey),
+      ),
+    { effectClass: 'read' },
+  )
+  .addEdge(START, 'reserve')
+  .addConditionalEdge('reserve', ({ state }) => (asksAbout(state.input.no) ? 'approve' : 'cool'), ['approve', 'cool'])
+  .addConditionalEdge('approve', ({ state }) => (state.outputs.approve === 'yes' ? 'cool' : 'end'), {
+    cool: 'cool',
+    end: END,
+  })
+  .addEdge('cool', 'pay')
+  .addEdge('pay', END);
