@@ -205,6 +205,16 @@ export interface PreviewRow {
   readonly callsOnRecord?: number;
 }
 
+/** Why and how a run is cancelled. */
+export interface CancelOptions {
+  /** Why, in words: recorded, and given to the node that runs after the cancel. */
+  readonly reason?: string;
+  /** Who cancels, for the record. */
+  readonly by?: string;
+  /** Ends the run without its `onCancel` node: leaves it out, or gives up on it where it has begun. The history says so. */
+  readonly force?: boolean;
+}
+
 /** Where a run stands when it cannot be advanced further for now. */
 export interface RunResult {
   readonly runId: string;
@@ -286,13 +296,13 @@ export interface AdvanceOptions {
 }
 
 /**
- * Where a run stands after a slice of time, and when to advance it again. `running`: at once. `paused`: at `dueAt` (epoch ms) if there is
+ * Where a run stands after a slice of time, and when to advance it again. `running` and `cancelling`: at once. `paused`: at `dueAt` (epoch ms) if there is
  * one, and when a message comes; `asks` says whether somebody's answer or signal is awaited. `held`: another process has it, or may still be in an effect of it,
  * until then at the latest.
  */
 export type AdvanceResult =
   | { readonly status: 'completed' | 'failed' | 'cancelled' }
-  | { readonly status: 'running' }
+  | { readonly status: 'running' | 'cancelling' }
   | { readonly status: 'paused'; readonly dueAt?: number; readonly asks: boolean }
   | { readonly status: 'held'; readonly by: string; readonly until: number };
 
@@ -422,10 +432,11 @@ export interface Engine {
    */
   signal(runId: string, name: string, value: unknown, options?: SignalOptions): Promise<void>;
   /**
-   * Cancels a run. If a process owns the run, that process is asked to do it; otherwise it happens at once.
-   * @throws RUN_NOT_FOUND, RUN_FINISHED
+   * Cancels a run. If a process owns the run, that process is asked to do it; otherwise it happens at once. If its graph has an `onCancel`
+   * node, that runs next, here if the graph is known here: until it has ended, the run is `cancelling` (E7.4).
+   * @throws RUN_NOT_FOUND, RUN_FINISHED, USAGE_INVALID
    */
-  cancel(runId: string): Promise<void>;
+  cancel(runId: string, options?: CancelOptions): Promise<void>;
   /**
    * Makes a new run that continues from a checkpoint. The new run is not advanced; `resume` it.
    * @throws CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED, WAIT_NOT_FOUND, ANSWER_INVALID, USAGE_INVALID (an answer fits several waits)

@@ -15,6 +15,7 @@ import { listOpenWaits, postAnswers, postSignal, requireRun } from './runs/answe
 import type {
   AdvanceOptions,
   AdvanceResult,
+  CancelOptions,
   CheckpointRef,
   Engine,
   EngineOptions,
@@ -314,11 +315,14 @@ class CairnEngine implements Engine {
     void call.finally(() => this.#calls.delete(call));
   }
 
-  async cancel(runId: string): Promise<void> {
-    const run = await postCancel(this.#env, runId);
+  async cancel(runId: string, options: CancelOptions = {}): Promise<void> {
+    const run = await postCancel(this.#env, runId, options);
     const active = await this.#runs.advancing(runId);
     if (active !== undefined) return active.runner.poke();
-    await cancelUnowned(this.#env, run);
+    const isCancelling = await cancelUnowned(this.#env, run);
+    // Where the graph is not known, or may not run, the run stays as it is for who knows it: that it is cancelled is on record.
+    if (isCancelling && this.#host === undefined)
+      await this.resume(runId, { retryFailed: false }).catch(() => undefined);
     this.#wakeHost(runId);
   }
 

@@ -171,6 +171,11 @@ export interface GraphPolicies {
    * What happens to an attempt that would start after the budget is spent: a person is asked (default), or it fails with BUDGET_EXCEEDED.
    */
   readonly onBudget?: OnBudget;
+  /**
+   * Id of a node that no edge leads to or from. After a cancel it runs once, when what was under way has ended, to undo what the run has
+   * done outside (E7.4). Without a `timeoutMs` of its own it has 10 minutes.
+   */
+  readonly onCancel?: string;
 }
 
 /** What {@link compileGraph} takes. */

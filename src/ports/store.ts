@@ -17,8 +17,11 @@ export interface StoreCapabilities {
   readonly isShared: boolean;
 }
 
-/** A run's status, as the index of runs stores it. */
-export type StoredStatus = 'running' | 'paused' | 'completed' | 'failed' | 'cancelled';
+/**
+ * A run's status, as the index of runs stores it. One that is `cancelling` goes on as a `running` one does: the node runs that its graph
+ * names for a cancel.
+ */
+export type StoredStatus = 'running' | 'paused' | 'cancelling' | 'completed' | 'failed' | 'cancelled';
 
 /** Identifies a run. Every call is made within a tenant, and an id alone does not reach a run of another tenant. */
 export interface RunKey {
@@ -195,7 +198,10 @@ export interface CommitReply {
 /** An answer, a signal or a cancel request, stored as a row. Posting one needs no claim (O1). */
 export interface Message extends RunKey {
   readonly kind: 'answer' | 'signal' | 'cancel';
-  /** The wait id of an answer, the unique id of a signal, empty for a cancel. Only the first message of each (kind, name) is accepted. */
+  /**
+   * The wait id of an answer, the unique id of a signal; of a cancel empty, or `force` if it gives up what still runs. Only the first
+   * message of each (kind, name) is accepted.
+   */
   readonly name: string;
   readonly body: Uint8Array;
   /** When it was posted, in epoch ms. */
@@ -319,8 +325,8 @@ export interface Store {
   /** Claims one run. @throws RUN_NOT_FOUND */
   claimRun(request: ClaimRequest): Promise<ClaimReply>;
   /**
-   * Finds runs that can go on and claims them, in one transaction. Such a run is running or paused, has no live claim, is due, and has
-   * something to do: it is running, or has a message, or has a wait that is due. Higher priorities come first. Within a priority, the run
+   * Finds runs that can go on and claims them, in one transaction. Such a run is running, cancelling or paused, has no live claim, is due,
+   * and has something to do: it is running or cancelling, or has a message, or has a wait that is due. Higher priorities come first. Within a priority, the run
    * that could go on earliest comes first (counted from its due time, its oldest message or its first due wait), then the oldest run.
    */
   claimNext(request: NextRequest): Promise<readonly GrantedClaim[]>;

@@ -214,7 +214,7 @@ export interface StepRecord extends Pick<Account, 'spent' | 'spared'> {
   withheld?: true;
 }
 
-export type RunStatus = 'running' | 'paused' | 'completed' | 'failed' | 'cancelled';
+export type RunStatus = 'running' | 'paused' | 'cancelling' | 'completed' | 'failed' | 'cancelled';
 
 /** The root of a run's tree. */
 export interface RunTree {
@@ -226,6 +226,8 @@ export interface RunTree {
   definition?: GraphDefinitionRecord;
   /** Errors of the activations that made the run fail, by node path joined with `/`. */
   failures?: Record<string, unknown>;
+  /** Set from the moment at which a cancelled run has stopped what it did, if its graph has an `onCancel` node (E7.4). */
+  cancel?: CancelRecord;
   /** Open waits by id. */
   waits: Record<string, WaitRecord>;
   /** Signals that came before they were waited for, in order of arrival. */
@@ -249,6 +251,17 @@ export interface RunTree {
   /** Names of the secrets that nodes have used, sorted. A resume resolves them before it starts anything. */
   secrets?: readonly string[];
   frame: FrameTree;
+}
+
+/** Why a run was cancelled, and what a fork of it needs that its `onCancel` node does not see. */
+export interface CancelRecord {
+  /** Id of the `onCancel` node. */
+  readonly node: string;
+  readonly at: number;
+  readonly reason?: string;
+  readonly by?: string;
+  /** The waits that were open. */
+  readonly waits: Readonly<Record<string, WaitRecord>>;
 }
 
 export interface GraphDefinitionRecord {

@@ -33,7 +33,7 @@ function standing(node: Node, { isInDoubt, view }: ShowCheckpointOutput): string
 }
 
 function isOpen({ status }: ShowCheckpointOutput['view']): boolean {
-  return status === 'running' || status === 'paused';
+  return status === 'running' || status === 'paused' || status === 'cancelling';
 }
 
 function toCells(node: Node, details: ShowCheckpointOutput): Parameters<typeof formatTable>[1][number] {

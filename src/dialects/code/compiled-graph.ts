@@ -290,7 +290,7 @@ export class CompiledGraph<
   /** @throws RUN_NOT_FOUND each run of this graph is completed, or there is none */
   async #latestOpen(): Promise<string> {
     const { id } = this.graph;
-    const run = await this.history.latest(id, { status: ['running', 'paused', 'failed', 'cancelled'] });
+    const run = await this.history.latest(id, { status: ['running', 'paused', 'cancelling', 'failed', 'cancelled'] });
     if (run !== undefined) return run.runId;
     const hint = `No run of ${id} is left to go on with. Begin one with invoke(), or name a completed one to fork it.`;
     throw new CairnError('RUN_NOT_FOUND', { runId: `of ${id}`, hint });

@@ -64,7 +64,8 @@ export class Checkpoints {
     // Ops without a reason join the next checkpoint that has one.
     const isPending = draft.isPending && (isSeal || draft.partCount > 0 || this.#durable !== undefined);
     if (isPending) {
-      if (root.status !== 'running') draft.setStatus('running');
+      const status = root.cancel === undefined ? 'running' : 'cancelling';
+      if (root.status !== status) draft.setStatus(status);
       committer.commit(durability);
       this.#snapshots.afterCommit();
     }

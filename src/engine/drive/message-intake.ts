@@ -8,6 +8,7 @@ import { keepSignal } from '../waits/early-signals.ts';
 import { offloadForm } from '../admit/admit-outcome.ts';
 import { closeWait, timeoutOf } from '../waits/open-wait.ts';
 import type { RunCore } from '../run/run-core.ts';
+import type { CancelRequest } from '../run/run-ending.ts';
 import type { MessageBody } from '../waits/wait.ts';
 
 const decoder = new TextDecoder();
@@ -18,10 +19,17 @@ export function messageBody(body: Uint8Array): MessageBody {
   return decodeJson(decoder.decode(body)) as MessageBody;
 }
 
+/** Decodes the body of a cancel request. Older ones say nothing. */
+export function cancelBody(body: Uint8Array): CancelRequest {
+  if (body.byteLength === 0) return {};
+  const { reason, by, force } = decodeJson(decoder.decode(body)) as CancelRequest;
+  return { ...(reason !== undefined && { reason }), ...(by !== undefined && { by }), ...(force === true && { force }) };
+}
+
 /** Reads messages and applies each to the run, once. */
 export class MessageIntake {
   readonly #core: RunCore;
-  readonly #onCancel: () => void;
+  readonly #onCancel: (request: CancelRequest) => void;
   /** Ids of messages that were taken or are being taken. The store returns them until the commit that takes them is written. */
   readonly #seen = new Set<number>();
   /** Messages are taken in order of arrival, one read after another. */
@@ -29,7 +37,7 @@ export class MessageIntake {
   #cancel: (() => void) | undefined;
   #isStopped = false;
 
-  constructor(core: RunCore, onCancel: () => void) {
+  constructor(core: RunCore, onCancel: (request: CancelRequest) => void) {
     this.#core = core;
     this.#onCancel = onCancel;
   }
@@ -74,8 +82,11 @@ export class MessageIntake {
   }
 
   #takeCancel(row: MessageRow): void {
-    this.#core.draft.takeMessage(row.id);
-    this.#onCancel();
+    const { draft, secrets } = this.#core;
+    draft.takeMessage(row.id);
+    const request = cancelBody(row.body);
+    const { mask } = secrets;
+    this.#onCancel(mask === undefined ? request : (copyValue(request, [row.kind], anySize, { mask }) as CancelRequest));
   }
 
   /**

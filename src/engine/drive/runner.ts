@@ -14,7 +14,13 @@ import { bookAll, setRunBudget } from '../record/account.ts';
 import type { Activation, Loop, OwnerHold } from '../run/loop.ts';
 import { type Draft, claimLost } from '../run/draft.ts';
 import { liveEventOf, runningNow, RunCore, type EngineEnvironment } from '../run/run-core.ts';
-import { endingOf, isFailing } from '../run/run-ending.ts';
+import {
+  type CancelRequest,
+  endingOf,
+  isFailing,
+  noteCancelled,
+  noteCancelling,
+} from '../run/run-ending.ts';
 import type { RunFeed } from '../run/committer.ts';
 import { holdTimer } from '../run/timers.ts';
 import { startInitial } from '../settle/start-planned.ts';
@@ -47,7 +53,10 @@ export interface RunnerOptions {
 /** The loop of one run (E1.2): turns, launches, checkpoints, and the end. */
 export class Runner implements Loop {
   readonly core: RunCore;
-  /** Resolves when the run has ended or paused and its claim was released; rejects when it cannot be advanced here. */
+  /**
+   * Resolves when the run has ended or paused and its claim was released, or when it was cancelled and goes on under the same claim with what
+   * follows a cancel; rejects when it cannot be advanced here.
+   */
   readonly ended: Promise<void>;
   readonly #feed: RunFeed;
   readonly #checkpoints: Checkpoints;
@@ -60,6 +69,7 @@ export class Runner implements Loop {
   #isResting = false;
   #isOver = false;
   #heldBy: OwnerHold | undefined;
+  #cancelled: CancelRequest = {};
   /** Until this is set, messages may be taken but nothing is planned, because the plan has not listed the open activations yet. */
   #isStarted = false;
 
@@ -84,7 +94,7 @@ export class Runner implements Loop {
     feed.running = running;
     this.#checkpoints = new Checkpoints(core, loaded.cost);
     this.#keeper = options.keeper;
-    this.#intake = new MessageIntake(core, () => this.cancel());
+    this.#intake = new MessageIntake(core, (request) => this.cancel(request));
   }
 
   /** Starts the loop: takes waiting messages, fires due timers, starts what the plan lists. */
@@ -134,10 +144,20 @@ export class Runner implements Loop {
     for (const waitId of endedDoubts(this.core.root)) answerHere(this.core, waitId, againBy(by));
   }
 
-  /** Cancels the run: work is asked to stop first, and ended by force after a grace period (E7). */
-  cancel(): void {
+  /**
+   * Cancels the run: work is asked to stop first, and ended by force after a grace period (E7). The work that follows a cancel goes on,
+   * unless it is given up.
+   */
+  cancel(request: CancelRequest = {}): void {
     const { core } = this;
-    if (core.standing.isCancelling || this.#isOver) return;
+    if (this.#isOver) return;
+    const isForced = request.force === true;
+    if (core.standing.isCancelling) {
+      if (isForced) this.#cancelled = { ...this.#cancelled, force: true };
+      return;
+    }
+    if (core.root.cancel !== undefined && !isForced) return;
+    this.#cancelled = request;
     core.standing.stop('cancelling');
     this.#abortAll(new CairnError('RUN_CANCELLED', { runId: core.runId }));
     core.env.clock.setTimer(core.env.limits.cancelGraceMs, () => {
@@ -350,7 +370,7 @@ export class Runner implements Loop {
       if (queued !== undefined && !core.standing.isStopping && !queued.frameRun.hasFailed) prepareStart(core, queued);
     }
     const status = endingOf(core);
-    if (status !== undefined) return this.#endWith(status);
+    if (status !== undefined) return this.#endWith(this.#onCancel(status) === undefined ? status : 'cancelling');
     if (this.#isYielded()) return this.#handBack();
     this.#checkpoints.make();
   }
@@ -385,19 +405,33 @@ export class Runner implements Loop {
     else this.begin(activation);
   }
 
-  #endWith(status: RunStatus): void {
+  /** The node that runs now, if the run ends because it was cancelled and its graph has one. */
+  #onCancel(status: RunStatus): string | undefined {
+    const { root, rootFrame } = this.core;
+    const isLeftOut = status !== 'cancelled' || root.cancel !== undefined || this.#cancelled.force === true;
+    return isLeftOut ? undefined : rootFrame.graph.policies.onCancel;
+  }
+
+  #noteEnd(status: RunStatus): void {
     const { core } = this;
-    const { draft, root } = core;
+    const { draft, root, env, rootFrame } = core;
     // Nothing of a cancelled run is repeated, so the cost of unfinished work is recorded now.
-    if (status === 'cancelled') bookAll(core);
+    if (status === 'cancelled' || status === 'cancelling') bookAll(core);
+    if (status === 'cancelled') return noteCancelled(draft, this.#cancelled);
+    if (status === 'cancelling')
+      return noteCancelling(draft, rootFrame.graph.policies.onCancel as string, this.#cancelled, env.clock.now());
     if (root.status !== status) {
       draft.setStatus(status);
       draft.note(status === 'paused' ? { kind: 'pause' } : { kind: 'end', status });
     }
     // Nothing needs the answer to an open question about a budget any more.
     if (status === 'completed') for (const waitId of Object.keys(root.waits)) draft.closeWait(waitId);
-    if (status === 'failed' || status === 'cancelled')
-      for (const waitId of Object.keys(root.waits)) draft.closeWaitRow(waitId);
+    if (status === 'failed') for (const waitId of Object.keys(root.waits)) draft.closeWaitRow(waitId);
+  }
+
+  #endWith(status: RunStatus): void {
+    const { core } = this;
+    this.#noteEnd(status);
     this.#isOver = true;
     core.standing.stop('ended');
     // A function may be alive that only waits for a child run: nothing it does counts any more.
@@ -406,8 +440,8 @@ export class Runner implements Loop {
     this.#stopTimers();
     this.#checkpoints
       .makeLast(status === 'paused')
-      // The last commit is durable. If releasing the claim fails, it expires.
-      .then(() => core.env.store.releaseClaim(core.claim).catch(() => {}))
+      // The last commit is durable. If releasing the claim fails, it expires. A cancelled run whose `onCancel` node is next keeps it.
+      .then(() => (status === 'cancelling' ? undefined : core.env.store.releaseClaim(core.claim).catch(() => {})))
       .then(this.#end.resolve, this.#end.reject);
   }
 

@@ -32,7 +32,8 @@ interface Budget {
  */
 export function budgetMet(core: RunCore, attempt: Charge): MetBudget | undefined {
   const bound = attempt.atMost;
-  if (bound === 'nothing') return undefined;
+  // What follows a cancel is bounded by its time alone: nobody is asked for money to undo what was done.
+  if (bound === 'nothing' || core.root.cancel !== undefined) return undefined;
   let waiting: MetBudget | undefined;
   for (const budget of budgetsOf(attempt.activation)) {
     for (const [unit, limit] of Object.entries(budget.limits)) {

@@ -200,6 +200,7 @@ export async function draftFork<State extends TreeWriter>(
   const state = openWriter(root);
   const patches = new ForkPatches(env, fork, state);
   if (root.status !== 'paused') state.set(['status'], 'paused');
+  undoCancel(state);
   state.delete(['failures']);
   openFailedNodes(state);
   const differences = await changeGraph(env, run, state, options, fork);
@@ -225,6 +226,16 @@ export async function draftFork<State extends TreeWriter>(
   if (options.rerunPure === true) state.set(['rerunPure'], true);
   if (set.some(isOfOutput)) checkOutputs(state.root, set, options.graph ?? (await findGraph()));
   return { from, loaded, state, differences };
+}
+
+/** A fork of a cancelled run goes on where that was before the cancel: with its waits, and without what its `onCancel` node recorded. */
+function undoCancel(state: TreeWriter): void {
+  const { cancel } = state.root;
+  if (cancel === undefined) return;
+  for (const waitId of Object.keys(state.root.waits)) state.delete(['waits', waitId]);
+  for (const [waitId, wait] of Object.entries(cancel.waits)) state.set(['waits', waitId], wait);
+  state.delete(['frame', 'nodes', cancel.node]);
+  state.delete(['cancel']);
 }
 
 /**

@@ -72,8 +72,9 @@ export class TokenPlan implements Plan {
     const reached = new Set(this.#at === undefined ? [] : [this.#at]);
     // A set's iteration also visits items that are added meanwhile.
     for (const node of reached) for (const { to } of this.#node(node).outgoing) reached.add(to);
-    const isSkipped = ({ index }: GraphNode): boolean =>
-      this.#turnedAway.has(index) || (this.#visits[index] === 0 && !reached.has(index));
+    const { onCancel } = this.#graph.policies;
+    const isSkipped = ({ index, id }: GraphNode): boolean =>
+      this.#turnedAway.has(index) || (this.#visits[index] === 0 && !reached.has(index) && id !== onCancel);
     return this.#graph.nodes.filter((node) => node.index > END_INDEX && isSkipped(node)).map(({ id }) => id);
   }
 
@@ -190,6 +191,68 @@ export class TokenPlan implements Plan {
 function firedEdge(frame: FrameTree, node: GraphNode): GraphEdge | undefined {
   const key = nodeRecord(frame, node)?.fired?.[0];
   return key === undefined ? undefined : node.outgoing.find((edge) => edge.key === key);
+}
+
+/**
+ * The plan of a cancelled run whose graph has an `onCancel` node: that node once, whatever else is open (E7.4). What came before the cancel
+ * stays as it was.
+ */
+export class CancelPlan implements Plan {
+  readonly #node: GraphNode;
+  readonly #before: Plan;
+  readonly #epoch: number;
+  #isOpen: boolean;
+
+  constructor(graph: Graph, frame: FrameTree, onCancel: string) {
+    this.#node = graph.nodes[graph.nodeIndex.get(onCancel) ?? -1] as GraphNode;
+    this.#before = createPlan(graph, frame);
+    this.#epoch = frame.epoch ?? 0;
+    this.#isOpen = nodeRecord(frame, this.#node)?.fired === undefined;
+  }
+
+  get isDone(): boolean {
+    return !this.#isOpen;
+  }
+
+  stateOf(node: number): PlanState {
+    if (node !== this.#node.index) return this.#before.stateOf(node);
+    return this.#isOpen ? 'open' : 'settled';
+  }
+
+  visitOf(node: number): number {
+    return node === this.#node.index ? 1 : this.#before.visitOf(node);
+  }
+
+  skippedNodes(): readonly string[] {
+    return this.#before.skippedNodes();
+  }
+
+  initial(): PlanStep {
+    const start = this.#isOpen ? [{ node: this.#node.index, visit: 1, took: undefined }] : [];
+    return { start, loops: [], epoch: undefined, cancel: [] };
+  }
+
+  settledFields(): SettledFields {
+    return { fired: [], epoch: this.#epoch, held: undefined };
+  }
+
+  heldBy(): undefined {
+    return undefined;
+  }
+
+  settle(): PlanStep {
+    this.#isOpen = false;
+    return this.initial();
+  }
+
+  /** Always true: all that was written before the cancel comes before it. */
+  isOrdered(): boolean {
+    return true;
+  }
+
+  isUndecided(): boolean {
+    return false;
+  }
 }
 
 /**

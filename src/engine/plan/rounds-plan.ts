@@ -126,8 +126,9 @@ export class RoundsPlan implements Plan {
   }
 
   skippedNodes(): readonly string[] {
+    const { onCancel } = this.#graph.policies;
     return this.#graph.nodes
-      .filter((node) => node.index !== END_INDEX && this.#state[node.index] === 'skipped')
+      .filter(({ index, id }) => index !== END_INDEX && id !== onCancel && this.#state[index] === 'skipped')
       .map((node) => node.id);
   }
 

@@ -14,13 +14,14 @@ import type { LiveEvent, RunEvent } from '../api.ts';
 
 // How much of a run's state a fork must consider. If it is nothing, a fork costs only as much as its patch (H2).
 
-/** Counts open waits, and whether there are failures, patches, or supplied outcomes that were not used yet. */
+/** Counts open waits, and whether there are failures, patches, supplied outcomes that were not used yet, or a cancel. */
 export function pendingOf(root: RunTree): number {
   let count = 0;
   for (const _ in root.waits) count += 1;
   if (root.failures !== undefined) count += 1;
   if (root.patched !== undefined) count += 1;
   if (root.supplied !== undefined) count += 1;
+  if (root.cancel !== undefined) count += 1;
   return count;
 }
 

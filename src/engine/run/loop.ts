@@ -5,8 +5,15 @@ import type { Graph, GraphNode } from '../../graph/graph.ts';
 import { DeltaBuilder } from '../../state/delta.ts';
 import { Frame, type OpenView } from '../../state/frame.ts';
 import { hashParts } from '../../state/values/values.ts';
-import { nodeRecord, type Account, type FrameTree, type NodeRecord, type StepOrder } from '../../state/tree.ts';
-import { createPlan } from '../plan/plan.ts';
+import {
+  nodeRecord,
+  type Account,
+  type FrameTree,
+  type NodeRecord,
+  type RunTree,
+  type StepOrder,
+} from '../../state/tree.ts';
+import { CancelPlan, createPlan } from '../plan/plan.ts';
 import type { Plan } from '../plan/plan-step.ts';
 import { graphTables } from './graph-tables.ts';
 import { OpenCalls } from './open-calls.ts';
@@ -29,6 +36,8 @@ export interface FrameRunOptions {
   readonly depth: number;
   /** The activation that started this frame; undefined for the run's own. */
   readonly starter?: Activation;
+  /** For the frame of a cancelled run: id of the node that runs after the cancel. */
+  readonly onCancel?: string | undefined;
 }
 
 /** A frame with its tree, its plan, and its live activations. */
@@ -63,7 +72,8 @@ export class FrameRun {
     this.depth = options.depth;
     this.starter = options.starter;
     this.frame = new Frame(options.tree, options.treePath, options.delta, channels, outputNames);
-    this.plan = createPlan(options.graph, options.tree);
+    const { graph, tree, onCancel } = options;
+    this.plan = onCancel === undefined ? createPlan(graph, tree) : new CancelPlan(graph, tree, onCancel);
   }
 
   /** The frame of the node that started this frame. */
@@ -109,8 +119,13 @@ export class FrameRun {
 }
 
 /** The frame of a run's own graph. Without a delta, changes are not recorded. */
-export function rootFrameRun(graph: Graph, tree: FrameTree, delta: DeltaBuilder = new DeltaBuilder()): FrameRun {
-  return new FrameRun({ graph, tree, treePath: ['frame'], delta, nodePath: [], keyParts: [], depth: 0 });
+export function rootFrameRun(
+  graph: Graph,
+  { frame: tree, cancel }: Pick<RunTree, 'frame' | 'cancel'>,
+  delta: DeltaBuilder = new DeltaBuilder(),
+): FrameRun {
+  const place = { treePath: ['frame'], nodePath: [], keyParts: [], depth: 0 };
+  return new FrameRun({ graph, tree, delta, ...place, onCancel: cancel?.node });
 }
 
 /** The phase of an activation: about to start, running, stopped at a wait, waiting for its next attempt, over. */

@@ -204,7 +204,7 @@ export class RunCore {
     this.resumedSeq = loaded.seq;
     this.keySeed = keySeedOf(run);
     this.secrets = new RunSecrets(env.intake, options.secrets);
-    this.rootFrame = rootFrameRun(graph, loaded.root.frame, this.draft.delta);
+    this.rootFrame = rootFrameRun(graph, loaded.root, this.draft.delta);
     this.committer = new Committer({
       store: env.store,
       claim,

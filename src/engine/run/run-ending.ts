@@ -1,7 +1,10 @@
 /** Decides how a run stands when there is nothing left to do here (G10, W4). */
 import { CairnError } from '../../errors.ts';
+import type { ChangePart } from '../../history/stored/change.ts';
 import { isAnswerable } from '../../history/stored/messages.ts';
-import type { RunStatus, RunTree, WaitRecord } from '../../state/tree.ts';
+import { nodeRecord, type RunStatus, type RunTree, type WaitRecord } from '../../state/tree.ts';
+import type { CancelOptions } from '../api.ts';
+import type { Draft } from './draft.ts';
 import type { RunCore } from './run-core.ts';
 
 /**
@@ -9,8 +12,8 @@ import type { RunCore } from './run-core.ts';
  * not ended
  */
 export function endingOf(core: RunCore): RunStatus | undefined {
-  const { failures } = core.root;
-  if (core.rootFrame.plan.isDone && failures === undefined) return 'completed';
+  const { failures, cancel } = core.root;
+  if (core.rootFrame.plan.isDone && failures === undefined) return cancel === undefined ? 'completed' : 'cancelled';
   const { agenda, standing } = core;
   if (agenda.busyCount > 0 || agenda.isDue) return undefined;
   if (standing.isCancelling) return 'cancelled';
@@ -40,4 +43,49 @@ function isTimeNear({ env, agenda }: RunCore, waits: readonly (readonly [waitId:
   return waits.some(
     ([waitId, { dueAt }]) => dueAt !== undefined && dueAt - now <= nearMs && agenda.armedWaits.has(waitId),
   );
+}
+
+/** What a cancel request says. */
+export type CancelRequest = Pick<CancelOptions, 'reason' | 'by' | 'force'>;
+
+/** The parts of a change that a cancel request fills. */
+export function requestedBy({ reason, by }: CancelRequest): Pick<ChangePart, 'by' | 'detail'> {
+  return { ...(by !== undefined && { by }), ...(reason !== undefined && { detail: { reason } }) };
+}
+
+/**
+ * Notes that a run has stopped what it did, and that its `onCancel` node comes next (E7.4). What it waited for and why it had failed is put
+ * aside for forks: nothing of it goes on.
+ */
+export function noteCancelling(draft: Draft, node: string, request: CancelRequest, at: number): void {
+  const { reason, by } = request;
+  const { waits } = draft.root;
+  draft.setStatus('cancelling');
+  draft.note({ kind: 'cancel', ...requestedBy(request) });
+  draft.set(['cancel'], {
+    node,
+    at,
+    ...(reason !== undefined && { reason }),
+    ...(by !== undefined && { by }),
+    waits: { ...waits },
+  });
+  for (const waitId of Object.keys(waits)) draft.closeWait(waitId);
+  if (draft.root.failures !== undefined) draft.delete(['failures']);
+}
+
+/** Notes that a run is cancelled. If its `onCancel` node has not ended, somebody gave it up, and the history says so. */
+export function noteCancelled(draft: Draft, request: CancelRequest): void {
+  const { cancel, frame, waits } = draft.root;
+  const isGivenUp = cancel !== undefined && nodeRecord(frame, { id: cancel.node })?.fired === undefined;
+  const { by, detail } = requestedBy(cancel === undefined || isGivenUp ? request : {});
+  const told = { ...(detail as object | undefined), ...(isGivenUp && { gaveUp: cancel.node }) };
+  draft.setStatus('cancelled');
+  draft.note({
+    kind: 'end',
+    status: 'cancelled',
+    ...(by !== undefined && { by }),
+    ...(Object.keys(told).length > 0 && { detail: told }),
+  });
+  if (draft.root.failures !== undefined && cancel !== undefined) draft.delete(['failures']);
+  for (const waitId of Object.keys(waits)) draft.closeWaitRow(waitId);
 }

@@ -48,7 +48,7 @@ export interface RunnerRequest {
   readonly claimedAt: Moment;
   readonly graph: Graph;
   readonly feed: RunFeed;
-  readonly options: ResumeOptions;
+  readonly options: AdvanceWay;
   /** The run's state, if the caller has it. */
   readonly loaded?: LoadedState;
 }
@@ -70,7 +70,9 @@ async function openRunner(request: RunnerRequest, keeper: ClaimKeeper): Promise<
   const origin = request.loaded === undefined ? originOf(env, options.traceparent) : {};
   const loaded = request.loaded ?? (await loadState(env.store, env.blobs, run));
   const secrets = await requireSecrets(env.secrets, loaded.root.secrets);
-  const isTakenOver = request.loaded === undefined && claim.token > 1 && loaded.root.status === 'running';
+  const { status } = loaded.root;
+  const isGoing = status === 'running' || (status === 'cancelling' && options.isHandedOver !== true);
+  const isTakenOver = request.loaded === undefined && claim.token > 1 && isGoing;
   const draft = new Draft(run, loaded.root);
   await openState(env, run, draft, graph, options, origin);
   const runner = new Runner({ env, run, claim, keeper, graph, loaded, draft, feed, secrets });
@@ -89,6 +91,8 @@ export function hasEnded({ status }: Pick<RunTree, 'status'>, { retryFailed = tr
 export interface AdvanceWay extends ResumeOptions {
   /** It is advanced for a limited time, so nothing is waited for in this process (HO3). */
   readonly isSlice?: true;
+  /** It was cancelled here a moment ago, and goes on under the same claim. */
+  readonly isHandedOver?: true;
 }
 
 /** A run being advanced here. */
@@ -246,6 +250,7 @@ export class ActiveRuns {
    */
   async #takeUpAgain(active: ActiveRun): Promise<boolean> {
     const { run: before, root } = active.runner.core;
+    if (root.status === 'cancelling') return this.#goOnCancelling(active);
     if (root.status !== 'paused' || this.#isClosed) return false;
     const { graph, feed } = active;
     try {
@@ -263,6 +268,23 @@ export class ActiveRuns {
       return true;
     } catch {
       // The run has paused and its messages are stored, so whoever resumes it takes them.
+      return false;
+    }
+  }
+
+  /** Goes on with a run that was cancelled here: with its `onCancel` node, under the same claim (E7.4). */
+  async #goOnCancelling(active: ActiveRun): Promise<boolean> {
+    const { graph, feed, isSlice } = active;
+    const { run: before, claim } = active.runner.core;
+    const claimedAt = momentOf(this.#env.clock);
+    try {
+      await this.#env.store.renewClaim(claim);
+      const run = await requireRun(this.#env, before.runId);
+      const options: AdvanceWay = { retryFailed: false, isHandedOver: true, ...(isSlice && { isSlice: true }) };
+      active.runner = await this.#prepare({ run, claim, claimedAt, graph, feed, options }, undefined);
+      return true;
+    } catch {
+      // The run is recorded as cancelling, so whoever resumes it goes on.
       return false;
     }
   }

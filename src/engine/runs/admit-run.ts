@@ -125,7 +125,7 @@ export async function admitRun(
   checkLabels(options.meta?.labels);
   if (options.budget !== undefined) tree.budget = checkBudget(options.budget);
   checkAdmission(graph, tree);
-  settleStart(rootFrameRun(graph, tree));
+  settleStart(rootFrameRun(graph, { frame: tree }));
   const root: RunTree = { status: 'running', graphHash: graph.hash, codeHash: graph.codeHash, waits: {}, frame: tree };
   const key = runKeyOf(tenant, runId);
   const at = clock.now();

@@ -29,7 +29,7 @@ export async function advanceRun(
     const joined = await runs.advancing(runId);
     if (joined !== undefined) return advanceActive(env, runId, joined, options);
     const stand = await standOf(env, await requireRun(env, runId));
-    if (stand.status !== 'running' || signal?.aborted === true) return stand;
+    if (!isGoing(stand) || signal?.aborted === true) return stand;
     // Another call may have opened the run here while its row was read. Then this one joins it.
     if (runs.opening(runId) === undefined && runs.find(runId) === undefined) break;
   }
@@ -80,14 +80,16 @@ async function advanceActive(
   }
   const stand = await standOf(env, await requireRun(env, runId));
   const { heldBy } = active.runner;
-  if (stand.status !== 'running' || heldBy === undefined) return stand;
+  if (!isGoing(stand) || heldBy === undefined) return stand;
   return { status: 'held', by: heldBy.owner ?? 'unknown', until: heldBy.until };
 }
+
+const isGoing = ({ status }: AdvanceResult): boolean => status === 'running' || status === 'cancelling';
 
 /** Where a run stands that nobody advances here. */
 async function standOf({ store, clock, ids }: EngineEnvironment, run: RunRow): Promise<AdvanceResult> {
   const { tenant, runId, status, claim, hasMessages, schedule } = run;
-  if (status !== 'running' && status !== 'paused') return { status };
+  if (status === 'completed' || status === 'failed' || status === 'cancelled') return { status };
   const now = clock.now();
   // Only a person releases a held run, so there is no time at which to try again.
   if (isHeld(run)) return { status: 'paused', asks: true };
@@ -95,7 +97,7 @@ async function standOf({ store, clock, ids }: EngineEnvironment, run: RunRow): P
   const isOthers = claim !== undefined && claim.workerId !== ids.workerId && ids.isWorkerDead(claim.workerId) !== true;
   if (isOthers) return { status: 'held', by: claim.workerId, until: now + claim.remainingMs };
   if (schedule.dueAt > now) return { status: 'paused', dueAt: schedule.dueAt, asks: false };
-  if (status === 'running' || hasMessages) return { status: 'running' };
+  if (status !== 'paused' || hasMessages) return { status: status === 'cancelling' ? status : 'running' };
   const [due, asked] = await Promise.all([
     store.listWaits({ tenant, runId, limit: 1 }),
     store.listWaits({ tenant, runId, kinds: ['question', 'signal', 'doubt'], limit: 1 }),

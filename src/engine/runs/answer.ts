@@ -236,7 +236,7 @@ async function post(env: EngineEnvironment, run: RunRow, answer: FittingAnswer):
 
 /** How a run ended that takes no answers. */
 function statusOf({ status }: RunRow): { readonly status?: string } {
-  return status === 'running' || status === 'paused' ? {} : { status };
+  return status === 'running' || status === 'paused' || status === 'cancelling' ? {} : { status };
 }
 
 /** Whether an answer stands for the value that is recorded already, whoever gave that. The question may be in the history alone by now. */

@@ -9,7 +9,7 @@ export function takeRoutesAgain(state: TreeWriter, graph: Graph): void {
   const { patched, frame } = state.root;
   if (patched === undefined) return;
   state.delete(['patched']);
-  const frameRun = rootFrameRun(graph, frame);
+  const frameRun = rootFrameRun(graph, { frame });
   const rerouted = graph.nodes.flatMap((node) => {
     const fired = isOpenToChange(frameRun, node) ? decideAgain(frameRun, node, patched) : undefined;
     return fired === undefined ? [] : [[node.id, frameRun.plan.settledFields(node.index, fired)] as const];

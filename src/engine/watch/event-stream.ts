@@ -16,7 +16,7 @@ import type { RunFeed } from '../run/committer.ts';
 
 /** The root frame of a tree that is not being advanced. */
 export function restingFrame(root: RunTree, graph: Graph): FrameRun {
-  return rootFrameRun(graph, root.frame);
+  return rootFrameRun(graph, root);
 }
 
 const nothing: Amounts = Object.freeze({});
@@ -208,7 +208,7 @@ async function* polledEvents(
       cursor = event.seq;
       yield event;
     }
-    if (run.status !== 'running' || run.claim === undefined) return;
+    if ((run.status !== 'running' && run.status !== 'cancelling') || run.claim === undefined) return;
     await new Promise<void>((resolve) => {
       env.clock.setTimer(env.limits.messagePollMs, resolve);
     });

@@ -188,6 +188,9 @@ export const defaultPolicies: GraphPolicies = Object.freeze({
   durability: 'barrier',
 });
 
+/** How long the node that runs after a cancel may take, if it does not say so itself. */
+const onCancelTimeoutMs = 600_000;
+
 const idle = { run: (): undefined => undefined, codeText: '' };
 
 /** Definitions of START, which settles like any node but does nothing, and of END, which is reached as soon as one edge to it fires. */
@@ -218,7 +221,7 @@ function completeNode(linked: LinkedNode, index: number, policies: GraphPolicies
     when: definition.when,
     join: frozen(definition.join ?? 'some'),
     retry: frozenRetry(definition.retry),
-    timeoutMs: definition.timeoutMs,
+    timeoutMs: definition.timeoutMs ?? (linked.id === policies.onCancel ? onCancelTimeoutMs : undefined),
     onFailure: definition.onFailure ?? 'fail-run',
     checkpoint: definition.checkpoint,
     idempotent: definition.idempotent ?? false,

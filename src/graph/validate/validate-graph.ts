@@ -31,6 +31,7 @@ const policyFields = [
   'budget',
   'onBudget',
   'memoryConsistency',
+  'onCancel',
 ];
 
 const reducerNames: readonly ReducerName[] = [
@@ -328,7 +329,27 @@ export function validateReads(report: Report, definition: GraphDefinition, linke
 const placeOf = (node: LinkedNode | undefined): string =>
   node?.definition === undefined ? (node?.id ?? '') : nodePlace(node.definition);
 
-function checkReach(report: Report, linked: LinkedGraph): void {
+/** Checks the node that runs after a cancel: it is no part of the run's ways, so no edge may touch it (E7.4). */
+function checkOnCancel(report: Report, linked: LinkedGraph, onCancel: unknown): void {
+  const index = typeof onCancel === 'string' ? linked.nodeIndex.get(onCancel) : undefined;
+  const node = index === undefined || index < 2 ? undefined : linked.nodes[index];
+  if (node === undefined) {
+    const named = JSON.stringify(onCancel);
+    return report.error('E7', 'policies', `onCancel is ${named}, which is no node`, 'name a node of the graph');
+  }
+  if (node.incoming.length + node.outgoing.length > 0)
+    report.error(
+      'E7',
+      placeOf(node),
+      'an edge leads to or from the node of onCancel, which runs after a cancel and at no other time',
+      'remove its edges; what follows a cancel is done in this one node, or in a child run of it',
+    );
+  for (const name of ['join', 'when'] as const)
+    if (node.definition?.[name] !== undefined)
+      report.error('E7', placeOf(node), `${name} of the node of onCancel has no effect`, 'leave it out');
+}
+
+function checkReach(report: Report, linked: LinkedGraph, onCancel: unknown): void {
   const reached = new Set<number>([0]);
   const open = [0];
   for (let node = open.pop(); node !== undefined; node = open.pop()) {
@@ -342,7 +363,7 @@ function checkReach(report: Report, linked: LinkedGraph): void {
     return;
   }
   for (const [index, node] of linked.nodes.entries()) {
-    if (index < 2 || reached.has(index)) continue;
+    if (index < 2 || reached.has(index) || node.id === onCancel) continue;
     report.error(
       'G7',
       placeOf(node),
@@ -379,7 +400,9 @@ const isUnconditional = (edge: GraphEdge): boolean =>
 
 /** Checks what shows only in the linked graph. */
 export function validateShape(report: Report, definition: GraphDefinition, linked: LinkedGraph): void {
-  checkReach(report, linked);
+  const { onCancel } = definition.policies ?? {};
+  if (onCancel !== undefined) checkOnCancel(report, linked, onCancel);
+  checkReach(report, linked, onCancel);
   for (const node of linked.nodes) checkFirstJoin(report, node);
   if (linked.isTooDeep) {
     report.error('G4', 'graph', `loops are nested deeper than ${maxLoopDepth}`, 'put the inner loops into a subgraph');

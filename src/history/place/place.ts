@@ -16,7 +16,7 @@ const holder = 'held';
 const heldMs = 100 * 365 * 24 * 3_600_000;
 
 /** Statuses of runs that are not finished for good: they may go on, or a person may resume them. */
-export const openStatuses = ['running', 'paused', 'failed'] as const;
+export const openStatuses = ['running', 'paused', 'cancelling', 'failed'] as const;
 
 export function isHeld({ claim }: Pick<RunRow, 'claim'>): boolean {
   return claim?.workerId === holder;

@@ -105,7 +105,7 @@ async function isPart(store: Store, run: RunRow, { seq, check }: Cursor): Promis
 }
 
 function hasEnded({ status }: RunRow, until: 'end' | 'rest'): boolean {
-  return status !== 'running' && (until === 'rest' || status !== 'paused');
+  return status !== 'running' && status !== 'cancelling' && (until === 'rest' || status !== 'paused');
 }
 
 /** Resolves when the time is over or the signal is aborted. It keeps the process alive, as whoever awaits an event expects. */

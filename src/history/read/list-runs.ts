@@ -41,6 +41,7 @@ export const shownStatuses: readonly ShownStatus[] = Object.keys({
   stopped: true,
   queued: true,
   paused: true,
+  cancelling: true,
   answered: true,
   held: true,
   damaged: true,

@@ -48,7 +48,7 @@ export interface CleanUpReport {
 type Report = { readonly [Part in Exclude<keyof CleanUpReport, 'blobs'>]: CleanUpReport[Part][number][] };
 
 function hasEnded({ status }: RunRow): boolean {
-  return status !== 'running' && status !== 'paused';
+  return status !== 'running' && status !== 'paused' && status !== 'cancelling';
 }
 
 /** For each run, how many of its checkpoints are among the newest of all. */

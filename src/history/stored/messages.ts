@@ -129,7 +129,7 @@ function checksumOfWait({ tenant, runId }: RunKey, { waitId, kind, dueAt, body }
 
 /** The index rows for a run in this state. A run that has ended has none until it is resumed (G10). */
 export function openWaitRows(run: RunKey, { status, waits }: Pick<RunTree, 'status' | 'waits'>): readonly WaitRow[] {
-  if (status !== 'running' && status !== 'paused') return [];
+  if (status !== 'running' && status !== 'paused' && status !== 'cancelling') return [];
   return Object.entries(waits).map(([waitId, wait]) => waitRowOf(run, waitId, wait));
 }
 

@@ -163,7 +163,7 @@ export class StoryTeller {
 
   /** Adds the visits that have not ended. */
   tellOpen({ frame, status }: RunTree): void {
-    const isOver = status !== 'running' && status !== 'paused';
+    const isOver = status !== 'running' && status !== 'paused' && status !== 'cancelling';
     for (const { path, since, visit, retries, repeats, steps, questions } of this.#open.values()) {
       const record = recordAt(frame, path);
       if (record === undefined || record.fired !== undefined) continue;

@@ -10,7 +10,7 @@ import { toJson } from '../../operations/declare/to-json.ts';
 import { questionSchema, questionsOf, showQuestion, type JsonSchema } from '../ask/ask-client.ts';
 import { readsOnly, text, type Tool } from './tool.ts';
 
-const statuses = ['running', 'paused', 'completed', 'failed', 'cancelled'] as const;
+const statuses = ['running', 'paused', 'cancelling', 'completed', 'failed', 'cancelled'] as const;
 
 export interface ListRunsInput {
   readonly status?: readonly string[];

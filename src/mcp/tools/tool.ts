@@ -188,6 +188,8 @@ function showEnd(standing: RunStanding, checkpointId: string): Content {
       checkpoint_id: checkpointId,
     };
   if (status === 'cancelled') return { status: 'cancelled', message: 'Workflow was cancelled' };
+  if (status === 'cancelling')
+    return { status, message: 'Workflow was cancelled, and what follows that is under way - get_run says where it stands' };
   return { status: 'running', message: 'Workflow is running - get_run says where it stands' };
 }
 
@@ -225,7 +227,7 @@ export const amountsSchema: JsonSchema = { type: 'object', additionalProperties:
 export const standingSchema: JsonSchema = {
   type: 'object',
   properties: {
-    status: { enum: ['success', 'failure', 'paused', 'running', 'cancelled', 'stopped'] },
+    status: { enum: ['success', 'failure', 'paused', 'running', 'cancelling', 'cancelled', 'stopped'] },
     outputs: { description: 'What the workflow declares as its outputs, when it succeeded.' },
     error: { type: 'string', description: 'Why it failed.' },
     code: { type: 'string', description: 'Code of the error.' },

@@ -34,7 +34,7 @@ export const place: JsonSchema = objectOf({ runId: text, seq: whole }, { checkpo
 /** Amounts by unit. */
 export const amounts: JsonSchema = { type: 'object', additionalProperties: { type: 'number' } };
 
-const runStatus = oneOf('running', 'paused', 'completed', 'failed', 'cancelled');
+const runStatus = oneOf('running', 'paused', 'cancelling', 'completed', 'failed', 'cancelled');
 
 /** An open wait: a question, or anything else that a run waits for. */
 export const wait: JsonSchema = objectOf(

@@ -158,9 +158,10 @@ export function compareText(a: string, b: string): number {
 /** Since when a run has had something to do, in epoch ms; undefined if it has nothing to do or is not due. */
 function dueSince(run: MemoryRun, at: number): number | undefined {
   const { dueAt } = run.schedule;
-  if ((run.status !== 'running' && run.status !== 'paused') || dueAt > at) return undefined;
+  const isGoing = run.status === 'running' || run.status === 'cancelling';
+  if ((!isGoing && run.status !== 'paused') || dueAt > at) return undefined;
   const times = [
-    ...(run.status === 'running' ? [dueAt] : []),
+    ...(isGoing ? [dueAt] : []),
     ...run.messages.filter(({ isTaken }) => !isTaken).map((message) => message.at),
     ...[...run.waits.values()].map(({ wait }) => wait.dueAt ?? Infinity).filter((due) => due <= at),
   ];

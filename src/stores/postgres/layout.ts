@@ -35,7 +35,7 @@ create table S.runs (
   priority bigint not null, due bigint not null,
   message_count int not null default 0, message_at bigint, wait_at bigint,
   ready_at bigint generated always as (
-    case when status <= 1 then least(case when status = 0 then due end, message_at, wait_at) end) stored,
+    case when status <= 2 then least(case when status <= 1 then due end, message_at, wait_at) end) stored,
   meta bytea not null
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 create unique index runs_by_id on S.runs (tenant, run_id);

@@ -4,10 +4,10 @@ import type { Durability, GrantedClaim, RunKey, RunRow, StoredStatus, WaitRow } 
 import type { Database, Query } from './database.ts';
 import { ensureLayout, inSchema } from './layout.ts';
 
-const statuses: readonly StoredStatus[] = ['running', 'paused', 'completed', 'failed', 'cancelled'];
+const statuses: readonly StoredStatus[] = ['running', 'cancelling', 'paused', 'completed', 'failed', 'cancelled'];
 const waitKinds: readonly WaitRow['kind'][] = ['question', 'timer', 'signal', 'doubt', 'retry'];
 
-/** The number of a status. Those up to 1 can go on. */
+/** The number of a status. Those up to 1 go on by themselves, the next one if something comes. The layout names these numbers. */
 export const statusCode = (status: StoredStatus): number => statuses.indexOf(status);
 export const kindCode = (kind: WaitRow['kind']): number => waitKinds.indexOf(kind);
 

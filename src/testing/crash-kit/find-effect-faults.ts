@@ -214,7 +214,7 @@ export async function driveRun(options: DriveOptions): Promise<RunResult> {
     : await engine.start(graph, options.input, { runId });
   for (let resumes = 0; resumes < resumesMost; resumes += 1) {
     const result = await handle.result();
-    if (result.status !== 'paused' && result.status !== 'running') return result;
+    if (result.status !== 'paused' && result.status !== 'running' && result.status !== 'cancelling') return result;
     await attend(options, result.waits);
     handle = await engine.resume(runId, { graph, retryFailed: false });
   }

@@ -234,10 +234,19 @@ export function readText(bytes: Uint8Array | null): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
 }
 
-/** A status is stored as its index in this list, which is part of the layout. The last one marks runs that were never claimed. */
-const statuses: readonly StoredStatus[] = ['running', 'paused', 'completed', 'failed', 'cancelled', 'running'];
+/** A status is stored as its index in this list, which is part of the layout. The sixth marks runs that were never claimed. */
+const statuses: readonly StoredStatus[] = [
+  'running',
+  'paused',
+  'completed',
+  'failed',
+  'cancelled',
+  'running',
+  'cancelling',
+];
 
 export const waitingCode = 5;
+export const cancellingCode = 6;
 
 export const statusCode = (status: StoredStatus): number => statuses.indexOf(status);
 

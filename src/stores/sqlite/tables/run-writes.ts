@@ -3,6 +3,7 @@ import {
   isUnplaced,
   type Prepare,
   type Statement,
+  cancellingCode,
   waitingCode,
   asBytes,
   readText,
@@ -104,11 +105,11 @@ const fromQueue = `
 /** Runs that were abandoned, got a message, or are due. Each kind is found through an index, so that finished runs cost nothing. */
 const fromOthers = `
   select ${asBytes('r.run_id')}, r.no, r.priority, min(coalesce(found.due, r.due)) as due from (
-    select run_id, null as due from runs where tenant = ? and status = 0
+    select run_id, null as due from runs where tenant = ? and status in (0, ${cancellingCode})
     union all select run_id, at from messages indexed by messages_untaken where is_taken = 0 and tenant = ?
     union all select run_id, due from waits where tenant = ? and due <= ?) as found
   cross join runs r on r.tenant = ? and r.run_id = found.run_id
-  where r.status in (0, 1) and (r.owner is null or r.lease_until <= ?) and r.due <= ? and ${filters}
+  where r.status in (0, 1, ${cancellingCode}) and (r.owner is null or r.lease_until <= ?) and r.due <= ? and ${filters}
   group by r.no order by r.priority desc, due, r.no limit ?`;
 
 const toList = (values: readonly string[] | undefined): string | null => (values ? JSON.stringify(values) : null);
@@ -308,7 +309,7 @@ export class RunWrites {
     if (agree !== 1) throw new CairnError('STORE_CORRUPT', { store, reason: `messages of run ${runId} are missing` });
     // The row of a run that ended or paused records its head, and a run that was never claimed has one checkpoint. Only abandoned runs need
     // this check.
-    const wasLeft = status === 'running' && token > 0;
+    const wasLeft = (status === 'running' || status === 'cancelling') && token > 0;
     if (wasLeft && (!this.#newest.areWhole() || places.hasBehind(no, head)))
       throw new CairnError('STORE_CORRUPT', { store, reason: `newest checkpoints of run ${runId} may be missing` });
   }

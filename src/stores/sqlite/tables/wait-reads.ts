@@ -78,7 +78,8 @@ export class RunReads {
     const row = this.#byId().get(tenant, runId) as StoredRun | undefined;
     if (row === undefined) return undefined;
     const run = requireSound(this.#store, toRunRow(row, this.#now()));
-    return run.status === 'running' && run.claim === undefined ? this.#withLostHead(run, row.no) : run;
+    const isLeft = (run.status === 'running' || run.status === 'cancelling') && run.claim === undefined;
+    return isLeft ? this.#withLostHead(run, row.no) : run;
   }
 
   /**
