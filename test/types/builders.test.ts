@@ -50,7 +50,9 @@ test('G1 state, input and outputs have the types of the schemas and of the nodes
   expectTypeOf<Parameters<Compiled['invoke']>[0]>().toEqualTypeOf<{ topic: string; depth?: number | undefined }>();
   type Result = Awaited<ReturnType<Compiled['invoke']>>;
   expectTypeOf<Result['state']['artifacts']['report']>().toEqualTypeOf<string | undefined>();
-  expectTypeOf<Result['status']>().toEqualTypeOf<'running' | 'paused' | 'completed' | 'failed' | 'cancelled'>();
+  expectTypeOf<Result['status']>().toEqualTypeOf<
+    'running' | 'paused' | 'cancelling' | 'completed' | 'failed' | 'cancelled'
+  >();
   expect(graph).toBeInstanceOf(AgentGraph);
 });
 

@@ -1,4 +1,6 @@
 /** `cairn cancel` */
+import { CairnError } from '../../errors.ts';
+import type { WorkContext } from '../../operations/declare/operation.ts';
 import { perform } from '../../operations/declare/perform.ts';
 import { cancelRun, type CancelRunInput } from '../../operations/runs/cancel-run.ts';
 import type { Command } from '../session.ts';
@@ -10,16 +12,44 @@ export const cancelCommand: Command<CancelRunInput> = {
   summary: cancelRun.summary,
   fields: cancelRun.input,
   details:
-    'If a process is working on the run, it is asked to end it: what runs is stopped, what has finished stays. A cancelled run can be forked.',
-  examples: [{ line: 'cairn cancel 0198c2f4', does: 'end the run' }],
+    'If a process is working on the run, it is asked to end it: what runs is stopped, what has finished stays. If the workflow says what follows a cancel (onCancel), that runs next, and the run is cancelling until it has ended. A cancelled run can be forked.',
+  examples: [
+    { line: 'cairn cancel 0198c2f4', does: 'end the run' },
+    { line: 'cairn cancel 0198c2f4 --reason "the customer changed her mind"', does: 'end it, and record why' },
+    { line: 'cairn cancel 0198c2f4 --force', does: 'give up on what follows the cancel' },
+  ],
   runsConfig: true,
   execute(session, input) {
     return withApp(session, async (app) => {
       const output = await perform(cancelRun, app, input);
-      if (session.isJson) session.printJson(output);
-      else if (output.status === 'cancelled') session.screen.print(`cancelled ${printable(output.runId)}`);
-      else session.screen.print(`asked the owner of ${printable(output.runId)} to cancel it; it is ${output.status}`);
+      const { runId } = output;
+      const status = output.status === 'cancelling' ? await endOf(app, runId) : output.status;
+      if (session.isJson) session.printJson({ ...output, status });
+      else session.screen.print(told(runId, status));
       return 0;
     });
   },
 };
+
+/** Waits for what follows the cancel, if that runs in this process; otherwise says that it has yet to end. */
+async function endOf({ engine }: WorkContext, runId: string): Promise<string> {
+  try {
+    return (await (await engine.resume(runId, { retryFailed: false })).result()).status;
+  } catch (error) {
+    if (CairnError.is(error, 'RUN_CANCELLED')) return 'cancelled';
+    // Another process has the run, or its workflow is not known here.
+    if (CairnError.is(error, 'CLAIM_TAKEN', 'CONFIG_INVALID')) return 'cancelling';
+    throw error;
+  }
+}
+
+function told(id: string, status: string): string {
+  const run = printable(id);
+  const operand = printable(id.startsWith('-') ? `-- ${id}` : id);
+  if (status === 'cancelled') return `cancelled ${run}`;
+  if (status === 'cancelling') return `${run} is cancelling: what follows a cancel has yet to end; cairn log ${operand}`;
+  if (status === 'failed')
+    return `what follows the cancel of ${run} failed: cairn resume ${operand} tries it again, cairn cancel --force ${operand} gives it up`;
+  if (status === 'paused') return `what follows the cancel of ${run} waits: cairn inbox says for what`;
+  return `asked the owner of ${run} to cancel it; it is ${status}`;
+}

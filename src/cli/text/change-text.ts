@@ -39,10 +39,22 @@ const verbs: Readonly<Record<Part['kind'], (part: Part) => string>> = {
   fork: ({ from }) => (from === undefined ? 'forked' : `forked from ${from.runId}@${from.seq}`),
   resume: () => 'resumed',
   pause: () => 'paused',
-  cancel: () => 'cancelled',
-  end: ({ status }) => `ended${status === undefined ? '' : `: ${status}`}`,
+  cancel: ({ by, detail }) => `cancelled${by === undefined ? '' : ` by ${by}`}${reasonIn(detail)}`,
+  end: ({ status, by, detail }) =>
+    `ended${status === undefined ? '' : `: ${status}`}${by === undefined ? '' : ` by ${by}`}${reasonIn(detail)}${givenUp(detail)}`,
   fold: () => 'pruned',
 };
+
+/** Why a run was cancelled, as the change says it. */
+function reasonIn(detail: unknown): string {
+  const { reason } = (detail ?? {}) as { readonly reason?: unknown };
+  return typeof reason === 'string' ? `: ${fit(formatInline(reason), eventWidth)}` : '';
+}
+
+function givenUp(detail: unknown): string {
+  const { gaveUp } = (detail ?? {}) as { readonly gaveUp?: unknown };
+  return typeof gaveUp === 'string' ? `; ${gaveUp}, which follows a cancel, was given up` : '';
+}
 
 /** `draft completed in 120 ms` */
 export function describePart(part: Part): string {

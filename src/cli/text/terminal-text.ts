@@ -92,6 +92,7 @@ const tones: Readonly<Record<string, Tone>> = {
   failed: 'bad',
   'in doubt': 'bad',
   cancelled: 'warn',
+  cancelling: 'warn',
   paused: 'warn',
   waiting: 'warn',
   running: 'strong',

@@ -87,6 +87,11 @@ export interface GraphOptions<Reduced extends Reducers = Reducers> {
   readonly onBudget?: OnBudget;
   /** How nodes remember over sessions, unless their own settings say otherwise (A43). Default: as their memory says. */
   readonly memoryConsistency?: MemoryConsistency;
+  /**
+   * Id of a node without edges that runs once after a cancel, when what was under way has ended: it undoes what the run did outside. It sees
+   * the state as it was left, and `ctx.cancel` has the reason. See docs/guide/cancel.md.
+   */
+  readonly onCancel?: string;
 }
 
 /** Options of an edge. */
@@ -114,6 +119,7 @@ const optionNames = [
   'budget',
   'onBudget',
   'memoryConsistency',
+  'onCancel',
 ] as const satisfies readonly (keyof GraphOptions)[];
 const schemaNames = ['input', 'scratch', 'artifacts'] as const satisfies readonly (keyof GraphSchemas)[];
 const edgeOptionNames = [

@@ -1,5 +1,6 @@
 /** A graph together with the engine that runs it. */
 import type {
+  CancelOptions,
   CheckpointRef,
   Engine,
   ForkOptions,
@@ -222,11 +223,13 @@ export class CompiledGraph<
   }
 
   /**
-   * Cancels a run, named by its id or key. Its history stays.
+   * Cancels a run, named by its id or key. Its history stays. If the graph has an `onCancel` node, that runs next, and the run is
+   * `cancelling` until it has ended.
    * @throws RUN_NOT_FOUND, RUN_FINISHED
    */
-  async cancel(run: RunName): Promise<void> {
-    await this.engine.cancel((await this.history.find(run)).runId);
+  async cancel(run: RunName, options: CancelOptions = {}): Promise<void> {
+    checkOptions('cancel', options);
+    await this.engine.cancel((await this.history.find(run)).runId, options);
   }
 
   /**

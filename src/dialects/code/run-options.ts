@@ -1,6 +1,7 @@
 /** The options of the calls of a compiled graph. */
 import { CairnError } from '../../errors.ts';
 import type {
+  CancelOptions,
   Engine,
   EngineOptions,
   ForkOptions,
@@ -175,7 +176,8 @@ export type OptionName =
   | 'after'
   | 'live'
   | 'asFork'
-  | 'id';
+  | 'id'
+  | keyof CancelOptions;
 
 /** What each option's value must be. An option means the same in every call. */
 const kinds: Readonly<Record<OptionName, Kind>> = {
@@ -233,6 +235,8 @@ const kinds: Readonly<Record<OptionName, Kind>> = {
   rerunPure: flag,
   asFork: flag,
   id: text,
+  reason: text,
+  force: flag,
 };
 
 const engineSettingNames = [
@@ -271,7 +275,18 @@ const forkOptionNames = [
 ] as const satisfies readonly (keyof BranchOptions)[];
 
 /** The calls that take options. */
-type Call = 'compile' | 'invoke' | 'start' | 'stream' | 'resume' | 'fork' | 'preview' | 'answer' | 'signal' | 'events';
+type Call =
+  | 'compile'
+  | 'invoke'
+  | 'start'
+  | 'stream'
+  | 'resume'
+  | 'fork'
+  | 'preview'
+  | 'answer'
+  | 'signal'
+  | 'cancel'
+  | 'events';
 
 /** The options that each call accepts. */
 const optionNames: Readonly<Record<Call, readonly OptionName[]>> = {
@@ -300,6 +315,7 @@ const optionNames: Readonly<Record<Call, readonly OptionName[]>> = {
   ] satisfies readonly (keyof PreviewedOptions)[],
   answer: ['by'],
   signal: ['id'],
+  cancel: ['reason', 'by', 'force'] satisfies readonly (keyof CancelOptions)[],
   events: ['after'],
 };
 

@@ -30,7 +30,7 @@ import type {
   TypedOutputs,
   TypedState,
 } from './typed-state.ts';
-import { type AnyWork, type NodeSettings, type Choose, Trail } from './graph-parts.ts';
+import { type AnyWork, type NodeSettings, type Choose, defineNode, Trail } from './graph-parts.ts';
 import { defineReturns, returnsId, type ReturnsFunction } from './returns-node.ts';
 import {
   layBranch,
@@ -131,6 +131,7 @@ interface Plan {
   readonly parts: readonly Part[];
   readonly input?: StandardSchema;
   readonly returns?: NodeDefinition;
+  readonly onCancel?: { readonly id: string; readonly lay: Part };
   readonly place?: string;
 }
 
@@ -235,11 +236,26 @@ export class Workflow<Schemas extends GraphSchemas, Nodes, Result, Asked = NoNam
   }
 
   /**
+   * Sets what runs once after a cancel, when what was under way has ended: a step beside the line, which undoes what the run did outside. It
+   * sees the state as it was left, and `ctx.cancel` has the reason. See docs/guide/cancel.md.
+   */
+  onCancel<const Id extends string, Output, Answer = unknown>(
+    id: Id,
+    work: StepWork<Schemas, Nodes, Output, Answer>,
+    settings?: StepSettings<Schemas, Nodes, Id>,
+  ): Workflow<Schemas, Nodes, Result, Asked & Record<Id, Answer>> {
+    const place = callPlace();
+    const lay: Part = ({ layout }) =>
+      void layout.nodes.push(defineNode(id, work as AnyWork, settings, place, layout));
+    return new Workflow({ ...this.#plan, onCancel: { id, lay } });
+  }
+
+  /**
    * Builds the graph model.
    * @throws GRAPH_INVALID with every fault, each with its place and its fix
    */
   toGraph({ tools = {} }: GraphParts = {}): Graph {
-    const { name, options, input, returns, parts, place } = this.#plan;
+    const { name, options, input, returns, onCancel, parts, place } = this.#plan;
     const { scratch, reducers, checkpointPolicy = 'every_node', ...policies } = options;
     const trail = Trail.begin(tools);
     const { nodes, edges, faults } = trail.layout;
@@ -264,12 +280,17 @@ export class Workflow<Schemas extends GraphSchemas, Nodes, Result, Asked = NoNam
       });
     else trail.lay(returns);
     trail.leadTo(END);
+    onCancel?.lay(trail);
     return faults.compile({
       id: name,
       ...layApprovals(nodes, edges, trail.layout.approvals),
       reducers: Object.fromEntries(trail.layout.reducers),
       schemas: { ...(input === undefined ? {} : { input }), ...(scratch === undefined ? {} : { scratch }) },
-      policies: { ...policies, checkpoint: checkpointPolicy },
+      policies: {
+        ...policies,
+        checkpoint: checkpointPolicy,
+        ...(onCancel !== undefined && { onCancel: onCancel.id }),
+      },
     });
   }
 
@@ -315,14 +336,14 @@ export function workflow<const Scratch extends StandardSchema = StandardSchema<R
 }
 
 /** Makes a part from an arm of several steps. Such an arm may not declare an input or a result of its own. */
-function layArm(key: string, { parts, input, returns }: Plan, place: string | undefined): Part {
+function layArm(key: string, { parts, input, returns, onCancel }: Plan, place: string | undefined): Part {
   return (trail) => {
-    if (input !== undefined || returns !== undefined) {
+    if (input !== undefined || returns !== undefined || onCancel !== undefined) {
       trail.layout.faults.add({
         rule: 'G9',
         place,
-        message: `arm ${key} has an input or returns of its own`,
-        fix: 'write .input and .returns on the workflow only',
+        message: `arm ${key} has an input, returns or onCancel of its own`,
+        fix: 'write .input, .returns and .onCancel on the workflow only',
       });
     }
     for (const part of parts) part(trail);

@@ -101,6 +101,7 @@ const optionKeys = [
   'budget',
   'onBudget',
   'memoryConsistency',
+  'onCancel',
 ] as const satisfies readonly (keyof FlowOptions)[];
 const needKeys = ['node', 'on', 'when'] as const satisfies readonly (keyof NeedOf<string, unknown>)[];
 
@@ -151,7 +152,7 @@ export class Flow<Works, Schemas extends GraphSchemas = GraphSchemas> {
     const nodes = names.map((name) => this.#define(name, needs.get(name) ?? [], drafting));
     return faults.compile({
       id: this.#id,
-      ...layApprovals(nodes, edgesOf(needs, this.#nodes, place), drafting.approvals),
+      ...layApprovals(nodes, edgesOf(needs, this.#nodes, options.onCancel, place), drafting.approvals),
       schemas: { ...(input && { input }), ...(scratch && { scratch }), ...(artifacts && { artifacts }) },
       policies: { ...policies, checkpoint: checkpointPolicy },
       ...(reducers === undefined ? {} : { reducers }),
@@ -226,7 +227,7 @@ export class Flow<Works, Schemas extends GraphSchemas = GraphSchemas> {
       {
         input: ({ state }) => defaultInput(sources, state),
         ...settings,
-        join: needs.length > 0 ? 'all' : 'some',
+        ...(name !== this.#options.onCancel && { join: needs.length > 0 ? 'all' : 'some' }),
         onFailure: onFailure === 'return' ? 'skip-dependents' : 'fail-last',
       },
       place,
@@ -295,13 +296,14 @@ function leaveOutCycles(needs: Map<string, readonly AnyNeed[]>, report: (path: r
 function edgesOf(
   needs: ReadonlyMap<string, readonly AnyNeed[]>,
   nodes: Readonly<Record<string, AnyNode>>,
+  onCancel: string | undefined,
   place: string | undefined,
 ): readonly EdgeDefinition[] {
   const at = place === undefined ? {} : { place };
   const edges: EdgeDefinition[] = [];
   const needed = new Set<string>();
   for (const [to, list] of needs) {
-    if (list.length === 0) edges.push({ from: START, to, ...at });
+    if (list.length === 0 && to !== onCancel) edges.push({ from: START, to, ...at });
     for (const { node: from, when, on = nodes[from]?.onFailure === 'return' ? 'any' : 'completed' } of list) {
       if (on === 'rejected') {
         edges.push({ from: approvalId(from), to, condition: answeredAs(false), ...at });
@@ -311,7 +313,8 @@ function edgesOf(
       edges.push({ from, to, on, ...at, ...(when === undefined ? {} : { condition: conditionOf(from, to, when) }) });
     }
   }
-  for (const name of needs.keys()) if (!needed.has(name)) edges.push({ from: name, to: END, ...at });
+  for (const name of needs.keys())
+    if (!needed.has(name) && name !== onCancel) edges.push({ from: name, to: END, ...at });
   return edges;
 }
 

@@ -198,6 +198,12 @@ export class Context implements NodeContext {
   get isResumed(): boolean {
     return this.#activation.isResumed;
   }
+  get cancel(): NodeContext['cancel'] {
+    const { cancel } = this.#core.root;
+    if (cancel === undefined) return undefined;
+    const { reason, by } = cancel;
+    return { ...(reason !== undefined && { reason }), ...(by !== undefined && { by }) };
+  }
   get input(): unknown {
     return this.#activation.view.state.input;
   }

@@ -5,6 +5,7 @@ import { loadState, type LoadedState } from '../../history/load/load.ts';
 import type { Claim, RunRow } from '../../ports/store.ts';
 import type { ResumeOptions, RunHandle } from '../api.ts';
 import { requireSecrets } from '../calls/secret-access.ts';
+import { requireRun } from './answer.ts';
 import { openState } from './open-state.ts';
 import { ReplaySource } from '../replay/replay.ts';
 import { originOf, parentTrace } from './admit-run.ts';

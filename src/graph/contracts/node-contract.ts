@@ -271,6 +271,8 @@ export interface NodeContext {
   readonly visit: number;
   readonly attempt: number;
   readonly isResumed: boolean;
+  /** Why the run was cancelled, and by whom. Set in the node that runs after a cancel (`onCancel`), and nowhere else. */
+  readonly cancel?: { readonly reason?: string; readonly by?: string } | undefined;
   /** The frozen input of the run, or child run, that the node belongs to. */
   readonly input: unknown;
   readonly state: StateView;

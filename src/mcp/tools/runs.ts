@@ -227,27 +227,35 @@ export const sendSignal: Tool<SendSignalInput> = {
   },
 };
 
-export const cancelRun: Tool<RunInput> = {
+/** Where a run stands that was asked to end and has not. */
+function unfinished(status: string): string {
+  if (status === 'cancelling') return 'The run was cancelled, and what follows that is under way';
+  if (status === 'failed') return 'The run was cancelled, and what follows that failed: resume_workflow tries it again';
+  if (status === 'paused') return 'The run was cancelled, and what follows that waits: get_run says for what';
+  return 'The process that works on the run was asked to end it';
+}
+
+export const cancelRun: Tool<RunInput & { readonly reason?: string }> = {
   name: 'cancel_run',
   title: 'Cancel a run',
   description: 'End a run. What it did stays recorded, and fork_checkpoint can go on from any of its checkpoints.',
-  input: runInput,
+  input: { ...runInput, reason: { type: 'string', description: 'Why, for the record and for what follows a cancel.' } },
   required: ['run_id'],
   output: {
     type: 'object',
     properties: {
       run_id: { type: 'string' },
       status: { enum: statuses },
-      cancelled: { type: 'boolean', description: 'false: its process was asked, and has yet to end it.' },
+      cancelled: { type: 'boolean', description: 'false: its process was asked and has yet to end it, or what follows a cancel is under way.' },
       message: { type: 'string' },
     },
     required: ['run_id', 'status', 'cancelled', 'message'],
   },
   hints: { isReadOnly: false, isDestructive: true, isIdempotent: true, isOpenWorld: false },
-  async run({ context }, { run_id: run }) {
-    const { runId, status } = await perform(cancel, context, { run });
+  async run({ context }, { run_id: run, reason }) {
+    const { runId, status } = await perform(cancel, context, { run, ...(reason !== undefined && { reason }) });
     const isOver = status === 'cancelled';
-    const message = isOver ? 'Run cancelled' : 'The process that works on the run was asked to end it';
+    const message = isOver ? 'Run cancelled' : unfinished(status);
     return { content: { run_id: runId, status, cancelled: isOver, message } };
   },
 };

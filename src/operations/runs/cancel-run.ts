@@ -2,31 +2,48 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { CairnError } from '../../errors.ts';
 import { objectOf, text } from '../declare/output-shapes.ts';
+import type { CancelOptions } from '../../engine/api.ts';
 import { findRun } from './find-run.ts';
 import type { Operation, WorkContext } from '../declare/operation.ts';
 
 export interface CancelRunInput {
   readonly run: string;
+  readonly reason?: string;
+  readonly by?: string;
+  readonly force?: boolean;
 }
 
 export interface CancelRunOutput {
   readonly runId: string;
-  /** The run's status. `running` means that its owner was asked to cancel it and is still ending what is under way. */
+  /**
+   * The run's status. `running`: its owner was asked to cancel it and is still ending what is under way. `cancelling`: the node that follows a
+   * cancel has not ended. `failed`: that node failed; a resume tries it again, and `force` gives it up.
+   */
   readonly status: string;
 }
 
 export const cancelRun: Operation<CancelRunInput, CancelRunOutput, WorkContext> = {
   name: 'cancel',
   summary: 'end a run; its history stays',
-  input: { run: { type: 'text', description: 'the run', isRequired: true, isPositional: true } },
+  input: {
+    run: { type: 'text', description: 'the run', isRequired: true, isPositional: true },
+    reason: { type: 'text', description: 'why; the node that follows a cancel is told' },
+    by: { type: 'text', description: 'who cancels, for the record', isActor: true },
+    force: { type: 'flag', description: 'end it without the node that follows a cancel, or give up on that node' },
+  },
   output: 'the run and its status',
   outputSchema: objectOf({ runId: text, status: text }),
   isReadOnly: false,
   scope: 'run',
   route: 'POST /runs/{run}/cancel',
-  async run(context, { run }) {
+  async run(context, { run, reason, by, force }) {
     const { runId } = await findRun(context, run);
-    return { runId, status: await cancelled(context, runId) };
+    const options = {
+      ...(reason !== undefined && { reason }),
+      ...(by !== undefined && { by }),
+      ...(force === true && { force }),
+    };
+    return { runId, status: await cancelled(context, runId, options) };
   },
 };
 
@@ -39,17 +56,20 @@ const pauseMs = 50;
  * the request. So the run is looked at for a while: a run that was left is cancelled here, and of one that finished it is said.
  * @throws RUN_NOT_FOUND; RUN_FINISHED it has completed, maybe since it was asked for
  */
-async function cancelled(context: WorkContext, runId: string): Promise<string> {
-  await context.engine.cancel(runId);
+async function cancelled(context: WorkContext, runId: string, options: CancelOptions): Promise<string> {
+  await context.engine.cancel(runId, options);
+  let hasBegun = false;
   for (let look = 1; ; look += 1) {
     const { status, claim } = await findRun(context, runId);
-    if (status === 'cancelled') return status;
+    // What follows a cancel may fail, or wait for somebody.
+    hasBegun ||= status === 'cancelling';
+    if (status === 'cancelled' || (hasBegun && status !== 'cancelling')) return status;
     if (status === 'completed') {
       const hint = 'The request came too late: it finished first. Fork it to go on from one of its checkpoints.';
       throw new CairnError('RUN_FINISHED', { runId, status, hint });
     }
     if (look === looks) return status;
-    if (claim === undefined) await context.engine.cancel(runId);
-    else await delay(pauseMs);
+    if (claim === undefined && !hasBegun) await context.engine.cancel(runId, options);
+    await delay(pauseMs);
   }
 }

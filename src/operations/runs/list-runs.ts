@@ -27,6 +27,7 @@ const statuses: readonly ShownStatus[] = [
   'queued',
   'stopped',
   'paused',
+  'cancelling',
   'answered',
   'held',
   'damaged',

@@ -5,7 +5,7 @@ import type { RunRow } from '../../ports/store.ts';
 import { anything, flag, listOf, objectOf, text, texts, whole } from '../declare/output-shapes.ts';
 import type { Operation, WorkContext } from '../declare/operation.ts';
 import { findRun } from './find-run.ts';
-import { readAllRuns } from '../../history/place/place.ts';
+import { openStatuses, readAllRuns } from '../../history/place/place.ts';
 
 /** A schedule for a file: see `ScheduleOptions` of the library. */
 export interface FileSchedule {
@@ -90,7 +90,7 @@ async function show({ store, blobs, tenant }: WorkContext, run: RunRow): Promise
 
 async function list(context: WorkContext): Promise<readonly ShownSchedule[]> {
   const schedules: ShownSchedule[] = [];
-  for await (const run of readAllRuns(context, { status: ['running', 'paused', 'failed'] }))
+  for await (const run of readAllRuns(context, { status: openStatuses }))
     if (isSchedule(run)) schedules.push(await show(context, run));
   return schedules;
 }

@@ -227,7 +227,7 @@ async function driveSlices(options: DriveOptions, forMs: number): Promise<RunRes
   if (!(await options.isThere())) await engine.start(graph, options.input, { runId, detach: true });
   for (let slices = 0; slices < resumesMost; slices += 1) {
     const stand = await engine.advance(runId, { forMs });
-    if (stand.status === 'running') continue;
+    if (stand.status === 'running' || stand.status === 'cancelling') continue;
     if (stand.status === 'held') await sleep(Math.max(1, stand.until - now()));
     else if (stand.status === 'paused') await attend(options, (await engine.inspect(runId)).waits);
     else return engine.inspect(runId);
