@@ -47,7 +47,8 @@ function told(id: string, status: string): string {
   const run = printable(id);
   const operand = printable(id.startsWith('-') ? `-- ${id}` : id);
   if (status === 'cancelled') return `cancelled ${run}`;
-  if (status === 'cancelling') return `${run} is cancelling: what follows a cancel has yet to end; cairn log ${operand}`;
+  if (status === 'cancelling')
+    return `${run} is cancelling: what follows a cancel has yet to end; cairn log ${operand}`;
   if (status === 'failed')
     return `what follows the cancel of ${run} failed: cairn resume ${operand} tries it again, cairn cancel --force ${operand} gives it up`;
   if (status === 'paused') return `what follows the cancel of ${run} waits: cairn inbox says for what`;

@@ -14,13 +14,7 @@ import { bookAll, setRunBudget } from '../record/account.ts';
 import type { Activation, Loop, OwnerHold } from '../run/loop.ts';
 import { type Draft, claimLost } from '../run/draft.ts';
 import { liveEventOf, runningNow, RunCore, type EngineEnvironment } from '../run/run-core.ts';
-import {
-  type CancelRequest,
-  endingOf,
-  isFailing,
-  noteCancelled,
-  noteCancelling,
-} from '../run/run-ending.ts';
+import { type CancelRequest, endingOf, isFailing, noteCancelled, noteCancelling } from '../run/run-ending.ts';
 import type { RunFeed } from '../run/committer.ts';
 import { holdTimer } from '../run/timers.ts';
 import { startInitial } from '../settle/start-planned.ts';

@@ -76,7 +76,7 @@ async function endCancelled(
   if (root.cancel !== undefined && !isForced) return run.status !== 'failed';
   const onCancel = isForced ? undefined : await onCancelOf(env, run, root);
   const draft = new Draft(run, root);
-  const request = requests[0] ?? {};
+  const request = requests.find(({ force }) => force === isForced) ?? requests[0] ?? {};
   if (onCancel === undefined) noteCancelled(draft, request);
   else noteCancelling(draft, onCancel, request, clock.now());
   for (const { id } of posted) draft.takeMessage(id);

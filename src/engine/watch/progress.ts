@@ -28,9 +28,9 @@ export interface ProgressGraph extends Pick<Graph, 'structure'> {
   readonly text?: unknown;
 }
 
-/** The nodes that the author wrote, without those that stand for start, end and declared outputs. */
-function authoredNodes({ nodes, text }: ProgressGraph): ProgressGraph['nodes'] {
-  const hidden = new Set(text === undefined ? [START, END] : [START, END, outputsNode]);
+/** The nodes that the author wrote, without those that stand for start, end and declared outputs, and the one that follows a cancel. */
+function authoredNodes({ nodes, text, structure }: ProgressGraph): ProgressGraph['nodes'] {
+  const hidden = new Set([START, END, structure.policies.onCancel, ...(text === undefined ? [] : [outputsNode])]);
   return nodes.filter(({ id }) => !hidden.has(id));
 }
 

@@ -246,7 +246,10 @@ export const cancelRun: Tool<RunInput & { readonly reason?: string }> = {
     properties: {
       run_id: { type: 'string' },
       status: { enum: statuses },
-      cancelled: { type: 'boolean', description: 'false: its process was asked and has yet to end it, or what follows a cancel is under way.' },
+      cancelled: {
+        type: 'boolean',
+        description: 'false: its process was asked and has yet to end it, or what follows a cancel is under way.',
+      },
       message: { type: 'string' },
     },
     required: ['run_id', 'status', 'cancelled', 'message'],

@@ -189,7 +189,10 @@ function showEnd(standing: RunStanding, checkpointId: string): Content {
     };
   if (status === 'cancelled') return { status: 'cancelled', message: 'Workflow was cancelled' };
   if (status === 'cancelling')
-    return { status, message: 'Workflow was cancelled, and what follows that is under way - get_run says where it stands' };
+    return {
+      status,
+      message: 'Workflow was cancelled, and what follows that is under way - get_run says where it stands',
+    };
   return { status: 'running', message: 'Workflow is running - get_run says where it stands' };
 }
 

@@ -13,7 +13,8 @@ const isAuthored = ({ index }: Pick<GraphNode, 'index'>): boolean => index > 1;
 export function describeGraph(graph: Graph, source: string): WorkflowDescription {
   const nodes = graph.nodes.filter(isAuthored);
   const ids = new Set(nodes.map(({ id }) => id));
-  const waves = wavesOf(graph.structure, ({ id }) => ids.has(String(id)));
+  const { onCancel } = graph.policies;
+  const waves = wavesOf(graph.structure, ({ id }) => ids.has(String(id)) && id !== onCancel);
   return {
     name: graph.id,
     description: undefined,
@@ -45,7 +46,7 @@ function describeNode(graph: Graph, node: GraphNode, wave: number): WorkflowDesc
     type: node.type,
     description: undefined,
     dependsOn: before.map((edge) => ({ block: nameOf(edge), isRequired: edge.on === 'completed' })),
-    condition: all.length === 0 ? undefined : all.join('; '),
+    condition: node.id === graph.policies.onCancel ? 'after a cancel' : all.length === 0 ? undefined : all.join('; '),
     forEach: undefined,
     effect: node.effect,
     ...(node.isDeclared === false && { isDeclared: false as const }),
