@@ -83,9 +83,13 @@ function formatWaves({ blocks, waves }: WorkflowDescription, face: Face): readon
     blocks.map(({ id }) => printable(id)),
     face.width,
   );
-  return waves.flatMap((ids, index) => [
+  // What follows a cancel is in no wave.
+  const inWaves = new Set(waves.flat());
+  const outside = blocks.map(({ id }) => id).filter((id) => !inWaves.has(id));
+  const parts = waves.map((ids, index) => [`Wave ${index + 1}`, ids] as const);
+  return [...parts, ...(outside.length === 0 ? [] : [['After a cancel', outside] as const])].flatMap(([title, ids]) => [
     '',
-    face.paint('strong', `Wave ${index + 1}`),
+    face.paint('strong', title),
     ...ids.flatMap((id) => {
       const block = byId.get(id);
       if (block === undefined) return [];

@@ -47,14 +47,15 @@ export const nextRunsTests: SuitePart = {
         due: { status: 'paused', waits: timer(now) },
         later: { status: 'paused', waits: timer(now + 1) },
         called: { status: 'paused' },
+        undoing: { status: 'cancelling' },
         done: { status: 'completed', waits: timer(1) },
         scheduled: { schedule: { dueAt: now + 1 } },
       });
       for (const runId of ['called', 'done']) await store.postMessage(message(runId));
-      assert.deepEqual([...(await claimNext(store))].sort(), ['called', 'due', 'running']);
+      assert.deepEqual([...(await claimNext(store))].sort(), ['called', 'due', 'running', 'undoing']);
       assert.deepEqual(await claimNext(store), []);
       await advance(leaseMs + 1);
-      assert.deepEqual([...(await claimNext(store))].sort(), ['called', 'due', 'held', 'running']);
+      assert.deepEqual([...(await claimNext(store))].sort(), ['called', 'due', 'held', 'running', 'undoing']);
       const claim = await requireClaim(store, 'called', 'three', 'two');
       const taken = (await store.readMessages(keyOf('called'))).map(({ id }) => id);
       await store.commit(commitOf(claim, 1, { takeMessages: taken }));
