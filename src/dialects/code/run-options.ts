@@ -276,17 +276,7 @@ const forkOptionNames = [
 
 /** The calls that take options. */
 type Call =
-  | 'compile'
-  | 'invoke'
-  | 'start'
-  | 'stream'
-  | 'resume'
-  | 'fork'
-  | 'preview'
-  | 'answer'
-  | 'signal'
-  | 'cancel'
-  | 'events';
+  'compile' | 'invoke' | 'start' | 'stream' | 'resume' | 'fork' | 'preview' | 'answer' | 'signal' | 'cancel' | 'events';
 
 /** The options that each call accepts. */
 const optionNames: Readonly<Record<Call, readonly OptionName[]>> = {

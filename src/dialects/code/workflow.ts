@@ -245,8 +245,7 @@ export class Workflow<Schemas extends GraphSchemas, Nodes, Result, Asked = NoNam
     settings?: StepSettings<Schemas, Nodes, Id>,
   ): Workflow<Schemas, Nodes, Result, Asked & Record<Id, Answer>> {
     const place = callPlace();
-    const lay: Part = ({ layout }) =>
-      void layout.nodes.push(defineNode(id, work as AnyWork, settings, place, layout));
+    const lay: Part = ({ layout }) => void layout.nodes.push(defineNode(id, work as AnyWork, settings, place, layout));
     return new Workflow({ ...this.#plan, onCancel: { id, lay } });
   }
 

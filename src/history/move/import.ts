@@ -97,14 +97,7 @@ async function* splitLines(pieces: AsyncIterable<string>): AsyncGenerator<string
   if (rest !== '') yield rest;
 }
 
-const statuses: ReadonlySet<string> = new Set([
-  'running',
-  'paused',
-  'cancelling',
-  'completed',
-  'failed',
-  'cancelled',
-]);
+const statuses: ReadonlySet<string> = new Set(['running', 'paused', 'cancelling', 'completed', 'failed', 'cancelled']);
 
 function readHeader(line: HeaderLine, number: number): HeaderLine {
   if (number !== 1 || line.cairn !== 'export') throw invalidLine(number, 'it is no header');

@@ -24,7 +24,11 @@ const examinedRuns = 1_000;
 
 /** Returns one finding. If it is `bad`, it names the first run whose damage would make a resume fail. @throws STORE_* as the store */
 export async function examineRuns(store: Store, blobs: BlobStore, tenant: string): Promise<Finding> {
-  const { rows } = await store.listRuns({ tenant, status: ['running', 'paused', 'cancelling', 'failed'], limit: examinedRuns });
+  const { rows } = await store.listRuns({
+    tenant,
+    status: ['running', 'paused', 'cancelling', 'failed'],
+    limit: examinedRuns,
+  });
   const damaged: { readonly run: RunRow; readonly error: CairnError }[] = [];
   for (const run of rows) {
     const error = await damageOf(store, blobs, run);
