@@ -55,7 +55,8 @@ export async function runEvents(options: RunEventOptions): Promise<Response> {
   try {
     const run = await store.readRun(key);
     if (run === undefined) throw new CairnError('RUN_NOT_FOUND', { runId });
-    const isOver = run.status !== 'running' && (until === 'rest' || run.status !== 'paused');
+    const isOver =
+      run.status !== 'running' && run.status !== 'cancelling' && (until === 'rest' || run.status !== 'paused');
     const following = { until, signal: leaving.signal, ...(after !== undefined && { after }) };
     const followed = followHistory({ store, blobs, tenant }, runId, following);
     const events = async function* (): AsyncGenerator<ServerEvent> {

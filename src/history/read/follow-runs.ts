@@ -182,7 +182,7 @@ class RunsStream {
   #forget(position: Position, rows: readonly RunRow[], at: number): void {
     const since = Math.max(position.since, at - skewMs);
     for (const { runId, status, head, createdAt } of rows) {
-      const isOver = status !== 'running' && status !== 'paused';
+      const isOver = status !== 'running' && status !== 'paused' && status !== 'cancelling';
       if (isOver && createdAt < since && position.runs.get(runId)?.seq === head) position.runs.delete(runId);
     }
     position.since = since;
