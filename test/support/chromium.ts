@@ -1,5 +1,5 @@
 /** A page as Chromium shows it, where it is installed: spoken with over a pipe, so that no port is opened and nothing is downloaded. */
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
@@ -7,12 +7,26 @@ import type { Readable, Writable } from 'node:stream';
 import { pathToFileURL } from 'node:url';
 import { within } from './awaited.ts';
 
-/** Undefined: there is none. */
-export function findChromium(): string | undefined {
+/**
+ * A browser: the one that `CAIRN_CHROMIUM` names, one that is installed, or the one of a package, unpacked into the folder for temporary
+ * files. Only its path is taken: the arguments that the package proposes switch off what keeps pages apart. Undefined: there is none.
+ */
+export async function findChromium(): Promise<string | undefined> {
+  const named = process.env['CAIRN_CHROMIUM'];
+  if (named !== undefined && named !== '') return existsSync(named) ? named : undefined;
   const folders = (process.env['PATH'] ?? '').split(delimiter);
-  return ['chromium', 'chromium-browser', 'google-chrome']
+  const installed = ['chromium', 'chromium-browser', 'google-chrome']
     .flatMap((name) => folders.map((folder) => join(folder, name)))
     .find((path) => existsSync(path));
+  if (installed !== undefined || process.platform !== 'linux' || process.arch !== 'x64') return installed;
+  try {
+    const { default: packed } = await import('@sparticuz/chromium');
+    const path = await packed.executablePath();
+    // A system may lack what it is linked with.
+    return spawnSync(path, ['--version'], { timeout: 20_000 }).status === 0 ? path : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 export interface SeenPage {

@@ -25,7 +25,7 @@ const look = `({
 })`;
 
 test('N14 P14 in Chromium a page shows the graph and the whole story, asks for nothing, and nothing written into the run acts', async (context) => {
-  const browser = findChromium() ?? context.skip('Chromium is not installed');
+  const browser = (await findChromium()) ?? context.skip('Chromium is not installed');
   const { result, bench, workflow } = await runDot(
     `digraph Page {
       graph [goal="${hostile.replaceAll('"', '\\"')}"]
