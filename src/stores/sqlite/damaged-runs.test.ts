@@ -53,7 +53,7 @@ const changes: readonly (readonly [string, string])[] = [
   ['queue_key', 'null'],
   ['meta', "cast('meta of ruo' as blob)"],
   ['check_value', 'check_value + 1'],
-  ['status', '6'],
+  ['status', '7'],
   ['status', '13'],
 ];
 
