@@ -255,6 +255,7 @@ function openTexts(
     // Paths are recorded relative to the working folder if the store belongs to it, so that they can be moved together.
     isModuleNamed,
     isMovable: place.kind === 'sqlite' && place.isDefault,
+    isOpenToOthers: place.kind === 'postgres',
     openDialect,
     dialects: { yaml: openKept, dot: openKeptDot },
     openCatalog: openWorkflows,

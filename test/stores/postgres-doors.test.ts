@@ -27,6 +27,11 @@ blocks:
 outputs: { said: { value: "\${blocks.hello.outputs.echoed}" } }
 `;
 
+const shout = `name: shout
+blocks:
+  - { id: say, type: Shell, inputs: { command: "echo loud" } }
+`;
+
 const counting = new AgentGraph({}, { id: 'counting' })
   .addNode('large', () => 'x'.repeat(400_000))
   .addNode('length', ({ state }) => state.outputs.large?.length)
@@ -76,6 +81,21 @@ describe.skipIf(typeof found === 'string')('doors of a Postgres store', () => {
     expect(folder.cairn('schedule', 'list').out).toContain('greet');
     const backup = folder.cairn('backup', 'copy');
     expect([backup.code, backup.err]).toEqual([2, expect.stringContaining('pg_dump')]);
+  });
+
+  test('O2 a stored text does what a file may only where the file is, and else what is granted', async () => {
+    folder.write('shout.yaml', shout);
+    for (const runId of ['own', 'foreign'])
+      expect(folder.cairn('run', 'shout.yaml', '--run-id', runId, '--detach').code).toBe(0);
+    expect(folder.cairn('resume', 'own').code).toBe(0);
+    const elsewhere = openFolder();
+    const refused = elsewhere.cairn('resume', 'foreign');
+    expect(refused.err).toContain('PERMISSION_DENIED');
+    expect(refused.err).toContain('have its file in the folder of this process');
+    elsewhere.write('shout.yaml', shout.replace('loud', 'other'));
+    expect(elsewhere.cairn('resume', 'foreign').err).toContain('PERMISSION_DENIED');
+    elsewhere.write('shout.yaml', shout);
+    expect(elsewhere.cairn('resume', 'foreign').code).toBe(0);
   });
 
   test('S4 migrate grants a role what workers need, and another reading', async () => {

@@ -3,7 +3,7 @@ import { dialectOf, type TextWorkflow, type CheckpointSettings } from '../../dia
 import type { Permissions } from '../../graph/permissions/permissions.ts';
 import { CairnError } from '../../errors.ts';
 import { existsSync, readFileSync } from 'node:fs';
-import { dirname, extname, resolve } from 'node:path';
+import { basename, dirname, extname, join, resolve, sep } from 'node:path';
 import { decodeText } from '../process/decode-text.ts';
 import type { RunMeta } from '../../engine/api.ts';
 import type { Violation, Graph } from '../../graph/graph.ts';
@@ -55,6 +55,11 @@ export interface GraphLoaderOptions {
   readonly cwd: string;
   /** Whether paths are recorded relative to the folder, so that they move together with its store. */
   readonly isMovable: boolean;
+  /**
+   * Whether others may write rows of the store, as on a server. Then what a row says is not trusted: a recorded text counts as a file's only if
+   * the same text is found in a file here, and a module is imported only from this folder, or if the configuration names it.
+   */
+  readonly isOpenToOthers?: boolean;
   /** Whether the configuration names this module. */
   readonly isModuleNamed: (source: string) => boolean;
   /** Opens the dialects of files. */
@@ -92,13 +97,13 @@ function isName(cwd: string, file: string): boolean {
   return extname(file) === '' && !file.includes('/') && !existsSync(resolve(cwd, file));
 }
 
-/** Reads the text of an imported run, which is held to the grants. @throws PERMISSION_DENIED names the way to trust it */
-async function readImported(dialects: TextDialects, text: string): Promise<TextWorkflow> {
+/** Reads a text that is held to the grants. @param trust - the way to trust it. @throws PERMISSION_DENIED */
+async function readUntrusted(dialects: TextDialects, text: string, trust: string): Promise<TextWorkflow> {
   try {
     return await readKeptText(dialects, text, { origin: 'inline' });
   } catch (error) {
     if (!CairnError.is(error, 'PERMISSION_DENIED')) throw error;
-    const grant = 'a grant that covers it (--allow), or import the run anew with --trust';
+    const grant = `a grant that covers it (--allow), or ${trust}`;
     throw new CairnError(error.code, { ...error.data, grant }, { cause: error });
   }
 }
@@ -116,7 +121,7 @@ async function needsOf(dialects: TextDialects, text: string): Promise<readonly s
 }
 
 export function createGraphLoader(options: GraphLoaderOptions): GraphLoader {
-  const { cwd, isMovable, isModuleNamed, openDialect, dialects, openCatalog } = options;
+  const { cwd, isMovable, isModuleNamed, isOpenToOthers = false, openDialect, dialects, openCatalog } = options;
   const keptSource = (source: string): string =>
     isMovable ? sourceFrom(cwd, resolve(cwd, source)) : resolve(cwd, source);
 
@@ -148,6 +153,28 @@ export function createGraphLoader(options: GraphLoaderOptions): GraphLoader {
     return { ...loaded, source: keptSource(path) };
   };
 
+  const isInside = (path: string): boolean => resolve(cwd, path).startsWith(`${resolve(cwd)}${sep}`);
+
+  /** Texts that were found in files here. */
+  const own = new Set<string>();
+  /** Whether a file here gives the same text: the one it was recorded from, one of that name, or a workflow of the folders. */
+  const isOwn = async (text: string, source: string | undefined): Promise<boolean> => {
+    const candidates = source === undefined ? [] : [resolve(cwd, source), join(resolve(cwd), basename(source))];
+    const files = candidates.filter((path) => isInside(path) && isWorkflowFile(path) && existsSync(path));
+    const catalog = await openCatalog();
+    const reads = [
+      ...files.map((path) => () => loadText(path)),
+      ...catalog.list().map((known) => () => Promise.resolve(known)),
+    ];
+    for (const read of own.has(text) ? [] : reads)
+      try {
+        if ((await read()).workflow.graph.text === text) own.add(text);
+      } catch (error) {
+        if (!CairnError.is(error)) throw error;
+      }
+    return own.has(text);
+  };
+
   return {
     keptSource,
     loadGraph,
@@ -164,9 +191,13 @@ export function createGraphLoader(options: GraphLoaderOptions): GraphLoader {
     needsOf: (text) => needsOf(dialects, text),
     async findGraph({ source, exportName, isImported = false }, readText) {
       const text = await readText();
-      if (text !== undefined)
-        return (isImported ? await readImported(dialects, text) : await readKeptText(dialects, text)).graph;
+      if (text !== undefined) {
+        if (isImported) return (await readUntrusted(dialects, text, 'import the run anew with --trust')).graph;
+        if (!isOpenToOthers || (await isOwn(text, source))) return (await readKeptText(dialects, text)).graph;
+        return (await readUntrusted(dialects, text, 'have its file in the folder of this process')).graph;
+      }
       if (source === undefined) return undefined;
+      if (isOpenToOthers && !isModuleNamed(source) && !isInside(source)) return undefined;
       if (isImported && !isModuleNamed(source))
         throw new CairnError('CODE_NOT_RUN', {
           what: `${source}, which an imported run names,`,
