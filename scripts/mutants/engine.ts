@@ -47,8 +47,8 @@ export const engineMutants: readonly Mutant[] = [
   {
     name: 'the lease is counted from after a slow claim of a run that goes on',
     file: 'src/engine/runs/active-runs.ts',
-    old: 'active.runner = await this.#prepare({ run, claim, claimedAt, graph, feed, options }, undefined);',
-    new: 'active.runner = await this.#prepare({ run, claim, claimedAt: momentOf(this.#env.clock), graph, feed, options }, undefined);',
+    old: '        return false;\n      }\n      active.runner = await this.#prepare({ run, claim, claimedAt, graph,',
+    new: '        return false;\n      }\n      active.runner = await this.#prepare({ run, claim, claimedAt: momentOf(this.#env.clock), graph,',
     tests: ['src/engine/drive/leases.test.ts'],
   },
   {
