@@ -120,6 +120,40 @@ async function needsOf(dialects: TextDialects, text: string): Promise<readonly s
   }
 }
 
+interface OwnTextsPlace {
+  readonly cwd: string;
+  readonly isInside: (path: string) => boolean;
+  readonly loadText: (path: string) => Promise<KnownWorkflow>;
+  readonly openCatalog: () => Promise<WorkflowCatalog>;
+}
+
+/** Whether a file here gives the same text as a run has: the one it was recorded from, one of that name, or a workflow of the folders. */
+function ownTexts({
+  cwd,
+  isInside,
+  loadText,
+  openCatalog,
+}: OwnTextsPlace): (text: string, source: string | undefined) => Promise<boolean> {
+  /** Texts that were found. */
+  const own = new Set<string>();
+  return async (text, source) => {
+    const candidates = source === undefined ? [] : [resolve(cwd, source), join(resolve(cwd), basename(source))];
+    const files = candidates.filter((path) => isInside(path) && isWorkflowFile(path) && existsSync(path));
+    const catalog = await openCatalog();
+    const reads = [
+      ...files.map((path) => () => loadText(path)),
+      ...catalog.list().map((known) => () => Promise.resolve(known)),
+    ];
+    for (const read of own.has(text) ? [] : reads)
+      try {
+        if ((await read()).workflow.graph.text === text) own.add(text);
+      } catch (error) {
+        if (!CairnError.is(error)) throw error;
+      }
+    return own.has(text);
+  };
+}
+
 export function createGraphLoader(options: GraphLoaderOptions): GraphLoader {
   const { cwd, isMovable, isModuleNamed, isOpenToOthers = false, openDialect, dialects, openCatalog } = options;
   const keptSource = (source: string): string =>
@@ -155,25 +189,7 @@ export function createGraphLoader(options: GraphLoaderOptions): GraphLoader {
 
   const isInside = (path: string): boolean => resolve(cwd, path).startsWith(`${resolve(cwd)}${sep}`);
 
-  /** Texts that were found in files here. */
-  const own = new Set<string>();
-  /** Whether a file here gives the same text: the one it was recorded from, one of that name, or a workflow of the folders. */
-  const isOwn = async (text: string, source: string | undefined): Promise<boolean> => {
-    const candidates = source === undefined ? [] : [resolve(cwd, source), join(resolve(cwd), basename(source))];
-    const files = candidates.filter((path) => isInside(path) && isWorkflowFile(path) && existsSync(path));
-    const catalog = await openCatalog();
-    const reads = [
-      ...files.map((path) => () => loadText(path)),
-      ...catalog.list().map((known) => () => Promise.resolve(known)),
-    ];
-    for (const read of own.has(text) ? [] : reads)
-      try {
-        if ((await read()).workflow.graph.text === text) own.add(text);
-      } catch (error) {
-        if (!CairnError.is(error)) throw error;
-      }
-    return own.has(text);
-  };
+  const isOwn = ownTexts({ cwd, isInside, loadText, openCatalog });
 
   return {
     keptSource,
