@@ -43,12 +43,20 @@ export function resultOf(
   frameRun: FrameRun,
   repeated: ReadonlySet<string> = new Set(),
 ): RunResult {
+  const standing = standingOf(runId, frameRun.graph.id, seq, root, frameRun.plan.skippedNodes());
   const result = {
-    ...standingOf(runId, frameRun.graph.id, seq, root, frameRun.plan.skippedNodes()),
+    ...standing,
+    waits: inOrder(standing.waits, frameRun.graph),
     ...(repeated.size === 0 ? {} : { repeated: [...repeated] }),
   };
   frames.set(result, frameRun);
   return Object.defineProperty(result, 'state', stateWhenAsked) as typeof result & Pick<RunResult, 'state'>;
+}
+
+/** Waits in the order of the graph's nodes: branches that ask at once open theirs in any order, and a stored state has them by id. */
+function inOrder(waits: readonly OpenQuestion[], { nodeIndex }: Graph): readonly OpenQuestion[] {
+  const placeOf = ({ node: [id = ''] }: OpenQuestion): number => nodeIndex.get(id) ?? nodeIndex.size;
+  return waits.toSorted((a, b) => placeOf(a) - placeOf(b) || (a.openedAt ?? 0) - (b.openedAt ?? 0));
 }
 
 /** All of a result but its state. */
