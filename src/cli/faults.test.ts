@@ -33,7 +33,7 @@ test.each([
   [
     ['run', 'empty.ts'],
     2,
-    'cairn: cannot read empty.ts: it exports no compiled graph [GRAPH_PARSE]',
+    'cairn: cannot read empty.ts: it exports no graph, workflow or flow [GRAPH_PARSE]',
     'Correct the file and run the command again.',
   ],
   [

@@ -138,6 +138,9 @@ export function writeAll(descriptor: number, text: string): void {
   }
 }
 
+/** Standard output as a stream, also when it is reserved for the command. */
+export let ownOutput = (): NodeJS.WriteStream => process.stdout;
+
 /** A function that writes to a descriptor, 1 or 2. */
 export function openWriter(descriptor: 1 | 2): (text: string) => void {
   if (!mayBeTerminal(descriptor))
@@ -148,11 +151,9 @@ export function openWriter(descriptor: 1 | 2): (text: string) => void {
         endUnwritten(error, descriptor);
       }
     };
-  const stream = descriptor === 1 ? process.stdout : process.stderr;
+  const stream = descriptor === 1 ? ownOutput() : process.stderr;
   stream.on('error', (error) => endUnwritten(error, descriptor));
-  // Bound now: what code of the user's prints is sent elsewhere.
-  const write = stream.write.bind(stream);
-  return (text) => void write(text);
+  return (text) => void stream.write(text);
 }
 
 /**
@@ -160,8 +161,10 @@ export function openWriter(descriptor: 1 | 2): (text: string) => void {
  * `--json` nothing but JSON. In a terminal a person sees both, so nothing changes. Call it after the writers are opened.
  */
 export function reserveOutput(isTerminal: boolean): void {
-  if (isTerminal) return;
-  // A getter: making a stream costs more than listing runs.
+  const found = Object.getOwnPropertyDescriptor(process, 'stdout');
+  if (isTerminal || found?.get === undefined) return;
+  // Getters: making a stream costs more than listing runs.
+  ownOutput = found.get.bind(process) as typeof ownOutput;
   Object.defineProperty(process, 'stdout', { get: () => process.stderr, configurable: true });
 }
 

@@ -1,4 +1,5 @@
 /** All commands: those that move runs, and the others too, for help and for guesses at mistyped names. */
+import { ownOutput } from './files.ts';
 import { exit } from 'node:process';
 import type { Command } from './session.ts';
 import { answerCommand } from './commands/answer.ts';
@@ -76,6 +77,6 @@ const commands: readonly Command[] = [
 /** Handles that a graph's module left open do not keep the command from ending. */
 export async function runArguments(args: readonly string[]): Promise<number> {
   const code = await runCommand(commands, args);
-  process.stdout.write('', () => exit(code));
+  ownOutput().write('', () => exit(code));
   return code;
 }

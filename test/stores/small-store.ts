@@ -146,10 +146,11 @@ class SmallStore {
     const found = this.#ofTenant(tenant).flatMap((run) => {
       const { runId, graphId } = run.admission;
       const isWanted = (graphs?.includes(graphId) ?? true) && (queues?.includes(run.schedule.queue) ?? true);
-      const isOpen = run.status === 'running' || run.status === 'paused';
+      const isGoing = run.status === 'running' || run.status === 'cancelling';
+      const isOpen = isGoing || run.status === 'paused';
       if (!isWanted || !isOpen || this.#isHeld(run) || except?.includes(runId) || run.schedule.dueAt > at) return [];
       const times = [
-        ...(run.status === 'running' ? [run.schedule.dueAt] : []),
+        ...(isGoing ? [run.schedule.dueAt] : []),
         ...run.messages.filter(isUntaken).map((message) => message.at),
         ...run.waits.map(({ wait }) => wait.dueAt ?? never).filter((due) => due <= at),
       ];
