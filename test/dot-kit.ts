@@ -24,7 +24,7 @@ export function scripted(script: Script = {}): Scripted {
     const said = script[stage.id]?.[count] ?? script[stage.id]?.at(-1) ?? 'success';
     if (said instanceof Error) throw said;
     return typeof said === 'string'
-      ? ({ status: said, ...(said !== 'success' && { failureReason: `${stage.id} said ${said}` }) } as StageOutcome)
+      ? { status: said, ...(said !== 'success' && { failureReason: `${stage.id} said ${said}` }) }
       : said;
   };
   return { handler: { effect: 'external', isIdempotent: () => true, run }, begun };

@@ -97,7 +97,7 @@ export function Picture({ structure, nodes, taken, selected, linkTo }: PicturePr
           <g class={`edge${isTaken ? ' taken' : ''}${isBack ? ' back' : ''}`}>
             <path d={curve(placed.points)} />
             <path d={headOf(placed)} />
-            <EdgeLabel edge={edge as Partial<StructureEdge>} points={placed.points} />
+            <EdgeLabel edge={edge} points={placed.points} />
           </g>
         );
       })}

@@ -2,7 +2,7 @@
 import { signal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { ask, Problem } from '../data/api.ts';
+import { ask, type Problem } from '../data/api.ts';
 import { useLoaded } from '../data/query.ts';
 import type { ListedRun, Wait, Waits } from '../data/types.ts';
 import { Awaited, Copy, Empty, now, Trouble, When } from '../parts/common.tsx';
@@ -48,8 +48,8 @@ interface ListedRuns {
 interface Listing extends ListedRuns {
   readonly isLoaded: boolean;
   readonly problem?: Problem;
-  loadMore(): void;
-  reload(): void;
+  readonly loadMore: () => void;
+  readonly reload: () => void;
 }
 
 /** The newest runs, asked for again and again, and older ones as they are scrolled to. */

@@ -39,7 +39,7 @@ beforeEach(async () => {
               long: 'x'.repeat(300_000),
               config: { token: 'hunter2', text: 'y'.repeat(300_000) },
             },
-          } as never,
+          },
         ],
       },
     },

@@ -156,7 +156,7 @@ export function outcomeFor({ to, attributes }: PipelineEdge): StageOutcome {
   const updates: Record<string, unknown> = {};
   for (const { key, operator, value } of parseCondition(attributes.text('condition')).clauses ?? []) {
     const isEqual = operator === '=';
-    if (key === 'outcome') status = isEqual ? (value as StageStatus) : value === 'success' ? 'fail' : 'success';
+    if (key === 'outcome') status = isEqual ? value : value === 'success' ? 'fail' : 'success';
     else if (key === 'preferred_label') preferred = isEqual ? value : normalLabel(value) === '' ? 'any' : '';
     else {
       const name = key.replace(/^context\./, '');

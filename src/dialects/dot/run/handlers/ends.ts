@@ -46,7 +46,7 @@ export const conditionalHandler: StageHandler = {
     const label = asText(value('preferred_label'));
     const reason = asText(value('internal.failure_reason'));
     return {
-      status: (asText(value('outcome')) || 'success') as StageStatus,
+      status: asText(value('outcome')) || 'success',
       ...(label !== '' && { preferredLabel: label }),
       ...(reason !== '' && { failureReason: reason }),
     };

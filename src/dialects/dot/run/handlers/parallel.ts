@@ -113,7 +113,7 @@ function resultOf(id: string, result: ChildResult, gates: readonly string[]): Br
   };
   if (status === 'cancelled') return skipped(id);
   if (status === 'failed') return { ...shared, outcome: 'fail', failure_reason: rootMessage(error) };
-  const outcome = asText(state.scratch['outcome']) as StageStatus;
+  const outcome = asText(state.scratch['outcome']);
   const reason = asText(state.scratch['internal.failure_reason']);
   return {
     ...shared,
