@@ -124,9 +124,13 @@ const causesMax = 1_000;
 /** Whether it is, or was caused by, child runs or workflows that are nested deeper than the limit. */
 export function isTooDeep(error: unknown): boolean {
   let at = error as { readonly code?: unknown; readonly data?: { readonly limit?: unknown }; readonly cause?: unknown };
-  for (let count = 0; count < causesMax && typeof at === 'object' && at !== null; count += 1) {
-    if (at.code === 'RUN_LIMIT' && (at.data?.limit === 'depth' || at.data?.limit === 'childDepth')) return true;
-    at = at.cause as typeof at;
+  try {
+    for (let count = 0; count < causesMax && typeof at === 'object' && at !== null; count += 1) {
+      if (at.code === 'RUN_LIMIT' && (at.data?.limit === 'depth' || at.data?.limit === 'childDepth')) return true;
+      at = at.cause as typeof at;
+    }
+  } catch {
+    // A cause of the user's may fail when it is read. It is no limit of Cairn then.
   }
   return false;
 }
