@@ -5,7 +5,7 @@ import type { FileAccess } from '../graph/contracts/contracts.ts';
 import type { History } from '../history/history.ts';
 import type { CheckpointName } from '../history/read/tag-checkpoint.ts';
 import type { Claim, GrantedClaim, RunRow } from '../ports/store.ts';
-import type { RunTree } from '../state/tree.ts';
+import { isUnderWay, type RunTree } from '../state/tree.ts';
 import { intakeOf } from '../state/secrecy/store-rules.ts';
 import { ActiveRuns, type AdvanceWay, claimForResume, hasEnded } from './runs/active-runs.ts';
 import { advanceRun } from './runs/advance-run.ts';
@@ -150,7 +150,7 @@ class CairnEngine implements Engine {
         await new Promise((resolve) => void clock.setTimer(limits.messagePollMs, () => resolve(undefined)));
         this.#runs.checkOpen();
         const run = await requireRun(this.#env, runId);
-        if (run.status !== 'running') return await inspectRow(this.#env, run, graph);
+        if (!isUnderWay(run.status)) return await inspectRow(this.#env, run, graph);
         const handle = await this.resume(runId, { graph, retryFailed: false }).catch((error: unknown) => {
           if (!CairnError.is(error, 'CLAIM_TAKEN', 'RUN_CANCELLED')) throw error;
         });

@@ -3,7 +3,7 @@ import { isBearerOf, tokenDigest } from '../app/http/bearer.ts';
 import type { AdvanceResult, Engine } from '../engine/api.ts';
 import { CairnError, errorTable } from '../errors.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
-import { invalidOption, serve, slackMs, sweepRuns, type HostedGraph, type Served } from './slices.ts';
+import { invalidOption, nextSliceMs, serve, slackMs, sweepRuns, type HostedGraph, type Served } from './slices.ts';
 
 const bodyBytesMost = 16_384;
 
@@ -95,9 +95,9 @@ async function readJson({ body }: Request): Promise<unknown> {
 }
 
 function resultResponse({ ports }: Engine, result: AdvanceResult): Response {
-  const at = result.status === 'paused' ? result.dueAt : result.status === 'held' ? result.until : undefined;
-  const retryAfter = result.status === 'running' ? 0 : at && Math.max(0, Math.ceil((at - ports.clock.now()) / 1_000));
-  return Response.json(result, retryAfter === undefined ? {} : { headers: { 'retry-after': String(retryAfter) } });
+  const nextMs = nextSliceMs(result, ports.clock.now());
+  const headers = nextMs === undefined ? {} : { 'retry-after': String(Math.ceil(nextMs / 1_000)) };
+  return Response.json(result, { headers });
 }
 
 type Swept = { readonly runId: string } & (AdvanceResult | { readonly status: 'error'; readonly code: string });

@@ -1,9 +1,10 @@
 /** The suite of hosts over those that need no server: calls by HTTP, a worker, and a host whose wakes come late, twice, or never. */
-import { describe, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createWorker } from '../app/worker.ts';
 import type { AdvanceResult, Engine, Host } from '../engine/api.ts';
 import { hostSuite, type HostedRuns, type HostUnderTest } from '../testing/host-suite.ts';
 import { fetchHost } from './fetch-host.ts';
+import { nextSliceMs } from './slices.ts';
 
 const engineOf = ({ graphs }: HostedRuns): Engine => graphs[0]?.engine as Engine;
 
@@ -24,9 +25,8 @@ function createDueList(
   const call = async (runId: string): Promise<void> => {
     const result = await tick(runId).catch(() => undefined);
     const now = Date.now();
-    if (result?.status === 'running') await wake(runId, now);
-    else if (result?.status === 'held') await wake(runId, result.until);
-    else if (result?.status === 'paused' && result.dueAt !== undefined) await wake(runId, result.dueAt);
+    const nextMs = result && nextSliceMs(result, now);
+    if (nextMs !== undefined) await wake(runId, now + nextMs);
   };
   const wake = async (runId: string, at: number): Promise<void> => {
     if (isStopped) return;
@@ -114,4 +114,14 @@ describe('a host that repeats, delays, reorders and loses wakes', () => {
       };
     },
   });
+});
+
+test('HO8 a run that is under way is advanced again at once, after a cancel too, and others when they are due', () => {
+  const next = (result: AdvanceResult): number | undefined => nextSliceMs(result, 1_000);
+  expect([next({ status: 'running' }), next({ status: 'cancelling' })]).toEqual([0, 0]);
+  expect([
+    next({ status: 'held', by: 'w', until: 1_500 }),
+    next({ status: 'paused', dueAt: 900, asks: false }),
+  ]).toEqual([500, 0]);
+  expect([next({ status: 'paused', asks: true }), next({ status: 'cancelled' })]).toEqual([undefined, undefined]);
 });

@@ -6,7 +6,7 @@ import type { AdvanceResult, Host } from '../engine/api.ts';
 import { CairnError } from '../errors.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
 import { importPeer } from '../optional-peers.ts';
-import { invalidOption, serve, slackMs, sweepRuns, type HostedGraph, type Served } from './slices.ts';
+import { invalidOption, nextSliceMs, serve, slackMs, sweepRuns, type HostedGraph, type Served } from './slices.ts';
 import { wakeByRestate } from './wake-host.ts';
 
 /** How long a slice is. Long, so that few calls are made for a run; what is short ends earlier by itself. */
@@ -80,12 +80,6 @@ interface Alarm {
 const objectName = 'cairnRun';
 type Sdk = typeof Restate;
 
-/** When a run is to be advanced again; null: when a message comes, or never (HO8). */
-function againMs(result: AdvanceResult, now: number): number | null {
-  if (result.status === 'running') return 0;
-  const at = result.status === 'paused' ? result.dueAt : result.status === 'held' ? result.until : undefined;
-  return at === undefined ? null : Math.max(1, Math.ceil(at - now));
-}
 const loopback: readonly string[] = ['127.0.0.1', '::1', 'localhost'];
 
 class RestateEndpoint implements RestateHost {
@@ -171,7 +165,8 @@ class RestateEndpoint implements RestateHost {
     const { engine } = this.#served;
     try {
       const result = await engine.advance(runId, { forMs: this.#options.forMs });
-      return { status: result.status, againMs: againMs(result, engine.ports.clock.now()) };
+      const nextMs = nextSliceMs(result, engine.ports.clock.now());
+      return { status: result.status, againMs: nextMs === undefined ? null : Math.ceil(nextMs) };
     } catch (error) {
       this.#options.onError?.(runId, error);
       const { code, retry } = CairnError.from(error);

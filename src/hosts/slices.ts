@@ -1,5 +1,5 @@
 /** What all hosts share: the graphs that they serve, how long a slice of a run is, and the sweep that repairs lost wake-ups (HO2, HO6). */
-import type { Engine } from '../engine/api.ts';
+import type { AdvanceResult, Engine } from '../engine/api.ts';
 import { CairnError } from '../errors.ts';
 import type { Graph } from '../graph/graph.ts';
 
@@ -51,6 +51,13 @@ function deadlineMs({ effect, timeoutMs }: Graph['nodes'][number], { ports: { li
 
 export function invalidOption(path: string, reason: string): CairnError {
   return new CairnError('CONFIG_INVALID', { path, reason });
+}
+
+/** When a run is to be advanced again, in ms from now: 0 is at once; undefined, when a message comes, or never (HO8). */
+export function nextSliceMs(result: AdvanceResult, now: number): number | undefined {
+  if (result.status === 'running' || result.status === 'cancelling') return 0;
+  const at = result.status === 'paused' ? result.dueAt : result.status === 'held' ? result.until : undefined;
+  return at === undefined ? undefined : Math.max(0, at - now);
 }
 
 /** Runs that a sweep takes up at once, and the most that it looks at. */

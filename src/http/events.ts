@@ -1,6 +1,6 @@
 /** Events as server-sent events: each recorded one once and in order, resumed by the browser with its last id. */
 import { CairnError } from '../errors.ts';
-import { followHistory } from '../history/read/follow.ts';
+import { followHistory, isOverFor } from '../history/read/follow.ts';
 import { followRuns, type FollowRunsOptions } from '../history/read/follow-runs.ts';
 import type { WorkContext } from '../operations/declare/operation.ts';
 import { shownEvent } from '../operations/declare/perform.ts';
@@ -55,8 +55,7 @@ export async function runEvents(options: RunEventOptions): Promise<Response> {
   try {
     const run = await store.readRun(key);
     if (run === undefined) throw new CairnError('RUN_NOT_FOUND', { runId });
-    const isOver =
-      run.status !== 'running' && run.status !== 'cancelling' && (until === 'rest' || run.status !== 'paused');
+    const isOver = isOverFor(run, until);
     const following = { until, signal: leaving.signal, ...(after !== undefined && { after }) };
     const followed = followHistory({ store, blobs, tenant }, runId, following);
     const events = async function* (): AsyncGenerator<ServerEvent> {

@@ -1,5 +1,6 @@
 /** The store port: everything the engine needs of a database. It handles bytes and indexes only; all logic is above it (S1). */
 
+import type { RunStatus } from '../state/tree.ts';
 import type { BlobStore } from './blobs.ts';
 import type { RunSchedule, Schedule } from './schedule.ts';
 
@@ -21,7 +22,7 @@ export interface StoreCapabilities {
  * A run's status, as the index of runs stores it. One that is `cancelling` goes on as a `running` one does: the node runs that its graph
  * names for a cancel.
  */
-export type StoredStatus = 'running' | 'paused' | 'cancelling' | 'completed' | 'failed' | 'cancelled';
+export type StoredStatus = RunStatus;
 
 /** Identifies a run. Every call is made within a tenant, and an id alone does not reach a run of another tenant. */
 export interface RunKey {

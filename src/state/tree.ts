@@ -216,6 +216,16 @@ export interface StepRecord extends Pick<Account, 'spent' | 'spared'> {
 
 export type RunStatus = 'running' | 'paused' | 'cancelling' | 'completed' | 'failed' | 'cancelled';
 
+/** Whether a run is under way: it goes on without a message, and waits for nothing but its owner. */
+export function isUnderWay(status: RunStatus): boolean {
+  return status === 'running' || status === 'cancelling';
+}
+
+/** Whether a run has ended. One that failed goes on only if somebody resumes it. */
+export function hasEnded(status: RunStatus): boolean {
+  return !isUnderWay(status) && status !== 'paused';
+}
+
 /** The root of a run's tree. */
 export interface RunTree {
   status: RunStatus;

@@ -3,7 +3,7 @@ import { CairnError, errorTable, reasonOf, type ErrorCode, type ErrorData } from
 import type { Amounts } from '../../graph/amounts.ts';
 import type { Graph } from '../../graph/graph.ts';
 import type { StateView } from '../../graph/contracts/node-contract.ts';
-import { nodeRecord, type RunTree } from '../../state/tree.ts';
+import { isUnderWay, nodeRecord, type RunTree } from '../../state/tree.ts';
 import type { OpenQuestion, RunResult, LiveEvent, RunEvent, StateEvent, StreamEvent, RunHandle } from '../api.ts';
 import { type FrameRun, rootFrameRun } from '../run/loop.ts';
 import { checkpointId } from '../../history/stored/checkpoint.ts';
@@ -216,7 +216,7 @@ async function* polledEvents(
       cursor = event.seq;
       yield event;
     }
-    if ((run.status !== 'running' && run.status !== 'cancelling') || run.claim === undefined) return;
+    if (!isUnderWay(run.status) || run.claim === undefined) return;
     await new Promise<void>((resolve) => {
       env.clock.setTimer(env.limits.messagePollMs, resolve);
     });

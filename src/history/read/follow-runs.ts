@@ -1,4 +1,5 @@
 /** Follows many runs in one stream: those that a filter names, those that are started meanwhile included. */
+import { hasEnded } from '../../state/tree.ts';
 import { hash as digest } from 'node:crypto';
 import { CairnError } from '../../errors.ts';
 import type { RunRow, RunQuery } from '../../ports/store.ts';
@@ -182,8 +183,7 @@ class RunsStream {
   #forget(position: Position, rows: readonly RunRow[], at: number): void {
     const since = Math.max(position.since, at - skewMs);
     for (const { runId, status, head, createdAt } of rows) {
-      const isOver = status !== 'running' && status !== 'paused' && status !== 'cancelling';
-      if (isOver && createdAt < since && position.runs.get(runId)?.seq === head) position.runs.delete(runId);
+      if (hasEnded(status) && createdAt < since && position.runs.get(runId)?.seq === head) position.runs.delete(runId);
     }
     position.since = since;
   }

@@ -1,4 +1,5 @@
 /** Follows the history of a run from any process on its store: each checkpoint once, in order, over pauses, until the run ends. */
+import { hasEnded, isUnderWay } from '../../state/tree.ts';
 import { hash as digest } from 'node:crypto';
 import { CairnError } from '../../errors.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
@@ -104,8 +105,9 @@ async function isPart(store: Store, run: RunRow, { seq, check }: Cursor): Promis
   return true;
 }
 
-function hasEnded({ status }: RunRow, until: 'end' | 'rest'): boolean {
-  return status !== 'running' && status !== 'cancelling' && (until === 'rest' || status !== 'paused');
+/** Whether there is nothing more to come for who follows a run until it ends or rests. */
+export function isOverFor({ status }: RunRow, until: 'end' | 'rest'): boolean {
+  return until === 'rest' ? !isUnderWay(status) : hasEnded(status);
 }
 
 /** Resolves when the time is over or the signal is aborted. It keeps the process alive, as whoever awaits an event expects. */
@@ -155,7 +157,7 @@ async function* follow(
         yield event;
         if (isOver()) return;
       }
-    if (hasEnded(run, until) && run.head <= cursor.seq) return;
+    if (isOverFor(run, until) && run.head <= cursor.seq) return;
     pauseMs = isNew ? shortestPauseMs : Math.min(longestPauseMs, 2 * pauseMs);
     await pause(pauseMs, signal);
   }

@@ -1,4 +1,5 @@
 /** Removes runs and checkpoints that the settings of their graph do not keep (D17 to D22). */
+import { hasEnded } from '../../state/tree.ts';
 import { CairnError } from '../../errors.ts';
 import type { RunRow } from '../../ports/store.ts';
 import { firstSeqOf } from '../load/lineage.ts';
@@ -47,10 +48,6 @@ export interface CleanUpReport {
 
 type Report = { readonly [Part in Exclude<keyof CleanUpReport, 'blobs'>]: CleanUpReport[Part][number][] };
 
-function hasEnded({ status }: RunRow): boolean {
-  return status !== 'running' && status !== 'paused' && status !== 'cancelling';
-}
-
 /** For each run, how many of its checkpoints are among the newest of all. */
 async function countNewest(
   place: WritePlace,
@@ -92,7 +89,7 @@ class CleanUp {
     const oldest = this.#place.now() - settings.ttl_seconds * 1000;
     const kept: RunRow[] = [];
     for (const run of runs) {
-      const isExpired = hasEnded(run) && run.updatedAt < oldest;
+      const isExpired = hasEnded(run.status) && run.updatedAt < oldest;
       if (!isExpired || !(await this.#remove(run))) kept.push(run);
     }
     const counted = kept.filter(({ status }) => status !== 'paused' || !settings.keep_paused);

@@ -1,4 +1,5 @@
 /** Listings of the memory store: they filter, sort, and cut out a page. */
+import { isUnderWay } from '../../state/tree.ts';
 import type { RunSchedule } from '../../ports/schedule.ts';
 import type {
   Admission,
@@ -158,7 +159,7 @@ export function compareText(a: string, b: string): number {
 /** Since when a run has had something to do, in epoch ms; undefined if it has nothing to do or is not due. */
 function dueSince(run: MemoryRun, at: number): number | undefined {
   const { dueAt } = run.schedule;
-  const isGoing = run.status === 'running' || run.status === 'cancelling';
+  const isGoing = isUnderWay(run.status);
   if ((!isGoing && run.status !== 'paused') || dueAt > at) return undefined;
   const times = [
     ...(isGoing ? [dueAt] : []),

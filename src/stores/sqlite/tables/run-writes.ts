@@ -1,4 +1,5 @@
 /** Admits, removes and claims runs. */
+import { isUnderWay } from '../../../state/tree.ts';
 import {
   isUnplaced,
   type Prepare,
@@ -309,7 +310,7 @@ export class RunWrites {
     if (agree !== 1) throw new CairnError('STORE_CORRUPT', { store, reason: `messages of run ${runId} are missing` });
     // The row of a run that ended or paused records its head, and a run that was never claimed has one checkpoint. Only abandoned runs need
     // this check.
-    const wasLeft = (status === 'running' || status === 'cancelling') && token > 0;
+    const wasLeft = isUnderWay(status) && token > 0;
     if (wasLeft && (!this.#newest.areWhole() || places.hasBehind(no, head)))
       throw new CairnError('STORE_CORRUPT', { store, reason: `newest checkpoints of run ${runId} may be missing` });
   }

@@ -1,4 +1,5 @@
 /** Reads open waits and messages that were not taken. */
+import { isUnderWay } from '../../../state/tree.ts';
 import { CairnError } from '../../../errors.ts';
 import { requireSound } from '../../../ports/sound-run.ts';
 import type { Page, RunKey, RunQuery, RunRow, MessageRow, OpenWait, WaitQuery, WaitRow } from '../../../ports/store.ts';
@@ -78,7 +79,7 @@ export class RunReads {
     const row = this.#byId().get(tenant, runId) as StoredRun | undefined;
     if (row === undefined) return undefined;
     const run = requireSound(this.#store, toRunRow(row, this.#now()));
-    const isLeft = (run.status === 'running' || run.status === 'cancelling') && run.claim === undefined;
+    const isLeft = isUnderWay(run.status) && run.claim === undefined;
     return isLeft ? this.#withLostHead(run, row.no) : run;
   }
 
