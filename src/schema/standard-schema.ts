@@ -1,6 +1,6 @@
 /** Schemas in the two forms that users give: JSON Schema, or a Standard Schema (such as Zod's) that can produce its JSON Schema. */
 import { CairnError } from '../errors.ts';
-import type { StandardSchema } from '../graph/graph.ts';
+import type { StandardResult, StandardSchema } from '../graph/graph.ts';
 import type { JsonSchema } from '../graph/contracts/node-type.ts';
 import { isPlainObject } from '../state/values/values.ts';
 import { schemaFault } from './json-schema.ts';
@@ -45,6 +45,36 @@ function tellJsonSchema(schema: StandardSchema, side: 'input' | 'output', place:
   }
 }
 
+/** Why a value does not fit a Standard Schema, and where. */
+export interface SchemaFault {
+  readonly path: readonly string[];
+  readonly message: string;
+}
+
+type StandardIssue = NonNullable<StandardResult<unknown>['issues']>[number];
+
+export function faultOfIssue({ message, path = [] }: StandardIssue): SchemaFault {
+  return { path: path.map((key) => String(typeof key === 'object' ? key.key : key)), message };
+}
+
+/** What a Standard Schema makes of a value, or each of its faults. */
+export async function validateStandard<Value>(
+  schema: StandardSchema<Value>,
+  value: unknown,
+): Promise<
+  | { readonly value: Value; readonly faults?: undefined }
+  | { readonly value?: undefined; readonly faults: readonly SchemaFault[] }
+> {
+  const result = await schema['~standard'].validate(value);
+  return result.issues === undefined ? { value: result.value } : { faults: result.issues.map(faultOfIssue) };
+}
+
+/** The first fault as data of an error: its path with dots, none for the whole value, and the reason. */
+export function firstFault([fault]: readonly SchemaFault[]): { readonly path?: string; readonly reason: string } {
+  const path = fault?.path.join('.') ?? '';
+  return { ...(path !== '' && { path }), reason: fault?.message ?? 'it was refused' };
+}
+
 /** The validated value, which may have defaults filled in; or what is wrong, in words. */
 export type Checked = { readonly value: unknown; readonly fault?: undefined } | { readonly fault: string };
 
@@ -54,12 +84,9 @@ export async function checkAgainst(schema: AnySchema, value: unknown, name: stri
     const fault = schemaFault(schema, value, name);
     return fault === undefined ? { value } : { fault };
   }
-  const result = await schema['~standard'].validate(value);
-  if (result.issues === undefined) return { value: result.value };
-  const reasons = result.issues.map(({ message, path = [] }) =>
-    [name, ...path.map((key) => String(typeof key === 'object' ? key.key : key))].join('.').concat(`: ${message}`),
-  );
-  return { fault: reasons.join('; ') };
+  const { value: valid, faults } = await validateStandard(schema, value);
+  if (faults === undefined) return { value: valid };
+  return { fault: faults.map(({ path, message }) => `${[name, ...path].join('.')}: ${message}`).join('; ') };
 }
 
 // Parses the JSON in a text that a model wrote, and validates it with a schema.

@@ -1,6 +1,7 @@
 /** The last node of a workflow, which computes what the workflow returns. */
+import { firstFault, validateStandard } from '../../schema/standard-schema.ts';
 import { CairnError } from '../../errors.ts';
-import type { NodeDefinition, StandardResult, StandardSchema } from '../../graph/graph.ts';
+import type { NodeDefinition, StandardSchema } from '../../graph/graph.ts';
 import type { NodeContext } from '../../graph/contracts/node-contract.ts';
 
 /** Id of this node. A step cannot use it. */
@@ -45,15 +46,9 @@ function syncFault(schema: StandardSchema, output: unknown): string | undefined 
 }
 
 async function check(schema: StandardSchema, value: unknown): Promise<unknown> {
-  const result: StandardResult<unknown> = await schema['~standard'].validate(await value);
-  if (result.issues === undefined) return result.value;
-  const [issue] = result.issues;
-  const path = (issue?.path ?? []).map((part) => String(typeof part === 'object' ? part.key : part)).join('.');
-  throw new CairnError('NODE_OUTPUT_INVALID', {
-    node: returnsId,
-    ...(path === '' ? {} : { path }),
-    reason: issue?.message ?? 'it was refused',
-  });
+  const { value: valid, faults } = await validateStandard(schema, await value);
+  if (faults === undefined) return valid;
+  throw new CairnError('NODE_OUTPUT_INVALID', { node: returnsId, ...firstFault(faults) });
 }
 
 /** Functions must be examined too: schemas of ArkType are functions. */

@@ -1,4 +1,5 @@
 /** Validates a node's outcome: it is checked, copied, frozen and encoded once (C2). */
+import { faultOfIssue, type SchemaFault } from '../../schema/standard-schema.ts';
 import { CairnError, readableThrown, reasonOf } from '../../errors.ts';
 import {
   Outcome,
@@ -195,19 +196,12 @@ function leafFault(schema: ObjectSchema, value: unknown): ReturnType<typeof sche
 }
 
 /** The first fault of a value. Asynchronous schemas are supported for the input only. */
-export function schemaIssue(
-  schema: StandardSchema,
-  value: unknown,
-): { readonly path: readonly string[]; readonly message: string } | undefined {
+export function schemaIssue(schema: StandardSchema, value: unknown): SchemaFault | undefined {
   const result = schema['~standard'].validate(value);
   if (result instanceof Promise)
     throw new CairnError('CONFIG_INVALID', { reason: 'a schema of the state must answer at once' });
   const issue = result.issues?.[0];
-  if (issue === undefined) return undefined;
-  return {
-    path: (issue.path ?? []).map((key) => String(typeof key === 'object' ? key.key : key)),
-    message: issue.message,
-  };
+  return issue && faultOfIssue(issue);
 }
 
 // Moves large values to the blob store, before the commit that refers to them (C5).

@@ -10,7 +10,7 @@ import type { StepKind, StepRecord, WaitRecord } from '../../state/tree.ts';
 import type { Activation } from '../run/loop.ts';
 import { defaultAnswerOf } from '../admit/admit-input.ts';
 import { schemaDefect, type Schema } from '../../schema/json-schema.ts';
-import { isStandardSchema, jsonSchemaOf } from '../../schema/standard-schema.ts';
+import { isStandardSchema, jsonSchemaOf, firstFault, validateStandard } from '../../schema/standard-schema.ts';
 import { earlySignalOf, findEarlySignal } from '../waits/early-signals.ts';
 import { admitError, offloadValue } from '../admit/admit-outcome.ts';
 import { codeOf, compareWait, identityOfQuestion, type KnownWait, type WaitIdentity } from '../waits/changed-waits.ts';
@@ -102,16 +102,9 @@ async function checkSignal(
 ): Promise<unknown> {
   if (schema === undefined || (waits === false && value === undefined)) return value;
   const { generation } = activation;
-  const result = await schema['~standard'].validate(value);
-  if (result.issues === undefined) return result.value;
-  const [issue] = result.issues;
-  const place = (issue?.path ?? []).map((part) => String(typeof part === 'object' ? part.key : part)).join('.');
-  const fault = new CairnError('SIGNAL_INVALID', {
-    name,
-    node: wait.node.join('/'),
-    ...(place !== '' && { path: place }),
-    reason: issue?.message ?? 'it was refused',
-  });
+  const { value: valid, faults } = await validateStandard(schema, value);
+  if (faults === undefined) return valid;
+  const fault = new CairnError('SIGNAL_INVALID', { name, node: wait.node.join('/'), ...firstFault(faults) });
   if (activation.generation !== generation || activation.phase !== 'running') return never();
   throw failCall(core, activation, key, fault, 'signal');
 }

@@ -10,7 +10,7 @@ import type {
   OutputField,
   TypedNodeContext,
 } from '../../graph/contracts/node-type.ts';
-import { jsonSchemaOf, type AnySchema } from '../../schema/standard-schema.ts';
+import { jsonSchemaOf, type AnySchema, validateStandard } from '../../schema/standard-schema.ts';
 import { isPlainObject } from '../../state/values/values.ts';
 import type { StandardSchema } from '../../graph/graph.ts';
 import { NodeFailure, type EffectClass, type Reconciliation } from '../../graph/contracts/node-contract.ts';
@@ -166,12 +166,9 @@ async function fit(schema: AnySchema, value: unknown, place: 'inputs' | 'output'
     if (fault !== undefined) throw new NodeFailure(mask.text(fault), { code });
     return value;
   }
-  const result = await (schema as StandardSchema)['~standard'].validate(value);
-  if (result.issues === undefined) return result.value;
-  const reasons = result.issues.map(({ message, path = [] }) => {
-    const keys = path.map((key) => String(typeof key === 'object' ? key.key : key));
-    return mask.text(`${[place, ...keys].join('.')}: ${message}`);
-  });
+  const { value: valid, faults } = await validateStandard(schema as StandardSchema, value);
+  if (faults === undefined) return valid;
+  const reasons = faults.map(({ path, message }) => mask.text(`${[place, ...path].join('.')}: ${message}`));
   throw new NodeFailure(reasons.join('; '), { code, data: { reasons } });
 }
 

@@ -1,4 +1,5 @@
 /** Runs what a node does before its effect. */
+import { validateStandard } from '../../schema/standard-schema.ts';
 import { NodeFailure, type NodeContext, type StateView } from '../../graph/contracts/node-contract.ts';
 import { isPlainObject } from '../../state/values/values.ts';
 import { SecretReference } from '../../graph/secret-reference.ts';
@@ -110,11 +111,8 @@ export async function checkValue<Value>(
   | { readonly value: Value; readonly reasons?: undefined }
   | { readonly value?: undefined; readonly reasons: readonly string[] }
 > {
-  const result = await schema['~standard'].validate(given);
-  if (result.issues === undefined) return { value: result.value };
-  const reasons = result.issues.map(
-    ({ message, path = [] }) =>
-      `${path.map((key) => String(typeof key === 'object' ? key.key : key)).join('.')}: ${message}`,
-  );
-  return { reasons };
+  const { value, faults } = await validateStandard(schema, given);
+  return faults === undefined
+    ? { value }
+    : { reasons: faults.map(({ path, message }) => `${path.join('.')}: ${message}`) };
 }
