@@ -14,13 +14,13 @@ const { values } = parseArgs({
 });
 const [orders, kills] = [Number(values.orders), Number(values.kills)];
 
-const given = process.env['CAIRN_TEST_POSTGRES'];
-const server = given === undefined ? await startPostgres() : undefined;
+const ownServer = process.env['CAIRN_TEST_POSTGRES'];
+const server = ownServer === undefined ? await startPostgres() : undefined;
 if (typeof server === 'string') {
   console.error(`${server}. Name one of your own, for tests alone: CAIRN_TEST_POSTGRES=postgres://USER@HOST/DATABASE`);
   process.exit(1);
 }
-const url = given ?? server?.url ?? '';
+const url = ownServer ?? server?.url ?? '';
 const folder = mkdtempSync(join(tmpdir(), 'cairn-fleet-'));
 const tell = (line: string): void => console.log(line);
 

@@ -154,8 +154,8 @@ async function disturb({ server: restate, endpoints, engine, host, ledger }: Sce
 
 /** What a person does who is asked: looks whether it happened. */
 async function lookUp(engine: Engine, ledger: string, runId: string, waitId: string): Promise<string> {
-  const asked = (await engine.waits(runId)).find((wait) => wait.waitId === waitId);
-  return readLedger(ledger).includes(`${runId} ${asked?.node.at(-1)}`) ? 'happened' : 'run again';
+  const question = (await engine.waits(runId)).find((wait) => wait.waitId === waitId);
+  return readLedger(ledger).includes(`${runId} ${question?.node.at(-1)}`) ? 'happened' : 'run again';
 }
 
 const server = await startRestate();

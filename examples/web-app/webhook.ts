@@ -10,7 +10,7 @@ export function isSigned(body: string, header: string, secret: string, nowS: num
   if (!(Math.abs(nowS - at) <= toleranceS)) return false;
   const expected = createHmac('sha256', secret).update(`${at}.${body}`).digest();
   return parts.some(([name, hex = '']) => {
-    const given = Buffer.from(hex, 'hex');
-    return name === 'v1' && given.length === expected.length && timingSafeEqual(given, expected);
+    const signature = Buffer.from(hex, 'hex');
+    return name === 'v1' && signature.length === expected.length && timingSafeEqual(signature, expected);
   });
 }

@@ -236,8 +236,8 @@ export function agent<S extends StateView = StateView, Schema extends AnySchema 
   };
   const implementation = { run, codeText: `${described.codeText}\n${box.codeText}` };
   const { callsMax, description = typeof instructions === 'string' ? instructions : 'An agent.' } = config;
-  const served = servers.map((one): ToolClass => ({ name: `${one.config.server}__*`, effect: 'external' }));
-  const classes = [...toolClasses(box), ...served];
+  const serverTools = servers.map((one): ToolClass => ({ name: `${one.config.server}__*`, effect: 'external' }));
+  const classes = [...toolClasses(box), ...serverTools];
   agentTraits.set(implementation, {
     description,
     input: promptInput,

@@ -176,8 +176,8 @@ export class DurableTools {
     const mustAsk = (): Promise<boolean> => needsApproval(tool, how, input, options);
     if (!(await isAskedAbout(this.#attempt.ctx, key, mustAsk))) return input;
     const args = plainCopy(input);
-    const asked = { ...(await askedTool(name, tool)), audience: how.audience };
-    const decision = await askApproval(this.#attempt.ctx, asked, { key, given: args, args });
+    const question = { ...(await askedTool(name, tool)), audience: how.audience };
+    const decision = await askApproval(this.#attempt.ctx, question, { key, given: args, args });
     if (decision.kind === 'refused') throw new Error(refusedText(name, decision.reason));
     return decision.args === args ? input : decision.args;
   }

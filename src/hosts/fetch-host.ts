@@ -3,7 +3,7 @@ import { isBearerOf, tokenDigest } from '../app/http/bearer.ts';
 import type { AdvanceResult, Engine } from '../engine/api.ts';
 import { CairnError, errorTable } from '../errors.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
-import { invalidOption, nextSliceMs, serve, slackMs, sweepRuns, type HostedGraph, type Served } from './slices.ts';
+import { invalidOption, nextSliceMs, serve, slackMs, sweepRuns, type HostedGraph, type Hosted } from './slices.ts';
 
 const bodyBytesMost = 16_384;
 
@@ -32,11 +32,11 @@ export function fetchHost(options: FetchHostOptions): FetchHost {
   const { graphs, token, maxMs } = options;
   if (token === '') throw invalidOption('token', 'it is empty; leave it out to answer only requests of this machine');
   if (!Number.isFinite(maxMs)) throw invalidOption('maxMs', `it is a number above ${slackMs}`);
-  const served = serve(graphs, maxMs);
-  const { engine } = served;
+  const hosted = serve(graphs, maxMs);
+  const { engine } = hosted;
   engine.dispatchBy(undefined);
   // What begins before this time has ended and is recorded before the host ends the call.
-  const forMs = Math.max(1, maxMs - served.longestMs - slackMs);
+  const forMs = Math.max(1, maxMs - hosted.longestMs - slackMs);
   return async (request) => {
     const refused = refuse(request, token);
     if (refused !== undefined) return refused;
@@ -44,7 +44,7 @@ export function fetchHost(options: FetchHostOptions): FetchHost {
     try {
       if (pathname.endsWith('/tick'))
         return resultResponse(engine, await engine.advance(await readRunId(request), { forMs }));
-      if (pathname.endsWith('/sweep')) return Response.json(await sweep(served, forMs));
+      if (pathname.endsWith('/sweep')) return Response.json(await sweep(hosted, forMs));
       return Response.json({ error: 'post to /tick or /sweep' }, { status: 404 });
     } catch (error) {
       if (!CairnError.is(error)) throw error;
@@ -103,12 +103,12 @@ function resultResponse({ ports }: Engine, result: AdvanceResult): Response {
 type Swept = { readonly runId: string } & (AdvanceResult | { readonly status: 'error'; readonly code: string });
 
 /** Advances what can go on until the time is over. One run that cannot be advanced keeps no other from going on. */
-async function sweep(served: Served, forMs: number): Promise<{ readonly runs: readonly Swept[] }> {
-  const { engine } = served;
+async function sweep(hosted: Hosted, forMs: number): Promise<{ readonly runs: readonly Swept[] }> {
+  const { engine } = hosted;
   const { clock } = engine.ports;
   const endMs = clock.monotonic() + forMs;
   const runs: Swept[] = [];
-  await sweepRuns(served, async (runId) => {
+  await sweepRuns(hosted, async (runId) => {
     const leftMs = endMs - clock.monotonic();
     if (leftMs <= 0) return false;
     try {

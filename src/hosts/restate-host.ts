@@ -6,7 +6,7 @@ import type { AdvanceResult, Host } from '../engine/api.ts';
 import { CairnError } from '../errors.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
 import { importPeer } from '../optional-peers.ts';
-import { invalidOption, nextSliceMs, serve, slackMs, sweepRuns, type HostedGraph, type Served } from './slices.ts';
+import { invalidOption, nextSliceMs, serve, slackMs, sweepRuns, type HostedGraph, type Hosted } from './slices.ts';
 import { wakeByRestate } from './wake-host.ts';
 
 /** How long a slice is. Long, so that few calls are made for a run; what is short ends earlier by itself. */
@@ -84,17 +84,17 @@ const loopback: readonly string[] = ['127.0.0.1', '::1', 'localhost'];
 
 class RestateEndpoint implements RestateHost {
   readonly #options: RestateHostOptions & { readonly forMs: number };
-  readonly #served: Served;
+  readonly #hosted: Hosted;
   readonly #host: Host;
   readonly #sessions = new Set<ServerHttp2Session>();
   #server: Http2Server | undefined;
   #cancelSweep: (() => void) | undefined;
 
-  constructor(options: RestateHostOptions & { readonly forMs: number }, served: Served, host: Host) {
+  constructor(options: RestateHostOptions & { readonly forMs: number }, hosted: Hosted, host: Host) {
     this.#options = options;
-    this.#served = served;
+    this.#hosted = hosted;
     this.#host = host;
-    served.engine.dispatchBy(host);
+    hosted.engine.dispatchBy(host);
   }
 
   wake(runId: string, at: number): Promise<void> {
@@ -126,7 +126,7 @@ class RestateEndpoint implements RestateHost {
     const restate = await importPeer<Sdk>('@restatedev/restate-sdk');
     const { identityKeys, forMs } = this.#options;
     // A slice is one step. If the server ended it earlier, it would call for another while this one is in an effect.
-    const slowestMs = forMs + this.#served.longestMs + slackMs;
+    const slowestMs = forMs + this.#hosted.longestMs + slackMs;
     const object = restate.object({
       name: objectName,
       handlers: { tick: (ctx: Restate.ObjectContext, alarm?: Alarm) => this.#tick(restate, ctx, alarm) },
@@ -162,7 +162,7 @@ class RestateEndpoint implements RestateHost {
   }
 
   async #advance(restate: Sdk, runId: string): Promise<Stand> {
-    const { engine } = this.#served;
+    const { engine } = this.#hosted;
     try {
       const result = await engine.advance(runId, { forMs: this.#options.forMs });
       const nextMs = nextSliceMs(result, engine.ports.clock.now());
@@ -177,15 +177,15 @@ class RestateEndpoint implements RestateHost {
   }
 
   async sweep(): Promise<void> {
-    const { clock } = this.#served.engine.ports;
-    await sweepRuns(this.#served, async (runId) => {
+    const { clock } = this.#hosted.engine.ports;
+    await sweepRuns(this.#hosted, async (runId) => {
       await this.#host.wake(runId, clock.now());
       return true;
     });
   }
 
   #sweepLater(): void {
-    const { clock } = this.#served.engine.ports;
+    const { clock } = this.#hosted.engine.ports;
     this.#cancelSweep = clock.setTimer(sweepEveryMs, () => {
       this.#sweepLater();
       this.sweep().catch((error: unknown) => this.#options.onError?.('', error));

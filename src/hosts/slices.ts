@@ -10,7 +10,7 @@ export interface HostedGraph {
 }
 
 /** The graphs of a host, which have one engine. */
-export interface Served {
+export interface Hosted {
   readonly engine: Engine;
   /** Ids of the graphs. */
   readonly ids: readonly string[];
@@ -25,7 +25,7 @@ export const slackMs = 1_000;
  * @param maxMs - how long one call may take, in ms; undefined: as long as it likes
  * @throws CONFIG_INVALID no graph, or graphs of several engines; HOST_TOO_SHORT a node may take longer than `maxMs`
  */
-export function serve(graphs: readonly HostedGraph[], maxMs: number = Infinity): Served {
+export function serve(graphs: readonly HostedGraph[], maxMs: number = Infinity): Hosted {
   const [first] = graphs;
   if (first === undefined) throw invalidOption('graphs', 'a host needs a compiled graph');
   const { engine } = first;
@@ -65,7 +65,7 @@ const sweepWidth = 8;
 const sweepMost = 100;
 
 /** Does something for each run that can go on and that nobody advances, some at a time. @param work - resolves to false to end the sweep */
-export async function sweepRuns({ engine, ids }: Served, work: (runId: string) => Promise<boolean>): Promise<void> {
+export async function sweepRuns({ engine, ids }: Hosted, work: (runId: string) => Promise<boolean>): Promise<void> {
   const waiting = [...(await engine.listClaimable({ limit: sweepMost, graphs: ids }))];
   const one = async (): Promise<void> => {
     for (let runId = waiting.shift(); runId !== undefined; runId = waiting.shift()) if (!(await work(runId))) return;

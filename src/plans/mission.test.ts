@@ -23,7 +23,7 @@ const agents = { searcher, writer };
 const twoTasks: Plan = { tasks: [task('find', 'searcher'), task('write', 'writer', 'find')] };
 
 /** Models by name; each says what its function makes of the last message. */
-function modelsOf(answers: Readonly<Record<string, (asked: string, nth: number) => ScriptedAnswer>>): ScriptedModels {
+function modelsOf(answers: Readonly<Record<string, (prompt: string, nth: number) => ScriptedAnswer>>): ScriptedModels {
   const counts = new Map<string, number>();
   return createScriptedModels(({ model, messages }) => {
     const nth = (counts.get(model) ?? 0) + 1;
@@ -31,7 +31,8 @@ function modelsOf(answers: Readonly<Record<string, (asked: string, nth: number) 
     return answers[model.replace('m:', '')]?.(JSON.stringify(messages), nth) ?? `${model} is done`;
   });
 }
-const asked = (models: ScriptedModels, name: string) => models.requests.filter(({ model }) => model === `m:${name}`);
+const requestsOf = (models: ScriptedModels, name: string) =>
+  models.requests.filter(({ model }) => model === `m:${name}`);
 const planning = (...plans: readonly unknown[]) => ({
   planner: (_: string, nth: number) => JSON.stringify(plans[Math.min(nth, plans.length) - 1]),
 });
@@ -55,8 +56,8 @@ describe('PL3 missions', () => {
       'completed',
       { find: 'm:searcher is done', write: 'm:writer is done' },
     ]);
-    expect(asked(models, 'planner')).toHaveLength(1);
-    expect(JSON.stringify(asked(models, 'writer')[0]?.messages)).toContain(
+    expect(requestsOf(models, 'planner')).toHaveLength(1);
+    expect(JSON.stringify(requestsOf(models, 'writer')[0]?.messages)).toContain(
       'Result of find:\\nm:searcher is done\\n\\nYour task:\\ndo write',
     );
   });
@@ -97,14 +98,14 @@ describe('PL3 missions', () => {
     const models = modelsOf(planning(cycle, stranger, twoTasks));
     const graph = report().autonomy('full').compile({ models });
     expect((await graph.invoke({})).status).toBe('completed');
-    const told = asked(models, 'planner').map(({ messages }) => JSON.stringify(messages.at(-1)?.content));
-    expect(told[1]).toContain('there is a cycle: a needs b needs a');
-    expect(told[2]).toContain('task a needs nobody, which is no task');
+    const sent = requestsOf(models, 'planner').map(({ messages }) => JSON.stringify(messages.at(-1)?.content));
+    expect(sent[1]).toContain('there is a cycle: a needs b needs a');
+    expect(sent[2]).toContain('task a needs nobody, which is no task');
     const never = modelsOf(planning(cycle));
     const failed = await report().autonomy('full').compile({ models: never }).invoke({});
     expect([failed.status, failed.error?.message]).toEqual(['failed', expect.stringContaining('there is a cycle')]);
     expect(failed.state.failures['plan']).toMatchObject({ code: 'PLAN_INVALID' });
-    expect(asked(never, 'planner')).toHaveLength(3);
+    expect(requestsOf(never, 'planner')).toHaveLength(3);
   });
 
   test('a given plan fails at once, with every fault', () => {
@@ -155,7 +156,7 @@ describe('PL3 missions', () => {
     const graph = report().autonomy('full').compile({ models, secrets });
     const done = await graph.invoke({});
     expect([done.output, read]).toEqual([{ a: odd }, []]);
-    expect(JSON.stringify(asked(models, 'searcher')[0]?.messages)).toContain(JSON.stringify(odd).slice(1, -1));
+    expect(JSON.stringify(requestsOf(models, 'searcher')[0]?.messages)).toContain(JSON.stringify(odd).slice(1, -1));
   });
 
   test('a guided mission asks beyond its threshold only', async () => {
@@ -187,7 +188,7 @@ describe('PL3 missions', () => {
     const count = models.requests.length;
     expect(count).toBeLessThan(4);
     const done = await graph.resume(failed.runId, { budget: { tokens: 1_000_000 } });
-    expect([done.status, asked(models, 'planner').length]).toEqual(['completed', 1]);
+    expect([done.status, requestsOf(models, 'planner').length]).toEqual(['completed', 1]);
   });
 
   test('an agent that is gone is told by name, and nothing changes', async () => {
@@ -225,10 +226,10 @@ describe('PL3 missions', () => {
       .autonomy('full')
       .compile({ models });
     const failed = await graph.invoke({});
-    expect([failed.status, asked(models, 'searcher').length]).toEqual(['failed', 1]);
+    expect([failed.status, requestsOf(models, 'searcher').length]).toEqual(['failed', 1]);
     isDown = false;
     const done = await graph.resume(failed.runId);
-    expect([done.status, asked(models, 'searcher').length, asked(models, 'planner').length]).toEqual([
+    expect([done.status, requestsOf(models, 'searcher').length, requestsOf(models, 'planner').length]).toEqual([
       'completed',
       2,
       1,
@@ -271,7 +272,7 @@ describe('PL5 extensions', () => {
     const models = modelsOf(leading(wish(task('more', 'searcher', 'lead'))));
     const done = await begin(models, ['searcher']).invoke({});
     expect([done.status, done.output]).toEqual(['completed', { lead: 'led', more: 'm:searcher is done' }]);
-    expect(JSON.stringify(asked(models, 'searcher')[0]?.messages)).toContain('Result of lead:\\nled');
+    expect(JSON.stringify(requestsOf(models, 'searcher')[0]?.messages)).toContain('Result of lead:\\nled');
   });
 
   test('an agent that may do more than the one that asks is always asked about', async () => {
@@ -282,7 +283,7 @@ describe('PL5 extensions', () => {
       isApproval: true,
       prompt: expect.stringContaining('writer may do more than the agent that asks'),
     });
-    expect(asked(models, 'writer')).toEqual([]);
+    expect(requestsOf(models, 'writer')).toEqual([]);
     const done = await graph.resume('r', { answers: { [paused.waits[0]?.waitId ?? '']: 'reject' } });
     expect([done.status, Object.keys(done.output ?? {})]).toEqual(['completed', ['lead']]);
   });
@@ -291,7 +292,7 @@ describe('PL5 extensions', () => {
     const models = modelsOf(leading(wish(task('more', 'writer'))));
     const done = await begin(models, ['searcher']).invoke({});
     expect(Object.keys(done.output ?? {})).toEqual(['lead']);
-    expect(JSON.stringify(asked(models, 'lead')[1]?.messages)).toContain('do not fit');
+    expect(JSON.stringify(requestsOf(models, 'lead')[1]?.messages)).toContain('do not fit');
     expect(() => begin(models, ['nobody'])).toThrow(/lead may extend the plan for nobody/u);
   });
 
@@ -351,13 +352,13 @@ describe('a mission that is killed at every point ends as if it had not been', (
 });
 
 test('PL1 a plan is compiled to a graph, of agents, nodes and graphs', async () => {
-  const told = functionNode(({ state }) => (state.input as { readonly prompt: string }).prompt);
+  const echo = functionNode(({ state }) => (state.input as { readonly prompt: string }).prompt);
   const inner = new AgentGraph({}, { id: 'w' })
     .addNode('n', ({ input }) => (input as { readonly results: unknown }).results, { outputAs: 'told' })
     .addEdge(START, 'n')
     .addEdge('n', END)
     .toGraph();
-  const graph = compilePlan(twoTasks, { searcher: told, writer: inner });
+  const graph = compilePlan(twoTasks, { searcher: echo, writer: inner });
   const { engine } = createBench({});
   const { status, state } = await runToRest(engine, graph, { results: {} }, 'r');
   expect([status, state.outputs]).toEqual([

@@ -18,6 +18,7 @@ import { refuseUnknownKeys } from '../graph/known-keys.ts';
 import type { NodeDraft } from '../graph/node-draft.ts';
 import { anchorFaults, describeAnchors, explainPlan, type Anchor, type AnchorOrder } from './anchors.ts';
 import {
+  describeResults,
   planFaults,
   planSchema,
   powersOf,
@@ -215,7 +216,7 @@ export class Mission<Input = unknown, Value = Results> {
    * @throws CONFIG_INVALID; PLAN_INVALID the given plan cannot be used; GRAPH_INVALID
    */
   compile(options: CompileOptions = {}): CompiledMission<Input, Value> {
-    return new CompiledMission(this.#parts, (given) => this.toGraph(given), options);
+    return new CompiledMission(this.#parts, (parts) => this.toGraph(parts), options);
   }
 
   #with<NewInput, NewValue>(parts: Partial<Parts>): Mission<NewInput, NewValue> {
@@ -227,7 +228,7 @@ export class Mission<Input = unknown, Value = Results> {
 export class CompiledMission<Input = unknown, Value = Results> extends CompiledGraph<Input, MissionResult<Value>> {
   readonly #parts: Parts;
 
-  constructor(parts: Parts, build: (given: GraphParts) => Graph, options: CompileOptions) {
+  constructor(parts: Parts, build: (parts: GraphParts) => Graph, options: CompileOptions) {
     super(build, options, (result) => present(result));
     this.#parts = parts;
   }
@@ -327,10 +328,7 @@ function goalOf({ goal }: Pick<Parts, 'goal'>, state: StateView): string {
 }
 
 function answerPrompt(goal: string, results: Results): string {
-  const told = Object.entries(results).map(
-    ([id, result]) => `Result of ${id}:\n${typeof result === 'string' ? result : JSON.stringify(result)}`,
-  );
-  return [`The goal was:\n${goal}`, ...told, 'Give the answer.'].join('\n\n');
+  return [`The goal was:\n${goal}`, ...describeResults(results), 'Give the answer.'].join('\n\n');
 }
 
 /** The node that gives the plan, or makes it. */
@@ -358,12 +356,12 @@ async function makePlan(ctx: NodeContext, parts: Parts): Promise<Plan> {
   let faults: readonly string[] = [];
   const messages: ModelMessage[] = [];
   for (let attempt = 0; attempt <= repairsMax; attempt += 1) {
-    const given = await askPlanner(scopeContext(ctx, `plan ${attempt + 1}`), parts, { faults, messages });
-    faults = allFaults(given, parts);
-    if (faults.length === 0) return given as Plan;
+    const answer = await askPlanner(scopeContext(ctx, `plan ${attempt + 1}`), parts, { faults, messages });
+    faults = allFaults(answer, parts);
+    if (faults.length === 0) return answer as Plan;
     ctx.emit({ type: 'plan-refused', faults }, { recorded: true, name: 'plan-refused' });
     messages.push(
-      { role: 'assistant', content: JSON.stringify(given) },
+      { role: 'assistant', content: JSON.stringify(answer) },
       {
         role: 'user',
         content: `This plan cannot be used:\n${faults.map((fault) => `- ${fault}`).join('\n')}\nGive a whole new one.`,
@@ -388,13 +386,13 @@ async function askPlanner(
   const { model, instructions, settings, calls = {} } = planner as Exclude<Planner, (task: never) => unknown>;
   const form = finalForm(planSchema(Object.keys(agents)), 'mission: plan');
   const own = [guide, ...(instructions === undefined ? [] : [instructions])].join('\n\n');
-  const asked: readonly ModelMessage[] = [
+  const prompt: readonly ModelMessage[] = [
     { role: 'user', content: planningPrompt(goal, described, parts) },
     ...messages,
   ];
   return askOnce(
     ctx,
-    { instructions: own, prompt: asked },
+    { instructions: own, prompt },
     { settings: { model, ...settings, schema: form.json }, form, steps: calls },
   );
 }

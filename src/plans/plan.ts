@@ -1,5 +1,5 @@
 /** Plans: tasks for agents, as data. A plan is checked as a whole and compiled to a graph with a node for each task (PL1). */
-import { givenInput, contextWith } from '../dialects/code/approval.ts';
+import { withInput, contextWith } from '../dialects/code/approval.ts';
 import { CairnError } from '../errors.ts';
 import { compileGraph } from '../graph/compile/compile-graph.ts';
 import { hashValue } from '../graph/canonical.ts';
@@ -218,7 +218,7 @@ function taskNode(
     );
     return { prompt: promptOf(task, results, goal), task, results };
   };
-  const own = givenInput(draft.implementation, inputOf);
+  const own = withInput(draft.implementation, inputOf);
   return {
     onFailure: 'fail-last',
     ...draft,
@@ -239,16 +239,21 @@ const wishList = 'extensions';
 /** Runs a task, and hands over the wishes for more tasks that its agent had. */
 async function runTask(ctx: NodeContext, run: (ctx: NodeContext) => unknown): Promise<unknown> {
   const wishForTasks = (): TaskContext['wishForTasks'] => (wish) => ctx.append(wishList, [wish]);
-  const given = await run(contextWith(ctx, { wishForTasks }));
+  const returned = await run(contextWith(ctx, { wishForTasks }));
   const wishes = ctx.list(wishList);
-  if (wishes.length === 0) return given;
-  const { artifacts, ...parts } = given instanceof Outcome ? given.parts : { output: given };
+  if (wishes.length === 0) return returned;
+  const { artifacts, ...parts } = returned instanceof Outcome ? returned.parts : { output: returned };
   return outcome({ ...parts, artifacts: { ...artifacts, extensions: { [ctx.nodeId]: wishes } } });
 }
 
 function promptOf({ task }: PlanTask, results: Readonly<Record<string, unknown>>, goal: string | undefined): string {
-  const told = Object.entries(results).map(
+  const whole = goal === undefined ? [] : [`Goal of the whole:\n${goal}`];
+  return [...whole, ...describeResults(results), `Your task:\n${task}`].join('\n\n');
+}
+
+/** Results of tasks as parts of a prompt. */
+export function describeResults(results: Readonly<Record<string, unknown>>): readonly string[] {
+  return Object.entries(results).map(
     ([id, result]) => `Result of ${id}:\n${typeof result === 'string' ? result : JSON.stringify(result)}`,
   );
-  return [...(goal === undefined ? [] : [`Goal of the whole:\n${goal}`]), ...told, `Your task:\n${task}`].join('\n\n');
 }

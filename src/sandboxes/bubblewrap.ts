@@ -101,7 +101,7 @@ function enclosure(
   },
 ): readonly string[] {
   const seen = [...readable, ...(network ? ['/etc/resolv.conf', '/etc/hosts', '/etc/nsswitch.conf', '/etc/ssl'] : [])];
-  const given = { PATH: '/usr/local/bin:/usr/bin:/bin', HOME: '/box', LANG: 'C.UTF-8', ...env };
+  const variables = { PATH: '/usr/local/bin:/usr/bin:/bin', HOME: '/box', LANG: 'C.UTF-8', ...env };
   return [
     '--unshare-all',
     '--unshare-user',
@@ -114,7 +114,7 @@ function enclosure(
     '--clearenv',
     '--cap-drop',
     'ALL',
-    ...Object.entries(given).flatMap(([name, value]) => ['--setenv', name, value]),
+    ...Object.entries(variables).flatMap(([name, value]) => ['--setenv', name, value]),
     '--ro-bind',
     '/usr',
     '/usr',

@@ -50,19 +50,21 @@ export function sandboxNode<S extends StateView = StateView>(
   const { commands, files, input, ...own } = rest;
   const { data, codeText, config: asked } = describeConfig({ commands, files, input });
   const run = async (ctx: NodeContext): Promise<SandboxNodeOutput> => {
-    const given = resolveComputed(asked, ctx.state) as {
+    const resolved = resolveComputed(asked, ctx.state) as {
       readonly commands: unknown;
       readonly files?: Readonly<Record<string, Content>>;
       readonly input?: string;
     };
-    if (!isCommands(given.commands))
+    if (!isCommands(resolved.commands))
       throw new NodeFailure('commands gave no list of commands', { code: 'ARGUMENT_INVALID', applied: 'no' });
     const session = new SandboxSession(ctx, { sandboxes, ...own });
     try {
-      for (const [path, content] of Object.entries(given.files ?? {})) await session.write(path, content);
+      for (const [path, content] of Object.entries(resolved.files ?? {})) await session.write(path, content);
       let output: SandboxOutput | undefined;
-      for (const [index, argv] of given.commands.entries()) {
-        output = await session.exec(argv, { input: index === given.commands.length - 1 ? given.input : undefined });
+      for (const [index, argv] of resolved.commands.entries()) {
+        output = await session.exec(argv, {
+          input: index === resolved.commands.length - 1 ? resolved.input : undefined,
+        });
         if (output.exitCode !== 0) throw failure(argv, output);
       }
       return { ...(output as SandboxOutput), files: session.files };
@@ -159,8 +161,8 @@ export function sandboxTools(
       input: object({ path, content: text }),
       composed: true,
       run: async (args, ctx) => {
-        const given = args as { readonly path: string; readonly content: string };
-        await sessionOf(ctx).write(given.path, given.content, { ctx });
+        const file = args as { readonly path: string; readonly content: string };
+        await sessionOf(ctx).write(file.path, file.content, { ctx });
         return 'written';
       },
     }),

@@ -155,11 +155,11 @@ describe.skipIf(isThere !== true)(`bubblewrap${isThere === true ? '' : ` is not 
     const fork = await compiled.fork(paused);
     const left = await compiled.resume('r', { answers: { work: 'left' } });
     const right = await compiled.resume(fork.runId, { answers: { work: 'right' } });
-    const told = (way: string): string => {
+    const logOf = (way: string): string => {
       const paths = ['.', './b.txt', './d', './in', './l', './log', `./${way}.txt`].toSorted();
       return `${paths.join(' ')} one\n${way}\na600\n750\n`;
     };
-    expect(log).toEqual([told('left'), told('right')]);
+    expect(log).toEqual([logOf('left'), logOf('right')]);
     expect([left.state.outputs.work, right.state.outputs.work]).toEqual([
       ['b.txt', 'left.txt', 'log'],
       ['b.txt', 'log', 'right.txt'],
@@ -202,10 +202,10 @@ describe.skipIf(isThere !== true)(`bubblewrap${isThere === true ? '' : ` is not 
     const compiled = new AgentGraph({}).addNode('a', node).addEdge(START, 'a').addEdge('a', END).compile({ models });
     const done = await compiled.invoke({});
     expect(done.status).toBe('completed');
-    const told = JSON.stringify(models.requests.at(-1)?.messages);
-    expect(told).toContain('"stdout":"one"');
-    expect(told).toContain('two');
-    expect(told).toContain('there is no file ../secret.txt');
+    const sent = JSON.stringify(models.requests.at(-1)?.messages);
+    expect(sent).toContain('"stdout":"one"');
+    expect(sent).toContain('two');
+    expect(sent).toContain('there is no file ../secret.txt');
   });
 
   test('SB5 with the network on, a person is asked before each command, and it is external', async () => {

@@ -41,17 +41,17 @@ export function useFollowed(runId: string, from: number | undefined): Followed {
     if (from === undefined) return undefined;
     const leaving = new AbortController();
     let head = from;
-    let told = from;
+    let reported = from;
     let frame = 0;
     const tell = (state: Followed['state']): void => {
-      told = head;
+      reported = head;
       setFollowed({ runId, head, state });
     };
     // Many checkpoints may come in one frame: they are shown as one step.
     const tellSoon = (): void => {
       frame ||= requestAnimationFrame(() => {
         frame = 0;
-        if (head !== told) tell('live');
+        if (head !== reported) tell('live');
       });
     };
     const listen = async (): Promise<boolean> => {

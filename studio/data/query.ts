@@ -93,8 +93,8 @@ export function useLoaded<T>(
     });
     const load = async (): Promise<void> => {
       try {
-        const asked = question === undefined ? {} : { method: 'POST', body: JSON.parse(question) as unknown };
-        const response = await send(path, { ...asked, signal: leaving.signal });
+        const options = question === undefined ? {} : { method: 'POST', body: JSON.parse(question) as unknown };
+        const response = await send(path, { ...options, signal: leaving.signal });
         const data = remember(key, await response.text());
         if (!leaving.signal.aborted)
           setShown((old) =>

@@ -279,10 +279,10 @@ function OtherAnswers({
     const all = visits.flatMap(({ path, questions }) =>
       questions.map((question): Answered => ({ ...question, node: path })),
     );
-    const given = all.filter(
+    const answered = all.filter(
       ({ kind, answer: value, isChanged }) => kind === 'question' && value !== undefined && isChanged !== true,
     );
-    return [...new Map(given.map((question) => [question.node.join('/'), question])).values()];
+    return [...new Map(answered.map((question) => [question.node.join('/'), question])).values()];
   }, [story]);
   if (answered.length === 0) return null;
   return (

@@ -64,8 +64,8 @@ function Run({ standing, followed, reload }: RunProps): JSX.Element {
   const moment = useMoment(standing, followed);
   useMomentKeys(moment);
   const { runId } = standing;
-  const asked = readParam('tab') ?? 'story';
-  const tab = Object.hasOwn(tabs, asked) ? (asked as Tab) : 'story';
+  const wanted = readParam('tab') ?? 'story';
+  const tab = Object.hasOwn(tabs, wanted) ? (wanted as Tab) : 'story';
   const hasAgents = useMemo(() => agentNodes(moment).length > 0, [moment.story, moment.structure]);
   const open = moment.isLive ? standing.waits.filter(({ kind }) => kind === 'question' || kind === 'doubt') : [];
   return (

@@ -29,8 +29,8 @@ narrow.addEventListener('change', () => (isNarrow.value = narrow.matches));
 
 /** The parameters of the request, from those of the page. */
 function readFilter(): { readonly view: View; readonly request: string } {
-  const asked = readParam('view') ?? 'all';
-  const view = Object.hasOwn(views, asked) ? (asked as View) : 'all';
+  const wanted = readParam('view') ?? 'all';
+  const view = Object.hasOwn(views, wanted) ? (wanted as View) : 'all';
   const search = new URLSearchParams();
   for (const status of views[view].statuses) search.append('status', status);
   for (const name of ['graph', 'label', 'since']) {

@@ -25,7 +25,7 @@ export const cancelCommand: Command<CancelRunInput> = {
       const { runId } = output;
       const status = output.status === 'cancelling' ? await endOf(app, runId) : output.status;
       if (session.isJson) session.printJson({ ...output, status });
-      else session.screen.print(told(runId, status));
+      else session.screen.print(formatStatus(runId, status));
       return 0;
     });
   },
@@ -43,7 +43,7 @@ async function endOf({ engine }: WorkContext, runId: string): Promise<string> {
   }
 }
 
-function told(id: string, status: string): string {
+function formatStatus(id: string, status: string): string {
   const run = printable(id);
   const operand = printable(id.startsWith('-') ? `-- ${id}` : id);
   if (status === 'cancelled') return `cancelled ${run}`;

@@ -41,7 +41,7 @@ const verbs: Readonly<Record<Part['kind'], (part: Part) => string>> = {
   pause: () => 'paused',
   cancel: ({ by, detail }) => `cancelled${by === undefined ? '' : ` by ${by}`}${reasonIn(detail)}`,
   end: ({ status, by, detail }) =>
-    `ended${status === undefined ? '' : `: ${status}`}${by === undefined ? '' : ` by ${by}`}${reasonIn(detail)}${givenUp(detail)}`,
+    `ended${status === undefined ? '' : `: ${status}`}${by === undefined ? '' : ` by ${by}`}${reasonIn(detail)}${formatGaveUp(detail)}`,
   fold: () => 'pruned',
 };
 
@@ -51,7 +51,7 @@ function reasonIn(detail: unknown): string {
   return typeof reason === 'string' ? `: ${fit(formatInline(reason), eventWidth)}` : '';
 }
 
-function givenUp(detail: unknown): string {
+function formatGaveUp(detail: unknown): string {
   const { gaveUp } = (detail ?? {}) as { readonly gaveUp?: unknown };
   return typeof gaveUp === 'string' ? `; ${gaveUp}, which follows a cancel, was given up` : '';
 }

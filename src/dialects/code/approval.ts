@@ -151,11 +151,11 @@ function lateAnswer(onDeadline: NodeApproval['onDeadline']): { readonly defaultA
 }
 
 function approvedWork({ id, implementation }: NodeDefinition): NodeDefinition['implementation'] {
-  return givenInput(implementation, ({ outputs }) => (outputs[approvalId(id)] as Approved).input);
+  return withInput(implementation, ({ outputs }) => (outputs[approvalId(id)] as Approved).input);
 }
 
 /** The implementation with another input, as `ctx.input` and as the state's input. @param inputOf - makes it of the state, when it is read */
-export function givenInput(
+export function withInput(
   implementation: NodeDefinition['implementation'],
   inputOf: (state: StateView) => unknown,
 ): NodeDefinition['implementation'] {

@@ -78,13 +78,13 @@ export function noteCancelled(draft: Draft, request: CancelRequest): void {
   const { cancel, frame, waits } = draft.root;
   const isGivenUp = cancel !== undefined && nodeRecord(frame, { id: cancel.node })?.fired === undefined;
   const { by, detail } = requestedBy(cancel === undefined || isGivenUp ? request : {});
-  const told = { ...(detail as object | undefined), ...(isGivenUp && { gaveUp: cancel.node }) };
+  const recorded = { ...(detail as object | undefined), ...(isGivenUp && { gaveUp: cancel.node }) };
   draft.setStatus('cancelled');
   draft.note({
     kind: 'end',
     status: 'cancelled',
     ...(by !== undefined && { by }),
-    ...(Object.keys(told).length > 0 && { detail: told }),
+    ...(Object.keys(recorded).length > 0 && { detail: recorded }),
   });
   if (draft.root.failures !== undefined && cancel !== undefined) draft.delete(['failures']);
   for (const waitId of Object.keys(waits)) draft.closeWaitRow(waitId);

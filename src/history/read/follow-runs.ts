@@ -111,7 +111,7 @@ class RunsStream {
   async *events(from: Position | undefined): AsyncGenerator<FollowedRunsEvent, void> {
     const { pause = timer, now = Date.now } = this.#place;
     const position = from ?? { since: now(), runs: new Map<string, Cursor>() };
-    const told = (event: FollowedRun | FollowedEvent): FollowedRunsEvent => ({
+    const withCursor = (event: FollowedRun | FollowedEvent): FollowedRunsEvent => ({
       position: writePosition(this.#mark, position),
       event,
     });
@@ -125,7 +125,7 @@ class RunsStream {
         if (position.runs.get(run.runId)?.seq === run.head) continue;
         for await (const event of this.#eventsOf(run, position)) {
           isNew = true;
-          yield told(event);
+          yield withCursor(event);
           if (isOver()) return;
         }
       }

@@ -23,9 +23,9 @@ export interface Moment {
 export function useMoment(standing: Standing, followed: Followed): Moment & { readonly problem: Problem | undefined } {
   const { runId } = standing;
   const head = Math.max(standing.seq, followed.head ?? 0);
-  const asked = readNumber('at');
-  const isLive = asked === undefined || asked > head;
-  const seq = isLive ? head : asked;
+  const wanted = readNumber('at');
+  const isLive = wanted === undefined || wanted > head;
+  const seq = isLive ? head : wanted;
   const name = `${encode(runId)}@${seq}`;
   const checkpoint = useLoaded<Checkpoint>(`/checkpoints/${name}`, { keepsOld: true });
   const story = useLoaded<Story>(`/checkpoints/${name}/story`, { keepsOld: true });

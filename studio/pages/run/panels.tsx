@@ -121,8 +121,8 @@ export function AgentPanel({
   readonly nodes: readonly (readonly string[])[];
 }): JSX.Element {
   const { runId, seq } = moment;
-  const asked = readParam('agent');
-  const chosen = nodes.find((path) => path.join('/') === asked) ?? nodes[0];
+  const wanted = readParam('agent');
+  const chosen = nodes.find((path) => path.join('/') === wanted) ?? nodes[0];
   const name = chosen?.join('/');
   const { data, problem } = useLoaded<{ readonly value: AgentState }>(
     name === undefined ? undefined : `/checkpoints/${encode(runId)}@${seq}/state?agent=${encode(name)}`,

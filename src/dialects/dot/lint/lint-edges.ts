@@ -40,7 +40,7 @@ function lintSuccess(report: Report): void {
   warn(
     'endless_success',
     report.pipeline.stages.get(id)?.at ?? 0,
-    `a run in which every stage succeeds never ends: ${shownWay([...circle, id])}`,
+    `a run in which every stage succeeds never ends: ${formatWay([...circle, id])}`,
     'lead a success to the exit, or let a stage end the loop by an outcome or a label of its own',
   );
 }
@@ -71,7 +71,7 @@ function afterSuccess(report: Report, id: string): string | undefined {
 const clausesOf = ({ conditionOf }: Report, edge: PipelineEdge): readonly Clause[] => conditionOf(edge).clauses ?? [];
 
 /** A circle as a message shows it: the beginning of a long one. */
-function shownWay(way: readonly string[]): string {
+function formatWay(way: readonly string[]): string {
   return way.length <= 10 ? way.join(' -> ') : `${way.slice(0, 10).join(' -> ')} -> … (${way.length - 1} stages)`;
 }
 

@@ -57,11 +57,11 @@ export class BlockScope implements Scope {
   }
 
   get inputs(): Output {
-    const given = this.#state.input as Output;
+    const input = this.#state.input as Output;
     const { folderInputs } = this.#parts;
-    if (folderInputs.size === 0) return given;
-    const inputs: Record<string, unknown> = { ...given };
-    for (const [name, initial] of folderInputs) if (given[name] === initial) this.#fillIn(inputs, name, initial);
+    if (folderInputs.size === 0) return input;
+    const inputs: Record<string, unknown> = { ...input };
+    for (const [name, initial] of folderInputs) if (input[name] === initial) this.#fillIn(inputs, name, initial);
     return inputs;
   }
 

@@ -159,8 +159,8 @@ function needsVerdict({ parts, attributes }: StageContext): boolean {
 
 /** Why an answer is no verdict. Undefined if it is one. */
 function reportFault({ parts }: StageContext, answer: string): string | undefined {
-  const given = reportIn(answer);
-  const report = given === undefined ? noReport : readReport(given, parts.ownOutcomes);
+  const found = reportIn(answer);
+  const report = found === undefined ? noReport : readReport(found, parts.ownOutcomes);
   return 'fault' in report ? report.fault : undefined;
 }
 
@@ -192,13 +192,13 @@ async function verdictOf(stage: StageContext, answer: string, attempt = 1): Prom
 
 /** How the stage ended, by the report at the end of the model's answer. */
 export function outcomeOf(stage: StageContext, answer: string): StageOutcome {
-  const given = reportIn(answer);
-  if (given === undefined) {
+  const found = reportIn(answer);
+  if (found === undefined) {
     if (!needsVerdict(stage)) return { status: 'success' };
     const who = stage.attributes.flag('goal_gate') ? 'the goal gate' : 'the stage, whose edges read its outcome,';
     return { status: 'fail', failureReason: `${who} gave no verdict: no outcome ends its answer` };
   }
-  const report = readReport(given, stage.parts.ownOutcomes);
+  const report = readReport(found, stage.parts.ownOutcomes);
   return 'fault' in report ? { status: 'fail', failureReason: `its report cannot be taken: ${report.fault}` } : report;
 }
 
