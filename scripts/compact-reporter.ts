@@ -97,5 +97,5 @@ export class CompactReporter implements Reporter {
 function reasonOf(test: TestCase): string {
   const result = test.result();
   const note = result.state === 'skipped' ? result.note : undefined;
-  return note ?? (test.options.mode === 'todo' ? 'to do' : 'no reason given (use context.skip(reason))');
+  return note ?? (test.options.mode === 'todo' ? 'to do' : 'see its title (or use context.skip(reason))');
 }

@@ -1,5 +1,8 @@
 /** Words as people use them: how a run stands, how long ago, what it cost; and the commands that do the same. */
+import { formatAge as age, formatDuration } from '../src/operations/words/time.ts';
 import type { Amounts, Change, ListedRun, Wait } from './data/types.ts';
+
+export { age };
 
 /** What a status looks like; each has a shape and a colour of its own. */
 export type Tone =
@@ -15,27 +18,11 @@ export type Tone =
   | 'skipped'
   | 'idle';
 
-const units = [
-  ['d', 86_400_000],
-  ['h', 3_600_000],
-  ['min', 60_000],
-  ['s', 1_000],
-] as const;
-
-/** `3 d`, `2 h`, `12 s` */
-export function age(ms: number): string {
-  const [unit, size] = units.find(([, size]) => ms >= size) ?? ['s', 1_000];
-  return `${Math.max(0, Math.floor(ms / size))} ${unit}`;
-}
-
-/** `12 ms`, `1.4 s`, `2 min 5 s` */
+/** `12 ms`, `1.4 s`, `2 min 5 s`, `3 h 20 min`, `2 d 4 h` */
 export function duration(ms: number): string {
-  if (ms < 1_000) return `${Math.round(ms)} ms`;
-  if (ms < 60_000) return `${(Math.floor(ms / 100) / 10).toFixed(1)} s`;
-  const seconds = Math.floor(ms / 1_000);
-  if (seconds < 3_600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
-  if (seconds < 86_400) return `${Math.floor(seconds / 3_600)} h ${Math.floor((seconds % 3_600) / 60)} min`;
-  return `${Math.floor(seconds / 86_400)} d ${Math.floor((seconds % 86_400) / 3_600)} h`;
+  if (ms < 86_400_000) return formatDuration(ms);
+  const hours = Math.floor(ms / 3_600_000);
+  return `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
 
 const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });

@@ -11,43 +11,45 @@ import { moveAndTakeOver, runFleet, type FleetOptions } from './fleet.ts';
 const found = await preparePostgres();
 if (typeof found === 'string') console.warn(`The fleet was not tested: ${found}`);
 
-describe.skipIf(typeof found === 'string')('fleet', { timeout: 600_000 }, () => {
-  const server = found as PostgresUnderTest;
-  const folder = mkdtempSync(join(tmpdir(), 'cairn-fleet-'));
-  beforeAll(() => server.empty());
-  afterAll(async () => {
-    rmSync(folder, { recursive: true, force: true });
-    await server.stop();
-  });
+describe.skipIf(typeof found === 'string')(
+  `fleet${typeof found === 'string' ? `: ${found}` : ''}`,
+  { timeout: 600_000 },
+  () => {
+    const server = found as PostgresUnderTest;
+    const folder = mkdtempSync(join(tmpdir(), 'cairn-fleet-'));
+    beforeAll(() => server.empty());
+    afterAll(async () => {
+      rmSync(folder, { recursive: true, force: true });
+      await server.stop();
+    });
 
-  const random = createSeededRandom(7);
-  const optionsOf = (name: string): FleetOptions => ({
-    url: server.url,
-    ledger: join(folder, `${name}.jsonl`),
-    orders: scale(16, 200),
-    workers: 3,
-    kills: scale(2, 20),
-    random: () => random.next(),
-    tell: () => undefined,
-  });
-  const whole = ({ orders, kills }: FleetOptions): object => ({
-    completed: orders,
-    kills,
-    effects: orders * 3,
-    expectedEffects: orders * 3,
-    repeated: [],
-    faults: [],
-  });
+    const random = createSeededRandom(7);
+    const optionsOf = (name: string): FleetOptions => ({
+      url: server.url,
+      ledger: join(folder, `${name}.jsonl`),
+      orders: scale(16, 200),
+      workers: 3,
+      kills: scale(2, 20),
+      random: () => random.next(),
+      tell: () => undefined,
+    });
+    const whole = ({ orders, kills }: FleetOptions): object => ({
+      completed: orders,
+      kills,
+      effects: orders * 3,
+      expectedEffects: orders * 3,
+      repeated: [],
+      faults: [],
+    });
 
-  test('P1 P2 orders of killed workers go on elsewhere, and each effect happens once', async () => {
-    const options = optionsOf('killed');
-    expect(await runFleet(options)).toMatchObject(whole(options));
-    await server.empty();
-  });
+    test('P1 P2 orders of killed workers go on elsewhere, and each effect happens once', async () => {
+      const options = optionsOf('killed');
+      expect(await runFleet(options)).toMatchObject(whole(options));
+      await server.empty();
+    });
 
-  test.skipIf(!isProving)(
-    'P1 P2 the same while the server crashes every 3 s (in npm run prove: it takes a minute)',
-    async () => {
+    test('P1 P2 the same while the server crashes every 3 s', async (context) => {
+      context.skip(!isProving, 'in npm run prove: it takes a minute');
       const options = optionsOf('crashed');
       let crashedAt = performance.now();
       let crashes = 0;
@@ -60,15 +62,13 @@ describe.skipIf(typeof found === 'string')('fleet', { timeout: 600_000 }, () => 
       expect(await runFleet({ ...options, disturb })).toMatchObject(whole(options));
       expect(crashes).toBeGreaterThan(2);
       await server.empty();
-    },
-  );
+    });
 
-  test.skipIf(!isProving)(
-    'P1 P4 an order that began on SQLite is completed on Postgres by a worker that took it from one stopped by SIGSTOP (in npm run prove: a lease runs out)',
-    async () => {
+    test('P1 P4 an order that began on SQLite is completed on Postgres by a worker that took it from one stopped by SIGSTOP', async (context) => {
+      context.skip(!isProving, 'in npm run prove: a lease runs out');
       const moved = await moveAndTakeOver({ ...optionsOf('moved'), file: join(folder, 'runs.db') });
       expect(moved).toEqual({ status: 'completed', effects: 3, repeated: [], isSound: true, saidByStopped: [] });
       await openOn(server).close();
-    },
-  );
-});
+    });
+  },
+);

@@ -176,96 +176,12 @@ export interface Structure {
   readonly schemas?: { readonly input?: { readonly json?: JsonSchema } };
 }
 
-export interface ToldAt {
-  readonly runId: string;
-  readonly seq: number;
-  readonly at: number;
-}
-
-interface ToldError {
-  readonly code: string;
-  readonly message: string;
-}
-
-export interface Question extends ToldAt {
-  readonly kind: string;
-  readonly name: string;
-  readonly prompt?: string;
-  readonly closedAt?: ToldAt;
-  readonly by?: string;
-  readonly answer?: unknown;
-  readonly isChanged?: true;
-}
-
-export interface Visit extends ToldAt {
-  readonly kind: 'visit';
-  readonly path: readonly string[];
-  readonly visit: number;
-  readonly type?: string;
-  readonly status: string;
-  readonly verdict?: string;
-  readonly attempts?: number;
-  readonly isUnfinished?: true;
-  readonly durationMs?: number;
-  readonly spent?: Amounts;
-  readonly saved?: Amounts;
-  readonly error?: ToldError;
-  readonly value?: unknown;
-  readonly when?: string;
-  readonly retries: readonly (ToldAt & {
-    readonly attempt: number;
-    readonly step?: string;
-    readonly error?: ToldError;
-  })[];
-  readonly repeats?: readonly (ToldAt & { readonly step?: string })[];
-  readonly steps: readonly (ToldAt & {
-    readonly step: string;
-    readonly status: string;
-    readonly effect?: string;
-    readonly error?: ToldError;
-    readonly durationMs?: number;
-    readonly spent?: Amounts;
-  })[];
-  readonly questions: readonly Question[];
-  readonly changes: readonly {
-    readonly path: readonly string[];
-    readonly before?: unknown;
-    readonly beforeBytes?: number;
-    readonly after?: unknown;
-    readonly afterBytes?: number;
-    readonly isDeleted?: true;
-    readonly isAppended?: true;
-  }[];
-  readonly edges: readonly {
-    readonly to: string;
-    readonly label?: string;
-    readonly fired: boolean;
-    readonly because: string;
-  }[];
-  readonly by?: string;
-  readonly takenFrom?: Place;
-}
-
-export interface RunEvent extends ToldAt {
-  readonly kind: 'start' | 'fork' | 'resume' | 'pause' | 'cancel' | 'end' | 'fold';
-  readonly by?: string;
-  readonly status?: string;
-  readonly from?: Place;
-  readonly pruned?: { readonly after?: number; readonly upTo: number };
-}
-
-export interface Story {
-  readonly runId: string;
-  readonly seq: number;
-  readonly status: string;
-  readonly startedAt: number;
-  readonly endedAt: number;
-  readonly forkedFrom?: Place;
-  readonly spent?: Amounts;
-  readonly entries: readonly (Visit | RunEvent)[];
-  readonly failures: Readonly<Record<string, ToldError>>;
-  readonly result?: unknown;
-}
+export type {
+  PostMortem as Story,
+  ToldEvent as RunEvent,
+  ToldQuestion as Question,
+  ToldVisit as Visit,
+} from '../../src/history/trace/story.ts';
 
 export interface ForkedRun extends Pick<
   ListedRun,

@@ -23,7 +23,7 @@ async function create({ graphs, forMs }: HostedRuns): Promise<HostUnderTest> {
   };
 }
 
-describe.skipIf(typeof server === 'string')('Restate', () => {
+describe.skipIf(typeof server === 'string')(`Restate${typeof server === 'string' ? `: ${server}` : ''}`, () => {
   afterAll(() => (server as RestateServer).stop());
   hostSuite({ test, create, runs: 20 });
 });

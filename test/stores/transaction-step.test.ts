@@ -29,7 +29,7 @@ const deaths = statements.flatMap((name, at) =>
   (['before', 'after'] as const).map((when) => [`${when} ${name}`, { at, when }] as const),
 );
 
-describe.skipIf(typeof found === 'string')('transactionStep', () => {
+describe.skipIf(typeof found === 'string')(`transactionStep${typeof found === 'string' ? `: ${found}` : ''}`, () => {
   const server = found as PostgresUnderTest;
   type Pool = TransactionPool<TransactionConnection> & {
     end(): Promise<void>;

@@ -2,24 +2,16 @@
 import { open, readdir, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { CairnError } from '../../errors.ts';
+import { isPidInUse } from '../process/process-ids.ts';
 
 const besides = ['', '-wal', '-shm', '-journal'];
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
-  }
-}
 
 /** Removes partial files left by processes that are gone. */
 async function clearParts(path: string): Promise<void> {
   const folder = dirname(path);
   for (const name of await readdir(folder).catch(() => [])) {
     const [, pid] = name.startsWith(`${basename(path)}.`) ? (/\.(\d+)\.part(?:-\w+)?$/.exec(name) ?? []) : [];
-    if (pid !== undefined && (Number(pid) === process.pid || !isAlive(Number(pid))))
+    if (pid !== undefined && (Number(pid) === process.pid || !isPidInUse(Number(pid))))
       await rm(join(folder, name), { force: true });
   }
 }

@@ -46,7 +46,7 @@ function placeName(): string {
   return place;
 }
 
-function isPidInUse(pid: number): boolean {
+export function isPidInUse(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return true;

@@ -16,7 +16,7 @@ async function createUnderTest(): Promise<StoreUnderTest> {
   return { store: openOn(serverOf()), advance: serverOf().advance, reopen: () => openOn(serverOf()) };
 }
 
-describe.skipIf(typeof server === 'string')('Postgres store', () => {
+describe.skipIf(typeof server === 'string')(`Postgres store${typeof server === 'string' ? `: ${server}` : ''}`, () => {
   afterAll(() => serverOf().stop());
 
   describe('alone', () => {
