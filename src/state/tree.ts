@@ -222,7 +222,7 @@ export function isUnderWay(status: RunStatus): boolean {
 }
 
 /** Whether a run has ended. One that failed goes on only if somebody resumes it. */
-export function hasEnded(status: RunStatus): boolean {
+export function isRunOver(status: RunStatus): boolean {
   return !isUnderWay(status) && status !== 'paused';
 }
 

@@ -2,7 +2,7 @@
 import { loadState, readHistory } from '../../history/load/load.ts';
 import type { ChangePart } from '../../history/stored/change.ts';
 import type { RunRow, OpenWait } from '../../ports/store.ts';
-import { hasEnded, type RunTree, type WaitRecord } from '../../state/tree.ts';
+import { isRunOver, type RunTree, type WaitRecord } from '../../state/tree.ts';
 import { type Asked, admitGiven, takeFiles, checkAnswer, readAnswer } from '../admit/admit-input.ts';
 import { type KnownWait, nodeNameOf, waitsNamed } from '../admit/find-wait.ts';
 import { placeOf } from '../record/list-record.ts';
@@ -236,7 +236,7 @@ async function post(env: EngineEnvironment, run: RunRow, answer: FittingAnswer):
 
 /** How a run ended that takes no answers. */
 function statusOf({ status }: RunRow): { readonly status?: string } {
-  return hasEnded(status) ? { status } : {};
+  return isRunOver(status) ? { status } : {};
 }
 
 /** Whether an answer stands for the value that is recorded already, whoever gave that. The question may be in the history alone by now. */

@@ -1,5 +1,5 @@
 /** Follows many runs in one stream: those that a filter names, those that are started meanwhile included. */
-import { hasEnded } from '../../state/tree.ts';
+import { isRunOver } from '../../state/tree.ts';
 import { hash as digest } from 'node:crypto';
 import { CairnError } from '../../errors.ts';
 import type { RunRow, RunQuery } from '../../ports/store.ts';
@@ -183,7 +183,7 @@ class RunsStream {
   #forget(position: Position, rows: readonly RunRow[], at: number): void {
     const since = Math.max(position.since, at - skewMs);
     for (const { runId, status, head, createdAt } of rows) {
-      if (hasEnded(status) && createdAt < since && position.runs.get(runId)?.seq === head) position.runs.delete(runId);
+      if (isRunOver(status) && createdAt < since && position.runs.get(runId)?.seq === head) position.runs.delete(runId);
     }
     position.since = since;
   }

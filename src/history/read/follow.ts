@@ -1,5 +1,5 @@
 /** Follows the history of a run from any process on its store: each checkpoint once, in order, over pauses, until the run ends. */
-import { hasEnded, isUnderWay } from '../../state/tree.ts';
+import { isRunOver, isUnderWay } from '../../state/tree.ts';
 import { hash as digest } from 'node:crypto';
 import { CairnError } from '../../errors.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
@@ -107,7 +107,7 @@ async function isPart(store: Store, run: RunRow, { seq, check }: Cursor): Promis
 
 /** Whether there is nothing more to come for who follows a run until it ends or rests. */
 export function isOverFor({ status }: RunRow, until: 'end' | 'rest'): boolean {
-  return until === 'rest' ? !isUnderWay(status) : hasEnded(status);
+  return until === 'rest' ? !isUnderWay(status) : isRunOver(status);
 }
 
 /** Resolves when the time is over or the signal is aborted. It keeps the process alive, as whoever awaits an event expects. */

@@ -1,5 +1,5 @@
 /** Removes runs and checkpoints that the settings of their graph do not keep (D17 to D22). */
-import { hasEnded } from '../../state/tree.ts';
+import { isRunOver } from '../../state/tree.ts';
 import { CairnError } from '../../errors.ts';
 import type { RunRow } from '../../ports/store.ts';
 import { firstSeqOf } from '../load/lineage.ts';
@@ -89,7 +89,7 @@ class CleanUp {
     const oldest = this.#place.now() - settings.ttl_seconds * 1000;
     const kept: RunRow[] = [];
     for (const run of runs) {
-      const isExpired = hasEnded(run.status) && run.updatedAt < oldest;
+      const isExpired = isRunOver(run.status) && run.updatedAt < oldest;
       if (!isExpired || !(await this.#remove(run))) kept.push(run);
     }
     const counted = kept.filter(({ status }) => status !== 'paused' || !settings.keep_paused);

@@ -2,7 +2,7 @@
 import { createHash, hash } from 'node:crypto';
 import { CairnError } from '../../errors.ts';
 import type { Message, MessageReply, MessageRow, RunKey, Store, OpenWait, WaitRow } from '../../ports/store.ts';
-import { hasEnded, type RunTree, type WaitRecord } from '../../state/tree.ts';
+import { isRunOver, type RunTree, type WaitRecord } from '../../state/tree.ts';
 import { decodeJson, encodeValue } from '../../state/values/codec.ts';
 
 // Computes and verifies checksums of stored history, with as little copying as possible (C6).
@@ -129,7 +129,7 @@ function checksumOfWait({ tenant, runId }: RunKey, { waitId, kind, dueAt, body }
 
 /** The index rows for a run in this state. A run that has ended has none until it is resumed (G10). */
 export function openWaitRows(run: RunKey, { status, waits }: Pick<RunTree, 'status' | 'waits'>): readonly WaitRow[] {
-  if (hasEnded(status)) return [];
+  if (isRunOver(status)) return [];
   return Object.entries(waits).map(([waitId, wait]) => waitRowOf(run, waitId, wait));
 }
 

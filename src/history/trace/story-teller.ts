@@ -14,7 +14,7 @@ import type {
 import type { ChoiceExplainer } from '../../graph/graph.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { Op } from '../../state/delta.ts';
-import { hasEnded, type NodeRecord, type RunTree, type StepRecord, type WaitRecord } from '../../state/tree.ts';
+import { isRunOver, type NodeRecord, type RunTree, type StepRecord, type WaitRecord } from '../../state/tree.ts';
 import { readPath } from '../../state/values/path.ts';
 import { blobHash, resolveValues } from '../stored/checkpoint.ts';
 import type { StoredState } from '../stored/stored-meta.ts';
@@ -163,7 +163,7 @@ export class StoryTeller {
 
   /** Adds the visits that have not ended. */
   tellOpen({ frame, status }: RunTree): void {
-    const isOver = hasEnded(status);
+    const isOver = isRunOver(status);
     for (const { path, since, visit, retries, repeats, steps, questions } of this.#open.values()) {
       const record = recordAt(frame, path);
       if (record === undefined || record.fired !== undefined) continue;

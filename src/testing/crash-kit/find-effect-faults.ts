@@ -1,5 +1,5 @@
 /** Finds faults in the effects that arrived: repeated, missing or unexpected effects, and keys that do not identify them (P2). */
-import { hasEnded } from '../../state/tree.ts';
+import { isRunOver } from '../../state/tree.ts';
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs';
 import type { Reconciliation } from '../../graph/contracts/node-contract.ts';
 import type { Engine, OpenQuestion, RunResult } from '../../engine/api.ts';
@@ -215,7 +215,7 @@ export async function driveRun(options: DriveOptions): Promise<RunResult> {
     : await engine.start(graph, options.input, { runId });
   for (let resumes = 0; resumes < resumesMost; resumes += 1) {
     const result = await handle.result();
-    if (hasEnded(result.status)) return result;
+    if (isRunOver(result.status)) return result;
     await attend(options, result.waits);
     handle = await engine.resume(runId, { graph, retryFailed: false });
   }
