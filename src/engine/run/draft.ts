@@ -98,7 +98,7 @@ export class Draft extends TreeWriter {
   }
 
   /** Sets the run's status in the tree and in the index. */
-  setStatus(status: StoredStatus & RunTree['status']): void {
+  setStatus(status: StoredStatus): void {
     this.set(['status'], status);
     this.#indexChanges().status = status;
   }
