@@ -9,8 +9,12 @@ import type { EffectClass, NodeContext } from '../../graph/contracts/node-contra
 import { END, type Graph } from '../../graph/graph.ts';
 import { mapNode } from '../../nodes/index.ts';
 import type { Store } from '../../ports/store.ts';
+import { Pace } from '../run/draft.ts';
 import { createMemoryStore } from '../../stores/memory/memory-store.ts';
 import { openSqliteStore } from '../../stores/sqlite/index.ts';
+
+/** Until no microtask is left. */
+const nothingPending = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 const folder = mkdtempSync(join(tmpdir(), 'cairn-event-loop-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -135,4 +139,27 @@ test('E1.4 runs that never wait take turns with each other, and none is passed o
     ...['a', 'b', 'c'].map((name) => follow(name, short())),
   ]);
   expect(ends.at(-1)).toBe('long');
+});
+
+test('E1.4 calls go on in the order in which they came, however much of a turn each takes', async () => {
+  let now = 0;
+  const turns: (() => void)[] = [];
+  const pace = new Pace({ ...systemClock, monotonic: () => now, defer: (turn) => void turns.push(turn) });
+  const order: string[] = [];
+  const call = async (name: string, workMs: number): Promise<void> => {
+    const pause = pace.turn();
+    if (pause !== undefined) await pause;
+    order.push(name);
+    now += workMs;
+  };
+  const calls = [call('first', 25), call('second', 25), call('third', 0)];
+  // A run that rests launches a further call as soon as it goes on.
+  pace.rest(() => void calls.push(call('launched', 0)));
+  for (let turn = 0; turn < 20 && order.length < 5; turn += 1) {
+    if (turn === 1) calls.push(call('late', 0));
+    turns.shift()?.();
+    await nothingPending();
+  }
+  await Promise.all(calls);
+  expect(order).toEqual(['first', 'second', 'third', 'late', 'launched']);
 });

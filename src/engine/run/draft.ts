@@ -257,6 +257,8 @@ export class Pace {
   #begunAt: number | undefined;
   #count = 0;
   readonly #resting: (() => void)[] = [];
+  /** Whether a call was let go on whose function has not done so yet: it goes on in a microtask. */
+  #isCallDue = false;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -279,20 +281,28 @@ export class Pace {
     this.#resting.push(goOn);
   }
 
-  /** Resolves when a call may do its work; undefined if that is now. */
+  /** Resolves when a call may do its work; undefined if that is now. Calls go on in the order in which they came. */
   turn(): Promise<void> | undefined {
-    return this.isOver() ? this.#laterTurn() : undefined;
-  }
-
-  async #laterTurn(): Promise<void> {
-    // Those who rested with it may have used up that turn, too.
-    do await new Promise<void>((resolve) => this.rest(resolve));
-    while (this.isOver());
+    if (this.#resting.length === 0 && !this.#isCallDue && !this.isOver()) return undefined;
+    return new Promise((resolve) => {
+      this.rest(() => {
+        this.#isCallDue = true;
+        resolve();
+      });
+    });
   }
 
   readonly #onTurn = (): void => {
     this.#begunAt = undefined;
     this.#count = 0;
-    for (let waiting = this.#resting.length; waiting > 0 && !this.isOver(); waiting -= 1) this.#resting.shift()?.();
+    this.#letNext();
+  };
+
+  /** Lets the first who rests go on, and then the next, each behind the work of the one before it, until the turn is over. */
+  readonly #letNext = (): void => {
+    this.#isCallDue = false;
+    if (this.#resting.length === 0 || this.isOver()) return;
+    this.#resting.shift()?.();
+    queueMicrotask(this.#letNext);
   };
 }
