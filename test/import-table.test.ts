@@ -1,19 +1,23 @@
-/** The architecture test's own reader of the import table: a wrong reading would let violations pass. */
+/** The architecture test's own reader of the import tables: a wrong reading would let violations pass. */
 import { expect, test } from 'vitest';
-import { allows, foldersWithRooms, readImportTable, readRoomTable, roomOf } from './architecture/import-table.ts';
+import { allows, foldersWithoutRoomFor, readImportTables, roomOf } from './architecture/import-table.ts';
 
-const table = readImportTable(`
-| folder       | may import |
-| ------------ | ---------- |
-| errors       | -          |
-| graph, state | errors (state also graph) |
-| engine       | errors |
-| dialects     | errors graph (code also engine: its graphs run) |
-| app          | everything but the doors |
-| cli          | errors app |
-
-| other | table |
-`);
+const text = `
+src:
+  errors: '-'
+  graph: errors
+  state: errors graph
+  engine: errors
+  dialects: errors graph
+  dialects/code: errors graph engine
+  app: everything but cli
+  cli: errors app
+src/engine:
+  api, limits: limits
+  plan: '-'
+  engine: everything
+`;
+const tables = readImportTables(text);
 
 test.each([
   ['src/graph/a.ts', 'src/graph/b.ts', true],
@@ -21,35 +25,26 @@ test.each([
   ['src/errors.ts', 'src/graph/a.ts', false],
   ['src/state/a.ts', 'src/graph/a.ts', true],
   ['src/graph/a.ts', 'src/state/a.ts', false],
-  ['src/dialects/code/a.ts', 'src/engine/a.ts', true],
-  ['src/dialects/yaml/a.ts', 'src/engine/a.ts', false],
+  ['src/dialects/code/a.ts', 'src/engine/api.ts', true],
+  ['src/dialects/yaml/a.ts', 'src/engine/api.ts', false],
   ['src/dialects/yaml/a.ts', 'src/graph/a.ts', true],
-  ['src/app/a.ts', 'src/engine/a.ts', true],
+  ['src/app/a.ts', 'src/engine/api.ts', true],
   ['src/app/a.ts', 'src/cli/a.ts', false],
   ['src/unknown/a.ts', 'src/errors.ts', false],
   ['src/app/a.ts', 'test/a.ts', false],
+  ['src/engine/api.ts', 'src/engine/limits.ts', true],
+  ['src/engine/limits.ts', 'src/engine/api.ts', false],
+  ['src/engine/plan/a.ts', 'src/engine/plan/b.ts', true],
+  ['src/engine/plan/a.ts', 'src/engine/limits.ts', false],
+  ['src/engine/engine.ts', 'src/engine/plan/a.ts', true],
+  ['src/engine/attic/a.ts', 'src/engine/plan/a.ts', false],
 ])('%s → %s: %s', (from, to, expected) => {
-  expect(allows(table, from, to)).toBe(expected);
+  expect(allows(tables, from, to)).toBe(expected);
 });
 
-test('a table that names an unknown folder is refused', () => {
-  expect(() => readImportTable('| folder | may import |\n|---|---|\n| graph | eror |')).toThrow('eror');
-});
-
-const rooms = `
-| room of src/engine | may import |
-| ------------------ | ---------- |
-| api, limits        | limits     |
-| plan               | -          |
-| engine             | everything |
-`;
-
-test('a table of rooms says what each room may import', () => {
-  expect(foldersWithRooms(rooms)).toEqual(['src/engine']);
-  const read = readRoomTable(rooms, 'src/engine');
-  expect(read.get('api')).toEqual(new Set(['limits']));
-  expect(read.get('plan')).toEqual(new Set());
-  expect(read.get('engine')).toBe('everything');
+test('a table that names an unknown room is refused', () => {
+  expect(() => readImportTables('src:\n  graph: eror\n')).toThrow('eror');
+  expect(() => readImportTables(text.replace('but cli', 'but clo'))).toThrow('clo');
 });
 
 test.each([
@@ -60,7 +55,8 @@ test.each([
   expect(roomOf('src/engine', path)).toBe(room);
 });
 
-test('a table of rooms that is missing, or names an unknown room, is refused', () => {
-  expect(() => readRoomTable(rooms, 'src/state')).toThrow('src/state');
-  expect(() => readRoomTable(rooms.replace('| limits     |', '| limts      |'), 'src/engine')).toThrow('limts');
+test('a file for which a folder has no room is named with the folder', () => {
+  expect(foldersWithoutRoomFor(tables, 'src/engine/attic/a.ts')).toEqual(['src/engine']);
+  expect(foldersWithoutRoomFor(tables, 'src/attic/a.ts')).toEqual(['src']);
+  expect(foldersWithoutRoomFor(tables, 'src/engine/plan/a.ts')).toEqual([]);
 });

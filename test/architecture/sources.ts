@@ -3,7 +3,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs';
 import { builtinModules } from 'node:module';
 import { dirname, join, normalize } from 'node:path';
 import { parseSync } from 'oxc-parser';
-import { folderOf } from './import-table.ts';
+import { roomOf } from './import-table.ts';
 
 export type Import = {
   /** Path from the root of the file imported, for a relative import. */
@@ -67,7 +67,7 @@ function readSource(root: string, path: string): Source {
   );
   return {
     path,
-    folder: folderOf(path),
+    folder: roomOf('src', path) ?? '',
     imports: readRequests(text, code, module).map(({ specifier, start, isTypeOnly }) => ({
       target: specifier.startsWith('.') ? normalize(join(dirname(path), specifier)).replaceAll('\\', '/') : undefined,
       packageName: packageNameOf(specifier),
