@@ -40,8 +40,10 @@ export class CairnError extends Error {
     return new CairnError('INTERNAL', { reason }, { cause: thrown });
   }
 
+  /** What a program reads. A hint that came with the values is said once. */
   toJSON(): { code: ErrorCode; message: string; hint: string; retry: Retry; data: ErrorData } {
-    return { code: this.code, message: this.message, hint: this.hint, retry: this.retry, data: this.data };
+    const { hint: _, ...data } = this.data;
+    return { code: this.code, message: this.message, hint: this.hint, retry: this.retry, data };
   }
 }
 

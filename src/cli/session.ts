@@ -87,9 +87,9 @@ export function atWords(text: string, { isTerminal, width }: Pick<Screen, 'isTer
  */
 export function reportFailure(thrown: unknown, screen: Screen, isJson: boolean): number {
   const error = shownError(CairnError.from(thrown)) as CairnError;
-  const { code, message, hint, retry, data } = error;
+  const { code, hint } = error;
   const violations = violationsOf(error);
-  if (isJson) screen.note(jsonText({ error: toJson({ code, message, hint, retry, data }) }));
+  if (isJson) screen.note(jsonText({ error: toJson(error.toJSON()) }));
   else if (violations !== undefined) reportViolations(error, violations, screen);
   else {
     const told = `${screen.paint('bad', 'cairn:')} ${readable(messageFor(error))} ${screen.paint('dim', `[${code}]`)}`;

@@ -9,6 +9,7 @@ import {
 import { formatPath } from '../../operations/declare/state-path.ts';
 import type { Command, Session } from '../session.ts';
 import { differing } from '../text/differing.ts';
+import { withoutRepeated } from '../text/recorded-text.ts';
 import { printable } from '../text/terminal-text.ts';
 import { formatInline } from '../text/value.ts';
 import { fit, widthOf } from '../text/width.ts';
@@ -54,7 +55,7 @@ function printDifference(session: Session, { a, b, status, values, nodes, waits 
   const { screen } = session;
   const lines = [
     ...(status === undefined ? [] : [`  status: ${status.before} → ${status.after}`]),
-    ...values.flatMap((value) => formatDifference(value, session)),
+    ...withoutRepeated(values).flatMap((value) => formatDifference(value, session)),
     ...nodes.map(
       ({ path, before, after }) => `  ${printable(path.join('/'))}: ${standingOf(before)} → ${standingOf(after)}`,
     ),

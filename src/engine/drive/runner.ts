@@ -414,8 +414,10 @@ export class Runner implements Loop {
     if (status === 'cancelled') return noteCancelled(draft, this.#cancelled);
     if (status === 'cancelling')
       return noteCancelling(draft, rootFrame.graph.policies.onCancel as string, this.#cancelled, env.clock.now());
-    if (root.status !== status) {
-      draft.setStatus(status);
+    const isNew = root.status !== status;
+    if (isNew) draft.setStatus(status);
+    // A fork is paused from its first checkpoint on. If that it stops again is all that the next one has to tell, it tells that.
+    if (isNew || (status === 'paused' && draft.isPending && draft.partCount === 0)) {
       draft.note(status === 'paused' ? { kind: 'pause' } : { kind: 'end', status });
     }
     // Nothing needs the answer to an open question about a budget any more.

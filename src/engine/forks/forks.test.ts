@@ -50,6 +50,17 @@ test('H2 X2 a fork replays recorded effects of equal input, and runs those whose
   expect(calls).toEqual(['w1', 'w2:1', 'w2:7']);
 });
 
+test('H1 each checkpoint of a fork says what happened, also where it stops at the question that was open before it', async () => {
+  const graph = graphOf('g', [node('ask', 'human', (ctx) => ctx.ask({ prompt: 'ok?' }))], edges('> ask', 'ask >'));
+  const { engine } = createBench({ findGraph: () => Promise.resolve(graph) });
+  const { runId, seq } = await runToRest(engine, graph);
+  for (const at of [seq, seq - 1]) {
+    const fork = await engine.fork({ runId, seq: at }, { set: [{ path: ['scratch', 'x'], value: 1 }] });
+    await resumeToRest(engine, fork.runId, graph);
+    expect((await changesOf(engine, fork.runId)).at(-1)).toBe('pause');
+  }
+});
+
 test('H2 a fork answers a recorded question otherwise', async () => {
   const { engine } = createBench();
   const graph = graphOf(

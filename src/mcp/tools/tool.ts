@@ -106,7 +106,7 @@ const toolHints: Partial<Record<ErrorCode, string>> = {
 
 /** @param more - further fields of the result */
 export function failureOf(thrown: unknown, more: Readonly<Record<string, unknown>> = {}): ToolAnswer {
-  const { code, message, hint, retry, data } = shownError(CairnError.from(thrown)) as CairnError;
+  const { code, message, hint, retry, data } = (shownError(CairnError.from(thrown)) as CairnError).toJSON();
   return {
     isError: true,
     content: {

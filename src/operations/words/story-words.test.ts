@@ -135,6 +135,23 @@ test('P14 a question of several lines is told in one, and a function without a n
   ]);
 });
 
+test('N13 what a fork took over is its outcome: of a visit with several ways, the way was decided in the fork', () => {
+  const visit = story.entries.at(-1);
+  if (visit?.kind !== 'visit') throw new Error('the story ends otherwise');
+  const notesOf = (edges: typeof visit.edges): readonly string[] => {
+    const [words] = storyWords({
+      ...story,
+      entries: [{ ...visit, retries: [], steps: [], questions: [], edges, takenFrom: { runId: 'q', seq: 6 } }],
+    }).entries;
+    return words?.kind === 'visit' ? words.notes.slice(0, 1).map(({ text }) => text) : [];
+  };
+  const edge = { to: 'large', fired: false, because: 'check did not name it' };
+  expect(notesOf([edge])).toEqual(['its outcome was taken over from q@6']);
+  expect(notesOf([edge, { ...edge, to: 'small', fired: true }])).toEqual([
+    'its outcome was taken over from q@6; where it goes on was decided anew',
+  ]);
+});
+
 test('N13 what is asked while a visit has not ended is open, and stands in the summary; a diamond that passes a failure on is none', () => {
   const visit = story.entries.at(-1);
   if (visit?.kind !== 'visit') throw new Error('the story ends otherwise');

@@ -151,9 +151,7 @@ function notesOf(visit: ToldVisit): readonly NoteWords[] {
   const { takenFrom, when, retries, repeats = [], questions } = visit;
   const isAlone = hasOneStep(visit);
   return [
-    ...(takenFrom === undefined
-      ? []
-      : [{ kind: 'taken over', text: `taken over from ${takenFrom.runId}@${takenFrom.seq}` } as const]),
+    ...(takenFrom === undefined ? [] : [{ kind: 'taken over', text: takenOver(takenFrom, visit) } as const]),
     ...(when === undefined ? [] : [{ kind: 'condition', text: `its condition did not hold: ${when}` } as const]),
     ...retries.map(({ attempt, step, error }): NoteWords => {
       const whose = step === undefined || isAlone ? '' : `${shortStepName(step)}: `;
@@ -174,6 +172,12 @@ function notesOf(visit: ToldVisit): readonly NoteWords[] {
     }),
     ...failureOf(visit),
   ];
+}
+
+/** What a fork takes over is an outcome. Which edges follow is decided by its own state, so another one may be taken than there. */
+function takenOver({ runId, seq }: { readonly runId: string; readonly seq: number }, { edges }: ToldVisit): string {
+  const anew = edges.length > 1 ? '; where it goes on was decided anew' : '';
+  return `its outcome was taken over from ${runId}@${seq}${anew}`;
 }
 
 /** Whether all work of the visit is one step, such as that of a pipeline's stage: it is the node's work itself. */
