@@ -59,6 +59,7 @@ const buildsNodes: Readonly<Record<string, Row>> = {
 
 const scripts: Row = [
   () => models.createScriptedModels([{ text: 'a', ...odd }]),
+  () => models.createScriptedModels([], odd),
   () => models.createScriptedModels([{ calls: [{ tool: 't', ...odd }] }]),
 ];
 
@@ -116,6 +117,14 @@ const rows: Readonly<Record<string, { readonly door: object; readonly of: Readon
       agent: [() => agents.agent({ model: 'm', ...odd })],
       gmiNode: [() => agents.gmiNode({ instructions: 'x', model: 'm', ...odd })],
       judgeNode: [() => agents.judgeNode({ model: 'm', ...odd } as never)],
+      embedTexts: [
+        () => agents.embedTexts(ctx, { model: 'm', texts: [], ...odd }),
+        () => agents.embedTexts(ctx, { model: 'm', texts: [] }, odd),
+      ],
+      rerankDocuments: [
+        () => agents.rerankDocuments(ctx, { model: 'm', query: 'q', documents: [], ...odd }),
+        () => agents.rerankDocuments(ctx, { model: 'm', query: 'q', documents: [] }, odd),
+      ],
       llmNode: [() => agents.llmNode({ model: 'm', ...odd })],
       localFiles: [() => agents.localFiles({ root: '.', ...odd })],
       mcpTools: [() => agents.mcpTools({ server: 's', command: ['x'], ...odd } as never)],

@@ -184,3 +184,9 @@ export async function readFinal(last: LastWord, form: FinalForm | undefined): Pr
   // Models sometimes put JSON into a JSON string.
   return checked.fault !== undefined && typeof value === 'string' ? readAnswer(value, form.schema) : checked;
 }
+
+/** @throws CONFIG_INVALID `model` is not a name */
+export function checkModel(builder: string, model: unknown): void {
+  if (typeof model !== 'string' || model === '')
+    throw new CairnError('CONFIG_INVALID', { reason: `${builder}: model must be the name of a model` });
+}

@@ -15,6 +15,7 @@ export { gmiNode, type GmiNodeConfig, type GmiPolicies, llmNode, type LlmNodeCon
 export type { HistoryLimit, SummaryOptions } from './history/conversation.ts';
 export { mcpTools, type McpCommandConfig, type McpConfig, type McpTools, type McpUrlConfig } from './mcp/mcp-tools.ts';
 export type { ModeName } from './modes/text-modes.ts';
+export { embedTexts, rerankDocuments, type EmbedOptions, type VectorStepOptions } from './model/vector-steps.ts';
 export { askPerson } from './people/ask-person.ts';
 export { stageAgent } from './stage/stage-agent.ts';
 export type { StageAgent, StageAgentRequest, StageTool, ToolHooks } from '../graph/contracts/node-type.ts';

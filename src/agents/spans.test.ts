@@ -11,6 +11,7 @@ import type { Graph } from '../graph/graph.ts';
 import type { Telemetry } from '../ports/telemetry.ts';
 import { createScriptedModels, type Script } from '../models/scripted.ts';
 import { agent, type AgentConfig } from './agent.ts';
+import { embedTexts, rerankDocuments } from './model/vector-steps.ts';
 import { tool } from './tools/tool-box.ts';
 
 const look = tool({
@@ -238,4 +239,24 @@ test('E10.5 a model by its name under durable is one span, told by the model por
   });
   await runToRest(bench.engine, graph, {}, 'r');
   expect(told.tree()).toEqual(['cairn.run', '  cairn.attempt', '    chat gpt']);
+});
+
+test('E10.5 vectors and rankings are spans with what they cost, and the number of dimensions in place of numbers', async () => {
+  const told = recordTelemetry();
+  const { engine } = createBench({ models: createScriptedModels([]), telemetry: told.telemetry });
+  const search = async (ctx: NodeContext): Promise<unknown> => {
+    await embedTexts(ctx, { model: 'openai:small', texts: ['planted'], dimensions: 8 });
+    return rerankDocuments(ctx, { model: 'cohere:rank', query: 'planted', documents: ['planted'] });
+  };
+  await runToRest(engine, graphOf('g', [node('a', 'read', search)], edges('> a', 'a >')), {}, 'r');
+  expect(told.tree()).toEqual(['cairn.run', '  cairn.attempt', '    embeddings small', '    rerank rank']);
+  expect(ends(told, 'embeddings small')).toEqual({
+    'gen_ai.operation.name': 'embeddings',
+    'gen_ai.provider.name': 'openai',
+    'gen_ai.request.model': 'small',
+    'gen_ai.response.model': 'openai:small',
+    'gen_ai.usage.input_tokens': 2,
+    'gen_ai.embeddings.dimension.count': 8,
+  });
+  expect(JSON.stringify(told.spans.map(({ attributes, ended }) => [attributes, ended]))).not.toContain('planted');
 });

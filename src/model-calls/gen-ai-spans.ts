@@ -1,11 +1,15 @@
 /** Spans of model calls, tool calls and agents, with the attributes of OpenTelemetry's conventions for generative AI (E10.5). */
 import type {
   AssistantPart,
+  EmbedCall,
+  EmbedResponse,
   ModelMessage,
   ToolResultPart,
   UserPart,
   ModelCall,
   ModelResponse,
+  RerankCall,
+  RerankResponse,
   SpanAttributes,
   SpanParts,
   TraceSpan,
@@ -125,6 +129,62 @@ export function endChat(
 export function endFailed(span: TraceSpan | undefined, thrown: unknown): void {
   const { code, name } = (readableThrown(thrown) ?? {}) as { readonly code?: unknown; readonly name?: unknown };
   span?.end({ error: typeof code === 'string' ? code : typeof name === 'string' ? name : 'Error' });
+}
+
+/** The span of one call of a model: how its end is told. */
+export interface ModelSpan<Response> {
+  end(response: Response): void;
+  fail(thrown: unknown): void;
+}
+
+/** @param messages - read for contents alone */
+export function chatSpan(
+  source: SpanSource,
+  call: Omit<ModelCall, 'messages'>,
+  messages: () => readonly ModelMessage[],
+): ModelSpan<ModelResponse> {
+  const span = beginChat(source, call, messages);
+  return { end: (response) => endChat(span, response), fail: (thrown) => endFailed(span, thrown) };
+}
+
+/** Vectors are no content: they are told by their number of dimensions. */
+export function embedSpan(source: SpanSource, { model, texts, dimensions }: EmbedCall): ModelSpan<EmbedResponse> {
+  const span = beginOther(source, 'embeddings', model, () => ({ 'gen_ai.input.messages': valueText(texts) }));
+  return {
+    end: ({ vectors: [first], ...response }) => {
+      const count = first?.length ?? dimensions;
+      endOther(span, response, count === undefined ? {} : { 'gen_ai.embeddings.dimension.count': count });
+    },
+    fail: (thrown) => endFailed(span, thrown),
+  };
+}
+
+/** The conventions know no operation of this kind; its name is that of the call. */
+export function rerankSpan(source: SpanSource, { model, query, documents }: RerankCall): ModelSpan<RerankResponse> {
+  const span = beginOther(source, 'rerank', model, () => ({
+    'gen_ai.input.messages': valueText({ query, documents }),
+  }));
+  return { end: (response) => endOther(span, response, {}), fail: (thrown) => endFailed(span, thrown) };
+}
+
+function beginOther(
+  source: SpanSource,
+  operation: string,
+  model: string,
+  contents: () => SpanAttributes,
+): TraceSpan | undefined {
+  const about = modelAttributes(model);
+  const attributes = { 'gen_ai.operation.name': operation, ...about };
+  return source.trace(`${operation} ${String(about['gen_ai.request.model'])}`, { attributes, contents });
+}
+
+function endOther(
+  span: TraceSpan | undefined,
+  { model, usage }: Pick<EmbedResponse, 'model' | 'usage'>,
+  more: SpanAttributes,
+): void {
+  const told = { 'gen_ai.response.model': model, 'gen_ai.usage.input_tokens': usage.inputTokens, ...more };
+  span?.end({ attributes: told });
 }
 
 /** A call of a tool, as its spans tell of it. */

@@ -3,9 +3,12 @@
  * the attempt's (Q7). All secrets that the run knows are masked in what a model is sent, whatever brought them there (N6.4).
  */
 import type {
+  EmbedCall,
+  EmbedResponse,
   FilePart,
   ImagePart,
   MediaData,
+  ModelCallOptions,
   ModelMessage,
   FileAccess,
   ModelAccess,
@@ -13,6 +16,8 @@ import type {
   ModelDeltaEvent,
   ModelResponse,
   ModelUsage,
+  RerankCall,
+  RerankResponse,
   SecretReader,
 } from '../graph/contracts/contracts.ts';
 import { FileRef } from '../graph/file-ref.ts';
@@ -20,8 +25,8 @@ import { readableThrown } from '../errors.ts';
 import type { Amounts } from '../graph/amounts.ts';
 import { NodeFailure, type NodeContext } from '../graph/contracts/node-contract.ts';
 import { TextMask } from '../state/secrecy/text-mask.ts';
-import { beginChat, endChat, endFailed } from './gen-ai-spans.ts';
-import type { Models } from '../ports/model.ts';
+import { chatSpan, embedSpan, rerankSpan, type ModelSpan, type SpanSource } from './gen-ai-spans.ts';
+import type { ModelRequest, Models } from '../ports/model.ts';
 import { encodeValue } from '../state/values/codec.ts';
 import { hashParts, hashText } from '../state/values/values.ts';
 
@@ -97,36 +102,66 @@ export function accessModels(
   attempt: Pick<NodeContext, 'idempotencyKey' | 'signal' | 'emit' | 'spend' | 'secrets' | 'files' | 'trace'>,
 ): ModelAccess {
   const stored = new MessageFiles();
+  /** Makes one call of any kind within its span, and spends what it cost. */
+  const make = async <Response extends Pick<ModelResponse, 'usage' | 'cost'>>(
+    { idempotencyKey = attempt.idempotencyKey, signal = attempt.signal, span: source = attempt }: ModelCallOptions,
+    span: (source: SpanSource) => ModelSpan<Response>,
+    call: (models: Models, told: Pick<ModelRequest, 'idempotencyKey' | 'signal'>) => Promise<Response>,
+  ): Promise<Response> => {
+    if (models === undefined) throw unknownModel('no models are configured');
+    const traced = span(source);
+    try {
+      const response = await call(models, { idempotencyKey, signal });
+      attempt.spend(costsOf(response));
+      traced.end(response);
+      return response;
+    } catch (thrown) {
+      traced.fail(thrown);
+      throw readableThrown(thrown);
+    }
+  };
   return {
-    async generate(call, options = {}) {
-      const { idempotencyKey = attempt.idempotencyKey, signal = attempt.signal, span = attempt } = options;
-      const tell = (delta: ModelDelta): void =>
-        attempt.emit({ type: 'model-delta', call: idempotencyKey, delta } satisfies ModelDeltaEvent);
-      if (models === undefined)
-        throw new NodeFailure('no models are configured', { code: 'MODEL_UNKNOWN', applied: 'no' });
-      const chat = beginChat(span, call, () => call.messages);
-      try {
-        const response = sound(
-          await models.generate({
-            ...call,
-            messages: await stored.withBytes(withoutSecrets(call.messages, attempt.secrets), attempt.files),
-            idempotencyKey,
-            signal,
-            onDelta: options.onDelta ?? tell,
-          }),
-          call.model,
-        );
-        attempt.spend(costsOf(response));
-        endChat(chat, response);
-        return response;
-      } catch (thrown) {
-        endFailed(chat, thrown);
-        throw readableThrown(thrown);
-      }
-    },
+    generate: (call, options = {}) =>
+      make(
+        options,
+        (source) => chatSpan(source, call, () => call.messages),
+        async (from, told) => {
+          const tell = (delta: ModelDelta): void =>
+            attempt.emit({ type: 'model-delta', call: told.idempotencyKey, delta } satisfies ModelDeltaEvent);
+          const messages = await stored.withBytes(withoutSecrets(call.messages, attempt.secrets), attempt.files);
+          return sound(
+            await from.generate({ ...call, messages, ...told, onDelta: options.onDelta ?? tell }),
+            call.model,
+          );
+        },
+      ),
+    embed: (call, options = {}) =>
+      make(
+        options,
+        (source) => embedSpan(source, call),
+        async (from, told) => {
+          if (from.embed === undefined) throw unknownModel(`the configured models make no vectors: ${call.model}`);
+          const texts = withoutSecrets(call.texts, attempt.secrets);
+          return soundVectors(await from.embed({ ...call, texts, ...told }), call);
+        },
+      ),
+    rerank: (call, options = {}) =>
+      make(
+        options,
+        (source) => rerankSpan(source, call),
+        async (from, told) => {
+          if (from.rerank === undefined) throw unknownModel(`the configured models rank no documents: ${call.model}`);
+          const clean = withoutSecrets({ query: call.query, documents: call.documents }, attempt.secrets);
+          return soundRanking(await from.rerank({ ...call, ...clean, ...told }), call);
+        },
+      ),
     costOf: (model, usage) => models?.costOf?.(model, usage),
     tokensMaxOf: (model) => models?.tokensMaxOf?.(model),
   };
+}
+
+function unknownModel(reason: string): NodeFailure {
+  return new NodeFailure(reason, { code: 'MODEL_UNKNOWN', applied: 'no' });
 }
 
 /**
@@ -135,9 +170,32 @@ export function accessModels(
  */
 function sound(response: ModelResponse | undefined, model: string): ModelResponse {
   if (!Array.isArray(response?.content) || !response.content.every(isPart))
-    throw new NodeFailure(`the adapter of ${model} gave no answer: its content must be a list of parts`, {
-      code: 'MODEL_UNAVAILABLE',
-    });
+    throw noAnswer(model, 'its content must be a list of parts');
+  return counted(response);
+}
+
+function soundVectors(response: EmbedResponse | undefined, { model, texts }: EmbedCall): EmbedResponse {
+  const vectors: unknown = response?.vectors;
+  const isVector = (vector: unknown): boolean => Array.isArray(vector) && vector.every(Number.isFinite);
+  if (!Array.isArray(vectors) || vectors.length !== texts.length || !vectors.every(isVector))
+    throw noAnswer(model, `it must be one list of numbers for each of the ${texts.length} texts`);
+  return counted(response as EmbedResponse);
+}
+
+function soundRanking(response: RerankResponse | undefined, { model, documents }: RerankCall): RerankResponse {
+  const ranking: unknown = response?.ranking;
+  const isRank = (rank: Partial<RerankResponse['ranking'][number]> | null): boolean =>
+    Number.isFinite(rank?.score) && documents[rank?.index ?? -1] !== undefined;
+  if (!Array.isArray(ranking) || !ranking.every(isRank))
+    throw noAnswer(model, `it must rank some of the ${documents.length} documents by index and score`);
+  return counted(response as RerankResponse);
+}
+
+function noAnswer(model: string, rule: string): NodeFailure {
+  return new NodeFailure(`the adapter of ${model} gave no answer: ${rule}`, { code: 'MODEL_UNAVAILABLE' });
+}
+
+function counted<Response extends Pick<ModelResponse, 'usage'>>(response: Response): Response {
   const { inputTokens, outputTokens } = (response.usage ?? {}) as Partial<ModelUsage>;
   if (isAmount(inputTokens) && isAmount(outputTokens)) return response;
   const amount = (count: number | undefined): number => (isAmount(count) ? count : 0);

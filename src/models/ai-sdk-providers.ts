@@ -1,5 +1,5 @@
 /** Finds and opens the AI SDK package for a provider's name. */
-import type { LanguageModel } from 'ai';
+import type { EmbeddingModel, LanguageModel, RerankingModel } from 'ai';
 import { CairnError } from '../errors.ts';
 import { importPeer } from '../optional-peers.ts';
 import { NodeFailure } from '../graph/contracts/node-contract.ts';
@@ -38,7 +38,13 @@ const known: Readonly<Record<string, ProviderSettings>> = {
   },
 };
 
-type Provider = (model: string) => LanguageModel;
+/** What a provider's package makes: a function that opens language models, with others for other kinds where it has them. */
+export interface Provider {
+  (model: string): LanguageModel;
+  readonly embeddingModel?: (model: string) => EmbeddingModel;
+  readonly textEmbeddingModel?: (model: string) => EmbeddingModel;
+  readonly rerankingModel?: (model: string) => RerankingModel;
+}
 type CreateProvider = (settings: Readonly<Record<string, unknown>>) => Provider;
 
 /** Opened providers. Each is opened once, and again when its key changes. */

@@ -5,17 +5,25 @@ import type * as aiSdk from 'ai';
 import type { LanguageModel } from 'ai';
 import type {
   AssistantPart,
+  EmbedResponse,
   ModelDelta,
   ModelResponse,
   ModelUsage,
   ProviderData,
   ModelMessage,
+  RerankResponse,
 } from '../graph/contracts/contracts.ts';
 import { NodeFailure } from '../graph/contracts/node-contract.ts';
-import type { ModelRequest, Models } from '../ports/model.ts';
+import type { EmbedRequest, ModelRequest, Models, RerankRequest } from '../ports/model.ts';
 import { modelFailure } from './ai-sdk-failure.ts';
 import { choosing, messagesOf, settingsOf } from './ai-sdk-prompt.ts';
-import { OpenProviders, splitModel, type ModelProfile, type ProviderSettings } from './ai-sdk-providers.ts';
+import {
+  OpenProviders,
+  splitModel,
+  type ModelProfile,
+  type Provider,
+  type ProviderSettings,
+} from './ai-sdk-providers.ts';
 import { limitModels, type LimitsByProvider } from './limit/limit-models.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
 
@@ -214,6 +222,8 @@ export function checkImages(
 export interface ModelPrice {
   readonly input: number;
   readonly output: number;
+  /** Price of each call, for a model that is billed so, in place of tokens or beside them. Default 0. */
+  readonly call?: number;
   /** Price of input read from the provider's cache. Default: `input`. */
   readonly cached?: number;
   /** Price of input written to the provider's cache. Default: `input`. */
@@ -228,10 +238,10 @@ export function costOf(prices: ModelPrices, model: string, usage: ModelUsage): {
   const price = Object.hasOwn(prices, model) ? prices[model] : undefined;
   if (price === undefined) return {};
   const { inputTokens, outputTokens, cachedTokens = 0, cacheWriteTokens = 0 } = usage;
-  const { input, output, cached = input, cacheWrite = input } = price;
+  const { input, output, cached = input, cacheWrite = input, call = 0 } = price;
   const plainTokens = Math.max(0, inputTokens - cachedTokens - cacheWriteTokens);
   const sum = plainTokens * input + cachedTokens * cached + cacheWriteTokens * cacheWrite + outputTokens * output;
-  return { cost: sum / 1_000_000 };
+  return { cost: sum / 1_000_000 + call };
 }
 
 export interface AiSdkOptions {
@@ -258,70 +268,141 @@ const profileNames = Object.keys({ model: true, temperature: true, tokensMax: tr
   true
 >);
 
-const priceNames = Object.keys({ input: true, output: true, cached: true, cacheWrite: true } satisfies Record<
-  keyof ModelPrice,
-  true
->);
+const priceNames = Object.keys({
+  input: true,
+  output: true,
+  call: true,
+  cached: true,
+  cacheWrite: true,
+} satisfies Record<keyof ModelPrice, true>);
 
 type AiSdk = typeof aiSdk;
+
+/** Models that make vectors and rankings, too. */
+export type AllModels = Models & Required<Pick<Models, 'embed' | 'rerank'>>;
 
 /**
  * Makes models that are called through the AI SDK. It needs the package `ai` (version 7) and one package for each provider, which are
  * loaded at the first call. Calls throw CairnError CONFIG_MISSING_PEER, CONFIG_INVALID, and the errors of the model port.
  */
-export function createAiSdkModels(options: AiSdkOptions = {}): Models {
+export function createAiSdkModels(options: AiSdkOptions = {}): AllModels {
   refuseUnknownKeys('createAiSdkModels', options, optionNames);
   const { providers = {}, profiles = {}, prices = {}, limits = {} } = options;
   for (const [name, profile] of Object.entries(profiles))
     refuseUnknownKeys(`the profile ${name}`, profile, profileNames);
   for (const [name, price] of Object.entries(prices)) refuseUnknownKeys(`the price of ${name}`, price, priceNames);
   const opened = new OpenProviders(providers);
-  const modelOf = async (id: string): Promise<LanguageModel> => {
-    const [name, model] = splitModel(id, Object.keys(profiles));
-    return (await opened.open(name))(model);
-  };
   const profileOf = (name: string): ModelProfile => {
     const profile = (Object.hasOwn(profiles, name) ? profiles[name] : undefined) ?? { model: name };
     return { ...profile, model: withProvider(profile.model) };
   };
-  const called: Models = {
-    async generate(request) {
-      const id = request.model;
-      try {
-        const [provider] = splitModel(id, Object.keys(profiles));
-        checkImages(request.messages, provider, providers[provider]?.imageBytesMax);
-        const sdk = await importPeer<AiSdk>('ai');
-        const response = await call(sdk, await modelOf(id), request);
-        return { ...response, ...costOf(prices, id, response.usage) };
-      } catch (error) {
-        request.signal.throwIfAborted();
-        throw modelFailure(error, id, opened.keys);
-      }
-    },
+  /** Makes a call of any kind, with its price. */
+  const make = async <Response extends Pick<ModelResponse, 'usage'>>(
+    { model: id, signal }: Pick<ModelRequest, 'model' | 'signal'>,
+    ask: (sdk: AiSdk, provider: Provider, model: string) => Promise<Response>,
+  ): Promise<Response & { readonly cost?: number }> => {
+    try {
+      const [name, model] = splitModel(id, Object.keys(profiles));
+      const sdk = await importPeer<AiSdk>('ai');
+      const response = await ask(sdk, await opened.open(name), model);
+      return { ...response, ...costOf(prices, id, response.usage) };
+    } catch (error) {
+      signal.throwIfAborted();
+      throw modelFailure(error, id, opened.keys);
+    }
   };
-  const limited = limitModels(called, limits);
+  const limited = limitModels(
+    {
+      generate: async (request) => {
+        const [name] = splitModel(request.model, Object.keys(profiles));
+        checkImages(request.messages, name, providers[name]?.imageBytesMax);
+        return make(request, (sdk, provider, model) => call(sdk, provider(model), request));
+      },
+      embed: (request) => make(request, (sdk, provider, model) => embed(sdk, provider, model, request)),
+      rerank: (request) => make(request, (sdk, provider, model) => rerank(sdk, provider, model, request)),
+    },
+    limits,
+  ) as AllModels;
   return {
     generate: (request) => {
       const profile = profileOf(request.model);
       return limited.generate({ ...profile, ...request, model: profile.model });
     },
+    embed: (request) => limited.embed({ ...request, model: profileOf(request.model).model }),
+    rerank: (request) => limited.rerank({ ...request, model: profileOf(request.model).model }),
     costOf: (model, usage) => costOf(prices, profileOf(model).model, usage).cost,
     tokensMaxOf: (model) => profileOf(model).tokensMax,
   };
 }
 
+/** What all calls of the SDK have in common. Retries are left to the caller, because each one costs money. */
+const sdkOptions = ({ signal, idempotencyKey }: Pick<ModelRequest, 'signal' | 'idempotencyKey'>) => ({
+  abortSignal: signal,
+  maxRetries: 0,
+  headers: { 'Idempotency-Key': idempotencyKey },
+});
+
+const providerOptionsOf = ({ provider }: Pick<ModelRequest, 'provider'>) =>
+  provider !== undefined && { providerOptions: provider as aiSdk.ProviderMetadata };
+
+async function embed(sdk: AiSdk, provider: Provider, name: string, request: EmbedRequest): Promise<EmbedResponse> {
+  const model = provider.embeddingModel?.(name) ?? provider.textEmbeddingModel?.(name);
+  if (model === undefined) throw lacking(request.model, 'embedding');
+  const { texts, dimensions } = request;
+  const answer = await sdk.embedMany({
+    model,
+    values: [...texts],
+    ...(dimensions !== undefined && { dimensions }),
+    ...providerOptionsOf(request),
+    ...sdkOptions(request),
+  });
+  const { embeddings, usage, warnings, providerMetadata } = answer;
+  return {
+    vectors: embeddings,
+    model: name,
+    usage: { inputTokens: usage.tokens, outputTokens: 0 },
+    ...(warnings.length > 0 && { warnings: warnings.map(warningText) }),
+    ...providerOf(providerMetadata),
+  };
+}
+
+async function rerank(sdk: AiSdk, provider: Provider, name: string, request: RerankRequest): Promise<RerankResponse> {
+  const model = provider.rerankingModel?.(name);
+  if (model === undefined) throw lacking(request.model, 'reranking');
+  const { query, documents, top } = request;
+  const { ranking, response, providerMetadata } = await sdk.rerank({
+    model,
+    query,
+    documents: [...documents],
+    ...(top !== undefined && { topN: top }),
+    ...providerOptionsOf(request),
+    ...sdkOptions(request),
+  });
+  return {
+    ranking: ranking.map(({ originalIndex: index, score }) => ({ index, score })),
+    model: response.modelId,
+    // Providers bill rankings by the call and tell no tokens.
+    usage: { inputTokens: 0, outputTokens: 0 },
+    ...providerOf(providerMetadata),
+  };
+}
+
+function lacking(model: string, kind: string): NodeFailure {
+  return new NodeFailure(`no model ${model}: its provider has no ${kind} models`, {
+    code: 'MODEL_UNKNOWN',
+    applied: 'no',
+  });
+}
+
 async function call(sdk: AiSdk, model: LanguageModel, request: ModelRequest): Promise<ModelResponse> {
-  const { messages, signal, onDelta, idempotencyKey } = request;
+  const { messages, onDelta } = request;
   const options = {
     model: choosing(sdk, model, request),
     messages: messagesOf(messages),
     allowSystemInMessages: true,
-    abortSignal: signal,
-    // Retries are left to the caller, because each one costs money.
-    maxRetries: 0,
     // URLs in a prompt are fetched by the provider, not here: this process may reach more of the network than the provider can.
     experimental_download: (wanted: readonly unknown[]) => Promise.resolve(wanted.map(() => null)),
-    headers: { 'Idempotency-Key': idempotencyKey },
+    ...sdkOptions(request),
     ...settingsOf(sdk, request),
   };
   if (onDelta === undefined) return answerOf(await sdk.generateText(options));

@@ -1,5 +1,5 @@
 /** Language models for nodes and blocks: the entry point `cairn-workflows/models`. */
-export { createAiSdkModels, type AiSdkOptions, type ModelPrice, type ModelPrices } from './ai-sdk.ts';
+export { createAiSdkModels, type AiSdkOptions, type AllModels, type ModelPrice, type ModelPrices } from './ai-sdk.ts';
 export { createCassetteModels, type CassetteOptions } from './cassette/cassette.ts';
 export type { ModelProfile, ProviderSettings } from './ai-sdk-providers.ts';
 export { limitModels, type LimitsByProvider, type LimitClock, type ModelLimits } from './limit/limit-models.ts';
@@ -9,20 +9,24 @@ export {
   type ScriptedAnswer,
   type ScriptedCall,
   type ScriptedModels,
+  type ScriptedOptions,
   type ScriptedTurn,
 } from './scripted.ts';
-export type { ModelRequest, Models } from '../ports/model.ts';
+export type { EmbedRequest, ModelRequest, Models, RerankRequest } from '../ports/model.ts';
 export { wholeTextOf } from '../graph/contracts/node-type.ts';
 export {
   modelDeltaOf,
   textOf,
   type AssistantPart,
+  type EmbedCall,
+  type EmbedResponse,
   type FilePart,
   type FinishReason,
   type ImagePart,
   type MediaData,
   type ModelAccess,
   type ModelCall,
+  type ModelCallOptions,
   type ModelDelta,
   type ModelDeltaEvent,
   type ModelMessage,
@@ -33,6 +37,8 @@ export {
   type ProviderTool,
   type ReasoningEffort,
   type ReasoningPart,
+  type RerankCall,
+  type RerankResponse,
   type TextPart,
   type ToolCallPart,
   type ToolResultPart,

@@ -4,9 +4,11 @@ import {
   textOf,
   type ModelMessage,
   type ModelResponse,
+  type ModelUsage,
   type ToolCallPart,
 } from '../graph/contracts/contracts.ts';
-import type { ModelRequest, Models } from '../ports/model.ts';
+import { hashText } from '../state/values/values.ts';
+import type { EmbedRequest, ModelRequest, Models, RerankRequest } from '../ports/model.ts';
 import { NodeFailure } from '../graph/contracts/node-contract.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
 
@@ -73,9 +75,23 @@ const turnNames = Object.keys({
   provider: true,
 } satisfies Record<keyof ScriptedTurn, true>);
 
-export interface ScriptedModels extends Models {
-  /** All requests received, in order. */
+export interface ScriptedModels extends Required<Pick<Models, 'generate' | 'embed' | 'rerank'>> {
+  /** All requests for answers that were received, in order. */
   readonly requests: readonly ModelRequest[];
+  /** All requests for vectors. */
+  readonly embedded: readonly EmbedRequest[];
+  /** All requests to rank documents. */
+  readonly reranked: readonly RerankRequest[];
+}
+
+export interface ScriptedOptions {
+  /**
+   * The vector of a text. Default: 64 numbers that count its words, so that texts with the same words are near each other.
+   * @param dimensions - how many numbers the call wants, if it says so
+   */
+  readonly embed?: (text: string, dimensions?: number) => readonly number[];
+  /** How well a document answers a query; higher is better. Default: the share of the query's words that the document has. */
+  readonly rerank?: (query: string, document: string) => number;
 }
 
 /**
@@ -83,9 +99,13 @@ export interface ScriptedModels extends Models {
  * tools that were not offered.
  * @throws NodeFailure MODEL_REFUSED at a call for which the script has no answer
  */
-export function createScriptedModels(script: Script): ScriptedModels {
+export function createScriptedModels(script: Script, options: ScriptedOptions = {}): ScriptedModels {
+  refuseUnknownKeys('createScriptedModels', options, ['embed', 'rerank']);
+  const { embed = vectorOfWords, rerank = shareOfWords } = options;
   if (typeof script !== 'function') for (const answer of script) checkTurn(answer);
   const requests: ModelRequest[] = [];
+  const embedded: EmbedRequest[] = [];
+  const reranked: RerankRequest[] = [];
   /** Number of answers given from the list, in this process or an earlier one. */
   let given = 0;
   const nextIndex = (request: ModelRequest): number => {
@@ -95,6 +115,23 @@ export function createScriptedModels(script: Script): ScriptedModels {
   };
   return {
     requests,
+    embedded,
+    reranked,
+    async embed(request) {
+      request.signal.throwIfAborted();
+      embedded.push(request);
+      const { model, texts, dimensions } = request;
+      const vectors = texts.map((text) => embed(text, dimensions));
+      return Promise.resolve({ vectors, model, usage: usageOf(texts) });
+    },
+    async rerank(request) {
+      request.signal.throwIfAborted();
+      reranked.push(request);
+      const { model, query, documents, top = documents.length } = request;
+      const scored = documents.map((document, index) => ({ index, score: rerank(query, document) }));
+      const ranking = scored.toSorted((one, other) => other.score - one.score).slice(0, top);
+      return Promise.resolve({ ranking, model, usage: usageOf([query, ...documents]) });
+    },
     async generate(request) {
       request.signal.throwIfAborted();
       requests.push(request);
@@ -144,6 +181,29 @@ function responseOf(turn: ScriptedTurn, request: ModelRequest, number: number): 
 
 function ranOut(count: number): never {
   throw new NodeFailure(`the script has answers for ${count} calls only`, { code: 'MODEL_REFUSED', applied: 'no' });
+}
+
+const usageOf = (texts: readonly string[]): ModelUsage => ({
+  inputTokens: Math.ceil(texts.join('').length / 4),
+  outputTokens: 0,
+});
+
+const wordsOf = (text: string): readonly string[] => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
+
+/** Counts words by a hash of each, and scales the counts to a vector of length 1. */
+function vectorOfWords(text: string, dimensions = 64): readonly number[] {
+  const counts = Array.from({ length: dimensions }, () => 0);
+  for (const word of wordsOf(text)) {
+    const place = parseInt(hashText(word).slice(0, 8), 36) % dimensions;
+    counts[place] = (counts[place] ?? 0) + 1;
+  }
+  const length = Math.hypot(...counts) || 1;
+  return counts.map((count) => count / length);
+}
+
+function shareOfWords(query: string, document: string): number {
+  const [wanted, found] = [new Set(wordsOf(query)), new Set(wordsOf(document))];
+  return wanted.size === 0 ? 0 : [...wanted].filter((word) => found.has(word)).length / wanted.size;
 }
 
 /** Estimated tokens. Texts count by their characters, other parts by the length of their JSON. */

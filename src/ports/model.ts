@@ -2,7 +2,16 @@
  * The model port: one call of a language model. A call has class `external` and is `idempotent`: after a crash in the middle it is made
  * again, so it may be paid twice, and both count as spent (X6).
  */
-import type { ModelCall, ModelDelta, ModelResponse, ModelUsage } from '../graph/contracts/contracts.ts';
+import type {
+  EmbedCall,
+  EmbedResponse,
+  ModelCall,
+  ModelDelta,
+  ModelResponse,
+  ModelUsage,
+  RerankCall,
+  RerankResponse,
+} from '../graph/contracts/contracts.ts';
 
 /** A call together with its key, signal and listener. */
 export interface ModelRequest extends ModelCall {
@@ -13,6 +22,9 @@ export interface ModelRequest extends ModelCall {
   readonly onDelta?: (delta: ModelDelta) => void;
 }
 
+export type EmbedRequest = EmbedCall & Pick<ModelRequest, 'idempotencyKey' | 'signal'>;
+export type RerankRequest = RerankCall & Pick<ModelRequest, 'idempotencyKey' | 'signal'>;
+
 /** Answers model calls. */
 export interface Models {
   /**
@@ -21,6 +33,10 @@ export interface Models {
    * known ones)
    */
   generate(request: ModelRequest): Promise<ModelResponse>;
+  /** Turns texts into vectors, one for each, in their order. If absent, such a call fails with MODEL_UNKNOWN. @throws as `generate` */
+  embed?(request: EmbedRequest): Promise<EmbedResponse>;
+  /** Orders documents, the best first. If absent, such a call fails with MODEL_UNKNOWN. @throws as `generate` */
+  rerank?(request: RerankRequest): Promise<RerankResponse>;
   /** The price of a call with this usage; undefined if the model's prices are not known. */
   costOf?(model: string, usage: ModelUsage): number | undefined;
   /** The most tokens of an answer where a call names no bound; undefined: the provider decides. */

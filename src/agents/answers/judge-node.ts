@@ -10,10 +10,10 @@ import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from '../../nodes/draft/node-draft.ts';
 import type { AnySchema, SchemaValue } from '../../schema/standard-schema.ts';
 import { isPlainObject } from '../../state/values/values.ts';
-import { finalForm, checkAnswerOptions } from '../check-options.ts';
+import { finalForm, checkAnswerOptions, checkModel } from '../check-options.ts';
 import type { ModelSettings, ModelStepOptions } from '../model/model-step.ts';
 import type { Opening, Prompt } from '../agent.ts';
-import { askOnce, checkModel } from './llm-node.ts';
+import { askOnce } from './llm-node.ts';
 
 /** The verdict, if no schema is given. */
 export interface ScoredVerdict {

@@ -8,7 +8,7 @@ import { describeConfig, type OfState } from '../../nodes/draft/node-parts.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from '../../nodes/draft/node-draft.ts';
 import type { AnySchema } from '../../schema/standard-schema.ts';
-import { finalForm, checkAnswerOptions } from '../check-options.ts';
+import { finalForm, checkAnswerOptions, checkModel } from '../check-options.ts';
 import type { ModelSettings, ModelStepOptions } from '../model/model-step.ts';
 import type { MemoryConsistency } from '../../graph/contracts/memory-consistency.ts';
 
@@ -35,12 +35,6 @@ export function askOnce(
     loopsMax: callsMax,
     history: {},
   });
-}
-
-/** @throws CONFIG_INVALID `model` is not a name */
-export function checkModel(builder: string, model: unknown): void {
-  if (typeof model !== 'string' || model === '')
-    throw new CairnError('CONFIG_INVALID', { reason: `${builder}: model must be the name of a model` });
 }
 
 export interface LlmNodeConfig<

@@ -101,7 +101,8 @@ export interface CallNotes {
   readonly atMost?: () => Amounts;
 }
 
-const defaultRetry: RetryPolicy = { attempts: 3, on: ['MODEL_UNAVAILABLE'], jitter: 0.2 };
+/** Three attempts if the model is not available. */
+export const defaultRetry: RetryPolicy = { attempts: 3, on: ['MODEL_UNAVAILABLE'], jitter: 0.2 };
 
 /** The model calls of one conversation in one visit of a node. */
 export class ModelSteps {

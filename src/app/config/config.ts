@@ -8,7 +8,7 @@ import type { LimitsByProvider, ModelLimits, ModelPrice, ModelPrices, ModelProfi
 import type { Models } from '../../ports/model.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import { schemaFaults, type Schema } from '../../schema/json-schema.ts';
-import { withProvider, costOf } from '../../models/ai-sdk.ts';
+import { withProvider, costOf, type AllModels } from '../../models/ai-sdk.ts';
 
 // The secret port over the environment: `secret:NAME` is the variable NAME.
 
@@ -76,6 +76,7 @@ const price: Schema = { type: 'number', minimum: 0 };
 const priceFields: Readonly<Record<keyof ModelPrice, Schema>> = {
   input: price,
   output: price,
+  call: price,
   cached: price,
   cacheWrite: price,
 };
@@ -207,13 +208,15 @@ export function openModels(
 ): Models {
   if (isModels(given)) return given;
   const profiles = profilesOf(given);
-  let opened: Promise<Models> | undefined;
-  const open = async (): Promise<Models> => {
+  let opened: Promise<AllModels> | undefined;
+  const open = async (): Promise<AllModels> => {
     const { createAiSdkModels } = await import('../../models/index.ts');
     return createAiSdkModels({ profiles, prices, limits });
   };
   return {
     generate: async (request) => (await (opened ??= open())).generate(request),
+    embed: async (request) => (await (opened ??= open())).embed(request),
+    rerank: async (request) => (await (opened ??= open())).rerank(request),
     costOf: (model, usage) => costOf(prices, withProvider(profiles[model]?.model ?? model), usage).cost,
     tokensMaxOf: (model) => (Object.hasOwn(profiles, model) ? profiles[model]?.tokensMax : undefined),
   };

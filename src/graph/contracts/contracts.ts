@@ -260,25 +260,72 @@ export interface ModelDeltaEvent {
   readonly delta: ModelDelta;
 }
 
+/** Texts that are to become vectors, as plain data. */
+export interface EmbedCall {
+  readonly model: string;
+  readonly texts: readonly string[];
+  /** How many numbers a vector is to have. Default: the model's own. */
+  readonly dimensions?: number;
+  readonly provider?: ProviderData;
+}
+
+/** One vector for each text, in the order of the texts. */
+export interface EmbedResponse {
+  readonly vectors: readonly (readonly number[])[];
+  /** Name of the model that answered. */
+  readonly model: string;
+  readonly usage: ModelUsage;
+  /** As that of a {@link ModelResponse}. */
+  readonly cost?: number;
+  readonly warnings?: readonly string[];
+  readonly provider?: ProviderData;
+}
+
+/** Documents that are to be ordered by how well they answer a query, as plain data. */
+export interface RerankCall {
+  readonly model: string;
+  readonly query: string;
+  readonly documents: readonly string[];
+  /** How many of the best to return. Default: all. */
+  readonly top?: number;
+  readonly provider?: ProviderData;
+}
+
+export interface RerankResponse {
+  /** The best first. `index`: the document's place in the call; `score`: higher is better, in the model's own scale. */
+  readonly ranking: readonly { readonly index: number; readonly score: number }[];
+  readonly model: string;
+  readonly usage: ModelUsage;
+  readonly cost?: number;
+  readonly warnings?: readonly string[];
+  readonly provider?: ProviderData;
+}
+
+/** How one call of a model is made. */
+export interface ModelCallOptions {
+  /** Default: the activation's key. If one activation makes several calls, pass a step's key for each. */
+  readonly idempotencyKey?: string;
+  /** Default: the attempt's signal. */
+  readonly signal?: AbortSignal;
+  /** The parent of the call's span in telemetry (E10.5). Default: the attempt's span. */
+  readonly span?: Pick<TraceSpan, 'trace'> | undefined;
+}
+
 /** Models as a node's context offers them. A call is aborted when the attempt is. */
 export interface ModelAccess {
   /**
    * Makes one call. Pieces of the answer are sent as live events of the node ({@link ModelDeltaEvent}).
-   * @param options.idempotencyKey - default: the activation's key. If one activation makes several calls, pass a step's key for each.
-   * @param options.signal - default: the attempt's signal
    * @param options.onDelta - called with each piece of the answer, in place of live events of the node
-   * @param options.span - the parent of the call's span in telemetry (E10.5). Default: the attempt's span
    * @throws NodeFailure MODEL_UNAVAILABLE (may be retried), MODEL_REFUSED and MODEL_UNKNOWN (`applied: 'no'`)
    */
   generate(
     call: ModelCall,
-    options?: {
-      readonly idempotencyKey?: string;
-      readonly signal?: AbortSignal;
-      readonly onDelta?: (delta: ModelDelta) => void;
-      readonly span?: Pick<TraceSpan, 'trace'> | undefined;
-    },
+    options?: ModelCallOptions & { readonly onDelta?: (delta: ModelDelta) => void },
   ): Promise<ModelResponse>;
+  /** Turns texts into vectors. @throws as `generate` */
+  embed(call: EmbedCall, options?: ModelCallOptions): Promise<EmbedResponse>;
+  /** Orders documents by a query. @throws as `generate` */
+  rerank(call: RerankCall, options?: ModelCallOptions): Promise<RerankResponse>;
   /** The price of a call with this usage; undefined if the model's prices are not known. */
   costOf?(model: string, usage: ModelUsage): number | undefined;
   /** The most tokens of an answer where a call names no bound; undefined: the provider decides. */

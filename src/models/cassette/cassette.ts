@@ -2,7 +2,7 @@
 import { appendFileSync, chmodSync, existsSync, mkdirSync, readFileSync, truncateSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { CairnError, type ErrorData } from '../../errors.ts';
-import type { ModelResponse, ModelMessage } from '../../graph/contracts/contracts.ts';
+import type { EmbedResponse, ModelResponse, RerankResponse } from '../../graph/contracts/contracts.ts';
 import { decodeJson, encodeValue } from '../../state/values/codec.ts';
 import { isPlainObject, hashText } from '../../state/values/values.ts';
 import { MessageKeys } from '../../model-calls/model-access.ts';
@@ -19,7 +19,7 @@ import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 export interface RecordedCall {
   readonly settings: string;
   readonly messages: readonly string[];
-  readonly response: ModelResponse;
+  readonly response: ModelResponse | EmbedResponse | RerankResponse;
 }
 
 /** The contents of a file. Calls are found by key; settings and messages are needed only to explain why a request was not found. */
@@ -168,29 +168,56 @@ export function createCassetteModels(options: CassetteOptions): Models {
   const mask = new TextMask(Object.entries(secrets));
   const clean = <T>(value: T): T => shown(mask.all(value)) as T;
   let contents: CassetteContents | undefined;
+  /** The answer on record, or that of the recorder, which is put on record. */
+  const play = async <Request extends Told, Response extends RecordedCall['response']>(
+    request: Request,
+    question: Question,
+    ask: ((request: Request) => Promise<Response>) | undefined,
+  ): Promise<Response> => {
+    request.signal.throwIfAborted();
+    const tape = (contents ??= readCassette(path));
+    const { key, asked } = describe(clean(question));
+    const known = tape.calls.get(key);
+    if (known !== undefined) return known.response as Response;
+    if (ask === undefined)
+      throw new CairnError('CASSETTE_MISSING', { cassette: path, model: request.model, ...tellNearest(tape, asked) });
+    const response = await ask(request);
+    const { settings, messages, parts } = asked;
+    const fresh = [...parts].filter(([part]) => !tape.parts.has(part));
+    const call = { settings, messages, response: clean(response) };
+    addToCassette(path, [...fresh.map(([part, value]) => ({ part, value })), { call: key, ...call }]);
+    for (const [part, value] of fresh) tape.parts.set(part, value);
+    tape.calls.set(key, call);
+    return response;
+  };
   return {
     async generate(request) {
-      request.signal.throwIfAborted();
-      const tape = (contents ??= readCassette(path));
-      const { key, asked } = describe(clean(questionOf(request)));
-      const known = tape.calls.get(key);
-      if (known !== undefined) {
-        tellAnswer(known.response.content, request.onDelta);
-        return known.response;
-      }
-      if (record === undefined)
-        throw new CairnError('CASSETTE_MISSING', { cassette: path, model: request.model, ...tellNearest(tape, asked) });
-      const response = await record.generate(request);
-      const { settings, messages, parts } = asked;
-      const fresh = [...parts].filter(([part]) => !tape.parts.has(part));
-      const call = { settings, messages, response: clean(response) };
-      addToCassette(path, [...fresh.map(([part, value]) => ({ part, value })), { call: key, ...call }]);
-      for (const [part, value] of fresh) tape.parts.set(part, value);
-      tape.calls.set(key, call);
+      let isNew = false;
+      const ask = record && ((asked: ModelRequest) => ((isNew = true), record.generate(asked)));
+      const response = await play(request, withoutTold(request), ask);
+      if (!isNew) tellAnswer(response.content, request.onDelta);
       return response;
+    },
+    embed: (request) => {
+      const { texts, ...settings } = withoutTold(request);
+      const messages = texts.map((content) => ({ role: 'text', content }));
+      return play(request, { call: 'embed', ...settings, messages }, record?.embed?.bind(record));
+    },
+    rerank: (request) => {
+      const { query, documents, ...settings } = withoutTold(request);
+      const others = documents.map((content) => ({ role: 'document', content }));
+      const messages = [{ role: 'query', content: query }, ...others];
+      return play(request, { call: 'rerank', ...settings, messages }, record?.rerank?.bind(record));
     },
   };
 }
+
+/** The parts of a request by which it is known: settings, and messages or texts. */
+interface Question extends Readonly<Record<string, unknown>> {
+  readonly messages: readonly object[];
+}
+
+type Told = Pick<ModelRequest, 'model' | 'idempotencyKey' | 'signal' | 'onDelta'>;
 
 function secretsOf(environment: NodeJS.ProcessEnv): Readonly<Record<string, string>> {
   const isSecret = (entry: [string, string | undefined]): entry is [string, string] =>
@@ -199,18 +226,16 @@ function secretsOf(environment: NodeJS.ProcessEnv): Readonly<Record<string, stri
 }
 
 /** The content of a request, without its key, signal and listener. */
-function questionOf({ idempotencyKey: _key, signal: _signal, onDelta: _onDelta, ...question }: ModelRequest) {
+function withoutTold<Request extends Told>(request: Request): Omit<Request, 'idempotencyKey' | 'signal' | 'onDelta'> {
+  const { idempotencyKey: _key, signal: _signal, onDelta: _onDelta, ...question } = request;
   return question;
 }
 
-function describe({ messages, ...settings }: ReturnType<typeof questionOf>): {
-  readonly key: string;
-  readonly asked: AskedCall;
-} {
+function describe({ messages, ...settings }: Question): { readonly key: string; readonly asked: AskedCall } {
   const keys = new MessageKeys();
   const named = (value: object): [string, unknown] => [keys.hashOf(value).slice(0, 22), withoutBytes(value)];
   const own = named(settings);
-  const said = messages.map((message: ModelMessage) => named(message));
+  const said = messages.map(named);
   return {
     key: keys.keyOf(settings, messages),
     asked: { settings: own[0], messages: said.map(([hash]) => hash), parts: new Map([own, ...said]) },

@@ -190,21 +190,50 @@ export function limitModels(
   for (const [provider, given] of Object.entries(limits))
     refuseUnknownKeys(`the limit of ${provider}`, given, limitNames);
   for (const [provider, given] of Object.entries(limits)) limitOf(provider, given, clock);
+  /** Makes one call when its provider's limits let it in. */
+  const letIn = async <Response extends Pick<ModelResponse, 'usage'>>(
+    { model, signal }: Pick<ModelRequest, 'model' | 'signal'>,
+    tokens: () => number,
+    call: () => Promise<Response>,
+  ): Promise<Response> => {
+    const limit = limitOf(model.split(':', 1)[0] as string, undefined, clock);
+    const permit = await limit.enter(limit.countsTokens ? tokens() : 0, signal);
+    let response: Response | undefined;
+    try {
+      response = await call();
+      return response;
+    } catch (error) {
+      if (error instanceof NodeFailure && error.retryAfterMs !== undefined) limit.hold(error.retryAfterMs);
+      throw error;
+    } finally {
+      permit.leave(response && response.usage.inputTokens + response.usage.outputTokens);
+    }
+  };
+  const tokensOfTexts = (texts: readonly string[]): number => texts.reduce((sum, text) => sum + tokensOfText(text), 0);
+  const { embed, rerank } = models;
   return {
-    generate: async (request) => {
-      const limit = limitOf(request.model.split(':', 1)[0] as string, undefined, clock);
-      const permit = await limit.enter(limit.countsTokens ? tokensOf(request) : 0, request.signal);
-      let response: ModelResponse | undefined;
-      try {
-        response = await models.generate(request);
-        return response;
-      } catch (error) {
-        if (error instanceof NodeFailure && error.retryAfterMs !== undefined) limit.hold(error.retryAfterMs);
-        throw error;
-      } finally {
-        permit.leave(response && response.usage.inputTokens + response.usage.outputTokens);
-      }
-    },
+    generate: (request) =>
+      letIn(
+        request,
+        () => tokensOf(request),
+        () => models.generate(request),
+      ),
+    ...(embed !== undefined && {
+      embed: (request) =>
+        letIn(
+          request,
+          () => tokensOfTexts(request.texts),
+          () => embed.call(models, request),
+        ),
+    }),
+    ...(rerank !== undefined && {
+      rerank: (request) =>
+        letIn(
+          request,
+          () => tokensOfTexts([request.query, ...request.documents]),
+          () => rerank.call(models, request),
+        ),
+    }),
   };
 }
 

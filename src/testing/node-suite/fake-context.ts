@@ -138,7 +138,11 @@ export function createFakeContext(options: FakeContextOptions = {}): FakeContext
     secrets: { get: async (name) => secrets[name] ?? missingSecret(name) },
     blobs,
     files: fakeFiles(blobs),
-    models: { generate: (call, options) => accessModels(models, context).generate(call, options) },
+    models: {
+      generate: (call, options) => accessModels(models, context).generate(call, options),
+      embed: (call, options) => accessModels(models, context).embed(call, options),
+      rerank: (call, options) => accessModels(models, context).rerank(call, options),
+    },
     past: noPast,
     now: () => 0,
     random: () => 0,

@@ -200,6 +200,8 @@ function contextOf(
   const emit: InteractiveContext['emit'] = (event, options) => ctx.emit(event, options);
   const models: ModelAccess = {
     generate: (call, options) => ctx.models.generate(call, { idempotencyKey, signal, ...options }),
+    embed: (call, options) => ctx.models.embed(call, { idempotencyKey, signal, ...options }),
+    rerank: (call, options) => ctx.models.rerank(call, { idempotencyKey, signal, ...options }),
   };
   const own = { models, emit, idempotencyKey, attempt, signal };
   return { runId, nodeId, nodePath, visit, state, secrets, blobs, files, inputs, ...own };
