@@ -39,7 +39,7 @@ beforeAll(async () => {
       const answer =
         status === 200 ? { data, usage: { prompt_tokens: 7, total_tokens: 7 } } : { error: { message: 'no' } };
       response
-        .writeHead(status, { 'content-type': 'application/json', 'retry-after': '9' })
+        .writeHead(status, { 'content-type': 'application/json', 'retry-after': '0.02' })
         .end(JSON.stringify(answer));
     });
   });
@@ -72,7 +72,7 @@ test('L14 a provider that is busy, and one without such models, fail as calls fo
   expect(await failureOf(models.embed!({ model: 'near', texts: ['a'], ...told }))).toMatchObject({
     code: 'MODEL_UNAVAILABLE',
     applied: 'no',
-    retryAfterMs: 9_000,
+    retryAfterMs: 20,
   });
   status = 200;
   expect(bodies.length).toBe(before + 1);

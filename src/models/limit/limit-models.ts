@@ -1,7 +1,7 @@
 /** Rate limits of providers, one for each provider in a process, shared by all callers (L9). */
 import type { Clock } from '../../ports/clock.ts';
 import { NodeFailure } from '../../graph/contracts/node-contract.ts';
-import type { ModelResponse } from '../../graph/contracts/contracts.ts';
+import type { EmbedResponse, ModelResponse, RerankResponse } from '../../graph/contracts/contracts.ts';
 import type { ModelRequest, Models } from '../../ports/model.ts';
 import { tokensOfAll, tokensOfText } from '../../model-calls/message-tokens.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';
@@ -210,7 +210,6 @@ export function limitModels(
     }
   };
   const tokensOfTexts = (texts: readonly string[]): number => texts.reduce((sum, text) => sum + tokensOfText(text), 0);
-  const { embed, rerank } = models;
   return {
     generate: (request) =>
       letIn(
@@ -218,20 +217,20 @@ export function limitModels(
         () => tokensOf(request),
         () => models.generate(request),
       ),
-    ...(embed !== undefined && {
+    ...(models.embed !== undefined && {
       embed: (request) =>
         letIn(
           request,
           () => tokensOfTexts(request.texts),
-          () => embed.call(models, request),
+          () => models.embed?.(request) as Promise<EmbedResponse>,
         ),
     }),
-    ...(rerank !== undefined && {
+    ...(models.rerank !== undefined && {
       rerank: (request) =>
         letIn(
           request,
           () => tokensOfTexts([request.query, ...request.documents]),
-          () => rerank.call(models, request),
+          () => models.rerank?.(request) as Promise<RerankResponse>,
         ),
     }),
   };

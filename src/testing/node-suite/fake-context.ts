@@ -13,7 +13,7 @@ import type {
   StateView,
   StepOptions,
 } from '../../graph/contracts/node-contract.ts';
-import type { BlobAccess, FileAccess } from '../../graph/contracts/contracts.ts';
+import type { BlobAccess, FileAccess, ModelAccess } from '../../graph/contracts/contracts.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 
 export interface FakeContextOptions extends Partial<Omit<NodeContext, 'state' | 'secrets' | 'models'>> {
@@ -138,11 +138,7 @@ export function createFakeContext(options: FakeContextOptions = {}): FakeContext
     secrets: { get: async (name) => secrets[name] ?? missingSecret(name) },
     blobs,
     files: fakeFiles(blobs),
-    models: {
-      generate: (call, options) => accessModels(models, context).generate(call, options),
-      embed: (call, options) => accessModels(models, context).embed(call, options),
-      rerank: (call, options) => accessModels(models, context).rerank(call, options),
-    },
+    models: laterModels(() => accessModels(models, context)),
     past: noPast,
     now: () => 0,
     random: () => 0,
@@ -213,4 +209,13 @@ function leave<T>(): Promise<T> {
 
 function missingSecret(name: string): never {
   throw new CairnError('SECRET_MISSING', { name });
+}
+
+/** Models of a context that is still being made. */
+function laterModels(open: () => ModelAccess): ModelAccess {
+  return {
+    generate: (...call) => open().generate(...call),
+    embed: (...call) => open().embed(...call),
+    rerank: (...call) => open().rerank(...call),
+  };
 }
