@@ -5,11 +5,12 @@ import { expect, test } from 'vitest';
 import { END, START } from '../../src/graph/graph.ts';
 import { outgoingEdges } from '../../src/graph/compile/outgoing-edges.ts';
 import { postMortem } from '../../src/history/trace/post-mortem.ts';
+import type { EffectClass } from '../../src/graph/contracts/node-contract.ts';
 import { nodeIn } from '../../src/history/trace/structures.ts';
 import { createBench, graphOf, node, rowOf, runToRest, type Bench } from '../engine-kit.ts';
 
 /** A ring of nodes that is gone through some times. */
-async function runRing(bench: Bench, nodes: number, laps: number): Promise<void> {
+async function runRing(bench: Bench, nodes: number, laps: number, effect: EffectClass = 'read'): Promise<void> {
   const ids = Array.from({ length: nodes }, (_, index) => `n${index}`);
   const last = ids.at(-1) as string;
   let lap = 0;
@@ -19,7 +20,7 @@ async function runRing(bench: Bench, nodes: number, laps: number): Promise<void>
   };
   const ring = graphOf(
     'ring',
-    ids.map((id) => node(id, 'read', run(id), { maxVisits: 1e6 })),
+    ids.map((id) => node(id, effect, run(id), { maxVisits: 1e6 })),
     [
       { from: START, to: 'n0' },
       ...ids.slice(1).map((id, index) => ({ from: `n${index}`, to: id })),
@@ -52,9 +53,10 @@ test('a story goes through the nodes and edges of its graph once, however many v
   expect(reads).toBeLessThan(10);
 });
 
-test('others get their turn while a long story is read', async () => {
+// Many visits of pure nodes are in one checkpoint, others have one each.
+test.each(['read', 'pure'] as const)('others get their turn while a long story of %s nodes is read', async (effect) => {
   const bench = createBench();
-  await runRing(bench, 20, 60);
+  await runRing(bench, 20, 60, effect);
   const run = await rowOf(bench, 'r');
   let turns = 0;
   let isOver = false;
@@ -68,6 +70,26 @@ test('others get their turn while a long story is read', async () => {
   isOver = true;
   expect(story.entries.filter(({ kind }) => kind === 'visit')).toHaveLength(1200);
   expect(turns).toBeGreaterThan(3);
+});
+
+test('ten times the run takes at most twelve times the CPU to tell', async () => {
+  const cpuMs = async (nodes: number): Promise<number> => {
+    const bench = createBench();
+    await runRing(bench, nodes, 5, 'pure');
+    const run = await rowOf(bench, 'r');
+    const place = { store: bench.store, blobs: bench.options.blobs, tenant: 'default', now: () => 0 };
+    const trials: number[] = [];
+    for (let trial = 0; trial < 3; trial += 1) {
+      const before = process.cpuUsage();
+      await postMortem({ ...place, isWorkerDead: () => undefined }, { run, seq: run.head });
+      const { user, system } = process.cpuUsage(before);
+      trials.push((user + system) / 1000);
+    }
+    return Math.min(...trials);
+  };
+  await cpuMs(100);
+  const small = await cpuMs(200);
+  expect((await cpuMs(2000)) / small).toBeLessThan(12);
 });
 
 test('a text of more lines than a call takes arguments is printed', () => {

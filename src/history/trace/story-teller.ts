@@ -89,7 +89,11 @@ interface Held {
 
 const absent = Symbol('absent');
 
+/** After so many parts of a story others in the process get their turn: that is some 20 ms. A checkpoint of a busy run holds thousands. */
+const restEvery = 256;
+
 export class StoryTeller {
+  #count = 0;
   readonly entries: ToldEntry[] = [];
   readonly #blobs: BlobStore;
   readonly #ends: VisitEnds;
@@ -118,6 +122,7 @@ export class StoryTeller {
     for (const part of checkpoint.change) {
       const key = part.node?.join('\0') ?? '';
       const ended = endedBefore.get(key) ?? 0;
+      await this.#rest();
       await this.#takePart(entry, part, ops, held.get(`${ended} ${key}`), state);
       if (isEnd(part)) endedBefore.set(key, ended + 1);
     }
@@ -145,6 +150,7 @@ export class StoryTeller {
     for (const [index, author] of authors.entries()) {
       const op = ops[index] as Op;
       if (author === undefined || !(isChannel(op) || endedNode(op) !== undefined)) continue;
+      await this.#rest();
       const key = keyOf(author);
       const visit = held.get(key) ?? { changes: [] };
       held.set(key, visit);
@@ -159,6 +165,11 @@ export class StoryTeller {
     }
     await applyTo(ops.length);
     return held;
+  }
+
+  async #rest(): Promise<void> {
+    this.#count += 1;
+    if (this.#count % restEvery === 0) await new Promise<void>((resolve) => void setImmediate(resolve));
   }
 
   /** Adds the visits that have not ended. */
