@@ -62,7 +62,7 @@ export {
   type Coverage,
   type UncoveredEdge,
 } from './dialects/dot/simulate/scenario.ts';
-export { simulatePipeline } from './app/simulate/on-demand.ts';
+export { simulatePipeline } from './app/on-demand.ts';
 export type { SimulateOptions, SimulationReport } from './app/simulate/simulate-pipeline.ts';
 export type { SimulatedRun } from './app/simulate/run-scenario.ts';
 export { schedule, type ScheduledGraph } from './app/schedules/schedule.ts';
@@ -81,11 +81,11 @@ export {
   type Interviewer,
   type RecordedAnswer,
 } from './app/interview/interview.ts';
-export { backUp, restore } from './app/backup/on-demand.ts';
+export { backUp, restore } from './app/on-demand.ts';
 export type { BackupOptions, BackupReport } from './app/backup/back-up.ts';
 export type { RestoreOptions, RestoreReport } from './app/backup/restore.ts';
 export type { ReleasedRun, StateAt } from './history/read/whole-checkpoint.ts';
-export { openCairn } from './app/open-cairn.ts';
+export { openCairn } from './app/on-demand.ts';
 export type { Cairn, CairnOptions } from './app/cairn.ts';
 export { openHistory, type HistoryOptions } from './app/place/open-history.ts';
 export { openStore, type OpenedStore } from './app/place/open-store.ts';
@@ -110,8 +110,8 @@ export type { RemovedCheckpoint } from './history/shorten/remove-checkpoint.ts';
 export type { RemovedRuns, RemoveOptions } from './history/shorten/remove-run.ts';
 export type { Bisection, FoundCheckpoint } from './history/trace/bisect.ts';
 export type { Blame, BlamedPart } from './history/trace/blame.ts';
-export { exportFiles, type RunFolder, type RunFolderOptions } from './app/run-folder/write-folder.ts';
-export { drawGraph, drawPage } from './app/draw/pictures.ts';
+export { exportFiles, type RunFolder, type RunFolderOptions } from './app/on-demand.ts';
+export { drawGraph, drawPage } from './app/on-demand.ts';
 export type { ExplainedEdge } from './history/trace/explain-edges.ts';
 export type { PostMortem, ToldEntry, ToldEvent, ToldVisit } from './history/trace/story.ts';
 export type { ForkChange, GraphedRun, RunGraph } from './history/trace/run-graph.ts';

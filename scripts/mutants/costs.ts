@@ -46,14 +46,14 @@ export const costMutants: readonly Mutant[] = [
   },
   {
     name: 'a budget that is reached lets one more begin',
-    file: 'src/engine/plan/decide-budget.ts',
+    file: 'src/engine/effects/begin.ts',
     old: "return spent < budget ? 'begin' : 'over';",
     new: "return spent <= budget ? 'begin' : 'over';",
     tests: ['src/engine/effects/budgets.test.ts'],
   },
   {
     name: 'what only has to wait for others is asked about',
-    file: 'src/engine/plan/decide-budget.ts',
+    file: 'src/engine/effects/begin.ts',
     old: "return reserved > 0 && spent + atMost <= budget ? 'wait' : 'over';",
     new: "return 'over';",
     tests: ['src/engine/effects/budgets.test.ts'],

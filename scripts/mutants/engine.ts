@@ -319,7 +319,7 @@ export const engineMutants: readonly Mutant[] = [
   },
   {
     name: 'a fork answers the first of several waits that go by a name',
-    file: 'src/engine/forks/find-answered.ts',
+    file: 'src/engine/forks/fork-point.ts',
     old: 'if (found.length > 1) refuseSeveral(',
     new: 'if (found.length > 9) refuseSeveral(',
     tests: ['src/engine/forks/fork-answers.test.ts'],

@@ -1,13 +1,10 @@
 /** The commands that show a history, in the order of the help: they stand among all commands, and among those that load no engine. */
 import type { Command } from './session.ts';
-import { bisectCommand } from './commands/bisect.ts';
-import { blameCommand } from './commands/blame.ts';
+import { bisectCommand, blameCommand, postMortemCommand } from './commands/blame.ts';
 import { diffCommand } from './commands/diff.ts';
 import { graphCommand } from './commands/graph.ts';
 import { logCommand } from './commands/log.ts';
-import { postMortemCommand } from './commands/post-mortem.ts';
-import { showCommand } from './commands/show.ts';
-import { stateCommand } from './commands/state.ts';
+import { showCommand, stateCommand } from './commands/show.ts';
 
 export const historyCommands: readonly Command[] = [
   logCommand,

@@ -3,35 +3,29 @@ import { ownOutput } from './files.ts';
 import { exit } from 'node:process';
 import type { Command } from './session.ts';
 import { answerCommand } from './commands/answer.ts';
-import { backupCommand } from './commands/backup.ts';
-import { cancelCommand } from './commands/cancel.ts';
-import { cleanupCommand } from './commands/cleanup.ts';
+import { backupCommand, restoreCommand } from './commands/backup.ts';
+import {
+  cancelCommand,
+  forkCommand,
+  releaseCommand,
+  resumeCommand,
+  rmCommand,
+  signalCommand,
+} from './commands/runs.ts';
+import { cleanupCommand, identityCommand, migrateCommand, pruneCommand, tagCommand } from './commands/store.ts';
 import { createCompletionCommand, inboxCommand, lsCommand } from './commands/listings.ts';
 import { convertCommand } from './commands/convert.ts';
 import { doctorCommand, verifyCommand } from './commands/doctor.ts';
-import { drawCommand } from './commands/draw.ts';
+import { drawCommand, planCommand, schemaCommand, workflowsCommand } from './commands/workflows.ts';
 import { exportCommand } from './commands/export.ts';
-import { forkCommand } from './commands/fork.ts';
-import { identityCommand } from './commands/identity.ts';
 import { importCommand } from './commands/import.ts';
 import { fmtCommand, lintCommand } from './commands/lint.ts';
-import { migrateCommand } from './commands/migrate.ts';
 import { previewCommand } from './commands/preview.ts';
 import { mcpCommand } from './commands/mcp.ts';
-import { planCommand } from './commands/plan.ts';
-import { pruneCommand } from './commands/prune.ts';
-import { releaseCommand } from './commands/release.ts';
-import { restoreCommand } from './commands/restore.ts';
-import { resumeCommand } from './commands/resume.ts';
-import { rmCommand } from './commands/rm.ts';
 import { runRunCommand } from './commands/run.ts';
 import { scheduleCommand } from './commands/schedule.ts';
-import { schemaCommand } from './commands/schema.ts';
 import { serveCommand, studioCommand } from './commands/serve.ts';
-import { signalCommand } from './commands/signal.ts';
-import { tagCommand } from './commands/tag.ts';
 import { workerCommand } from './commands/worker.ts';
-import { workflowsCommand } from './commands/workflows.ts';
 import { historyCommands } from './history-commands.ts';
 import { runCommand } from './command-line.ts';
 

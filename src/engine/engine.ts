@@ -1,9 +1,10 @@
 /** The engine: starts, resumes, answers, forks and previews runs over a store (the contract is in api.ts). */
+import { History } from '../history/history.ts';
+import type { NamingOptions, CheckpointName } from '../history/read/tag-checkpoint.ts';
+import type { EngineEnvironment } from './run/run-core.ts';
 import { CairnError } from '../errors.ts';
 import type { Graph } from '../graph/graph.ts';
 import type { FileAccess } from '../graph/contracts/contracts.ts';
-import type { History } from '../history/history.ts';
-import type { CheckpointName } from '../history/read/tag-checkpoint.ts';
 import type { Claim, GrantedClaim, RunRow } from '../ports/store.ts';
 import { isUnderWay, type RunTree } from '../state/tree.ts';
 import { intakeOf } from '../state/secrecy/store-rules.ts';
@@ -39,11 +40,9 @@ import type {
 import { cancelUnowned, postCancel } from './runs/cancel-run.ts';
 import { findGraphOf } from './runs/find-graph.ts';
 import { streamEvents, inspectRow, restingHandle } from './watch/event-stream.ts';
-import { historyOf } from './runs/history-of.ts';
 import { forkRun } from './forks/fork.ts';
 import { limitsOf } from './limits.ts';
 import { previewRun } from './preview/preview.ts';
-import type { EngineEnvironment } from './run/run-core.ts';
 import { Pace, momentOf, type Moment } from './run/draft.ts';
 import { readWholeCheckpoint } from './watch/progress.ts';
 import { Wakes } from './runs/wakes.ts';
@@ -356,4 +355,11 @@ class CairnEngine implements Engine {
     const { ids, effectsInFlight } = this.#env;
     ids.close?.(() => effectsInFlight.size === 0);
   }
+}
+
+// The histories that an engine keeps runs in.
+
+export function historyOf({ tenant, store, blobs, ids, clock }: EngineEnvironment, naming?: NamingOptions): History {
+  const isWorkerDead = (workerId: string): boolean | undefined => ids.isWorkerDead(workerId);
+  return new History({ tenant, store, blobs, ids, isWorkerDead, now: () => clock.now() }, naming);
 }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { openCairn } from '../app/open-cairn.ts';
+import { openCairn } from '../app/on-demand.ts';
 import { createClient, type CairnClient } from './client.ts';
 import { startServer, type ServeOptions, type Server } from './serve.ts';
 

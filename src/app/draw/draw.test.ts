@@ -7,7 +7,7 @@ import type { PostMortem, ToldVisit } from '../../history/trace/story.ts';
 import { marksOf } from '../../operations/runs/picture-marks.ts';
 import { cleanSvg } from './clean-svg.ts';
 import { drawDot } from './draw-dot.ts';
-import { drawGraph, drawPage } from './pictures.ts';
+import { drawGraph, drawPage } from '../on-demand.ts';
 import { storyPage } from './story-page.ts';
 
 const hostile = [

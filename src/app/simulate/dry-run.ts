@@ -1,8 +1,12 @@
 /** Simulates a pipeline, given by file or name, with scenarios from files. */
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { decodeText } from '../process/decode-text.ts';
+import { readScenarios, type Scenario } from '../../dialects/dot/simulate/scenario.ts';
+import { readDocument } from '../../dialects/yaml/file/read-document.ts';
 import { CairnError } from '../../errors.ts';
 import { dialectOf } from '../../dialects/strongest-effect.ts';
 import type { WorkContext } from '../../operations/declare/operation.ts';
-import { readScenarioFile } from './read-scenario-file.ts';
 import { simulatePipeline, type SimulationReport } from './simulate-pipeline.ts';
 
 export interface DryRun {
@@ -29,4 +33,24 @@ export async function dryRun(
   const { text, source } = JSON.parse(kept) as { readonly text: string; readonly source: string };
   const scenarios = scenarioFiles?.flatMap((one) => readScenarioFile(cwd, one));
   return simulatePipeline(text, { source, input, ...(scenarios !== undefined && { scenarios }) });
+}
+
+// Reads scenarios from a YAML or JSON file.
+
+/** @throws USAGE_INVALID the file cannot be read, or contains something that is not a scenario */
+function readScenarioFile(cwd: string, file: string): readonly Scenario[] {
+  const { document, faults } = readDocument(textOf(cwd, file), file);
+  const [first] = faults;
+  if (document !== undefined && first?.severity !== 'error') return readScenarios(document.data, file);
+  const reason = first === undefined ? `${file} holds no scenario` : `${first.place}: ${first.message}`;
+  throw new CairnError('USAGE_INVALID', { reason, hint: first?.fix ?? 'Write `scenarios:` and a list of them.' });
+}
+
+function textOf(cwd: string, file: string): string {
+  try {
+    return decodeText(readFileSync(resolve(cwd, file)));
+  } catch (error) {
+    const reason = `cannot read ${file}: ${(error as Error).message}`;
+    throw new CairnError('USAGE_INVALID', { reason, hint: 'Name another file.' }, { cause: error });
+  }
 }

@@ -1,13 +1,13 @@
 /** `cairn completion`: prints what shells need to complete command lines. */
-import { withReading } from '../../app/place/open-reading.ts';
-import { perform } from '../../operations/declare/perform.ts';
 import {
+  type ListedRun,
   listRuns,
   shownStatusOf,
-  type ListedRun,
   type ListRunsInput,
   type ListRunsOutput,
 } from '../../operations/runs/list-runs.ts';
+import { withReading } from '../../app/place/open-reading.ts';
+import { perform } from '../../operations/declare/perform.ts';
 import { type Command, noteNone, type Session } from '../session.ts';
 import {
   bashCompletion,
@@ -16,7 +16,6 @@ import {
   fishCompletion,
   zshCompletion,
 } from '../completion/shells.ts';
-import { underParents } from '../text/fork-tree.ts';
 import { printable, toneOf, formatTable, type Cell } from '../text/terminal-text.ts';
 import { formatAge } from '../../operations/words/time.ts';
 import { listWaits, type ListWaitsInput, type ListWaitsOutput } from '../../operations/waits/list-waits.ts';
@@ -189,3 +188,31 @@ export const inboxCommand: Command<ListWaitsInput> = {
     });
   },
 };
+
+// Runs as people look for them: each fork under the run that it was forked from.
+
+/** A run, and the lines that lead to it from its ancestors above it in the list; empty without any. */
+interface PlacedRun {
+  readonly run: ListedRun;
+  readonly lines: string;
+}
+
+/** Runs keep their order; a fork whose parent is among them is moved below it, after that one's earlier forks. */
+export function underParents(runs: readonly ListedRun[]): readonly PlacedRun[] {
+  const listed = new Set(runs.map(({ runId }) => runId));
+  const parentOf = ({ parent }: ListedRun): string | undefined =>
+    parent !== undefined && listed.has(parent.runId) ? parent.runId : undefined;
+  const forks = Map.groupBy(runs, parentOf);
+  const placed: PlacedRun[] = [];
+  const waiting: PlacedRun[] = (forks.get(undefined) ?? []).map((run) => ({ run, lines: '' })).toReversed();
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    placed.push(next);
+    const before = next.lines.replace('├ ', '│ ').replace('└ ', '  ');
+    const children = forks.get(next.run.runId) ?? [];
+    const last = children.length - 1;
+    waiting.push(
+      ...children.map((run, index) => ({ run, lines: `${before}${index < last ? '├ ' : '└ '}` })).toReversed(),
+    );
+  }
+  return placed;
+}

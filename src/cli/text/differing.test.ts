@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { differing } from './differing.ts';
+import { differing } from '../commands/diff.ts';
 import { widthOf } from './width.ts';
 
 const long = 'The quick brown fox jumps over the lazy dog while the old cat sleeps in the warm sun of the afternoon';

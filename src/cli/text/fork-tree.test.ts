@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { ListedRun } from '../../operations/runs/list-runs.ts';
-import { underParents } from './fork-tree.ts';
+import { underParents } from '../commands/listings.ts';
 
 const run = (runId: string, parent?: string): ListedRun => ({
   runId,

@@ -1,12 +1,15 @@
 /** Converts workflows from one dialect to another, and tells what does not carry over. */
 import type { Graph } from '../../graph/graph.ts';
+import { layWays } from './outline/lay-ways.ts';
+import { Notes, type Outline, reachableSteps, type ConversionNote } from './outline/outline.ts';
+import { GraphReading } from './from-graph/graph-reading.ts';
+import { layGraph } from './from-graph/lay-graph.ts';
+import { goesOneWay, walkGraph } from './from-graph/walk-graph.ts';
 import type { NodeType } from '../../graph/contracts/node-type.ts';
 import type { TextWorkflow } from '../strongest-effect.ts';
 import { parseKept } from '../dot/kept-text.ts';
 import { outlineOfPipeline } from './from-dot/outline-of-pipeline.ts';
-import { outlineOfGraph } from './from-graph/outline-of-graph.ts';
 import { outlineOfWorkflow } from './from-yaml/outline-of-workflow.ts';
-import { Notes, type ConversionNote, type Outline } from './outline/outline.ts';
 import { writeDot } from './write/write-dot.ts';
 import { writeYaml } from './write/write-yaml.ts';
 
@@ -17,7 +20,7 @@ export interface Conversion {
   readonly notes: readonly ConversionNote[];
 }
 
-export interface TextToConvert {
+interface TextToConvert {
   readonly text: string;
   /** Its name in places. */
   readonly source: string;
@@ -55,4 +58,29 @@ export function writeOutline(outline: Outline, to: WrittenDialect, notes: Notes)
     );
   const text = to === 'dot' ? writeDot(outline, notes) : writeYaml(outline, notes);
   return { text, notes: notes.all };
+}
+
+// Reads a compiled graph as an outline: its order, its ways, and what of its nodes is data.
+
+function outlineOfGraph(graph: Graph, notes: Notes): Outline {
+  const reading = new GraphReading(graph, notes);
+  const ways =
+    graph.holdsOneToken || goesOneWay(graph) ? walkGraph(reading) : layWays(layGraph(reading), graph.id, notes);
+  noteGraph(graph, notes);
+  const { budget, onBudget } = graph.policies;
+  return {
+    name: graph.id,
+    description: undefined,
+    inputs: [],
+    budget: budget === undefined ? {} : { budget, ...(onBudget !== undefined && { onBudget }) },
+    first: ways.first,
+    steps: reachableSteps(ways),
+  };
+}
+
+function noteGraph({ id, schemas, reducers }: Graph, notes: Notes): void {
+  if (schemas.input !== undefined)
+    notes.lost('CODE', id, 'the schema of the input does not carry over: there are no inputs', 'declare the inputs');
+  for (const path of Object.keys(reducers))
+    notes.lost('CODE', id, `the reducer of ${path} does not carry over`, 'nothing, unless a command needs the value');
 }

@@ -1,10 +1,13 @@
 /** `ctx.start` and `ctx.run`: child runs, and the handles through which their parent uses them (W6). */
+import type { StateView, ChildHandle, ChildResult } from '../../graph/contracts/node-contract.ts';
+import { DeltaBuilder } from '../../state/delta.ts';
+import { Frame } from '../../state/frame.ts';
+import { callKey, nextEndOrder, nextCallKey, nextChildKey } from '../record/finish-step.ts';
+import type { FrameRun, Activation, LiveChild } from '../run/loop.ts';
+import { graphTables } from '../run/graph-tables.ts';
 import { CairnError } from '../../errors.ts';
-import type { ChildHandle, ChildResult, StateView } from '../../graph/contracts/node-contract.ts';
 import type { OnWaiting } from '../../graph/contracts/contracts.ts';
 import { asError } from '../admit/admit-outcome.ts';
-import { nextEndOrder, nextCallKey, nextChildKey } from '../record/finish-step.ts';
-import type { Activation, FrameRun, LiveChild } from '../run/loop.ts';
 import { guardCall, never, type RunCore } from '../run/run-core.ts';
 import { cancelChild, dropActivations } from '../settle/cancel.ts';
 import { failIdleChild } from '../settle/settle.ts';
@@ -12,11 +15,10 @@ import { inTurn, beginCall, endCall, goesOn, updateBusy } from '../waits/wait.ts
 import { hasDoubtIn } from '../waits/open-wait.ts';
 import { callOnce, sendSignal } from './child-calls.ts';
 import { openChild, type ChildCall } from './child-frame.ts';
-import { innerState } from './inner-state.ts';
 import { runStepOf } from './steps.ts';
 
 /** Options of a child run. */
-export interface ChildOptions {
+interface ChildOptions {
   readonly name: string;
   readonly onWaiting: OnWaiting | undefined;
   /** Whether its end is reported in the order in which calls ended (X4.13). */
@@ -114,7 +116,7 @@ function numberEnd(activation: Activation, { frame }: FrameRun): void {
 }
 
 /** The handle of a child run, for one attempt. */
-export class ChildRun implements ChildHandle {
+class ChildRun implements ChildHandle {
   readonly name: string;
   readonly #core: RunCore;
   readonly #activation: Activation;
@@ -208,4 +210,18 @@ function resultOf(frameRun: FrameRun): ChildResult {
   }
   if (!frameRun.hasFailed) return { status: 'completed', state };
   return { status: 'failed', state, error: asError(frameRun.failure) };
+}
+
+// The state of a run inside a child run, which their parent reads through the child's handle (W6.9).
+
+/** The state of the run that a node began from its subgraph under a name; null if there is none on record. */
+function innerState(frameRun: FrameRun, nodeId: string, name: string): StateView | null {
+  const node = frameRun.graph.nodes.find(({ id }) => id === nodeId);
+  if (node?.subgraph === undefined) return null;
+  const { children = {} } = frameRun.recordOf(node) ?? {};
+  const key = callKey(name, 1);
+  const tree = Object.hasOwn(children, key) ? children[key] : undefined;
+  if (tree === undefined) return null;
+  const { channels, outputNames } = graphTables(node.subgraph);
+  return new Frame(tree, [], new DeltaBuilder(), channels, outputNames).plainState();
 }

@@ -1,5 +1,5 @@
 /** Advances one claimed run until it ends, pauses, or cannot go on in this process (E1). */
-import { CairnError } from '../../errors.ts';
+import { CairnError, type ErrorCode } from '../../errors.ts';
 import type { Amounts } from '../../graph/amounts.ts';
 import type { SpanParts, TraceSpan } from '../../graph/contracts/contracts.ts';
 import type { Graph } from '../../graph/graph.ts';
@@ -27,10 +27,31 @@ import { Checkpoints } from './checkpoints.ts';
 import type { ClaimKeeper } from './claim-keeper.ts';
 import { MessageIntake } from './message-intake.ts';
 import { prepareStart } from './prepare.ts';
-import { stoppedBy } from './stopped-by.ts';
+
+// The error that stopped a run, as those who follow it get it.
+
+/** What has to be done first, by the code of what a store refused. */
+const remedies: Readonly<Partial<Record<ErrorCode, string>>> = {
+  STORE_FULL: 'Free some disk space',
+  STORE_UNAVAILABLE: 'See that it can be reached',
+  STORE_BUSY: 'Wait until the other process is done',
+  STORE_READ_ONLY: 'Mend the file permissions',
+};
+
+/**
+ * Elsewhere these errors say to do the same again. To start a run again that was recorded would begin another one, so that here they name
+ * the run to resume.
+ */
+function stoppedBy(error: unknown, runId: string): unknown {
+  if (!CairnError.is(error)) return error;
+  const remedy = remedies[error.code];
+  if (remedy === undefined) return error;
+  const hint = `${remedy}, then resume run ${runId}: what was committed is kept.`;
+  return new CairnError(error.code, { ...error.data, hint }, { cause: error });
+}
 
 /** A run that is claimed and loaded. */
-export interface RunnerOptions {
+interface RunnerOptions {
   readonly env: EngineEnvironment;
   readonly run: RunRow;
   readonly claim: Claim;

@@ -1,23 +1,24 @@
 /** Predicts what a resume or a fork would do. The same code decides the starts, over a loop that runs and writes nothing (X5). */
+import { recordedDoubt, doubtViewOf, saidByPerson, applyVerdict } from '../effects/judge.ts';
+import { decideDoubt } from '../plan/decide-doubt.ts';
+import { type BegunEffect, begunEffectsOf } from '../record/settle-record.ts';
+import { effectKey } from '../record/finish-step.ts';
+import type { Activation, Loop } from '../run/loop.ts';
+import { type Due, RunCore, isEffect, type EngineEnvironment } from '../run/run-core.ts';
 import { hasAmounts } from '../../graph/amounts.ts';
 import type { Graph, GraphNode } from '../../graph/graph.ts';
-import type { Change } from '../../history/stored/change.ts';
+import type { ChangePart, Change } from '../../history/stored/change.ts';
+import type { Account, NodeRecord, RunTree } from '../../state/tree.ts';
+import type { Prediction, PreviewRow, PreviewOptions, ResumeOptions } from '../api.ts';
+import { costOf, budgetName } from '../record/account.ts';
 import { loadState, readOwner, type LoadedState } from '../../history/load/load.ts';
 import type { RunRow } from '../../ports/store.ts';
-import type { RunTree } from '../../state/tree.ts';
-import type { Prediction, PreviewOptions, PreviewRow, ResumeOptions } from '../api.ts';
 import { prepareStart } from '../drive/prepare.ts';
-import { doubtViewOf, saidByPerson, applyVerdict } from '../effects/judge.ts';
-import { decideDoubt } from '../plan/decide-doubt.ts';
 import { budgetMet } from '../effects/begin.ts';
-import { budgetName } from '../record/account.ts';
-import { begunEffectsOf } from '../record/settle-record.ts';
 import { NodeEffort } from '../record/intent.ts';
 import { ReplaySource } from '../replay/replay.ts';
 import { type QueuedStart, Charge } from '../run/agenda.ts';
 import { Draft, momentOf } from '../run/draft.ts';
-import type { Activation, Loop } from '../run/loop.ts';
-import { isEffect, RunCore, type EngineEnvironment } from '../run/run-core.ts';
 import { startInitial } from '../settle/start-planned.ts';
 import { settleCancelled } from '../settle/settle.ts';
 import { draftFork } from '../forks/fork.ts';
@@ -25,8 +26,6 @@ import { openState } from '../runs/open-state.ts';
 import { againBy, endedDoubts } from '../waits/wait.ts';
 import { codeOf } from '../waits/changed-waits.ts';
 import { closeWait } from '../waits/open-wait.ts';
-import { asksAbout } from './asks-about.ts';
-import { costShown, isAsked, nodesBehind, rowOfPart } from './preview-rows.ts';
 import { hasEnded } from '../runs/active-runs.ts';
 
 /** @throws CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED, WAIT_NOT_FOUND, ANSWER_INVALID, RUN_GRAPH_CHANGED */
@@ -367,4 +366,85 @@ function nodeOf({ frameRun, start }: QueuedStart): GraphNode {
 function continuesWork(queued: QueuedStart): boolean {
   const node = nodeOf(queued);
   return !isEffect(node) && queued.frameRun.openRecordOf(node) !== undefined;
+}
+
+// Foresees questions about effects below an activation: in its steps and its child runs (X3, X5).
+
+/**
+ * Whether somebody is asked when the activation's function makes its calls again. Only the code of a call knows whether it can look up
+ * itself what happened; that is not foreseen.
+ */
+export async function asksAbout(
+  { replay }: RunCore,
+  activation: Activation,
+  begun: readonly BegunEffect[],
+): Promise<boolean> {
+  for (const { step, record } of begun) {
+    if (decideDoubt(recordedDoubt(record, activation.node.onInDoubt)) !== 'ask') continue;
+    if (replay === undefined) return true;
+    // The original of a fork may have recorded the end. For child runs that is not looked up.
+    if (step === undefined) continue;
+    if ((await replay.originalEnd(dueStep(activation, step), record.intent)) === undefined) return true;
+  }
+  return false;
+}
+
+function dueStep(activation: Activation, stepKey: string): Due {
+  const keyIn = (keySeed: string): string => effectKey(activation, stepKey, keySeed);
+  return { activation, stepKey, effect: 'external', givenHash: undefined, keyIn };
+}
+
+// Makes rows of a preview from parts of a change and from the graph (X5).
+
+/** The cost in a record, including what the record took over. */
+function costShown(account: Account | undefined): Pick<PreviewRow, 'cost'> | undefined {
+  const cost = account === undefined ? undefined : costOf(account);
+  return hasAmounts(cost) ? { cost } : undefined;
+}
+
+/** The row for a part about a visit that settles without running; undefined for other parts. */
+function rowOfPart(part: ChangePart): PreviewRow | undefined {
+  const { kind, node = [], visit = 1, effect = 'pure', from, by, status, error } = part;
+  const row = (prediction: Prediction, because: string): PreviewRow => ({
+    node,
+    visit,
+    effect,
+    prediction,
+    because,
+    ...costShown(part),
+  });
+  if (kind === 'replay' && from !== undefined)
+    return row(part.effect === undefined ? 'reused' : 'replayed', `${from.runId}@${from.seq}`);
+  if (kind !== 'settle') return undefined;
+  if (status === 'failed') return row('fails', error?.code ?? '');
+  if (status !== undefined) return undefined;
+  if (by === undefined) return row('restored', 'kept when its reducer or condition failed');
+  return row('restored', by === 'fork' ? 'set by the fork' : `decided by ${by}`);
+}
+
+/** Whether the visit has an open question; undefined if, as far as its record tells, it has asked nothing yet. */
+export function isAsked(record: NodeRecord | undefined): boolean | undefined {
+  const questions = Object.values(record?.steps ?? {}).filter(({ kind }) => kind === 'ask');
+  // Questions asked before a save may be part of the saved state.
+  if (questions.length === 0 && record?.saves === undefined) return undefined;
+  return questions.some(({ status }) => status !== 'done');
+}
+
+/** The nodes that can be reached from some nodes, and from which of these. */
+function nodesBehind(graph: Graph, origins: Iterable<number>): ReadonlyMap<GraphNode, readonly string[]> {
+  const deciding = new Map<GraphNode, string[]>();
+  for (const origin of origins) {
+    const queue = [origin];
+    const seen = new Set<number>();
+    for (let index = queue.pop(); index !== undefined; index = queue.pop()) {
+      for (const { to } of graph.nodes[index]?.outgoing ?? []) {
+        const target = graph.nodes[to];
+        if (target === undefined || target.index < 2 || seen.has(to)) continue;
+        seen.add(to);
+        queue.push(to);
+        deciding.set(target, [...(deciding.get(target) ?? []), graph.nodes[origin]?.id ?? '']);
+      }
+    }
+  }
+  return deciding;
 }

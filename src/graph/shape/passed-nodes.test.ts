@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { compileGraph } from '../compile/compile-graph.ts';
 import { END, START, type EdgeDefinition } from '../graph.ts';
-import { passedNodes } from './passed-nodes.ts';
+import { passedNodes } from '../compile/compare-graphs.ts';
 
 type Positions = Parameters<typeof passedNodes>[1];
 

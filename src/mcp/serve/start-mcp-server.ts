@@ -5,7 +5,7 @@ import { CairnError, reasonOf } from '../../errors.ts';
 import { describeCheckpoint } from '../../operations/checkpoints/describe-checkpoint.ts';
 import { listWorkflows } from '../../operations/workflows/describe-workflow.ts';
 import { listCheckpoints } from '../../operations/checkpoints/list-checkpoints.ts';
-import { readWorkflowText } from '../../operations/workflows/read-workflow-text.ts';
+import { readWorkflowText } from '../../operations/workflows/start-workflow.ts';
 import { showCheckpoint } from '../../operations/checkpoints/show-checkpoint.ts';
 import { toJson } from '../../operations/declare/to-json.ts';
 import type { McpServer, ServerHouse, Sdk } from './server-house.ts';
@@ -47,7 +47,7 @@ function textOf(variable: string | readonly string[] | undefined): string {
   return decodeURIComponent(typeof variable === 'string' ? variable : (variable?.[0] ?? ''));
 }
 
-export function registerResources(server: McpServer, house: ServerHouse): void {
+function registerResources(server: McpServer, house: ServerHouse): void {
   registerWorkflows(server, house);
   registerCheckpoints(server, house);
 }
@@ -183,7 +183,7 @@ function refusalOf({ deserializeMessage }: Sdk, line: string): object | undefine
  * @param reply - writes one line to the client
  * @returns a stream that ends with the input, and fails if a line exceeds the protocol's limit
  */
-export function refuseMalformed(sdk: Sdk, input: Readable, reply: (line: string) => void): Readable {
+function refuseMalformed(sdk: Sdk, input: Readable, reply: (line: string) => void): Readable {
   const decoder = new StringDecoder();
   let parts: string[] = [];
   let length = 0;
@@ -268,7 +268,7 @@ export async function serveStdio(
  * Reserves stdout for the protocol. From now on everything else that this process writes to it, such as console.log in a user's module,
  * goes to stderr.
  */
-export function takeStdout(): Writable {
+function takeStdout(): Writable {
   const write = process.stdout.write.bind(process.stdout);
   process.stdout.write = process.stderr.write.bind(process.stderr);
   return new Writable({

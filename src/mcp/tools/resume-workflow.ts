@@ -1,10 +1,13 @@
 /** The tool `resume_workflow`: answers the questions of a run, or goes on with one that failed or is stopped. */
 import { perform } from '../../operations/declare/perform.ts';
-import { readStanding } from '../../operations/runs/read-standing.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { CairnError } from '../../errors.ts';
+import { findRun } from '../../operations/runs/find-run.ts';
+import type { WorkContext, RunStanding } from '../../operations/declare/operation.ts';
+import { resumeRun } from '../../operations/runs/resume-run.ts';
+import { readStanding } from '../../operations/runs/read-standing.ts';
 import { answerWait } from '../../operations/waits/answer-wait.ts';
 import { type OpenQuestion, findWait, nodeNameOf } from '../../operations/waits/find-wait.ts';
-import type { RunStanding, WorkContext } from '../../operations/declare/operation.ts';
 import { answerIn, type Replies, type Talk, questionsOf, showQuestion } from '../ask/ask-client.ts';
 import {
   followRun,
@@ -25,7 +28,6 @@ import { describeCheckpoint, type DescribeCheckpointOutput } from '../../operati
 import { readQuestions } from '../../operations/waits/list-waits.ts';
 import { requireSame } from '../../operations/runs/preview-run.ts';
 import { isForPeople } from '../../operations/runs/reserved-answers.ts';
-import { seeTaken } from '../ask/see-taken.ts';
 
 // Runs a workflow until it cannot be advanced further, and asks the client's user its questions on the way if possible.
 
@@ -121,7 +123,7 @@ export async function takeUp(
   return goOn(call, { standing, talk, said: replies }, { isResumed: true });
 }
 
-export interface ResumeWorkflowInput {
+interface ResumeWorkflowInput {
   readonly checkpoint_id: string;
   readonly llm_response?: string;
   readonly answers?: Readonly<Record<string, unknown>>;
@@ -267,3 +269,24 @@ export const resumeWorkflow: Tool<ResumeWorkflowInput> = {
     }
   },
 };
+
+// Makes sure that an answer is taken by a run that another process is advancing.
+
+const lookEveryMs = 250;
+
+/**
+ * Waits until the answer is taken. The process that holds the run looks for answers from time to time. If it releases the run before it
+ * sees the answer, the run is paused with an answer waiting, and is resumed here.
+ */
+async function seeTaken(context: WorkContext, runId: string): Promise<void> {
+  for (;;) {
+    await sleep(lookEveryMs, undefined, { ref: false });
+    const { hasMessages } = await findRun(context, runId);
+    if (!hasMessages) return;
+    try {
+      await perform(resumeRun, context, { run: runId });
+    } catch (error) {
+      if (!CairnError.is(error, 'CLAIM_TAKEN')) throw error;
+    }
+  }
+}

@@ -4,7 +4,6 @@ import { SecretReference } from '../../graph/secret-reference.ts';
 import { beforeEffect } from '../draft/node-parts.ts';
 import { createHttpRequest, type HttpRequest, type ResolvedHttp } from './http-request.ts';
 import { readBody } from './read-body.ts';
-import { readRetryAfter } from './retry-after.ts';
 import { sendRequest, type RedirectRule, type SendOptions } from './send-request.ts';
 import { maskFailure, hasSecret, resolveSecrets } from '../secrets/secret.ts';
 import type { TextMask } from '../../state/secrecy/text-mask.ts';
@@ -13,7 +12,7 @@ export { safeMethods } from './http-request.ts';
 export { decodeText, parseBody, saysJson, type BodyFormat } from './read-body.ts';
 export type { RedirectRule } from './send-request.ts';
 
-export interface HttpExchange {
+interface HttpExchange {
   readonly method: string;
   /** Returns the request with functions called and secrets still as references. Called when the attempt begins. */
   readonly given: () => ResolvedHttp;
@@ -115,4 +114,16 @@ function listSecretHeaders(headers: unknown): string[] {
   return Object.entries(headers ?? {}).flatMap(([name, value]) =>
     value instanceof SecretReference ? [name.toLowerCase()] : [],
   );
+}
+
+// Reads a `Retry-After` header: seconds, or an HTTP date (RFC 9110, 10.2.3). @param nowMs - epoch ms @returns ms to
+// wait, or undefined if there is no usable header
+
+export function readRetryAfter(header: string | null, nowMs: number): number | undefined {
+  if (header === null) return undefined;
+  const text = header.trim();
+  if (/^\d+$/.test(text)) return Number(text) * 1_000;
+  // Every date contains letters. Without this check, `Date.parse` would accept nonsense such as `-5` as a year.
+  const date = /[a-z]/i.test(text) ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(date) ? undefined : Math.max(0, date - nowMs);
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readRetryAfter } from './retry-after.ts';
+import { readRetryAfter } from './exchange-http.ts';
 
 test('E6 Retry-After is read as seconds or as a date, and anything else is ignored', () => {
   const nowMs = Date.parse('Fri, 21 Nov 2025 10:00:00 GMT');

@@ -1,11 +1,39 @@
 /** The operation `inbox`: lists the open waits of a store, soonest due first, without those whose answer waits to be taken. */
+import { waitsForResume } from '../../history/read/list-runs.ts';
+import type { WaitQuery } from '../../ports/store.ts';
+import type { ReadContext, Operation } from '../declare/operation.ts';
 import { flag, listOf, objectOf, text, wait } from '../declare/output-shapes.ts';
-import { asked, findAnsweredRuns, type AnsweredRun } from './answered-runs.ts';
 import type { OpenQuestion } from '../../engine/api.ts';
 import { readAnsweredIds } from '../../history/place/place.ts';
 import { readWait } from '../../history/stored/messages.ts';
 import { findRunOf } from '../runs/find-run.ts';
-import type { Operation, ReadContext } from '../declare/operation.ts';
+
+// Runs whose questions are all answered, and that nobody goes on with: they need a resume.
+
+interface AnsweredRun {
+  readonly runId: string;
+  readonly graphId: string;
+}
+
+/** The waits that people answer. */
+export const asked: NonNullable<WaitQuery['kinds']> = ['question', 'doubt'];
+
+/** At most `limit` of them. @param runId - only this run */
+async function findAnsweredRuns(
+  { store, tenant, isWorkerDead }: ReadContext,
+  { runId: only, limit }: { readonly runId?: string; readonly limit: number },
+): Promise<{ readonly runs: readonly AnsweredRun[]; readonly hasMore: boolean }> {
+  const of = { tenant, kinds: asked };
+  const page = await store.listWaits({ ...of, isAnswered: true, limit, ...(only !== undefined && { runId: only }) });
+  const runs: AnsweredRun[] = [];
+  for (const [runId, graphId] of new Map(page.rows.map((wait) => [wait.runId, wait.graphId]))) {
+    const run = await store.readRun({ tenant, runId });
+    if (run === undefined || !waitsForResume(run, isWorkerDead)) continue;
+    const left = await store.listWaits({ ...of, runId, isAnswered: false, limit: 1 });
+    if (left.rows.length === 0) runs.push({ runId, graphId });
+  }
+  return { runs, hasMore: page.cursor !== undefined };
+}
 
 export interface ListWaitsInput {
   readonly run?: string;

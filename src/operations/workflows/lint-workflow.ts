@@ -1,5 +1,5 @@
 /** The operations `lint` and `fmt`: report everything about a workflow's text, and print a pipeline in canonical format. Nothing is run. */
-import { lintVerdicts } from '../../dialects/dot/lint/lint-verdicts.ts';
+import { lintVerdicts } from '../../dialects/dot/lint/lint-pipeline.ts';
 import { dialectOf } from '../../dialects/strongest-effect.ts';
 import { CairnError } from '../../errors.ts';
 import type { Violation } from '../../graph/graph.ts';
@@ -7,7 +7,7 @@ import { lintGraph } from '../../graph/lint/lint-graph.ts';
 import type { FieldsOf, Operation, WorkContext } from '../declare/operation.ts';
 import { definition, flag, listOf, objectOf, violation } from '../declare/output-shapes.ts';
 
-export interface LintWorkflowInput {
+interface LintWorkflowInput {
   /** Of a pipeline or a YAML workflow. Default: `source` is a module that exports a graph. */
   readonly text?: string;
   /** The module, or what the text is called in places of faults. */
@@ -16,13 +16,13 @@ export interface LintWorkflowInput {
   readonly export?: string;
 }
 
-export interface FormatWorkflowInput {
+interface FormatWorkflowInput {
   readonly text: string;
   /** Stands in places of faults. */
   readonly source: string;
 }
 
-export interface LintWorkflowOutput {
+interface LintWorkflowOutput {
   /** Whether there are no errors; there may be warnings. */
   readonly isValid: boolean;
   readonly violations: readonly Violation[];

@@ -1,9 +1,41 @@
-/** Starts a workflow that is given by name or as text. */
-import { started } from '../declare/output-shapes.ts';
-import type { TextWorkflow } from '../../dialects/strongest-effect.ts';
+/** Workflows as text: read, and started. */
+import { definition, objectOf, started } from '../declare/output-shapes.ts';
 import { CairnError } from '../../errors.ts';
 import type { Operation, WorkContext } from '../declare/operation.ts';
+import type { TextWorkflow } from '../../dialects/strongest-effect.ts';
 import { startGraph, type StartRunOutput } from '../runs/start-run.ts';
+
+// The text of a known workflow as it was read, which is also what is recorded with a run that is started now.
+
+interface ReadWorkflowTextInput {
+  readonly workflow: string;
+}
+
+interface ReadWorkflowTextOutput {
+  readonly text: string;
+}
+
+export const readWorkflowText: Operation<ReadWorkflowTextInput, ReadWorkflowTextOutput, WorkContext> = {
+  name: 'text',
+  summary: 'show the text of a workflow',
+  input: { workflow: { type: 'text', description: 'its name', isRequired: true, isPositional: true } },
+  output: 'the text',
+  outputSchema: objectOf({ text: definition }),
+  isReadOnly: true,
+  scope: 'read',
+  /** @throws WORKFLOW_NOT_FOUND, GRAPH_INVALID */
+  async run(context, { workflow: name }) {
+    const { graph } = (await context.openWorkflows()).get(name).workflow;
+    const { workflows = {}, text: whole } = JSON.parse(graph.text ?? '{}') as {
+      /** Only for pipelines. */
+      readonly text?: string;
+      readonly workflows?: Readonly<Record<string, { readonly text: string }>>;
+    };
+    const text = whole ?? workflows[name]?.text;
+    if (text === undefined) throw new CairnError('WORKFLOW_NOT_FOUND', { name });
+    return { text };
+  },
+};
 
 export interface StartWorkflowInput {
   /** Name of the workflow; give either this or `text`. */

@@ -1,10 +1,8 @@
 /** The store in one SQLite file, over Node's built-in driver. */
-
+import type { RunKey, Admission, Commit, Durability, Store } from '../../ports/store.ts';
 import { resolve } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { CairnError } from '../../errors.ts';
-import type { Admission, Commit, Durability, Store } from '../../ports/store.ts';
-import { AdvancedRuns } from './tables/advanced-runs.ts';
 import { CheckpointPlaces, MessageWrite, createPrepare } from './tables/run-rows.ts';
 import { CommitWrite, type PendingCommit, HistoryWrites, RunHeads } from './tables/history-writes.ts';
 import { HistoryReads } from './tables/history-reads.ts';
@@ -16,6 +14,25 @@ import { layoutVersion } from './tables/schema.ts';
 import { mapSqliteError } from './sqlite-errors.ts';
 import { checkOptions, type SqliteStoreOptions } from './sqlite-memories.ts';
 import { WriteQueue } from './write-queue.ts';
+
+// Counts the runs that are being advanced through a store, to decide whether a commit should wait for others.
+
+class AdvancedRuns {
+  readonly #keys = new Set<string>();
+
+  add({ tenant, runId }: RunKey): void {
+    this.#keys.add(`${tenant}\0${runId}`);
+  }
+
+  delete({ tenant, runId }: RunKey): void {
+    this.#keys.delete(`${tenant}\0${runId}`);
+  }
+
+  /** Whether there is at most one. If this is wrong, it costs only speed. */
+  get isOne(): boolean {
+    return this.#keys.size <= 1;
+  }
+}
 
 const copyBytes = (bytes: Uint8Array): Uint8Array => Buffer.from(bytes);
 const copyBody = <Row extends { readonly body: Uint8Array; readonly checksum?: Uint8Array }>(row: Row): Row =>

@@ -2,9 +2,9 @@
  * Prints a graph of any dialect as DOT text for Graphviz, coloured by what happened if that is known. Nodes are named `n0`, `n1` and so on,
  * so that the author's node ids appear only in quoted labels.
  */
+import { captionOf, exitChoice, readChoice, type StoredChoice } from '../run/stage/choose-edge.ts';
 import { END, START, type GraphStructure } from '../../../graph/graph.ts';
 import { printDot, type AttributeSyntax, type Syntax } from '../text/print-dot.ts';
-import { labelsOf } from './edge-labels.ts';
 
 /** How a node ended or stands, which decides its colour. */
 export type PictureTone = 'good' | 'bad' | 'warn' | 'running' | 'skipped' | 'untouched';
@@ -199,4 +199,36 @@ function of(what: 'graph' | 'node' | 'edge', given: Readonly<Record<string, stri
 
 function attributes(given: Readonly<Record<string, string>>): readonly AttributeSyntax[] {
   return Object.entries(given).map(([key, value]) => ({ key, value, at: 0, valueAt: 0 }));
+}
+
+// What stands at the edges of a graph that is drawn, as its description tells of them.
+
+interface Written {
+  readonly key: string;
+  readonly from: string;
+  readonly to: string;
+  readonly label?: string;
+  /** Edges that share a choice with an earlier one of their node name that edge. */
+  readonly choice?: { readonly text: string } | { readonly sharedWith: string };
+}
+
+interface Read {
+  readonly text: string;
+  /** Undefined if it is no choice of a stage. */
+  readonly stored: StoredChoice | undefined;
+}
+
+/** The labels that authors wrote, in the order of the edges. Of a pipeline, whose edges have names of their own, also conditions and jumps. */
+export function labelsOf(edges: readonly Readonly<Record<string, unknown>>[]): readonly (string | undefined)[] {
+  const choices = new Map<string, Read | undefined>();
+  return (edges as unknown as readonly Written[]).map(({ key, from, to, label, choice }) => {
+    if (choice === undefined) return label === to ? undefined : label;
+    const read =
+      'sharedWith' in choice
+        ? choices.get(`${from}\n${choice.sharedWith}`)
+        : { text: choice.text, stored: readChoice(choice.text) };
+    choices.set(`${from}\n${key}`, read);
+    if (read === undefined || (read.stored === undefined && read.text !== exitChoice)) return undefined;
+    return captionOf(read.stored, label ?? to) || undefined;
+  });
 }

@@ -2,12 +2,113 @@
  * Scans a script like a shell, as far as quoting is concerned (T8): which parts are quoted and how, and where commands, here-documents,
  * arithmetic and expansions begin and end. It copies the script, and asks at every `${` what to write there.
  */
+import { TextError, type TextFault } from '../expression/template.ts';
 import { warnOfEvaluation, evaluatingDeclaration } from './check-names.ts';
 import { CommandWords, type WordsKind } from './command-words.ts';
-import { ShellCursor } from './shell-cursor.ts';
-import { documentEnd, expandable, intoShell, readPlainDelimiter, type Document } from './here-document.ts';
-import { isCommandSubstitution } from './shell-parentheses.ts';
-import { TextError, type TextFault } from '../expression/template.ts';
+
+// A position in a script that is being read and copied.
+
+const maxDepth = 100;
+
+class ShellCursor {
+  protected readonly text: string;
+  protected at = 0;
+  /** End of the text to read. A here-document ends before the script does. */
+  protected end: number;
+  readonly #write: (text: string) => void;
+  #depth = 0;
+
+  constructor(text: string, write: (text: string) => void) {
+    this.text = text;
+    this.end = text.length;
+    this.#write = write;
+  }
+
+  /** The character here or further on; empty at the end. */
+  protected peek(offset = 0): string {
+    const index = this.at + offset;
+    return index < this.end ? (this.text[index] ?? '') : '';
+  }
+
+  protected starts(text: string): boolean {
+    return this.at + text.length <= this.end && this.text.startsWith(text, this.at);
+  }
+
+  /** Copies characters and returns them. */
+  protected copy(length: number): string {
+    const text = this.text.slice(this.at, Math.min(this.at + length, this.end));
+    this.#write(text);
+    this.at += text.length;
+    return text;
+  }
+
+  /** Writes other text in place of characters. */
+  protected put(text: string, length: number): void {
+    this.#write(text);
+    this.at += length;
+  }
+
+  /** Reads a nested part. @throws TextError it is nested too deep */
+  protected within<Result>(read: () => Result): Result {
+    this.#depth += 1;
+    if (this.#depth > maxDepth) {
+      throw new TextError(this.at, `a command nested deeper than ${maxDepth}`, 'make it simpler');
+    }
+    const result = read();
+    this.#depth -= 1;
+    return result;
+  }
+}
+
+// Here-documents of a shell: where they end, and which quoted ones can be written as unquoted ones, which the shell
+// expands.
+
+export interface Document {
+  readonly delimiter: string;
+  readonly isQuoted: boolean;
+  /** Whether its delimiter is quoted in the author's text, but not in the written one. */
+  readonly isUnquoted: boolean;
+  readonly isIndented: boolean;
+  /** Whether its reader runs it as a script. */
+  readonly isRun: boolean;
+}
+
+/** Matches a line that pipes something into a shell. */
+const intoShell: RegExp = /\|[ \t]*(?:sudo +)?(?:ba|da|k|z|a)?sh\b[^|\n]*\n$/;
+
+/** Characters that the shell interprets in a document with an unquoted delimiter. */
+export const expandable = '\\$`';
+
+/** Matches a quoted delimiter that means the same without quotes. */
+const plain = /(?:'([\w.-]+)'|"([\w.-]+)"|\\([\w.-]+))(?=[ \t\n;&|()<>]|$)/y;
+
+/** The delimiter at a place, as written and without quotes, if it is a simple word in quotes. */
+function readPlainDelimiter(
+  text: string,
+  at: number,
+): { readonly written: string; readonly delimiter: string } | undefined {
+  plain.lastIndex = at;
+  const [written, ...words] = plain.exec(text) ?? [];
+  const delimiter = words.find((word) => word !== undefined);
+  return written === undefined || delimiter === undefined ? undefined : { written, delimiter };
+}
+
+/** Offset of the line that ends a document; the end of the text if there is none. */
+function documentEnd(
+  text: string,
+  end: number,
+  from: number,
+  { delimiter, isIndented }: Pick<Document, 'delimiter' | 'isIndented'>,
+): number {
+  for (let line = from; line < end;) {
+    const next = text.indexOf('\n', line);
+    const lineEnd = next < 0 || next > end ? end : next;
+    const written = text.slice(line, lineEnd);
+    if ((isIndented ? written.replace(/^\t+/, '') : written) === delimiter) return line;
+    line = lineEnd + 1;
+  }
+  return end;
+}
 
 /** The kind of place that contains a `${`. */
 export type Place =
@@ -378,4 +479,28 @@ export class ShellScanner extends ShellCursor {
     if (isUnquoted && expandable.includes(sign)) this.put(`\\${sign}`, 1);
     else this.copy(1);
   }
+}
+
+// Distinguishes `$((1 + 2))` from `$((a; b); c)`, for which a shell has to read up to the end.
+
+/**
+ * Whether two opening parentheses begin commands and not arithmetic, which is so if the two that close them are not adjacent.
+ * @param offset - after the opening parentheses
+ */
+function isCommandSubstitution(text: string, offset: number, end: number): boolean {
+  let depth = 0;
+  for (let at = offset; at < end; at += 1) {
+    const sign = text[at];
+    if (sign === '\\') at += 1;
+    else if (sign === "'" || sign === '"') {
+      const close = text.indexOf(sign, at + 1);
+      if (close < 0) return false;
+      at = close;
+    } else if (sign === '(') depth += 1;
+    else if (sign === ')') {
+      if (depth === 0) return text[at + 1] !== ')';
+      depth -= 1;
+    }
+  }
+  return false;
 }

@@ -12,13 +12,12 @@ import {
   textField,
 } from '../http-call.ts';
 import { type IsGranted, readRegularFile } from '../../file/files.ts';
-import { writeYamlListing } from './yaml-listing.ts';
 import type { NodeType } from '../../../graph/contracts/node-type.ts';
 import { pathNeeds, resolveLocalPath } from '../../file/local-path.ts';
 
 // Outlines of texts: headings in Markdown; in other files, lines that look like declarations.
 
-export interface Section {
+interface Section {
   readonly title: string;
   /** Depth of the section, counted from 1. */
   readonly level: number;
@@ -154,7 +153,7 @@ export interface Reading {
   readonly isGranted: IsGranted;
 }
 
-export interface FileEntry {
+interface FileEntry {
   readonly path: string;
   readonly content: string;
   readonly size_bytes: number;
@@ -163,7 +162,7 @@ export interface FileEntry {
   readonly sections?: readonly Section[];
 }
 
-export interface SkippedFile {
+interface SkippedFile {
   readonly path: string;
   readonly reason: string;
   readonly details: string;
@@ -275,3 +274,23 @@ export const readFile: NodeType = {
     }
   },
 };
+
+// Writes several files as one YAML text: a list `files` of `path` and `content`.
+
+export function writeYamlListing(entries: readonly { readonly path: string; readonly content: string }[]): string {
+  const items = entries.map(
+    ({ path, content }) => `  - path: ${JSON.stringify(path)}\n    content: ${writeScalar(content)}\n`,
+  );
+  return `files:\n${items.join('')}`;
+}
+
+/** Writes a text as a literal block if YAML can hold it that way; otherwise quoted. */
+function writeScalar(text: string): string {
+  // A literal block cannot hold control characters, line ends other than `\n`, or lone surrogates.
+  const isPlain = !/[^\P{Cc}\n\t]|[\u2028\u2029\ufeff\ufffe\uffff]/u.test(text) && text.isWellFormed();
+  if (!isPlain || text.trim() === '') return JSON.stringify(text);
+  const isEnded = text.endsWith('\n');
+  const chomping = text.endsWith('\n\n') ? '+' : isEnded ? '' : '-';
+  const lines = (isEnded ? text.slice(0, -1) : text).split('\n');
+  return [`|2${chomping}`, ...lines.map((line) => (line === '' ? '' : `      ${line}`))].join('\n');
+}

@@ -7,9 +7,8 @@ import * as fc from 'fast-check';
 import { parse } from 'yaml';
 import type { Inputs } from '../../../graph/contracts/node-type.ts';
 import { failBlock, runBlock } from '../../../../test/support/run-block.ts';
-import { outlineText, summarize, writeOutline } from './read-file.ts';
+import { outlineText, summarize, writeOutline, writeYamlListing } from './read-file.ts';
 import { readFiles } from './read-files.ts';
-import { writeYamlListing } from './yaml-listing.ts';
 
 const root = realpathSync(mkdtempSync(join(tmpdir(), 'cairn-read-')));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
