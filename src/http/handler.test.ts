@@ -35,7 +35,7 @@ beforeEach(async () => {
   mkdirSync(join(cwd, 'workflows'));
   writeFileSync(
     join(cwd, 'workflows/ask.yaml'),
-    'name: ask\ninputs: { password: { type: str, default: none } }\nblocks:\n  - { id: q, type: Prompt, inputs: { prompt: "Go?" } }\n  - { id: e, type: EchoBlock, depends_on: [q], inputs: { message: hi } }\noutputs: { said: "${e.echoed}" }\n',
+    'name: ask\ninputs: { password: { type: str, default: none }, note: { type: str, default: none } }\nblocks:\n  - { id: q, type: Prompt, inputs: { prompt: "Go?" } }\n  - { id: e, type: EchoBlock, depends_on: [q], inputs: { message: hi } }\noutputs: { said: "${e.echoed}" }\n',
   );
   app = await openApp({ cwd, storeUrl: 'runs.db' });
   worker = startWorker(app, { pollMs: 50 });
@@ -265,6 +265,13 @@ describe('security', () => {
       [400, '/v1/runs?since=odd'],
       [400, '/v1/runs?label=odd'],
       [400, '/v1/runs?constructor=1'],
+      [400, '/v1/runs?cursor=odd'],
+      [400, '/v1/checkpoints/r/file'],
+      [400, '/v1/checkpoints/r/file?path=input&export=x'],
+      [404, '/v1/checkpoints/none/file?path=input'],
+      [416, '/v1/checkpoints/r/file?path=outputs', { headers: { range: 'bytes=90000-' } }],
+      [400, '/v1/waits?cursor=5~abcdefgh'],
+      [400, '/v1/runs/r/checkpoints?cursor=odd'],
       [400, '/v1/checkpoints?cursor=odd'],
       [400, '/v1/runs/r/events?after=odd'],
       [400, '/v1/runs/r/events?until=odd'],
@@ -368,6 +375,38 @@ describe('security', () => {
   });
 });
 
+test('a value is fetched as a file, whole and in parts; a part of what has changed is the whole', async () => {
+  await call('/v1/runs', {
+    body: { workflow: 'ask', runId: 'f', input: { note: 'abcdefghij', password: 'hunter2-planted' } },
+    headers: { prefer: 'wait=30' },
+  });
+  const fetchFile = async (path: string, headers: Readonly<Record<string, string>> = {}): Promise<Response> =>
+    send(`/v1/checkpoints/f/file?path=${path}`, { headers });
+  const whole = await fetchFile('input.note');
+  expect([whole.status, await whole.text()]).toEqual([200, 'abcdefghij']);
+  expect(Object.fromEntries(whole.headers)).toMatchObject({
+    'accept-ranges': 'bytes',
+    'content-disposition': expect.stringMatching(/^attachment; filename="f_\d+_input.note.txt"$/) as string,
+    'content-type': 'text/plain; charset=utf-8',
+    'x-content-type-options': 'nosniff',
+  });
+  const etag = whole.headers.get('etag') ?? '';
+  for (const [range, text] of [
+    ['bytes=2-4', 'cde'],
+    ['bytes=7-', 'hij'],
+    ['bytes=-2', 'ij'],
+    ['bytes=5-500', 'fghij'],
+  ] as const) {
+    const part = await fetchFile('input.note', { range, 'if-range': etag });
+    expect([part.status, await part.text()]).toEqual([206, text]);
+    expect(part.headers.get('content-range')).toMatch(/^bytes \d-\d\/10$/);
+  }
+  for (const headers of [{ range: 'bytes=4-2' }, { range: 'lines=1-2' }, { range: 'bytes=1-2', 'if-range': '"other"' }])
+    expect((await fetchFile('input.note', headers)).status).toBe(200);
+  for (const path of ['input', 'input.password'])
+    expect(await (await fetchFile(path)).text()).not.toContain('hunter2-planted');
+});
+
 test('each answer fits what the OpenAPI document says of it', async () => {
   await startAndWait('r');
   await call('/v1/runs/r/answer', { body: { value: 'yes' } });
@@ -377,7 +416,7 @@ test('each answer fits what the OpenAPI document says of it', async () => {
   let held = 0;
   for (const [template, methods] of Object.entries(paths)) {
     const operation = methods['get'];
-    if (operation === undefined || template.endsWith('events') || template.includes('{workflow}')) continue;
+    if (operation === undefined || template.endsWith('events') || /\{workflow\}|file$/.test(template)) continue;
     const query = template.endsWith('blame')
       ? '?path=outputs'
       : template.endsWith('bisect')

@@ -5,15 +5,17 @@ import { CairnError } from '../errors.ts';
 import { refuseUnknownKeys } from '../operations/declare/known-keys.ts';
 import { perform } from '../operations/declare/perform.ts';
 import type { Scope, WorkContext } from '../operations/declare/operation.ts';
+import { readState } from '../operations/checkpoints/read-state.ts';
 import { findRunOf } from '../operations/runs/find-run.ts';
 import { isFromText } from '../operations/runs/run-outputs.ts';
 import type { Authorize, Caller } from './authorize.ts';
 import { createContexts, type ContextOf, type Served } from './context.ts';
 import { runEvents, runsEvents } from './events.ts';
+import { fileResponse } from './files.ts';
 import { createOpenApi, successStatus } from './openapi.ts';
 import { pageResponse } from './pages.ts';
 import { answerHeaders, HttpRefused, jsonResponse, problemOf, problemResponse } from './problem.ts';
-import { matchPath, operationRoutes, readInput, readStreamQuery, type OperationRoute } from './routes.ts';
+import { matchPath, operationRoutes, readFilePath, readInput, readStreamQuery, type OperationRoute } from './routes.ts';
 
 export interface HandlerOptions extends Served {
   /** Says who calls. It is asked at each request but for `/healthz` and files of `pages`. */
@@ -198,10 +200,21 @@ class HttpHandler {
       requireScope(caller, 'read');
       return jsonResponse({ graphs: this.#graphsOf(context) });
     }
+    if (path.length === 3 && first === 'checkpoints' && last === 'file') {
+      requireScope(caller, 'read');
+      return this.#file(request, context, run);
+    }
     const isOfRun = path.length === 3 && first === 'runs' && last === 'events';
     if (!isOfRun && (path.length !== 1 || first !== 'events')) return undefined;
     requireScope(caller, 'read');
     return this.#events(request, context, isOfRun ? (await findRunOf(context, run)).runId : undefined);
+  }
+
+  /** A value of the state as a file. */
+  async #file(request: Request, context: WorkContext, checkpoint: string): Promise<Response> {
+    const path = readFilePath(new URL(request.url).searchParams);
+    const { runId, seq, value } = await perform(readState, context, { checkpoint, path });
+    return fileResponse(request, value, `${runId}@${seq} ${path}`);
   }
 
   /** Graphs in code that can be started by name, each with the schema of what it takes. */

@@ -131,6 +131,92 @@ const runsEvents: JsonSchema = {
   },
 };
 
+const json = (description: string, schema: JsonSchema): JsonSchema => ({
+  description,
+  content: { 'application/json': { schema } },
+});
+
+/** An object of these properties; `?` behind a name says that it may be absent. */
+const shapeOf = (properties: Readonly<Record<string, JsonSchema>>): JsonSchema => ({
+  type: 'object',
+  properties: Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name.replace('?', ''), schema])),
+  required: Object.keys(properties).filter((name) => !name.endsWith('?')),
+});
+const string: JsonSchema = { type: 'string' };
+
+const file: JsonSchema = {
+  operationId: 'file',
+  summary: 'fetch a value of the state as a file: a text as it is, anything else as JSON',
+  description: 'Scope: read. `Range` asks for a part, `If-Range` only of the same file.',
+  parameters: [
+    { name: 'checkpoint', in: 'path', required: true, schema: string, description: 'the run, or a checkpoint of it' },
+    { name: 'path', in: 'query', required: true, schema: string, description: 'the value: artifacts.report' },
+    { name: 'range', in: 'header', required: false, schema: string, description: 'bytes=FIRST-LAST' },
+  ],
+  responses: Object.fromEntries([
+    ...([200, 206] as const).map((status) => [
+      status,
+      {
+        description: status === 200 ? 'the file' : 'the part of it',
+        content: { 'text/plain': { schema: string }, 'application/json': { schema: {} } },
+      },
+    ]),
+    ['4XX', problem],
+    ['5XX', problem],
+  ]),
+};
+
+const me: JsonSchema = {
+  operationId: 'me',
+  summary: 'tell who calls, and what they may do',
+  responses: {
+    200: json(
+      'who the token is of',
+      shapeOf({
+        principal: string,
+        kind: { enum: ['person', 'program'] },
+        scopes: { type: 'array', items: string },
+        isReadOnly: { type: 'boolean' },
+        version: string,
+      }),
+    ),
+    '4XX': problem,
+    '5XX': problem,
+  },
+};
+
+const graphs: JsonSchema = {
+  operationId: 'graphs',
+  summary: 'list the graphs in code that can be started by name',
+  description: 'Scope: read.',
+  responses: {
+    200: json(
+      'the graphs',
+      shapeOf({
+        graphs: {
+          type: 'array',
+          items: shapeOf({
+            graphId: string,
+            nodeCount: { type: 'integer' },
+            'input?': { description: 'JSON Schema of what it takes' },
+          }),
+        },
+      }),
+    ),
+    '4XX': problem,
+    '5XX': problem,
+  },
+};
+
+const session: JsonSchema = {
+  operationId: 'session',
+  summary: 'exchange a code that can be used once for a token',
+  description: 'It needs no token.',
+  security: [],
+  requestBody: { content: { 'application/json': { schema: shapeOf({ code: string }) } } },
+  responses: { 200: json('the token', shapeOf({ token: string })), '4XX': problem, '5XX': problem },
+};
+
 const problemSchema: JsonSchema = {
   type: 'object',
   properties: {
@@ -157,6 +243,10 @@ export function createOpenApi(
   }
   paths['/runs/{run}/events'] = { get: events };
   paths['/events'] = { get: runsEvents };
+  paths['/checkpoints/{checkpoint}/file'] = { get: file };
+  paths['/me'] = { get: me };
+  paths['/graphs'] = { get: graphs };
+  paths['/session'] = { post: session };
   return {
     openapi: '3.1.1',
     info: { title: 'Cairn', version, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },

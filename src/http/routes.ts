@@ -126,6 +126,14 @@ export function readStreamQuery(query: URLSearchParams, isOfRuns: boolean): Stre
   return values;
 }
 
+/** Which value a file is of. @throws USAGE_INVALID */
+export function readFilePath(query: URLSearchParams): string {
+  const [path, ...others] = query.getAll('path');
+  if (path === undefined || path === '' || others.length > 0 || query.size > 1)
+    throw invalid('a file takes one path, such as artifacts.report');
+  return path;
+}
+
 /** A parameter of a query: text, read by the type of its field. @throws USAGE_INVALID */
 function readQuery(name: string, { type }: Field, given: readonly string[]): unknown {
   const [first = ''] = given;

@@ -1,6 +1,6 @@
 /** Lists the runs of a store for people, newest first. */
 import { CairnError } from '../../errors.ts';
-import type { Labels, RunRow, StoredStatus } from '../../ports/store.ts';
+import type { Labels, RunQuery, RunRow, StoredStatus } from '../../ports/store.ts';
 import { readAllRuns, isHeld, openStatuses, type ReadPlace } from '../place/place.ts';
 
 /** One run in a list. It is made from the run's row alone, without reading its state. */
@@ -144,23 +144,87 @@ export function toListedRun(run: RunRow, isWorkerDead: ReadPlace['isWorkerDead']
   };
 }
 
-/** Runs, newest first, reading as it goes. @param pageSize - how many to read at once */
-export async function* listRuns(
-  place: ReadPlace,
-  { status, forksOf, ...others }: ListQuery = {},
-  pageSize = 200,
-): AsyncGenerator<ListedRun> {
+/** What the store is asked for; statuses that only people are shown are told apart afterwards. */
+function storedQuery({ status, forksOf, ...others }: ListQuery): Omit<RunQuery, 'tenant' | 'cursor'> {
   const stored = status && [...new Set(status.flatMap(recordedAs))];
-  const rows = readAllRuns(place, {
-    limit: pageSize,
+  return {
     ...(stored !== undefined && { status: stored }),
     ...others,
     ...(forksOf !== undefined && { parentRunId: forksOf }),
-  });
-  for await (const row of rows) {
+  };
+}
+
+const fits = ({ status }: ListQuery, run: ListedRun): boolean =>
+  status === undefined || status.includes(run.status) || status.includes(shownStatusOf(run));
+
+/** Whether every run that the store lists fits. */
+const isToldByStore = ({ status }: ListQuery): boolean =>
+  status === undefined || status.every((one) => (recordedAs(one) as readonly string[]).includes(one));
+
+/** Runs, newest first, reading as it goes. @param pageSize - how many to read at once */
+export async function* listRuns(place: ReadPlace, query: ListQuery = {}, pageSize = 200): AsyncGenerator<ListedRun> {
+  for await (const row of readAllRuns(place, { limit: pageSize, ...storedQuery(query) })) {
     const run = toListedRun(row, place.isWorkerDead);
-    if (status === undefined || status.includes(run.status) || status.includes(shownStatusOf(run))) yield run;
+    if (fits(query, run)) yield run;
   }
+}
+
+export interface RunPage {
+  readonly runs: readonly ListedRun[];
+  /** Where the next page begins; absent on the last one. */
+  readonly cursor?: string;
+}
+
+/** One page of the list. @param cursor - of the page before, with the same query @throws USAGE_INVALID it is of another store */
+export async function pageOfRuns(
+  place: ReadPlace,
+  query: ListQuery,
+  { limit, cursor: after }: { readonly limit: number; readonly cursor?: string },
+): Promise<RunPage> {
+  const { store, tenant, isWorkerDead } = place;
+  const read = async (size: number, cursor: string | undefined): Promise<RunPage> => {
+    const from = { tenant, limit: size, ...(cursor !== undefined && { cursor }) };
+    const page = await store.listRuns({ ...storedQuery(query), ...from });
+    return { ...page, runs: page.rows.map((row) => toListedRun(row, isWorkerDead)) };
+  };
+  const runs: ListedRun[] = [];
+  let cursor = after;
+  for (;;) {
+    const left = limit - runs.length;
+    let page = await read(limit, cursor);
+    // A page ends at the last run that is taken, since only the store says where it goes on behind a run.
+    for (let end = endOf(query, page.runs, left); end < page.runs.length; end = endOf(query, page.runs, left))
+      page = await read(end, cursor);
+    runs.push(...page.runs.filter((run) => fits(query, run)));
+    ({ cursor } = page);
+    if (cursor === undefined) return { runs };
+    if (runs.length < limit) continue;
+    const hasMore = isToldByStore(query) || (await firstFrom(read, query, cursor, limit)) !== undefined;
+    return hasMore ? { runs, cursor } : { runs };
+  }
+}
+
+/** How many runs of a page hold the first `wanted` that fit. */
+function endOf(query: ListQuery, runs: readonly ListedRun[], wanted: number): number {
+  let found = 0;
+  const last = runs.findIndex((run) => fits(query, run) && (found += 1) === wanted);
+  return last === -1 ? runs.length : last + 1;
+}
+
+/** The first run that fits behind a cursor. */
+async function firstFrom(
+  read: (size: number, cursor: string | undefined) => Promise<RunPage>,
+  query: ListQuery,
+  start: string,
+  pageSize: number,
+): Promise<ListedRun | undefined> {
+  for (let cursor: string | undefined = start; cursor !== undefined;) {
+    const page: RunPage = await read(pageSize, cursor);
+    const found = page.runs.find((run) => fits(query, run));
+    if (found !== undefined) return found;
+    ({ cursor } = page);
+  }
+  return undefined;
 }
 
 // Takes the first items of a long sequence, for commands that show one page.

@@ -15,7 +15,11 @@ const statuses = ['running', 'paused', 'cancelling', 'completed', 'failed', 'can
 export interface ListRunsInput {
   readonly status?: readonly string[];
   readonly workflow?: string;
+  readonly label?: Readonly<Record<string, string>>;
+  readonly since?: string;
+  readonly until?: string;
   readonly limit?: number;
+  readonly cursor?: string;
 }
 
 interface RunInput {
@@ -32,7 +36,11 @@ export const listRuns: Tool<ListRunsInput> = {
   input: {
     status: { type: 'array', items: { enum: statuses }, description: 'Only runs with one of these.' },
     workflow: text('Only runs of this workflow.'),
+    label: { type: 'object', additionalProperties: { type: 'string' }, description: 'Only runs with these labels.' },
+    since: text('Only runs started since: 2026-11-03, a time of day with it, or an age: 3h, 2d.'),
+    until: text('Only runs started before.'),
     limit: { type: 'integer', minimum: 1, maximum: 1000, description: 'How many at most. Default 20.' },
+    cursor: text('next_cursor of the page before.'),
   },
   required: [],
   output: {
@@ -55,17 +63,14 @@ export const listRuns: Tool<ListRunsInput> = {
         },
       },
       has_more: { type: 'boolean' },
+      next_cursor: { type: 'string', description: 'There are more: give it as cursor, with the same filter.' },
     },
     required: ['runs', 'has_more'],
   },
   hints: readsOnly,
-  async run({ context }, { status, workflow, limit = 20 }) {
-    const given = {
-      limit,
-      ...(status !== undefined && { status }),
-      ...(workflow !== undefined && { graph: workflow }),
-    };
-    const { runs, hasMore } = await perform(list, context, given);
+  async run({ context }, { workflow, limit = 20, ...filter }) {
+    const given = { ...filter, limit, ...(workflow !== undefined && { graph: workflow }) };
+    const { runs, hasMore, cursor } = await perform(list, context, given);
     const shown = runs.map((run) => ({
       run_id: run.runId,
       workflow: run.graphId,
@@ -75,7 +80,7 @@ export const listRuns: Tool<ListRunsInput> = {
       ...(run.parent !== undefined && { forked_from: run.parent.runId }),
       ...(run.hasMessages && { has_messages: true }),
     }));
-    return { content: { runs: shown, has_more: hasMore } };
+    return { content: { runs: shown, has_more: hasMore, ...(cursor !== undefined && { next_cursor: cursor }) } };
   },
 };
 
@@ -143,7 +148,7 @@ export const getRun: Tool<RunInput> = {
   },
 };
 
-export const inbox: Tool<{ readonly run_id?: string; readonly limit?: number }> = {
+export const inbox: Tool<{ readonly run_id?: string; readonly limit?: number; readonly cursor?: string }> = {
   name: 'inbox',
   title: 'List open questions',
   description:
@@ -151,6 +156,7 @@ export const inbox: Tool<{ readonly run_id?: string; readonly limit?: number }> 
   input: {
     run_id: text('Only those of this run.', { minLength: 1 }),
     limit: { type: 'integer', minimum: 1, maximum: 1000, description: 'How many at most. Default 50.' },
+    cursor: text('next_cursor of the page before.'),
   },
   required: [],
   output: {
@@ -168,6 +174,7 @@ export const inbox: Tool<{ readonly run_id?: string; readonly limit?: number }> 
         },
       },
       has_more: { type: 'boolean' },
+      next_cursor: { type: 'string', description: 'There are more: give it as cursor.' },
       answered: {
         type: 'array',
         items: { type: 'string' },
@@ -177,18 +184,26 @@ export const inbox: Tool<{ readonly run_id?: string; readonly limit?: number }> 
     required: ['questions', 'has_more'],
   },
   hints: readsOnly,
-  async run({ context }, { run_id: run, limit = 50 }) {
-    const { waits, hasMore, answered } = await perform(listWaits, context, {
+  async run({ context }, { run_id: run, limit = 50, cursor }) {
+    const page = await perform(listWaits, context, {
       limit,
+      ...(cursor !== undefined && { cursor }),
       ...(run !== undefined && { run }),
     });
-    const questions = waits.map((wait) => ({
+    const questions = page.waits.map((wait) => ({
       run_id: wait.runId,
       workflow: wait.graphId,
       ...showQuestion(wait, context),
     }));
-    const runIds = answered.map(({ runId }) => runId);
-    return { content: { questions, has_more: hasMore, ...(runIds.length > 0 && { answered: runIds }) } };
+    const answered = page.answered.map(({ runId }) => runId);
+    return {
+      content: {
+        questions,
+        has_more: page.hasMore,
+        ...(page.cursor !== undefined && { next_cursor: page.cursor }),
+        ...(answered.length > 0 && { answered }),
+      },
+    };
   },
 };
 

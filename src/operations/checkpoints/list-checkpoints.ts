@@ -5,7 +5,7 @@ import {
   listCheckpoints as walkCheckpoints,
   type ListedCheckpoint,
 } from '../../history/read/list-checkpoints.ts';
-import { CairnError } from '../../errors.ts';
+import { cursorField, openCursor, sealCursor } from '../declare/cursor.ts';
 import { takeSome } from '../../history/read/list-runs.ts';
 import type { HistoryContext, Operation } from '../declare/operation.ts';
 
@@ -27,16 +27,12 @@ export interface ListCheckpointsOutput {
 
 const defaultLimit = 50;
 
-/** @throws USAGE_INVALID */
-function readCursor(cursor: string | undefined): Position | undefined {
-  if (cursor === undefined) return undefined;
-  const [, at, seq, runId] = /^(\d{1,15}):(\d{1,15}):(.+)$/su.exec(cursor) ?? [];
-  if (runId === undefined)
-    throw new CairnError('USAGE_INVALID', {
-      reason: `no cursor: ${JSON.stringify(cursor.slice(0, 60))}`,
-      hint: 'Give the cursor of the page before.',
-    });
-  return { at: Number(at), seq: Number(seq), runId };
+/** Where a page ends, as it stands in a cursor. */
+const formatPlace = ({ createdAt, seq, runId }: ListedCheckpoint): string => `${createdAt}:${seq}:${runId}`;
+
+function readPlace(place: string): Position {
+  const [at, seq, ...runId] = place.split(':');
+  return { at: Number(at), seq: Number(seq), runId: runId.join(':') };
 }
 
 export const listCheckpoints: Operation<ListCheckpointsInput, ListCheckpointsOutput, HistoryContext> = {
@@ -46,7 +42,7 @@ export const listCheckpoints: Operation<ListCheckpointsInput, ListCheckpointsOut
     workflow: { type: 'text', description: 'only those of this workflow' },
     paused: { type: 'flag', description: 'only those at which a run was paused' },
     limit: { type: 'integer', description: `how many at most; default ${defaultLimit}` },
-    cursor: { type: 'text', description: 'go on after this place: the cursor of the page before' },
+    cursor: cursorField,
   },
   output: 'the checkpoints, and where the next page begins',
   outputSchema: objectOf(
@@ -72,15 +68,15 @@ export const listCheckpoints: Operation<ListCheckpointsInput, ListCheckpointsOut
   scope: 'read',
   route: 'GET /checkpoints',
   async run(context, { workflow, paused = false, limit = defaultLimit, cursor }) {
-    const after = readCursor(cursor);
+    const filter = { workflow, paused };
     const query = {
       isPaused: paused,
       ...(workflow !== undefined && { graphId: workflow }),
-      ...(after !== undefined && { after }),
+      ...(cursor !== undefined && { after: readPlace(openCursor(cursor, 'checkpoints', filter)) }),
     };
     const { taken, hasMore } = await takeSome(walkCheckpoints(context, query), limit);
     const last = taken.at(-1);
     if (!hasMore || last === undefined) return { checkpoints: taken };
-    return { checkpoints: taken, cursor: `${last.createdAt}:${last.seq}:${last.runId}` };
+    return { checkpoints: taken, cursor: sealCursor(formatPlace(last), 'checkpoints', filter) };
   },
 };

@@ -4,12 +4,14 @@ import { type LogEntry, walkLog } from '../../history/read/log.ts';
 import { shownStatusOf, toListedRun, takeSome } from '../../history/read/list-runs.ts';
 import { resolveReference } from '../../history/read/tag-checkpoint.ts';
 import { followHistory, type FollowedEvent, type FollowOptions } from '../../history/read/follow.ts';
+import { cursorField, openCursor, sealCursor } from '../declare/cursor.ts';
 import { shownEvent } from '../declare/perform.ts';
 import type { HistoryContext, Operation } from '../declare/operation.ts';
 
 export interface ReadLogInput {
   readonly run: string;
   readonly limit?: number;
+  readonly cursor?: string;
   readonly all?: boolean;
   readonly ancestors?: boolean;
 }
@@ -22,6 +24,8 @@ export interface ReadLogOutput {
   readonly parent?: { readonly runId: string; readonly seq: number };
   readonly entries: readonly LogEntry[];
   readonly hasMore: boolean;
+  /** Pass it in the next query, of the same run, to get the page after this one; absent on the last page. */
+  readonly cursor?: string;
 }
 
 export type { LogEntry };
@@ -50,27 +54,29 @@ export const readLog: Operation<ReadLogInput, ReadLogOutput> = {
       isPositional: true,
     },
     limit: { type: 'integer', description: `how many at most; default ${defaultLimit}` },
+    cursor: cursorField,
     all: { type: 'flag', description: 'all of it', isLocal: true },
     ancestors: { type: 'flag', description: 'go on past the point where the run was forked' },
   },
   output: 'the run and its checkpoints',
   outputSchema: objectOf(
     { runId: text, graphId: text, status: text, head: whole, entries: listOf(logEntry), hasMore: flag },
-    { parent: position },
+    { parent: position, cursor: text },
   ),
   isReadOnly: true,
   scope: 'read',
   route: 'GET /runs/{run}/checkpoints',
-  async run({ store, tenant, isWorkerDead }, { run: reference, limit = defaultLimit, all = false, ancestors = false }) {
+  async run({ store, tenant, isWorkerDead }, { run: reference, limit = defaultLimit, cursor, all = false, ancestors }) {
     const { run, seq } = await resolveReference(store, tenant, reference);
-    const wanted = all ? run.head + 1 : limit;
+    const { runId, graphId, head, parent } = run;
+    const wanted = all ? head + 1 : limit;
+    const filter = { runId, ancestors: ancestors === true };
     const entries = walkLog(store, run, {
-      before: seq + 1,
-      includeAncestors: ancestors,
+      before: cursor === undefined ? seq + 1 : Number(openCursor(cursor, 'log', filter)),
+      includeAncestors: filter.ancestors,
       pageSize: Math.min(largestPage, wanted + 1),
     });
     const { taken, hasMore } = await takeSome(entries, wanted);
-    const { runId, graphId, head, parent } = run;
     return {
       runId,
       graphId,
@@ -79,6 +85,7 @@ export const readLog: Operation<ReadLogInput, ReadLogOutput> = {
       ...(parent !== undefined && { parent }),
       entries: taken,
       hasMore,
+      ...(hasMore && { cursor: sealCursor(String(taken.at(-1)?.seq), 'log', filter) }),
     };
   },
 };

@@ -76,6 +76,7 @@ export function checkInput(fields: Fields, input: unknown): void {
     }
     const [isRight, words] = fieldChecks[type];
     if (!isRight(value)) throw invalid(shownName, `is ${words}`);
+    if (name === 'limit' && value === 0) throw invalid(shownName, 'is 1 or more');
     if (choices === undefined) continue;
     const wrong = (type === 'texts' ? (value as readonly string[]) : [value as string]).find(
       (each) => !choices.includes(each),

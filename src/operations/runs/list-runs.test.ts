@@ -1,7 +1,9 @@
 /** `ls` finds runs by their labels, and by when they were started. */
 import { expect, test } from 'vitest';
-import { AgentGraph } from '../../index.ts';
+import { scale } from '../../../test/support/scale.ts';
+import { AgentGraph, humanNode } from '../../index.ts';
 import { createMemoryStore } from '../../stores/memory/index.ts';
+import { listWaits } from '../waits/list-waits.ts';
 import { listRuns } from './list-runs.ts';
 
 async function listedBy(query: Parameters<typeof listRuns.run>[1]): Promise<readonly string[]> {
@@ -38,3 +40,74 @@ test('a run is not started with labels that cannot be kept', async () => {
     await expect(compiled.invoke({}, { meta: { labels: labels as never } })).rejects.toThrow(/label/);
   await compiled.close();
 });
+
+test('S4 a list is walked page by page, each run once, while others are started; a cursor fits its own filter alone', async () => {
+  const total = scale(230, 10_000);
+  const store = createMemoryStore();
+  const compiled = new AgentGraph({}, { id: 'orders' })
+    .addNode('only', ({ input }) => {
+      if ((input as { readonly fails: boolean }).fails) throw new Error('no');
+    })
+    .addNode('ask', humanNode({ prompt: 'Go on?' }))
+    .addEdge('__start__', 'only')
+    .addEdge('only', 'ask')
+    .compile({ store });
+  const start = async (at: number): Promise<unknown> =>
+    compiled.invoke({ fails: at % 3 === 0 }, { runId: `r${at}`, meta: { labels: { third: String(at % 3) } } });
+  for (let at = 0; at < total; at += 1) await start(at);
+  const context = { store, tenant: 'default', isWorkerDead: () => undefined, now: () => Date.now() };
+  const walk = async (query: Parameters<typeof listRuns.run>[1]): Promise<readonly number[]> => {
+    const seen: number[] = [];
+    let cursor: string | undefined;
+    do {
+      const page = await listRuns.run(context, { ...query, ...(cursor !== undefined && { cursor }) });
+      expect(page.hasMore).toBe(page.cursor !== undefined);
+      seen.push(...page.runs.map(({ runId }) => Number(runId.slice(1))));
+      ({ cursor } = page);
+      if (seen.length < 50 && query.status?.[0] !== 'answered') await start(total + seen.length);
+    } while (cursor !== undefined);
+    return seen;
+  };
+  const all = Array.from({ length: total }, (_, at) => total - 1 - at);
+  expect(await walk({ limit: 37, until: new Date(Date.now() + 1_000).toISOString() })).toEqual(all);
+  const before = new Set(all);
+  const old = (runs: readonly number[]): readonly number[] => runs.filter((at) => before.has(at));
+  expect(old(await walk({ limit: 10, label: { third: '1' } }))).toEqual(all.filter((at) => at % 3 === 1));
+  expect(old(await walk({ limit: 10, status: ['failed'] }))).toEqual(all.filter((at) => at % 3 === 0));
+
+  // A status that only people are shown: the store lists all that are paused, and a few of them are answered.
+  const answered = all.filter((at) => at % 3 === 1 && at % 7 === 0);
+  for (const at of answered) {
+    const [wait] = await compiled.engine.waits(`r${at}`);
+    await compiled.engine.answer(`r${at}`, wait?.waitId ?? '', 'yes', { stays: true });
+  }
+  expect(await walk({ limit: 4, status: ['answered'] })).toEqual(answered);
+  const inbox = await walkInbox(context, 9);
+  expect(inbox.waits.filter((at) => before.has(at)).toSorted((a, b) => a - b)).toEqual(
+    all.filter((at) => at % 3 !== 0 && !answered.includes(at)).toReversed(),
+  );
+  expect(inbox.answered.toSorted((a, b) => b - a)).toEqual(answered);
+
+  const { cursor = '' } = await listRuns.run(context, { limit: 5 });
+  await expect(listRuns.run(context, { limit: 5, graph: 'orders', cursor })).rejects.toThrow(
+    'of another list or filter',
+  );
+  await expect(listWaits.run(context, { cursor })).rejects.toThrow('of another list or filter');
+  await expect(listRuns.run(context, { cursor: 'odd' })).rejects.toThrow('no cursor');
+  await compiled.close();
+}, 120_000);
+
+async function walkInbox(
+  context: Parameters<typeof listWaits.run>[0],
+  limit: number,
+): Promise<{ readonly waits: readonly number[]; readonly answered: readonly number[] }> {
+  const [waits, answered]: [number[], number[]] = [[], []];
+  let cursor: string | undefined;
+  do {
+    const page = await listWaits.run(context, { limit, ...(cursor !== undefined && { cursor }) });
+    waits.push(...page.waits.map(({ runId }) => Number(runId.slice(1))));
+    answered.push(...page.answered.map(({ runId }) => Number(runId.slice(1))));
+    ({ cursor } = page);
+  } while (cursor !== undefined);
+  return { waits, answered };
+}

@@ -1,7 +1,8 @@
 /** The operation `ls`: lists the runs of a store, newest first. */
 import { flag, listOf, objectOf, position, text, whole } from '../declare/output-shapes.ts';
-import { listRuns as walkRuns, type ListedRun, type ShownStatus, takeSome } from '../../history/read/list-runs.ts';
+import { listRuns as walkRuns, pageOfRuns, type ListedRun, type ShownStatus } from '../../history/read/list-runs.ts';
 import { CairnError } from '../../errors.ts';
+import { cursorField, openCursor, sealCursor } from '../declare/cursor.ts';
 import type { Operation } from '../declare/operation.ts';
 
 export { shownStatusOf, type ListedRun } from '../../history/read/list-runs.ts';
@@ -13,6 +14,7 @@ export interface ListRunsInput {
   readonly since?: string;
   readonly until?: string;
   readonly limit?: number;
+  readonly cursor?: string;
   readonly all?: boolean;
 }
 
@@ -20,6 +22,8 @@ export interface ListRunsOutput {
   readonly runs: readonly ListedRun[];
   /** Whether there are more runs than were requested. */
   readonly hasMore: boolean;
+  /** Pass it in the next query, with the same filter, to get the page after this one; absent on the last page. */
+  readonly cursor?: string;
 }
 
 const statuses: readonly ShownStatus[] = [
@@ -58,7 +62,6 @@ function readTime(option: string, written: string, now: number): number {
 }
 
 const defaultLimit = 20;
-const largestPage = 500;
 
 export const listRuns: Operation<ListRunsInput, ListRunsOutput> = {
   name: 'ls',
@@ -73,33 +76,37 @@ export const listRuns: Operation<ListRunsInput, ListRunsOutput> = {
     },
     until: { type: 'text', description: 'only runs started before, in the same forms' },
     limit: { type: 'integer', description: `how many at most; default ${defaultLimit}` },
+    cursor: cursorField,
     all: { type: 'flag', description: 'all of them', isLocal: true },
   },
   output: 'the runs',
-  outputSchema: objectOf({
-    runs: listOf(
-      objectOf(
-        {
-          runId: text,
-          graphId: text,
-          status: text,
-          head: whole,
-          createdAt: whole,
-          updatedAt: whole,
-          isStopped: flag,
-          isHeld: flag,
-          hasMessages: flag,
-        },
-        { parent: position, claimedBy: text, isQueued: flag, isDamaged: flag },
+  outputSchema: objectOf(
+    {
+      runs: listOf(
+        objectOf(
+          {
+            runId: text,
+            graphId: text,
+            status: text,
+            head: whole,
+            createdAt: whole,
+            updatedAt: whole,
+            isStopped: flag,
+            isHeld: flag,
+            hasMessages: flag,
+          },
+          { parent: position, claimedBy: text, isQueued: flag, isDamaged: flag },
+        ),
       ),
-    ),
-    hasMore: flag,
-  }),
+      hasMore: flag,
+    },
+    { cursor: text },
+  ),
   isReadOnly: true,
   scope: 'read',
   route: 'GET /runs',
-  async run(context, { status, graph, label, since, until, limit = defaultLimit, all = false }) {
-    const wanted = all ? Number.POSITIVE_INFINITY : limit;
+  async run(context, { limit = defaultLimit, cursor, all = false, ...filter }) {
+    const { status, graph, label, since, until } = filter;
     const query = {
       ...(status !== undefined && { status: status as readonly ShownStatus[] }),
       ...(graph !== undefined && { graphId: graph }),
@@ -107,7 +114,19 @@ export const listRuns: Operation<ListRunsInput, ListRunsOutput> = {
       ...(since !== undefined && { since: readTime('since', since, context.now()) }),
       ...(until !== undefined && { until: readTime('until', until, context.now()) }),
     };
-    const { taken, hasMore } = await takeSome(walkRuns(context, query, Math.min(largestPage, wanted + 1)), wanted);
-    return { runs: taken, hasMore };
+    if (all) {
+      const runs: ListedRun[] = [];
+      for await (const run of walkRuns(context, query)) runs.push(run);
+      return { runs, hasMore: false };
+    }
+    const page = await pageOfRuns(context, query, {
+      limit,
+      ...(cursor !== undefined && { cursor: openCursor(cursor, 'ls', filter) }),
+    });
+    return {
+      runs: page.runs,
+      hasMore: page.cursor !== undefined,
+      ...(page.cursor !== undefined && { cursor: sealCursor(page.cursor, 'ls', filter) }),
+    };
   },
 };

@@ -1,6 +1,7 @@
 /** The operation `inbox`: lists the open waits of a store, soonest due first, without those whose answer waits to be taken. */
 import { waitsForResume } from '../../history/read/list-runs.ts';
-import type { WaitQuery } from '../../ports/store.ts';
+import type { OpenWait as WaitRow, Page, WaitQuery } from '../../ports/store.ts';
+import { cursorField, openCursor, sealCursor } from '../declare/cursor.ts';
 import type { ReadContext, Operation } from '../declare/operation.ts';
 import { flag, listOf, objectOf, text, wait } from '../declare/output-shapes.ts';
 import type { OpenQuestion } from '../../engine/api.ts';
@@ -18,27 +19,36 @@ interface AnsweredRun {
 /** The waits that people answer. */
 export const asked: NonNullable<WaitQuery['kinds']> = ['question', 'doubt'];
 
-/** At most `limit` of them. @param runId - only this run */
+/** Those of at most `limit` answered waits. @param runId - only this run @param cursor - of the page before */
 async function findAnsweredRuns(
   { store, tenant, isWorkerDead }: ReadContext,
-  { runId: only, limit }: { readonly runId?: string; readonly limit: number },
-): Promise<{ readonly runs: readonly AnsweredRun[]; readonly hasMore: boolean }> {
+  { runId: only, ...page }: { readonly runId?: string; readonly limit: number; readonly cursor?: string },
+): Promise<{ readonly runs: readonly AnsweredRun[]; readonly cursor?: string }> {
   const of = { tenant, kinds: asked };
-  const page = await store.listWaits({ ...of, isAnswered: true, limit, ...(only !== undefined && { runId: only }) });
+  const { rows, cursor } = await store.listWaits({
+    ...of,
+    ...page,
+    isAnswered: true,
+    ...(only !== undefined && { runId: only }),
+  });
   const runs: AnsweredRun[] = [];
-  for (const [runId, graphId] of new Map(page.rows.map((wait) => [wait.runId, wait.graphId]))) {
+  for (const { runId, graphId, waitId } of rows) {
     const run = await store.readRun({ tenant, runId });
     if (run === undefined || !waitsForResume(run, isWorkerDead)) continue;
+    // A run of several answered waits is listed with the first of them, on whichever page that is.
+    const first = await store.listWaits({ ...of, runId, isAnswered: true, limit: 1 });
+    if (first.rows[0]?.waitId !== waitId) continue;
     const left = await store.listWaits({ ...of, runId, isAnswered: false, limit: 1 });
     if (left.rows.length === 0) runs.push({ runId, graphId });
   }
-  return { runs, hasMore: page.cursor !== undefined };
+  return { runs, ...(cursor !== undefined && { cursor }) };
 }
 
 export interface ListWaitsInput {
   readonly run?: string;
   readonly all?: boolean;
   readonly limit?: number;
+  readonly cursor?: string;
 }
 
 export interface ListWaitsOutput {
@@ -48,9 +58,13 @@ export interface ListWaitsOutput {
   readonly waiting: readonly OpenQuestion[];
   /** Runs whose questions are all answered, and that nobody goes on with: a resume does. */
   readonly answered: readonly AnsweredRun[];
+  /** Pass it in the next query, with the same filter, to get the page after this one of each list; absent on the last page. */
+  readonly cursor?: string;
 }
 
 const defaultLimit = 50;
+/** Stands in a cursor for one of the lists that has no more. */
+const ended = '-';
 
 /** More than the open waits that a run may have. */
 const waitsOfRun = 100_000;
@@ -79,30 +93,49 @@ export const listWaits: Operation<ListWaitsInput, ListWaitsOutput> = {
     run: { type: 'text', description: 'only those of this run', isPositional: true },
     all: { type: 'flag', description: 'what waits for a time or a signal, too, in one list by due times' },
     limit: { type: 'integer', description: `how many at most; default ${defaultLimit}` },
+    cursor: cursorField,
   },
   output: 'the open waits',
-  outputSchema: objectOf({
-    waits: listOf(wait),
-    hasMore: flag,
-    waiting: listOf(wait),
-    answered: listOf(objectOf({ runId: text, graphId: text })),
-  }),
+  outputSchema: objectOf(
+    {
+      waits: listOf(wait),
+      hasMore: flag,
+      waiting: listOf(wait),
+      answered: listOf(objectOf({ runId: text, graphId: text })),
+    },
+    { cursor: text },
+  ),
   isReadOnly: true,
   scope: 'read',
   route: 'GET /waits',
-  async run(context, { run, all = false, limit = defaultLimit }) {
+  async run(context, { run, all = false, limit = defaultLimit, cursor }) {
     const { store, tenant } = context;
     const runId = run === undefined ? undefined : (await findRunOf(context, run)).runId;
-    const ofRun = { limit, ...(runId !== undefined && { runId }) };
-    const open = { ...ofRun, tenant, isAnswered: false };
-    const page = await store.listWaits({ ...open, ...(!all && { kinds: asked }) });
-    const others = all ? undefined : await store.listWaits({ ...open, kinds: ['signal', 'timer', 'retry'] });
-    const answered = await findAnsweredRuns(context, ofRun);
+    const filter = { runId, all };
+    const places = cursor === undefined ? [] : openCursor(cursor, 'inbox', filter).split('|');
+    const open = { tenant, limit, isAnswered: false, ...(runId !== undefined && { runId }) };
+    const read = async (place: string | undefined, kinds: WaitQuery['kinds']): Promise<Page<WaitRow>> =>
+      place === ended
+        ? { rows: [] }
+        : store.listWaits({ ...open, ...(kinds && { kinds }), ...(place !== undefined && { cursor: place }) });
+    const page = await read(places[0], all ? undefined : asked);
+    const others = await read(all ? ended : places[1], ['signal', 'timer', 'retry']);
+    const answered =
+      places[2] === ended
+        ? { runs: [] }
+        : await findAnsweredRuns(context, {
+            limit,
+            ...(runId !== undefined && { runId }),
+            ...(places[2] !== undefined && { cursor: places[2] }),
+          });
+    const next = [page, others, answered].map((one) => one.cursor ?? ended);
+    const hasMore = next.some((place) => place !== ended);
     return {
       waits: page.rows.map(readWait),
-      hasMore: page.cursor !== undefined || others?.cursor !== undefined || answered.hasMore,
-      waiting: others?.rows.map(readWait) ?? [],
+      hasMore,
+      waiting: others.rows.map(readWait),
       answered: answered.runs,
+      ...(hasMore && { cursor: sealCursor(next.join('|'), 'inbox', filter) }),
     };
   },
 };
