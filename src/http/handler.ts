@@ -1,4 +1,5 @@
 /** The HTTP interface as one function from a request to a response, to be mounted in any server. */
+import { basename, isAbsolute } from 'node:path';
 import { createPageGuard, type HttpGuard } from '../app/http/http-guard.ts';
 import { readVersion } from '../app/version.ts';
 import { CairnError } from '../errors.ts';
@@ -73,7 +74,15 @@ const optionNames = Object.keys({
 } satisfies Record<keyof HandlerOptions, true>);
 
 /** Codes with which a run does not go on here although nothing is wrong. */
-const othersHave = ['CLAIM_TAKEN', 'CLAIM_LOST', 'CLAIM_FENCED', 'RUN_CANCELLED', 'RUN_HELD', 'STORE_CLOSED'] as const;
+const othersHave = [
+  'CLAIM_TAKEN',
+  'CLAIM_LOST',
+  'CLAIM_FENCED',
+  'RUN_CANCELLED',
+  'RUN_HELD',
+  'RUN_NOT_FOUND',
+  'STORE_CLOSED',
+] as const;
 const version = 'v1';
 const defaultBodyBytes = 4 * 1024 * 1024;
 const longestWaitS = 60;
@@ -273,7 +282,10 @@ class HttpHandler {
     if (ifMatch !== undefined && 'expect' in operation.input) input['expect'] = ifMatch;
     const advancing = this.#advancing(context, request);
     const output = await perform(operation, { ...contextFor(operation, context, request), ...advancing }, input);
-    return jsonResponse(output, statusOf(route, output), { ...this.#location(route, output), ...etagOf(output) });
+    return jsonResponse(withoutFolder(output), statusOf(route, output), {
+      ...this.#location(route, output),
+      ...etagOf(output),
+    });
   }
 
   /** Runs that were posted an answer or a signal go on in this process, if it advances runs and nobody has them. */
@@ -344,6 +356,14 @@ function readWait(request: Request): number {
 function readEtag({ headers }: Request): string | undefined {
   const [, etag] = /^\s*(?:W\/)?"([^"]*)"\s*$/.exec(headers.get('if-match') ?? '') ?? [];
   return etag;
+}
+
+/** The file that a run came from by its name alone: the folders of the server are its own matter. */
+function withoutFolder(output: unknown): unknown {
+  const { source } = (output ?? {}) as { readonly source?: unknown };
+  return typeof source === 'string' && isAbsolute(source)
+    ? { ...(output as object), source: basename(source) }
+    : output;
 }
 
 function etagOf(output: unknown): Readonly<Record<string, string>> {

@@ -15,6 +15,7 @@ import {
   type LoadCost,
   firstSeqOf,
   nameLater,
+  readAgain,
   readParent,
   type LineagePart,
   readOwner,
@@ -165,9 +166,9 @@ export async function foldStored(store: Store, blobs: BlobStore, run: RunRow, se
   }
 }
 
-/** Reads a second time before damage is reported, because pruning that happens between two reads looks like damage. */
+/** Reads a second time before damage is reported, because what is pruned or removed between two reads looks like damage. */
 async function foldAgain(store: Store, blobs: BlobStore, known: RunRow, seq: number): Promise<FoldedState> {
-  const run = (await store.readRun(known)) ?? known;
+  const run = await readAgain(store, known);
   const plan = await planLoad(store, run, seq);
   try {
     return await foldPlan(store, blobs, run, plan);

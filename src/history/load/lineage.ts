@@ -107,8 +107,16 @@ export async function* readHistory(
   try {
     yield* readChain(store, run, range);
   } catch (error) {
+    if (CairnError.is(error, 'CHECKPOINT_CORRUPT')) await readAgain(store, run);
     throw await nameLater(store, run, error);
   }
+}
+
+/** The row of a run as it is by now. @throws RUN_NOT_FOUND it was removed since it was read; another run may have its name */
+export async function readAgain(store: Store, known: RunRow): Promise<RunRow> {
+  const run = await store.readRun(known);
+  if (run?.key !== known.key) throw new CairnError('RUN_NOT_FOUND', { runId: known.runId });
+  return run;
 }
 
 /** Adds the newest sound snapshot behind it to the report of a damaged checkpoint that has nothing intact before it (K4). */

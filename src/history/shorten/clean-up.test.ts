@@ -78,6 +78,31 @@ test.each(cases)('D17 whoever %s passes over what another process that %s takes 
   expect(failed).toEqual([]);
 });
 
+const reads: Readonly<Record<string, (history: History) => Promise<unknown>>> = {
+  show: (history) => history.show('b@3'),
+  diff: (history) => history.diff('b@2', 'b'),
+  log: (history) => collect(history.log('b')),
+  blame: (history) => history.blame('b', 'outputs.n1'),
+  'post-mortem': (history) => history.postMortem('b'),
+};
+
+test.each(Object.keys(reads))(
+  'D17 %s of a run that another process removes meanwhile says that it is gone, not that it is damaged',
+  async (read) => {
+    const codes = new Set<string>();
+    for (let nth = 1; nth < 200; nth += 1) {
+      const plain = await threeRuns();
+      const other = openHistory(plain.store, { blobs: plain.blobs });
+      const { store, calls } = withGuest(plain.store, nth, () => other.remove('b'));
+      await reads[read]!(openHistory(store, { blobs: plain.blobs })).catch((error: unknown) =>
+        codes.add(CairnError.is(error) ? error.code : String(error)),
+      );
+      if (calls() < nth) break;
+    }
+    expect([...codes].filter((code) => code !== 'CHECKPOINT_NOT_FOUND')).toEqual(['RUN_NOT_FOUND']);
+  },
+);
+
 test('C5 a clean-up of all graphs sweeps large values that were too young when their run was removed', async () => {
   const dayMs = 24 * 3_600_000;
   let now = 0;
