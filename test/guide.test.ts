@@ -3,7 +3,7 @@
  * it, `console.log(x); // text`. All blocks are type-checked too, and so are the files they import, which begin with ```ts file=NAME.
  */
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -15,13 +15,9 @@ const root = join(import.meta.dirname, '..');
 const folder = mkdtempSync(join(tmpdir(), 'cairn-guide-'));
 const execute = promisify(execFile);
 
-/** Where what the examples import is. */
-const doors: Readonly<Record<string, string>> = {
-  ...packageDoors,
-  zod: join(root, 'node_modules/zod/index.js'),
-  ai: join(root, 'node_modules/ai/dist/index.js'),
-  'ai/test': join(root, 'node_modules/ai/dist/test/index.js'),
-};
+// Where what the examples import is: the package by its doors, others as they are installed.
+const doors = packageDoors;
+symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
 
 interface Example {
   readonly title: string;
