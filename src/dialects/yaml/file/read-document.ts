@@ -1,16 +1,17 @@
 /** Parses a YAML file to plain data, with the place of every part. No other file imports the YAML library. */
 import {
   type Alias,
-  type Document,
   type ParsedNode,
   type Scalar,
   type YAMLMap,
+  Composer,
+  Document,
   isAlias,
   isMap,
   isScalar,
   isSeq,
   LineCounter,
-  parseAllDocuments,
+  Parser,
 } from 'yaml';
 import type { Violation } from '../../../graph/graph.ts';
 import { shortFault } from '../../fault-limit.ts';
@@ -41,6 +42,8 @@ export const textBytesMax: number = 5 * 1024 * 1024;
 const valuesMax = 500_000;
 /** The deepest nesting. */
 const depthMax = 100;
+/** The most faults of the syntax that are told; no more are looked for. */
+const faultsMax = 100;
 
 interface Reading {
   readonly anchors: Map<string, ParsedNode>;
@@ -67,18 +70,9 @@ export function readDocument(
     );
   if (text.includes('\0')) return refuse('the file holds a NUL character', 'write it as text in UTF-8');
   const lines = new LineCounter();
-  let documents: ReturnType<typeof parseAllDocuments>;
+  let documents: readonly Document.Parsed[];
   try {
-    documents = parseAllDocuments(text.startsWith('\uFEFF') ? text.slice(1) : text, {
-      version: '1.2',
-      schema: 'core',
-      merge: false,
-      // Duplicates are searched for below, because the library compares each key with every other.
-      uniqueKeys: false,
-      prettyErrors: false,
-      logLevel: 'silent',
-      lineCounter: lines,
-    });
+    documents = parseDocuments(text.startsWith('\uFEFF') ? text.slice(1) : text, lines);
   } catch (error) {
     const isDeep = error instanceof RangeError;
     return refuse(
@@ -90,7 +84,49 @@ export function readDocument(
     const { line, col } = lines.linePos(offset);
     return `${source}:${Math.max(line, 1)}:${Math.max(col, 1)}`;
   };
-  return readParsed(documents as readonly Document.Parsed[], text, placeAt);
+  return readParsed(documents, text, placeAt);
+}
+
+class TooManyFaults extends Error {}
+
+/**
+ * Parses the documents of a text, until it has as many faults as are told: each takes the library as long as hundreds of values. What was
+ * found until then is a document without contents.
+ */
+function parseDocuments(text: string, lines: LineCounter): readonly Document.Parsed[] {
+  const composer = new Composer({
+    version: '1.2',
+    schema: 'core',
+    merge: false,
+    // Duplicates are searched for below, because the library compares each key with every other.
+    uniqueKeys: false,
+    logLevel: 'silent',
+  });
+  let faultCount = 0;
+  const countFault = (): void => {
+    faultCount += 1;
+    if (faultCount >= faultsMax) throw new TooManyFaults();
+  };
+  // The library tells of each fault in the values by this function; its types keep it private.
+  const inner = composer as unknown as { onError: (...fault: readonly unknown[]) => void };
+  const { onError } = inner;
+  inner.onError = (...fault) => {
+    onError(...fault);
+    countFault();
+  };
+  const documents: Document.Parsed[] = [];
+  try {
+    for (const token of new Parser(lines.addNewLine).parse(text)) {
+      documents.push(...composer.next(token));
+      if (token.type === 'error') countFault();
+    }
+  } catch (error) {
+    if (!(error instanceof TooManyFaults)) throw error;
+    const { errors } = composer.streamInfo();
+    if (errors.length > 0) return [Object.assign(new Document(null), { errors }) as Document.Parsed];
+  }
+  documents.push(...composer.end());
+  return documents;
 }
 
 function readParsed(
@@ -152,7 +188,7 @@ function syntaxFaults(
   text: string,
   placeAt: (offset: number) => string,
 ): readonly Violation[] {
-  return [...document.errors, ...document.warnings].slice(0, 100).map(({ code, message, pos }) => {
+  return [...document.errors, ...document.warnings].slice(0, faultsMax).map(({ code, message, pos }) => {
     const line = text.slice(text.lastIndexOf('\n', pos[0] - 1) + 1, pos[1] + 1);
     const hasTab = code === 'TAB_AS_INDENT' || /^\s*\t/.test(line);
     if (hasTab) return fault(placeAt(pos[0]), 'a tab stands in the indentation', 'indent with spaces');
@@ -196,7 +232,7 @@ function shown(value: unknown): string {
 function addFault({ faults, placeAt }: Reading, node: ParsedNode | null, message: string, fix: string): void {
   // Report each place once: the content of an anchor is read again at each alias.
   const found = fault(placeAt(node?.range[0] ?? 0), message, fix);
-  if (faults.length < 100 && !faults.some(({ place }) => place === found.place)) faults.push(found);
+  if (faults.length < faultsMax && !faults.some(({ place }) => place === found.place)) faults.push(found);
 }
 
 function readNode(reading: Reading, node: ParsedNode | null, depth: number): unknown {
