@@ -43,8 +43,8 @@ const doors = Object.values(manifest.exports).flatMap((door) =>
 const modulesOfCommands = ['cli/working', 'app/config/read-config'];
 /** What stands in for a store that is not there is bundled with the commands that list: its door brings the whole library. */
 const importedByCommands = [...doors.filter((door) => door !== 'stores/memory/index'), ...modulesOfCommands];
-/** Programs of processes that others start. */
-const programs = ['nodes/blocks/sql/sqlite-child'];
+/** Programs of processes and threads that others start. */
+const programs = ['nodes/blocks/sql/sqlite-child', 'app/workflows/reader-thread'];
 /** What nearly every program needs: the first doors, and the small files that agents, models and commands share. */
 const coreFiles =
   /src\/((index|nodes\/index|stores\/memory\/index)\.ts$|model-calls\/|models\/(scripted|tell-answer)|graph\/contracts\/model-contract|state\/values\/to-json)/;

@@ -46,3 +46,24 @@ export function findInPackage(specifier: string, near: readonly (string | undefi
   }
   throw new CairnError('CONFIG_MISSING_PEER', { package: packageOf(specifier) }, { cause });
 }
+
+/**
+ * The path of a program of this package that another process or thread runs: beside the source that starts it, or among the built files,
+ * which are laid out differently. A bundle of another program has neither; then it is taken from the package where that program is installed.
+ * @param here - the folder of the source, `import.meta.dirname`; a bundler may have left none
+ * @param built - its path among the built files, without an ending: `nodes/blocks/sql/sqlite-child`
+ * @throws CairnError CONFIG_MISSING_PEER the package is not there
+ */
+export function findProgram(here: string | undefined, built: string): string {
+  const { basename, dirname, join } = process.getBuiltinModule('node:path');
+  const { existsSync } = process.getBuiltinModule('node:fs');
+  if (here !== undefined) {
+    const source = join(here, `${basename(built)}.ts`);
+    if (existsSync(source)) return source;
+    for (let at = here; at !== dirname(at); at = dirname(at)) {
+      const path = join(at, `${built}.js`);
+      if (existsSync(path)) return path;
+    }
+  }
+  return join(dirname(findInPackage('cairn-workflows/package.json', [here, process.cwd()])), 'dist', `${built}.js`);
+}

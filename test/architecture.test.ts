@@ -56,6 +56,7 @@ function readEntries(): Set<string> {
   return new Set([
     'src/index.ts',
     'src/cli/main.ts',
+    'src/app/workflows/reader-thread.ts',
     'src/nodes/blocks/sql/sqlite-child.ts',
     'src/testing/index.ts',
     ...exported.map((path) => path.replace('./dist/', 'src/').replace(/\.js$/, '.ts')),

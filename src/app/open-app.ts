@@ -25,6 +25,7 @@ import { openExplainer } from './place/open-history.ts';
 import { isWorkerDead, createSystemIds } from './process/process-ids.ts';
 import { readConfig, type FoundConfig } from './config/read-config.ts';
 import { systemClock } from './process/system-clock.ts';
+import { readForeignTexts, type ForeignTexts } from './workflows/foreign-texts.ts';
 import type { WorkflowCatalog } from './workflows/workflow-catalog.ts';
 import type { FileDialects } from './workflows/file-dialects.ts';
 import { readVersion } from './version.ts';
@@ -232,11 +233,13 @@ function openTexts(
   readonly openDialect: () => Promise<FileDialects>;
   readonly openWorkflows: () => Promise<WorkflowCatalog>;
   readonly loader: GraphLoader;
+  readonly foreign: ForeignTexts;
 } {
   const { cwd } = options;
+  const allow = options.allow ?? config.allow ?? [];
   const openDialect = once(async () => {
     const { loadFileDialects } = await import('./workflows/file-dialects.ts');
-    return loadFileDialects(config, options.allow ?? config.allow ?? []);
+    return loadFileDialects(config, allow);
   });
   const openKept = async (): Promise<TextDialect> => {
     const { readBundle, options: ofTexts } = await openDialect();
@@ -246,9 +249,11 @@ function openTexts(
     const { dot, options: ofTexts } = await openDialect();
     return { readKept: (text, kept) => dot.readKeptDot(text, { ...ofTexts, ...kept }) };
   };
+  const folders = foldersOf(config, options);
+  const foreign = readForeignTexts({ ...config, folders, cwd, allow });
   const openWorkflows = once(async () => {
     const { openCatalog } = await import('./workflows/workflow-catalog.ts');
-    return openCatalog({ dialect: await openDialect(), folders: foldersOf(config, options), cwd });
+    return openCatalog({ dialect: await openDialect(), folders, cwd, foreign });
   });
   const loader = createGraphLoader({
     cwd,
@@ -260,7 +265,7 @@ function openTexts(
     dialects: { yaml: openKept, dot: openKeptDot },
     openCatalog: openWorkflows,
   });
-  return { openDialect, openWorkflows, loader };
+  return { openDialect, openWorkflows, loader, foreign };
 }
 
 /** What an engine is given by the options and the configuration alone. */
@@ -289,7 +294,7 @@ export async function openApp(options: AppOptions): Promise<App> {
   const config = options.readsConfig === false ? { file: undefined } : await readConfig(options);
   const place = choosePlace(options.storeUrl, config.store, cwd);
   const isModuleNamed = (source: string): boolean => config.modules?.includes(resolve(cwd, source)) === true;
-  const { openDialect, openWorkflows, loader } = openTexts(options, config, { place, isModuleNamed });
+  const { openDialect, openWorkflows, loader, foreign } = openTexts(options, config, { place, isModuleNamed });
   const { store, blobs } = await openPlace(place, options);
   const engineOptions: EngineOptions = {
     ...engineSettings(options, config),
@@ -347,6 +352,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     close: once(async () => {
       await kept?.end();
       await engines.close();
+      await foreign.close();
       await store.close();
     }),
   };

@@ -33,7 +33,10 @@ const noWorkflows: Workflows = {
   get: (name) => {
     throw notFound(name, []);
   },
-  readInline: () => {
+  readInline: async () => {
+    throw new CairnError('PERMISSION_DENIED', { need: 'workflows given as texts' });
+  },
+  describeText: async () => {
     throw new CairnError('PERMISSION_DENIED', { need: 'workflows given as texts' });
   },
   check: () => {

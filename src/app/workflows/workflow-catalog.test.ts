@@ -95,12 +95,12 @@ test('D12 an unknown name lists those there are, the nearest first; a folder tha
 test('D14 workflows given as texts are refused unless they are allowed', async () => {
   write('a/1.yaml', workflow('alpha'));
   const catalog = await open('a');
-  expect(thrown(() => catalog.readInline(workflow('mine'))).code).toBe('PERMISSION_DENIED');
+  await expect(catalog.readInline(workflow('mine'))).rejects.toMatchObject({ code: 'PERMISSION_DENIED' });
   const dialect = await loadFileDialects({ file: undefined }, ['inline']);
   const open2 = openCatalog({ dialect, folders: [join(root, 'a')], cwd: root });
-  expect(open2.readInline(workflow('mine')).name).toBe('mine');
+  expect((await open2.readInline(workflow('mine'))).name).toBe('mine');
   const shell = 'name: sh\nblocks:\n  - id: x\n    type: Shell\n    inputs: { command: "true" }\n';
-  expect(thrown(() => open2.readInline(shell)).code).toBe('PERMISSION_DENIED');
+  await expect(open2.readInline(shell)).rejects.toMatchObject({ code: 'PERMISSION_DENIED' });
   expect(open2.check(shell).violations).toEqual([]);
 });
 
@@ -123,10 +123,9 @@ test('Y11 D9 pipelines are run by name as workflows in YAML are, from texts too;
   expect(called(workflow.graph)).toBe(catalog.get('ship').workflow.graph.hash);
   expect(workflow.blocks).toMatchObject([{ workflow: 'ship', asks: false }]);
   // The operator's pipeline runs a command, which a text that calls it could not, nor could the pipeline as a text.
-  expect(called(catalog.readInline(text.replace('main', 'mine')).graph)).toBe(called(workflow.graph));
-  expect(thrown(() => catalog.readInline(readFileSync(join(root, 'a/inner.dot'), 'utf8'))).code).toBe(
-    'PERMISSION_DENIED',
-  );
+  expect(called((await catalog.readInline(text.replace('main', 'mine'))).graph)).toBe(called(workflow.graph));
+  const inner = readFileSync(join(root, 'a/inner.dot'), 'utf8');
+  await expect(catalog.readInline(inner)).rejects.toMatchObject({ code: 'PERMISSION_DENIED' });
   rmSync(join(root, 'a'), { recursive: true });
   expect(dialect.readBundle(workflow.graph.text ?? '', dialect.options).graph.hash).toBe(workflow.graph.hash);
 });

@@ -7,8 +7,10 @@ import { pipelineNameOf } from '../../dialects/dot/text/head.ts';
 import { CairnError } from '../../errors.ts';
 import type { Violation } from '../../graph/graph.ts';
 import { nearestFirst } from '../../graph/nearest.ts';
-import type { BrokenWorkflow, KnownWorkflow, Workflows } from '../../operations/declare/workflows.ts';
+import type { BrokenWorkflow, CheckedText, KnownWorkflow, Workflows } from '../../operations/declare/workflows.ts';
+import { describe } from '../../operations/workflows/describe-workflow.ts';
 import { isPipeline } from './text-reader.ts';
+import type { ForeignTexts } from './foreign-texts.ts';
 import { fileBytesMax, filesBeside, filesMax, findWorkflowFiles } from './find-workflow-files.ts';
 import type { FileDialects } from './file-dialects.ts';
 
@@ -21,6 +23,8 @@ export interface CatalogOptions {
   readonly folders: readonly string[];
   /** Places in messages are relative to this folder. */
   readonly cwd: string;
+  /** Reads texts that are no file of the operator's. Default: they are read here, without a bound on their time. */
+  readonly foreign?: ForeignTexts;
 }
 
 interface Reading {
@@ -76,15 +80,24 @@ class Catalog implements Workflows {
     return found;
   }
 
-  readInline(text: string): ReturnType<Workflows['readInline']> {
-    const { dialect } = this.#options;
+  async readInline(text: string): ReturnType<Workflows['readInline']> {
+    const { dialect, foreign } = this.#options;
     if (!dialect.allowsInline)
       throw new CairnError('PERMISSION_DENIED', {
         need: 'workflows given as texts',
         reason: 'they are not allowed here',
         grant: '--allow inline',
       });
+    await foreign?.check(text);
     return dialect.readWorkflow(text, { ...dialect.options, workflows: this.texts, origin: 'inline' });
+  }
+
+  async describeText(text: string): Promise<CheckedText> {
+    const { foreign } = this.#options;
+    const checked = await foreign?.check(text);
+    if (checked !== undefined && foreign?.isPartial === false) return checked;
+    const { workflow, violations } = this.check(text);
+    return { workflow: workflow === undefined ? undefined : describe(workflow), violations };
   }
 
   check(text: string, source?: string): ReturnType<Workflows['check']> {
@@ -106,9 +119,11 @@ class Catalog implements Workflows {
   }
 
   async convert(...[text, source, to]: Parameters<Workflows['convert']>): ReturnType<Workflows['convert']> {
-    const { dialect } = this.#options;
+    const { dialect, foreign } = this.#options;
     const { options, nodeTypes } = dialect;
     const name = source ?? 'workflow';
+    const converted = source === undefined ? await foreign?.convert(text, to) : undefined;
+    if (converted !== undefined && foreign?.isPartial === false) return converted;
     const from = isPipeline(text, name) ? 'dot' : 'yaml';
     if (to === 'cairn') return { ...dialect.convertWorkflow(text, { ...options, source: name }), notes: [] };
     if (from === to)
@@ -135,6 +150,7 @@ class Catalog implements Workflows {
     this.#reading = undefined;
     this.#known.clear();
     this.#broken = undefined;
+    this.#options.foreign?.reload();
     return { total: this.list().length, broken: this.broken() };
   }
 

@@ -2,6 +2,7 @@
 import type { Conversion, WrittenDialect } from '../../dialects/convert/convert-text.ts';
 import type { TextWorkflow } from '../../dialects/strongest-effect.ts';
 import type { Violation } from '../../graph/graph.ts';
+import type { WorkflowDescription } from '../workflows/describe-workflow.ts';
 
 /** A file that is not a valid workflow, and why. */
 export interface BrokenWorkflow {
@@ -15,6 +16,12 @@ export interface KnownWorkflow {
   readonly source: string;
 }
 
+/** A text as a workflow. */
+export interface CheckedText {
+  readonly workflow: WorkflowDescription | undefined;
+  readonly violations: readonly Violation[];
+}
+
 /** The workflows in the configured directories. If two have the same name, the one in the later directory is used. */
 export interface Workflows {
   /** Sorted by name. */
@@ -24,9 +31,13 @@ export interface Workflows {
   get(name: string): KnownWorkflow;
   /**
    * Reads a workflow given as text, with the permissions for such texts. @throws GRAPH_PARSE, GRAPH_INVALID with all violations,
-   * PERMISSION_DENIED
+   * PERMISSION_DENIED, TEXT_TOO_COSTLY, READER_BUSY
    */
-  readInline(text: string): TextWorkflow;
+  readInline(text: string): Promise<TextWorkflow>;
+  /**
+   * What a text of nobody's would be, and all that is wrong with it, without checking permissions. @throws TEXT_TOO_COSTLY, READER_BUSY
+   */
+  describeText(text: string): Promise<CheckedText>;
   /**
    * Reports what is wrong with a text, without checking permissions. Never throws for faults of the text. @param source - its name in
    * messages
@@ -38,7 +49,7 @@ export interface Workflows {
   /**
    * Writes a workflow in another dialect; `cairn`: a file of the `{{ }}` form as one with `${ }`. What does not carry over is told in the
    * notes. @param source - its file; undefined: a text of nobody's, which may have files read only within the grants for such texts. @throws GRAPH_PARSE, GRAPH_INVALID it has faults, or is of the `{{ }}` form and has something without a counterpart;
-   * USAGE_INVALID it is of that dialect
+   * USAGE_INVALID it is of that dialect; TEXT_TOO_COSTLY, READER_BUSY a text of nobody's
    */
   convert(
     text: string,

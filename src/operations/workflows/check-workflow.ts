@@ -30,13 +30,11 @@ export const checkWorkflow: Operation<CheckWorkflowInput, CheckWorkflowOutput, W
   isReadOnly: true,
   scope: 'read',
   route: 'POST /workflows/check',
+  /** @throws TEXT_TOO_COSTLY, READER_BUSY */
   async run(context, { text }) {
-    const { workflow, violations } = (await context.openWorkflows()).check(text);
-    return {
-      isValid: workflow !== undefined && violations.every(({ severity }) => severity !== 'error'),
-      workflow: workflow === undefined ? undefined : describe(workflow),
-      violations,
-    };
+    const { workflow, violations } = await (await context.openWorkflows()).describeText(text);
+    const isValid = workflow !== undefined && violations.every(({ severity }) => severity !== 'error');
+    return { isValid, workflow, violations };
   },
 };
 

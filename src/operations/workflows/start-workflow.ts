@@ -56,7 +56,7 @@ async function readWorkflow(
       hint: 'One of them, not both.',
     });
   const workflows = await context.openWorkflows();
-  if (text !== undefined) return { workflow: workflows.readInline(text) };
+  if (text !== undefined) return { workflow: await workflows.readInline(text) };
   const { workflow, source } = workflows.get(name ?? '');
   return { workflow, source: context.keptSource(source) };
 }

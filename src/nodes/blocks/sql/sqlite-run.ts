@@ -1,10 +1,8 @@
 /** Runs Sql blocks on SQLite. Each uses a child process, which is killed when the block's time is over. */
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
-import { dirname, join } from 'node:path';
 import type { SQLInputValue } from 'node:sqlite';
-import { findInPackage } from '../../../optional-peers.ts';
+import { findProgram } from '../../../optional-peers.ts';
 import {
   type BoundStatement,
   jsonText,
@@ -58,7 +56,7 @@ function keepAlive(child: ChildProcess, isNeeded: boolean): void {
 
 function startChild(): ChildProcess {
   // The child gets no environment variables: they may contain secrets, and SQLite needs none.
-  const child = fork(childModule(), [String(process.pid)], {
+  const child = fork(findProgram(import.meta.dirname, 'nodes/blocks/sql/sqlite-child'), [String(process.pid)], {
     serialization: 'advanced',
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     env: {},
@@ -89,26 +87,6 @@ async function isUp(child: ChildProcess, signal: AbortSignal): Promise<void> {
   } finally {
     over.abort();
   }
-}
-
-/**
- * Path of the child's module: beside this file, or among the built files, which are laid out differently. A bundle of another program has
- * neither; then it is taken from the package where that program is installed.
- * @throws CairnError CONFIG_MISSING_PEER the package is not there
- */
-function childModule(): string {
-  const built = 'nodes/blocks/sql/sqlite-child.js';
-  // A bundler may have left no path here.
-  const here: string | undefined = import.meta.dirname;
-  if (here !== undefined) {
-    const source = join(here, 'sqlite-child.ts');
-    if (existsSync(source)) return source;
-    for (let at = here; at !== dirname(at); at = dirname(at)) {
-      const path = join(at, built);
-      if (existsSync(path)) return path;
-    }
-  }
-  return join(dirname(findInPackage('cairn-workflows/package.json', [here, process.cwd()])), 'dist', built);
 }
 
 async function converse(child: ChildProcess, message: ToChild, job: SqlJob): Promise<SqlResult> {

@@ -1,0 +1,201 @@
+/**
+ * Texts that are written to keep a server busy: what they cost goes with their size, and what a client sends is read beside the server, within
+ * two seconds of CPU time.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { loadFileDialects, type FileDialects } from '../../src/app/workflows/file-dialects.ts';
+import { readForeignTexts, type ForeignTexts } from '../../src/app/workflows/foreign-texts.ts';
+import { convertText } from '../../src/dialects/convert/convert-text.ts';
+import { openApp } from '../../src/app/open-app.ts';
+import { bearerTokens } from '../../src/http/authorize.ts';
+import { createHandler } from '../../src/http/handler.ts';
+import { createWorkspace, serveHere } from '../mcp/mcp-kit.ts';
+import { isProving, scale } from '../support/scale.ts';
+
+const many = (count: number, part: (index: number) => string): string =>
+  Array.from({ length: Math.round(count) }, (_, index) => part(index)).join('');
+const head = 'name: w\ninputs:\n  x: { type: str, default: a }\nblocks:\n';
+const block = (id: string, more = '', command = 'echo hi'): string =>
+  `  - id: ${id}\n    type: Shell\n    inputs:\n      command: ${command}\n${more}`;
+const pipeline = (body: string): string => `digraph g {\n start [shape=Mdiamond]; end [shape=Msquare];\n${body}\n}\n`;
+const chain = (count: number): string =>
+  pipeline(
+    `start -> s0;\n${many(count, (i) => `s${i} [label="x"];\n`)}${many(count - 1, (i) => `s${i} -> s${i + 1};\n`)}s${count - 1} -> end;`,
+  );
+
+/** Each as large as its number says, in units that take about as long for all of them. */
+const shapes: Readonly<Record<string, (size: number) => string>> = {
+  'many {{ }}': (size) => head + many(size * 40, (i) => block(`b${i}`, '', '"{{ inputs.nope }} {{ inputs.y }}"')),
+  'many {{ }} in one text': (size) =>
+    `name: w\nblocks:\n${block('a', '', `"${'{{ inputs.x }} '.repeat(size * 800)}"`)}`,
+  '} again and again': (size) => '}'.repeat(size * 50_000),
+  '[,,,': (size) => `[${','.repeat(size * 10_000)}`,
+  'quotes that do not end': (size) => `a: ${'"'.repeat(size * 8_000)}`,
+  'lists in lists': (size) => '['.repeat(size * 2_000),
+  'mappings in mappings': (size) => '{a: '.repeat(size * 1_500),
+  'anchors and aliases': (size) =>
+    `name: w\nx:\n${many(size * 300, (i) => `  - &a${i} [1]\n  - *a${i}\n`)}blocks: []\n`,
+  'a long chain of blocks': (size) =>
+    head + many(size * 60, (i) => block(`b${i}`, i > 0 ? `    depends_on: [b${i - 1}]\n` : '')),
+  'conditions that read what is not over': (size) =>
+    head +
+    many(size * 50, (i) => block(`b${i}`, i > 0 ? `    condition: \${blocks.b${i - 1}.outputs.exit_code == 0}\n` : '')),
+  'many faults': (size) => head + many(size * 100, (i) => `  - id: b${i}\n    typ: She\n    nope: 1\n`),
+  'the same key': (size) => 'a: 1\n'.repeat(size * 800),
+  tabs: (size) => `a:\n${'\t- x\n'.repeat(size * 1_000)}`,
+  'many comments': (size) => head + '# c\n'.repeat(size * 3_000) + block('a'),
+  'one long line': (size) => `name: w\ndescription: "${'a'.repeat(size * 100_000)}"\nblocks: []\n`,
+  'a long command': (size) => head + block('a', '', `|\n${'        echo ${inputs.x} "a $(b)"\n'.repeat(size * 200)}`),
+  'a chain of stages': (size) => chain(size * 150),
+  'stages that only edges name': (size) => pipeline(`start -> ${many(size * 150, (i) => `s${i} -> `)}end;`),
+  'parallel stages': (size) =>
+    pipeline(
+      `start -> p0;\n${many(size * 2, (i) => `p${i} [shape=component]; j${i} [shape=tripleoctagon];\n${many(25, (k) => `p${i} -> s${i}_${k} -> j${i};\n`)}${i > 0 ? `j${i - 1} -> p${i};\n` : ''}`)}j${size * 2 - 1} -> end;`,
+    ),
+  'edges with conditions': (size) =>
+    pipeline(
+      `start -> a; a [shape=diamond];\n${many(size * 60, (i) => `a -> b${i} [condition="outcome=success && context.x=${i}"]; b${i} -> end;\n`)}a -> end;`,
+    ),
+  'a long attribute': (size) => pipeline(`start -> a -> end; a [prompt="${'x $goal '.repeat(size * 20_000)}"];`),
+  'stages that nothing leads to': (size) =>
+    pipeline(`start -> end;\n${many(size * 400, (i) => `a${i} [shape=nope, foo=bar];\n`)}`),
+  'comments that do not end': (size) => `digraph g { ${'/* '.repeat(size * 100_000)}`,
+  'a stylesheet of many rules': (size) =>
+    `digraph g { graph [model_stylesheet="${many(size * 40, (i) => `#s${i} { llm_model: m; } `)}"];\n${chain(size * 40).slice(12)}`,
+};
+
+let dialect: FileDialects;
+let foreign: ForeignTexts;
+let cwd = '';
+beforeAll(async () => {
+  dialect = await loadFileDialects({ file: undefined }, []);
+  cwd = mkdtempSync(join(tmpdir(), 'cairn-texts-'));
+  foreign = readForeignTexts({ folders: [], cwd, allow: [], limitMs: 400 });
+});
+afterAll(async () => {
+  await foreign.close();
+  rmSync(cwd, { recursive: true });
+});
+
+/** Reads a text and writes it in the other dialect, if it has no faults. */
+function readAndConvert(text: string): void {
+  const from = text.startsWith('digraph') ? 'dot' : 'yaml';
+  const noWorkflows = { get: () => undefined, names: () => [] };
+  const { workflow } = dialect.checkWorkflow(text, { ...dialect.options, origin: 'inline', workflows: noWorkflows });
+  if (workflow === undefined) return;
+  convertText({ text, source: 'w', workflow, from, nodeTypes: dialect.nodeTypes }, from === 'dot' ? 'yaml' : 'dot');
+}
+
+function cpuMs(work: () => void): number {
+  const before = process.cpuUsage();
+  work();
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / 1_000;
+}
+
+test.each(Object.entries(shapes))('P6 the CPU time of %s goes with the size', { timeout: 120_000 }, (_, shape) => {
+  const unit = scale(0.5, 4);
+  const sizes = isProving ? [1, 2, 4, 8] : [1, 8];
+  readAndConvert(shape(unit));
+  // The least of some readings: others use the machine too. What takes less than a few milliseconds says nothing.
+  const costs = sizes.map((times) => {
+    const text = shape(times * unit);
+    const tries = Array.from({ length: times < 4 ? 3 : 2 }, () => cpuMs(() => readAndConvert(text)));
+    return Math.max(4 * times, Math.min(...tries)) / text.length;
+  });
+  const [one = 0, eight = 0] = [costs[0], costs.at(-1)];
+  // Of what goes with the square, each sign would cost eight times as much.
+  expect(eight / one, `ms per 1,000 signs: ${costs.map((cost) => (cost * 1_000).toFixed(2)).join(', ')}`).toBeLessThan(
+    3,
+  );
+});
+
+test('P6 a text that takes too long is refused by name; other work goes on meanwhile, and the next text is read', async () => {
+  await foreign.check('name: w\nblocks: []\n');
+  let turns = 0;
+  let isOver = false;
+  const turn = (): void => {
+    turns += 1;
+    if (!isOver) setTimeout(turn, 1);
+  };
+  turn();
+  const refused = await foreign.convert(chain(20_000), 'yaml').catch((error: unknown) => error);
+  isOver = true;
+  expect(refused).toMatchObject({ code: 'TEXT_TOO_COSTLY', data: { limit: '0.4 s of CPU time' } });
+  expect(turns).toBeGreaterThan(50);
+  expect((await foreign.check('name: w\nblocks: []\n')).violations.length).toBeGreaterThan(0);
+  expect((await foreign.convert(chain(3), 'yaml')).text).toContain('blocks:');
+});
+
+test('P6 what a text is told in the thread is what it is told here, and faults come back by their names', async () => {
+  const text = head + block('a', '    condition: "${blocks.b.succeeded}"\n') + block('b');
+  const { workflow, violations } = dialect.checkWorkflow(text, { ...dialect.options, origin: 'inline' });
+  const { graph: _, checkpoint: __, effect: ___, ...description } = workflow ?? ({} as NonNullable<typeof workflow>);
+  expect(await foreign.check(text)).toEqual({ workflow: workflow === undefined ? undefined : description, violations });
+  await expect(foreign.convert('name: w\n', 'dot')).rejects.toMatchObject({ code: 'GRAPH_INVALID' });
+  await expect(foreign.convert(chain(2), 'dot')).rejects.toMatchObject({ code: 'USAGE_INVALID' });
+});
+
+test('P6 texts wait in a queue with an end', async () => {
+  const asked = Array.from({ length: 40 }, () =>
+    foreign.check(chain(100)).then(
+      () => 'read',
+      ({ code }: { code: string }) => code,
+    ),
+  );
+  const answers = await Promise.all(asked);
+  expect(answers.filter((answer) => answer === 'read')).toHaveLength(17);
+  expect(answers.filter((answer) => answer === 'READER_BUSY')).toHaveLength(23);
+});
+
+test('P6 over MCP a costly text is refused and other calls are answered before', { timeout: 60_000 }, async () => {
+  const workspace = createWorkspace();
+  try {
+    const { call } = await (await serveHere(workspace, { allow: ['inline'] })).connect();
+    const order: string[] = [];
+    const costly = Promise.all(
+      [
+        call('convert_workflow', { workflow_text: chain(40_000), to: 'yaml' }),
+        call('execute_inline_workflow', { workflow_yaml: chain(40_000) }),
+      ].map(async (asked) => {
+        const said = await asked.catch((error: unknown) => String(error));
+        order.push('costly');
+        return JSON.stringify(said);
+      }),
+    );
+    for (let i = 0; i < 5; i += 1) {
+      await call('list_runs', {});
+      order.push('quick');
+    }
+    for (const said of await costly) expect(said).toContain('TEXT_TOO_COSTLY');
+    expect(order).toEqual(['quick', 'quick', 'quick', 'quick', 'quick', 'costly', 'costly']);
+  } finally {
+    await workspace.remove();
+  }
+});
+
+test('P6 over HTTP a costly text is a 413 with its name', { timeout: 60_000 }, async () => {
+  const token = 'token-of-ann-0123456789';
+  const app = await openApp({ cwd, storeUrl: 'runs.db' });
+  const handler = createHandler({
+    app,
+    authorize: bearerTokens([{ token, principal: 'ann', kind: 'person', scopes: ['read'] }]),
+  });
+  try {
+    const body = JSON.stringify({ text: chain(40_000) });
+    const response = await handler(
+      new Request('http://127.0.0.1/v1/workflows/check', {
+        method: 'POST',
+        body,
+        headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+      }),
+    );
+    expect([response.status, await response.json()]).toMatchObject([413, { code: 'TEXT_TOO_COSTLY' }]);
+  } finally {
+    handler.close();
+    await app.close();
+  }
+});
