@@ -13,7 +13,7 @@ import { openApp } from '../../src/app/open-app.ts';
 import { bearerTokens } from '../../src/http/authorize.ts';
 import { createHandler } from '../../src/http/handler.ts';
 import { createWorkspace, serveHere } from '../mcp/mcp-kit.ts';
-import { isProving, scale } from '../support/scale.ts';
+import { isProving, sample, scale } from '../support/scale.ts';
 
 const many = (count: number, part: (index: number) => string): string =>
   Array.from({ length: Math.round(count) }, (_, index) => part(index)).join('');
@@ -53,7 +53,7 @@ const shapes: Readonly<Record<string, (size: number) => string>> = {
   'stages that only edges name': (size) => pipeline(`start -> ${many(size * 150, (i) => `s${i} -> `)}end;`),
   'parallel stages': (size) =>
     pipeline(
-      `start -> p0;\n${many(size * 2, (i) => `p${i} [shape=component]; j${i} [shape=tripleoctagon];\n${many(25, (k) => `p${i} -> s${i}_${k} -> j${i};\n`)}${i > 0 ? `j${i - 1} -> p${i};\n` : ''}`)}j${size * 2 - 1} -> end;`,
+      `start -> p0;\n${many(size * 6, (i) => `p${i} [shape=component]; j${i} [shape=tripleoctagon];\n${many(12, (k) => `p${i} -> s${i}_${k} -> j${i};\n`)}${i > 0 ? `j${i - 1} -> p${i};\n` : ''}`)}j${size * 6 - 1} -> end;`,
     ),
   'edges with conditions': (size) =>
     pipeline(
@@ -96,22 +96,29 @@ function cpuMs(work: () => void): number {
   return (user + system) / 1_000;
 }
 
-test.each(Object.entries(shapes))('P6 the CPU time of %s goes with the size', { timeout: 120_000 }, (_, shape) => {
-  const unit = scale(0.5, 4);
-  const sizes = isProving ? [1, 2, 4, 8] : [1, 8];
-  readAndConvert(shape(unit));
-  // The least of some readings: others use the machine too. What takes less than a few milliseconds says nothing.
-  const costs = sizes.map((times) => {
-    const text = shape(times * unit);
-    const tries = Array.from({ length: times < 4 ? 3 : 2 }, () => cpuMs(() => readAndConvert(text)));
-    return Math.max(4 * times, Math.min(...tries)) / text.length;
-  });
-  const [one = 0, eight = 0] = [costs[0], costs.at(-1)];
-  // Of what goes with the square, each sign would cost eight times as much.
-  expect(eight / one, `ms per 1,000 signs: ${costs.map((cost) => (cost * 1_000).toFixed(2)).join(', ')}`).toBeLessThan(
-    3,
-  );
-});
+test.each(sample(Object.entries(shapes), 8))(
+  'P6 the CPU time of %s goes with the size',
+  { timeout: 120_000 },
+  (_, shape) => {
+    const unit = scale(0.5, 4);
+    const sizes = isProving ? [1, 2, 4, 8] : [1, 8];
+    readAndConvert(shape(unit));
+    // The least of some readings: others use the machine too. What takes less than a few milliseconds says nothing.
+    const costs = sizes.map((times) => {
+      const text = shape(times * unit);
+      const tries = Array.from({ length: times < 4 ? 3 : 1 + Number(isProving) }, () =>
+        cpuMs(() => readAndConvert(text)),
+      );
+      return Math.max(4 * times, Math.min(...tries)) / text.length;
+    });
+    const [one = 0, eight = 0] = [costs[0], costs.at(-1)];
+    // Of what goes with the square, each sign would cost eight times as much.
+    expect(
+      eight / one,
+      `ms per 1,000 signs: ${costs.map((cost) => (cost * 1_000).toFixed(2)).join(', ')}`,
+    ).toBeLessThan(3);
+  },
+);
 
 test('P6 a text that takes too long is refused by name; other work goes on meanwhile, and the next text is read', async () => {
   await foreign.check('name: w\nblocks: []\n');
@@ -122,7 +129,7 @@ test('P6 a text that takes too long is refused by name; other work goes on meanw
     if (!isOver) setTimeout(turn, 1);
   };
   turn();
-  const refused = await foreign.convert(chain(20_000), 'yaml').catch((error: unknown) => error);
+  const refused = await foreign.convert(chain(8_000), 'yaml').catch((error: unknown) => error);
   isOver = true;
   expect(refused).toMatchObject({ code: 'TEXT_TOO_COSTLY', data: { limit: '0.4 s of CPU time' } });
   expect(turns).toBeGreaterThan(50);
@@ -159,11 +166,11 @@ test('P6 over MCP a costly text is refused and other calls are answered before',
     const costly = Promise.all(
       [
         call('convert_workflow', { workflow_text: chain(40_000), to: 'yaml' }),
-        call('execute_inline_workflow', { workflow_yaml: chain(40_000) }),
+        ...(isProving ? [call('execute_inline_workflow', { workflow_yaml: chain(40_000) })] : []),
       ].map(async (asked) => {
-        const said = await asked.catch((error: unknown) => String(error));
+        const answer = JSON.stringify(await asked);
         order.push('costly');
-        return JSON.stringify(said);
+        return answer;
       }),
     );
     for (let i = 0; i < 5; i += 1) {
@@ -171,31 +178,35 @@ test('P6 over MCP a costly text is refused and other calls are answered before',
       order.push('quick');
     }
     for (const said of await costly) expect(said).toContain('TEXT_TOO_COSTLY');
-    expect(order).toEqual(['quick', 'quick', 'quick', 'quick', 'quick', 'costly', 'costly']);
+    expect(order.lastIndexOf('quick')).toBeLessThan(order.indexOf('costly'));
   } finally {
     await workspace.remove();
   }
 });
 
-test('P6 over HTTP a costly text is a 413 with its name', { timeout: 60_000 }, async () => {
-  const token = 'token-of-ann-0123456789';
-  const app = await openApp({ cwd, storeUrl: 'runs.db' });
-  const handler = createHandler({
-    app,
-    authorize: bearerTokens([{ token, principal: 'ann', kind: 'person', scopes: ['read'] }]),
-  });
-  try {
-    const body = JSON.stringify({ text: chain(40_000) });
-    const response = await handler(
-      new Request('http://127.0.0.1/v1/workflows/check', {
-        method: 'POST',
-        body,
-        headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
-      }),
-    );
-    expect([response.status, await response.json()]).toMatchObject([413, { code: 'TEXT_TOO_COSTLY' }]);
-  } finally {
-    handler.close();
-    await app.close();
-  }
-});
+test.skipIf(!isProving)(
+  'P6 over HTTP a costly text is a 413 with its name (two seconds of CPU: npm run prove)',
+  { timeout: 60_000 },
+  async () => {
+    const token = 'token-of-ann-0123456789';
+    const app = await openApp({ cwd, storeUrl: 'runs.db' });
+    const handler = createHandler({
+      app,
+      authorize: bearerTokens([{ token, principal: 'ann', kind: 'person', scopes: ['read'] }]),
+    });
+    try {
+      const body = JSON.stringify({ text: chain(40_000) });
+      const response = await handler(
+        new Request('http://127.0.0.1/v1/workflows/check', {
+          method: 'POST',
+          body,
+          headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+        }),
+      );
+      expect([response.status, await response.json()]).toMatchObject([413, { code: 'TEXT_TOO_COSTLY' }]);
+    } finally {
+      handler.close();
+      await app.close();
+    }
+  },
+);
