@@ -55,15 +55,16 @@ export function findInPackage(specifier: string, near: readonly (string | undefi
  * @throws CairnError CONFIG_MISSING_PEER the package is not there
  */
 export function findProgram(here: string | undefined, built: string): string {
-  const { basename, dirname, join } = process.getBuiltinModule('node:path');
+  const path = process.getBuiltinModule('node:path');
   const { existsSync } = process.getBuiltinModule('node:fs');
   if (here !== undefined) {
-    const source = join(here, `${basename(built)}.ts`);
+    const source = path.join(here, `${path.basename(built)}.ts`);
     if (existsSync(source)) return source;
-    for (let at = here; at !== dirname(at); at = dirname(at)) {
-      const path = join(at, `${built}.js`);
-      if (existsSync(path)) return path;
+    for (let at = here; at !== path.dirname(at); at = path.dirname(at)) {
+      const file = path.join(at, `${built}.js`);
+      if (existsSync(file)) return file;
     }
   }
-  return join(dirname(findInPackage('cairn-workflows/package.json', [here, process.cwd()])), 'dist', `${built}.js`);
+  const manifest = findInPackage('cairn-workflows/package.json', [here, process.cwd()]);
+  return path.join(path.dirname(manifest), 'dist', `${built}.js`);
 }
