@@ -2,11 +2,11 @@
 import { perform } from '../../operations/declare/perform.ts';
 import { planWorkflow, type PlanWorkflowInput } from '../../operations/workflows/check-workflow.ts';
 import {
-  type WorkflowDescription,
   listWorkflows,
   type ListWorkflowsInput,
   type ListWorkflowsOutput,
 } from '../../operations/workflows/describe-workflow.ts';
+import type { WorkflowDescription } from '../../operations/declare/workflows.ts';
 import { workflowsField, type Command, type Session, formatViolation } from '../session.ts';
 import { withApp } from '../live/follow.ts';
 import { isModule, jsonText, printable, formatTable } from '../text/terminal-text.ts';

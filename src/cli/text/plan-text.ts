@@ -1,5 +1,5 @@
 /** How a workflow is shown before it runs. */
-import type { WorkflowDescription } from '../../operations/workflows/describe-workflow.ts';
+import type { WorkflowDescription } from '../../operations/declare/workflows.ts';
 import { formatViolation } from '../session.ts';
 import type { Screen } from '../screen.ts';
 import { printable } from './terminal-text.ts';

@@ -4,7 +4,7 @@ import { type Interview, type JsonSchema, questionSchema, questionsOf, showQuest
 import { CairnError, type ErrorCode } from '../../errors.ts';
 import { shownError, perform } from '../../operations/declare/perform.ts';
 import { toJson } from '../../operations/declare/to-json.ts';
-import type { WorkflowDescription } from '../../operations/workflows/describe-workflow.ts';
+import type { WorkflowDescription } from '../../operations/declare/workflows.ts';
 import { findRun } from '../../operations/runs/find-run.ts';
 import { nameCheckpoint } from '../../operations/checkpoints/name-checkpoint.ts';
 import { isForPeople } from '../../operations/runs/reserved-answers.ts';

@@ -2,7 +2,6 @@
 import type { Conversion, WrittenDialect } from '../../dialects/convert/convert-text.ts';
 import type { TextWorkflow } from '../../dialects/strongest-effect.ts';
 import type { Violation } from '../../graph/graph.ts';
-import type { WorkflowDescription } from '../workflows/describe-workflow.ts';
 
 /** A file that is not a valid workflow, and why. */
 export interface BrokenWorkflow {
@@ -14,6 +13,12 @@ export interface KnownWorkflow {
   readonly workflow: TextWorkflow;
   /** Path of the file. */
   readonly source: string;
+}
+
+/** A workflow as plain data. */
+export interface WorkflowDescription extends Omit<TextWorkflow, 'graph' | 'checkpoint' | 'effect'> {
+  /** Path of the file; absent if the workflow was given as text. */
+  readonly source?: string;
 }
 
 /** A text as a workflow. */

@@ -2,7 +2,8 @@
 import { flag, listOf, objectOf, violation, workflow } from '../declare/output-shapes.ts';
 import type { Violation } from '../../graph/graph.ts';
 import { describeGraph } from './describe-graph.ts';
-import { describe, type WorkflowDescription } from './describe-workflow.ts';
+import type { WorkflowDescription } from '../declare/workflows.ts';
+import { describe } from './describe-workflow.ts';
 import type { Operation, WorkContext } from '../declare/operation.ts';
 
 export interface CheckWorkflowInput {

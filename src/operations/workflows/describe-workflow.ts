@@ -2,13 +2,7 @@
 import { flag, listOf, objectOf, text, texts, violation, whole, workflow } from '../declare/output-shapes.ts';
 import type { TextWorkflow } from '../../dialects/strongest-effect.ts';
 import type { Operation, WorkContext } from '../declare/operation.ts';
-import type { BrokenWorkflow, KnownWorkflow } from '../declare/workflows.ts';
-
-/** A workflow as plain data. */
-export interface WorkflowDescription extends Omit<TextWorkflow, 'graph' | 'checkpoint' | 'effect'> {
-  /** Path of the file; absent if the workflow was given as text. */
-  readonly source?: string;
-}
+import type { BrokenWorkflow, KnownWorkflow, WorkflowDescription } from '../declare/workflows.ts';
 
 /** A workflow in a list. */
 export interface ListedWorkflow extends Pick<TextWorkflow, 'name' | 'description' | 'version' | 'tags'> {
