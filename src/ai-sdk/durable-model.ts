@@ -1,5 +1,6 @@
 /** Makes a model whose calls are recorded as steps. To the SDK it is an ordinary model. */
-import type { AssistantPart, ModelDelta } from '../graph/contracts/contracts.ts';
+import type { AssistantPart, ModelDelta, ModelDeltaEvent } from '../graph/contracts/contracts.ts';
+import { MaskedPieces } from '../model-calls/model-access.ts';
 import { beginChat, endChat, endFailed, type SpanSource } from '../model-calls/gen-ai-spans.ts';
 import {
   messageOf,
@@ -249,15 +250,19 @@ async function read(
 ): Promise<RecordedAnswer> {
   const answer = new StreamedAnswer();
   const tools = new Map<string, string>();
+  const pieces = new MaskedPieces(ctx.secrets, (delta) =>
+    ctx.emit({ type: 'model-delta', call: step.idempotencyKey, delta } satisfies ModelDeltaEvent),
+  );
   try {
     const result = await model.doStream(options);
     for await (const part of result.stream) {
       answer.take(part);
       const delta = deltaOf(part, tools);
-      if (delta !== undefined) ctx.emit({ type: 'model-delta', call: step.idempotencyKey, delta });
+      if (delta !== undefined) pieces.push(delta);
       handOn(told, part, answer.length);
       if (part.type === 'finish') spendOn({ ctx }, step, model, part.usage);
     }
+    pieces.end();
     return answer.end(defaults);
   } catch (error) {
     const isInterrupted = told.queue.hasBegun;

@@ -7,7 +7,7 @@ import type { Graph } from '../graph/graph.ts';
 import type { FileAccess } from '../graph/contracts/contracts.ts';
 import type { Claim, GrantedClaim, RunRow } from '../ports/store.ts';
 import { isUnderWay, type RunTree } from '../state/tree.ts';
-import { intakeOf } from '../state/secrecy/store-rules.ts';
+import { intakeOf, liveRulesOf } from '../state/secrecy/store-rules.ts';
 import { ActiveRuns, type AdvanceWay, claimForResume, hasEnded } from './runs/active-runs.ts';
 import { advanceRun } from './runs/advance-run.ts';
 import { admitRun } from './runs/admit-run.ts';
@@ -76,6 +76,7 @@ class CairnEngine implements Engine {
       ids: options.ids,
       secrets: options.secrets,
       intake: intakeOf(options.redact?.store),
+      liveRules: liveRulesOf(options.redact?.store),
       models: options.models,
       telemetry: options.telemetry,
       version: options.version,

@@ -84,7 +84,7 @@ const known = {
   latest: ['status'] satisfies readonly (keyof ListQuery)[],
   checkpoints: ['graphId', 'isPaused', 'after'] satisfies readonly (keyof CheckpointQuery)[],
   log: ['ancestors'],
-  follow: ['after', 'until', 'signal'] satisfies readonly (keyof FollowOptions)[],
+  follow: ['after', 'until', 'live', 'signal'] satisfies readonly (keyof FollowOptions)[],
   followRuns: ['labels', 'graph', 'after', 'signal'] satisfies readonly (keyof FollowRunsOptions)[],
   waits: ['run', 'all'] satisfies readonly (keyof WaitsQuery)[],
   prune: ['keepEvery', 'keepLast', 'dryRun'] satisfies readonly (keyof KeepOptions)[],

@@ -146,13 +146,13 @@ class RemoteError extends CairnError {
 async function* followOver(
   ask: Ask,
   run: string,
-  { after, until = 'end', signal }: FollowOptions = {},
+  { after, until = 'end', live = false, signal }: FollowOptions = {},
 ): AsyncGenerator<FollowedEvent, void, undefined> {
   let cursor = after === undefined ? undefined : String(after);
   for (let failures = 0; failures < retriesMax; failures += 1) {
     try {
       const headers = cursor === undefined ? {} : { 'last-event-id': cursor };
-      const path = `/runs/${encodeURIComponent(run)}/events?until=${until}`;
+      const path = `/runs/${encodeURIComponent(run)}/events?until=${until}${live ? '&live=true' : ''}`;
       const response = await ask(path, { headers, ...(signal !== undefined && { signal }) });
       if (response.body === null) return;
       for await (const { event, data } of readEvents(response.body)) {
@@ -160,7 +160,7 @@ async function* followOver(
         if (event === 'end') return;
         if (event === 'problem') throw await errorOf(new Response(data));
         const followed = JSON.parse(data) as FollowedEvent;
-        cursor = followed.type === 'checkpoint' ? followed.cursor : undefined;
+        if (followed.type !== 'feed') cursor = followed.type === 'reset' ? undefined : followed.cursor;
         yield followed;
       }
     } catch (error) {

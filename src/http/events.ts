@@ -20,6 +20,8 @@ export interface RunEventOptions extends StreamOptions {
   /** The run's whole id. */
   readonly runId: string;
   readonly until: 'end' | 'rest';
+  /** Whether pieces of what nodes are just making are sent too. */
+  readonly live: boolean;
 }
 
 export interface RunsEventOptions extends StreamOptions {
@@ -48,7 +50,7 @@ const encode = ({ id, name, data }: ServerEvent): Uint8Array =>
  * which all was seen gives 204, at which browsers stop to reconnect.
  */
 export async function runEvents(options: RunEventOptions): Promise<Response> {
-  const { context, runId, after, until } = options;
+  const { context, runId, after, until, live } = options;
   const { store, blobs, tenant } = context;
   const key = { tenant, runId };
   const leaving = leavingOf(options);
@@ -56,11 +58,11 @@ export async function runEvents(options: RunEventOptions): Promise<Response> {
     const run = await store.readRun(key);
     if (run === undefined) throw new CairnError('RUN_NOT_FOUND', { runId });
     const isOver = isOverFor(run, until);
-    const following = { until, signal: leaving.signal, ...(after !== undefined && { after }) };
+    const following = { until, live: live && !isOver, signal: leaving.signal, ...(after !== undefined && { after }) };
     const followed = followHistory({ store, blobs, tenant }, runId, following);
     const events = async function* (): AsyncGenerator<ServerEvent> {
       for await (const event of followed)
-        yield { ...(event.type === 'checkpoint' && { id: event.cursor }), name: event.type, data: event };
+        yield { ...('cursor' in event && { id: event.cursor }), name: event.type, data: event };
       const { status, head } = (await store.readRun(key)) ?? {};
       if (!leaving.signal.aborted) yield { name: 'end', data: { runId, status, seq: head } };
     };

@@ -243,7 +243,7 @@ class HttpHandler {
   async #events(request: Request, context: WorkContext, runId: string | undefined): Promise<Response> {
     const { streams = 100 } = this.#options;
     const query = new URL(request.url).searchParams;
-    const { after, until = 'end', label, graph } = readStreamQuery(query, runId === undefined);
+    const { after, until = 'end', live = false, label, graph } = readStreamQuery(query, runId === undefined);
     if (this.#streams >= streams)
       throw new HttpRefused(429, `there are ${streams} streams already`, { 'retry-after': '5' });
     this.#streams += 1;
@@ -257,7 +257,7 @@ class HttpHandler {
         isOpen = false;
       },
     };
-    if (runId !== undefined) return runEvents({ ...stream, runId, until });
+    if (runId !== undefined) return runEvents({ ...stream, runId, until, live });
     return runsEvents({
       ...stream,
       filter: { ...(label !== undefined && { labels: label }), ...(graph !== undefined && { graph }) },

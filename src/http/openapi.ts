@@ -93,6 +93,14 @@ const events: JsonSchema = {
       schema: { enum: ['end', 'rest'] },
       description: 'rest: the stream ends already when the run pauses',
     },
+    {
+      name: 'live',
+      in: 'query',
+      required: false,
+      schema: { type: 'boolean' },
+      description:
+        'pieces of what nodes are just making are sent too, as events `live`; the first event, `feed`, says whether there are any',
+    },
   ],
   responses: {
     200: { description: 'the events', content: { 'text/event-stream': { schema: { type: 'string' } } } },

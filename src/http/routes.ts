@@ -108,18 +108,19 @@ export function readInput(
 interface StreamQuery {
   readonly after?: string;
   readonly until?: 'end' | 'rest';
+  readonly live?: boolean;
   readonly label?: Readonly<Record<string, string>>;
   readonly graph?: string;
 }
 
 /** What the request of a stream of events says. @throws USAGE_INVALID */
 export function readStreamQuery(query: URLSearchParams, isOfRuns: boolean): StreamQuery {
-  const own = isOfRuns ? ['after', 'label', 'graph'] : ['after', 'until'];
+  const own = isOfRuns ? ['after', 'label', 'graph'] : ['after', 'until', 'live'];
   const unknown = [...query.keys()].find((name) => !own.includes(name));
   if (unknown !== undefined) throw invalid(`a stream takes ${own.join(', ')}, not ${unknown.slice(0, 40)}`);
   const values: Record<string, unknown> = {};
   for (const name of new Set(query.keys())) {
-    const type = name === 'label' ? 'answers' : 'text';
+    const type = name === 'label' ? 'answers' : name === 'live' ? 'flag' : 'text';
     values[name] = readQuery(name, { type, description: '' }, query.getAll(name));
   }
   if (!['end', 'rest', undefined].includes(values['until'] as string)) throw invalid('until is end or rest');

@@ -24,7 +24,7 @@ import { FileRef } from '../graph/file-ref.ts';
 import { readableThrown } from '../errors.ts';
 import type { Amounts } from '../graph/amounts.ts';
 import { NodeFailure, type NodeContext } from '../graph/contracts/node-contract.ts';
-import { TextMask } from '../state/secrecy/text-mask.ts';
+import { TextMask, type MaskStream } from '../state/secrecy/text-mask.ts';
 import { chatSpan, embedSpan, rerankSpan, type ModelSpan, type SpanSource } from './gen-ai-spans.ts';
 import type { ModelRequest, Models } from '../ports/model.ts';
 import { encodeValue } from '../state/values/codec.ts';
@@ -94,6 +94,40 @@ async function fillPart(part: ImagePart | FilePart, file: FileRef, files: FileAc
 }
 
 /**
+ * Pieces of an answer with all secrets masked that the run knows when the answer begins. An end that may be the beginning of a secret is
+ * held back until the piece after it.
+ */
+export class MaskedPieces {
+  readonly #mask: TextMask | undefined;
+  readonly #tell: (delta: ModelDelta) => void;
+  readonly #streams = new Map<string, { readonly stream: MaskStream; last: ModelDelta }>();
+
+  constructor(reader: SecretReader, tell: (delta: ModelDelta) => void) {
+    const secrets = [...(reader.known?.() ?? [])];
+    this.#mask = secrets.length === 0 ? undefined : new TextMask(secrets);
+    this.#tell = tell;
+  }
+
+  push(delta: ModelDelta): void {
+    if (this.#mask === undefined) return this.#tell(delta);
+    const name = delta.type === 'tool-arguments' ? delta.id : delta.type;
+    const known = this.#streams.get(name);
+    const { stream } = known ?? { stream: this.#mask.createStream() };
+    const text = stream.push(delta.text);
+    this.#streams.set(name, { stream, last: delta });
+    if (text !== '' || known === undefined) this.#tell({ ...delta, text });
+  }
+
+  /** The answer is whole. */
+  end(): void {
+    for (const { stream, last } of this.#streams.values()) {
+      const text = stream.end();
+      if (text !== '') this.#tell({ ...last, text });
+    }
+  }
+}
+
+/**
  * Makes the `models` of a node's context.
  * @param models - if absent, every call fails with MODEL_UNKNOWN
  */
@@ -126,13 +160,14 @@ export function accessModels(
         options,
         (source) => chatSpan(source, call, () => call.messages),
         async (from, told) => {
-          const tell = (delta: ModelDelta): void =>
-            attempt.emit({ type: 'model-delta', call: told.idempotencyKey, delta } satisfies ModelDeltaEvent);
-          const messages = await stored.withBytes(withoutSecrets(call.messages, attempt.secrets), attempt.files);
-          return sound(
-            await from.generate({ ...call, messages, ...told, onDelta: options.onDelta ?? tell }),
-            call.model,
+          const pieces = new MaskedPieces(attempt.secrets, (delta) =>
+            attempt.emit({ type: 'model-delta', call: told.idempotencyKey, delta } satisfies ModelDeltaEvent),
           );
+          const messages = await stored.withBytes(withoutSecrets(call.messages, attempt.secrets), attempt.files);
+          const onDelta = options.onDelta ?? ((delta: ModelDelta) => pieces.push(delta));
+          const answer = sound(await from.generate({ ...call, messages, ...told, onDelta }), call.model);
+          pieces.end();
+          return answer;
         },
       ),
     embed: (call, options = {}) =>

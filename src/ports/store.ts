@@ -2,6 +2,7 @@
 
 import type { RunStatus } from '../state/tree.ts';
 import type { BlobStore } from './blobs.ts';
+import type { LiveFeed } from './live-feed.ts';
 import type { RunSchedule, Schedule } from './schedule.ts';
 
 /**
@@ -300,6 +301,8 @@ export interface Store {
   readonly capabilities: StoreCapabilities;
   /** The blobs that belong to the store. Absent if they are kept elsewhere; then whoever makes an engine over the store names them. */
   readonly blobs?: BlobStore;
+  /** Where processes on the store see what nodes are just making. Absent if only the process that advances a run can tell. */
+  readonly live?: LiveFeed;
 
   /**
    * Identity of the data, from which idempotency keys are derived, so that two stores never send the same key. It is kept with the data and

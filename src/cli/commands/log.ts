@@ -42,10 +42,11 @@ function printLog({ screen, commandLine }: Session, output: ReadLogOutput, now: 
 interface LogArguments extends ReadLogInput {
   readonly follow?: boolean;
   readonly after?: string;
+  readonly live?: boolean;
 }
 
 /** Prints each checkpoint as it is recorded, oldest first, until the run ends. Ctrl-C stops to look, and does nothing to the run. */
-function followRun(session: Session, run: string, after: string | undefined): Promise<number> {
+function followRun(session: Session, { run, after, live = false }: LogArguments): Promise<number> {
   return withHistory(session, async (context) => {
     const interrupt = listenForInterrupt();
     const leaving = new AbortController();
@@ -54,11 +55,15 @@ function followRun(session: Session, run: string, after: string | undefined): Pr
       return asked;
     });
     try {
-      const events = followLog(context, run, { signal: leaving.signal, ...(after !== undefined && { after }) });
+      const events = followLog(context, run, { live, signal: leaving.signal, ...(after !== undefined && { after }) });
       for await (const event of events) {
         if (session.isJson) session.printJson(event);
         else if (event.type === 'reset') session.screen.note(`The history is another one from ${event.from} on.`);
-        else session.screen.print(`${String(event.seq).padStart(5)}  ${describeChange(event.change)}`);
+        else if (event.type === 'live')
+          session.screen.print(`       ${printable(`${event.node.join('/')}: ${JSON.stringify(event.detail)}`)}`);
+        else if (event.type === 'feed') {
+          if (!event.live) session.screen.note('This store has no live feed: all of it is shown when it is recorded.');
+        } else session.screen.print(`${String(event.seq).padStart(5)}  ${describeChange(event.change)}`);
       }
       return leaving.signal.aborted ? await code : 0;
     } finally {
@@ -73,6 +78,7 @@ export const logCommand: Command<LogArguments> = {
   fields: {
     ...readLog.input,
     follow: { type: 'flag', description: 'oldest first, and on as it is recorded, over pauses, until the run ends' },
+    live: { type: 'flag', description: 'with --follow: what nodes are just making, too' },
     after: { type: 'text', description: 'with --follow: only after this seq, or the cursor of an event' },
   },
   details: 'Each line is a checkpoint: RUN@SEQ names it for show, state, diff and fork.',
@@ -88,10 +94,16 @@ export const logCommand: Command<LogArguments> = {
       does: 'the whole history, a line of JSON for each checkpoint',
     },
   ],
-  execute(session, { follow, after, ...input }) {
-    if (follow === true) return followRun(session, input.run, after);
-    if (after !== undefined)
-      throw new CairnError('USAGE_INVALID', { reason: '--after is for --follow', hint: 'Give --follow too.' });
+  execute(session, { follow, after, live, ...input }) {
+    if (follow === true) {
+      const { run } = input;
+      return followRun(session, { run, ...(after !== undefined && { after }), ...(live === true && { live }) });
+    }
+    if (after !== undefined || live !== undefined)
+      throw new CairnError('USAGE_INVALID', {
+        reason: '--after and --live are for --follow',
+        hint: 'Give --follow too.',
+      });
     return withReading(session, async (context) => {
       const output = await perform(readLog, context, input);
       if (session.isJson) for (const entry of output.entries) session.printJson(entry);

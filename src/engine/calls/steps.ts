@@ -13,7 +13,7 @@ import { budgetMet, isBudgeted } from '../effects/begin.ts';
 import { judgeStep, recordKnownEnd, takeStep } from '../effects/judge-step.ts';
 import { hashOfGiven } from '../record/node-record.ts';
 import { book, budgetExceeded } from '../record/account.ts';
-import { StepEffort, announceIfReleased, noteRepeatedStep } from '../record/intent.ts';
+import { StepEffort, announceIfReleased, effortKeyOf, noteRepeatedStep } from '../record/intent.ts';
 import {
   orderIfOverlapping,
   admitStep,
@@ -270,7 +270,11 @@ class StepCall<T> {
     const { effect, hash, account } = effort;
     const begun = attempt > 1 ? { attempt } : {};
     const done: StepRecord = { kind: 'step', status: 'done', effect, hash, ...begun, ...account };
-    return finishStep(this.#core, this.#activation, this.#key, done, admitted);
+    const { loop } = this.#core;
+    const key = loop.isWatched ? effortKeyOf(this.#core, effort) : undefined;
+    const output = finishStep(this.#core, this.#activation, this.#key, done, admitted);
+    if (key !== undefined) loop.stepEnded(key);
+    return output;
   }
 
   /** Waits until the next attempt is due. If that is not soon, the function stops here, so that the run can pause (E6). */

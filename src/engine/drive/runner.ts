@@ -23,6 +23,7 @@ import { settleCancelled } from '../settle/settle.ts';
 import { againBy, endedDoubts } from '../waits/wait.ts';
 import { answerHere, armDueTime, fireDueWait } from '../waits/open-wait.ts';
 import { launch } from './attempt.ts';
+import { LiveWriter } from './live-writer.ts';
 import { Checkpoints } from './checkpoints.ts';
 import type { ClaimKeeper } from './claim-keeper.ts';
 import { MessageIntake } from './message-intake.ts';
@@ -74,6 +75,8 @@ export class Runner implements Loop {
    */
   readonly ended: Promise<void>;
   readonly #feed: RunFeed;
+  /** Undefined if the store has no live feed. */
+  readonly #live: LiveWriter | undefined;
   readonly #checkpoints: Checkpoints;
   readonly #keeper: ClaimKeeper;
   readonly #intake: MessageIntake;
@@ -97,6 +100,7 @@ export class Runner implements Loop {
       onLanded: (landed, sizeBytes) => {
         this.#checkpoints.onLanded(sizeBytes);
         feed.publish(landed);
+        this.#live?.landed(landed.seq);
       },
       onBroken: (error) => this.#breakOff(error),
     });
@@ -107,6 +111,9 @@ export class Runner implements Loop {
     // A named function, as everywhere in the engine: see test/memory/finished-runs.test.ts.
     const running = (): readonly LiveEvent[] => runningNow(core);
     feed.running = running;
+    const { store, clock, liveRules: rules } = core.env;
+    if (store.live !== undefined)
+      this.#live = new LiveWriter({ feed: store.live, claim: core.claim, clock, rules }, loaded.seq === 0);
     this.#checkpoints = new Checkpoints(core, loaded.cost);
     this.#keeper = options.keeper;
     this.#intake = new MessageIntake(core, (request) => this.cancel(request));
@@ -238,6 +245,7 @@ export class Runner implements Loop {
     }
     this.#isOver = true;
     this.#stopTimers();
+    await this.#live?.end(false);
     await core.env.store.releaseClaim(core.claim).catch(() => {});
     this.#feed.close();
     this.#end.reject(
@@ -298,11 +306,17 @@ export class Runner implements Loop {
   }
 
   get isWatched(): boolean {
-    return this.#feed.isWatched;
+    return this.#feed.isWatched || this.#live?.isEmpty === false;
   }
 
   publishLive(type: LiveEvent['type'], activation: Activation, detail: unknown): void {
     if (this.#feed.isWatched) this.#feed.publishLive(liveEventOf(this.core, type, activation, detail));
+    if (type === 'emitted') this.#live?.take(activation.path, detail);
+    else if (type !== 'waiting' && this.#live?.isEmpty === false) this.#live.left(activation.path, this.core.nextSeq);
+  }
+
+  stepEnded(key: string): void {
+    if (this.#live?.isEmpty === false) this.#live.stepEnded(key, this.core.nextSeq);
   }
 
   trace({ path }: Activation, name: string, parts: SpanParts): TraceSpan | undefined {
@@ -319,6 +333,7 @@ export class Runner implements Loop {
     this.#abortAll(error);
     for (const activation of core.rootFrame.activations.values()) core.agenda.forget(activation);
     this.#feed.close(error);
+    void this.#live?.end(false);
     core.env.store.releaseClaim(core.claim).then(
       () => this.#end.reject(error),
       () => this.#end.reject(error),
@@ -457,6 +472,7 @@ export class Runner implements Loop {
     this.#stopTimers();
     this.#checkpoints
       .makeLast(status === 'paused')
+      .then(() => this.#live?.end(status !== 'paused'))
       // The last commit is durable. If releasing the claim fails, it expires. A cancelled run whose `onCancel` node is next keeps it.
       .then(() => (status === 'cancelling' ? undefined : core.env.store.releaseClaim(core.claim).catch(() => {})))
       .then(this.#end.resolve, this.#end.reject);

@@ -263,6 +263,7 @@ class Preview implements Loop {
     return Promise.resolve();
   }
   publishLive(): void {}
+  stepEnded(): void {}
   trace(): undefined {}
 
   /** Rows for what had settled already. */

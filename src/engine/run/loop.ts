@@ -325,6 +325,8 @@ export interface Loop {
   /** Whether anybody listens to live events. */
   readonly isWatched: boolean;
   publishLive(type: LiveEvent['type'], activation: Activation, detail: unknown): void;
+  /** A step with this idempotency key has ended, and is in the draft. */
+  stepEnded(key: string): void;
   /** Starts a span below an activation's attempt; undefined without telemetry. */
   trace(activation: Activation, name: string, parts: SpanParts): TraceSpan | undefined;
 }

@@ -15,6 +15,7 @@ import type { Models } from '../../ports/model.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
 import type { Secrets } from '../../ports/secrets.ts';
 import type { Intake } from '../../state/values/admit.ts';
+import type { LiveRules } from '../../state/secrecy/store-rules.ts';
 import type { Limits } from '../limits.ts';
 import { Committer, type Landed, RunSecrets } from './committer.ts';
 import { type Draft, type Pace, Standing, type Moment } from './draft.ts';
@@ -133,6 +134,8 @@ export interface EngineEnvironment {
   readonly secrets: Secrets | undefined;
   /** What is applied to every value taken in; undefined if nothing is kept out of the store. */
   readonly intake: Intake | undefined;
+  /** What `redact.store` keeps out of live feeds; undefined if there are no rules. */
+  readonly liveRules: LiveRules | undefined;
   readonly models: Models | undefined;
   readonly telemetry: Telemetry | undefined;
   readonly version: string | undefined;

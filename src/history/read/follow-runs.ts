@@ -5,8 +5,9 @@ import { CairnError } from '../../errors.ts';
 import type { RunRow, RunQuery } from '../../ports/store.ts';
 import {
   type Cursor,
+  cursorText,
   eventsSince,
-  type FollowedEvent,
+  type RecordedEvent,
   type FollowPlace,
   readCursor,
   shortestPauseMs,
@@ -23,7 +24,7 @@ export interface FollowedRun {
 }
 
 /** An event of one of the runs, and the place of the whole stream behind it: pass it as `after` to go on there. */
-export type FollowedRunsEvent = { readonly position: string; readonly event: FollowedRun | FollowedEvent };
+export type FollowedRunsEvent = { readonly position: string; readonly event: FollowedRun | RecordedEvent };
 
 export interface FollowRunsOptions {
   /** Only runs that have all of these labels. Default: all runs. */
@@ -57,8 +58,6 @@ function markOf({ graphId = '', labels = {} }: Filter): string {
   const filter = JSON.stringify([graphId, names.map((name) => [name, labels[name]])]);
   return digest('sha256', filter, 'hex').slice(0, 8);
 }
-
-const cursorText = ({ seq, check }: Cursor): string => (check === undefined ? String(seq) : `${seq}.${check}`);
 
 function writePosition(mark: string, { since, runs }: Position): string {
   const entries = [...runs].map(([runId, cursor]) => [runId, cursorText(cursor)]);
@@ -111,7 +110,7 @@ class RunsStream {
   async *events(from: Position | undefined): AsyncGenerator<FollowedRunsEvent, void> {
     const { pause = timer, now = Date.now } = this.#place;
     const position = from ?? { since: now(), runs: new Map<string, Cursor>() };
-    const withCursor = (event: FollowedRun | FollowedEvent): FollowedRunsEvent => ({
+    const withCursor = (event: FollowedRun | RecordedEvent): FollowedRunsEvent => ({
       position: writePosition(this.#mark, position),
       event,
     });
@@ -162,7 +161,7 @@ class RunsStream {
     return [...found.values()].sort((one, other) => one.createdAt - other.createdAt);
   }
 
-  async *#eventsOf(run: RunRow, position: Position): AsyncGenerator<FollowedRun | FollowedEvent> {
+  async *#eventsOf(run: RunRow, position: Position): AsyncGenerator<FollowedRun | RecordedEvent> {
     const { runId, graphId, status, head, createdAt } = run;
     let cursor = position.runs.get(runId);
     if (cursor === undefined) {

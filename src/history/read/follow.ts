@@ -48,13 +48,34 @@ export interface FollowReset {
   readonly from: number;
 }
 
-export type FollowedEvent = FollowedCheckpoint | FollowReset;
+/** Whether pieces of what nodes are just making come too: the first event where they were asked for. */
+export interface FollowedFeed {
+  readonly type: 'feed';
+  readonly runId: string;
+  /** False where the store has no live feed: then all of it comes when it is recorded. */
+  readonly live: boolean;
+}
+
+/** A piece of what a node is just making, such as an event of `emit` or some words of an answer. It is not recorded. */
+export interface FollowedPiece {
+  readonly type: 'live';
+  /** Pass it as `after` to go on after this event: `SEQ.CHECK.N`, the cursor of the last checkpoint and the number of this piece. */
+  readonly cursor: string;
+  readonly runId: string;
+  readonly node: readonly string[];
+  readonly detail: unknown;
+}
+
+export type RecordedEvent = FollowedCheckpoint | FollowReset;
+export type FollowedEvent = RecordedEvent | FollowedFeed | FollowedPiece;
 
 export interface FollowOptions {
   /** The cursor of the last event seen, or its seq. Default: from the first checkpoint. */
   readonly after?: string | number;
   /** When it ends: with the run, or already when the run pauses. Default `end`. */
   readonly until?: 'end' | 'rest';
+  /** Whether pieces of what nodes are just making come too, from the beginning of what is not recorded yet. Default false. */
+  readonly live?: boolean;
   /** Ends it at once. */
   readonly signal?: AbortSignal;
 }
@@ -73,6 +94,8 @@ export interface FollowPlace {
 export interface Cursor {
   readonly seq: number;
   readonly check?: string;
+  /** Number of the last live piece seen. */
+  readonly piece?: number;
 }
 
 const start: Cursor = { seq: -1 };
@@ -84,14 +107,21 @@ const valueBytesMax = 16 * 1024;
 /** @throws USAGE_INVALID */
 export function readCursor(after: string | number | undefined): Cursor {
   if (after === undefined || after === '') return start;
-  const [, seq, check] = /^(-?\d{1,15})(?:\.([\da-f]{8}))?$/.exec(String(after)) ?? [];
+  const [, seq, check, piece] = /^(-?\d{1,15})(?:\.([\da-f]{8})?(?:\.(\d{1,16}))?)?$/.exec(String(after)) ?? [];
   if (seq === undefined)
     throw new CairnError('USAGE_INVALID', {
       reason: `no cursor: ${JSON.stringify(String(after).slice(0, 60))}`,
       hint: 'Give the cursor of the last event seen, or its seq.',
     });
-  return { seq: Math.max(-1, Number(seq)), ...(check !== undefined && { check }) };
+  return {
+    seq: Math.max(-1, Number(seq)),
+    ...(check !== undefined && { check }),
+    ...(piece !== undefined && { piece: Number(piece) }),
+  };
 }
+
+export const cursorText = ({ seq, check, piece }: Cursor): string =>
+  piece === undefined ? (check === undefined ? String(seq) : `${seq}.${check}`) : `${seq}.${check ?? ''}.${piece}`;
 
 const checkOf = ({ link }: DecodedCheckpoint): string => toHex(link).slice(0, 8);
 
@@ -131,22 +161,27 @@ export function timer(ms: number, signal: AbortSignal | undefined): Promise<void
 export function followHistory(
   place: FollowPlace,
   runId: string,
-  { after, until = 'end', signal }: FollowOptions = {},
+  { after, until = 'end', live = false, signal }: FollowOptions = {},
 ): AsyncGenerator<FollowedEvent, void> {
-  return follow(place, runId, readCursor(after), until, signal);
+  return follow(place, runId, readCursor(after), { until, live, signal });
 }
 
 async function* follow(
   place: FollowPlace,
   runId: string,
   after: Cursor,
-  until: 'end' | 'rest',
-  signal: AbortSignal | undefined,
+  {
+    until,
+    live,
+    signal,
+  }: Required<Pick<FollowOptions, 'until' | 'live'>> & { readonly signal: AbortSignal | undefined },
 ): AsyncGenerator<FollowedEvent, void> {
   const { store, tenant, pause = timer } = place;
-  let cursor = after;
+  let { piece = -1, ...cursor }: Cursor = after;
   let pauseMs = shortestPauseMs;
+  const feed = live ? store.live : undefined;
   const isOver = (): boolean => signal?.aborted === true;
+  if (live) yield { type: 'feed', runId, live: feed !== undefined };
   while (!isOver()) {
     const run = await store.readRun({ tenant, runId });
     if (run === undefined) throw new CairnError('RUN_NOT_FOUND', { runId });
@@ -157,9 +192,16 @@ async function* follow(
         yield event;
         if (isOver()) return;
       }
+    // Read after the checkpoints: a piece is there before what it is part of is recorded, so none comes late.
+    for (const { n, node, detail } of (await feed?.read({ tenant, runId }, piece).catch(() => [])) ?? []) {
+      piece = n;
+      yield { type: 'live', cursor: cursorText({ ...cursor, piece }), runId, node, detail };
+      if (isOver()) return;
+    }
     if (isOverFor(run, until) && run.head <= cursor.seq) return;
     pauseMs = isNew ? shortestPauseMs : Math.min(longestPauseMs, 2 * pauseMs);
-    await pause(pauseMs, signal);
+    // Only a run that moves makes pieces.
+    await pause(feed !== undefined && isUnderWay(run.status) ? feed.pollMs : pauseMs, signal);
   }
 }
 
@@ -168,7 +210,7 @@ export async function* eventsSince(
   place: FollowPlace,
   run: RunRow,
   after: Cursor,
-): AsyncGenerator<FollowedEvent, void> {
+): AsyncGenerator<RecordedEvent, void> {
   const { runId, prunedBelow, head } = run;
   const isLost = !(await isPart(place.store, run, after));
   const { seq } = isLost ? start : after;

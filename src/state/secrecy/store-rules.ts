@@ -39,6 +39,28 @@ export function intakeOf(rules: readonly string[] | undefined): Intake | undefin
   return keepsOut === undefined ? undefined : { keepsOut };
 }
 
+/** What the rules mean for what nodes tell while they work, before anything of it is recorded. */
+export interface LiveRules {
+  /** Whether a rule is about the output of a node, so that nothing of the node is told. */
+  hides(node: readonly string[]): boolean;
+  /** Whether values under this key are left out. */
+  keepsOut(key: string): boolean;
+}
+
+/** @returns undefined if there are no rules */
+export function liveRulesOf(rules: readonly string[] = []): LiveRules | undefined {
+  if (rules.length === 0) return undefined;
+  const names = new Set(rules.filter((rule) => !rule.includes('.')).map(plainKey));
+  const hidden = rules
+    .filter((rule) => rule.includes('.'))
+    .map((rule) => storedPath(rule.split('.')))
+    .flatMap(([first, node = '']) => (first === 'outputs' || first === 'artifacts' ? [node] : []));
+  return {
+    hides: (node) => hidden.includes('*') || node.some((id) => hidden.includes(id)),
+    keepsOut: (key) => names.has(plainKey(key)),
+  };
+}
+
 /** The first prefix of a path that is not stored, so that nothing can be read there. The path may be in stored or YAML notation. */
 export function unstoredPart(redact: Redact, written: readonly string[]): readonly string[] | undefined {
   const path = storedPath(written);

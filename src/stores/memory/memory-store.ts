@@ -2,6 +2,7 @@
 
 import { CairnError } from '../../errors.ts';
 import type { CommitReply, Store } from '../../ports/store.ts';
+import { createMemoryLiveFeed } from './memory-live-feed.ts';
 import { listRuns } from './memory-queries.ts';
 import { MemoryTables } from './memory-tables.ts';
 import { Watchers } from '../watchers.ts';
@@ -54,6 +55,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
   return {
     name: tables.name,
     capabilities: { durability: 'none', isShared: false },
+    live: createMemoryLiveFeed(),
     readIdentity: () => reply(() => tables.identity),
     setIdentity: (given) => reply(() => void (tables.identity = given)),
     admitRun: (admission) =>

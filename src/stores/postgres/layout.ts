@@ -3,7 +3,7 @@ import { CairnError } from '../../errors.ts';
 import type { Database, Query } from './database.ts';
 
 /** The newest layout that this version knows. */
-export const layoutVersion = 1;
+export const layoutVersion = 2;
 
 /** Number of the lock under which layouts are changed; any number that nobody else uses. */
 const migrationLock = 7_043_118;
@@ -86,6 +86,10 @@ create index memories_of on S.memories (owner, session, id);
 alter table S.checkpoints alter column body set storage external;
 alter table S.snapshots alter column body set storage external;
 alter table S.blob_pieces alter column body set storage external;`,
+  `
+create unlogged table S.live_pieces (
+  tenant text collate "C" not null, run_id text collate "C" not null, n bigint not null, node text not null,
+  detail text not null, primary key (tenant, run_id, n));`,
 ];
 
 /** Tables with content, for tests and roles. `store` has the layout's version and the identity. */
@@ -101,6 +105,7 @@ export const contentTables = [
   'blob_pieces',
   'memory_writes',
   'memories',
+  'live_pieces',
 ] as const;
 
 /** Writes a schema into a statement: its names begin with `S.`. */

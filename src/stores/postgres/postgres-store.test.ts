@@ -1,4 +1,4 @@
-import { afterAll, describe, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { openOn, preparePostgres, type PostgresUnderTest } from '../../../test/support/postgres-store.ts';
 import { blobSuite } from '../../testing/blob-suite.ts';
 import { memoriesSuite } from '../../testing/memories-suite.ts';
@@ -39,6 +39,20 @@ describe.skipIf(typeof server === 'string')(`Postgres store${typeof server === '
       const store = openOn(serverOf());
       return { blobs: store.blobs, advance: serverOf().advance, dispose: () => store.close() };
     },
+  });
+
+  test('L5.1 pieces of a run are read in order after a number, by other connections, and removed by number or all at once', async () => {
+    await serverOf().empty();
+    const [store, other] = [openOn(serverOf()), openOn(serverOf())];
+    const run = { tenant: 't', runId: 'r\0' };
+    const pieces = [1, 2, 3].map((n) => ({ n, node: ['a', 'b\0'], detail: { text: `${n}\0` } }));
+    await store.live?.write(run, { add: pieces });
+    expect(await other.live?.read(run, 1)).toEqual(pieces.slice(1));
+    await store.live?.write(run, { remove: [2], add: [{ n: 4, node: ['a'], detail: 4 }] });
+    expect((await other.live?.read(run, -1))?.map(({ n }) => n)).toEqual([1, 3, 4]);
+    await store.live?.write(run, { remove: 'all' });
+    expect(await other.live?.read(run, -1)).toEqual([]);
+    await Promise.all([store.close(), other.close()]);
   });
 
   memoriesSuite({

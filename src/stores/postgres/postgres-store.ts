@@ -11,6 +11,7 @@ import { Database, type PostgresPool } from './database.ts';
 import { grantRole, migrate, type PostgresRole } from './layout.ts';
 import { checkSchema, openPool, readPostgresUrl } from './place.ts';
 import { createPostgresBlobs } from './postgres-blobs.ts';
+import { createPostgresLiveFeed } from './postgres-live-feed.ts';
 import * as reads from './run-reads.ts';
 import * as writes from './run-writes.ts';
 import { WakeUps } from './wake-ups.ts';
@@ -83,6 +84,7 @@ export function openPostgresStore(options: PostgresStoreOptions): PostgresStore 
     watch: (tenant, call) => wakeUps.watch(tenant, call),
     blobs: createPostgresBlobs(tables),
     memories: createPostgresMemories(tables),
+    live: createPostgresLiveFeed(tables),
     ready: () => tables.ready(),
     migrate: () => migrate(database, schema),
     grant: (name, role) => grantRole(database, schema, name, role),

@@ -11,6 +11,7 @@ import { findDamage, openDatabase, type OpenedDatabase, StoreIdentity } from './
 import { RunReads, WaitReads } from './tables/wait-reads.ts';
 import { RunWrites } from './tables/run-writes.ts';
 import { layoutVersion } from './tables/schema.ts';
+import { openSqliteLiveFeed } from './sqlite-live-feed.ts';
 import { mapSqliteError } from './sqlite-errors.ts';
 import { checkOptions, type SqliteStoreOptions } from './sqlite-memories.ts';
 import { WriteQueue } from './write-queue.ts';
@@ -101,6 +102,7 @@ export function openSqliteStore(options: SqliteStoreOptions): Store {
       places.forget();
     },
   });
+  const live = openSqliteLiveFeed(path, Date.now);
   let isClosed = false;
   const watchers = new Watchers();
   const writes = createWrites(db, now, { heads, places, store: name }, (work, durability, bytes, isAlone = false) => {
@@ -111,6 +113,7 @@ export function openSqliteStore(options: SqliteStoreOptions): Store {
   return {
     name,
     capabilities: { durability: durability === 'normal' ? 'process' : 'power', isShared: true },
+    live,
     ...createReads(opened, now, name, (work) => {
       try {
         if (isClosed) throw new CairnError('STORE_CLOSED', { store: name });
@@ -129,6 +132,7 @@ export function openSqliteStore(options: SqliteStoreOptions): Store {
       if (isClosed) return;
       isClosed = true;
       await queue.drain();
+      live.close();
       db.close();
     },
   };
