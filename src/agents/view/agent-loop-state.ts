@@ -13,7 +13,8 @@ import type { RecordedCall } from '../model/call-record.ts';
 import { createMode } from '../modes/modes.ts';
 import type { Turn } from '../modes/text-modes.ts';
 import { readTurn } from '../modes/read-turn.ts';
-import { observation, type Observation } from '../tools/approval.ts';
+import { observation, questionName, type Observation } from '../tools/approval.ts';
+import { readApproval } from '../../schema/approval-answer.ts';
 import type { KeptConversation, OpeningNote, ResultNote, TurnNote } from '../turn-note.ts';
 
 /** A tool call and its status. */
@@ -27,6 +28,12 @@ export interface AgentCall {
   /** Name of the step or child run that the call was recorded as. */
   readonly step?: string;
   readonly output?: unknown;
+  /** Of one that waits: id of the question, which may be about a budget. */
+  readonly waitId?: string;
+  /** What a person decided who was asked before the call, if one was. A refused call has failed. */
+  readonly decision?: 'approved' | 'refused';
+  /** Why it was refused, if that was said. */
+  readonly refusal?: string;
   /** Whether it got the result of an earlier equal call. */
   readonly isCached?: true;
 }
@@ -38,6 +45,8 @@ export interface AgentLoopState {
   readonly model: string;
   /** The text of the answer. */
   readonly text: string;
+  /** What the model said of its reasoning, if anything. */
+  readonly reasoning?: string;
   readonly usage: ModelUsage;
   /** Whether the answer ended at the limit of its tokens. */
   readonly isCutOff?: true;
@@ -57,6 +66,11 @@ export interface FoldedVisit {
   readonly loops: readonly AgentLoopState[];
   readonly cache: Readonly<Record<string, unknown>>;
   readonly isAsking: boolean;
+}
+
+/** The key of the model call that is in progress, or was when the process died: pieces of its answer are told under it. */
+export function openCallOf(record: NodeRecord): string | undefined {
+  return modelCallsOf(record).find(({ status }) => status === 'started')?.intent?.key;
 }
 
 type Call = RecordedCall<ModelResponse> & { readonly note?: TurnNote };
@@ -147,6 +161,7 @@ function loopOf(
   return {
     model: by ?? response.model,
     text: textOf(response.content),
+    ...reasoningOf(response),
     usage: response.usage,
     ...(isCutOff(response) && { isCutOff: true }),
     calls: calls.map(({ id, tool, input }): AgentCall => {
@@ -156,16 +171,31 @@ function loopOf(
       while (used.has(nthName(first, nth))) nth += 1;
       const name = nthName(first, nth);
       used.add(name);
-      return { id, tool, input, ...standingOf(record, name) };
+      return { id, tool, input, ...standingOf(record, name), ...decisionOf(record, name) };
     }),
   };
 }
 
+function reasoningOf({ content }: ModelResponse): Pick<AgentLoopState, 'reasoning'> {
+  const reasoning = content.map((part) => (part.type === 'reasoning' ? part.text : '')).join('');
+  return reasoning === '' ? {} : { reasoning };
+}
+
+/** What a person decided about a call. Arguments that were edited are asked about again, so the last answer counts. */
+function decisionOf({ steps = {} }: NodeRecord, name: string): Pick<AgentCall, 'decision' | 'refusal'> {
+  const question = questionName(name);
+  const asked = Object.entries(steps).findLast(([key]) => key === question || key.startsWith(`${question}\0`))?.[1];
+  if (asked?.kind !== 'ask' || asked.status !== 'done') return {};
+  const { approved, feedback } = readApproval(asked.output);
+  if (approved) return { decision: 'approved' };
+  return { decision: 'refused', ...(feedback !== undefined && { refusal: feedback }) };
+}
+
 /** The status of a call whose result the model has not been told. */
-function standingOf(record: NodeRecord, name: string): Pick<AgentCall, 'status' | 'step'> {
+function standingOf(record: NodeRecord, name: string): Pick<AgentCall, 'status' | 'step' | 'waitId'> {
   const step = under(record.steps, name);
   const statuses = { open: 'waiting', started: 'started', done: 'done', failed: 'failed' } as const;
-  if (step !== undefined) return { status: statuses[step.status], step: name };
+  if (step !== undefined) return { status: statuses[step.status], step: name, ...waitOf(step) };
   const child = under(record.children, name);
   // A node or another agent, whose own record tells how it ended.
   const ended = child?.nodes[toolOfName(name)]?.status === 'completed';
@@ -173,8 +203,13 @@ function standingOf(record: NodeRecord, name: string): Pick<AgentCall, 'status' 
   const own = Object.entries(record.steps ?? {}).filter(
     ([key]) => key === `approve ${name}` || key.startsWith(`${name} `),
   );
-  const isWaiting = own.some(([, { status }]) => status === 'open');
-  return { status: isWaiting ? 'waiting' : own.length > 0 ? 'started' : 'due', ...(own.length > 0 && { step: name }) };
+  const open = own.find(([, { status }]) => status === 'open')?.[1];
+  if (open !== undefined) return { status: 'waiting', step: name, ...waitOf(open) };
+  return own.length > 0 ? { status: 'started', step: name } : { status: 'due' };
+}
+
+function waitOf({ wait }: StepRecord): Pick<AgentCall, 'waitId'> {
+  return wait === undefined ? {} : { waitId: wait };
 }
 
 /** Enters the results that the model was told into the calls of the last loop. */
@@ -190,7 +225,7 @@ function settle(
   const calls = last.calls.map((call, index): AgentCall => {
     const { from, isError, isCached } = notes[index] ?? { call: '' };
     const output = results[index]?.output;
-    const { step: _, ...rest } = call;
+    const { step: _, waitId: __, ...rest } = call;
     const status = isError === true ? 'failed' : 'done';
     return { ...rest, status, output, ...(from !== undefined && { step: from }), ...(isCached && { isCached }) };
   });
