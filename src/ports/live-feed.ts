@@ -1,5 +1,10 @@
 /** The port for pieces of what nodes are just making: text of an answer as it comes, events of `emit`. Lost pieces are no harm. */
-import type { RunKey } from './store.ts';
+
+/** Identifies a run, as the store does. */
+interface FedRun {
+  readonly tenant: string;
+  readonly runId: string;
+}
 
 /** A piece: what a node told while it worked. */
 export interface LivePiece {
@@ -26,7 +31,7 @@ export interface LiveChange {
 export interface LiveFeed {
   /** How often a reader looks for new pieces, in milliseconds. */
   readonly pollMs: number;
-  write(run: RunKey, change: LiveChange): Promise<void>;
+  write(run: FedRun, change: LiveChange): Promise<void>;
   /** The pieces of a run with a number above `after`, ascending. */
-  read(run: RunKey, after: number): Promise<readonly LivePiece[]>;
+  read(run: FedRun, after: number): Promise<readonly LivePiece[]>;
 }

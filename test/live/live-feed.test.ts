@@ -95,7 +95,8 @@ test.each(['memory', 'sqlite'])(
     const other: History = kind === 'memory' ? openHistory(store) : openHistory(openFile());
     const models = slowModel(['One ', 'two.']);
     const app = compile({ store, models });
-    const { runId, result } = await app.start({}, { runId: 'r' });
+    const run = await app.start({}, { runId: 'r' });
+    const { runId } = run;
     const first = await until(other.follow(runId, { live: true }), says('two.'));
     expect(first[0]).toEqual({ type: 'feed', runId, live: true });
     expect(textsOf(first)).toBe('One two.');
@@ -107,12 +108,20 @@ test.each(['memory', 'sqlite'])(
     expect('One two. End.').toBe(`One two.${textsOf(rest) || ' End.'}`);
     const seqs = [...late, ...rest].flatMap((event) => (event.type === 'checkpoint' ? [event.seq] : []));
     expect(seqs).toEqual(seqs.map((_, index) => index));
-    await result();
+    await run.result();
     expect(await store.live?.read({ tenant: 'default', runId }, -1)).toEqual([]);
     expect(textsOf(await until(other.follow(runId, { live: true }), () => false))).toBe('');
-    if (kind === 'sqlite') expect(statSync(join(folder, 'runs.db-live')).mode & 0o777).toBe(0o600);
   },
 );
+
+test('L5.1 the file is its owner’s alone, and is made with the first piece', async () => {
+  const file = join(folder, 'runs.db-live');
+  const store = openFile();
+  await store.live?.write({ tenant: 't', runId: 'r' }, { remove: 'all' });
+  expect(existsSync(file)).toBe(false);
+  await store.live?.write({ tenant: 't', runId: 'r' }, { add: [{ n: 1, node: ['a'], detail: 1 }] });
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+});
 
 test('L5 a store without a feed says so, and a run that tells nothing makes no file', async () => {
   const { live: _, ...bare } = createMemoryStore();
@@ -136,11 +145,12 @@ test('L5 a secret that comes in two pieces is told in neither, and what may be i
     await ctx.secrets.get('KEY');
     return ask(ctx);
   });
-  const { runId, result } = await app.start({});
+  const run = await app.start({});
+  const { runId } = run;
   const seen = await until(openHistory(store).follow(runId, { live: true }), (event) => textsOf([event]) !== '');
   expect(textsOf(seen)).toBe('The key is [secret:KEY], a');
   models.goOn();
-  await result();
+  await run.result();
 });
 
 test('L5 nothing is told of a node whose output a rule keeps out, and nothing under a name that one keeps out', async () => {
@@ -169,14 +179,15 @@ test('L5 what a run tells beyond a mebibyte is left out until something of it is
     await gate.promise;
     return 1;
   });
-  const { runId, result } = await app.start({});
+  const run = await app.start({});
+  const { runId } = run;
   await until(openHistory(store).follow(runId, { live: true }), ({ type }) => type === 'live');
   const pieces = (await store.live?.read({ tenant: 'default', runId }, -1)) ?? [];
   expect(pieces.map(({ detail }) => (detail as { readonly part: number }).part)).toEqual(
     Array.from({ length: 10 }, (_, part) => part),
   );
   gate.resolve();
-  await result();
+  await run.result();
 });
 
 test('L5 who takes a run up removes what the process before left, and its own pieces have greater numbers', async () => {

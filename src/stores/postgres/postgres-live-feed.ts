@@ -29,7 +29,7 @@ export function createPostgresLiveFeed(tables: Tables): LiveFeed {
         [toText(tenant), toText(runId), after],
       );
       return rows.map(({ n, node, detail }) => ({
-        n: Number(n),
+        n,
         node: JSON.parse(fromText(node)) as readonly string[],
         detail: JSON.parse(fromText(detail)) as unknown,
       }));
