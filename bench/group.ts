@@ -13,7 +13,7 @@ export interface Row {
 export interface Sample {
   readonly ours: number;
   readonly floor: number;
-  readonly unit: 'us' | 'ms' | 'bytes' | 'MB';
+  readonly unit: 'us' | 'ms' | 'bytes' | 'MB' | 'calls' | 'rows';
 }
 
 /** The samples of one repetition, by the name of their row. */

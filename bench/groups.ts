@@ -11,6 +11,7 @@ import { engineAlone } from './rows/engine-alone.ts';
 import { freshProcess } from './rows/fresh-process.ts';
 import { fork } from './rows/fork.ts';
 import { growingList } from './rows/growing-list.ts';
+import { hosts } from './rows/hosts.ts';
 import { largeFiles } from './rows/large-files.ts';
 import { listCommand } from './rows/list-command.ts';
 import { load } from './rows/load.ts';
@@ -45,6 +46,7 @@ export const groups: Readonly<Record<string, Group>> = {
   compile,
   yaml,
   dot,
+  hosts,
   largeFiles,
   aiSdkLoop,
   agentLoop,

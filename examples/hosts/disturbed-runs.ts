@@ -46,6 +46,8 @@ export class Endpoints {
   readonly #stopped = new Set<ChildProcess>();
   readonly #balancer = createServer((socket) => this.#forward(socket));
   #next = 0;
+  /** Who got the last connection. */
+  #last: Endpoint | undefined;
   #isClosed = false;
 
   constructor(options: EndpointOptions) {
@@ -90,12 +92,14 @@ export class Endpoints {
   }
 
   #takeLast(): Endpoint | undefined {
-    return this.#living.splice(this.#next % Math.max(1, this.#living.length), 1)[0];
+    const index = this.#last === undefined ? -1 : this.#living.indexOf(this.#last);
+    return this.#living.splice(Math.max(0, index), 1)[0];
   }
 
   #forward(socket: Socket): void {
     this.#next += 1;
     const target = this.#living[this.#next % Math.max(1, this.#living.length)];
+    this.#last = target;
     if (target === undefined) return void socket.destroy();
     const onward = connect(target.port, '127.0.0.1');
     for (const [from, to] of [
