@@ -46,7 +46,8 @@ async function prepare(folder: string): Promise<Bench> {
   const server = await startRestate();
   // New calls go to the endpoint that was registered last, so those that are killed have a server of their own.
   const killing = await startRestate();
-  if (typeof server === 'string' || typeof killing === 'string') throw new NotMeasured(String(server));
+  if (typeof server === 'string') throw new NotMeasured(server);
+  if (typeof killing === 'string') throw new NotMeasured(killing);
   const store = createStore(folder, 'normal');
   const engine = createDefaultEngine({ store, limits, wakes: false });
   const waiting = waitingGraph();
@@ -54,12 +55,12 @@ async function prepare(folder: string): Promise<Bench> {
   const graphs = [slices, waiting].map((graph) => ({ graph, engine }));
   for (const { graph } of graphs) engine.know(graph);
   const calls = new Map<string, number>();
-  const { advance } = engine;
+  const advance = engine.advance.bind(engine);
   const underWay = new Set<string>();
   engine.advance = (runId, how) => {
     calls.set(runId, (calls.get(runId) ?? 0) + 1);
     underWay.add(runId);
-    return advance.call(engine, runId, how).finally(() => underWay.delete(runId));
+    return advance(runId, how).finally(() => underWay.delete(runId));
   };
   const endpoint = restateHost({ graphs, ingress: server.ingress });
   await server.register(`http://127.0.0.1:${await endpoint.listen(0)}`);

@@ -6,6 +6,7 @@ import { createServer } from 'node:http';
 import { stripTypeScriptTypes } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { createContext, runInContext } from 'node:vm';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { createDefaultEngine } from '../../src/app/default-engine.ts';
@@ -22,6 +23,11 @@ function blockUnder(heading: string): string {
   const [, code] = /^```\w+\n(.*?)^```$/msu.exec(guide.slice(guide.indexOf(`## ${heading}`))) ?? [];
   if (code === undefined) throw new Error(`the guide has no code under ${heading}`);
   return code;
+}
+
+/** The value of a script in which these names are known. */
+function evaluate(script: string, names: object): unknown {
+  return runInContext(script, createContext({ Date, Math, Infinity, ...names }));
 }
 
 function shop(engine: Engine, effects: string[]): Graph {
@@ -45,7 +51,7 @@ test('HO4 the workflow of Temporal in the guide advances a run to its end, thoug
   const effects: string[] = [];
   const graph = shop(engine, effects);
   type Activity = (runId: string) => Promise<unknown>;
-  const advance = new Function('engine', `${toScript(activities)}; return advance;`)(engine) as Activity;
+  const advance = evaluate(`${toScript(activities)}; advance;`, { engine }) as Activity;
   const handlers = new Map<unknown, () => void>();
   const temporal = {
     proxyActivities: () => ({ advance: async (runId: string) => (await advance(runId), advance(runId)) }),
@@ -56,9 +62,7 @@ test('HO4 the workflow of Temporal in the guide advances a run to its end, thoug
       await until('a condition of the workflow', () => isTrue() || Date.now() >= end, 2);
     },
   };
-  const names = Object.keys(temporal).join(', ');
-  const make = new Function('temporal', `const { ${names} } = temporal; ${toScript(`//${workflow}`)}; return run;`);
-  const run = make(temporal) as (runId: string) => Promise<void>;
+  const run = evaluate(`${toScript(`//${workflow}`)}; run;`, temporal) as (runId: string) => Promise<void>;
   const { runId } = await engine.start(graph, {}, { detach: true });
   const ended = run(runId);
   const [wait] = await until(
