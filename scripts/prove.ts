@@ -18,6 +18,10 @@ const steps: Readonly<Record<string, Step>> = {
   check: { about: 'the checks of the gate', command: 'node scripts/check.ts' },
   suite: { about: 'every test at its large scale', command: vitest },
   simulation: { about: '10,000 seeds of the simulation', command: 'node scripts/simulate.ts --seeds 10000' },
+  'fail-last': {
+    about: '10,000 seeds of the simulation in which nodes fail last',
+    command: 'node scripts/simulate.ts --seeds 10000 --fail-last',
+  },
   mutants: { about: 'changes of meaning that the gate must notice', command: 'node scripts/mutants.ts' },
   crashes: {
     about: 'processes and runs killed at every point',

@@ -1,11 +1,15 @@
-/** `npm run simulate -- --seeds 100000 [--from N]`: simulations of several workers over one failing store; prints the seeds that fail. */
+/** `npm run simulate -- --seeds 100000 [--from N] [--fail-last]`: simulations of several workers over one failing store; prints the seeds that fail. */
 import { inspect, parseArgs } from 'node:util';
 import { createMemoryBlobs } from '../src/blobs/memory-blobs.ts';
 import { createMemoryStore } from '../src/stores/memory/index.ts';
 import { simulate } from '../test/simulation/simulate.ts';
 
 const { values } = parseArgs({
-  options: { seeds: { type: 'string', default: '1000' }, from: { type: 'string', default: '1' } },
+  options: {
+    'fail-last': { type: 'boolean', default: false },
+    seeds: { type: 'string', default: '1000' },
+    from: { type: 'string', default: '1' },
+  },
 });
 const [count, from] = [Number(values.seeds), Number(values.from)];
 if (!Number.isSafeInteger(count) || !Number.isSafeInteger(from) || count < 1 || from < 0) {
@@ -16,6 +20,7 @@ if (!Number.isSafeInteger(count) || !Number.isSafeInteger(from) || count < 1 || 
 let failed = 0;
 for (let seed = from; seed < from + count; seed += 1) {
   const report = await simulate(seed, {
+    graph: { failsLast: values['fail-last'] },
     open: (now) => ({ store: createMemoryStore({ now }), blobs: createMemoryBlobs(now) }),
   }).catch((error: unknown) => ({ faults: [`the simulation itself failed: ${inspect(error)}`] }));
   if (report.faults.length > 0) {

@@ -253,6 +253,7 @@ const rows: Readonly<Record<string, { readonly door: object; readonly of: Readon
     door: boxes,
     of: {
       bubblewrap: [() => boxes.bubblewrap(odd)],
+      docker: [() => boxes.docker({ image: 'x', ...odd })],
       sandboxNode: [() => boxes.sandboxNode({ sandboxes: boxes.bubblewrap(), commands: [['x']], ...odd })],
       sandboxTools: [() => boxes.sandboxTools({ sandboxes: boxes.bubblewrap(), ...odd })],
       SandboxSession: [() => new boxes.SandboxSession(ctx, { sandboxes: boxes.bubblewrap(), ...odd })],

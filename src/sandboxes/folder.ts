@@ -149,14 +149,15 @@ export async function sizeOf(folder: string): Promise<number> {
 /**
  * What a command changed since the manifest. Contents are stored as files of the run.
  * @param maxBytes - of all contents that changed, together
- * @throws NodeFailure SANDBOX_CHANGES_TOO_LARGE, SANDBOX_NAME_INVALID
+ * @returns undefined: more changed
+ * @throws NodeFailure SANDBOX_NAME_INVALID
  */
 export async function changesIn(
   folder: string,
   before: Manifest,
   files: FileAccess,
   maxBytes: number,
-): Promise<FolderChanges> {
+): Promise<FolderChanges | undefined> {
   const changes: Record<string, FolderEntry | null> = {};
   const seen = new Set<string>();
   let changedBytes = 0;
@@ -169,12 +170,12 @@ export async function changesIn(
     else if (stat.isFile()) {
       const size = Number(stat.size);
       if (changedBytes + size > maxBytes && !(known !== undefined && 'file' in known && known.file.sizeBytes === size))
-        throw tooLarge(maxBytes);
+        return undefined;
       const bytes = await readBytes(path, mode);
       const file = await files.put(bytes, { name });
       entry = { file, mode };
       if (!isSame(known, entry)) changedBytes += size;
-      if (changedBytes > maxBytes) throw tooLarge(maxBytes);
+      if (changedBytes > maxBytes) return undefined;
       // Pipes, sockets and devices have no content to keep.
     } else continue;
     seen.add(name);
@@ -182,13 +183,6 @@ export async function changesIn(
   }
   for (const name of before.keys()) if (!seen.has(name)) changes[name] = null;
   return changes;
-}
-
-function tooLarge(maxBytes: number): NodeFailure {
-  return new NodeFailure(`the command changed more than ${maxBytes} bytes, which is the most that is recorded`, {
-    code: 'SANDBOX_CHANGES_TOO_LARGE',
-    applied: 'ended',
-  });
 }
 
 async function readBytes(path: string, mode: number): Promise<Uint8Array> {

@@ -1,5 +1,6 @@
 /** Sandboxes: the entry point `cairn-workflows/sandboxes`. */
 export { bubblewrap, type BubblewrapOptions } from './bubblewrap.ts';
+export { docker, type DockerOptions } from './docker.ts';
 export { sandboxNode, sandboxTools, type SandboxNodeConfig, type SandboxNodeOutput } from './sandbox-node.ts';
 export { SandboxSession, type SandboxOptions, type SandboxOutput } from './session.ts';
 export type {

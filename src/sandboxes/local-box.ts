@@ -15,7 +15,7 @@ export interface LocalBox {
   /** The program, with all that encloses it. */
   readonly argv: (argv: readonly string[], env: Readonly<Record<string, string>>, command: string) => readonly string[];
   /** Why the enclosure itself did not come about, told by what was printed; undefined: the command began. */
-  readonly refusal?: (stderr: string) => string | undefined;
+  readonly refusal?: (stderr: string, exitCode: number | null) => string | undefined;
   /** Called when a command was killed, for kinds whose processes do not end with the one that was started. */
   readonly onKilled?: (command: string) => Promise<void>;
   readonly onClose?: () => Promise<void>;
@@ -100,7 +100,7 @@ async function run(
       onOutput: tell,
     });
     if (both.aborted) await box.onKilled?.(command);
-    const refused = end.exitCode === 0 ? undefined : box.refusal?.(said);
+    const refused = end.exitCode === 0 ? undefined : box.refusal?.(said, end.exitCode);
     if (refused !== undefined) throw unavailable(box.name, refused);
     const isLarge = quota.signal.aborted || (await sizeOf(folder)) > diskBytes;
     return { ...end, ...(isLarge && { exceeded: 'disk' }) };

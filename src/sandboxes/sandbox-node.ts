@@ -26,7 +26,7 @@ export interface SandboxNodeConfig<S extends StateView = StateView> extends Sand
   readonly input?: Computed<string, S>;
 }
 
-/** The output of a sandbox node: that of its last command, and all files of its folder. */
+/** The output of a sandbox node: that of its last command, and all files of its folder; none if what is in it `isUnrecorded`. */
 export interface SandboxNodeOutput extends SandboxOutput {
   readonly files: Readonly<Record<string, FileRef>>;
 }
@@ -67,7 +67,7 @@ export function sandboxNode<S extends StateView = StateView>(
         });
         if (output.exitCode !== 0) throw failure(argv, output);
       }
-      return { ...(output as SandboxOutput), files: session.files };
+      return { ...(output as SandboxOutput), files: output?.isUnrecorded === true ? {} : session.files };
     } finally {
       await session.close();
     }

@@ -23,7 +23,7 @@ export interface SandboxOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Timeout of one command in milliseconds. Default 120,000. */
   readonly timeoutMs?: number;
-  /** The most bytes of contents that one command may change, since they are recorded. Default 64 MiB. */
+  /** The most bytes of contents that are recorded of what one command changed. Default 64 MiB. */
   readonly maxChangedBytes?: number;
   /** The most bytes kept of stdout, and of stderr: beginning and end. Default 64 KiB. */
   readonly maxOutputBytes?: number;
@@ -35,7 +35,18 @@ export const sandboxOptionNames: readonly (keyof SandboxOptions)[] = ['sandboxes
 export interface SandboxOutput extends SandboxEnd {
   readonly stdout: string;
   readonly stderr: string;
+  /** True if it changed more than `maxChangedBytes`: then what is in the folder is known to this attempt alone (SB2.1). */
+  readonly isUnrecorded?: true;
 }
+
+/** Manifests of folders of which more was changed than is recorded: a folder that is not at hand cannot be made equal to one. */
+const unrecorded = new WeakSet<Manifest>();
+
+const lost = (): NodeFailure =>
+  new NodeFailure(
+    'the folder of the sandbox is not there any more: a command changed more than `maxChangedBytes`, so it was not recorded. Fork before that command, or raise the bound',
+    { code: 'SANDBOX_LOST', applied: 'no' },
+  );
 
 /** @throws CONFIG_INVALID */
 export function checkSandboxOptions(builder: string, options: SandboxOptions): void {
@@ -90,13 +101,29 @@ export class SandboxSession {
       checkPath(path, this.#manifest);
       const bytes = typeof content === 'string' ? Buffer.from(content) : content;
       const file = bytes instanceof Uint8Array ? await ctx.files.put(bytes, { name: path }) : bytes;
-      this.#manifest = withChanges(this.#manifest, withFile(this.#manifest, path, file, mode));
+      const before = this.#manifest;
+      this.#manifest = withChanges(before, withFile(before, path, file, mode));
+      if (!unrecorded.has(before)) return;
+      unrecorded.add(this.#manifest);
+      // The folder is kept as it is, so the file is put into it now.
+      if (this.#equalTo !== before) return;
+      const box = await this.#opened;
+      await box?.write(path, bytes instanceof Uint8Array ? bytes : await ctx.files.get(bytes), mode);
+      this.#equalTo = this.#manifest;
     });
   }
 
-  /** Reads a file of the folder, as the last command left it. @throws NodeFailure ARGUMENT_INVALID there is no such file */
+  /**
+   * Reads a file of the folder, as the last command left it.
+   * @throws NodeFailure ARGUMENT_INVALID there is no such file, or what is in the folder is not recorded
+   */
   read(path: string, ctx: NodeContext = this.#ctx): Promise<Uint8Array> {
     return this.#inTurn(async () => {
+      if (unrecorded.has(this.#manifest))
+        throw new NodeFailure(`${path} is not recorded: a command changed too much. Print it with a command`, {
+          code: 'ARGUMENT_INVALID',
+          applied: 'no',
+        });
       const entry = this.#manifest.get(path);
       if (entry === undefined || !('file' in entry))
         throw new NodeFailure(`there is no file ${path}`, { code: 'ARGUMENT_INVALID', applied: 'no' });
@@ -107,7 +134,7 @@ export class SandboxSession {
   /**
    * Runs a program as a recorded step. Without the network it is `pure`: all it does is change the folder, which is recorded, and made as it was
    * before it is repeated.
-   * @throws SANDBOX_UNAVAILABLE; NodeFailure SANDBOX_REFUSED, SANDBOX_CHANGES_TOO_LARGE
+   * @throws SANDBOX_UNAVAILABLE; NodeFailure SANDBOX_REFUSED, SANDBOX_LOST
    */
   exec(
     argv: readonly string[],
@@ -127,13 +154,19 @@ export class SandboxSession {
         'command',
         {
           effect: isOutside ? 'external' : 'pure',
-          input: { argv, input: input ?? null, network, folder: hashOf(before) },
+          input: {
+            argv,
+            input: input ?? null,
+            network,
+            folder: `${hashOf(before)}${unrecorded.has(before) ? ' and more' : ''}`,
+          },
           about: argv.join(' ').slice(0, 500),
           timeoutMs,
         },
         (step) => this.#run(ctx, step, argv, input, before),
       );
       this.#manifest = withChanges(before, changes);
+      if (output.isUnrecorded === true) unrecorded.add(this.#manifest);
       // A command that ran just now left the folder as the record says.
       if (this.#ranFrom === before) this.#equalTo = this.#manifest;
       this.#ranFrom = undefined;
@@ -173,6 +206,7 @@ export class SandboxSession {
     before: Manifest,
   ): Promise<SandboxOutput & { readonly changes: FolderChanges }> {
     const { env = {}, maxOutputBytes = 64 * 1024, maxChangedBytes = 64 * 1024 * 1024 } = this.#options;
+    if (this.#equalTo !== before && unrecorded.has(before)) throw lost();
     const box = await this.#open(key);
     if (this.#equalTo !== before && box.folder !== undefined) {
       this.#equalTo = undefined;
@@ -186,9 +220,17 @@ export class SandboxSession {
       texts[stream].push(decoders[stream].decode(bytes, { stream: true }));
     const end = await box.exec(argv, { signal, key, env, onOutput, ...(input !== undefined && { input }) });
     signal.throwIfAborted();
-    const changes = box.folder === undefined ? {} : await changesIn(box.folder, before, ctx.files, maxChangedBytes);
+    const known =
+      box.folder === undefined
+        ? {}
+        : unrecorded.has(before)
+          ? undefined
+          : await changesIn(box.folder, before, ctx.files, maxChangedBytes);
     this.#ranFrom = before;
-    return { ...end, stdout: mask.text(texts.stdout.end().text), stderr: mask.text(texts.stderr.end().text), changes };
+    const said = { stdout: mask.text(texts.stdout.end().text), stderr: mask.text(texts.stderr.end().text) };
+    return known === undefined
+      ? { ...end, ...said, isUnrecorded: true, changes: {} }
+      : { ...end, ...said, changes: known };
   }
 
   #open(key: string): Promise<Sandbox> {

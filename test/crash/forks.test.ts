@@ -129,6 +129,10 @@ const graphsOf: Property<RandomGraphPlan> = {
   make: (seed) => planRandomGraph(seed, { nodesMost: 6 }),
   faultsOf: (plan, seed) => forkSeed(seed, randomGraphCase(plan)),
 };
+const failLastGraphsOf: Property<RandomGraphPlan> = {
+  ...graphsOf,
+  make: (seed) => planRandomGraph(seed, { nodesMost: 6, failsLast: true }),
+};
 const workflowsOf: Property<YamlPlan> = {
   ...yamlProperty,
   make: (seed) => planYaml(seed),
@@ -138,6 +142,7 @@ const workflowsOf: Property<YamlPlan> = {
 /** Repeat one graph with CAIRN_SEED=N CAIRN_GRAPHS=1. */
 it.each<[string, readonly number[], (tried: readonly number[]) => Promise<readonly string[]>]>([
   ['graphs', seeds(25, 400), (tried) => tellFaults(tried, graphsOf)],
+  ['graphs that fail last', seeds(8, 200), (tried) => tellFaults(tried, failLastGraphsOf)],
   ['workflows', seeds(8, 120), (tried) => tellFaults(tried, workflowsOf)],
 ])(
   'P2 X2 forks of killed runs end as the run would have, and repeat none of its effects (%s)',

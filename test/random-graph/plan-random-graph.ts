@@ -16,6 +16,8 @@ export interface RandomGraphOptions {
   readonly hasRaces?: boolean;
   /** What fails for want of attempts succeeds when the failed run is resumed often enough. Default false. */
   readonly recovers?: boolean;
+  /** Whether a node that fails for good fails the run last, in all nodes: then there is one outcome, whatever the schedule. Default false. */
+  readonly failsLast?: boolean;
 }
 
 /** How an effect may be recovered; the like for a step. */
@@ -109,7 +111,8 @@ export function planRandomGraph(seed: number, options: RandomGraphOptions = {}):
 function drawGraph(random: SeededRandom, id: string, options: RandomGraphOptions): RandomGraphPlan {
   const { nodesMost = 8, hasRunFailures = true, recovers = false, hasRaces = random.chance(0.08) } = options;
   const count = 1 + random.integer(nodesMost);
-  const canFailRun = hasRunFailures && !hasRaces && random.chance(recovers ? 0.5 : 0.12);
+  const { failsLast = false } = options;
+  const canFailRun = failsLast || (hasRunFailures && !hasRaces && random.chance(recovers ? 0.5 : 0.12));
   const drawn = { ...options, hasRaces };
   const nodes = Array.from({ length: count }, (_, index) => drawNode(random.fork(), index, canFailRun, drawn));
   return {
@@ -126,7 +129,7 @@ function drawGraph(random: SeededRandom, id: string, options: RandomGraphOptions
       // Nobody is there to ask where nobody answers.
       budget: options.hasWaits !== false && random.chance(0.3) ? { units: 1 + random.integer(12) } : undefined,
     },
-    isScheduleFree: !canFailRun && !hasRaces,
+    isScheduleFree: (failsLast || !canFailRun) && !hasRaces,
   };
 }
 
@@ -164,7 +167,7 @@ function drawNode(random: SeededRandom, index: number, canFailRun: boolean, opti
         ? 'race'
         : random.pick(['some', 'some', 'some', 'all', 1, 2] as const),
     onFailure: canFailRun
-      ? random.pick(['fail-run', 'fail-last'] as const)
+      ? random.pick(options.failsLast === true ? (['fail-last'] as const) : (['fail-run', 'fail-last'] as const))
       : random.pick(['continue', 'skip-dependents'] as const),
     checkpoint: random.chance(0.2) ? random.pick(['before', 'after', 'both', 'none'] as const) : undefined,
     hasWhen: random.chance(0.1),

@@ -31,3 +31,20 @@ it('P1 P2 P3 P4 hold under faults, takeovers and freezes, of forks too', { timeo
   expect(forks).toBeGreaterThan(tried.length / 4);
   expect(found.slice(0, 5)).toEqual([]);
 });
+
+it(
+  'G8 a run whose nodes fail last ends in one way, whatever dies and whenever, and so do its forks',
+  { timeout: 600_000 },
+  async () => {
+    const found: string[] = [];
+    let failed = 0;
+    for (const seed of seeds(25, 1_000)) {
+      const report = await simulate(seed, { open, graph: { failsLast: true } });
+      failed += Number(report.status === 'failed');
+      if (report.faults.length > 0)
+        found.push(`npm run simulate -- --seeds 1 --from ${seed} --fail-last: ${report.faults.join('; ')}`);
+    }
+    expect(failed).toBeGreaterThan(0);
+    expect(found.slice(0, 5)).toEqual([]);
+  },
+);
