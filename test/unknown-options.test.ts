@@ -184,6 +184,7 @@ const rows: Readonly<Record<string, { readonly door: object; readonly of: Readon
       interactiveNodeType: 'takes a block',
       pause: 'a question is checked when it is asked, as that of ctx.ask',
       refuse: noOptions,
+      sqlNode: [() => blocks.sqlNode({ database: 'a.db', sql: 'select 1', ...odd })],
       textOfAnswer: noOptions,
     },
   },

@@ -41,7 +41,7 @@ export async function findFaultsOfForks(
     const resting = await restingNodes(trial, fork);
     const result = await drive(fork.runId);
     const isInherited = (await store.readRun({ tenant, runId: fork.runId }))?.parent?.runId !== runId;
-    const visits = await readForkVisits(trial, fork);
+    const visits = await trial.read(() => readForkVisits(trial, fork));
     for (const fault of findPreviewFaults(rows, { visits, isFailed: result.status === 'failed', resting }))
       faults.push({
         kind: isInherited ? `${fault.kind}${atAncestor}` : fault.kind,

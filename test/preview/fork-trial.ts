@@ -16,6 +16,8 @@ export interface ForkTrial {
   readonly blobs: BlobStore;
   readonly graph: Graph;
   readonly clock: VirtualClock;
+  /** Reads histories, which may take more turns of the event loop than a run that has nothing left to do. */
+  readonly read: <Value>(work: () => Promise<Value>) => Promise<Value>;
   /** Questions that runs asked, in order. */
   readonly asked: readonly OpenQuestion[];
   /** Starts a run, or resumes it, and brings it to its end; a failed one is resumed so often. */
@@ -30,7 +32,16 @@ export const tenant = 'default';
 const killedWorker = 'killed';
 
 export function openForkTrial(crashCase: CrashCase, seed: number): ForkTrial {
-  const clock = createVirtualClock();
+  let reading = 0;
+  const clock = createVirtualClock({ isBusy: () => reading > 0 });
+  const read: ForkTrial['read'] = async (work) => {
+    reading += 1;
+    try {
+      return await work();
+    } finally {
+      reading -= 1;
+    }
+  };
   const store = createMemoryStore({ now: clock.now });
   const blobs = createMemoryBlobs(clock.now);
   const effects = createEffectOracle();
@@ -84,5 +95,5 @@ export function openForkTrial(crashCase: CrashCase, seed: number): ForkTrial {
     const life = new Life({ kind: 'write', number: writes, when: 'after' });
     await Promise.race([open(killedWorker, life).drive(runId), life.death]);
   };
-  return { ...open('worker', new Life()), store, blobs, clock, asked, driveUntilKilled };
+  return { ...open('worker', new Life()), store, blobs, clock, read, asked, driveUntilKilled };
 }

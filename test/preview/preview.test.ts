@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import type { ForkOptions } from '../../src/engine/api.ts';
 import { createSeededRandom, type SeededRandom } from '../../src/testing/virtual-clock.ts';
-import { planRandomGraph, type RandomGraphPlan } from '../random-graph/plan-random-graph.ts';
+import { planRandomGraph, type RandomGraphOptions, type RandomGraphPlan } from '../random-graph/plan-random-graph.ts';
 import { randomGraphCase } from '../random-graph/random-graph.ts';
 import { planProperty } from '../random-graph/smaller-plan.ts';
 import { tellFaults } from '../support/smallest.ts';
@@ -29,13 +29,13 @@ function drawPatch(random: SeededRandom): ForkOptions {
 type FindFaults = (trial: ForkTrial, random: SeededRandom) => Promise<readonly PreviewFault[]>;
 
 /** What is false in the previews of random graphs; of the first graph also the smallest that fails. */
-function findAll(find: FindFaults, seeds = drawn): Promise<readonly string[]> {
+function findAll(find: FindFaults, seeds = drawn, options: RandomGraphOptions = {}): Promise<readonly string[]> {
   const faultsOf = async (plan: RandomGraphPlan, seed: number): Promise<readonly string[]> => {
     const trial = openForkTrial(randomGraphCase(plan), seed);
     const faults = await trial.clock.run(find(trial, createSeededRandom(seed * 7 + 1)));
     return faults.map(({ kind, told }) => `${kind}: ${told}`);
   };
-  const make = (seed: number): RandomGraphPlan => planRandomGraph(seed, { nodesMost: 7, recovers: true });
+  const make = (seed: number): RandomGraphPlan => planRandomGraph(seed, { nodesMost: 7, recovers: true, ...options });
   return tellFaults(seeds, { ...planProperty, make, faultsOf });
 }
 
@@ -54,6 +54,13 @@ test(
     expect(found).toEqual([]);
   },
 );
+
+test('X5 G8 previews of resumes and forks agree with runs whose nodes fail last', { timeout: 120_000 }, async () => {
+  const some = drawn.slice(0, Math.ceil(drawn.length / 10));
+  const failsLast = { failsLast: true };
+  expect(await findAll(findFaultsOfResumes, some, failsLast)).toEqual([]);
+  expect(await findAll((trial, random) => findFaultsOfForks(trial, random, drawPatch), some, failsLast)).toEqual([]);
+});
 
 test('X5 what continues earlier work has no room before its turn: seed 7015135 told of a node that another was first', async () => {
   expect(await findAll((trial, random) => findFaultsOfForks(trial, random, drawPatch), [7015135])).toEqual([]);

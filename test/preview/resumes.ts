@@ -35,7 +35,7 @@ async function faultsOfResume(
   const resting = await restingNodes(trial, { runId, seq: head });
   await (await engine.resume(runId, { ...options, graph })).result();
   const result: RunResult = await trial.drive(runId);
-  const visits = await readResumeVisits(trial, { runId, seq: head + 1 });
+  const visits = await trial.read(() => readResumeVisits(trial, { runId, seq: head + 1 }));
   const isFailed = result.status === 'failed';
   return findPreviewFaults(rows, { visits, isFailed, resting }).map(({ kind, told }) => ({
     kind,

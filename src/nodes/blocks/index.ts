@@ -55,3 +55,4 @@ export function createNodeTypes(options: NodeTypeOptions = {}): readonly NodeTyp
   const asking = [confirmOperation, askChoice, getInput, prompt, llmCallType(models)];
   return [...working, ...asking];
 }
+export { sqlNode, type SqlNodeConfig, type SqlOutput } from './sql-node.ts';

@@ -74,10 +74,11 @@ export const sqlBlock: NodeType = {
     optionFaults([timeout], literals).length > 0 ? undefined : timeout.read(literals) + connectMs(literals) + 5_000,
   needs: placeNeeds,
   check,
-  run,
+  run: runSql,
 };
 
-function isReadOnly(inputs: Inputs): boolean {
+/** Whether the database is to refuse changes. */
+export function isReadOnly(inputs: Inputs): boolean {
   if (inputs['read_only'] !== undefined && optionFaults([readOnly], inputs).length === 0) return readOnly.read(inputs);
   const [engine, { sql, op }] = [engineOf(inputs), inputs];
   if (op !== undefined) return op === 'select';
@@ -102,7 +103,11 @@ function check(inputs: Inputs): readonly InputFault[] {
   return faults;
 }
 
-async function run(ctx: TypedNodeContext): Promise<unknown> {
+/** What the block uses of its context. */
+type SqlContext = Pick<TypedNodeContext, 'inputs' | 'secrets' | 'isGranted' | 'idempotencyKey' | 'signal' | 'now'>;
+
+/** Runs the statements. @returns the outputs of the block */
+export async function runSql(ctx: SqlContext): Promise<Readonly<Record<string, unknown>>> {
   const startedAt = ctx.now();
   const { engine, place, job, decode, mask } = await beforeEffect(() => prepare(ctx));
   try {
@@ -125,7 +130,7 @@ interface Prepared {
   readonly mask: TextMask;
 }
 
-async function prepare(ctx: TypedNodeContext): Promise<Prepared> {
+async function prepare(ctx: SqlContext): Promise<Prepared> {
   const { value, mask } = await resolveSecrets(ctx.inputs, ctx.secrets);
   const inputs = value as Inputs;
   const engine = engineOf(inputs);
@@ -148,7 +153,7 @@ async function prepare(ctx: TypedNodeContext): Promise<Prepared> {
  * Checks permissions again for the database that is really used. A secret may have hidden its host before, and a name may have turned out
  * to be a number.
  */
-function requireGrant(ctx: TypedNodeContext, place: Place): void {
+function requireGrant(ctx: SqlContext, place: Place): void {
   const isHidden = typeof ctx.inputs['connection'] === 'object';
   const exact = place.engine === 'sqlite' ? { engine: place.engine, path: place.path } : { ...place };
   const refused = placeNeeds(exact).find((need) => !(ctx.isGranted?.(need) ?? !isHidden));
@@ -157,7 +162,7 @@ function requireGrant(ctx: TypedNodeContext, place: Place): void {
   throw new NodeFailure(`${what} is not granted`, { code: 'PERMISSION_DENIED', applied: 'no' });
 }
 
-function jobOf(ctx: TypedNodeContext, inputs: Inputs, engine: Engine, work: SqlWork): SqlJob {
+function jobOf(ctx: SqlContext, inputs: Inputs, engine: Engine, work: SqlWork): SqlJob {
   const first = readText(inputs, 'init_sql');
   return {
     first:
