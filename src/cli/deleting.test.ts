@@ -1,4 +1,5 @@
 /** The command line as a process: what commands that delete ask, and what they do where nobody can be asked. */
+import { randomBytes } from 'node:crypto';
 import { expect, test, vi } from 'vitest';
 import { openFolder, type Folder } from '../../test/cli/cairn.ts';
 import { hasTerminals, inTerminal } from '../../test/cli/terminal.ts';
@@ -82,6 +83,34 @@ test.runIf(hasTerminals)('D22 in a terminal Ctrl-C deletes nothing, and --yes as
   stopped.type('\u0003');
   expect((await stopped.ended()).shown).toMatch(/Stopped: nothing was changed\.\n$/);
   expect(await inTerminal(folder, 'rm', 'r', '--yes').ended()).toEqual({ code: 0, shown: 'removed r\n' });
+});
+
+test('D22 a clean-up gives room back where it is asked to, says how much, and by itself only that there is some', async () => {
+  const folder = openFolder();
+  const list = Array.from(
+    { length: 40 },
+    (_, index) => `{ id: b${index}, type: EchoBlock, inputs: { message: "\${inputs.text}" } }`,
+  );
+  folder.write(
+    'wide.yaml',
+    `name: wide\ninputs: { text: { type: string } }\nblocks:\n${list.map((block) => `  - ${block}\n`).join('')}`,
+  );
+  const runs = ['r', 's', 't'];
+  for (const runId of runs) {
+    const text = randomBytes(7_000).toString('hex');
+    expect(folder.cairn('run', 'wide.yaml', '--run-id', runId, '--input', `text=${text}`).code).toBe(0);
+  }
+  for (const runId of runs) folder.cairn('rm', runId, '--yes');
+  expect(folder.cairn('cleanup', '--yes').err).toMatch(
+    /free, for what is written later\. To give them back: cairn cleanup --vacuum/,
+  );
+  expect(folder.cairn('cleanup', '--vacuum', '--dry-run').out).toMatch(
+    /^\d\.\d MiB would be given back; the store takes \d\.\d MiB now\n$/,
+  );
+  expect(folder.cairn('cleanup', '--vacuum', '--yes').out).toMatch(
+    /^\d\.\d MiB given back; the store takes \d+\.\d KiB\n$/,
+  );
+  expect(folder.json('cleanup', '--vacuum', '--yes')).toMatchObject({ freedBytes: 0, space: { freeBytes: 0 } });
 });
 
 test('D22 a dry run of rm names the forks that would go too, and refuses as the removal does', () => {

@@ -1,6 +1,7 @@
 /** What a command is given: the screen, the store it was pointed at, and how cairn is called again. */
 import { describeWorker } from '../app/process/process-ids.ts';
 import { CairnError, errorTable } from '../errors.ts';
+import type { CollectedBlobs } from '../history/shorten/collect-blobs.ts';
 import { shownError } from '../operations/declare/perform.ts';
 import type { BrokenWorkflow } from '../operations/declare/workflows.ts';
 import type { Screen } from './screen.ts';
@@ -168,11 +169,15 @@ export function openSession(
   };
 }
 
-// Says how many large values went with what was removed.
+// Says how many large values went with what was removed, and how many stay.
 
-export function noteBlobs({ screen }: Pick<Session, 'screen'>, count: number): void {
-  if (count > 0)
-    screen.note(`${count} large ${count === 1 ? 'value' : 'values'} that nothing refers to any more went too.`);
+export function noteBlobs({ screen }: Pick<Session, 'screen'>, { blobs, blobsLeft = 0 }: CollectedBlobs): void {
+  const values = (count: number): string => `${count} large ${count === 1 ? 'value' : 'values'}`;
+  if (blobs > 0) screen.note(`${values(blobs)} that nothing refers to any more went too.`);
+  if (blobsLeft > 0)
+    screen.note(
+      `${values(blobsLeft)} of it ${blobsLeft === 1 ? 'stays' : 'stay'} until a day old: cairn cleanup then removes what nothing refers to.`,
+    );
 }
 
 // Options that select workflow folders and the permissions of workflows given as text.

@@ -48,7 +48,7 @@ import { followHistory, type FollowedEvent, type FollowOptions } from './read/fo
 import { followRuns, type FollowedRunsEvent, type FollowRunsOptions } from './read/follow-runs.ts';
 import { parsePath } from './read/state-path.ts';
 import type { RecordedVisit } from './read/read-visit.ts';
-import type { CleanUpOptions, CleanUpReport, CleanUpSettings, SettingsFor } from './shorten/clean-up.ts';
+import type { CleanUpOptions, CleanUpReport, CleanUpSettings, SettingsFor, VacuumReport } from './shorten/clean-up.ts';
 import type { KeepOptions, PrunedRuns } from './shorten/prune-runs.ts';
 import type { RemovedCheckpoint } from './shorten/remove-checkpoint.ts';
 import type { RemovedRuns, RemoveOptions } from './shorten/remove-run.ts';
@@ -88,7 +88,7 @@ const known = {
   followRuns: ['labels', 'graph', 'after', 'signal'] satisfies readonly (keyof FollowRunsOptions)[],
   waits: ['run', 'all'] satisfies readonly (keyof WaitsQuery)[],
   prune: ['keepEvery', 'keepLast', 'dryRun'] satisfies readonly (keyof KeepOptions)[],
-  cleanUp: ['graphId', 'dryRun'] satisfies readonly (keyof CleanUpOptions)[],
+  cleanUp: ['graphId', 'dryRun', 'vacuum'] satisfies readonly (keyof CleanUpOptions)[],
   settings: ['max_per_workflow', 'ttl_seconds', 'keep_paused'] satisfies readonly (keyof CleanUpSettings)[],
   remove: ['withForks', 'dryRun'] satisfies readonly (keyof RemoveOptions)[],
   export: ['move', 'masked'] satisfies readonly (keyof ExportAs)[],
@@ -312,6 +312,15 @@ export class History<State = StateAt> {
     if (typeof settings !== 'function') refuseUnknownKeys('history.cleanUp', settings, known.settings);
     const { cleanUpPlace } = await import('./shorten/clean-up.ts');
     return cleanUpPlace(this.#place, settings, options);
+  }
+
+  /**
+   * Gives the room that removed runs and checkpoints have left back to the file system. It rewrites the store's file, and nothing else is
+   * written meanwhile, so call it while little is going on. @returns undefined if the store does so by itself. @throws STORE_BUSY
+   */
+  async vacuum(): Promise<VacuumReport | undefined> {
+    const { vacuumPlace } = await import('./shorten/clean-up.ts');
+    return vacuumPlace(this.#place);
   }
 
   /** Removes a run with its history. @throws CLAIM_TAKEN; HISTORY_HAS_FORKS the run has forks and `withForks` is not set */

@@ -289,6 +289,13 @@ export interface Prune extends RunKey {
   readonly prunedBelow: number;
 }
 
+/** The room that a store takes. */
+export interface StoreSpace {
+  readonly sizeBytes: number;
+  /** How much of it removed rows have left. Rows that are written later use it again. */
+  readonly freeBytes: number;
+}
+
 /**
  * Stores runs, checkpoints, waits and messages.
  *
@@ -393,6 +400,14 @@ export interface Store {
    * to check.
    */
   findDamage?(): Promise<readonly string[]>;
+
+  /** The room that the rows take on the medium. Absent if the store cannot tell. */
+  readSpace?(): Promise<StoreSpace>;
+  /**
+   * Gives room that removed rows have left back to the file system. It rewrites what is stored, and no other write is made meanwhile. Absent
+   * if the store does so by itself. @throws STORE_BUSY others write all the time
+   */
+  vacuum?(): Promise<void>;
 
   /** Closes the store. Later calls throw STORE_CLOSED; a second `close` does nothing. */
   close(): Promise<void>;

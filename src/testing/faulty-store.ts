@@ -6,7 +6,10 @@ import type { Commit, Store } from '../ports/store.ts';
 import { createSeededRandom, type SeededRandom } from './virtual-clock.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
 
-export type StoreMethod = Exclude<keyof Store, 'name' | 'capabilities' | 'watch' | 'findDamage' | 'close'>;
+export type StoreMethod = Exclude<
+  keyof Store,
+  'name' | 'capabilities' | 'watch' | 'findDamage' | 'readSpace' | 'vacuum' | 'close'
+>;
 
 /** A probability in [0, 1], the same for all calls or by method. */
 export type FaultRate = number | ((method: StoreMethod) => number);
@@ -81,6 +84,8 @@ export function createFaultyStore(store: Store, options: FaultyStoreOptions): St
     ...Object.fromEntries(calls),
     ...(store.watch && { watch: (tenant: string, wake: () => void) => store.watch?.(tenant, network.delayed(wake)) }),
     ...(store.findDamage && { findDamage: () => store.findDamage?.() }),
+    ...(store.readSpace && { readSpace: () => store.readSpace?.() }),
+    ...(store.vacuum && { vacuum: () => store.vacuum?.() }),
     close: () => network.close(() => store.close()),
   } as Store;
 }

@@ -6,7 +6,7 @@ import { rename, rm } from 'node:fs/promises';
 import { createFileBlobs } from '../../blobs/file-blobs.ts';
 import { CairnError } from '../../errors.ts';
 import { readAllRuns } from '../../history/place/place.ts';
-import { addNamed } from '../../history/shorten/collect-blobs.ts';
+import { addNamed, type NamedBlobs } from '../../history/shorten/collect-blobs.ts';
 import { verifyRun } from '../../history/verify/verify.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { Store } from '../../ports/store.ts';
@@ -94,12 +94,12 @@ async function copy(path: string, part: string, blobs: BlobStore): Promise<Omit<
     const counts = { runs: 0, blobs: 0 };
     const faults = new Set<string>();
     for (const tenant of backup.tenants()) {
-      const named = new Set<string>();
+      const named: NamedBlobs = new Map();
       for await (const run of readAllRuns({ store, tenant })) {
         counts.runs += 1;
         await addNamed(store, run, named);
       }
-      for (const hash of named) counts.blobs += await addBlob(backup, blobs, tenant, hash);
+      for (const hash of named.keys()) counts.blobs += await addBlob(backup, blobs, tenant, hash);
       for (const fault of await findFaults(store, backup.blobs, tenant)) faults.add(fault);
     }
     await store.close();

@@ -192,10 +192,10 @@ export const releaseCommand: Command<ReleaseRunsInput> = {
 
 type Removed = Awaited<ReturnType<typeof removeRun.run>>;
 
-async function print(session: Session, { removed, blobs }: Removed, { isDry }: PrintedReport): Promise<void> {
+async function print(session: Session, { removed, ...collected }: Removed, { isDry }: PrintedReport): Promise<void> {
   for (const runId of removed)
     session.screen.print(isDry ? `${printable(runId)}  would be removed` : `removed ${printable(runId)}`);
-  noteBlobs(session, blobs);
+  noteBlobs(session, collected);
 }
 
 export const rmCommand = deletionCommand(removeRun, {

@@ -9,6 +9,7 @@ import { deletionCommand, type PrintedReport } from '../live/delete.ts';
 import { countOf } from '../../operations/words/amounts.ts';
 import { wrap } from '../text/width.ts';
 import { cleanUp, type CleanUpReport } from '../../operations/store/clean-up.ts';
+import { formatSize } from '../../operations/words/size.ts';
 import { formatAge } from '../../operations/words/time.ts';
 import { withReading, chooseStore } from '../../app/place/open-reading.ts';
 import { CairnError } from '../../errors.ts';
@@ -55,7 +56,7 @@ function countAll({ pruned }: Pruned): number {
   return pruned.reduce((sum, { removed }) => sum + removed, 0);
 }
 
-async function printPruned(session: Session, { pruned, busy, blobs }: Pruned, { isDry }: PrintedReport): Promise<void> {
+async function printPruned(session: Session, { pruned, busy, ...collected }: Pruned, { isDry }: PrintedReport): Promise<void> {
   const { screen } = session;
   for (const { runId, removed, spans, oldest } of pruned) {
     const went = `${countOf(removed, 'checkpoint')} ${isDry ? 'would be pruned' : 'pruned'}`;
@@ -64,7 +65,7 @@ async function printPruned(session: Session, { pruned, busy, blobs }: Pruned, { 
   }
   if (pruned.length + busy.length === 0) await noteNone(session, 'No runs here');
   for (const runId of busy) screen.note(`${printable(runId)} is being worked on and was left as it is`);
-  noteBlobs(session, blobs);
+  noteBlobs(session, collected);
 }
 
 export const pruneCommand = deletionCommand(pruneRuns, {
@@ -84,9 +85,12 @@ export const pruneCommand = deletionCommand(pruneRuns, {
 
 // `cairn cleanup`
 
+/** Less room than this is not worth a word. */
+const toldFreeBytes = 1024 * 1024;
+
 async function printCleanUp(session: Session, report: CleanUpReport, { isDry, now }: PrintedReport): Promise<void> {
   const { screen } = session;
-  const { removed, pruned, left, blobs } = report;
+  const { removed, pruned, left, space, freedBytes } = report;
   for (const { runId, graphId, endedAt } of removed)
     screen.print(
       `${printable(runId)} ${printable(graphId)}  ${isDry ? 'would go' : 'removed'}: ended ${formatAge(now - endedAt)} ago`,
@@ -100,15 +104,24 @@ async function printCleanUp(session: Session, report: CleanUpReport, { isDry, no
       `${printable(runId)} was left as it is: ${because === 'busy' ? 'it is being worked on' : 'it has forks'}`,
     );
   if (removed.length + pruned.length === 0) await noteNone(session, 'Nothing to clean up');
-  noteBlobs(session, blobs);
+  noteBlobs(session, report);
+  if (freedBytes !== undefined)
+    screen.print(
+      `${formatSize(freedBytes)} ${isDry ? 'would be given back' : 'given back'}; the store takes ${formatSize(space?.sizeBytes ?? 0)}${isDry ? ' now' : ''}`,
+    );
+  else if (space !== undefined && space.freeBytes >= toldFreeBytes)
+    screen.note(
+      `${formatSize(space.freeBytes)} of the store's ${formatSize(space.sizeBytes)} are free, for what is written later. To give them back: cairn cleanup --vacuum`,
+    );
 }
 
 /** `Remove 2 runs and prune 40 checkpoints` */
-function questionFor({ removed, pruned }: CleanUpReport): string | undefined {
+function questionFor({ removed, pruned, freedBytes = 0 }: CleanUpReport): string | undefined {
   const count = pruned.reduce((sum, { checkpoints }) => sum + checkpoints, 0);
   const parts = [
     ...(removed.length > 0 ? [`remove ${countOf(removed.length, 'run')}`] : []),
     ...(count > 0 ? [`prune at most ${countOf(count, 'checkpoint')}`] : []),
+    ...(freedBytes > 0 ? [`rewrite the store to give room back`] : []),
   ].join(' and ');
   return parts === '' ? undefined : `${parts.slice(0, 1).toUpperCase()}${parts.slice(1)}`;
 }
@@ -119,6 +132,7 @@ export const cleanupCommand = deletionCommand(cleanUp, {
   examples: [
     { line: 'cairn cleanup --dry-run', does: 'what would go' },
     { line: 'cairn cleanup --workflow deploy', does: 'only runs of one workflow' },
+    { line: 'cairn cleanup --vacuum', does: 'and give the room that is left back to the file system' },
     { line: 'cairn cleanup --yes', does: 'from a schedule, where nobody can be asked' },
   ],
   print: printCleanUp,

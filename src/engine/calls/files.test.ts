@@ -94,10 +94,10 @@ test('C5 the collector keeps a file that only a value kept as a blob names, or o
     const hashes = [createHash('sha256').update(bytes).digest('hex'), sent.hash, lost.hash];
     return Promise.all(hashes.map((hash) => blobs.has('default', hash)));
   };
-  await collectBlobs(bench.store, blobs, 'default');
+  await collectBlobs(bench.store, blobs, 'default', new Map(), true);
   expect(await files()).toEqual([true, true, false]);
   await bench.store.removeRun({ tenant: 'default', runId: 'r' });
-  await collectBlobs(bench.store, blobs, 'default');
+  await collectBlobs(bench.store, blobs, 'default', new Map(), true);
   expect(await files()).toEqual([false, false, false]);
 });
 

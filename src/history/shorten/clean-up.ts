@@ -1,11 +1,11 @@
 /** Removes runs and checkpoints that the settings of their graph do not keep (D17 to D22). */
 import { isRunOver } from '../../state/tree.ts';
 import { CairnError } from '../../errors.ts';
-import type { RunRow } from '../../ports/store.ts';
+import type { RunRow, StoreSpace } from '../../ports/store.ts';
 import { firstSeqOf } from '../load/lineage.ts';
 import { collectRuns, type WritePlace, withClaim } from '../place/place.ts';
 import { newestFirst } from '../read/list-checkpoints.ts';
-import { addNamed, collectBlobs } from './collect-blobs.ts';
+import { addNamed, collectBlobs, type CollectedBlobs, type NamedBlobs, takeOutNamed } from './collect-blobs.ts';
 import { pruneRun } from './prune.ts';
 
 /** What to keep of a graph's runs, and how long: the section `checkpoint` of a workflow or of the configuration. */
@@ -32,21 +32,25 @@ export interface CleanUpOptions {
   readonly graphId?: string;
   /** Only report what would be removed. */
   readonly dryRun?: boolean;
+  /** Give the room that is left back to the file system, see {@link vacuumPlace}. */
+  readonly vacuum?: boolean;
 }
 
 /** Report of a clean-up; in a dry run, of what it would do. */
-export interface CleanUpReport {
+export interface CleanUpReport extends CollectedBlobs {
   /** Runs that ended longer ago than their settings allow. */
   readonly removed: readonly { readonly runId: string; readonly graphId: string; readonly endedAt: number }[];
   /** Runs whose older checkpoints were pruned. In a dry run, `checkpoints` is an upper bound. */
   readonly pruned: readonly { readonly runId: string; readonly graphId: string; readonly checkpoints: number }[];
-  /** Number of large values removed: nothing refers to them, and they are older than a day. */
-  readonly blobs: number;
   /** Runs that were left alone because a worker has them or because they have forks. */
   readonly left: readonly { readonly runId: string; readonly because: 'busy' | 'forked' }[];
+  /** What the store takes now. Absent if it cannot tell. */
+  readonly space?: StoreSpace;
+  /** With `vacuum`: how much room was given back to the file system; in a dry run, how much could be at once. */
+  readonly freedBytes?: number;
 }
 
-type Report = { readonly [Part in Exclude<keyof CleanUpReport, 'blobs'>]: CleanUpReport[Part][number][] };
+type Report = { readonly [Part in 'removed' | 'pruned' | 'left']: CleanUpReport[Part][number][] };
 
 /** For each run, how many of its checkpoints are among the newest of all. */
 async function countNewest(
@@ -70,7 +74,7 @@ class CleanUp {
   readonly #settingsFor: SettingsFor;
   readonly #isDry: boolean;
   /** Hashes in removed rows: blobs that may not be needed any more. */
-  readonly #named = new Set<string>();
+  readonly #named: NamedBlobs = new Map();
 
   constructor(place: WritePlace, settingsFor: SettingsFor, isDry: boolean) {
     this.#place = place;
@@ -100,13 +104,11 @@ class CleanUp {
 
   /**
    * Removes blobs that nothing refers to: those that removed rows named, or all, since what was too young at an earlier removal is old
-   * enough by now. @returns their number
+   * enough by now.
    */
-  async collect(isAll: boolean): Promise<number> {
+  async collect(isAll: boolean): Promise<CollectedBlobs> {
     const { store, blobs, tenant } = this.#place;
-    if (this.#isDry) return 0;
-    if (isAll) return collectBlobs(store, blobs, tenant);
-    return this.#named.size === 0 ? 0 : collectBlobs(store, blobs, tenant, this.#named);
+    return this.#isDry ? { blobs: 0 } : collectBlobs(store, blobs, tenant, this.#named, isAll);
   }
 
   /** Removes a run. @returns whether it is gone */
@@ -129,11 +131,14 @@ class CleanUp {
     const { store, blobs } = this.#place;
     let checkpoints = most;
     const prune = async (): Promise<void> => {
-      await addNamed(store, run, this.#named);
+      const named: NamedBlobs = new Map();
+      await addNamed(store, run, named);
       const report = await withClaim(this.#place, run, (claim, row) =>
         pruneRun(store, blobs, claim, row, { keepLast }),
       );
       checkpoints = report.removed;
+      await takeOutNamed(store, run, named);
+      for (const [hash, how] of named) this.#named.set(hash, how);
     };
     const isDone = this.#isDry || (await this.#attempt(runId, prune));
     if (isDone && checkpoints > 0) this.report.pruned.push({ runId, graphId, checkpoints });
@@ -159,10 +164,40 @@ class CleanUp {
 export async function cleanUpPlace(
   place: WritePlace,
   settingsFor: SettingsFor,
-  { graphId, dryRun = false }: CleanUpOptions = {},
+  { graphId, dryRun = false, vacuum = false }: CleanUpOptions = {},
 ): Promise<CleanUpReport> {
   const groups = Map.groupBy(await collectRuns(place, graphId), (run) => run.graphId);
   const work = new CleanUp(place, settingsFor, dryRun);
   for (const runs of groups.values()) await work.clean(runs);
-  return { ...work.report, blobs: await work.collect(graphId === undefined) };
+  const collected = await work.collect(graphId === undefined);
+  return { ...work.report, ...collected, ...(await readRoom(place, vacuum, dryRun)) };
+}
+
+async function readRoom(
+  place: WritePlace,
+  vacuum: boolean,
+  isDry: boolean,
+): Promise<Pick<CleanUpReport, 'space' | 'freedBytes'>> {
+  const { store } = place;
+  const vacuumed = vacuum && !isDry ? await vacuumPlace(place) : undefined;
+  const space = vacuumed ?? (await store.readSpace?.());
+  if (space === undefined) return {};
+  const { sizeBytes, freeBytes } = space;
+  const freedBytes = vacuumed?.freedBytes ?? freeBytes;
+  return { space: { sizeBytes, freeBytes }, ...(vacuum && store.vacuum !== undefined && { freedBytes }) };
+}
+
+/** What a store takes after room was given back. */
+export interface VacuumReport extends StoreSpace {
+  /** How much was given back. */
+  readonly freedBytes: number;
+}
+
+/** Gives room back. @returns undefined if the store does so by itself. @throws STORE_BUSY */
+export async function vacuumPlace({ store }: Pick<WritePlace, 'store'>): Promise<VacuumReport | undefined> {
+  if (store.vacuum === undefined) return undefined;
+  const before = await store.readSpace?.();
+  await store.vacuum();
+  const after = (await store.readSpace?.()) ?? { sizeBytes: 0, freeBytes: 0 };
+  return { ...after, freedBytes: Math.max(0, (before?.sizeBytes ?? 0) - after.sizeBytes) };
 }

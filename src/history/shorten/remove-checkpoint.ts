@@ -5,7 +5,7 @@ import { checkpointId } from '../stored/checkpoint.ts';
 import { firstSeqOf, readOwner } from '../load/lineage.ts';
 import { readAllRuns, type WritePlace, withClaim } from '../place/place.ts';
 import type { ResolvedReference } from '../read/tag-checkpoint.ts';
-import { addNamed, collectBlobs } from './collect-blobs.ts';
+import { addNamed, collectBlobs, type NamedBlobs } from './collect-blobs.ts';
 import { readPruneNeeds } from './prune-needs.ts';
 import { pruneRun } from './prune.ts';
 import { removeRun } from './remove-run.ts';
@@ -47,7 +47,7 @@ export async function removeCheckpoint(place: WritePlace, { run, seq }: Resolved
     await removeRun(place, owner.runId);
     return { checkpointId: id, runId: owner.runId, removed: 'run' };
   }
-  const named = new Set<string>();
+  const named: NamedBlobs = new Map();
   await withClaim(place, owner, async (claim, claimed) => {
     const reason = await findNeed(place, claimed, seq);
     if (reason !== undefined) throw new CairnError('CHECKPOINT_NEEDED', { checkpoint: id, reason });

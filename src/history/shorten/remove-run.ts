@@ -1,14 +1,12 @@
 /** Removes runs with everything that belongs to them. */
 import { CairnError } from '../../errors.ts';
 import { readAllRuns, isHeld, type StatePlace } from '../place/place.ts';
-import { addNamed, collectBlobs } from './collect-blobs.ts';
+import { addNamed, collectBlobs, type CollectedBlobs, type NamedBlobs } from './collect-blobs.ts';
 
 /** What was removed with a run. */
-export interface RemovedRuns {
+export interface RemovedRuns extends CollectedBlobs {
   /** Ids of the runs removed, forks first. */
   readonly removed: readonly string[];
-  /** Number of large values removed: no other run refers to them, and they are older than a day. */
-  readonly blobs: number;
 }
 
 export interface RemoveOptions {
@@ -41,10 +39,10 @@ export async function removeRun(
     if (run !== undefined && isHeld(run)) throw new CairnError('RUN_HELD', { runId: member });
   }
   if (dryRun) return { removed: family, blobs: 0 };
-  const named = new Set<string>();
+  const named: NamedBlobs = new Map();
   for (const member of family) {
     await addNamed(store, { tenant, runId: member }, named);
     await store.removeRun({ tenant, runId: member });
   }
-  return { removed: family, blobs: await collectBlobs(store, blobs, tenant, named) };
+  return { removed: family, ...(await collectBlobs(store, blobs, tenant, named)) };
 }

@@ -1,11 +1,15 @@
 /** Examines a store for `cairn doctor`: which runs need a person, and whether unfinished runs could be resumed. */
 import type { Store, StoredStatus } from '../../ports/store.ts';
+import { CairnError } from '../../errors.ts';
+import { countUnneeded } from '../shorten/collect-blobs.ts';
 import { isHeld, openStatuses, type StatePlace } from '../place/place.ts';
 import { isStopped } from '../read/list-runs.ts';
 import { examineRuns, type Finding } from './examine-runs.ts';
 
 const countedRuns = 1_000;
 const shownRuns = 5;
+/** Less free room than this is not worth a word. */
+const toldFreeBytes = 16 * 1024 ** 2;
 
 async function countRuns(store: Store, tenant: string): Promise<Finding> {
   const counts = new Map<StoredStatus, number>();
@@ -53,6 +57,37 @@ async function findHeld({ store, tenant }: StatePlace): Promise<Finding | undefi
   };
 }
 
+/** Room that is free is told where it is much, since only who asks gives it back. */
+async function findSpace(store: Store): Promise<readonly Finding[]> {
+  const space = await store.readSpace?.();
+  if (space === undefined) return [];
+  const { sizeBytes, freeBytes } = space;
+  const isMuch = freeBytes >= toldFreeBytes && freeBytes * 2 >= sizeBytes;
+  const mib = (bytes: number): string => `${(bytes / 1024 ** 2).toFixed(1)} MiB`;
+  return [
+    {
+      name: 'room',
+      verdict: isMuch && store.vacuum !== undefined ? 'warning' : 'ok',
+      detail: `${mib(sizeBytes)}, of which ${mib(freeBytes)} are free for what is written later`,
+      ...(isMuch && store.vacuum !== undefined && { fix: 'cairn cleanup --vacuum' }),
+    },
+  ];
+}
+
+/** Large values that are old enough to go, where there are few enough runs to read all of them. */
+async function findUnneeded(store: Store, blobs: StatePlace['blobs'], tenant: string): Promise<readonly Finding[]> {
+  const { cursor } = await store.listRuns({ tenant, limit: countedRuns });
+  if (cursor !== undefined) return [];
+  const count = await countUnneeded(store, blobs, tenant).catch((error: unknown) => {
+    // What is damaged is told with the histories.
+    if (CairnError.is(error, 'CHECKPOINT_CORRUPT', 'STORE_CORRUPT')) return 0;
+    throw error;
+  });
+  if (count === 0) return [];
+  const detail = `${count} to which nothing refers any more, and older than a day`;
+  return [{ name: 'large values', verdict: 'warning', detail, fix: 'cairn cleanup' }];
+}
+
 /** Examines a store and returns one finding for each thing examined. @throws STORE_* as the store */
 export async function examinePlace(place: StatePlace): Promise<readonly Finding[]> {
   const { store, blobs, tenant } = place;
@@ -61,6 +96,8 @@ export async function examinePlace(place: StatePlace): Promise<readonly Finding[
   const held = await findHeld(place);
   return [
     { name: 'store', verdict: 'ok', detail },
+    ...(await findSpace(store)),
+    ...(await findUnneeded(store, blobs, tenant)),
     await countRuns(store, tenant),
     await findStopped(place),
     ...(held === undefined ? [] : [held]),

@@ -19,7 +19,7 @@ export const removeRun: Operation<RemoveRunInput, RemovedRuns, HistoryContext> =
     dryRun: { type: 'flag', description: 'say what would go, and leave it' },
   },
   output: 'the runs removed',
-  outputSchema: objectOf({ removed: texts, blobs: whole }),
+  outputSchema: objectOf({ removed: texts, blobs: whole }, { blobsLeft: whole }),
   isReadOnly: false,
   scope: 'admin',
   route: 'DELETE /runs/{run}',

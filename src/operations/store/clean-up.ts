@@ -11,6 +11,8 @@ export interface CleanUpInput {
   /** Only runs of this graph. */
   readonly workflow?: string;
   readonly dryRun?: boolean;
+  /** Give the room that is left back to the file system. */
+  readonly vacuum?: boolean;
 }
 
 export interface CleanUpContext extends WorkContext {
@@ -32,17 +34,25 @@ export const cleanUp: Operation<CleanUpInput, CleanUpReport, CleanUpContext> = {
   input: {
     workflow: { type: 'text', description: 'only of this workflow' },
     dryRun: { type: 'flag', description: 'say what would go, and leave it' },
+    vacuum: {
+      type: 'flag',
+      description: 'give the room that is left back to the file system; nothing is written meanwhile',
+    },
   },
   output: 'what went',
-  outputSchema: objectOf({
-    removed: listOf(objectOf({ runId: text, graphId: text, endedAt: whole })),
-    pruned: listOf(objectOf({ runId: text, graphId: text, checkpoints: whole })),
-    left: listOf(objectOf({ runId: text, because: oneOf('busy', 'forked') })),
-    blobs: whole,
-  }),
+  outputSchema: objectOf(
+    {
+      removed: listOf(objectOf({ runId: text, graphId: text, endedAt: whole })),
+      pruned: listOf(objectOf({ runId: text, graphId: text, checkpoints: whole })),
+      left: listOf(objectOf({ runId: text, because: oneOf('busy', 'forked') })),
+      blobs: whole,
+    },
+    { blobsLeft: whole, space: objectOf({ sizeBytes: whole, freeBytes: whole }), freedBytes: whole },
+  ),
   isReadOnly: false,
   scope: 'admin',
-  async run(context, { workflow, dryRun = false }) {
-    return cleanUpPlace(context, context.settingsOf, { dryRun, ...(workflow !== undefined && { graphId: workflow }) });
+  async run(context, { workflow, dryRun = false, vacuum = false }) {
+    const only = workflow === undefined ? {} : { graphId: workflow };
+    return cleanUpPlace(context, context.settingsOf, { dryRun, vacuum, ...only });
   },
 };

@@ -1,6 +1,7 @@
 /** What is removed takes its large values with it, and no others (C5). */
 import { expect, test } from 'vitest';
 import { createMemoryBlobs } from '../../blobs/memory-blobs.ts';
+import { countUnneeded } from '../../history/shorten/collect-blobs.ts';
 import { verifyRun } from '../../history/verify/verify.ts';
 import { listMetaBlobs } from '../../history/stored/stored-meta.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
@@ -125,6 +126,25 @@ test('C5 an engine that lives long puts its graph again, so that a new run never
   const run = await house.store.readRun({ tenant, runId: 'b' });
   if (run === undefined) throw new Error('b is gone');
   for (const hash of listMetaBlobs(run)) expect(await house.blobs.has(tenant, hash)).toBe(true);
+});
+
+test('C5 what is removed says how many of its values stay until they are a day old', async () => {
+  const house = open();
+  await start(house, 'a', 'x');
+  await start(house, 'b', 'y');
+  expect(await removeRun.run(house.context, { run: 'a' })).toEqual({ removed: ['a'], blobs: 0, blobsLeft: 2 });
+  // What a run that was pruned still names is none of what stays.
+  expect((await pruneRuns.run(house.context, { run: 'b' })).blobsLeft).toBeUndefined();
+  expect((await pruneRuns.run(house.context, { all: true })).blobsLeft).toBeUndefined();
+  expect(await countUnneeded(house.store, house.blobs, tenant)).toBe(0);
+  await house.engine.cancel('b');
+  house.advance(day / 2);
+  expect(await cleanUp.run(house.context, {})).toMatchObject({ removed: [{ runId: 'b' }], blobs: 0, blobsLeft: 2 });
+  house.advance(day);
+  expect(await countUnneeded(house.store, house.blobs, tenant)).toBe(5);
+  const { blobs, blobsLeft, space } = await cleanUp.run(house.context, { vacuum: true });
+  expect([blobs, blobsLeft, space]).toEqual([5, undefined, undefined]);
+  expect(await countUnneeded(house.store, house.blobs, tenant)).toBe(0);
 });
 
 test('C6 nothing is collected where what runs store cannot be read', async () => {

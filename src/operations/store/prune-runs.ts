@@ -24,13 +24,16 @@ export const pruneRuns: Operation<PruneRunsInput, PrunedRuns, WorkContext> = {
     dryRun: { type: 'flag', description: 'say what would go, and leave it' },
   },
   output: 'what was removed',
-  outputSchema: objectOf({
-    pruned: listOf(
-      objectOf({ runId: text, removed: whole, spans: listOf(objectOf({ from: whole, to: whole })), oldest: whole }),
-    ),
-    busy: texts,
-    blobs: whole,
-  }),
+  outputSchema: objectOf(
+    {
+      pruned: listOf(
+        objectOf({ runId: text, removed: whole, spans: listOf(objectOf({ from: whole, to: whole })), oldest: whole }),
+      ),
+      busy: texts,
+      blobs: whole,
+    },
+    { blobsLeft: whole },
+  ),
   isReadOnly: false,
   scope: 'admin',
   route: 'POST /runs/{run}/prune',

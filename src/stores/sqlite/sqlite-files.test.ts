@@ -74,6 +74,45 @@ test('S5 the file, its log and its folder are the owner\u2019s alone', async () 
   await store.close();
 });
 
+test('C8 vacuum gives the room of removed rows back to the file system, and changes no row; a reader keeps its own', async () => {
+  const store = openSqliteStore({ path });
+  const reader = openSqliteStore({ path, readOnly: true });
+  await store.admitRun(admission('kept'));
+  const claim = await startRun(store, 'large');
+  for (let seq = 1; seq <= 20; seq += 1)
+    await store.commit(
+      commitOf(claim, seq, { checkpoint: { ...commitOf(claim, seq).checkpoint, body: Buffer.alloc(100_000, seq) } }),
+    );
+  await store.releaseClaim(claim);
+  await store.removeRun(keyOf('large'));
+  const before = await store.readSpace?.();
+  expect(before?.freeBytes).toBeGreaterThan(1_500_000);
+  const [, kept] = await Promise.all([store.vacuum?.(), store.admitRun(admission('during'))]);
+  expect(kept.created).toBe(true);
+  const after = await store.readSpace?.();
+  expect(after?.freeBytes).toBe(0);
+  expect(after?.sizeBytes).toBeLessThan(500_000);
+  expect(statSync(path).size).toBe(after?.sizeBytes);
+  for (const one of [store, reader])
+    expect((await one.listRuns({ tenant })).rows.map(({ runId }) => runId).sort()).toEqual(['during', 'kept']);
+  expect(await store.findDamage?.()).toEqual([]);
+  await commitMany(store, await requireClaim(store, 'kept', 'worker'), 1, 3);
+  await expect(reader.vacuum?.()).rejects.toMatchObject({ code: 'STORE_READ_ONLY' });
+  await Promise.all([reader.close(), store.close()]);
+  await expect(store.vacuum?.()).rejects.toMatchObject({ code: 'STORE_CLOSED' });
+});
+
+test('P6 vacuum waits for another process that writes, and says that it is busy', async () => {
+  const store = openSqliteStore({ path, busyTimeoutMs: 30 });
+  const other = new DatabaseSync(path);
+  other.exec('begin immediate');
+  await expect(store.vacuum?.()).rejects.toMatchObject({ code: 'STORE_BUSY' });
+  other.exec('rollback');
+  other.close();
+  await store.vacuum?.();
+  await store.close();
+});
+
 test('P3 the layout is chosen before the first row: pages of 16 KiB and a log that need not grow', async () => {
   const store = openSqliteStore({ path });
   await store.admitRun(admission('run'));

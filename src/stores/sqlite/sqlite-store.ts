@@ -7,7 +7,7 @@ import { CheckpointPlaces, MessageWrite, createPrepare } from './tables/run-rows
 import { CommitWrite, type PendingCommit, HistoryWrites, RunHeads } from './tables/history-writes.ts';
 import { HistoryReads } from './tables/history-reads.ts';
 import { Watchers } from '../watchers.ts';
-import { findDamage, openDatabase, type OpenedDatabase, StoreIdentity } from './file/open-database.ts';
+import { findDamage, openDatabase, readSpace, type OpenedDatabase, StoreIdentity } from './file/open-database.ts';
 import { RunReads, WaitReads } from './tables/wait-reads.ts';
 import { RunWrites } from './tables/run-writes.ts';
 import { layoutVersion } from './tables/schema.ts';
@@ -128,6 +128,11 @@ export function openSqliteStore(options: SqliteStoreOptions): Store {
       const stops = [watchers.add(tenant, wake), watchFile(db, () => watchers.wake(tenant))];
       return () => stops.forEach((stop) => stop());
     },
+    vacuum: async () => {
+      if (isClosed) throw new CairnError('STORE_CLOSED', { store: name });
+      if (isReadOnly) throw new CairnError('STORE_READ_ONLY', { store: name });
+      await queue.vacuum();
+    },
     close: async () => {
       if (isClosed) return;
       isClosed = true;
@@ -162,6 +167,7 @@ type Reads = Pick<
   Store,
   | 'readIdentity'
   | 'findDamage'
+  | 'readSpace'
   | 'readRun'
   | 'findRuns'
   | 'listRuns'
@@ -186,6 +192,7 @@ function createReads(
   return {
     readIdentity: () => read(() => identity.read()),
     findDamage: () => read(() => [...findDamage(db), ...runs.findDamage()]),
+    readSpace: () => read(() => readSpace(db)),
     readRun: (key) => read(() => runs.readRun(key)),
     findRuns: (tenant, prefix, limit) => read(() => runs.findRuns(tenant, prefix, limit)),
     listRuns: (query) => read(() => runs.listRuns(query)),
@@ -205,7 +212,7 @@ function createWrites(
   now: () => number,
   { heads, places, store }: { readonly heads: RunHeads; readonly places: CheckpointPlaces; readonly store: string },
   write: Write,
-): Omit<Store, keyof Reads | 'name' | 'capabilities' | 'close'> {
+): Omit<Store, keyof Reads | 'name' | 'capabilities' | 'vacuum' | 'close'> {
   const prepare = createPrepare(db);
   const commits = new CommitWrite(prepare, heads, places, now);
   const reads = new RunReads(prepare, now, layoutVersion, store);

@@ -94,6 +94,26 @@ export class WriteQueue {
     if (this.#pending.length > 0) await new Promise<void>((resolve) => this.#whenIdle.push(resolve));
   }
 
+  /** Writes everything pending, and rewrites the file without its free pages. Tries again while another process writes. */
+  async vacuum(): Promise<void> {
+    const { db, busyTimeoutMs, onRollback, store } = this.#options;
+    const since = performance.now();
+    for (;;) {
+      await this.drain();
+      try {
+        this.#requireFile();
+        db.exec('vacuum');
+        // The file shrinks when the log is copied into it: now, or by the last reader that still needs what the log holds.
+        db.exec('pragma wal_checkpoint(truncate)');
+        this.#bytesInLog = 0;
+        return onRollback();
+      } catch (error) {
+        if (!isBusy(error) || performance.now() - since >= busyTimeoutMs) throw mapSqliteError(error, store);
+      }
+      await new Promise((resolve) => void setTimeout(resolve, busyRetryMs));
+    }
+  }
+
   /** Schedules a flush. One turn of the event loop collects the writes of parallel runs; for a single run there is nothing to wait for. */
   #schedule(isUrgent: boolean): void {
     if (this.#isScheduled) return;

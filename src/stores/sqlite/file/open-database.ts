@@ -12,6 +12,7 @@ import {
 } from 'node:fs';
 import type { DatabaseSync, DatabaseSyncOptions } from 'node:sqlite';
 import { CairnError } from '../../../errors.ts';
+import type { StoreSpace } from '../../../ports/store.ts';
 import { type Prepare, type Statement, asBytes, readText, createPrepare } from '../tables/run-rows.ts';
 import { dirname } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -90,6 +91,12 @@ export function findDamage(db: DatabaseSync): readonly string[] {
  * Finds checkpoints whose run is lost. A run's id is only in its row; without it, the run cannot be found although its checkpoints are
  * there.
  */
+/** The size of the file's pages, and of those that removed rows have left. */
+export function readSpace(db: DatabaseSync): StoreSpace {
+  const pageBytes = readCount(db, 'page_size');
+  return { sizeBytes: pageBytes * readCount(db, 'page_count'), freeBytes: pageBytes * readCount(db, 'freelist_count') };
+}
+
 function findLostRuns(db: DatabaseSync): readonly string[] {
   const lost = db.prepare(
     `select run, count(*) as count from checkpoints where run not in (select no from runs) group by run limit ${shownFaults}`,
