@@ -19,6 +19,11 @@ export interface Telemetry {
   /** Adds to a counter. */
   count(name: string, by: number, attributes: Attributes): void;
   /**
+   * Records one value of a distribution: `cairn.checkpoint.save` and `cairn.checkpoint.load`, in ms, how long a store took to make a
+   * checkpoint durable, and to read the state of a run that is taken up. Absent: nobody asks for it, and nothing is measured.
+   */
+  measure?(name: string, value: number, attributes: Attributes): void;
+  /**
    * W3C `traceparent` of the caller's current operation. It is recorded when a run is started or resumed, so that its trace continues in
    * other processes.
    */

@@ -1,6 +1,8 @@
 /** Checkpoint stores behind a graph: saved whole, read back by another process, forked by the store itself. */
 import { expect, test } from 'vitest';
 import { z } from 'zod';
+import { sessionMemory } from '../../src/agents/index.ts';
+import { createMemoryMemories } from '../../src/stores/memory/index.ts';
 import { AgentGraph, END, humanNode, outcome, START } from '../../src/index.ts';
 import { InMemoryCheckpointStore, type ICheckpointStore } from '../../src/app/checkpoint-store/index.ts';
 
@@ -48,6 +50,31 @@ test('S7 each checkpoint is saved whole, and a run goes on from it where nothing
   expect([done.status, done.state.outputs.judge, sent.length]).toEqual(['completed', 'unsure', 1]);
   expect((await open(store).resume(runId)).state.outputs.ask).toBe('yes');
   expect((await store.latest(runId))?.visitedNodes).toEqual(['draft', 'send', 'ask', 'judge']);
+});
+
+test('S7 what a run has recalled of its memory is in its checkpoints, where a resume is given it again', async () => {
+  const memories = createMemoryMemories();
+  const owner = { user: 'ada', session: 's' };
+  await memories.write(owner, ['likes tea'], 'x');
+  for (const [consistency, reads] of [
+    ['snapshot', [{ traceId: expect.stringContaining('greet/memory recall'), content: 'likes tea', strength: 1 }]],
+    ['live', undefined],
+  ] as const) {
+    const store = new InMemoryCheckpointStore();
+    const source = sessionMemory(memories, { consistency });
+    const graph = new AgentGraph({}, { id: 'g', checkpointPolicy: 'every_node' })
+      .addNode('greet', async (ctx) => {
+        const known = await source.open(ctx, owner).recall();
+        await ctx.ask({ prompt: 'Go on?' });
+        return known.length;
+      })
+      .addEdge(START, 'greet')
+      .addEdge('greet', END)
+      .compile({ checkpointStore: store });
+    const { runId } = await graph.invoke({});
+    expect((await store.latest(runId))?.memorySnapshot).toEqual(reads && { reads, pendingWrites: [] });
+    expect((await store.list('g'))[0]?.hasMemorySnapshot).toBe(reads !== undefined);
+  }
 });
 
 test('S7 what the checkpoint store forks goes on with what was changed there, and no effect is repeated', async () => {

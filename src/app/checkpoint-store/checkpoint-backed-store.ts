@@ -6,10 +6,10 @@ import { START, type Graph } from '../../graph/graph.ts';
 import { checkpointId, decodeCheckpoint } from '../../history/stored/checkpoint.ts';
 import { durationsOf, nodeOf, positionsOf, resultOfNode } from '../../engine/watch/progress.ts';
 import { viewState } from '../../history/read/whole-checkpoint.ts';
-import type { Checkpoint, GraphState, CheckpointKeeper } from '../../ports/checkpoint-store.ts';
+import type { Checkpoint, GraphState, CheckpointKeeper, MemorySnapshot } from '../../ports/checkpoint-store.ts';
 import type { CheckpointRow, RunRow, RunKey, Store } from '../../ports/store.ts';
 import { encodeValue } from '../../state/values/codec.ts';
-import type { RunTree } from '../../state/tree.ts';
+import type { FrameTree, RunTree } from '../../state/tree.ts';
 import type { Patch, EngineOptions, Engine } from '../../engine/api.ts';
 import { CairnError, reasonOf } from '../../errors.ts';
 import { loadState } from '../../history/load/load.ts';
@@ -20,6 +20,29 @@ import type { BlobStore } from '../../ports/blobs.ts';
 /** A value as plain JSON, which is all that a checkpoint store may contain. */
 export function plain(value: unknown): unknown {
   return value === undefined ? null : (JSON.parse(encodeValue(value)) as unknown);
+}
+
+interface RecalledEntry {
+  readonly content: string;
+  readonly at: number;
+}
+
+const isRecalled = (output: unknown): output is readonly RecalledEntry[] =>
+  Array.isArray(output) && output.every((entry) => typeof entry?.content === 'string' && typeof entry.at === 'number');
+
+/**
+ * What the run has read of its memories, which a resume is given again: the steps `recall` of a session memory. Nothing is ever about to be
+ * written: a write is made at once, and by its key only once.
+ */
+function memorySnapshotOf({ nodes }: FrameTree): MemorySnapshot | undefined {
+  const reads = Object.entries(nodes).flatMap(([id, { steps = {}, children = {} }]): MemorySnapshot['reads'] => [
+    ...Object.entries(steps).flatMap(([key, { status, output }]) => {
+      if (status !== 'done' || !/ recall(?:\W|$)/u.test(key) || !isRecalled(output)) return [];
+      return output.map(({ content }, index) => ({ traceId: `${id}/${key}/${index}`, content, strength: 1 }));
+    }),
+    ...Object.values(children).flatMap((child) => memorySnapshotOf(child)?.reads ?? []),
+  ]);
+  return reads.length === 0 ? undefined : { reads, pendingWrites: [] };
 }
 
 interface Described {
@@ -42,6 +65,7 @@ export function describeCheckpoint({ run, row, root, graph, before, history }: D
     const durationMs = durations.get(id) ?? before?.nodeResults[id]?.durationMs;
     return [id, resultOfNode(graph, id, plain(outputs[id]), durationMs)] as const;
   });
+  const memorySnapshot = memorySnapshotOf(root.frame);
   return {
     id: checkpointId(run.key, row.seq),
     graphId: run.graphId,
@@ -54,6 +78,7 @@ export function describeCheckpoint({ run, row, root, graph, before, history }: D
       artifacts: plain(artifacts),
       diagnostics: plain(diagnostics),
     },
+    ...(memorySnapshot !== undefined && { memorySnapshot }),
     nodeResults: Object.fromEntries(results),
     ...positions,
     history,

@@ -14,7 +14,7 @@ import { loadState, readOwner, type LoadedState } from '../../history/load/load.
 import { SnapshotPolicy } from '../../history/load/lineage.ts';
 import { writeStoredSnapshot } from '../../history/load/fold-stored.ts';
 import { readAllRuns, type WritePlace, withClaim } from '../../history/place/place.ts';
-import { checkTagName } from '../../history/read/tag-checkpoint.ts';
+import { checkTagName, readUserTags } from '../../history/read/tag-checkpoint.ts';
 import { removeCheckpoint } from '../../history/shorten/remove-checkpoint.ts';
 import { removeRun } from '../../history/shorten/remove-run.ts';
 import type { Change, ChangePart } from '../../history/stored/change.ts';
@@ -302,7 +302,7 @@ class CheckpointStoreOver<Saved extends Checkpoint> implements ICheckpointStore<
 
   /** The checkpoints of a run that were saved and not deleted, newest first. */
   async #savedOf(run: RunRow): Promise<readonly TagRow[]> {
-    return [...(await this.#store.readTags(run))].sort((a, b) => b.seq - a.seq);
+    return [...(await readUserTags(this.#store, run))].sort((a, b) => b.seq - a.seq);
   }
 
   async #describe({ run, tag: { name, seq } }: Found): Promise<CheckpointMetadata> {

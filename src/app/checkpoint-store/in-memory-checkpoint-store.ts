@@ -59,7 +59,7 @@ export class InMemoryCheckpointStore implements ICheckpointStore {
   }
 }
 
-function describe({ id, graphId, runId, nodeId, timestamp, state }: Checkpoint): CheckpointMetadata {
+function describe({ id, graphId, runId, nodeId, timestamp, state, memorySnapshot }: Checkpoint): CheckpointMetadata {
   const stateSize = JSON.stringify(state).length;
-  return { id, graphId, runId, nodeId, timestamp, stateSize, hasMemorySnapshot: false };
+  return { id, graphId, runId, nodeId, timestamp, stateSize, hasMemorySnapshot: memorySnapshot !== undefined };
 }

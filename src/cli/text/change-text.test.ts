@@ -1,6 +1,6 @@
 /** What happened, in a few words. */
 import { expect, test } from 'vitest';
-import { describeChange } from './change-text.ts';
+import { describeChange, describePart } from './change-text.ts';
 
 test('H1 what a composed node kept, told and retired is said by name; a long event is cut, and can do nothing to a terminal', () => {
   const node = ['agent'];
@@ -46,4 +46,11 @@ test('H1 a node that completed without quite succeeding is told with what it say
     { kind: 'settle', node: ['ship'] },
   ]);
   expect(line).toBe('test ended with fail in 20 ms; vote ended with partial success; ship completed');
+});
+
+test('E8 an outcome near the limit of a checkpoint is told by both sizes', () => {
+  const detail = { bytes: 9 * 1024 * 1024, limitBytes: 10 * 1024 * 1024 };
+  expect(describePart({ kind: 'large', node: ['draft'], detail })).toBe(
+    'draft adds 9.0 MiB, near the limit of 10.0 MiB',
+  );
 });

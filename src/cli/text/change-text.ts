@@ -3,6 +3,7 @@ import type { LogEntry } from '../../operations/checkpoints/read-log.ts';
 import { formatCosts } from '../../operations/words/amounts.ts';
 import { printable } from './terminal-text.ts';
 import { shortStepName } from '../../operations/words/step-name.ts';
+import { formatSize } from '../../operations/words/size.ts';
 import { formatDuration } from '../../operations/words/time.ts';
 import { formatInline } from './value.ts';
 import { fit } from './width.ts';
@@ -42,8 +43,14 @@ const verbs: Readonly<Record<Part['kind'], (part: Part) => string>> = {
   cancel: ({ by, detail }) => `cancelled${by === undefined ? '' : ` by ${by}`}${reasonIn(detail)}`,
   end: ({ status, by, detail }) =>
     `ended${status === undefined ? '' : `: ${status}`}${by === undefined ? '' : ` by ${by}`}${reasonIn(detail)}${formatGaveUp(detail)}`,
+  large: ({ detail }) => formatNearLimit(detail),
   fold: () => 'pruned',
 };
+
+function formatNearLimit(detail: unknown): string {
+  const { bytes = 0, limitBytes = 0 } = (detail ?? {}) as { readonly bytes?: number; readonly limitBytes?: number };
+  return `adds ${formatSize(bytes)}, near the limit of ${formatSize(limitBytes)}`;
+}
 
 /** Why a run was cancelled, as the change says it. */
 function reasonIn(detail: unknown): string {

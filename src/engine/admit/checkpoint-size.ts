@@ -21,6 +21,9 @@ interface Place {
 
 const listedPlaces = 5;
 
+/** From this share of the limit on, the history says that an outcome comes near it. */
+const nearShare = 0.8;
+
 /**
  * Checks an outcome. The limit is that of the frame's own graph or of a graph around it, whichever is lower. @throws CHECKPOINT_TOO_LARGE
  */
@@ -34,7 +37,11 @@ export function checkWritten(
   const whole = core.rootFrame.graph.policies.checkpointBytes;
   if (own === undefined && whole === undefined) return;
   const node = stepKey === undefined ? activation.path : [...activation.path, stepKey];
-  checkSize(Math.min(own ?? Infinity, whole ?? Infinity), node.join('/'), parts());
+  const limitBytes = Math.min(own ?? Infinity, whole ?? Infinity);
+  const bytes = checkSize(limitBytes, node.join('/'), parts());
+  if (bytes <= limitBytes * nearShare) return;
+  const step = stepKey === undefined ? {} : { step: stepKey };
+  core.draft.note({ kind: 'large', node: activation.path, ...step, detail: { bytes, limitBytes } });
 }
 
 /** Checks the size of a new run's input and defaults. @throws CHECKPOINT_TOO_LARGE */
@@ -49,13 +56,17 @@ export function checkAdmission(graph: Graph, { input, channels }: FrameTree): vo
   );
 }
 
-/** @param node - the node that would write. @throws CHECKPOINT_TOO_LARGE names the largest places */
-function checkSize(limitBytes: number, node: string, parts: readonly SizedPart[]): void {
+/**
+ * @param node - the node that would write
+ * @returns the size in bytes, or 0 if it is certainly far from the limit
+ * @throws CHECKPOINT_TOO_LARGE names the largest places
+ */
+function checkSize(limitBytes: number, node: string, parts: readonly SizedPart[]): number {
   const units = parts.reduce((sum, { json }) => sum + json.length, 0);
   // One UTF-16 unit takes at most three bytes, so fewer units are certainly small enough.
-  if (units * 3 <= limitBytes) return;
+  if (units * 3 <= limitBytes * nearShare) return 0;
   const bytes = parts.reduce((sum, { json }) => sum + Buffer.byteLength(json), 0);
-  if (bytes <= limitBytes) return;
+  if (bytes <= limitBytes) return bytes;
   const found = parts.flatMap(({ path, value, json }) => placesOf(path, value, Buffer.byteLength(json)));
   const much = found.filter((place) => place.bytes * 100 >= bytes);
   const largest = much.toSorted((a, b) => b.bytes - a.bytes).slice(0, listedPlaces);

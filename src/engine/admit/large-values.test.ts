@@ -252,6 +252,33 @@ describe('E8 an outcome over the limit of a checkpoint', () => {
     expect((await resumeToRest(bench.engine, runId, graph)).status).toBe('completed');
   });
 
+  test('E8 from four fifths of it on, the history says how near an outcome or a step came', async () => {
+    for (const [length, isNear] of [
+      [2_300, false],
+      [2_500, true],
+    ] as const) {
+      const bench = createBench(small);
+      const text = 'x'.repeat(length);
+      const graph = graphOf(
+        'g',
+        [node('a', 'pure', () => text), node('b', 'pure', (ctx) => ctx.step('s', () => text).then(() => 1))],
+        edges('> a', 'a > b', 'b >'),
+        { policies: { checkpointBytes: 3_000 } },
+      );
+      const { status, runId } = await runToRest(bench.engine, graph);
+      expect(status).toBe('completed');
+      const told: unknown[] = [];
+      for await (const event of bench.engine.events(runId))
+        if (event.type === 'checkpoint') told.push(...event.change.filter(({ kind }) => kind === 'large'));
+      const detail = { bytes: length + 2, limitBytes: 3_000 };
+      const near = [
+        { kind: 'large', node: ['a'], detail },
+        { kind: 'large', node: ['b'], step: expect.stringMatching(/^s/), detail },
+      ];
+      expect(told).toEqual(isNear ? near : []);
+    }
+  });
+
   test('E8 an input over it admits no run', async () => {
     const bench = createBench();
     const graph = graphOf('g', [node('a', 'pure', () => 1)], edges('> a', 'a >'), {

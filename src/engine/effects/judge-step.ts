@@ -66,7 +66,15 @@ async function askWhetherItHappened(
   const { activation, stepKey: key } = effort;
   const recorded = recordedStep(activation, key) as StepRecord;
   const { effect = effort.effect, intent, wait } = recorded;
-  const question = doubtWait({ node: activation.path, step: key, effect, intent: intent as Intent }, recorded, because);
+  const { saidSchema } = effort.options;
+  const doubted = {
+    node: activation.path,
+    step: key,
+    effect,
+    intent: intent as Intent,
+    ...(saidSchema && { saidSchema }),
+  };
+  const question = doubtWait(doubted, recorded, because);
   const waitId = openWait(core, activation, key, question, wait);
   if (wait === undefined) setStep(core, activation.path, key, { ...recorded, wait: waitId });
   await leaveAtWait(core, activation, key, true);

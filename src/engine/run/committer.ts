@@ -4,7 +4,8 @@ import { CairnError } from '../../errors.ts';
 import type { Change } from '../../history/stored/change.ts';
 import { encodeCheckpoint, keptForm, checkpointId } from '../../history/stored/checkpoint.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { Claim, Commit, Durability, Store, RunRow } from '../../ports/store.ts';
+import type { Claim, Commit, CommitReply, Durability, Store, RunRow } from '../../ports/store.ts';
+import type { Telemetry } from '../../ports/telemetry.ts';
 import type { Limits } from '../limits.ts';
 import { type Draft, claimLost } from './draft.ts';
 import { TextMask } from '../../state/secrecy/text-mask.ts';
@@ -23,6 +24,22 @@ export function pendingOf(root: RunTree): number {
   if (root.supplied !== undefined) count += 1;
   if (root.cancel !== undefined) count += 1;
   return count;
+}
+
+/** Records how long something took, in ms; undefined if no telemetry asks for that. */
+export function measureIn(
+  telemetry: Telemetry | undefined,
+  name: string,
+  graphId: string,
+): ((tookMs: number) => void) | undefined {
+  if (telemetry?.measure === undefined) return undefined;
+  return (tookMs) => {
+    try {
+      telemetry.measure?.(name, tookMs, { 'cairn.graph.id': graphId });
+    } catch {
+      // No run may fail for being watched.
+    }
+  };
 }
 
 const retryDelaysMs = [20, 100, 400, 1_500, 5_000];
@@ -53,6 +70,8 @@ export interface CommitterOptions {
   readonly draft: Draft;
   readonly clock: Clock;
   readonly limits: Limits;
+  /** Told how long each commit took, in ms. Absent: it is not measured. */
+  readonly onSaved?: ((tookMs: number) => void) | undefined;
   readonly onLanded: (landed: Landed, deltaBytes: number) => void;
   /** Called when the run cannot go on here: the claim is lost, or the store is gone or full. */
   readonly onBroken: (error: unknown) => void;
@@ -128,11 +147,22 @@ export class Committer {
     this.#send({ commit, changeJson, sizeBytes, settled: undefined });
   }
 
+  /** Commits, and tells how long that took. */
+  async #commitTimed(commit: Commit, onSaved: (tookMs: number) => void): Promise<CommitReply> {
+    const { store, clock } = this.#options;
+    const since = clock.monotonic();
+    const reply = await store.commit(commit);
+    onSaved(clock.monotonic() - since);
+    return reply;
+  }
+
   #send(flight: InFlight): void {
     this.#inFlight.push(flight);
     this.#inFlightBytes += flight.sizeBytes;
     if (this.#isRetrying) return;
-    this.#options.store.commit(flight.commit).then(({ isHeld }) => this.#landed(flight, isHeld), this.#failed);
+    const { store, onSaved } = this.#options;
+    const sent = onSaved === undefined ? store.commit(flight.commit) : this.#commitTimed(flight.commit, onSaved);
+    sent.then(({ isHeld }) => this.#landed(flight, isHeld), this.#failed);
   }
 
   /** Acknowledgements may arrive out of order, but commits become durable in order, so the oldest one decides. */

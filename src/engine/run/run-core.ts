@@ -17,7 +17,7 @@ import type { Secrets } from '../../ports/secrets.ts';
 import type { Intake } from '../../state/values/admit.ts';
 import type { LiveRules } from '../../state/secrecy/store-rules.ts';
 import type { Limits } from '../limits.ts';
-import { Committer, type Landed, RunSecrets } from './committer.ts';
+import { measureIn, Committer, type Landed, RunSecrets } from './committer.ts';
 import { type Draft, type Pace, Standing, type Moment } from './draft.ts';
 import type { LiveEvent } from '../api.ts';
 import { CairnError } from '../../errors.ts';
@@ -217,6 +217,7 @@ export class RunCore {
       draft: this.draft,
       clock: env.clock,
       limits: env.limits,
+      onSaved: measureIn(env.telemetry, 'cairn.checkpoint.save', graph.id),
       onLanded: options.onLanded,
       onBroken: options.onBroken,
     });

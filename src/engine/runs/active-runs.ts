@@ -12,7 +12,7 @@ import { originOf, parentTrace } from './admit-run.ts';
 import { Draft, type Moment, momentOf } from '../run/draft.ts';
 import type { RunTree } from '../../state/tree.ts';
 import type { EngineEnvironment } from '../run/run-core.ts';
-import { RunFeed } from '../run/committer.ts';
+import { measureIn, RunFeed } from '../run/committer.ts';
 import { ClaimKeeper } from '../drive/claim-keeper.ts';
 import { Runner } from '../drive/runner.ts';
 import { CairnError } from '../../errors.ts';
@@ -69,7 +69,7 @@ async function openRunner(request: RunnerRequest, keeper: ClaimKeeper): Promise<
   const { env, run, claim, graph, feed, options } = request;
   // If the state is given, the run was started just now, and its start records where it came from.
   const origin = request.loaded === undefined ? originOf(env, options.traceparent) : {};
-  const loaded = request.loaded ?? (await loadState(env.store, env.blobs, run));
+  const loaded = request.loaded ?? (await loadTimed(env, run));
   const secrets = await requireSecrets(env.secrets, loaded.root.secrets);
   const { status } = loaded.root;
   const isGoing = status === 'running' || (status === 'cancelling' && options.isHandedOver !== true);
@@ -81,6 +81,13 @@ async function openRunner(request: RunnerRequest, keeper: ClaimKeeper): Promise<
   if (options.retry === true) runner.retryEnded(options.by);
   if (run.parent !== undefined) runner.core.replay = await ReplaySource.load(runner.core, run);
   return runner;
+}
+
+async function loadTimed(env: EngineEnvironment, run: RunRow): Promise<LoadedState> {
+  const since = env.clock.monotonic();
+  const loaded = await loadState(env.store, env.blobs, run);
+  measureIn(env.telemetry, 'cairn.checkpoint.load', run.graphId)?.(env.clock.monotonic() - since);
+  return loaded;
 }
 
 /** Whether there is nothing for a resume to do. */

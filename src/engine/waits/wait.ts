@@ -37,8 +37,10 @@ export interface MessageBody {
 /** The decisions a person may take about an effect in doubt. */
 const doubtChoices: readonly string[] = ['happened', 'run again', 'fail'];
 
+type Schema = Readonly<Record<string, unknown>>;
+
 /** Answers to an effect in doubt: one of the choices, or `{ decision: 'happened', output, updates }`; a step has no updates. */
-function doubtSchema(isStep: boolean): Readonly<Record<string, unknown>> {
+function doubtSchema(isStep: boolean, said: Schema = {}): Schema {
   const parts = Object.fromEntries(partitions.map((name) => [name, { type: 'object' }]));
   const updates = {
     type: 'object',
@@ -48,7 +50,7 @@ function doubtSchema(isStep: boolean): Readonly<Record<string, unknown>> {
   };
   const properties = {
     decision: { enum: doubtChoices },
-    output: { description: 'What it gave. Default: null.' },
+    output: { description: 'What it gave. Default: null.', ...said },
     ...(isStep ? {} : { updates }),
   };
   return {
@@ -80,7 +82,7 @@ function doubtPrompt(effect: string, what: string, { applied, error }: EndOnReco
 
 /** The question about an effect in doubt. `ended`: what is on record of how it ended. `because`: why the answer before was none. */
 export function doubtWait(
-  { node, step, effect, intent }: DoubtedEffect,
+  { node, step, effect, intent, saidSchema }: DoubtedEffect,
   ended: EndOnRecord = {},
   because?: string,
 ): WaitRecord {
@@ -92,7 +94,7 @@ export function doubtWait(
     node,
     name: step === undefined ? 'in doubt' : `in doubt: ${step}`,
     prompt: because === undefined ? question : `${question} (The answer before does not fit: ${because})`,
-    schema: doubtSchema(step !== undefined),
+    schema: doubtSchema(step !== undefined, saidSchema),
     // Who is asked can look the key up at the receiver.
     metadata: { choices: doubtChoices, key: intent.key, deadlineAt: intent.deadlineAt },
   };

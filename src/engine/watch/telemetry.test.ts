@@ -57,6 +57,24 @@ test('E10.1 a run and each attempt in it are spans, and what happens is counted'
   expect(counts['cairn.checkpoints']).toBeGreaterThan(1);
 });
 
+test('E10.1 how long a store takes to save and to load checkpoints is measured, where somebody asks for it', async () => {
+  const measured: string[] = [];
+  const { telemetry } = recordTelemetry({
+    measure: (name, value, attributes) => {
+      expect(value).toBeGreaterThanOrEqual(0);
+      measured.push(`${name} ${String(attributes['cairn.graph.id'])}`);
+      throw new Error('no collector');
+    },
+  });
+  const bench = createBench({ telemetry });
+  const { seq, runId } = await runToRest(bench.engine, graph, {}, 'r');
+  // The first checkpoint is that of the admission.
+  expect(measured).toEqual(Array.from({ length: seq }, () => 'cairn.checkpoint.save g'));
+  await bench.engine.signal(runId, 'go', 1);
+  await bench.engine.resume(runId, { graph }).then((handle) => handle.result());
+  expect(measured[seq]).toBe('cairn.checkpoint.load g');
+});
+
 test('E10.2 a start and a resume record the version and the trace they belong to, and a resume goes on with the trace of the start', async () => {
   const { telemetry, spans } = recordTelemetry();
   const bench = createBench({ telemetry, version: '1.2.3' });

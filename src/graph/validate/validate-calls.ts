@@ -20,6 +20,7 @@ const stepFields = [
   'idempotent',
   'reconcile',
   'said',
+  'saidSchema',
   'atMost',
   'about',
   'forgettable',
@@ -56,6 +57,7 @@ export function stepFault(options: StepOptions): string | undefined {
   checkType(report, '', 'forgettable', options.forgettable, 'boolean');
   checkType(report, '', 'reconcile', options.reconcile, 'function');
   checkType(report, '', 'said', options.said, 'function');
+  checkType(report, '', 'saidSchema', options.saidSchema, 'object');
   const { atMost } = options;
   return firstOf(report) ?? (typeof atMost === 'function' ? undefined : atMostFault(atMost));
 }

@@ -13,6 +13,7 @@ import { firstSeqOf, readHistory, readLineage, readOwner, type HistoryEntry } fr
 import { loadState } from '../load/load.ts';
 import { readAnsweredIds, isHeld, type StatePlace } from '../place/place.ts';
 import { isUnowned } from './list-runs.ts';
+import { isDeletedMark } from './tag-checkpoint.ts';
 import { walkBack } from './walk-back.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 
@@ -136,6 +137,8 @@ export interface LogOptions {
   readonly includeAncestors?: boolean;
   /** How many checkpoints to read at once. Default 200. */
   readonly pageSize?: number;
+  /** Whether to include those that were deleted and whose rows stay because something needs them. Default: no. */
+  readonly includeDeleted?: boolean;
 }
 
 /**
@@ -143,18 +146,23 @@ export interface LogOptions {
  * @throws CHECKPOINT_CORRUPT, CHECKPOINT_VERSION_UNKNOWN, RUN_NOT_FOUND
  */
 export async function* walkLog(store: Store, run: RunRow, options: LogOptions = {}): AsyncGenerator<LogEntry> {
-  const { pageSize = 200, before = Number.POSITIVE_INFINITY, includeAncestors = false } = options;
+  const { pageSize = 200, before = Number.POSITIVE_INFINITY } = options;
+  const { includeAncestors = false, includeDeleted = false } = options;
   const lowest = includeAncestors ? 0 : firstSeqOf(run);
   const tags = await readTagNames(store, run);
   const range = { from: lowest, to: Math.min(run.head, before - 1), pageSize };
   for await (const { run: owner, checkpoint, sizeBytes } of walkBack(store, run, range)) {
     const { seq, at, change } = checkpoint;
     const id = checkpointId(owner.key, seq);
-    yield { checkpointId: id, runId: owner.runId, seq, at, change, tags: tags.get(id) ?? [], sizeBytes };
+    const names = tags.get(id) ?? [];
+    if (!includeDeleted && names.some(isDeletedMark)) continue;
+    yield { checkpointId: id, runId: owner.runId, seq, at, change, tags: names.filter(isTagOfUser), sizeBytes };
   }
 }
 
-/** Names of tags by checkpoint id. */
+const isTagOfUser = (name: string): boolean => !isDeletedMark(name);
+
+/** Names of tags, and marks, by checkpoint id. */
 async function readTagNames(store: Store, run: RunRow): Promise<ReadonlyMap<string, readonly string[]>> {
   const names = new Map<string, string[]>();
   for (const part of await readLineage(store, run)) {
@@ -208,7 +216,7 @@ export async function showCheckpoint(place: StatePlace, run: RunRow, seq: number
     seq,
     at: checkpoint.at,
     change: checkpoint.change,
-    tags: (await readTagNames(store, run)).get(id) ?? [],
+    tags: ((await readTagNames(store, run)).get(id) ?? []).filter(isTagOfUser),
     sizeBytes,
     ...(before !== undefined && { parent: checkpointId((await readOwner(store, owner, before)).key, before) }),
     graphHash: root.graphHash,

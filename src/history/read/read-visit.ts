@@ -73,7 +73,7 @@ async function findEnd(
   path: readonly string[],
 ): Promise<number | undefined> {
   const place = path.join('\0');
-  for await (const entry of walkLog(store, run, { before: seq + 1, includeAncestors: true })) {
+  for await (const entry of walkLog(store, run, { before: seq + 1, includeAncestors: true, includeDeleted: true })) {
     const part = entry.change.find(
       ({ kind, node }) => (kind === 'settle' || kind === 'replay') && node?.join('\0') === place,
     );

@@ -1,6 +1,6 @@
 /** Tags: names that people give to checkpoints. Pruning keeps tagged checkpoints. */
 import { CairnError } from '../../errors.ts';
-import type { RunRow, Store } from '../../ports/store.ts';
+import type { RunKey, RunRow, Store, TagRow } from '../../ports/store.ts';
 import { decodeOrNothing } from '../stored/chain.ts';
 import { checkpointId } from '../stored/checkpoint.ts';
 import { readLineage, readOwner } from '../load/lineage.ts';
@@ -188,15 +188,46 @@ async function findStart(store: Store, run: RunRow, name: string): Promise<numbe
   return /^\d{1,15}$/.test(name) ? Number(name) : undefined;
 }
 
-/** Checks that a checkpoint was not pruned. @throws CHECKPOINT_PRUNED names what is kept, CHECKPOINT_NOT_FOUND */
+/** Checks that a checkpoint was neither pruned nor deleted. @throws CHECKPOINT_PRUNED names what is kept, CHECKPOINT_NOT_FOUND */
 async function requireKept(store: Store, run: RunRow, seq: number): Promise<void> {
   const owner = await readOwner(store, run, seq);
   const [row] = await store.readCheckpoints(owner, { from: seq, to: owner.head, limit: 1 });
-  if (row?.seq === seq) return;
   const checkpoint = checkpointId(owner.key, seq);
+  if (row?.seq === seq) {
+    const isDeleted = (await store.readTags(owner)).some((tag) => tag.seq === seq && isDeletedMark(tag.name));
+    if (isDeleted) throw new CairnError('CHECKPOINT_NOT_FOUND', { checkpoint });
+    return;
+  }
   const isPruned = row !== undefined && (seq < owner.prunedBelow || decodeOrNothing(owner, row)?.fold !== undefined);
   if (!isPruned) throw new CairnError('CHECKPOINT_NOT_FOUND', { checkpoint });
   throw new CairnError('CHECKPOINT_PRUNED', { checkpoint, remains: checkpointId(owner.key, row.seq) });
+}
+
+/**
+ * Marks of checkpoints that were deleted while a fork may still take over what they recorded (D6). They are tags whose names no user can
+ * give: the row stays, and lists and names pass it over.
+ */
+const deletedMark = '.deleted.';
+
+/** The tags of a run that users gave. */
+export async function readUserTags(store: Store, run: RunKey): Promise<readonly TagRow[]> {
+  return (await store.readTags(run)).filter(({ name }) => !isDeletedMark(name));
+}
+
+export function isDeletedMark(tag: string): boolean {
+  return tag.startsWith(deletedMark);
+}
+
+/** Marks a checkpoint as deleted. */
+export async function markDeleted(store: Store, run: RunKey, seq: number): Promise<void> {
+  await store.tagCheckpoint(run, { name: `${deletedMark}${seq}`, seq });
+}
+
+/** Removes the marks of rows that are about to go. */
+export async function removeMarks(store: Store, run: RunKey, seqs: readonly number[]): Promise<void> {
+  const going = new Set(seqs);
+  for (const { name, seq } of await store.readTags(run))
+    if (isDeletedMark(name) && going.has(seq)) await store.removeTag(run, name);
 }
 
 /** A tag and the checkpoint that has it. */
@@ -236,7 +267,7 @@ export async function tagCheckpoint(store: Store, { run, seq }: ResolvedReferenc
 
 /** Removes a tag from a run. @throws CHECKPOINT_NOT_FOUND the run has no such tag */
 export async function removeTag(store: Store, run: RunRow, name: string): Promise<Tag> {
-  const tag = (await store.readTags(run)).find((each) => each.name === name);
+  const tag = (await readUserTags(store, run)).find((each) => each.name === name);
   if (tag === undefined) throw new CairnError('CHECKPOINT_NOT_FOUND', { checkpoint: `${run.runId}@${name}` });
   await store.removeTag(run, name);
   return { runId: run.runId, name, seq: tag.seq };

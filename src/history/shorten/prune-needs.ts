@@ -5,6 +5,7 @@ import type { FrameTree, RunTree } from '../../state/tree.ts';
 import type { Change } from '../stored/change.ts';
 import { firstSeqOf, readHistory } from '../load/lineage.ts';
 import { loadState } from '../load/load.ts';
+import { readUserTags } from '../read/tag-checkpoint.ts';
 import { viewState } from '../read/whole-checkpoint.ts';
 
 export interface PruneOptions {
@@ -21,6 +22,8 @@ export interface PruneNeeds {
   readonly oldest: number;
   /** Seqs of the run's own checkpoints that stay unchanged, from the oldest on, ascending. */
   readonly kept: readonly number[];
+  /** Those of them that are kept only because forks from before them take over what they recorded. */
+  readonly takenOver: ReadonlySet<number>;
 }
 
 const effectClasses = new Set(['write', 'external', 'human']);
@@ -47,10 +50,12 @@ export async function readPruneNeeds(
   await addSeen(store, blobs, run, first, chosen);
   const oldest = Math.min(...chosen);
   const isOpen = openPartsOf((await loadState(store, blobs, run)).root);
+  const takenOver = new Set<number>();
   for await (const { checkpoint } of readHistory(store, run, { from: oldest, to: run.head })) {
-    if (holdsOutcome(checkpoint.change) || checkpoint.change.some(isOpen)) chosen.add(checkpoint.seq);
+    if (checkpoint.change.some(isOpen)) chosen.add(checkpoint.seq);
+    else if (!chosen.has(checkpoint.seq) && holdsOutcome(checkpoint.change)) takenOver.add(checkpoint.seq);
   }
-  return { oldest, kept: [...chosen].sort((a, b) => a - b) };
+  return { oldest, kept: [...chosen, ...takenOver].sort((a, b) => a - b), takenOver };
 }
 
 async function choose(
@@ -61,7 +66,7 @@ async function choose(
 ): Promise<Set<number>> {
   const chosen = new Set<number>();
   for (let seq = Math.max(first, run.head - Math.max(1, keepLast) + 1); seq <= run.head; seq++) chosen.add(seq);
-  for (const { seq } of await store.readTags(run)) chosen.add(seq);
+  for (const { seq } of await readUserTags(store, run)) chosen.add(seq);
   for await (const fork of readForks(store, run)) if (fork.parent !== undefined) chosen.add(fork.parent.seq);
   const every = keepEvery === undefined ? 0 : Math.max(1, Math.floor(keepEvery));
   if (every > 0) for (let seq = Math.ceil(first / every) * every; seq <= run.head; seq += every) chosen.add(seq);

@@ -7,6 +7,7 @@ import { checkpointId, encodeFold, rootChecksum, type DecodedCheckpoint, tagMark
 import { foldStored } from '../load/fold-stored.ts';
 import { FoldedOps } from './folded-ops.ts';
 import { firstSeqOf, readHistory, readLink } from '../load/lineage.ts';
+import { removeMarks } from '../read/tag-checkpoint.ts';
 import { readPruneNeeds, type PruneNeeds, type PruneOptions } from './prune-needs.ts';
 import type { StoredState } from '../stored/stored-meta.ts';
 
@@ -43,6 +44,7 @@ export async function pruneRun(
     const { report, ...rows } = await foldSpans(store, blobs, run, needs);
     if (report.removed === 0) return report;
     try {
+      await removeMarks(store, run, rows.remove);
       await store.pruneRun({ tenant: run.tenant, runId: run.runId, token: claim.token, ...rows });
       return report;
     } catch (error) {

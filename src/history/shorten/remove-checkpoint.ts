@@ -1,10 +1,13 @@
-/** Removes one checkpoint. The newest is removed with its whole run; another is combined with the one after it (C8). */
+/**
+ * Removes one checkpoint. The newest is removed with its whole run; another is combined with the one after it (C8), or only passed over
+ * from now on if a fork may take over what it recorded.
+ */
 import { CairnError } from '../../errors.ts';
 import type { RunRow } from '../../ports/store.ts';
 import { checkpointId } from '../stored/checkpoint.ts';
 import { firstSeqOf, readOwner } from '../load/lineage.ts';
 import { readAllRuns, type WritePlace, withClaim } from '../place/place.ts';
-import type { ResolvedReference } from '../read/tag-checkpoint.ts';
+import { markDeleted, readUserTags, type ResolvedReference } from '../read/tag-checkpoint.ts';
 import { addNamed, collectBlobs, type NamedBlobs } from './collect-blobs.ts';
 import { readPruneNeeds } from './prune-needs.ts';
 import { pruneRun } from './prune.ts';
@@ -23,19 +26,23 @@ function spanOf(run: RunRow, seq: number): readonly number[] {
   return seq === Math.max(firstSeqOf(run), run.prunedBelow) ? [seq] : [seq, seq + 1];
 }
 
-/** Why a checkpoint must be kept; undefined if it may be removed. */
-async function findNeed(place: WritePlace, run: RunRow, seq: number): Promise<string | undefined> {
+/** How a checkpoint goes: its row with it, or only from lists and names, since a fork may take over what is recorded there or after it. */
+type Removal = 'row' | 'mark';
+
+/** @throws CHECKPOINT_NEEDED it is tagged, forked from, or what it opened is still open */
+async function decideRemoval(place: WritePlace, run: RunRow, seq: number): Promise<Removal> {
   const { store, blobs } = place;
-  const tag = (await store.readTags(run)).find((each) => each.seq === seq);
-  if (tag !== undefined) return `it has the tag ${tag.name}`;
+  const refuse = (reason: string): never => {
+    throw new CairnError('CHECKPOINT_NEEDED', { checkpoint: checkpointId(run.key, seq), reason });
+  };
+  const tag = (await readUserTags(store, run)).find((each) => each.seq === seq);
+  if (tag !== undefined) return refuse(`it has the tag ${tag.name}`);
   for await (const fork of readAllRuns(place, { parentRunId: run.runId }))
-    if (fork.parent?.seq === seq) return `run ${fork.runId} was forked from it`;
+    if (fork.parent?.seq === seq) return refuse(`run ${fork.runId} was forked from it`);
   const only = spanOf(run, seq);
-  const { kept } = await readPruneNeeds(store, blobs, run, { only });
-  if (kept.includes(seq))
-    return 'it holds an outcome or an answer that forks from before it take over, or what it opened is still open';
-  const isNextKept = only.length > 1 && kept.includes(seq + 1);
-  return isNextKept ? `checkpoint ${seq + 1}, which it would be pruned into, is needed as it is` : undefined;
+  const { kept, takenOver } = await readPruneNeeds(store, blobs, run, { only });
+  if (kept.includes(seq)) return takenOver.has(seq) ? 'mark' : refuse('what it opened is still open');
+  return only.length > 1 && kept.includes(seq + 1) ? 'mark' : 'row';
 }
 
 /** Removes a checkpoint. @throws CHECKPOINT_NEEDED, HISTORY_HAS_FORKS, CLAIM_TAKEN, CHECKPOINT_CORRUPT */
@@ -49,8 +56,7 @@ export async function removeCheckpoint(place: WritePlace, { run, seq }: Resolved
   }
   const named: NamedBlobs = new Map();
   await withClaim(place, owner, async (claim, claimed) => {
-    const reason = await findNeed(place, claimed, seq);
-    if (reason !== undefined) throw new CairnError('CHECKPOINT_NEEDED', { checkpoint: id, reason });
+    if ((await decideRemoval(place, claimed, seq)) === 'mark') return markDeleted(store, claimed, seq);
     await addNamed(store, claimed, named);
     await pruneRun(store, blobs, claim, claimed, { only: spanOf(claimed, seq) });
   });

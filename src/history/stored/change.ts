@@ -41,6 +41,8 @@ export type ChangeKind =
   | 'cancel'
   /** The run ended. */
   | 'end'
+  /** What a node or a step recorded comes near the limit of a checkpoint (`policies.checkpointBytes`). */
+  | 'large'
   /** Pruning combined several checkpoints into this one. */
   | 'fold';
 

@@ -5,7 +5,7 @@ import { firstSeqOf } from '../load/lineage.ts';
 import { readAllRuns, type StatePlace } from '../place/place.ts';
 import { formatPath, splitPath } from '../read/state-path.ts';
 import { shownStatusOf, toListedRun, type ShownStatus } from '../read/list-runs.ts';
-import type { Tag } from '../read/tag-checkpoint.ts';
+import { readUserTags, type Tag } from '../read/tag-checkpoint.ts';
 import { readPath } from '../../state/values/path.ts';
 import { decodeOrNothing } from '../stored/chain.ts';
 import { blobHash, resolveValues } from '../stored/checkpoint.ts';
@@ -91,7 +91,7 @@ async function toGraphed(place: StatePlace, run: RunRow, isCurrent: boolean): Pr
     updatedAt,
     ...(parent !== undefined && { parent }),
     ...(changed !== undefined && { changed }),
-    tags: run.hasTags === false ? [] : (await place.store.readTags(run)).map(({ name, seq }) => ({ name, seq })),
+    tags: run.hasTags === false ? [] : (await readUserTags(place.store, run)).map(({ name, seq }) => ({ name, seq })),
     isCurrent,
   };
 }

@@ -15,7 +15,11 @@ import { describeWorkflow, listWorkflows } from './describe-workflow.ts';
 import { forkRun } from '../runs/fork-run.ts';
 import { inspectRun } from '../runs/inspect-run.ts';
 import { listCheckpoints } from '../checkpoints/list-checkpoints.ts';
+import { readLog } from '../checkpoints/read-log.ts';
+import { removeRun } from '../runs/remove-run.ts';
 import { resumeRun } from '../runs/resume-run.ts';
+import { pruneRuns } from '../store/prune-runs.ts';
+import { verifyRuns } from '../store/verify-runs.ts';
 import { startWorkflow } from './start-workflow.ts';
 import { tagCheckpoint } from '../checkpoints/tag-checkpoint.ts';
 
@@ -228,6 +232,41 @@ test('W2 D7 several answers are acknowledged again by name after the end of a ru
   await expect(other).rejects.toMatchObject({ code: 'WAIT_CLOSED', data: { answer: 'large' } });
   const unknown = answerWaits.run(app, { run: 'r', answers: { sure: 'yes', knd: '2' } });
   await expect(unknown).rejects.toMatchObject({ code: 'WAIT_NOT_FOUND', data: { waitId: 'knd' } });
+});
+
+test('D6 a closed pause whose answer forks take over is deleted for whoever lists, names or forks it; forks from before keep the answer', async () => {
+  await start('r');
+  const { seq: pause } = await inspectRun.run(app, { run: 'r' });
+  await expect(deleteCheckpoint.run(app, { checkpoint: `r@${pause - 1}` })).rejects.toMatchObject({
+    code: 'CHECKPOINT_NEEDED',
+    data: { reason: 'what it opened is still open' },
+  });
+  await finish('r');
+  const outputs = (await inspectRun.run(app, { run: 'r' })).outputs;
+  for (const seq of [pause, pause - 1]) {
+    const checkpoint = `r@${seq}`;
+    expect(await deleteCheckpoint.run(app, { checkpoint })).toMatchObject({ removed: 'checkpoint' });
+    for (const act of [
+      () => describeCheckpoint.run(app, { checkpoint }),
+      () => forkRun.run(app, { checkpoint }),
+      () => deleteCheckpoint.run(app, { checkpoint }),
+    ])
+      await expect(act()).rejects.toMatchObject({ code: expect.stringMatching(/^CHECKPOINT_(?:NOT_FOUND|PRUNED)$/) });
+  }
+  const listed = (await listCheckpoints.run(app, { limit: 100 })).checkpoints.map(({ seq }) => seq);
+  expect(listed).not.toContain(pause);
+  expect(listed).not.toContain(pause - 1);
+  expect(
+    (await readLog.run(app, { run: 'r' })).entries.every(({ seq, tags }) => seq !== pause && tags.length === 0),
+  ).toBe(true);
+  const forked = await forkRun.run(app, { checkpoint: 'r@1', run: true });
+  expect((await inspectRun.run(app, { run: forked.fork.runId })).outputs).toEqual(outputs);
+  expect((await verifyRuns.run(app, {})).isSound).toBe(true);
+  await removeRun.run(app, { run: forked.fork.runId });
+  // Pruning takes the rows when nothing needs them, marks and all.
+  await pruneRuns.run(app, { run: 'r' });
+  expect(await app.store.readTags({ tenant: app.tenant, runId: 'r' })).toEqual([]);
+  expect((await inspectRun.run(app, { run: 'r' })).outputs).toEqual(outputs);
 });
 
 test('D6 an older checkpoint goes if nothing needs it, and says what needs it otherwise', async () => {

@@ -26,6 +26,7 @@ import {
   isFailure,
   readReport,
   saidOutcome,
+  saidSchema,
   type StageEnd,
   type StageFailure,
   type StageOutcome,
@@ -113,7 +114,7 @@ async function perform(ctx: NodeContext, handler: StageHandler, parts: StagePart
       asking = await handler.asks?.(context);
       const full = { ...context, ...(asking !== undefined && { asking }) };
       if (effect === undefined) return checkedOutcome(await handler.run(full), ownOutcomes);
-      return ctx.step('work', { ...options, effect, said }, async (step) => {
+      return ctx.step('work', { ...options, effect, said, saidSchema: saidSchema(ownOutcomes) }, async (step) => {
         const worked = await spendSeconds(ctx, step, () => handler.run({ ...full, step }));
         const result = checkedOutcome(worked, ownOutcomes);
         if (result.status === 'fail') throw failed(result, verdictCode);

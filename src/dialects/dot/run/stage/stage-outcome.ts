@@ -72,6 +72,12 @@ export function checkedOutcome(returned: unknown, named: ReadonlySet<string>): S
   return { status: 'fail', failureReason: `its handler ${strange(given.status)}` };
 }
 
+/** What a person may say of a stage that did its work. */
+export function saidSchema(named: ReadonlySet<string>): Readonly<Record<string, unknown>> {
+  const status = { enum: ['success', 'partial_success', 'skipped', ...named] };
+  return { anyOf: [{ type: 'null' }, { type: 'object', required: ['status'], properties: { status } }] };
+}
+
 /** The outcome that a person says a stage had whose effect was in doubt. Without one the stage succeeded. @throws it is none */
 export function saidOutcome(said: unknown, named: ReadonlySet<string>): StageOutcome {
   const given = (said ?? { status: 'success' }) as StageOutcome;
