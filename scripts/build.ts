@@ -22,6 +22,7 @@ import { compileFirstCalls } from './build/first-calls.ts';
 import { collectLicenses } from './build/licenses.ts';
 import { keepLines } from './build/line-maps.ts';
 import { buildStudio } from './build/studio.ts';
+import { writeReference } from './build/reference.ts';
 import { buildTypes } from './build/types.ts';
 
 const root = resolve(import.meta.dirname, '..');
@@ -31,7 +32,8 @@ const target = resolve(options.code ?? join(root, 'dist'));
 const next = `${target}.${process.pid}`;
 
 const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
-  readonly exports: Readonly<Record<string, string | { readonly default: string }>>;
+  readonly name: string;
+  readonly exports: Readonly<Record<string, string | { readonly default: string; readonly types: string }>>;
   readonly peerDependencies: Readonly<Record<string, string>>;
   readonly version: string;
 };
@@ -128,6 +130,12 @@ async function buildCommandLine(): Promise<readonly OutputChunk[]> {
 /** What a package has besides code that runs. */
 function finish(chunks: readonly OutputChunk[]): void {
   buildTypes(root, next, doors);
+  const documented = Object.entries(manifest.exports).flatMap(([door, target]) => {
+    if (typeof target === 'string') return [];
+    const page = door === '.' ? 'main' : door.slice('./'.length).replaceAll('/', '-');
+    return [{ name: join(manifest.name, door), types: join(next, target.types.replace('./dist/', '')), page }];
+  });
+  writeReference(documented, join(next, 'reference'));
   compileFirstCalls(next);
   for (const name of readdirSync(next, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.map')))
     writeFileSync(join(next, name), keepLines(readFileSync(join(next, name), 'utf8')));

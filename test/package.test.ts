@@ -6,6 +6,7 @@ import { dirname, join, resolve } from 'node:path';
 import { rolldown } from 'rolldown';
 import { parseSync, Visitor } from 'oxc-parser';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { linksOf } from '../scripts/docs/markdown.ts';
 import { installPackage, manifest, root, run, type InstalledPackage } from './support/installed-package.ts';
 
 let installed: InstalledPackage;
@@ -101,6 +102,21 @@ test('P6 the code has its lines and a source map each, the changelog and the gui
   const licenses = read('dist/third-party-licenses.txt');
   for (const name of ['@clack/prompts', '@marcbachmann/cel-js', 'diff', 'ignore', 'picomatch', 'yaml'])
     expect(licenses).toMatch(new RegExp(`^${name} \\d`, 'mu'));
+});
+
+test('P6 the package has a reference of all that its doors export, whose links lead to files of it', () => {
+  const list = read('dist/reference/README.md');
+  const links = linksOf(list).map(({ target }) => target);
+  expect(links).toHaveLength(Object.values(manifest.exports).filter((door) => typeof door !== 'string').length);
+  const pages = links.map((target) => read(join('dist/reference', target)));
+  for (const page of pages) expect(linksOf(page)).toEqual([]);
+  const [main = ''] = pages;
+  for (const text of ['## CairnError', '## humanNode', '## AgentGraph', '## openCairn'])
+    expect(main).toContain(`\n${text}\n`);
+  // Methods of a class that is exported under another name, with what is said of them.
+  expect(main).toMatch(/\* Adds a node: [^]*?\n {4}addNode</u);
+  const said = main.split('\n## ').filter((part) => !/^[^\n]+\n\n```/u.test(part));
+  expect(said.length / main.split('\n## ').length).toBeGreaterThan(0.8);
 });
 
 test('P6 what the build puts behind lines that throw is in no text', () => {

@@ -54,3 +54,22 @@ test('E8 an outcome near the limit of a checkpoint is told by both sizes', () =>
     'draft adds 9.0 MiB, near the limit of 10.0 MiB',
   );
 });
+
+test('H1 N13 a resume under another graph names nodes that never run, and a fork what was set', () => {
+  const graph = [
+    { what: 'node added', detail: 'check; the run is past it: it is never run', verdict: 'compatible' },
+    { what: 'edge added', detail: 'one -> check', verdict: 'compatible' },
+  ];
+  const words = 'under another graph: node added check (the run is past it: it is never run)';
+  expect(describePart({ kind: 'resume', detail: graph })).toBe(`resumed; ${words}`);
+  expect(describePart({ kind: 'resume', detail: graph.slice(1) })).toBe(
+    'resumed; under another graph: edge added one -> check',
+  );
+  const fork = {
+    kind: 'fork',
+    from: { runId: 'r', seq: 3 },
+    detail: { set: ['scratch.x'], answers: ['ok'], graph },
+  } as const;
+  expect(describePart(fork)).toBe(`forked from r@3; set: scratch.x; answered otherwise: ok; ${words}`);
+  expect(describePart({ kind: 'resume' })).toBe('resumed');
+});

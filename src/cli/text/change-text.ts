@@ -3,6 +3,7 @@ import type { LogEntry } from '../../operations/checkpoints/read-log.ts';
 import { formatCosts } from '../../operations/words/amounts.ts';
 import { printable } from './terminal-text.ts';
 import { shortStepName } from '../../operations/words/step-name.ts';
+import { branchWords } from '../../operations/words/story-words.ts';
 import { formatSize } from '../../operations/words/size.ts';
 import { formatDuration } from '../../operations/words/time.ts';
 import { formatInline } from './value.ts';
@@ -37,8 +38,9 @@ const verbs: Readonly<Record<Part['kind'], (part: Part) => string>> = {
   retire: () => 'retired its earlier calls',
   append: ({ list }) => `appended to ${list ?? 'a list'}`,
   replay: ({ from }) => (from === undefined ? 'replayed' : `replayed from ${from.runId}@${from.seq}`),
-  fork: ({ from }) => (from === undefined ? 'forked' : `forked from ${from.runId}@${from.seq}`),
-  resume: () => 'resumed',
+  fork: ({ from, detail }) =>
+    `${from === undefined ? 'forked' : `forked from ${from.runId}@${from.seq}`}${branchIn(detail)}`,
+  resume: ({ detail }) => `resumed${branchIn(detail)}`,
   pause: () => 'paused',
   cancel: ({ by, detail }) => `cancelled${by === undefined ? '' : ` by ${by}`}${reasonIn(detail)}`,
   end: ({ status, by, detail }) =>
@@ -50,6 +52,11 @@ const verbs: Readonly<Record<Part['kind'], (part: Part) => string>> = {
 function formatNearLimit(detail: unknown): string {
   const { bytes = 0, limitBytes = 0 } = (detail ?? {}) as { readonly bytes?: number; readonly limitBytes?: number };
   return `adds ${formatSize(bytes)}, near the limit of ${formatSize(limitBytes)}`;
+}
+
+function branchIn(detail: unknown): string {
+  const words = branchWords(detail);
+  return words === undefined ? '' : `; ${words}`;
 }
 
 /** Why a run was cancelled, as the change says it. */

@@ -261,7 +261,7 @@ describe('E8 an outcome over the limit of a checkpoint', () => {
       const text = 'x'.repeat(length);
       const graph = graphOf(
         'g',
-        [node('a', 'pure', () => text), node('b', 'pure', (ctx) => ctx.step('s', () => text).then(() => 1))],
+        [node('a', 'pure', () => text), node('b', 'pure', (ctx) => ctx.step('s', {}, () => text).then(() => 1))],
         edges('> a', 'a > b', 'b >'),
         { policies: { checkpointBytes: 3_000 } },
       );

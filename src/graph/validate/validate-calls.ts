@@ -57,7 +57,8 @@ export function stepFault(options: StepOptions): string | undefined {
   checkType(report, '', 'forgettable', options.forgettable, 'boolean');
   checkType(report, '', 'reconcile', options.reconcile, 'function');
   checkType(report, '', 'said', options.said, 'function');
-  checkType(report, '', 'saidSchema', options.saidSchema, 'object');
+  if (options.saidSchema !== undefined && !isObject(options.saidSchema))
+    report.error('G9', '', 'saidSchema is no object', 'give a JSON Schema');
   const { atMost } = options;
   return firstOf(report) ?? (typeof atMost === 'function' ? undefined : atMostFault(atMost));
 }

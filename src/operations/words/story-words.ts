@@ -114,8 +114,43 @@ function eventWords(event: ToldEvent, story: PostMortem): EventWords {
         : `what happened in ${pruned.after + 1}–${pruned.upTo} was pruned`,
   };
   const who = by === undefined ? '' : ` by ${by}`;
-  const more = detail === undefined ? '' : ` (${inlineValue(detail)})`;
-  return { kind: 'event', place: placeOf(event, story), text: `${said[kind]}${who}${more}` };
+  const more = kind === 'resume' || kind === 'fork' ? branchWords(detail) : undefined;
+  const other = detail === undefined || more !== undefined ? '' : ` (${inlineValue(detail)})`;
+  const text = `${said[kind]}${who}${more === undefined ? other : `; ${more}`}`;
+  return { kind: 'event', place: placeOf(event, story), text };
+}
+
+interface Difference {
+  readonly what: string;
+  readonly detail: string;
+}
+
+const isDifference = (one: unknown): one is Difference => {
+  const { what, detail } = (one ?? {}) as Partial<Difference>;
+  return typeof what === 'string' && typeof detail === 'string';
+};
+
+/** `node added check (the run is past it: it is never run)`. Edges follow from nodes, so they are told where nothing else is. */
+function graphWords(differences: readonly Difference[]): string {
+  const nodes = differences.filter(({ what }) => !what.startsWith('edge '));
+  const told = nodes.length > 0 ? nodes : differences;
+  const words = told.map(({ what, detail }) => `${what} ${detail.replace(/; (.+)$/u, ' ($1)')}`);
+  return `under another graph: ${words.join('; ')}`;
+}
+
+/**
+ * What is recorded of a fork or a resume, in words: what was set and answered, and how the graph differs, nodes that never run included.
+ * Undefined if there is nothing, or it is something else.
+ */
+export function branchWords(detail: unknown): string | undefined {
+  const { set, answers, graph = detail } = (detail ?? {}) as Readonly<Record<string, unknown>>;
+  const list = (names: unknown): string => (Array.isArray(names) ? names.map(String).join(', ') : '');
+  const words = [
+    list(set) === '' ? '' : `set: ${list(set)}`,
+    list(answers) === '' ? '' : `answered otherwise: ${list(answers)}`,
+    Array.isArray(graph) && graph.length > 0 && graph.every(isDifference) ? graphWords(graph) : '',
+  ].filter((text) => text !== '');
+  return words.length === 0 ? undefined : words.join('; ');
 }
 
 function visitWords(visit: ToldVisit, story: PostMortem): VisitWords {
