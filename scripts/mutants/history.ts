@@ -82,8 +82,8 @@ export const historyMutants: readonly Mutant[] = [
   {
     name: 'pruning drops outcomes of effects',
     file: 'src/history/shorten/prune-needs.ts',
-    old: 'if (holdsOutcome(checkpoint.change) || checkpoint.change.some(isOpen))',
-    new: 'if (checkpoint.change.some(isOpen))',
+    old: 'else if (!chosen.has(checkpoint.seq) && holdsOutcome(checkpoint.change))',
+    new: 'else if (!chosen.has(checkpoint.seq) && false)',
     tests: ['src/history/shorten/prune.test.ts'],
   },
   {

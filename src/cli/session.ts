@@ -1,7 +1,6 @@
 /** What a command is given: the screen, the store it was pointed at, and how cairn is called again. */
 import { describeWorker } from '../app/process/process-ids.ts';
 import { CairnError, errorTable } from '../errors.ts';
-import type { CollectedBlobs } from '../history/shorten/collect-blobs.ts';
 import { shownError } from '../operations/declare/perform.ts';
 import type { BrokenWorkflow } from '../operations/declare/workflows.ts';
 import type { Screen } from './screen.ts';
@@ -171,7 +170,10 @@ export function openSession(
 
 // Says how many large values went with what was removed, and how many stay.
 
-export function noteBlobs({ screen }: Pick<Session, 'screen'>, { blobs, blobsLeft = 0 }: CollectedBlobs): void {
+export function noteBlobs(
+  { screen }: Pick<Session, 'screen'>,
+  { blobs, blobsLeft = 0 }: { readonly blobs: number; readonly blobsLeft?: number },
+): void {
   const values = (count: number): string => `${count} large ${count === 1 ? 'value' : 'values'}`;
   if (blobs > 0) screen.note(`${values(blobs)} that nothing refers to any more went too.`);
   if (blobsLeft > 0)

@@ -257,7 +257,6 @@ describe('E8 an outcome over the limit of a checkpoint', () => {
       [2_300, false],
       [2_500, true],
     ] as const) {
-      const bench = createBench(small);
       const text = 'x'.repeat(length);
       const graph = graphOf(
         'g',
@@ -265,6 +264,7 @@ describe('E8 an outcome over the limit of a checkpoint', () => {
         edges('> a', 'a > b', 'b >'),
         { policies: { checkpointBytes: 3_000 } },
       );
+      const bench = createBench({ ...small, findGraph: () => graph });
       const { status, runId } = await runToRest(bench.engine, graph);
       expect(status).toBe('completed');
       const told: unknown[] = [];

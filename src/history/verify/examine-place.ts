@@ -1,7 +1,5 @@
 /** Examines a store for `cairn doctor`: which runs need a person, and whether unfinished runs could be resumed. */
 import type { Store, StoredStatus } from '../../ports/store.ts';
-import { CairnError } from '../../errors.ts';
-import { countUnneeded } from '../shorten/collect-blobs.ts';
 import { isHeld, openStatuses, type StatePlace } from '../place/place.ts';
 import { isStopped } from '../read/list-runs.ts';
 import { examineRuns, type Finding } from './examine-runs.ts';
@@ -74,20 +72,6 @@ async function findSpace(store: Store): Promise<readonly Finding[]> {
   ];
 }
 
-/** Large values that are old enough to go, where there are few enough runs to read all of them. */
-async function findUnneeded(store: Store, blobs: StatePlace['blobs'], tenant: string): Promise<readonly Finding[]> {
-  const { cursor } = await store.listRuns({ tenant, limit: countedRuns });
-  if (cursor !== undefined) return [];
-  const count = await countUnneeded(store, blobs, tenant).catch((error: unknown) => {
-    // What is damaged is told with the histories.
-    if (CairnError.is(error, 'CHECKPOINT_CORRUPT', 'STORE_CORRUPT')) return 0;
-    throw error;
-  });
-  if (count === 0) return [];
-  const detail = `${count} to which nothing refers any more, and older than a day`;
-  return [{ name: 'large values', verdict: 'warning', detail, fix: 'cairn cleanup' }];
-}
-
 /** Examines a store and returns one finding for each thing examined. @throws STORE_* as the store */
 export async function examinePlace(place: StatePlace): Promise<readonly Finding[]> {
   const { store, blobs, tenant } = place;
@@ -97,7 +81,6 @@ export async function examinePlace(place: StatePlace): Promise<readonly Finding[
   return [
     { name: 'store', verdict: 'ok', detail },
     ...(await findSpace(store)),
-    ...(await findUnneeded(store, blobs, tenant)),
     await countRuns(store, tenant),
     await findStopped(place),
     ...(held === undefined ? [] : [held]),

@@ -1,6 +1,7 @@
 /** The operation `doctor`: examines whether a store is in order, and which runs need a person. */
 import { listOf, objectOf, oneOf, text } from '../declare/output-shapes.ts';
 import { CairnError } from '../../errors.ts';
+import { countUnneeded } from '../../history/shorten/collect-blobs.ts';
 import type { Finding } from '../../history/verify/examine-runs.ts';
 import { examinePlace } from '../../history/verify/examine-place.ts';
 import type { HistoryContext, Operation, ReadContext } from '../declare/operation.ts';
@@ -21,6 +22,27 @@ export interface ExamineStoreOutput {
 function toFinding(error: unknown): Finding {
   if (!CairnError.is(error)) throw error;
   return { name: 'store', verdict: 'bad', detail: error.message, fix: error.hint, code: error.code };
+}
+
+/** More runs than these are not read to look for large values. */
+const countedRuns = 1_000;
+
+/** Large values that are old enough to go, where there are few enough runs to read all of them. */
+async function findUnneeded(
+  store: HistoryContext['store'],
+  blobs: HistoryContext['blobs'],
+  tenant: string,
+): Promise<readonly Finding[]> {
+  const { cursor } = await store.listRuns({ tenant, limit: countedRuns });
+  if (cursor !== undefined) return [];
+  const count = await countUnneeded(store, blobs, tenant).catch((error: unknown) => {
+    // What is damaged is told with the histories.
+    if (CairnError.is(error, 'CHECKPOINT_CORRUPT', 'STORE_CORRUPT')) return 0;
+    throw error;
+  });
+  if (count === 0) return [];
+  const detail = `${count} to which nothing refers any more, and older than a day`;
+  return [{ name: 'large values', verdict: 'warning', detail, fix: 'cairn cleanup' }];
 }
 
 export const examineStore: Operation<object, ExamineStoreOutput, DoctorContext> = {
@@ -45,6 +67,7 @@ export const examineStore: Operation<object, ExamineStoreOutput, DoctorContext> 
         };
       try {
         findings.push(...(await examinePlace({ ...context, ...opened })));
+        findings.push(...(await findUnneeded(opened.store, opened.blobs, context.tenant)));
       } finally {
         await opened.store.close();
       }
