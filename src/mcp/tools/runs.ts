@@ -250,11 +250,15 @@ function unfinished(status: string): string {
   return 'The process that works on the run was asked to end it';
 }
 
-export const cancelRun: Tool<RunInput & { readonly reason?: string }> = {
+export const cancelRun: Tool<RunInput & { readonly reason?: string; readonly force?: boolean }> = {
   name: 'cancel_run',
   title: 'Cancel a run',
   description: 'End a run. What it did stays recorded, and fork_checkpoint can go on from any of its checkpoints.',
-  input: { ...runInput, reason: { type: 'string', description: 'Why, for the record and for what follows a cancel.' } },
+  input: {
+    ...runInput,
+    reason: { type: 'string', description: 'Why, for the record and for what follows a cancel.' },
+    force: { type: 'boolean', description: 'End it without what follows a cancel, or give up on that.' },
+  },
   required: ['run_id'],
   output: {
     type: 'object',
@@ -270,8 +274,9 @@ export const cancelRun: Tool<RunInput & { readonly reason?: string }> = {
     required: ['run_id', 'status', 'cancelled', 'message'],
   },
   hints: { isReadOnly: false, isDestructive: true, isIdempotent: true, isOpenWorld: false },
-  async run({ context }, { run_id: run, reason }) {
-    const { runId, status } = await perform(cancel, context, { run, ...(reason !== undefined && { reason }) });
+  async run({ context }, { run_id: run, reason, force }) {
+    const more = { ...(reason !== undefined && { reason }), ...(force !== undefined && { force }) };
+    const { runId, status } = await perform(cancel, context, { run, ...more });
     const isOver = status === 'cancelled';
     const message = isOver ? 'Run cancelled' : unfinished(status);
     return { content: { run_id: runId, status, cancelled: isOver, message } };
