@@ -40,5 +40,5 @@ export function copyModules(project: string, ...installed: readonly string[]): v
   const modules = join(project, 'node_modules');
   mkdirSync(modules, { recursive: true });
   for (const folder of installed)
-    execFileSync('cp', ['--archive', '--link', '--force', join(folder, 'node_modules', '.'), modules]);
+    execFileSync('cp', ['--archive', '--link', '--force', `${join(folder, 'node_modules')}/.`, modules]);
 }

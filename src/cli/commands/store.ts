@@ -56,7 +56,11 @@ function countAll({ pruned }: Pruned): number {
   return pruned.reduce((sum, { removed }) => sum + removed, 0);
 }
 
-async function printPruned(session: Session, { pruned, busy, ...collected }: Pruned, { isDry }: PrintedReport): Promise<void> {
+async function printPruned(
+  session: Session,
+  { pruned, busy, ...collected }: Pruned,
+  { isDry }: PrintedReport,
+): Promise<void> {
   const { screen } = session;
   for (const { runId, removed, spans, oldest } of pruned) {
     const went = `${countOf(removed, 'checkpoint')} ${isDry ? 'would be pruned' : 'pruned'}`;
