@@ -93,7 +93,8 @@ function buildModules(): Promise<readonly OutputChunk[]> {
           { name: 'core', test: coreFiles, priority: 4 },
           { name: 'sqlite', test: /src\/stores\/sqlite\//, priority: 3 },
           { name: 'agents', test: /src\/agents\/index\.ts$/, priority: 2 },
-          { name: 'app', test: /src\/(app|operations)\//, priority: 1 },
+          // What a thread runs begins when it is loaded, so it joins no other file.
+          { name: 'app', test: /src\/(app|operations)\/(?!workflows\/reader-thread)/, priority: 1 },
           { name: 'prompts', test: /node_modules\/@clack\// },
         ],
       },

@@ -33,7 +33,7 @@ function commandLine(folder: Folder): Promise<Door> {
 }
 
 async function overHttp(folder: Folder): Promise<Door> {
-  const app = await openApp({ cwd: folder.path });
+  const app = await openApp({ cwd: folder.path, storeUrl: undefined });
   const token = 'token-of-ann-0123456789';
   const handler = createHandler({
     app,

@@ -98,6 +98,8 @@ export interface RandomGraphPlan {
   };
   /** Whether the graph has one outcome, whatever the schedule. */
   readonly isScheduleFree: boolean;
+  /** Whether a node follows a cancel, which tells the oracle that it ran. */
+  readonly undoes?: true;
 }
 
 /** Channels with a reducer for which the order of updates does not matter, once lists are sorted. */

@@ -117,10 +117,31 @@ function define(plan: RandomGraphPlan, process: CrashProcess, factsOf: (id: stri
     if (!plan.edges.some(({ from }) => from === node.id)) edges.push({ from: node.id, to: END });
   return {
     id: plan.id,
-    nodes: plan.nodes.map((node) => defineNode(node, process, factsOf(node.id))),
+    nodes: [
+      ...plan.nodes.map((node) => defineNode(node, process, factsOf(node.id))),
+      ...(plan.undoes === true ? [defineUndo(process)] : []),
+    ],
     edges,
     reducers,
-    policies: policiesOf(plan),
+    policies: { ...policiesOf(plan), ...(plan.undoes === true && { onCancel: undoPlace }) },
+  };
+}
+
+/** The node that follows a cancel, and the place of its effect. */
+export const undoPlace = 'undo';
+
+function defineUndo({ oracle, sleep }: CrashProcess): NodeDefinition {
+  return {
+    id: undoPlace,
+    type: 'function',
+    effect: 'external',
+    idempotent: true,
+    implementation: async ({ idempotencyKey }) => {
+      await sleep(20);
+      oracle.apply({ key: idempotencyKey, place: undoPlace, promise: 'repeatable', output: null });
+      await sleep(20);
+      return null;
+    },
   };
 }
 

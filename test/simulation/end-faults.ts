@@ -4,6 +4,7 @@ import { compareTrials, stateText, summariseRun } from '../../src/testing/crash-
 import { type EffectEntry, findEffectFaults } from '../../src/testing/crash-kit/find-effect-faults.ts';
 import type { CrashTrial } from '../../src/testing/crash-kit/crash-everywhere.ts';
 import { createSeededRandom } from '../../src/testing/virtual-clock.ts';
+import { undoPlace } from '../random-graph/random-graph.ts';
 import type { RandomGraphPlan } from '../random-graph/plan-random-graph.ts';
 import type { StoreWitness, Stored } from './witness.ts';
 import { openProcess, type SimulationWorld } from './worker.ts';
@@ -31,7 +32,7 @@ export async function endFaults(ended: EndedSimulation): Promise<readonly string
   const faults = await openWaitFaults(world, [runId, ...forks]);
   for (const id of [runId, ...forks]) faults.push(...(await eventFaults(world, id)));
   if (ended.wasToBeCancelled && result.status === 'cancelled')
-    return [...faults, ...findEffectFaults(oracle.entries, undefined, Infinity)];
+    return [...faults, ...undoFaults(oracle.entries), ...findEffectFaults(oracle.entries, undefined, Infinity)];
   const summary = await summariseRun(witness.store, tenant, result);
   // What forks did counts, too: nothing that the run did not do.
   const effects = plan.isScheduleFree ? oracle.entries : apartByFork(oracle.entries, ended);
@@ -43,6 +44,12 @@ export async function endFaults(ended: EndedSimulation): Promise<readonly string
     ...storedFaults(witness.storedOf(runId), expected),
     ...forkFaults,
   ];
+}
+
+/** What follows a cancel has happened when the run is cancelled, whoever died in between (E7.4). */
+function undoFaults(entries: readonly EffectEntry[]): readonly string[] {
+  const isDone = entries.some(({ place, isBegun }) => place === undoPlace && isBegun !== true);
+  return isDone ? [] : ['the run was cancelled, and what follows a cancel did not happen'];
 }
 
 /**

@@ -44,9 +44,7 @@ const stuckMs = 10 * 60_000;
 
 /** Runs one simulation; everything in it follows from the seed. */
 export async function simulate(seed: number, options: SimulationOptions): Promise<SimulationReport> {
-  const plan = planRandomGraph(seed, { nodesMost: 5, ...options.graph });
-  const crashCase = randomGraphCase(plan);
-  const expected = await crashFree(crashCase, options);
+  const drawnPlan = planRandomGraph(seed, { nodesMost: 5, ...options.graph });
   const random = createSeededRandom(mixNumber('simulation', seed) + seed * 1_000);
   const time = createVirtualClock();
   const startedAtMs = time.timeMs;
@@ -55,7 +53,12 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
   const oracle = createEffectOracle();
   const drawn = drawFaultRates(random);
   // Frozen, an attempt that would have ended runs out of its time: that is another run, and none that can be foretold.
-  const rates = hasTimeouts(plan) ? { ...drawn, frozen: 0 } : drawn;
+  const rates = hasTimeouts(drawnPlan) ? { ...drawn, frozen: 0 } : drawn;
+  const knowsDeaths = random.chance(0.5);
+  const cancelAfterMs = random.chance(0.1) ? random.integer(500) : undefined;
+  const plan = cancelAfterMs === undefined ? drawnPlan : { ...drawnPlan, undoes: true as const };
+  const crashCase = randomGraphCase(plan);
+  const expected = await crashFree(crashCase, options);
   let roughUntilMs = startedAtMs + roughMs;
   const world: SimulationWorld = {
     time,
@@ -66,12 +69,11 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
     tenant,
     rates: () => (time.timeMs < roughUntilMs ? rates : noFaults),
     deaths: new Set(),
-    knowsDeaths: random.chance(0.5),
+    knowsDeaths,
     faults: [],
     forks: new Set(),
     isOver: false,
   };
-  const cancelAfterMs = random.chance(0.1) ? random.integer(500) : undefined;
   const workers = Array.from({ length: 2 + random.integer(3) }, (_, index) =>
     work(world, `worker-${index}`, random.fork()),
   );

@@ -234,7 +234,8 @@ class Preview implements Loop {
     if (end !== undefined) return applyVerdict(this.core, activation, { kind: 'original', end });
     const decision = decideDoubt(doubtViewOf(effort, activation.node.onInDoubt));
     if (decision === 'run') return applyVerdict(this.core, activation, { kind: 'run' });
-    if (decision === 'ask' || decision === 'reconcile') return this.#untell(activation, 'in doubt');
+    if (decision === 'ask') return this.#untell(activation, 'in doubt');
+    if (decision === 'reconcile') return this.#untell(activation, 'in doubt', 'its `reconcile` is asked first');
     if (decision === 'happened') {
       const returned = saidByPerson(effort);
       return applyVerdict(this.core, activation, { kind: 'happened', returned, by: 'person' });
