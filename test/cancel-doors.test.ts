@@ -1,6 +1,7 @@
 /** What follows a cancel, through each door: its status meanwhile, its reason, and giving up on it. */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { expect, test, vi } from 'vitest';
 import { openApp } from '../src/app/open-app.ts';
 import { bearerTokens } from '../src/http/authorize.ts';
@@ -11,7 +12,7 @@ import { connectStdio, createWorkspace } from './mcp/mcp-kit.ts';
 // Processes of a loaded machine start slowly.
 vi.setConfig({ testTimeout: 120_000 });
 
-const module = join(import.meta.dirname, 'cli/booking.ts');
+const module = fileURLToPath(new URL('./cli/booking.ts', import.meta.url));
 
 interface Door {
   readonly cancel: (run: string, more: { readonly reason?: string; readonly force?: true }) => Promise<string>;

@@ -136,11 +136,14 @@ function defineUndo({ oracle, sleep }: CrashProcess): NodeDefinition {
     type: 'function',
     effect: 'external',
     idempotent: true,
-    implementation: async ({ idempotencyKey }) => {
-      await sleep(20);
-      oracle.apply({ key: idempotencyKey, place: undoPlace, promise: 'repeatable', output: null });
-      await sleep(20);
-      return null;
+    implementation: {
+      codeText: '',
+      run: async ({ idempotencyKey }) => {
+        await sleep(20);
+        oracle.apply({ key: idempotencyKey, place: undoPlace, promise: 'repeatable', output: null });
+        await sleep(20);
+        return null;
+      },
     },
   };
 }

@@ -60,7 +60,7 @@ export function createWitness(store: Store): StoreWitness {
     if (checkpoint.seq !== known.seq + 1)
       faults.push(`${workerId} wrote seq ${checkpoint.seq} of run ${runId} after ${known.seq}`);
     // A failed run may still be cancelled, by whoever asked for that before it failed (E7); first, what follows a cancel goes on.
-    if (known.ended === 'failed' && status === 'cancelling') known.ended = undefined;
+    if (known.ended === 'failed' && status === 'cancelling') delete known.ended;
     if (known.ended !== undefined && !(known.ended === 'failed' && status === 'cancelled'))
       faults.push(`${workerId} wrote seq ${checkpoint.seq} of run ${runId}, which was ${known.ended}`);
     if (status === 'completed' || status === 'failed' || status === 'cancelled') known.ended = status;
