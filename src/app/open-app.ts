@@ -4,7 +4,7 @@ import { cleanUp, defaultSettings, type CleanUpContext } from '../operations/sto
 import type { Engine, EngineOptions } from '../engine/api.ts';
 import { createEngine } from '../engine/engine.ts';
 import { existsSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, join, relative, resolve } from 'node:path';
 import { createFileBlobs } from '../blobs/file-blobs.ts';
 import { findGraphOf, readGraphText } from '../engine/runs/find-graph.ts';
 import type { JsonSchema } from '../graph/contracts/node-type.ts';
@@ -166,6 +166,8 @@ export interface AppOptions extends StoreChoice {
 export interface App extends CleanUpContext, ScheduleContext {
   readonly place: StorePlace;
   readonly config: FoundConfig;
+  /** Says what the configuration grants to texts, and by which file; absent if it grants nothing or is not asked. For whoever starts a server. */
+  readonly grantsNote?: string;
   /** JSON Schema of workflow files, with the blocks available here. */
   readonly readSchema: () => Promise<JsonSchema>;
   /**
@@ -339,6 +341,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     ...cleaning,
     place,
     config,
+    ...noteGrants(options, config),
     ofTenant: (tenant) => ({ ...cleaning, tenant, engine: engines.of(tenant) }),
     rested: ({ runId }) => cleanUpAfter(kept?.context ?? cleaning, runId, report),
     readSchema: async () => {
@@ -356,6 +359,11 @@ export async function openApp(options: AppOptions): Promise<App> {
       await store.close();
     }),
   };
+}
+
+function noteGrants({ allow, cwd }: AppOptions, { allow: granted = [], file }: FoundConfig): Pick<App, 'grantsNote'> {
+  if (allow !== undefined || granted.length === 0 || file === undefined) return {};
+  return { grantsNote: `${relative(cwd, file)} grants workflows given as texts: ${granted.join(', ')}` };
 }
 
 function configuredMs({ checkpoint }: FoundConfig): number {

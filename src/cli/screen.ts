@@ -1,5 +1,7 @@
 /** The terminal, or what stands in its place: a pipe, a file. */
-import { coloured, plain, type Paint, forTerminal } from './text/terminal-text.ts';
+import type * as clack from '@clack/prompts';
+import { forTerminal } from '../operations/words/terminal.ts';
+import { coloured, plain, type Paint } from './text/terminal-text.ts';
 import { mayBeTerminal, openWriter } from './files.ts';
 
 export interface Screen {
@@ -18,6 +20,37 @@ export interface Screen {
   readonly print: (...lines: readonly (string | readonly string[])[]) => void;
   /** Prints lines to standard error: what is no part of the output. */
   readonly note: (...lines: readonly string[]) => void;
+  /** Draws lines on standard error, in place of the last so many. Absent: nobody sees them being redrawn. */
+  readonly redraw?: (replacedCount: number, lines: readonly string[]) => void;
+}
+
+/** What a person is asked, and with what: texts of runs among it. */
+interface Prompts {
+  readonly isCancel: (value: unknown) => value is symbol;
+  readonly confirm: typeof clack.confirm;
+  readonly text: typeof clack.text;
+  /** Options are named by their places. */
+  readonly select: (asked: {
+    readonly message: string;
+    readonly options: readonly { readonly value: number; readonly label: string }[];
+    readonly signal: AbortSignal;
+  }) => Promise<number | symbol>;
+}
+
+/** Prompts, through the same gate as all that is printed. Loaded when a person is asked. */
+export async function loadPrompts(): Promise<Prompts> {
+  const { confirm, isCancel, select, text } = await import('@clack/prompts');
+  return {
+    isCancel,
+    confirm: (asked) => confirm({ ...asked, message: forTerminal(asked.message) }),
+    text: (asked) => text({ ...asked, message: forTerminal(asked.message) }),
+    select: ({ message, options, signal }) =>
+      select({
+        message: forTerminal(message),
+        options: options.map(({ value, label }) => ({ value, label: forTerminal(label) })),
+        signal,
+      }),
+  };
 }
 
 type Environment = NodeJS.ProcessEnv;
@@ -72,5 +105,14 @@ export function openScreen(environment: Environment): Screen {
       write(isTerminal ? forTerminal(text) : text);
     },
     note: (...lines) => writeNote(forTerminal(formatLines(lines))),
+    ...(isTerminal &&
+      environment['TERM'] !== 'dumb' &&
+      mayBeTerminal(2) &&
+      process.stderr.isTTY && {
+        redraw: (replacedCount, lines) => {
+          const up = replacedCount > 0 ? `\u001b[${replacedCount}A` : '';
+          writeNote(`${up}\r\u001b[J${forTerminal(formatLines(lines))}`);
+        },
+      }),
   };
 }

@@ -4,7 +4,8 @@ import { CairnError, errorTable } from '../errors.ts';
 import { shownError } from '../operations/declare/perform.ts';
 import type { BrokenWorkflow } from '../operations/declare/workflows.ts';
 import type { Screen } from './screen.ts';
-import { jsonText, printableLines, quote, printable } from './text/terminal-text.ts';
+import { jsonText, printableLines, printable } from '../operations/words/terminal.ts';
+import { quote } from './text/terminal-text.ts';
 import { fit, wrap } from './text/width.ts';
 import { toJson } from './text/value.ts';
 import { relative } from 'node:path';
@@ -142,6 +143,11 @@ export function storeOptions({ storeUrl, configFile }: Pick<Session, 'storeUrl' 
     ...(storeUrl === undefined ? [] : ['--store', splitPassword(storeUrl).url]),
     ...(configFile === undefined ? [] : ['--config', configFile]),
   ];
+}
+
+/** Tells what a configuration of the folder grants, before a server or a worker acts on it. */
+export function noteGrants({ screen, isJson }: Session, grants: string | undefined): void {
+  if (grants !== undefined) screen.note(isJson ? jsonText({ grants }) : `${grants}.`);
 }
 
 export function openSession(

@@ -9,6 +9,7 @@ import type { Scope, WorkContext } from '../operations/declare/operation.ts';
 import { readState } from '../operations/checkpoints/read-state.ts';
 import { findRunOf } from '../operations/runs/find-run.ts';
 import { isFromText } from '../operations/runs/run-outputs.ts';
+import { writeFault } from '../operations/words/terminal.ts';
 import type { Authorize, Caller } from './authorize.ts';
 import { createContexts, type ContextOf, type Served } from './context.ts';
 import { runEvents, runsEvents } from './events.ts';
@@ -45,7 +46,7 @@ export interface HandlerOptions extends Served {
    * Default: there are no codes.
    */
   readonly exchangeCode?: (code: string) => string | undefined;
-  /** Told of what failed on the server's side. Default: `console.error`. */
+  /** Told of what failed on the server's side. Default: it is written to standard error. */
   readonly onError?: (error: unknown, request: Request) => void;
 }
 
@@ -149,7 +150,7 @@ class HttpHandler {
   }
 
   #report(error: unknown, request: Request): void {
-    const { onError = (thrown: unknown) => console.error(thrown) } = this.#options;
+    const { onError = writeFault } = this.#options;
     onError(error, request);
   }
 

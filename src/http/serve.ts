@@ -39,6 +39,8 @@ export interface Server {
   /** The token that was made for this server; undefined if there is a file of tokens. It is in no log. */
   readonly token?: string;
   readonly storeName: string;
+  /** Says what a configuration of the folder grants to texts; absent: nothing. */
+  readonly grantsNote?: string;
   /** Whether it serves pages for browsers. */
   readonly hasPages: boolean;
   /** A code for which a browser gets the token, once and within two minutes. Undefined if there is a file of tokens. */
@@ -126,6 +128,7 @@ export async function startServer(options: ServeOptions): Promise<Server> {
     return {
       url: `http://${hostName(host)}:${listener.port}`,
       storeName: app.store.name,
+      ...(app.grantsNote !== undefined && { grantsNote: app.grantsNote }),
       hasPages: pages !== undefined,
       createCode: codes.create,
       ...(token !== undefined && { token }),

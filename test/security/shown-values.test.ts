@@ -4,7 +4,7 @@
  */
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { forTerminal, jsonText } from '../../src/cli/text/terminal-text.ts';
+import { forTerminal, jsonText } from '../../src/operations/words/terminal.ts';
 import { bisectRun } from '../../src/operations/checkpoints/bisect-run.ts';
 import { perform } from '../../src/operations/declare/perform.ts';
 import type { HistoryContext } from '../../src/operations/declare/operation.ts';

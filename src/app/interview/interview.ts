@@ -3,6 +3,7 @@ import { systemClock } from '../process/system-clock.ts';
 import { choicesOf } from '../../engine/admit/choices.ts';
 import { type OpenQuestion, isAnswerable } from '../../history/stored/messages.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';
+import { forTerminal } from '../../operations/words/terminal.ts';
 import { CairnError } from '../../errors.ts';
 import type { Engine, ResumeOptions, RunResult } from '../../engine/api.ts';
 
@@ -109,13 +110,13 @@ export function consoleInterviewer(options: ConsoleOptions = {}): Interviewer {
     ask: async (question) => {
       const { prompt = '', schema } = question;
       const choices = choicesOf(question) ?? [];
-      const lines = [prompt, ...choices.map(({ label }) => `  ${label}`)].map(printable);
+      const lines = [prompt, ...choices.map(({ label }) => `  ${label}`)];
       // Loaded when a person is asked: most programs ask nobody at this console.
       const { createInterface } = process.getBuiltinModule('node:readline/promises');
       const reader = createInterface({ input, output, terminal: false });
       const { signal, release } = watchDeadline(isAhead(question) ? question.dueAt : undefined);
       try {
-        output.write(`${lines.join('\n')}\n`);
+        output.write(forTerminal(`${lines.join('\n')}\n`));
         const typed = (await reader.question(isOfType(schema, 'boolean') ? '[y/n] ' : '> ', { signal })).trim();
         if (typed === '') return undefined;
         return isOfType(schema, 'boolean') ? /^(?:y|yes|true)$/iu.test(typed) : typed;
@@ -129,7 +130,7 @@ export function consoleInterviewer(options: ConsoleOptions = {}): Interviewer {
       }
     },
     refused: (_, { message }) => {
-      output.write(`${printable(message)}\n`);
+      output.write(forTerminal(`${message}\n`));
       return true;
     },
   };
@@ -137,11 +138,6 @@ export function consoleInterviewer(options: ConsoleOptions = {}): Interviewer {
 
 function isOfType(schema: unknown, type: string): boolean {
   return (schema as { readonly type?: unknown } | undefined)?.type === type;
-}
-
-/** A question may hold what a run was given: no control characters reach the terminal. */
-function printable(text: string): string {
-  return text.replaceAll(/[\p{Cc}--[\n\t]]/gv, '�');
 }
 
 export interface InterviewOptions extends Pick<ResumeOptions, 'graph'> {

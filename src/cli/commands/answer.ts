@@ -11,7 +11,7 @@ import { resumeRun } from '../../operations/runs/resume-run.ts';
 import { allowField, type Command, type Session } from '../session.ts';
 import { follow, withApp } from '../live/follow.ts';
 import { readAssignment } from '../parse.ts';
-import { printable } from '../text/terminal-text.ts';
+import { printable } from '../../operations/words/terminal.ts';
 import { formatInline } from '../text/value.ts';
 
 interface AnswerArguments extends Pick<AnswerWaitInput, 'run' | 'by'> {

@@ -5,7 +5,7 @@ import { chooseStore } from '../../app/place/open-reading.ts';
 import { CairnError } from '../../errors.ts';
 import type { FieldsOf } from '../../operations/declare/operation.ts';
 import { type Command, reportFailure, type Session } from '../session.ts';
-import { printable } from '../text/terminal-text.ts';
+import { printable } from '../../operations/words/terminal.ts';
 import { backUp, type BackupReport } from '../../app/backup/back-up.ts';
 import { listenForInterrupt } from '../live/interrupt.ts';
 

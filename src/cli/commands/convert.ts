@@ -9,7 +9,8 @@ import {
 import type { Command } from '../session.ts';
 import { withApp } from '../live/follow.ts';
 import type { Screen } from '../screen.ts';
-import { isModule, printable } from '../text/terminal-text.ts';
+import { printable } from '../../operations/words/terminal.ts';
+import { isModule } from '../text/terminal-text.ts';
 import { readTextFile } from '../files.ts';
 
 interface ConvertArguments extends Pick<ConvertWorkflowInput, 'to' | 'strict' | 'export'> {

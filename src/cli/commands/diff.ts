@@ -10,7 +10,7 @@ import {
 import { formatPath } from '../../operations/declare/state-path.ts';
 import type { Command, Session } from '../session.ts';
 import { withoutRepeated } from '../text/recorded-text.ts';
-import { printable } from '../text/terminal-text.ts';
+import { printable } from '../../operations/words/terminal.ts';
 import { formatInline } from '../text/value.ts';
 
 type Difference = DiffCheckpointsOutput['values'][number];

@@ -9,7 +9,7 @@ import { exportFiles, type ExportFilesInput, type FilesContext } from '../../ope
 import { withHistory } from '../../app/place/with-history.ts';
 import { createSystemIds } from '../../app/process/process-ids.ts';
 import { withApp } from '../live/follow.ts';
-import { printable } from '../text/terminal-text.ts';
+import { printable } from '../../operations/words/terminal.ts';
 import { openOwnFile, openWriter } from '../files.ts';
 
 interface ExportArguments extends ExportRunInput {

@@ -8,7 +8,7 @@ import type { FieldsOf } from '../../operations/declare/operation.ts';
 import { fileFault } from '../files.ts';
 import type { Command } from '../session.ts';
 import { withApp } from '../live/follow.ts';
-import { printable } from '../text/terminal-text.ts';
+import { printable } from '../../operations/words/terminal.ts';
 
 interface ImportArguments extends ImportAs {
   readonly file: string;

@@ -6,7 +6,8 @@ import { formatWorkflow, lintWorkflow } from '../../operations/workflows/lint-wo
 import type { Command } from '../session.ts';
 import { withApp } from '../live/follow.ts';
 import { writeOwnFile, readTextFile } from '../files.ts';
-import { isModule, printable } from '../text/terminal-text.ts';
+import { printable } from '../../operations/words/terminal.ts';
+import { isModule } from '../text/terminal-text.ts';
 
 interface FileArguments {
   readonly file: string;

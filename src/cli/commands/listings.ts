@@ -16,7 +16,8 @@ import {
   fishCompletion,
   zshCompletion,
 } from '../completion/shells.ts';
-import { printable, toneOf, formatTable, type Cell } from '../text/terminal-text.ts';
+import { printable } from '../../operations/words/terminal.ts';
+import { toneOf, formatTable, type Cell } from '../text/terminal-text.ts';
 import { formatAge } from '../../operations/words/time.ts';
 import { listWaits, type ListWaitsInput, type ListWaitsOutput } from '../../operations/waits/list-waits.ts';
 import { nodeNameOf, type OpenQuestion } from '../../operations/waits/find-wait.ts';

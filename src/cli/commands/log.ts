@@ -13,7 +13,8 @@ import { CairnError } from '../../errors.ts';
 import { listenForInterrupt } from '../live/interrupt.ts';
 import { describeChange } from '../text/change-text.ts';
 import type { Command, Session } from '../session.ts';
-import { printable, toneOf, formatTable } from '../text/terminal-text.ts';
+import { printable } from '../../operations/words/terminal.ts';
+import { toneOf, formatTable } from '../text/terminal-text.ts';
 import { formatAge } from '../../operations/words/time.ts';
 
 const columns = [

@@ -5,7 +5,8 @@ import type { Command, Session } from '../session.ts';
 import { withApp } from '../live/follow.ts';
 import { countOf, formatAmounts, formatCosts } from '../../operations/words/amounts.ts';
 import { earlierText } from '../../operations/words/earlier-point.ts';
-import { printable, type Tone, formatTable } from '../text/terminal-text.ts';
+import { printable } from '../../operations/words/terminal.ts';
+import { type Tone, formatTable } from '../text/terminal-text.ts';
 import { wrap } from '../text/width.ts';
 
 const columns = [

@@ -4,7 +4,7 @@ import { forkRun, type ForkRunInput } from '../../operations/runs/fork-run.ts';
 import { type Command, allowField, noteNone, noteBlobs, type Session } from '../session.ts';
 import { follow, withApp } from '../live/follow.ts';
 import { earlierText } from '../../operations/words/earlier-point.ts';
-import { printable } from '../text/terminal-text.ts';
+import { printable } from '../../operations/words/terminal.ts';
 import { wrap } from '../text/width.ts';
 import { resumeRun, type ResumeRunInput } from '../../operations/runs/resume-run.ts';
 import { signalRun, type SignalRunInput } from '../../operations/waits/signal-run.ts';

@@ -11,7 +11,8 @@ import {
 import { workflowsField, type Command, noteNone, type Session } from '../session.ts';
 import { withApp } from '../live/follow.ts';
 import { readInput, withTypedTexts } from '../files.ts';
-import { printable, formatTable } from '../text/terminal-text.ts';
+import { printable } from '../../operations/words/terminal.ts';
+import { formatTable } from '../text/terminal-text.ts';
 import { formatTime } from '../../operations/words/time.ts';
 
 interface ScheduleArguments extends Omit<ScheduleInput, 'input'> {

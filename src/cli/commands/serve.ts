@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { FieldsOf } from '../../operations/declare/operation.ts';
 import type { Server } from '../../http/serve.ts';
-import { allowField, workflowsField, type Command, type Session, reportFailure } from '../session.ts';
+import { allowField, noteGrants, workflowsField, type Command, type Session, reportFailure } from '../session.ts';
 import { listenForInterrupt } from '../live/interrupt.ts';
 import { parseAddress } from '../parse.ts';
 
@@ -64,6 +64,7 @@ async function serve(
     worker: noWorker !== true,
     tell: (error) => void reportFailure(error, screen, isJson),
   });
+  noteGrants(session, server.grantsNote);
   const interrupt = listenForInterrupt();
   const end = started(server);
   try {

@@ -10,7 +10,8 @@ import {
   type ShowCheckpointOutput,
 } from '../../operations/checkpoints/show-checkpoint.ts';
 import { describePart } from '../text/change-text.ts';
-import { printable, printableLines, toneOf, formatPairs, formatTable } from '../text/terminal-text.ts';
+import { printable, printableLines } from '../../operations/words/terminal.ts';
+import { toneOf, formatPairs, formatTable } from '../text/terminal-text.ts';
 import { formatRecorded, formatValue } from '../text/recorded-text.ts';
 import { formatCosts } from '../../operations/words/amounts.ts';
 import { formatTime } from '../../operations/words/time.ts';

@@ -3,7 +3,7 @@ import { perform } from '../../operations/declare/perform.ts';
 import { tagCheckpoint, type TagCheckpointInput } from '../../operations/checkpoints/tag-checkpoint.ts';
 import { type Command, noteBlobs, noteNone, type Session } from '../session.ts';
 import { withApp } from '../live/follow.ts';
-import { printable } from '../text/terminal-text.ts';
+import { printable } from '../../operations/words/terminal.ts';
 import { pruneRuns } from '../../operations/store/prune-runs.ts';
 import { deletionCommand, type PrintedReport } from '../live/delete.ts';
 import { countOf } from '../../operations/words/amounts.ts';

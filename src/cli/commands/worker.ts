@@ -4,10 +4,10 @@ import { openApp, type App } from '../../app/open-app.ts';
 import { knowModules, startWorker, type Worker } from '../../app/worker.ts';
 import { CairnError } from '../../errors.ts';
 import type { FieldsOf } from '../../operations/declare/operation.ts';
-import { allowField, workflowsField, type Command, reportFailure, type Session } from '../session.ts';
+import { allowField, noteGrants, workflowsField, type Command, reportFailure, type Session } from '../session.ts';
 import { writeHealth, type Health } from '../files.ts';
 import { listenForInterrupt } from '../live/interrupt.ts';
-import { printable } from '../text/terminal-text.ts';
+import { printable } from '../../operations/words/terminal.ts';
 
 interface WorkerArguments {
   readonly concurrency?: number;
@@ -167,6 +167,7 @@ export const workerCommand: Command<WorkerArguments> = {
       report: (error) => void reportFailure(error, session.screen, session.isJson),
     });
     try {
+      noteGrants(session, app.grantsNote);
       await knowModules(app, session.cwd, modules);
       return await work(session, app, input);
     } finally {

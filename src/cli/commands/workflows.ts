@@ -9,7 +9,8 @@ import {
 import type { WorkflowDescription } from '../../operations/declare/workflows.ts';
 import { workflowsField, type Command, type Session, formatViolation } from '../session.ts';
 import { withApp } from '../live/follow.ts';
-import { isModule, jsonText, printable, formatTable } from '../text/terminal-text.ts';
+import { jsonText, printable } from '../../operations/words/terminal.ts';
+import { isModule, formatTable } from '../text/terminal-text.ts';
 import { formatPlan } from '../text/plan-text.ts';
 import { drawDot } from '../../app/draw/draw-dot.ts';
 import { draw, type DrawInput } from '../../operations/workflows/draw.ts';

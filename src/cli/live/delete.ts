@@ -6,6 +6,7 @@ import type { App } from '../../app/open-app.ts';
 import { CairnError } from '../../errors.ts';
 import type { Field, Fields, Operation } from '../../operations/declare/operation.ts';
 import { perform } from '../../operations/declare/perform.ts';
+import { loadPrompts } from '../screen.ts';
 import type { Command, Session } from '../session.ts';
 import { withApp } from './follow.ts';
 
@@ -70,7 +71,7 @@ export function deletionCommand<Input extends Deleting, Report>(
 
 /** Call only if `screen.canAsk`. @returns false if the person said no or pressed Ctrl-C */
 async function isConfirmed({ screen }: Session, message: string): Promise<boolean> {
-  const { confirm, isCancel } = await import('@clack/prompts');
+  const { confirm, isCancel } = await loadPrompts();
   const answer = await confirm({ message, initialValue: false });
   if (answer === true) return true;
   screen.note(isCancel(answer) ? 'Stopped: nothing was changed.' : 'Nothing was changed.');

@@ -7,10 +7,12 @@ import {
   type Choice,
   type OpenQuestion,
 } from '../../operations/waits/find-wait.ts';
-import { printable, printableLines, toneOf } from '../text/terminal-text.ts';
+import { printable, printableLines } from '../../operations/words/terminal.ts';
+import { toneOf } from '../text/terminal-text.ts';
 import { describeMetadata, describeReplaced, formatWait } from '../text/wait-text.ts';
 import { CairnError } from '../../errors.ts';
 import type { RunStanding, WatchedEvent } from '../../operations/declare/operation.ts';
+import { loadPrompts } from '../screen.ts';
 import { atWords, exitCodeOf, type Session, reportFailure } from '../session.ts';
 import { formatCosts } from '../../operations/words/amounts.ts';
 import { formatBlock } from '../text/value.ts';
@@ -43,7 +45,7 @@ function messageOf(wait: OpenQuestion, isList: boolean): string {
 
 /** A person's answer to one question; undefined if they do not want to answer, or the signal has ended the prompt. */
 async function askOne(wait: OpenQuestion, signal: AbortSignal): Promise<{ readonly value: unknown } | undefined> {
-  const { confirm, isCancel, select, text } = await import('@clack/prompts');
+  const { confirm, isCancel, select, text } = await loadPrompts();
   const choices = choicesOf(wait) ?? (wait.kind === 'doubt' ? doubtChoices : undefined);
   const message = messageOf(wait, choices !== undefined);
   const { type } = (wait.schema ?? {}) as { readonly type?: unknown };

@@ -4,7 +4,8 @@ import type { OpenQuestion } from '../../operations/waits/find-wait.ts';
 import type { WatchedEvent } from '../../operations/declare/operation.ts';
 import { purposeOf } from '../text/wait-text.ts';
 import type { Screen } from '../screen.ts';
-import { toneOf, type Tone, printable } from '../text/terminal-text.ts';
+import { printable } from '../../operations/words/terminal.ts';
+import { toneOf, type Tone } from '../text/terminal-text.ts';
 import { formatDuration } from '../../operations/words/time.ts';
 import { fit, pad, widthOf } from '../text/width.ts';
 
@@ -244,7 +245,7 @@ function openPlainView(screen: Screen): LiveView {
 }
 
 /** A view on a terminal: the same lines, redrawn in place. */
-function openTerminalView(screen: Screen): LiveView {
+function openTerminalView(screen: Screen, redraw: NonNullable<Screen['redraw']>): LiveView {
   const progress = new Progress();
   let drawn = 0;
   let isDue = false;
@@ -257,8 +258,7 @@ function openTerminalView(screen: Screen): LiveView {
       formatRow(row, nameWidthOf(rows, screen.width - 1), { width: screen.width - 1, paint: screen.paint }, now),
     );
     if (hidden > 0) lines.push(screen.paint('dim', `  … ${hidden} more settled`));
-    const up = drawn > 0 ? `\u001b[${drawn}A` : '';
-    process.stderr.write(`${up}\r\u001b[J${lines.map((line) => `${line}\n`).join('')}`);
+    redraw(drawn, lines);
     drawn = lines.length;
   };
   // Redrawn at fixed intervals, so that durations advance and many events cause only one redraw.
@@ -280,5 +280,5 @@ function openTerminalView(screen: Screen): LiveView {
 
 /** Opens a view. Progress goes to stderr, because stdout is for the result of the run. */
 export function openLiveView(screen: Screen): LiveView {
-  return screen.isTerminal && process.stderr.isTTY ? openTerminalView(screen) : openPlainView(screen);
+  return screen.redraw === undefined ? openPlainView(screen) : openTerminalView(screen, screen.redraw);
 }

@@ -1,7 +1,7 @@
 /** The reason of a checkpoint in a few words. */
 import type { LogEntry } from '../../operations/checkpoints/read-log.ts';
 import { formatCosts } from '../../operations/words/amounts.ts';
-import { printable } from './terminal-text.ts';
+import { printable } from '../../operations/words/terminal.ts';
 import { shortStepName } from '../../operations/words/step-name.ts';
 import { branchWords } from '../../operations/words/story-words.ts';
 import { formatSize } from '../../operations/words/size.ts';

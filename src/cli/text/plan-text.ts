@@ -2,7 +2,7 @@
 import type { WorkflowDescription } from '../../operations/declare/workflows.ts';
 import { formatViolation } from '../session.ts';
 import type { Screen } from '../screen.ts';
-import { printable } from './terminal-text.ts';
+import { printable } from '../../operations/words/terminal.ts';
 import { formatInline } from './value.ts';
 import { pad, widthOf, wrap } from './width.ts';
 

@@ -3,7 +3,7 @@ import type { ShowCheckpointOutput } from '../../operations/checkpoints/show-che
 import { formatPath } from '../../operations/declare/state-path.ts';
 import { toJson } from '../../operations/declare/to-json.ts';
 import { formatAmounts } from '../../operations/words/amounts.ts';
-import { printable, printableLines } from './terminal-text.ts';
+import { printable, printableLines } from '../../operations/words/terminal.ts';
 import { shortStepName } from '../../operations/words/step-name.ts';
 import { formatInline } from './value.ts';
 import { fit, widthOf, wrap } from './width.ts';

@@ -10,7 +10,8 @@ import {
   type VisitWords,
 } from '../../operations/words/story-words.ts';
 import { formatTime } from '../../operations/words/time.ts';
-import { printable, type Paint, toneOf } from './terminal-text.ts';
+import { printable } from '../../operations/words/terminal.ts';
+import { type Paint, toneOf } from './terminal-text.ts';
 import { formatInline } from './value.ts';
 import { fit, wrap } from './width.ts';
 

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { printable, plain, formatTable } from './terminal-text.ts';
+import { printable } from '../../operations/words/terminal.ts';
+import { plain, formatTable } from './terminal-text.ts';
 import { formatAge, formatDuration } from '../../operations/words/time.ts';
 import { formatBlock, formatInline, toJson } from './value.ts';
 import { fit, widthOf, wrap } from './width.ts';

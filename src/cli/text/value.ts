@@ -1,7 +1,7 @@
 /** Values of a run as text for people. */
 import { toJson } from '../../operations/declare/to-json.ts';
 import { inlineValue } from '../../operations/words/story-words.ts';
-import { printable } from './terminal-text.ts';
+import { printable } from '../../operations/words/terminal.ts';
 
 export { toJson };
 

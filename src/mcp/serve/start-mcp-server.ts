@@ -8,6 +8,7 @@ import { listCheckpoints } from '../../operations/checkpoints/list-checkpoints.t
 import { readWorkflowText } from '../../operations/workflows/start-workflow.ts';
 import { showCheckpoint } from '../../operations/checkpoints/show-checkpoint.ts';
 import { toJson } from '../../operations/declare/to-json.ts';
+import { writeLog } from '../../operations/words/terminal.ts';
 import type { McpServer, ServerHouse, Sdk } from './server-house.ts';
 import { registerTools } from './register-tools.ts';
 import { Transform, type Readable, Writable } from 'node:stream';
@@ -349,7 +350,7 @@ export async function startMcpServer(options: McpServerOptions): Promise<Running
     canAskClient = true,
     answers,
     commandLine = plainCommandLine,
-    tell = (line) => void process.stderr.write(`cairn mcp: ${line}\n`),
+    tell = (line) => writeLog(`cairn mcp: ${line}`),
   } = options;
   const sdk = await loadSdk();
   // Must come before any module of the user is loaded, because what such a module prints is not part of the protocol.
@@ -374,6 +375,7 @@ export async function startMcpServer(options: McpServerOptions): Promise<Running
     announceResources: () => serving?.announceResources(),
   };
   try {
+    if (app.grantsNote !== undefined) tell(app.grantsNote);
     await tellInterrupted(app, tell);
     serving =
       output === undefined
