@@ -1,6 +1,6 @@
 /** The terminal, or what stands in its place: a pipe, a file. */
 import type * as clack from '@clack/prompts';
-import { forTerminal } from '../operations/words/terminal.ts';
+import { forTerminal, printableLines } from '../operations/words/terminal.ts';
 import { coloured, plain, type Paint } from './text/terminal-text.ts';
 import { mayBeTerminal, openWriter } from './files.ts';
 
@@ -42,12 +42,12 @@ export async function loadPrompts(): Promise<Prompts> {
   const { confirm, isCancel, select, text } = await import('@clack/prompts');
   return {
     isCancel,
-    confirm: (asked) => confirm({ ...asked, message: forTerminal(asked.message) }),
-    text: (asked) => text({ ...asked, message: forTerminal(asked.message) }),
+    confirm: (asked) => confirm({ ...asked, message: printableLines(asked.message) }),
+    text: (asked) => text({ ...asked, message: printableLines(asked.message) }),
     select: ({ message, options, signal }) =>
       select({
-        message: forTerminal(message),
-        options: options.map(({ value, label }) => ({ value, label: forTerminal(label) })),
+        message: printableLines(message),
+        options: options.map(({ value, label }) => ({ value, label: printableLines(label) })),
         signal,
       }),
   };

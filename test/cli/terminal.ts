@@ -14,8 +14,8 @@ export interface Terminal {
   type(keys: string): void;
   /** Waits until a text was shown, control characters left out. */
   shows(text: string | RegExp): Promise<void>;
-  /** Waits for the end. @returns the exit code and all that was shown */
-  ended(): Promise<{ readonly code: number | null; readonly shown: string }>;
+  /** Waits for the end. @returns the exit code, all that was shown, and what the terminal was sent for that */
+  ended(): Promise<{ readonly code: number | null; readonly shown: string; readonly sent: string }>;
 }
 
 const quote = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`;
@@ -50,7 +50,7 @@ export function inTerminalOf(size: string, folder: Folder, ...args: readonly str
     },
     async ended() {
       const code = await within('the command ends', closed, async () => `; the terminal shows: ${readShown()}`);
-      return { code, shown: readShown() };
+      return { code, shown: readShown(), sent: shown };
     },
   };
 }

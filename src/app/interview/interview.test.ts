@@ -83,7 +83,7 @@ test('11.8.4 the console shows question and choices without control characters, 
     node: [],
   });
   typed.write('\n');
-  expect([await asked, String(screen.read())]).toEqual([undefined, 'a\ufffd[31mb\n> ']);
+  expect([await asked, String(screen.read())]).toEqual([undefined, 'a\\x1b[31mb\n> ']);
 });
 
 test('W5.2 the console stops asking when the deadline passes, and the run goes on without an answer', async () => {

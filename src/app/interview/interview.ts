@@ -3,7 +3,7 @@ import { systemClock } from '../process/system-clock.ts';
 import { choicesOf } from '../../engine/admit/choices.ts';
 import { type OpenQuestion, isAnswerable } from '../../history/stored/messages.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';
-import { forTerminal } from '../../operations/words/terminal.ts';
+import { printableLines } from '../../operations/words/terminal.ts';
 import { CairnError } from '../../errors.ts';
 import type { Engine, ResumeOptions, RunResult } from '../../engine/api.ts';
 
@@ -116,7 +116,7 @@ export function consoleInterviewer(options: ConsoleOptions = {}): Interviewer {
       const reader = createInterface({ input, output, terminal: false });
       const { signal, release } = watchDeadline(isAhead(question) ? question.dueAt : undefined);
       try {
-        output.write(forTerminal(`${lines.join('\n')}\n`));
+        output.write(`${lines.map(printableLines).join('\n')}\n`);
         const typed = (await reader.question(isOfType(schema, 'boolean') ? '[y/n] ' : '> ', { signal })).trim();
         if (typed === '') return undefined;
         return isOfType(schema, 'boolean') ? /^(?:y|yes|true)$/iu.test(typed) : typed;
@@ -130,7 +130,7 @@ export function consoleInterviewer(options: ConsoleOptions = {}): Interviewer {
       }
     },
     refused: (_, { message }) => {
-      output.write(forTerminal(`${message}\n`));
+      output.write(`${printableLines(message)}\n`);
       return true;
     },
   };
