@@ -19,6 +19,7 @@ import { toolCallKey } from '../model-calls/model-access.ts';
 import { scopeContext, isOfTool } from '../agents/tools/tool-calls.ts';
 import { readableThrown } from '../errors.ts';
 import { encodeValue } from '../state/values/codec.ts';
+import { nestingFault } from '../state/values/values.ts';
 import { type AskedCalls, plainCopy, type SdkToolOptions } from './recorded-calls.ts';
 import type { Attempt } from './model-calls.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
@@ -151,6 +152,8 @@ export class DurableTools {
     const { name, options } = call;
     const reason = 'no model of this conversation asked for this call, or it was made; wrap the model with d.model';
     const ordinal = this.#asked.take(options.toolCallId) ?? attempt.refuse(`tool ${name}`, reason);
+    const nesting = nestingFault(call.input);
+    if (nesting !== undefined) throw new Error(`the arguments of ${name} cannot be used: ${nesting}`);
     const key = this.keyOf(name, call.input, ordinal);
     const refusal = this.#asked.refusalOf(options.toolCallId);
     if (refusal !== undefined && !wasBegun(attempt.ctx, key)) throw new Error(refusal);

@@ -2,7 +2,7 @@
 import { CairnError } from '../errors.ts';
 import type { StandardResult, StandardSchema } from '../graph/graph.ts';
 import type { JsonSchema } from '../graph/contracts/node-type.ts';
-import { isPlainObject } from '../state/values/values.ts';
+import { isPlainObject, nestingFault } from '../state/values/values.ts';
 import { schemaFault } from './json-schema.ts';
 
 /** JSON Schema, or a Standard Schema that can produce its JSON Schema (Zod 4.2 and later). */
@@ -80,6 +80,8 @@ export type Checked = { readonly value: unknown; readonly fault?: undefined } | 
 
 /** Validates a value with a schema of either form. */
 export async function checkAgainst(schema: AnySchema, value: unknown, name: string): Promise<Checked> {
+  const nesting = nestingFault(value);
+  if (nesting !== undefined) return { fault: `${name}: ${nesting}` };
   if (!isStandardSchema(schema)) {
     const fault = schemaFault(schema, value, name);
     return fault === undefined ? { value } : { fault };

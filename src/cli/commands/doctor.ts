@@ -6,7 +6,7 @@ import { examineStore, type Finding } from '../../operations/store/examine-store
 import { type Command, namesStore } from '../session.ts';
 import type { Screen } from '../screen.ts';
 import { printable } from '../../operations/words/terminal.ts';
-import { type Tone } from '../text/terminal-text.ts';
+import type { Tone } from '../text/terminal-text.ts';
 import { pad, wrap } from '../text/width.ts';
 import { withHistory } from '../../app/place/with-history.ts';
 import { missingStore } from '../../app/place/open-reading.ts';

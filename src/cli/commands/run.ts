@@ -12,7 +12,7 @@ import {
   storeOptions,
 } from '../session.ts';
 import { printable } from '../../operations/words/terminal.ts';
-import { type Tone } from '../text/terminal-text.ts';
+import type { Tone } from '../text/terminal-text.ts';
 import { wrap } from '../text/width.ts';
 import { perform } from '../../operations/declare/perform.ts';
 import { spawn } from 'node:child_process';
