@@ -180,13 +180,17 @@ async function* follow(
   let { piece = -1, ...cursor }: Cursor = after;
   let pauseMs = shortestPauseMs;
   const feed = live ? store.live : undefined;
+  let updatedAt = -1;
   const isOver = (): boolean => signal?.aborted === true;
   if (live) yield { type: 'feed', runId, live: feed !== undefined };
   while (!isOver()) {
     const run = await store.readRun({ tenant, runId });
     if (run === undefined) throw new CairnError('RUN_NOT_FOUND', { runId });
     const isNew = run.head > cursor.seq;
-    if (run.head !== cursor.seq || pauseMs === shortestPauseMs)
+    // A store that lost its newest checkpoints may have others under the same numbers by now.
+    const isChanged = run.head !== cursor.seq || run.updatedAt !== updatedAt;
+    updatedAt = run.updatedAt;
+    if (isChanged || isOverFor(run, until))
       for await (const event of eventsSince(place, run, cursor)) {
         cursor = event.type === 'reset' ? start : readCursor(event.cursor);
         yield event;
