@@ -7,7 +7,7 @@ import type { Scope } from '../operations/declare/operation.ts';
 export type { Scope } from '../operations/declare/operation.ts';
 
 /** All scopes. A person may have all of them; a program gets `answer` only where it is given it by name. */
-export const scopes: readonly Scope[] = ['read', 'run', 'answer', 'fork', 'admin'];
+export const scopes: readonly Scope[] = ['read', 'run', 'answer', 'fork', 'admin', 'chat'];
 
 /** Who calls, and what they may do. */
 export interface Caller {

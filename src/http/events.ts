@@ -40,10 +40,8 @@ const commentMs = 10_000;
 
 const encoder = new TextEncoder();
 
-const encode = ({ id, name, data }: ServerEvent): Uint8Array =>
-  encoder.encode(
-    `${id === undefined ? '' : `id: ${id}\n`}event: ${name}\ndata: ${JSON.stringify(toJson(shownEvent(data)))}\n\n`,
-  );
+const encode = ({ id, name, data }: ServerEvent): string =>
+  `${id === undefined ? '' : `id: ${id}\n`}event: ${name}\ndata: ${JSON.stringify(toJson(shownEvent(data)))}\n\n`;
 
 /**
  * Streams the events of a run. @throws USAGE_INVALID, RUN_NOT_FOUND; what comes up later is told in the stream. A run that has ended and of
@@ -97,13 +95,14 @@ export function runsEvents(options: RunsEventOptions): Response {
   }
 }
 
-interface Leaving {
+/** A stream's client, who may leave. */
+export interface Leaving {
   readonly signal: AbortSignal;
   /** Ends the stream. */
   readonly leave: () => void;
 }
 
-function leavingOf({ signal, ended }: StreamOptions): Leaving {
+export function leavingOf({ signal, ended }: Pick<StreamOptions, 'signal' | 'ended'>): Leaving {
   const leaving = new AbortController();
   return {
     signal: AbortSignal.any([signal, leaving.signal]),
@@ -117,10 +116,26 @@ function leavingOf({ signal, ended }: StreamOptions): Leaving {
 /** @param first - the first event, where it was read already */
 function streamResponse(
   events: AsyncGenerator<ServerEvent>,
-  { signal, leave }: Leaving,
+  leaving: Leaving,
   first?: IteratorResult<ServerEvent, unknown>,
 ): Response {
-  let next = first;
+  const frames = async function* (): AsyncGenerator<string> {
+    if (first?.done === false) yield encode(first.value);
+    for await (const event of events) yield encode(event);
+  };
+  return serverSentEvents(frames(), leaving, {
+    failed: (error) => encode({ name: 'problem', data: problemOf(error) }),
+  });
+}
+
+/**
+ * A response that streams texts of events. @param how.failed - what is sent last if the stream fails
+ */
+export function serverSentEvents(
+  frames: AsyncGenerator<string>,
+  { signal, leave }: Leaving,
+  how: { readonly failed: (error: unknown) => string; readonly headers?: Readonly<Record<string, string>> },
+): Response {
   let comment: NodeJS.Timeout | undefined;
   const close = (): void => {
     clearInterval(comment);
@@ -138,11 +153,10 @@ function streamResponse(
       },
       async pull(controller) {
         try {
-          const { done, value } = next ?? (await events.next());
-          next = undefined;
-          if (done !== true) return controller.enqueue(encode(value));
+          const { done, value } = await frames.next();
+          if (done !== true) return controller.enqueue(encoder.encode(value));
         } catch (error) {
-          if (!signal.aborted) controller.enqueue(encode({ name: 'problem', data: problemOf(error) }));
+          if (!signal.aborted) controller.enqueue(encoder.encode(how.failed(error)));
         }
         close();
         controller.close();
@@ -157,6 +171,7 @@ function streamResponse(
       'cache-control': 'no-store, no-transform',
       'content-type': 'text/event-stream',
       'x-accel-buffering': 'no',
+      ...how.headers,
     },
   });
 }

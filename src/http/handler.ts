@@ -11,8 +11,9 @@ import { findRunOf } from '../operations/runs/find-run.ts';
 import { isFromText } from '../operations/runs/run-outputs.ts';
 import { writeFault } from '../operations/words/terminal.ts';
 import type { Authorize, Caller } from './authorize.ts';
+import { ChatRoutes, type ChatOptions } from './chat.ts';
 import { createContexts, type ContextOf, type Served } from './context.ts';
-import { runEvents, runsEvents } from './events.ts';
+import { leavingOf, runEvents, runsEvents } from './events.ts';
 import { fileResponse } from './files.ts';
 import { createOpenApi, successStatus } from './openapi.ts';
 import { pageResponse } from './pages.ts';
@@ -46,6 +47,8 @@ export interface HandlerOptions extends Served {
    * Default: there are no codes.
    */
   readonly exchangeCode?: (code: string) => string | undefined;
+  /** Serves chats below `/chat`, as the AI SDK's `useChat` speaks: each is a run of a graph. Default: none. */
+  readonly chat?: ChatOptions;
   /** Told of what failed on the server's side. Default: it is written to standard error. */
   readonly onError?: (error: unknown, request: Request) => void;
 }
@@ -71,6 +74,7 @@ const optionNames = Object.keys({
   bodyBytes: true,
   pages: true,
   exchangeCode: true,
+  chat: true,
   onError: true,
 } satisfies Record<keyof HandlerOptions, true>);
 
@@ -105,6 +109,7 @@ class HttpHandler {
   readonly #contextOf: ContextOf;
   readonly #routes: readonly OperationRoute[];
   readonly #closing = new AbortController();
+  readonly #chat: ChatRoutes | undefined;
   #streams = 0;
 
   constructor(options: HandlerOptions) {
@@ -117,6 +122,8 @@ class HttpHandler {
     this.#base = basePath.replace(/\/$/, '');
     this.#guard = createPageGuard({ host: undefined, hosts, origins, allowsNavigation: options.pages !== undefined });
     this.#contextOf = createContexts(options);
+    const graphIds = (options.graphs ?? []).map(({ graph }) => graph.id);
+    this.#chat = options.chat === undefined || readOnly ? undefined : new ChatRoutes(options.chat, graphIds);
     this.#routes = readOnly ? operationRoutes.filter(({ operation }) => operation.isReadOnly) : operationRoutes;
   }
 
@@ -160,7 +167,8 @@ class HttpHandler {
     const isRead = request.method === 'GET' || request.method === 'HEAD';
     if (first === 'healthz' && rest.length === 0 && isRead) return jsonResponse({ status: 'ok' });
     const { pages } = this.#options;
-    if (first !== version && first !== 'readyz' && pages !== undefined && isRead) {
+    const isChat = first === 'chat' && this.#chat !== undefined;
+    if (first !== version && first !== 'readyz' && !isChat && pages !== undefined && isRead) {
       const response = await pageResponse(pages, path);
       if (response !== undefined) return response;
     }
@@ -173,8 +181,42 @@ class HttpHandler {
     const context = this.#contextOf(caller);
     if (context === undefined) throw notFound();
     if (first === 'readyz' && rest.length === 0 && isRead) return this.#ready(context);
+    if (isChat) return this.#answerChat(request, rest, caller, context);
     if (first !== version) throw notFound();
     return (await this.#ownRoute(request, rest, caller, context)) ?? this.#operate(request, url, rest, caller, context);
+  }
+
+  async #answerChat(
+    request: Request,
+    path: readonly string[],
+    caller: Caller,
+    context: WorkContext,
+  ): Promise<Response> {
+    const chat = this.#chat as ChatRoutes;
+    return chat.answer({
+      method: request.method,
+      path,
+      caller,
+      context: { ...context, ...this.#advancing(context, request) },
+      readBody: () => readBody(request, this.#options.bodyBytes ?? defaultBodyBytes),
+      openStream: () => leavingOf(this.#openStream(request)),
+    });
+  }
+
+  /** Takes one of the places for streams. @throws 429 */
+  #openStream(request: Request): { readonly signal: AbortSignal; readonly ended: () => void } {
+    const { streams = 100 } = this.#options;
+    if (this.#streams >= streams)
+      throw new HttpRefused(429, `there are ${streams} streams already`, { 'retry-after': '5' });
+    this.#streams += 1;
+    let isOpen = true;
+    return {
+      signal: AbortSignal.any([request.signal, this.#closing.signal]),
+      ended: () => {
+        if (isOpen) this.#streams -= 1;
+        isOpen = false;
+      },
+    };
   }
 
   /** @throws 401 the code is unknown, was used, or is too old */
@@ -242,22 +284,9 @@ class HttpHandler {
 
   /** The stream of a run, or of the runs that the query names. */
   async #events(request: Request, context: WorkContext, runId: string | undefined): Promise<Response> {
-    const { streams = 100 } = this.#options;
     const query = new URL(request.url).searchParams;
     const { after, until = 'end', live = false, label, graph } = readStreamQuery(query, runId === undefined);
-    if (this.#streams >= streams)
-      throw new HttpRefused(429, `there are ${streams} streams already`, { 'retry-after': '5' });
-    this.#streams += 1;
-    let isOpen = true;
-    const stream = {
-      context,
-      after: request.headers.get('last-event-id') ?? after,
-      signal: AbortSignal.any([request.signal, this.#closing.signal]),
-      ended: () => {
-        if (isOpen) this.#streams -= 1;
-        isOpen = false;
-      },
-    };
+    const stream = { context, after: request.headers.get('last-event-id') ?? after, ...this.#openStream(request) };
     if (runId !== undefined) return runEvents({ ...stream, runId, until, live });
     return runsEvents({
       ...stream,

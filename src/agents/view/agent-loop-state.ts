@@ -68,6 +68,11 @@ export interface FoldedVisit {
   readonly isAsking: boolean;
 }
 
+/** The key of the model call that is in progress, or was when the process died: pieces of its answer are told under it. */
+export function openCallOf(record: NodeRecord): string | undefined {
+  return modelCallsOf(record).find(({ status }) => status === 'started')?.intent?.key;
+}
+
 type Call = RecordedCall<ModelResponse> & { readonly note?: TurnNote };
 
 export function foldVisit(record: NodeRecord): FoldedVisit | undefined {

@@ -127,8 +127,11 @@ export interface WorkContext extends WritePlace {
   readonly rested?: (run: RunStanding) => Promise<void>;
 }
 
-/** What a caller must be allowed to do: read runs, move them on, answer what they ask, change the past in a fork, or administer the store. */
-export type Scope = 'read' | 'run' | 'answer' | 'fork' | 'admin';
+/**
+ * What a caller must be allowed to do: read runs, move them on, answer what they ask, change the past in a fork, administer the store; or
+ * only talk in chats of their own.
+ */
+export type Scope = 'read' | 'run' | 'answer' | 'fork' | 'admin' | 'chat';
 
 /** A method and a path of the HTTP interface. Fields of the input stand in braces. */
 export type Route = `${'GET' | 'POST' | 'DELETE'} /${string}`;

@@ -1,0 +1,310 @@
+/** An agent's visit as a message of the AI SDK's user interfaces: folded from the record, so that every process and every tab shows the same. */
+import type { UIMessage, UIMessageChunk } from 'ai';
+import type { OpenQuestion } from '../history/stored/messages.ts';
+import { shown } from '../state/secrecy/shown-text.ts';
+import { toJson } from '../state/values/to-json.ts';
+import { agentStateOf, type AgentVisit } from '../agents/view/agent-state.ts';
+import { openCallOf, type AgentCall, type AgentLoopState } from '../agents/view/agent-loop-state.ts';
+import type { ModelDelta } from '../graph/contracts/contracts.ts';
+
+/** Something that the chat waits for. */
+export interface ChatWait {
+  /** `user`: the person of the chat may answer. `staff`: somebody else is asked; what, is not told here. */
+  readonly audience: 'user' | 'staff';
+  /** The tool's call that waits for it, if one does. */
+  readonly toolCallId?: string;
+  /** Of a question for the user: its id, its words, and what fits it. */
+  readonly waitId?: string;
+  readonly prompt?: string;
+  readonly choices?: readonly unknown[];
+  readonly schema?: unknown;
+}
+
+/** What `message.metadata` of an agent's message tells. */
+export interface ChatMetadata {
+  readonly waits: readonly ChatWait[];
+}
+
+export type ChatMessage = UIMessage<ChatMetadata>;
+export type ChatChunk = UIMessageChunk<ChatMetadata>;
+
+/** One visit of the agent, as far as it is recorded. */
+export interface MessageView {
+  readonly visit: number;
+  readonly loops: readonly AgentLoopState[];
+  /** Key of the model call in progress. */
+  readonly openCall: string | undefined;
+  readonly isSettled: boolean;
+  readonly waits: readonly ChatWait[];
+  /** Ids of calls that wait for the user's approval. */
+  readonly approvals: ReadonlySet<string>;
+}
+
+/** The id of a call in its chat: the visit, the answer that made it, and its place in that. */
+const callId = (visit: number, { loop }: AgentLoopState, index: number): string => `${visit}:${loop}:${index + 1}`;
+
+/** @param questions - the open questions of the run */
+export function viewOf(visit: AgentVisit, questions: readonly OpenQuestion[]): MessageView {
+  const { record } = visit;
+  const number = record.visits ?? 1;
+  const loops = agentStateOf(visit)?.intermediateSteps ?? [];
+  const calls = new Map<string, string>();
+  for (const loop of loops)
+    for (const [index, { waitId }] of loop.calls.entries())
+      if (waitId !== undefined) calls.set(waitId, callId(number, loop, index));
+  const isSettled = record.fired !== undefined || (record.status !== 'started' && record.status !== 'waiting');
+  const approvals = questions.flatMap(({ waitId, isApproval, audience }) => {
+    const call = calls.get(waitId);
+    return call !== undefined && isApproval === true && audience === 'user' ? [call] : [];
+  });
+  return {
+    visit: number,
+    loops,
+    openCall: isSettled ? undefined : openCallOf(record),
+    isSettled,
+    waits: questions.map((question) => waitOf(question, calls.get(question.waitId))),
+    approvals: new Set(approvals),
+  };
+}
+
+function waitOf({ waitId, audience, prompt, choices, schema }: OpenQuestion, toolCallId: string | undefined): ChatWait {
+  const call = toolCallId === undefined ? {} : { toolCallId };
+  if (audience !== 'user') return { audience: 'staff', ...call };
+  return {
+    audience,
+    ...call,
+    waitId,
+    ...(prompt !== undefined && { prompt }),
+    ...(choices !== undefined && { choices: toJson(choices) as readonly unknown[] }),
+    ...(schema !== undefined && { schema: toJson(schema) }),
+  };
+}
+
+/** The open question that a call of the chat waits for. */
+export function waitOfCall(view: MessageView, toolCallId: string): ChatWait | undefined {
+  return view.waits.find((wait) => wait.toolCallId === toolCallId);
+}
+
+/** How far a call was told: its arguments, that the user is asked, what was decided, how it ended. */
+type Told = 'input' | 'asked' | 'decided' | 'ended';
+
+/** What was told of one answer of the model. */
+interface ToldStep {
+  reasoning: string;
+  text: string;
+  /** Parts whose end was not told. */
+  readonly open: Set<'reasoning' | 'text'>;
+  /** Whether all of it is told. */
+  isWhole: boolean;
+}
+
+/** Makes the chunks that lead from what a client has to what is recorded, and on with the answer under way. */
+export class MessageWriter {
+  readonly #messageId: (visit: number) => string;
+  readonly #steps: ToldStep[] = [];
+  readonly #calls = new Map<string, Told>();
+  #waits = '';
+  #visit = 0;
+  /** Pieces of an answer whose beginning is not recorded yet. */
+  #early: (readonly [call: string, delta: ModelDelta])[] = [];
+  #openCall: string | undefined;
+  #isStarted = false;
+
+  /** @param known - the message as the client has it; what it has is not told again */
+  constructor(messageId: (visit: number) => string, known?: UIMessage) {
+    this.#messageId = messageId;
+    for (const part of known?.parts ?? []) {
+      if (part.type === 'step-start') this.#steps.push({ reasoning: '', text: '', open: new Set(), isWhole: true });
+      if ('toolCallId' in part && typeof part.toolCallId === 'string')
+        this.#calls.set(part.toolCallId, toldOf(part.state));
+    }
+  }
+
+  *update(view: MessageView): Generator<ChatChunk> {
+    yield* this.#start(view.visit);
+    for (const [index, loop] of view.loops.entries()) {
+      yield* this.#step(index, loop);
+      for (const [place, call] of loop.calls.entries()) yield* this.#call(callId(view.visit, loop, place), call, view);
+    }
+    this.#openCall = view.openCall;
+    for (const [call, delta] of this.#early.splice(0)) if (call === view.openCall) yield* this.piece(call, delta);
+    const waits = JSON.stringify(view.waits);
+    if (waits !== this.#waits && !(this.#waits === '' && view.waits.length === 0))
+      yield { type: 'message-metadata', messageMetadata: { waits: view.waits } };
+    this.#waits = waits;
+  }
+
+  /** A piece of the answer under way. */
+  *piece(call: string, delta: ModelDelta): Generator<ChatChunk> {
+    if (delta.type === 'tool-arguments' || delta.text === '') return;
+    if (call !== this.#openCall) return void this.#early.push([call, delta]);
+    const last = this.#steps.at(-1);
+    const index = last === undefined || last.isWhole ? this.#steps.length : this.#steps.length - 1;
+    yield* this.#say(index, delta.type, delta.text);
+  }
+
+  /** The answer under way is made anew: what was told of it is void. */
+  *restart(): Generator<ChatChunk> {
+    const last = this.#steps.at(-1);
+    this.#early = [];
+    if (last !== undefined && !last.isWhole) yield* this.#reset(last);
+  }
+
+  *finish(end: 'finish' | 'abort' | { readonly error: string }): Generator<ChatChunk> {
+    if (!this.#isStarted) return;
+    for (const [index, step] of this.#steps.entries()) yield* this.#close(index, step);
+    if (end === 'abort') yield { type: 'abort' };
+    else if (end === 'finish') yield { type: 'finish' };
+    else yield { type: 'error', errorText: end.error };
+  }
+
+  *#start(visit: number): Generator<ChatChunk> {
+    if (this.#isStarted) return;
+    this.#isStarted = true;
+    this.#visit = visit;
+    yield { type: 'start', messageId: this.#messageId(visit) };
+  }
+
+  *#step(index: number, { reasoning = '', text }: AgentLoopState): Generator<ChatChunk> {
+    const known = this.#steps[index];
+    if (known?.isWhole === true) return;
+    if (known !== undefined && !(reasoning.startsWith(known.reasoning) && text.startsWith(known.text)))
+      yield* this.#reset(known);
+    yield* this.#say(index, 'reasoning', reasoning.slice(known?.reasoning.length ?? 0));
+    yield* this.#say(index, 'text', text.slice(known?.text.length ?? 0));
+    const told = this.#steps[index] as ToldStep;
+    told.isWhole = true;
+    yield* this.#close(index, told);
+    yield { type: 'finish-step' };
+  }
+
+  *#say(index: number, type: 'reasoning' | 'text', delta: string): Generator<ChatChunk> {
+    let step = this.#steps[index];
+    if (step === undefined) {
+      this.#steps[index] = step = { reasoning: '', text: '', open: new Set(), isWhole: false };
+      yield { type: 'start-step' };
+    }
+    if (delta === '') return;
+    const id = this.#partId(index, type);
+    if (!step.open.has(type)) yield { type: `${type}-start`, id };
+    step.open.add(type);
+    step[type] += delta;
+    yield { type: `${type}-delta`, id, delta };
+  }
+
+  *#close(index: number, step: ToldStep): Generator<ChatChunk> {
+    for (const type of step.open) yield { type: `${type}-end`, id: this.#partId(index, type) };
+    step.open.clear();
+  }
+
+  *#reset(step: ToldStep): Generator<ChatChunk> {
+    if (step.reasoning === '' && step.text === '') return;
+    Object.assign(step, { reasoning: '', text: '' });
+    step.open.clear();
+    yield { type: 'reset-step' };
+  }
+
+  *#call(toolCallId: string, call: AgentCall, { approvals }: MessageView): Generator<ChatChunk> {
+    const { tool: toolName, input, status, decision, refusal, output } = call;
+    const rank = (told: Told | undefined): number => ['input', 'asked', 'decided', 'ended'].indexOf(told ?? '');
+    const before = rank(this.#calls.get(toolCallId));
+    let told: Told = 'input';
+    if (before < 0) yield { type: 'tool-input-available', toolCallId, toolName, input: plain(input), dynamic: true };
+    if (approvals.has(toolCallId) || decision !== undefined) {
+      told = 'asked';
+      if (before < rank('asked')) yield { type: 'tool-approval-request', toolCallId, approvalId: toolCallId };
+    }
+    if (decision !== undefined) {
+      told = 'decided';
+      const reason = refusal === undefined ? {} : { reason: refusal };
+      if (before < rank('decided'))
+        yield { type: 'tool-approval-response', approvalId: toolCallId, approved: decision === 'approved', ...reason };
+    }
+    if (decision === 'refused' || status === 'done' || status === 'failed') {
+      told = 'ended';
+      if (before < rank('ended')) yield endOf(toolCallId, call);
+    }
+    if (rank(told) > before) this.#calls.set(toolCallId, told);
+  }
+
+  #partId(index: number, type: string): string {
+    return `${this.#visit}:${index + 1}:${type}`;
+  }
+}
+
+function endOf(
+  toolCallId: string,
+  { decision, status, output }: Pick<AgentCall, 'decision' | 'status' | 'output'>,
+): ChatChunk {
+  if (decision === 'refused') return { type: 'tool-output-denied', toolCallId };
+  if (status === 'done')
+    return { type: 'tool-output-available', toolCallId, output: plain(output) ?? null, dynamic: true };
+  const errorText = typeof output === 'string' ? output : (JSON.stringify(plain(output)) ?? 'failed');
+  return { type: 'tool-output-error', toolCallId, errorText, dynamic: true };
+}
+
+/** As JSON, with what stands under names of secrets masked, as at every door. */
+function plain(value: unknown): unknown {
+  return toJson(shown(value));
+}
+
+function toldOf(state: unknown): Told {
+  if (state === 'approval-requested') return 'asked';
+  if (state === 'approval-responded') return 'decided';
+  // A result that the client made itself is not the recorded one.
+  return state === 'output-denied' || state === 'output-error' ? 'ended' : 'input';
+}
+
+/** A whole message, from the chunks that a client without any of it gets. */
+export function messageOf(messageId: string, view: MessageView): ChatMessage {
+  const writer = new MessageWriter(() => messageId);
+  const parts: Record<string, unknown>[] = [];
+  const texts = new Map<string, Record<string, unknown>>();
+  const callOf = (id: string): Record<string, unknown> | undefined => parts.find(({ toolCallId }) => toolCallId === id);
+  for (const chunk of writer.update(view)) {
+    if (chunk.type === 'start-step') parts.push({ type: 'step-start' });
+    else if (chunk.type === 'text-start' || chunk.type === 'reasoning-start') {
+      const isText = chunk.type === 'text-start';
+      const part = { type: isText ? 'text' : 'reasoning', ...(!isText && { id: chunk.id }), text: '', state: 'done' };
+      parts.push(part);
+      texts.set(chunk.id, part);
+    } else if (chunk.type === 'text-delta' || chunk.type === 'reasoning-delta') {
+      const part = texts.get(chunk.id);
+      if (part !== undefined) part['text'] = `${part['text'] as string}${chunk.delta}`;
+    } else if (chunk.type === 'tool-input-available') {
+      const { toolCallId, toolName, input } = chunk;
+      parts.push({ type: 'dynamic-tool', toolName, toolCallId, state: 'input-available', input });
+    } else if ('toolCallId' in chunk || 'approvalId' in chunk) {
+      const part = callOf('toolCallId' in chunk ? chunk.toolCallId : chunk.approvalId);
+      if (part !== undefined) Object.assign(part, changeOf(chunk, part));
+    }
+  }
+  const { waits } = view;
+  return {
+    id: messageId,
+    role: 'assistant',
+    parts: parts as unknown as ChatMessage['parts'],
+    ...(waits.length > 0 && { metadata: { waits } }),
+  };
+}
+
+/** What a chunk changes in the part of a call. */
+function changeOf(chunk: ChatChunk, { approval }: Record<string, unknown>): object {
+  switch (chunk.type) {
+    case 'tool-approval-request':
+      return { state: 'approval-requested', approval: { id: chunk.approvalId } };
+    case 'tool-approval-response': {
+      const { approved, reason } = chunk;
+      const decided = { ...(approval as object), approved, ...(reason !== undefined && { reason }) };
+      return { state: 'approval-responded', approval: decided };
+    }
+    case 'tool-output-denied':
+      return { state: 'output-denied' };
+    case 'tool-output-available':
+      return { state: 'output-available', output: chunk.output };
+    case 'tool-output-error':
+      return { state: 'output-error', errorText: chunk.errorText };
+    default:
+      return {};
+  }
+}

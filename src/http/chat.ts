@@ -1,0 +1,316 @@
+/** Chats over HTTP, as the AI SDK's `useChat` and its `DefaultChatTransport` speak: each chat is one run, and what is shown is folded from its record. */
+import { createHash } from 'node:crypto';
+import type { UIMessage } from 'ai';
+import { messageChunks, readMessageView, readUIMessages, type ChatRun } from '../ai-sdk/ui-stream.ts';
+import type { ChatWait, MessageView } from '../ai-sdk/ui-messages.ts';
+import { CairnError } from '../errors.ts';
+import { refuseUnknownKeys } from '../operations/declare/known-keys.ts';
+import type { WorkContext } from '../operations/declare/operation.ts';
+import type { Caller } from './authorize.ts';
+import { serverSentEvents, type Leaving } from './events.ts';
+import { answerHeaders, HttpRefused, jsonResponse, problemOf } from './problem.ts';
+
+export interface ChatOptions {
+  /** Id of the agent's node. */
+  readonly node: string;
+  /** The graph whose runs are chats. Default: the only one of `graphs`. */
+  readonly graph?: string;
+  /** Name of the signal that brings what the user says later: `{ id, text }`. Default `message`. */
+  readonly signal?: string;
+  /** The input of a chat's run. Default: `{ prompt }`. */
+  readonly input?: (text: string, caller: Caller) => unknown;
+}
+
+/** A request for a chat, with what is known of who sends it. */
+export interface ChatRequest {
+  readonly method: string;
+  /** What stands behind `/chat`. */
+  readonly path: readonly string[];
+  readonly caller: Caller;
+  readonly context: WorkContext;
+  readonly readBody: () => Promise<Readonly<Record<string, unknown>>>;
+  /** Takes one of the places for streams. @throws 429 */
+  readonly openStream: () => Leaving;
+}
+
+const optionNames = Object.keys({ node: true, graph: true, signal: true, input: true } satisfies Record<
+  keyof ChatOptions,
+  true
+>);
+
+/** What a message may have in bytes: events of a run carry values up to this size. */
+const messageBytesMax = 15_000;
+/** Runs of one chat, of which all but the last were stopped. */
+const runsMax = 1_000;
+const endOfStream = 'data: [DONE]\n\n';
+
+type Row = NonNullable<Awaited<ReturnType<WorkContext['store']['readRun']>>>;
+
+/** A chat of a caller: its run, if it has begun. */
+interface Chat {
+  readonly runId: string;
+  readonly row: Row | undefined;
+  /** The run before, if that was stopped. */
+  readonly stopped: string | undefined;
+}
+
+/** What a post brings. */
+interface Posted {
+  readonly text: string | undefined;
+  readonly messageId: string | undefined;
+  /** The agent's message as the client has it, if the post goes on with that. */
+  readonly known: UIMessage | undefined;
+  readonly answers: Readonly<Record<string, unknown>>;
+  readonly isRetry: boolean;
+}
+
+const invalid = (reason: string): CairnError => new CairnError('USAGE_INVALID', { reason });
+
+export class ChatRoutes {
+  readonly #options: ChatOptions;
+  readonly #graph: string;
+
+  /** @throws CONFIG_INVALID an option is unknown, no node is named, or the graph is not known */
+  constructor(options: ChatOptions, graphIds: readonly string[]) {
+    refuseUnknownKeys('createHandler chat', options, optionNames);
+    const { node, graph = graphIds.length === 1 ? graphIds[0] : undefined } = options;
+    const refuse = (path: string, reason: string): CairnError => new CairnError('CONFIG_INVALID', { path, reason });
+    if (typeof node !== 'string' || node === '') throw refuse('chat.node', 'it names the agent’s node');
+    if (graph === undefined) throw refuse('chat.graph', 'it names the graph whose runs are chats');
+    this.#options = options;
+    this.#graph = graph;
+  }
+
+  /**
+   * `POST` and `POST /{id}`: says something, or answers. `GET /{id}`: the messages. `GET /{id}/stream`: the message under way; 204 if none
+   * is. `POST /{id}/stop`: ends it.
+   */
+  async answer(request: ChatRequest): Promise<Response> {
+    const { method, path } = request;
+    const [id, action] = path;
+    if (path.length > 2 || (action !== undefined && action !== 'stream' && action !== 'stop'))
+      throw new HttpRefused(404, 'there is nothing here');
+    const allow = action === 'stream' ? 'GET' : action === 'stop' || id === undefined ? 'POST' : 'GET, POST';
+    if (!allow.split(', ').includes(method)) throw new HttpRefused(405, `${method} is not served here`, { allow });
+    if (!request.caller.scopes.includes('chat')) throw new HttpRefused(403, 'the scope chat is needed');
+    if (action === 'stop') return this.#stop(request, id ?? '');
+    if (method === 'GET')
+      return action === 'stream' ? this.#stream(request, id ?? '') : this.#messages(request, id ?? '');
+    const body = await request.readBody();
+    return this.#post(request, readChatId(id, body['id']), readPosted(body));
+  }
+
+  /** The run of a chat is named by who calls and the id together, so that nobody can name the run of somebody else. */
+  async #find({ context: { store, tenant }, caller }: ChatRequest, id: string): Promise<Chat> {
+    const name = createHash('sha256')
+      .update(JSON.stringify([this.#graph, caller.principal, id]))
+      .digest('base64url');
+    let stopped: string | undefined;
+    for (let nth = 1; nth <= runsMax; nth += 1) {
+      const runId = `chat-${name.slice(0, 32)}${nth === 1 ? '' : `-${nth}`}`;
+      const row = await store.readRun({ tenant, runId });
+      if (row?.status !== 'cancelled') return { runId, row, stopped };
+      stopped = runId;
+    }
+    throw invalid('the chat was stopped too often');
+  }
+
+  #runOf({ context: { engine } }: ChatRequest, runId: string): ChatRun {
+    return { runId, history: engine.history };
+  }
+
+  async #messages(request: ChatRequest, id: string): Promise<Response> {
+    const { runId, row, stopped } = await this.#find(request, id);
+    const shown = row === undefined ? stopped : runId;
+    if (shown === undefined) return jsonResponse({ messages: [], isUnderWay: false });
+    const { node, signal } = this.#options;
+    const messages = await readUIMessages(this.#runOf(request, shown), node, {
+      ...(signal !== undefined && { signal }),
+    });
+    return jsonResponse({ messages, isUnderWay: row !== undefined && isUnderWay(row) });
+  }
+
+  async #stream(request: ChatRequest, id: string): Promise<Response> {
+    const { runId, row } = await this.#find(request, id);
+    if (row === undefined || !isUnderWay(row)) return new Response(null, { status: 204, headers: answerHeaders });
+    return this.#respond(request, runId, {});
+  }
+
+  async #stop(request: ChatRequest, id: string): Promise<Response> {
+    const { runId, row } = await this.#find(request, id);
+    if (row === undefined) throw new CairnError('RUN_NOT_FOUND', { runId: id });
+    if (isUnderWay(row))
+      await request.context.engine.cancel(runId, { by: request.caller.principal, reason: 'stopped in the chat' });
+    return jsonResponse({ isStopped: isUnderWay(row) });
+  }
+
+  async #post(request: ChatRequest, id: string, posted: Posted): Promise<Response> {
+    const chat = await this.#find(request, id);
+    if (chat.row === undefined) return this.#begin(request, chat, posted);
+    const { runId, row } = chat;
+    const { context, caller } = request;
+    const { engine } = context;
+    const view = await readMessageView(this.#runOf(request, runId), this.#options.node);
+    const answers = answersTo(view, posted);
+    const since = row.head;
+    if (row.status === 'failed' && (posted.isRetry || posted.text !== undefined)) {
+      await this.#say(request, runId, posted);
+      await engine.resume(runId, { detach: context.isDetached === true, by: caller.principal });
+      return this.#respond(request, runId, { since });
+    }
+    if (posted.isRetry) throw invalid('only an answer that failed is made again');
+    if (answers.length > 0) {
+      await engine.answerAll(runId, answers, { by: caller.principal, readsTexts: true, stays: true });
+      context.posted?.(runId);
+      // A text that is an answer stands behind the agent's message, which the client then gets whole.
+      return this.#respond(request, runId, { since, after: posted.known });
+    }
+    if (posted.text === undefined) {
+      if (posted.known === undefined) throw invalid('there is nothing to say or to answer');
+      return this.#respond(request, runId, { after: posted.known });
+    }
+    await this.#say(request, runId, posted);
+    context.posted?.(runId);
+    const visit = view === undefined ? 1 : view.visit + (view.isSettled ? 1 : 0);
+    return this.#respond(request, runId, { since, visit });
+  }
+
+  async #say({ context: { engine } }: ChatRequest, runId: string, { text, messageId }: Posted): Promise<void> {
+    if (text === undefined) return;
+    const { signal = 'message' } = this.#options;
+    const id = messageId ?? createHash('sha256').update(text).digest('hex').slice(0, 16);
+    await engine.signal(runId, signal, { id, text }, { id: `chat:${id}`, stays: true });
+  }
+
+  async #begin(request: ChatRequest, { runId, stopped }: Chat, posted: Posted): Promise<Response> {
+    const { context, caller } = request;
+    const { engine } = context;
+    const { text } = posted;
+    if (text === undefined) throw invalid('a chat begins with a text');
+    const from = stopped === undefined ? undefined : await lastRest(engine.history, stopped);
+    if (from !== undefined) {
+      await engine.fork(from, { runId });
+      await this.#say(request, runId, posted);
+      context.posted?.(runId);
+      const view = await readMessageView(this.#runOf(request, runId), this.#options.node);
+      return this.#respond(request, runId, { since: from.seq + 1, visit: (view?.visit ?? 0) + 1 });
+    }
+    const { graph } = await context.loadGraph(this.#graph);
+    const input = this.#options.input?.(text, caller) ?? { prompt: text };
+    const labels = { user: caller.principal };
+    try {
+      const handle = await engine.start(graph, input, { runId, meta: { labels }, detach: context.isDetached === true });
+      // How it ends is in its history.
+      handle.result().catch(() => undefined);
+    } catch (error) {
+      // Another post began the chat a moment ago; this one says something in it.
+      if (!CairnError.is(error, 'RUN_EXISTS')) throw error;
+      await this.#say(request, runId, posted);
+      context.posted?.(runId);
+    }
+    return this.#respond(request, runId, { visit: 1 });
+  }
+
+  #respond(
+    request: ChatRequest,
+    runId: string,
+    options: { readonly since?: number; readonly visit?: number; readonly after?: UIMessage | undefined },
+  ): Response {
+    const leaving = request.openStream();
+    const chunks = messageChunks(this.#runOf(request, runId), this.#options.node, {
+      ...options,
+      signal: leaving.signal,
+    });
+    const frames = async function* (): AsyncGenerator<string> {
+      for await (const chunk of chunks) yield `data: ${JSON.stringify(chunk)}\n\n`;
+      yield endOfStream;
+    };
+    const failed = (error: unknown): string =>
+      `data: ${JSON.stringify({ type: 'error', errorText: problemOf(error).title })}\n\n${endOfStream}`;
+    return serverSentEvents(frames(), leaving, {
+      failed,
+      headers: { 'x-vercel-ai-ui-message-stream': 'v1', 'x-workflow-run-id': runId },
+    });
+  }
+}
+
+const isUnderWay = ({ status, hasMessages }: Row): boolean =>
+  status === 'running' || status === 'cancelling' || (status === 'paused' && hasMessages);
+
+/** The newest checkpoint at which a run rested: what was stopped behind it is no part of the chat. */
+async function lastRest(
+  history: WorkContext['engine']['history'],
+  runId: string,
+): Promise<{ readonly runId: string; readonly seq: number } | undefined> {
+  for await (const { seq, change } of history.log(runId, { ancestors: true }))
+    if (change.some(({ kind }) => kind === 'pause')) return { runId, seq };
+  return undefined;
+}
+
+function readChatId(inPath: string | undefined, inBody: unknown): string {
+  const id = inPath ?? inBody;
+  if (typeof id !== 'string' || id === '' || id.length > 200) throw invalid('a chat has an id of 1 to 200 characters');
+  return id;
+}
+
+/** @throws USAGE_INVALID */
+function readPosted({ messages, trigger, answers = {} }: Readonly<Record<string, unknown>>): Posted {
+  if (!Array.isArray(messages)) throw invalid('messages is the list of the chat’s messages');
+  if (typeof answers !== 'object' || answers === null || Array.isArray(answers))
+    throw invalid('answers has values by the ids of questions');
+  const last = messages.at(-1) as Partial<UIMessage> | undefined;
+  const parts: unknown = last?.parts ?? [];
+  if (!Array.isArray(parts) || parts.some((part) => typeof part !== 'object' || part === null))
+    throw invalid('a message has parts');
+  const isUser = last?.role === 'user';
+  const texts = parts as readonly { readonly type?: unknown; readonly text?: unknown }[];
+  if (isUser && texts.some(({ type, text }) => type !== 'text' || typeof text !== 'string'))
+    throw invalid('a chat takes texts; put files into your own store, and name them');
+  const text = isUser ? texts.map((part) => part.text as string).join('\n') : undefined;
+  if (text !== undefined && (text.trim() === '' || Buffer.byteLength(text) > messageBytesMax))
+    throw invalid(`a message has text, ${messageBytesMax} bytes at most`);
+  return {
+    text: trigger === 'regenerate-message' ? undefined : text,
+    messageId: typeof last?.id === 'string' ? last.id.slice(0, 100) : undefined,
+    known: last?.role === 'assistant' ? (last as UIMessage) : undefined,
+    answers: answers as Readonly<Record<string, unknown>>,
+    isRetry: trigger === 'regenerate-message',
+  };
+}
+
+/**
+ * The answers in a post, by the ids of their questions. Only questions for the user are answered here: who runs the workflow is asked
+ * elsewhere, or a customer would approve a refund to himself. @throws 403
+ */
+function answersTo(view: MessageView | undefined, posted: Posted): readonly (readonly [string, unknown])[] {
+  const { waits = [], approvals = new Set<string>() } = view ?? {};
+  const found = new Map<string, unknown>();
+  const answer = (wait: ChatWait | undefined, value: unknown): void => {
+    if (wait === undefined) return;
+    if (wait.waitId === undefined) throw new HttpRefused(403, 'this question is not for the user of the chat');
+    found.set(wait.waitId, value);
+  };
+  for (const part of (posted.known?.parts ?? []) as readonly Record<string, unknown>[]) {
+    const wait = waits.find(({ toolCallId }) => toolCallId !== undefined && toolCallId === part['toolCallId']);
+    if (part['state'] === 'approval-responded') answer(wait, approvalOf(part['approval']));
+    else if (part['state'] === 'output-available' && !approvals.has(String(part['toolCallId'])))
+      answer(wait, part['output']);
+  }
+  for (const [waitId, value] of Object.entries(posted.answers)) {
+    const wait = waits.find((open) => open.waitId === waitId);
+    if (wait === undefined) throw new HttpRefused(403, 'there is no such question for the user of the chat');
+    answer(wait, value);
+  }
+  const [only, ...others] = waits.filter(
+    ({ waitId, toolCallId = '' }) => waitId !== undefined && !approvals.has(toolCallId),
+  );
+  if (found.size === 0 && posted.text !== undefined && only !== undefined && others.length === 0)
+    answer(only, posted.text);
+  return [...found];
+}
+
+function approvalOf(approval: unknown): unknown {
+  const { approved, reason } = (approval ?? {}) as { readonly approved?: unknown; readonly reason?: unknown };
+  if (approved === true) return 'approve';
+  return { decision: 'refuse', ...(typeof reason === 'string' && { reason }) };
+}

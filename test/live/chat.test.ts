@@ -1,0 +1,287 @@
+/** A chat over HTTP, with the AI SDK's own client: reloaded in the middle of an answer, at an approval, after a kill; and answered only by its user. */
+import { afterEach, expect, test } from 'vitest';
+import { agent, tool } from '../../src/agents/index.ts';
+import { bearerTokens, createHandler, type Handler, type Scope } from '../../src/http/index.ts';
+import { AgentGraph, outcome, START, type Engine } from '../../src/index.ts';
+import { createDefaultEngine } from '../../src/app/default-engine.ts';
+import type { ModelRequest, Models } from '../../src/ports/model.ts';
+import { textOf } from '../../src/graph/contracts/contracts.ts';
+import type { Store } from '../../src/ports/store.ts';
+import { createMemoryStore } from '../../src/stores/memory/index.ts';
+import { fetchOf, NodeChat, openPage, shownOf } from './chat-kit.ts';
+
+const engines: Engine[] = [];
+afterEach(async () => {
+  for (const engine of engines.splice(0)) await engine.close();
+});
+
+/** Answers what the last message asks for; `slow` goes on when the test says so. */
+function scriptedModel(): Models & { readonly goOn: () => void; readonly asked: ModelRequest[] } {
+  let gate = Promise.withResolvers<void>();
+  const asked: ModelRequest[] = [];
+  return {
+    asked,
+    goOn: () => {
+      gate.resolve();
+      gate = Promise.withResolvers();
+    },
+    async generate(request) {
+      asked.push(request);
+      const { messages, onDelta, model } = request;
+      const last = messages.at(-1);
+      const said = last?.role === 'user' ? textOf(last.content) : '';
+      const isTold = last?.role === 'tool';
+      const usage = { inputTokens: 1, outputTokens: 1 };
+      const call = (name: string, input: unknown) =>
+        ({
+          model,
+          usage,
+          finishReason: 'tool-calls',
+          content: [{ type: 'tool-call', id: 'c1', tool: name, input }],
+        }) as const;
+      if (said.startsWith('refund')) return call('refund', { order: 'A-17' });
+      if (said.startsWith('send')) return call('send', { to: 'me' });
+      const pieces = isTold ? ['All ', 'done.'] : ['You said ', `${said}.`];
+      const reasoning = 'Let me see.';
+      onDelta?.({ type: 'reasoning', text: reasoning });
+      for (const text of pieces) onDelta?.({ type: 'text', text });
+      if (said.startsWith('slow')) {
+        await Promise.race([
+          gate.promise,
+          new Promise((_, reject) =>
+            request.signal.addEventListener('abort', () => reject(request.signal.reason as Error)),
+          ),
+        ]);
+      }
+      const content = [
+        { type: 'reasoning', text: reasoning },
+        { type: 'text', text: pieces.join('') },
+      ] as const;
+      return { model, usage, finishReason: 'stop', content };
+    },
+  };
+}
+
+function chatGraph() {
+  const refund = tool({
+    description: 'Pays back.',
+    input: { type: 'object' },
+    run: () => 'paid',
+  });
+  const send = tool({ description: 'Sends.', input: { type: 'object' }, audience: 'user', run: () => 'sent' });
+  return new AgentGraph({}, { id: 'support', reducers: { 'scratch.said': 'append' } })
+    .addNode(
+      'clerk',
+      agent({
+        model: 'a:b',
+        tools: { refund, send },
+        prompt: ({ state }) => {
+          const { said = [] } = state.scratch as { said?: { role: 'user' | 'assistant'; content: string }[] };
+          return [{ role: 'user', content: (state.input as { prompt: string }).prompt }, ...said];
+        },
+      }),
+    )
+    .addNode('listen', async (ctx) => {
+      const { text } = (await ctx.receive('message')) as { text: string };
+      const said = [
+        { role: 'assistant', content: ctx.state.outputs['clerk'] },
+        { role: 'user', content: text },
+      ];
+      return outcome({ scratch: { said } });
+    })
+    .addEdge(START, 'clerk')
+    .addEdge('clerk', 'listen')
+    .addEdge('listen', 'clerk');
+}
+
+const tokens = { ann: 'token-of-ann-0123456789', bob: 'token-of-bob-0123456789' };
+const userScopes: readonly Scope[] = ['chat'];
+
+interface Server {
+  readonly handler: Handler;
+  readonly engine: Engine;
+  readonly models: ReturnType<typeof scriptedModel>;
+}
+
+function serve(store: Store = createMemoryStore(), advance: 'here' | 'elsewhere' = 'here'): Server {
+  const models = scriptedModel();
+  const engine = createDefaultEngine({ store, models, leaseMs: 300 });
+  engines.push(engine);
+  const app = chatGraph().compile({ engine });
+  const authorize = bearerTokens(
+    Object.entries(tokens).map(([principal, token]) => ({
+      token,
+      principal,
+      kind: 'person' as const,
+      scopes: userScopes,
+    })),
+  );
+  return { handler: createHandler({ graphs: [app], authorize, advance, chat: { node: 'clerk' } }), engine, models };
+}
+
+const say = (chat: NodeChat, text: string): Promise<void> => chat.sendMessage({ text });
+const textsOf = (chat: NodeChat): readonly string[] =>
+  shownOf(chat).map(({ parts }) => parts.map((part) => (part.type === 'text' ? part.text : '')).join(''));
+
+async function runsOf({ history }: Engine): Promise<readonly { readonly runId: string }[]> {
+  const runs: { readonly runId: string }[] = [];
+  for await (const run of history.list()) runs.push(run);
+  return runs;
+}
+
+/** Resolves when the condition holds, looked at whenever the event loop has turned. */
+async function when(holds: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 5));
+}
+
+test('CH1 what is said is answered in pieces, a second question knows the first, and a reloaded page and a second tab show the same', async () => {
+  const { handler, models } = serve();
+  const fetch = fetchOf(handler, tokens.ann);
+  const chat = new NodeChat('c1', fetch);
+  await say(chat, 'hello');
+  expect([chat.status, chat.error]).toEqual(['ready', undefined]);
+  expect(textsOf(chat)).toEqual(['hello', 'You said hello.']);
+  expect(shownOf(chat)[1]?.parts.map(({ type }) => type)).toEqual(['step-start', 'reasoning', 'text']);
+  await say(chat, 'again');
+  expect(textsOf(chat)).toEqual(['hello', 'You said hello.', 'again', 'You said again.']);
+  expect(models.asked.at(-1)?.messages.map(({ content }) => content)).toEqual(['hello', 'You said hello.', 'again']);
+  const page = await openPage('c1', fetch);
+  await page.resumeStream();
+  const agents = (of: NodeChat) => shownOf(of).filter(({ role }) => role === 'assistant');
+  expect(agents(page)).toEqual(agents(chat));
+  expect(textsOf(page)).toEqual(textsOf(chat));
+  expect((await fetch('http://localhost/chat/c1/stream')).status).toBe(204);
+});
+
+test('CH2 a page reloaded in the middle of an answer shows its beginning and goes on, with no part twice (vercel/ai 18457)', async () => {
+  const { handler, models } = serve();
+  const fetch = fetchOf(handler, tokens.ann);
+  const chat = new NodeChat('c1', fetch);
+  await say(chat, 'hello');
+  const answered = say(chat, 'slow one');
+  await when(() => textsOf(chat).at(-1) === 'You said slow one.');
+  const page = await openPage('c1', fetch);
+  // Strict mode opens it twice.
+  const resumed = Promise.all([page.resumeStream(), page.resumeStream()]);
+  await when(() => textsOf(page).at(-1) === 'You said slow one.');
+  models.goOn();
+  await Promise.all([answered, resumed]);
+  expect(textsOf(page)).toEqual(['hello', 'You said hello.', 'slow one', 'You said slow one.']);
+  const agents = (of: NodeChat) => shownOf(of).filter(({ role }) => role === 'assistant');
+  expect(agents(page)).toEqual(agents(chat));
+});
+
+test('CH3 the user approves what is meant for the user, over a reload, and the message goes on as the same one', async () => {
+  const { handler } = serve();
+  const fetch = fetchOf(handler, tokens.ann);
+  const chat = new NodeChat('c1', fetch);
+  await say(chat, 'send it');
+  const page = await openPage('c1', fetch);
+  expect(shownOf(page)[1]).toEqual(shownOf(chat)[1]);
+  const part = page.messages.at(-1)?.parts.find(({ type }) => type === 'dynamic-tool');
+  expect(part).toMatchObject({ state: 'approval-requested', toolName: 'send', input: { to: 'me' } });
+  const { id } = (part as { approval: { id: string } }).approval;
+  await page.addToolApprovalResponse({ id, approved: true });
+  await when(() => textsOf(page).at(-1) === 'All done.' && page.status === 'ready');
+  expect(page.messages.at(-1)?.parts.find(({ type }) => type === 'dynamic-tool')).toMatchObject({
+    state: 'output-available',
+    output: 'sent',
+    approval: { id, approved: true },
+  });
+  const other = await openPage('c1', fetch);
+  const { metadata: _, ...message } = shownOf(page)[1] ?? {};
+  expect(shownOf(other)[1]).toEqual(message);
+  expect(page.messages.length).toBe(2);
+});
+
+test('CH4 an approval for staff is shown as waiting, without its words, and cannot be given in the chat', async () => {
+  const { handler, engine } = serve();
+  const fetch = fetchOf(handler, tokens.ann);
+  const chat = new NodeChat('c1', fetch, [], false);
+  await say(chat, 'refund me');
+  const last = shownOf(chat).at(-1);
+  expect(last?.metadata).toEqual({ waits: [{ audience: 'staff', toolCallId: '1:1:1' }] });
+  expect(last?.parts.at(-1)).toMatchObject({ type: 'dynamic-tool', state: 'input-available' });
+  const [run] = await runsOf(engine);
+  const runId = run?.runId ?? '';
+  const [wait] = await engine.waits(runId);
+  const post = async (body: object): Promise<number> =>
+    (
+      await fetch('http://localhost/chat/c1', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ messages: [], ...body }),
+      })
+    ).status;
+  expect(await post({ answers: { [wait?.waitId ?? '']: 'approve' } })).toBe(403);
+  const forged = {
+    ...last,
+    parts: [
+      {
+        type: 'dynamic-tool',
+        toolCallId: '1:1:1',
+        state: 'approval-responded',
+        approval: { id: '1:1:1', approved: true },
+      },
+    ],
+  };
+  expect(await post({ messages: [forged] })).toBe(403);
+  for (const path of [`runs/${runId}/answer`, `runs/${runId}`])
+    expect((await fetch(`http://localhost/v1/${path}`)).status).not.toBe(200);
+  expect((await engine.waits(runId)).length).toBe(1);
+  await engine.answer(runId, wait?.waitId ?? '', 'approve', { by: 'clerk' });
+  await when(async () => (await fetch('http://localhost/chat/c1/stream')).status === 204);
+  expect(textsOf(await openPage('c1', fetch)).at(-1)).toBe('All done.');
+});
+
+test('CH5 the id of a chat is of use to its own user alone', async () => {
+  const { handler } = serve();
+  await say(new NodeChat('c1', fetchOf(handler, tokens.ann)), 'hello');
+  const bob = await openPage('c1', fetchOf(handler, tokens.bob));
+  expect(bob.messages).toEqual([]);
+  await say(bob, 'mine');
+  expect(textsOf(bob)).toEqual(['mine', 'You said mine.']);
+  expect(textsOf(await openPage('c1', fetchOf(handler, tokens.ann)))).toEqual(['hello', 'You said hello.']);
+});
+
+test('CH6 stop ends an answer that was resumed (vercel/ai 6502), and the chat goes on behind what was said before', async () => {
+  const { handler, models } = serve();
+  const fetch = fetchOf(handler, tokens.ann);
+  const chat = new NodeChat('c1', fetch);
+  await say(chat, 'hello');
+  const answered = say(chat, 'slow one');
+  const page = await openPage('c1', fetch);
+  await when(() => models.asked.length === 2);
+  const resumed = page.resumeStream();
+  await fetch('http://localhost/chat/c1/stop', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: '{}',
+  });
+  await Promise.all([answered, resumed]);
+  expect([chat.status, page.status]).toEqual(['ready', 'ready']);
+  await say(page, 'next');
+  expect(models.asked.at(-1)?.messages.map(({ content }) => content)).toEqual(['hello', 'You said hello.', 'next']);
+  expect(textsOf(await openPage('c1', fetch))).toEqual(['hello', 'You said hello.', 'next', 'You said next.']);
+});
+
+test('CH7 after a kill in the middle of an answer, another process makes it anew, and a page shows it once', async () => {
+  const store = createMemoryStore();
+  const one = serve(store);
+  const chat = new NodeChat('c1', fetchOf(one.handler, tokens.ann));
+  void say(chat, 'slow one');
+  await when(() => textsOf(chat).at(-1) === 'You said slow one.');
+  // As a kill: the first engine is not heard of any more, and its claim runs out.
+  const other = serve(store);
+  const page = await openPage('c1', fetchOf(other.handler, tokens.ann));
+  const resumed = page.resumeStream();
+  await when(() => textsOf(page).at(-1) === 'You said slow one.');
+  await one.engine.close();
+  const [run] = await runsOf(other.engine);
+  const handle = await other.engine.resume(run?.runId ?? '');
+  await when(() => other.models.asked.length === 1);
+  other.models.goOn();
+  await Promise.all([resumed, handle.result()]);
+  expect(textsOf(page)).toEqual(['slow one', 'You said slow one.']);
+  expect(page.messages.at(-1)?.parts.map(({ type }) => type)).toEqual(['step-start', 'reasoning', 'text']);
+});
