@@ -145,6 +145,8 @@ const rows: Readonly<Record<string, { readonly door: object; readonly of: Readon
   'cairn-workflows/ai-sdk': {
     door: aiSdk,
     of: {
+      readUIMessages: [() => aiSdk.readUIMessages({ runId: 'r', history: simple().compile().history }, 'one', odd)],
+      toUIMessageStream: [() => aiSdk.toUIMessageStream({ runId: 'r', history: simple().compile().history }, 'one', odd)],
       durable: [
         () => aiSdk.durable(ctx, { name: 'a', ...odd }),
         () => aiSdk.durable(ctx, { name: 'b' }).model('scripted:m', odd),
@@ -265,7 +267,15 @@ const rows: Readonly<Record<string, { readonly door: object; readonly of: Readon
     of: {
       bearerTokens: noOptions,
       createClient: [() => http.createClient('http://localhost', 'token', odd)],
-      createHandler: [() => http.createHandler({ graphs: {}, authorize: () => undefined, ...odd } as never)],
+      createHandler: [
+        () => http.createHandler({ graphs: {}, authorize: () => undefined, ...odd } as never),
+        () =>
+          http.createHandler({
+            graphs: [simple().compile()],
+            authorize: () => undefined,
+            chat: { node: 'one', ...odd },
+          }),
+      ],
       toNodeHandler: noOptions,
     },
   },

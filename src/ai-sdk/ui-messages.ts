@@ -220,7 +220,8 @@ export class MessageWriter {
       if (before < rank('decided'))
         yield { type: 'tool-approval-response', approvalId: toolCallId, approved: decision === 'approved', ...reason };
     }
-    if (decision === 'refused' || status === 'done' || status === 'failed') {
+    // What a call gave is known once the model was told.
+    if (decision === 'refused' || ((status === 'done' || status === 'failed') && 'output' in call)) {
       told = 'ended';
       if (before < rank('ended')) yield endOf(toolCallId, call);
     }

@@ -115,7 +115,6 @@ function concerns(event: FollowedCheckpoint, node: string): boolean {
   return isRest(event) || event.change.some((part) => part.kind === 'resume' || part.node?.[0] === node);
 }
 
-/** A chat's messages as they are recorded: what its user said, and what the agent made of it. */
 export interface ChatMessagesOptions {
   /** Name of the signal that brings what the user says. Default `message`. */
   readonly signal?: string;
@@ -123,13 +122,15 @@ export interface ChatMessagesOptions {
 
 /**
  * Reads a chat's messages, oldest first. What the user said is the run's input (a text, or its `prompt`), and each signal that the run took.
- * @throws RUN_NOT_FOUND, CHECKPOINT_CORRUPT, STORE_*
+ * @throws CONFIG_INVALID an option is unknown; RUN_NOT_FOUND, CHECKPOINT_CORRUPT, STORE_*
  */
 export async function readUIMessages(
   run: ChatRun,
   node: string,
-  { signal = 'message' }: ChatMessagesOptions = {},
+  options: ChatMessagesOptions = {},
 ): Promise<readonly ChatMessage[]> {
+  refuseUnknownKeys('readUIMessages', options, ['signal']);
+  const { signal = 'message' } = options;
   const { runId, history } = run;
   const messages: ChatMessage[] = [];
   const leaving = new AbortController();
