@@ -137,7 +137,10 @@ export class MessageWriter {
   /** A piece of the answer under way. */
   *piece(call: string, delta: ModelDelta): Generator<ChatChunk> {
     if (delta.type === 'tool-arguments' || delta.text === '') return;
-    if (call !== this.#openCall) return void this.#early.push([call, delta]);
+    if (call !== this.#openCall) {
+      this.#early.push([call, delta]);
+      return;
+    }
     const last = this.#steps.at(-1);
     const index = last === undefined || last.isWhole ? this.#steps.length : this.#steps.length - 1;
     yield* this.#say(index, delta.type, delta.text);
@@ -205,7 +208,7 @@ export class MessageWriter {
   }
 
   *#call(toolCallId: string, call: AgentCall, { approvals }: MessageView): Generator<ChatChunk> {
-    const { tool: toolName, input, status, decision, refusal, output } = call;
+    const { tool: toolName, input, status, decision, refusal } = call;
     const rank = (told: Told | undefined): number => ['input', 'asked', 'decided', 'ended'].indexOf(told ?? '');
     const before = rank(this.#calls.get(toolCallId));
     let told: Told = 'input';

@@ -1,8 +1,7 @@
 /** Chats over HTTP, as the AI SDK's `useChat` and its `DefaultChatTransport` speak: each chat is one run, and what is shown is folded from its record. */
 import { createHash } from 'node:crypto';
-import type { UIMessage } from 'ai';
 import { messageChunks, readMessageView, readUIMessages, type ChatRun } from '../ai-sdk/ui-stream.ts';
-import type { ChatWait, MessageView } from '../ai-sdk/ui-messages.ts';
+import type { ChatMessage, ChatWait, MessageView } from '../ai-sdk/ui-messages.ts';
 import { CairnError } from '../errors.ts';
 import { refuseUnknownKeys } from '../operations/declare/known-keys.ts';
 import type { WorkContext } from '../operations/declare/operation.ts';
@@ -59,7 +58,7 @@ interface Posted {
   readonly text: string | undefined;
   readonly messageId: string | undefined;
   /** The agent's message as the client has it, if the post goes on with that. */
-  readonly known: UIMessage | undefined;
+  readonly known: ChatMessage | undefined;
   readonly answers: Readonly<Record<string, unknown>>;
   readonly isRetry: boolean;
 }
@@ -133,7 +132,9 @@ export class ChatRoutes {
   async #stream(request: ChatRequest, id: string): Promise<Response> {
     const { runId, row } = await this.#find(request, id);
     if (row === undefined || !isUnderWay(row)) return new Response(null, { status: 204, headers: answerHeaders });
-    return this.#respond(request, runId, {});
+    const view = await readMessageView(this.#runOf(request, runId), this.#options.node);
+    // Behind a message that is whole, the next one may be on its way.
+    return this.#respond(request, runId, { visit: nextVisit(view) });
   }
 
   async #stop(request: ChatRequest, id: string): Promise<Response> {
@@ -171,8 +172,7 @@ export class ChatRoutes {
     }
     await this.#say(request, runId, posted);
     context.posted?.(runId);
-    const visit = view === undefined ? 1 : view.visit + (view.isSettled ? 1 : 0);
-    return this.#respond(request, runId, { since, visit });
+    return this.#respond(request, runId, { since, visit: nextVisit(view) });
   }
 
   async #say({ context: { engine } }: ChatRequest, runId: string, { text, messageId }: Posted): Promise<void> {
@@ -214,7 +214,7 @@ export class ChatRoutes {
   #respond(
     request: ChatRequest,
     runId: string,
-    options: { readonly since?: number; readonly visit?: number; readonly after?: UIMessage | undefined },
+    options: { readonly since?: number; readonly visit?: number; readonly after?: ChatMessage | undefined },
   ): Response {
     const leaving = request.openStream();
     const chunks = messageChunks(this.#runOf(request, runId), this.#options.node, {
@@ -237,6 +237,9 @@ export class ChatRoutes {
 const isUnderWay = ({ status, hasMessages }: Row): boolean =>
   status === 'running' || status === 'cancelling' || (status === 'paused' && hasMessages);
 
+const nextVisit = (view: MessageView | undefined): number =>
+  view === undefined ? 1 : view.visit + (view.isSettled ? 1 : 0);
+
 /** The newest checkpoint at which a run rested: what was stopped behind it is no part of the chat. */
 async function lastRest(
   history: WorkContext['engine']['history'],
@@ -258,7 +261,7 @@ function readPosted({ messages, trigger, answers = {} }: Readonly<Record<string,
   if (!Array.isArray(messages)) throw invalid('messages is the list of the chat’s messages');
   if (typeof answers !== 'object' || answers === null || Array.isArray(answers))
     throw invalid('answers has values by the ids of questions');
-  const last = messages.at(-1) as Partial<UIMessage> | undefined;
+  const last = messages.at(-1) as Partial<ChatMessage> | undefined;
   const parts: unknown = last?.parts ?? [];
   if (!Array.isArray(parts) || parts.some((part) => typeof part !== 'object' || part === null))
     throw invalid('a message has parts');
@@ -272,7 +275,7 @@ function readPosted({ messages, trigger, answers = {} }: Readonly<Record<string,
   return {
     text: trigger === 'regenerate-message' ? undefined : text,
     messageId: typeof last?.id === 'string' ? last.id.slice(0, 100) : undefined,
-    known: last?.role === 'assistant' ? (last as UIMessage) : undefined,
+    known: last?.role === 'assistant' ? (last as ChatMessage) : undefined,
     answers: answers as Readonly<Record<string, unknown>>,
     isRetry: trigger === 'regenerate-message',
   };
