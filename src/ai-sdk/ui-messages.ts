@@ -80,11 +80,6 @@ function waitOf({ waitId, audience, prompt, choices, schema }: OpenQuestion, too
   };
 }
 
-/** The open question that a call of the chat waits for. */
-export function waitOfCall(view: MessageView, toolCallId: string): ChatWait | undefined {
-  return view.waits.find((wait) => wait.toolCallId === toolCallId);
-}
-
 /** How far a call was told: its arguments, that the user is asked, what was decided, how it ended. */
 type Told = 'input' | 'asked' | 'decided' | 'ended';
 
