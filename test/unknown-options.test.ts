@@ -146,7 +146,9 @@ const rows: Readonly<Record<string, { readonly door: object; readonly of: Readon
     door: aiSdk,
     of: {
       readUIMessages: [() => aiSdk.readUIMessages({ runId: 'r', history: simple().compile().history }, 'one', odd)],
-      toUIMessageStream: [() => aiSdk.toUIMessageStream({ runId: 'r', history: simple().compile().history }, 'one', odd)],
+      toUIMessageStream: [
+        () => aiSdk.toUIMessageStream({ runId: 'r', history: simple().compile().history }, 'one', odd),
+      ],
       durable: [
         () => aiSdk.durable(ctx, { name: 'a', ...odd }),
         () => aiSdk.durable(ctx, { name: 'b' }).model('scripted:m', odd),
