@@ -7,7 +7,8 @@ import { importPeer } from '../../optional-peers.ts';
 import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 import type { SecretReader } from '../../graph/contracts/contracts.ts';
 import type { JsonSchema } from '../../graph/contracts/node-type.ts';
-import { maskFailure, resolveSecrets } from '../../nodes/secrets/secret.ts';
+import { encodeValue } from '../../state/values/codec.ts';
+import { maskFailure, resolveSecrets, type ResolvedSecrets } from '../../nodes/secrets/secret.ts';
 import type { McpTools } from './mcp-tools.ts';
 
 /** A tool as its server describes it. Nothing of it is verified. */
@@ -34,26 +35,39 @@ export interface McpUse {
   readonly signal: AbortSignal;
 }
 
+/** What a server said beside its answers. */
+interface Said {
+  /** The end of what it wrote to standard error. */
+  text: string;
+  /** Whether it refused the last request, or one while connecting, for its credentials. */
+  isUnauthorized: boolean;
+}
+
 /** How many characters of a server's standard error are shown if the server fails. */
 const errorCharacters = 500;
 
 /**
- * Connects, does the work, and closes the connection. Secrets in the settings are masked in everything that comes back.
+ * Connects, does the work, and closes the connection. Secrets in the settings are masked in everything that comes back. After a 401 they are
+ * read again, and if one has changed, the work is done once more over a new connection.
+ * @param renewed - the secrets as they were read again
  * @throws NodeFailure MCP_UNAVAILABLE (`applied: 'no'`) there is no connection or no list of tools; MCP_CALL_FAILED; CairnError
  * CONFIG_MISSING_PEER; the signal's reason
  */
 export async function withMcpServer<T>(
-  { config }: McpTools,
-  { secrets, signal }: McpUse,
+  source: McpTools,
+  use: McpUse,
   work: (session: McpSession) => Promise<T>,
+  renewed?: ResolvedSecrets,
 ): Promise<T> {
-  const { value, mask } = await resolveSecrets(config, secrets);
+  const { config } = source;
+  const { secrets, signal } = use;
+  const { value, mask } = renewed ?? (await resolveSecrets(config, secrets));
   const settings = value as McpTools['config'];
   const sdk = await importPeer<typeof ClientSdk>('@modelcontextprotocol/client');
   // Negotiating the protocol with a program would start it twice, so programs get the older protocol, which they all speak.
   const mode = 'url' in settings ? 'auto' : 'legacy';
   const client = new sdk.Client({ name: 'cairn', version: '1' }, { versionNegotiation: { mode } });
-  const said = { text: '' };
+  const said: Said = { text: '', isUnauthorized: false };
   const options = { signal, timeout: settings.timeoutMs };
   try {
     await tryFirst(settings.server, said, async () =>
@@ -62,11 +76,17 @@ export async function withMcpServer<T>(
     const list = (): Promise<readonly ListedTool[]> =>
       tryFirst(settings.server, said, async () => (await client.listTools(undefined, options)).tools.map(listed));
     const call = (name: string, args: unknown): Promise<McpResult> =>
-      callTool(client, settings.server, name, args, options);
+      callTool(client, settings.server, said, name, args, options);
     return mask.all(await work({ list, call })) as T;
   } catch (error) {
     signal.throwIfAborted();
-    throw error instanceof NodeFailure ? maskFailure(error, mask) : error;
+    if (!(error instanceof NodeFailure)) throw error;
+    if (said.isUnauthorized && error.applied === 'no' && renewed === undefined) {
+      const again = await resolveSecrets(config, secrets).catch(() => undefined);
+      if (again !== undefined && encodeValue(again.value) !== encodeValue(value))
+        return await withMcpServer(source, use, work, again);
+    }
+    throw maskFailure(error, mask);
   } finally {
     await client.close().catch(() => undefined);
   }
@@ -74,11 +94,21 @@ export async function withMcpServer<T>(
 
 async function transportOf(
   config: McpTools['config'],
-  OverHttp: new (url: URL, options: { readonly requestInit: RequestInit }) => Transport,
-  said: { text: string },
+  OverHttp: new (
+    url: URL,
+    options: { readonly requestInit: RequestInit; readonly fetch: ClientSdk.FetchLike },
+  ) => Transport,
+  said: Said,
 ): Promise<Transport> {
   if ('url' in config)
-    return new OverHttp(new URL(config.url), { requestInit: { headers: config.headers as Record<string, string> } });
+    return new OverHttp(new URL(config.url), {
+      requestInit: { headers: config.headers as Record<string, string> },
+      fetch: async (url, init) => {
+        const response = await fetch(url, init);
+        if (init?.method === 'POST' && response.status === 401) said.isUnauthorized = true;
+        return response;
+      },
+    });
   const { StdioClientTransport, getDefaultEnvironment } = await importPeer<typeof StdioSdk>(
     '@modelcontextprotocol/client/stdio',
   );
@@ -117,17 +147,19 @@ const refusals: ReadonlySet<unknown> = new Set([-32_601, -32_602]);
 async function callTool(
   client: Client,
   server: string,
+  said: Said,
   name: string,
   args: unknown,
   options: { readonly signal: AbortSignal; readonly timeout: number },
 ): Promise<McpResult> {
+  said.isUnauthorized = false;
   try {
     return await client.callTool({ name, arguments: args as Record<string, unknown> }, options);
   } catch (error) {
     const { message, code } = error as { readonly message: string; readonly code?: unknown };
     throw new NodeFailure(`the MCP server ${server} did not answer the call of ${name}: ${message}`, {
       code: 'MCP_CALL_FAILED',
-      applied: refusals.has(code) ? 'no' : 'unknown',
+      applied: refusals.has(code) || said.isUnauthorized ? 'no' : 'unknown',
       cause: error,
     });
   }

@@ -91,6 +91,39 @@ describe('A22 tools of an MCP server', () => {
     }
   });
 
+  test('A22.1 after a 401 secrets are read again, and only if one has changed, the work is done once more', async () => {
+    const served = serve(say);
+    const token = 'a-long-token-of-ours';
+    const open = (): ReturnType<typeof serveHttp> =>
+      serveHttp(
+        sdk,
+        () => createToolServer(served.file),
+        { port: 0, token },
+        () => undefined,
+      );
+    const http = await open();
+    try {
+      const headers = { authorization: secret('TOKEN', { prefix: 'Bearer ' }) };
+      const servers = [mcpTools({ server: 'files', url: http.url ?? '', headers, allow: true })];
+      const read: string[] = [];
+      /** Every second time it is the one that holds: it was replaced meanwhile. */
+      const replaced = { read: () => (read.push('') % 2 === 1 ? 'an-old-token-of-ours' : token) };
+      const one = agentKit(calling('say'), { servers }, { secrets: replaced });
+      expect((await runToRest(one.bench.engine, one.graph)).state.outputs).toEqual({ a: 'Done.' });
+      // Once for the list of tools, and once for the call.
+      expect([told(one), served.calls(), read.length]).toEqual(['hi', ['say hi'], 4]);
+      read.length = 0;
+      const old = { read: () => (read.push(''), 'an-old-token-of-ours') };
+      const two = agentKit(calling('say'), { servers }, { secrets: old });
+      const failed = await runToRest(two.bench.engine, two.graph);
+      expect(failed.error?.message).toContain('the MCP server files cannot be used');
+      // Three attempts, each of which looks whether the secret has changed.
+      expect([failed.status, read.length, served.calls().length]).toEqual(['failed', 6, 1]);
+    } finally {
+      await http.close();
+    }
+  });
+
   test('A22 ask a person first, unless they are allowed, or called read-only by a server that is trusted', async () => {
     const served = serve({ ...say, annotations: { readOnlyHint: true } });
     const asked = agentKit(calling('say'), { servers: [mcpTools(served.command)] });
