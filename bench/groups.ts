@@ -12,6 +12,7 @@ import { freshProcess } from './rows/fresh-process.ts';
 import { fork } from './rows/fork.ts';
 import { growingList } from './rows/growing-list.ts';
 import { hosts } from './rows/hosts.ts';
+import { http } from './rows/http.ts';
 import { largeFiles } from './rows/large-files.ts';
 import { listCommand } from './rows/list-command.ts';
 import { load } from './rows/load.ts';
@@ -48,6 +49,7 @@ export const groups: Readonly<Record<string, Group>> = {
   dot,
   hosts,
   largeFiles,
+  http,
   aiSdkLoop,
   agentLoop,
   agentResume,
