@@ -1,0 +1,155 @@
+/**
+ * The app of the guide's page about Next, made from its blocks, built and started: chatted with by the AI SDK's client, killed in the middle
+ * of an answer, started again. It needs packages from npm, which are installed once into a folder for temporary files; `npm run prove` does it.
+ */
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, dirname, join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { installPackage } from '../support/installed-package.ts';
+import { isProving } from '../support/scale.ts';
+import { NodeChat, openPage, shownOf } from './chat-kit.ts';
+
+const folder = join(tmpdir(), 'cairn-next-16');
+const packages = [
+  'next@16',
+  'react@19',
+  'react-dom@19',
+  'ai@7',
+  '@ai-sdk/react@4',
+  'zod@4',
+  'typescript@5',
+  '@types/react@19',
+  '@types/node@24',
+];
+const page = readFileSync(join(import.meta.dirname, '../../docs/guide/next.md'), 'utf8');
+const started: ChildProcess[] = [];
+
+// npm chooses packages by the Node that runs it.
+const env = {
+  ...process.env,
+  NEXT_TELEMETRY_DISABLED: '1',
+  PATH: [dirname(process.execPath), process.env['PATH']].join(delimiter),
+};
+
+const run = (command: string, ...args: string[]): string =>
+  execFileSync(command, args, { cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'], env });
+
+/** Writes the files of the page: each block that begins with its path. */
+function writeApp(): readonly string[] {
+  const files = [...page.matchAll(/^```tsx?\n\/\/ (\S+)\n(.*?)^```$/gmsu)];
+  for (const [, path = '', code = ''] of files) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    writeFileSync(join(folder, path), code);
+  }
+  return files.map(([, path = '']) => path);
+}
+
+async function serve(): Promise<{ readonly fetch: typeof fetch; readonly kill: () => Promise<void> }> {
+  const child = spawn(process.execPath, ['node_modules/next/dist/bin/next', 'start', '-p', '0', '-H', '127.0.0.1'], {
+    cwd: folder,
+    env: { ...env, RUNS: join(folder, 'runs.db') },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  started.push(child);
+  const url = await new Promise<string>((resolve, reject) => {
+    let said = '';
+    child.stdout?.on('data', (piece: Buffer) => {
+      said += piece.toString();
+      const [found] = /http:\/\/127\.0\.0\.1:\d+/.exec(said) ?? [];
+      if (found !== undefined && said.includes('Ready')) resolve(found);
+    });
+    child.once('exit', (code) => reject(new Error(`next start ended with ${code}: ${said}`)));
+  });
+  return {
+    fetch: ((path: string, init?: RequestInit) =>
+      fetch(path.replace('http://localhost', `${url}/api`), init)) as typeof fetch,
+    kill: async () => {
+      const ended = new Promise((resolve) => child.once('exit', resolve));
+      child.kill('SIGKILL');
+      await ended;
+    },
+  };
+}
+
+const textOf = (chat: NodeChat): string =>
+  (shownOf(chat).at(-1)?.parts ?? []).map((part) => (part.type === 'text' ? part.text : '')).join('');
+
+async function when(holds: () => boolean): Promise<void> {
+  while (!holds()) await new Promise((resolve) => setTimeout(resolve, 20));
+}
+
+beforeAll(() => {
+  if (!isProving) return;
+  mkdirSync(folder, { recursive: true });
+  if (!existsSync(join(folder, 'package.json')))
+    writeFileSync(join(folder, 'package.json'), '{ "private": true, "type": "module" }\n');
+  if (!existsSync(join(folder, 'node_modules/@types/react')))
+    run('npm', 'install', '--no-audit', '--no-fund', ...packages);
+  const installed = installPackage();
+  const home = join(folder, 'node_modules/cairn-workflows');
+  rmSync(home, { recursive: true, force: true });
+  cpSync(installed.home, home, { recursive: true, dereference: true });
+  installed.remove();
+  for (const name of ['app', 'lib', '.next', 'runs.db', 'runs.db-wal', 'runs.db-shm', 'runs.db-live', 'runs.blobs'])
+    rmSync(join(folder, name), { recursive: true, force: true });
+  writeApp();
+  run(process.execPath, 'node_modules/next/dist/bin/next', 'build');
+}, 900_000);
+
+afterAll(() => {
+  for (const child of started) child.kill('SIGKILL');
+});
+
+test('the page of the guide about Next has a whole app', () => {
+  const paths = [...page.matchAll(/^```tsx?\n\/\/ (\S+)\n/gmu)].map(([, path]) => path);
+  expect(paths).toEqual(
+    expect.arrayContaining([
+      'next.config.ts',
+      'lib/agent.ts',
+      'app/api/[...path]/route.ts',
+      'instrumentation.ts',
+      'app/page.tsx',
+      'app/layout.tsx',
+    ]),
+  );
+});
+
+test.skipIf(!isProving)(
+  'CH2 CH3 the app of the page streams, asks, goes on after a reload, and loses nothing when its server is killed in the middle of an answer (it needs packages from npm: npm run prove)',
+  async () => {
+    const first = await serve();
+    const chat = new NodeChat('c', first.fetch);
+    await chat.sendMessage({ text: 'Cancel my order' });
+    const reloaded = await openPage('c', first.fetch);
+    const call = reloaded.messages.at(-1)?.parts.find(({ type }) => type === 'dynamic-tool');
+    expect(call).toMatchObject({ state: 'approval-requested', toolName: 'cancelOrder', input: { order: 'A-17' } });
+    await reloaded.addToolApprovalResponse({ id: (call as { approval: { id: string } }).approval.id, approved: true });
+    await when(() => textOf(reloaded) === 'It is done.' && reloaded.status === 'ready');
+    const answered = reloaded.sendMessage({ text: 'tell me a story of some length, please' });
+    await when(() => textOf(reloaded).startsWith('You said: tell'));
+    const seen = textOf(reloaded);
+    await first.kill();
+    await answered.catch(() => undefined);
+    const second = await serve();
+    const page = await openPage('c', second.fetch);
+    await page.resumeStream();
+    const whole = 'You said: tell me a story of some length, please';
+    await when(() => page.status !== 'streaming' && page.status !== 'submitted');
+    // The worker may not have taken the run up yet: its lease has to run out first.
+    for (let tries = 0; tries < 300 && textOf(page) !== whole; tries += 1) {
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      await page.resumeStream();
+    }
+    expect(whole.startsWith(seen)).toBe(true);
+    expect(textOf(page)).toBe(whole);
+    const again = shownOf(await openPage('c', second.fetch));
+    expect(again.map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'assistant']);
+    expect(again.filter(({ role }) => role === 'assistant')).toEqual(
+      shownOf(page).filter(({ role }) => role === 'assistant'),
+    );
+    await second.kill();
+  },
+  300_000,
+);
