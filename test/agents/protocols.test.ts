@@ -15,10 +15,18 @@ import { startProviderServer, type ProviderServer } from './provider-server.ts';
 
 let server: ProviderServer;
 beforeAll(async () => {
+  // A provider that was told to wait is not called before then, by anything in this process: each test begins ten seconds later.
+  vi.useFakeTimers({ toFake: ['Date'] });
   server = await startProviderServer();
 });
-afterAll(() => server.close());
-afterEach(() => vi.unstubAllEnvs());
+afterAll(async () => {
+  vi.useRealTimers();
+  await server.close();
+});
+afterEach(() => {
+  vi.setSystemTime(Date.now() + 10_000);
+  vi.unstubAllEnvs();
+});
 
 const compatible = '@ai-sdk/openai-compatible';
 const modelsOf = (apiKey: string | (() => string) | undefined = 'sk-planted'): ReturnType<typeof createAiSdkModels> => {

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { createMemoryStore } from '../../src/stores/memory/index.ts';
 import { crashEverywhere } from '../../src/testing/crash-kit/crash-everywhere.ts';
 import type { EffectEntry } from '../../src/testing/crash-kit/find-effect-faults.ts';
+import { scale } from '../support/scale.ts';
 import { tellFaults, type Property } from '../support/smallest.ts';
 import { drawOverseer, drawPlan } from './random/draw-plan.ts';
 import { Interpreter } from './random/interpret-plan.ts';
@@ -81,7 +82,7 @@ test(
   'DOT4 DOT5 DOT7 DOT9 DOT14 DOT15 DOT18 DOT25 random pipelines do what a direct interpreter of the rules says',
   { timeout: 300_000 },
   async () => {
-    const seeds = seedsOf(Number(given ?? 150));
+    const seeds = seedsOf(Number(given ?? scale(40, 150)));
     expect(await tellFaults(seeds, { ...property, faultsOf })).toEqual([]);
   },
 );
@@ -111,18 +112,18 @@ async function killed(plan: PipelinePlan): Promise<readonly string[]> {
 }
 
 test('P1 P2 random pipelines killed at every point end as if they never were', { timeout: 300_000 }, async () => {
-  const seeds = seedsOf(Number(given ?? 6), drawPlan, killedStagesMax);
+  const seeds = seedsOf(Number(given ?? scale(2, 6)), drawPlan, killedStagesMax);
   expect(await tellFaults(seeds, { ...property, faultsOf: killed })).toEqual([]);
 });
 
 const overseers: Omit<Property<PipelinePlan>, 'faultsOf'> = { ...property, make: (seed) => drawOverseer(seed) };
 
 test('DOT25 random pipelines that are overseen do what the interpreter says', { timeout: 300_000 }, async () => {
-  const seeds = seedsOf(Number(given ?? 150), drawOverseer);
+  const seeds = seedsOf(Number(given ?? scale(40, 150)), drawOverseer);
   expect(await tellFaults(seeds, { ...overseers, faultsOf })).toEqual([]);
 });
 
 test('DOT25 P1 P2 killed at every point they end as if they never were', { timeout: 300_000 }, async () => {
-  const seeds = seedsOf(Number(given ?? 6), drawOverseer, killedStagesMax);
+  const seeds = seedsOf(Number(given ?? scale(2, 6)), drawOverseer, killedStagesMax);
   expect(await tellFaults(seeds, { ...overseers, faultsOf: killed })).toEqual([]);
 });
