@@ -20,12 +20,12 @@ function titleOf(root: string, path: string): string {
   return headingsOf(readFileSync(join(root, path), 'utf8'))[0]?.title ?? path;
 }
 
-/** The pages that a page names, in its order, each once, under the lines that end with a colon before them. */
+/** The pages that a page names, in its order, each once, under the headings before them. */
 function groupsOf(root: string, folder: string): readonly Group[] {
   const groups: { text: string; items: Entry[] }[] = [{ text: titleOf(root, `${folder}/README.md`), items: [] }];
   const seen = new Set<string>();
   for (const line of readFileSync(join(root, folder, 'README.md'), 'utf8').split('\n')) {
-    const [, title] = /^(?:#+ )?((?:In|For) [^,:]+)[,:]/.exec(line) ?? [];
+    const [, title] = /^## (.+)$/.exec(line) ?? [];
     if (title !== undefined) groups.push({ text: title, items: [] });
     for (const [, name = ''] of line.matchAll(/\]\(([^)/#]+\.md)(?:#[^)]*)?\)/g)) {
       const path = `${folder}/${name}`;

@@ -81,8 +81,13 @@ export function explainCommand(command: Command, { width, paint }: Screen): read
   ];
 }
 
-/** The help of the whole: each command in a line. */
-export function explainAll(commands: readonly Command[], { width, paint }: Screen): readonly string[] {
+/** Commands by what they are for: the titles and the order of the help. */
+export type CommandGroups = Readonly<Record<string, readonly Command[]>>;
+
+/** The help of the whole: each command in a line, in groups. */
+function explainAll(groups: CommandGroups, { width, paint }: Screen): readonly string[] {
+  const names = Object.values(groups).flatMap((commands) => commands.map(({ name }) => name));
+  const column = Math.max(...names.map(widthOf));
   return [
     paint('strong', 'cairn COMMAND [options]'),
     '',
@@ -91,11 +96,14 @@ export function explainAll(commands: readonly Command[], { width, paint }: Scree
       Math.min(width, 100),
     ),
     '',
-    ...formatList(
-      commands.map(({ name, summary }) => [name, summary] as const),
-      Math.min(width, 100),
-    ),
-    '',
+    ...Object.entries(groups).flatMap(([title, commands]) => [
+      paint('strong', title),
+      ...formatList(
+        commands.map(({ name, summary }) => [pad(name, column), summary] as const),
+        Math.min(width, 100),
+      ),
+      '',
+    ]),
     ...wrap(
       'A RUN is named by its id or the beginning of it; a checkpoint by its id, RUN@12, RUN@tag, RUN@head or RUN@head~2.',
       Math.min(width, 100),
@@ -141,7 +149,7 @@ async function withStorePlace(session: Session, error: unknown): Promise<unknown
   return new CairnError('RUN_NOT_FOUND', { ...error.data, missingStore: missing, hint: namesStore }, { cause: error });
 }
 
-async function execute(commands: readonly Command[], args: readonly string[], screen: Screen): Promise<number> {
+async function execute(groups: CommandGroups, args: readonly string[], screen: Screen): Promise<number> {
   const { name, rest } = splitCommand(args);
   if (name === undefined && rest.includes('--version')) {
     screen.print(`cairn ${readVersion()}`);
@@ -150,10 +158,10 @@ async function execute(commands: readonly Command[], args: readonly string[], sc
   const isHelp = name === undefined || name === 'help';
   const topic = name === 'help' ? rest.find((word) => !word.startsWith('-')) : undefined;
   if (isHelp && topic === undefined) {
-    screen.print(explainAll(commands, screen));
+    screen.print(explainAll(groups, screen));
     return name === undefined && rest.length === 0 ? 2 : 0;
   }
-  const command = findCommand(commands, topic ?? name ?? '');
+  const command = findCommand(Object.values(groups).flat(), topic ?? name ?? '');
   const { values, texts } =
     topic === undefined ? parseArguments(command.fields, rest) : { values: { help: true }, texts: {} };
   const { help, json, store, config, ...input } = values as {
@@ -182,10 +190,10 @@ async function execute(commands: readonly Command[], args: readonly string[], sc
 }
 
 /** Runs one command line; what it prints is all there is to see. @returns the exit code */
-export async function runCommand(commands: readonly Command[], args: readonly string[]): Promise<number> {
+export async function runCommand(groups: CommandGroups, args: readonly string[]): Promise<number> {
   const screen = openScreen(process.env);
   try {
-    return await execute(commands, args, screen);
+    return await execute(groups, args, screen);
   } catch (error) {
     return reportFailure(error, screen, args.includes('--json'));
   }

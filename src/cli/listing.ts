@@ -3,5 +3,5 @@ import { createCompletionCommand, inboxCommand, lsCommand } from './commands/lis
 import { runCommand } from './command-line.ts';
 
 export function runArguments(args: readonly string[]): Promise<number> {
-  return runCommand([lsCommand, inboxCommand, createCompletionCommand(() => [])], args);
+  return runCommand({ List: [lsCommand, inboxCommand, createCompletionCommand(() => [])] }, args);
 }

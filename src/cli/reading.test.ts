@@ -121,6 +121,16 @@ test('P6 a reader that goes away ends the command quietly', () => {
   expect(stderr).toBe('');
 });
 
+test('H1 the help has its commands in groups, those that run workflows first', () => {
+  const { out } = folder.cairn('--help');
+  const titles = [...out.matchAll(/^\n?([A-Z][a-z ,]+)\n {2}([a-z-]+)/gm)].map(([, title, first]) => [title, first]);
+  expect(titles.slice(0, 2)).toEqual([
+    ['Run workflows', 'run'],
+    ['Walk a history, and change it', 'log'],
+  ]);
+  expect(titles.length).toBeGreaterThan(4);
+});
+
 test('H1 every command explains itself with an example', () => {
   const names = [...folder.cairn('--help').out.matchAll(/^ {2}([a-z-]+) {2,}\S/gm)].map(([, name]) => name ?? '');
   expect(names).toEqual(

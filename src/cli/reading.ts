@@ -4,5 +4,5 @@ import { historyCommands } from './history-commands.ts';
 import { runCommand } from './command-line.ts';
 
 export function runArguments(args: readonly string[]): Promise<number> {
-  return runCommand([...historyCommands, verifyCommand, doctorCommand], args);
+  return runCommand({ Read: [...historyCommands, verifyCommand, doctorCommand] }, args);
 }

@@ -1,7 +1,6 @@
 /** All commands: those that move runs, and the others too, for help and for guesses at mistyped names. */
 import { ownOutput } from './files.ts';
 import { exit } from 'node:process';
-import type { Command } from './session.ts';
 import { answerCommand } from './commands/answer.ts';
 import { backupCommand, restoreCommand } from './commands/backup.ts';
 import {
@@ -27,50 +26,50 @@ import { scheduleCommand } from './commands/schedule.ts';
 import { serveCommand, studioCommand } from './commands/serve.ts';
 import { workerCommand } from './commands/worker.ts';
 import { historyCommands } from './history-commands.ts';
-import { runCommand } from './command-line.ts';
+import { type CommandGroups, runCommand } from './command-line.ts';
 
-const commands: readonly Command[] = [
-  runRunCommand,
-  resumeCommand,
-  answerCommand,
-  signalCommand,
-  inboxCommand,
-  planCommand,
-  workflowsCommand,
-  schemaCommand,
-  convertCommand,
-  lintCommand,
-  fmtCommand,
-  drawCommand,
-  lsCommand,
-  ...historyCommands,
-  previewCommand,
-  forkCommand,
-  cancelCommand,
-  tagCommand,
-  pruneCommand,
-  cleanupCommand,
-  rmCommand,
-  exportCommand,
-  importCommand,
-  backupCommand,
-  restoreCommand,
-  releaseCommand,
-  verifyCommand,
-  identityCommand,
-  migrateCommand,
-  doctorCommand,
-  workerCommand,
-  scheduleCommand,
-  mcpCommand,
-  serveCommand,
-  studioCommand,
-  createCompletionCommand(() => commands),
-];
+const groups: CommandGroups = {
+  'Run workflows': [
+    runRunCommand,
+    lsCommand,
+    inboxCommand,
+    answerCommand,
+    resumeCommand,
+    cancelCommand,
+    signalCommand,
+    scheduleCommand,
+  ],
+  'Walk a history, and change it': [...historyCommands, previewCommand, forkCommand, tagCommand],
+  'Write workflows': [
+    workflowsCommand,
+    planCommand,
+    lintCommand,
+    fmtCommand,
+    drawCommand,
+    convertCommand,
+    schemaCommand,
+  ],
+  Serve: [studioCommand, serveCommand, mcpCommand, workerCommand],
+  'Keep a store': [
+    doctorCommand,
+    verifyCommand,
+    cleanupCommand,
+    pruneCommand,
+    rmCommand,
+    exportCommand,
+    importCommand,
+    backupCommand,
+    restoreCommand,
+    releaseCommand,
+    identityCommand,
+    migrateCommand,
+  ],
+  'In a shell': [createCompletionCommand(() => Object.values(groups).flat())],
+};
 
 /** Handles that a graph's module left open do not keep the command from ending. */
 export async function runArguments(args: readonly string[]): Promise<number> {
-  const code = await runCommand(commands, args);
+  const code = await runCommand(groups, args);
   ownOutput().write('', () => exit(code));
   return code;
 }
