@@ -113,7 +113,7 @@ export type { Blame, BlamedPart } from './history/trace/blame.ts';
 export { exportFiles, type RunFolder, type RunFolderOptions } from './app/on-demand.ts';
 export { drawGraph, drawPage } from './app/on-demand.ts';
 export type { ExplainedEdge } from './history/trace/explain-edges.ts';
-export type { PostMortem, ToldEntry, ToldEvent, ToldVisit } from './history/trace/story.ts';
+export type { PostMortem, StoryEntry, StoryEvent, StoryVisit } from './history/trace/story.ts';
 export type { ForkChange, GraphedRun, RunGraph } from './history/trace/run-graph.ts';
 export type { Finding } from './history/verify/examine-runs.ts';
 export type { Fault, VerifyReport } from './history/verify/verify.ts';

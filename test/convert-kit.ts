@@ -5,7 +5,7 @@ import { convertText, type WrittenDialect } from '../src/dialects/convert/conver
 import type { ConversionNote } from '../src/dialects/convert/outline/outline.ts';
 import { readDot } from '../src/dialects/dot/index.ts';
 import { checkCalledDot } from '../src/dialects/dot/read-dot.ts';
-import type { TextWorkflow } from '../src/dialects/strongest-effect.ts';
+import type { TextWorkflow } from '../src/dialects/text-workflow.ts';
 import { readWorkflow } from '../src/dialects/yaml/index.ts';
 import { NodeFailure } from '../src/graph/contracts/node-contract.ts';
 import type { NodeType } from '../src/graph/contracts/node-type.ts';

@@ -25,7 +25,7 @@ function project(files: Readonly<Record<string, string>>): string {
 
 const small = {
   'README.md': '# Small\n\nIt is small. See [guides](docs/guide/) and [one](docs/guide/one.md#a-code-and-more).\n',
-  'docs/guide/README.md': '# Guides\n\nIn short:\n\n1. [One](one.md): the first.\n',
+  'docs/guide/README.md': '# Guides\n\nIn short.\n\n## Start\n\n1. [One](one.md): the first.\n',
   'docs/guide/one.md':
     '# One\n\nThe first page: short. More.\n\n## A `code`, and more\n\n## Twice\n\n## Twice\n\n[back](README.md), [file](../../src/a.ts), [web](https://example.org/x)\n',
   'docs/guide/two.md': '# Two\n\nThe second.\n',
@@ -86,7 +86,7 @@ test('P6 the menu of the site names every guide, those that the table of content
   });
   expect(siteMapOf(root, [])['/guide/']).toEqual([
     {
-      text: 'In short',
+      text: 'Start',
       items: [
         { text: 'One', link: '/guide/one' },
         { text: 'Two', link: '/guide/two' },

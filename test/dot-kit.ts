@@ -1,7 +1,7 @@
 /** Helpers for tests of pipelines: scripted stages, and running a pipeline's text until it ends or waits. */
 import type { Engine, EngineOptions, RunResult } from '../src/engine/api.ts';
 import { checkDot, readDot, type DotOptions, type StageHandler, type StageOutcome } from '../src/dialects/dot/index.ts';
-import type { TextWorkflow } from '../src/dialects/strongest-effect.ts';
+import type { TextWorkflow } from '../src/dialects/text-workflow.ts';
 import { shellBlock } from '../src/nodes/blocks/shell.ts';
 import { afterCrash, createBench, resumeToRest, runToRest, type Bench } from './engine-kit.ts';
 

@@ -47,7 +47,7 @@ export const childMutants: readonly Mutant[] = [
   {
     name: 'a run pauses before another part begins in the place of one that waits',
     file: 'src/engine/run/agenda.ts',
-    old: 'cancelled.length + toldCount > 0',
+    old: 'cancelled.length + notifyingCount > 0',
     new: 'cancelled.length > 0',
     tests: ['src/engine/waits/waiting-parts.test.ts', 'test/maps/doubts.test.ts'],
   },

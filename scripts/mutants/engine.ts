@@ -376,8 +376,8 @@ export const engineMutants: readonly Mutant[] = [
   {
     name: 'a step recorded for another input is returned',
     file: 'src/engine/calls/steps.ts',
-    old: 'if (hashOfGiven(core, activation, key, options.input) === hash) return undefined;',
-    new: 'if (hashOfGiven(core, activation, key, options.input) !== undefined) return undefined;',
+    old: 'if (hashOfInput(core, activation, key, options.input) === hash) return undefined;',
+    new: 'if (hashOfInput(core, activation, key, options.input) !== undefined) return undefined;',
     tests: ['src/engine/calls/misused-steps.test.ts'],
   },
   {

@@ -32,7 +32,7 @@ export const forksMutants: readonly Mutant[] = [
   },
   {
     name: 'an outcome that is kept for a resume forgets that its output is that of its steps',
-    file: 'src/engine/admit/admit-kept.ts',
+    file: 'src/engine/admit/admit-saved.ts',
     old: '...(kept.outputOfSteps === undefined ? {} : { outputOfSteps: kept.outputOfSteps }),',
     new: '',
     tests: ['src/engine/forks/fork-records.test.ts'],

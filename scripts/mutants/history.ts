@@ -144,7 +144,7 @@ export const historyMutants: readonly Mutant[] = [
   },
   {
     name: 'bisect asks only where the very place that is read is written',
-    file: 'src/history/trace/asked-values.ts',
+    file: 'src/history/trace/requested-values.ts',
     old: 'const shared = Math.min(a.length, b.length);',
     new: 'const shared = Math.max(a.length, b.length);',
     tests: ['src/history/trace/bisect.test.ts'],

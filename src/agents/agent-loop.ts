@@ -9,13 +9,13 @@ import { readFinal, type FinalForm } from './check-options.ts';
 import { Conversation, type ConversationMark, type HistoryLimit, summarize } from './history/conversation.ts';
 import { createMode } from './modes/modes.ts';
 import { readTurn } from './modes/read-turn.ts';
-import type { LastWord, Mode, ModeName } from './modes/text-modes.ts';
+import type { FinalAnswer, Mode, ModeName } from './modes/text-modes.ts';
 import type { Observation } from './tools/approval.ts';
 import { ServedBox } from './mcp/mcp-tool-box.ts';
 import type { McpTools } from './mcp/mcp-tools.ts';
 import { ToolCalls, type CheckedCall } from './tools/tool-calls.ts';
 import type { ToolBox, ToolOffer } from './tools/tool-box.ts';
-import type { KeptConversation, OpeningNote, TurnNote } from './turn-note.ts';
+import type { SavedConversation, OpeningNote, TurnNote } from './turn-note.ts';
 
 // The opening messages of a conversation. What the mode says about tools and answer format is added to the system message.
 
@@ -74,7 +74,7 @@ export async function converse(
 ): Promise<unknown> {
   const { box, servers } = options;
   // Must be read before the first call: it says where a repeated function goes on from.
-  const kept = ctx.retired as KeptConversation | undefined;
+  const kept = ctx.retired as SavedConversation | undefined;
   const offer = servers.length === 0 ? box : await ServedBox.open(ctx, box, servers, kept?.served);
   const loop = new AgentLoop(ctx, asked, { ...options, offer }, kept);
   while (loop.countedLoops < options.loopsMax) {
@@ -119,7 +119,7 @@ class AgentLoop {
     ctx: NodeContext,
     asked: readonly ModelMessage[],
     options: LoopOptions & { readonly offer: ToolOffer },
-    kept: KeptConversation | undefined,
+    kept: SavedConversation | undefined,
   ) {
     this.#ctx = ctx;
     this.#asked = asked;
@@ -223,7 +223,7 @@ class AgentLoop {
   async #retire(): Promise<void> {
     const { messages, ...opening } = this.#opening;
     const served = this.#options.offer.keep?.();
-    const kept: KeptConversation = {
+    const kept: SavedConversation = {
       opening: { ...opening, messages: messages.filter(({ role }) => role === 'system') },
       ...this.#conversation.kept(),
       loop: this.number,
@@ -300,7 +300,7 @@ class AgentLoop {
     );
   }
 
-  async #take(last: LastWord): Promise<{ readonly value: unknown } | undefined> {
+  async #take(last: FinalAnswer): Promise<{ readonly value: unknown } | undefined> {
     const answer = await readFinal(last, this.#options.form);
     if (answer.fault === undefined) return answer;
     if (this.#repairs === repairsMax) throw misfit(answer.fault, last);
@@ -347,7 +347,7 @@ function lost(count: number, last: readonly unknown[]): NodeFailure {
   });
 }
 
-function misfit(fault: string, last: LastWord): NodeFailure {
+function misfit(fault: string, last: FinalAnswer): NodeFailure {
   const text = 'text' in last ? last.text : JSON.stringify(last.value);
   return new NodeFailure(`the answer does not fit after ${repairsMax} repairs: ${fault}`, {
     code: 'OUTPUT_INVALID',

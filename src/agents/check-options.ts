@@ -19,7 +19,7 @@ import { historyFault } from './history/conversation.ts';
 import type { JsonSchema } from '../graph/contracts/node-type.ts';
 import { readAnswer, checkAgainst, jsonSchemaOf, type AnySchema, type Checked } from '../schema/standard-schema.ts';
 import { encodeValue } from '../state/values/codec.ts';
-import type { LastWord } from './modes/text-modes.ts';
+import type { FinalAnswer } from './modes/text-modes.ts';
 
 /** Options that agents and nodes of one answer share. */
 export interface AskingOptions {
@@ -176,7 +176,7 @@ export function finalForm(schema: AnySchema, place: string): FinalForm {
 }
 
 /** The value of a final answer, or why it has none. */
-export async function readFinal(last: LastWord, form: FinalForm | undefined): Promise<Checked> {
+export async function readFinal(last: FinalAnswer, form: FinalForm | undefined): Promise<Checked> {
   if ('text' in last) return form === undefined ? { value: last.text } : readAnswer(last.text, form.schema);
   const { value } = last;
   if (form === undefined) return { value: typeof value === 'string' ? value : encodeValue(value) };

@@ -47,7 +47,7 @@ export interface TurnNote {
 }
 
 /** What `retire` keeps of a conversation that was summarized. */
-export interface KeptConversation {
+export interface SavedConversation {
   readonly opening: OpeningNote;
   /** The messages after the system messages. `replies` holds the indices of those that are replies to the message before them. */
   readonly messages: readonly ModelMessage[];
@@ -57,16 +57,16 @@ export interface KeptConversation {
   readonly anew?: number;
   readonly faulty: number;
   readonly repairs: number;
-  readonly tools: KeptTools;
+  readonly tools: SavedTools;
   /** The servers' tools that were agreed to. */
-  readonly served?: KeptOffer;
+  readonly served?: SavedOffer;
 }
 
 /** Tools of MCP servers, by server. */
-export type KeptOffer = Readonly<Record<string, readonly unknown[]>>;
+export type SavedOffer = Readonly<Record<string, readonly unknown[]>>;
 
 /** What later tool calls need to know about earlier ones. */
-export interface KeptTools {
+export interface SavedTools {
   /** Number of calls, for tools with a limit. */
   readonly counts: Readonly<Record<string, number>>;
   /** Results of cacheable tools, by call name. */

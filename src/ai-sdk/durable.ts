@@ -13,8 +13,8 @@ import type {
 } from 'ai';
 import { askApproval, refusedText } from '../agents/tools/approval.ts';
 import { CairnError } from '../errors.ts';
-import { askedTool, wasBegun, DurableTools, type ToolOptions } from './durable-tools.ts';
-import { AskedCalls, plainCopy, type SdkModel, type SdkToolCall } from './recorded-calls.ts';
+import { toolToApprove, wasBegun, DurableTools, type ToolOptions } from './durable-tools.ts';
+import { RequestedCalls, plainCopy, type SdkModel, type SdkToolCall } from './recorded-calls.ts';
 import { Attempt, ModelCalls, modelOptionNames, type ModelOptions } from './model-calls.ts';
 import type { NodeContext } from '../graph/contracts/node-contract.ts';
 import { hashParts, hashText } from '../state/values/values.ts';
@@ -29,14 +29,14 @@ import { refuseUnknownKeys } from '../graph/known-keys.ts';
 
 type Configuration<Tools extends ToolSet> = ToolApprovalConfiguration<Tools, Record<string, unknown>>;
 type Decide<Tools extends ToolSet> = Extract<Configuration<Tools>, (...given: never) => unknown>;
-type Given = Parameters<Decide<ToolSet>>[0];
+type ApprovalInput = Parameters<Decide<ToolSet>>[0];
 type Status = Awaited<ReturnType<Decide<ToolSet>>>;
 
 /** @param keyOf - key of the call, so that after a restart the question is recognised as the same */
 export function askingApproval(
   config: Configuration<ToolSet>,
   attempt: Attempt,
-  asked: AskedCalls,
+  asked: RequestedCalls,
   keyOf: (name: string, input: unknown, ordinal: number) => string,
 ): Decide<ToolSet> {
   return async (given) => {
@@ -60,7 +60,7 @@ export function askingApproval(
     const args = plainCopy(input);
     try {
       const decision = await attempt.during(async () => {
-        const about = { ...(await askedTool(name, tools[name] as Tool)), audience: 'user' } as const;
+        const about = { ...(await toolToApprove(name, tools[name] as Tool)), audience: 'user' } as const;
         return askApproval(attempt.ctx, about, { key: keyOf(name, args, ordinal), given: args, args });
       });
       if (decision.kind === 'refused') return { type: 'denied', reason: refusedText(name, decision.reason) };
@@ -72,7 +72,7 @@ export function askingApproval(
   };
 }
 
-async function statusOf(config: Configuration<ToolSet>, given: Given): Promise<Status> {
+async function statusOf(config: Configuration<ToolSet>, given: ApprovalInput): Promise<Status> {
   if (typeof config === 'function') return config(given);
   const { toolCall, toolsContext, runtimeContext, messages } = given;
   const own = Object.hasOwn(config, toolCall.toolName) ? config[toolCall.toolName] : undefined;
@@ -175,7 +175,7 @@ export function durable(ctx: NodeContext, options: DurableOptions): Durable {
   const { name } = options;
   claimName(ctx, name);
   const attempt = new Attempt(ctx);
-  const asked = new AskedCalls();
+  const asked = new RequestedCalls();
   const createId = seededIds(ctx, name);
   const ownTools = new Set<string>();
   const calls = new ModelCalls(attempt, name, { asked, createId: seededIds(ctx, `${name} model`), ownTools });

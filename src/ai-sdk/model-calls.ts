@@ -7,7 +7,7 @@ import {
   type SdkModel,
   isCopyOf,
   plainCopy,
-  type AskedCalls,
+  type RequestedCalls,
   type AnswerDefaults,
   type RecordedAnswer,
   type SdkUsage,
@@ -151,14 +151,14 @@ export class InterruptedCall extends Error {
 }
 
 /** What a call asks. */
-interface AskedRequest {
+interface RequestedCall {
   readonly settings: object;
   readonly messages: readonly object[];
   /** The most tokens of its answer. */
   readonly tokensMax: number | undefined;
 }
 
-type GivenAnswer = RecordedCall<RecordedAnswer> & { readonly name: string; readonly isOlder: boolean };
+type FoundAnswer = RecordedCall<RecordedAnswer> & { readonly name: string; readonly isOlder: boolean };
 
 const defaultRetry: RetryPolicy = { attempts: 3, on: ['MODEL_UNAVAILABLE'], jitter: 0.2 };
 
@@ -166,7 +166,7 @@ export class ModelCalls {
   readonly #attempt: Attempt;
   readonly #record: CallRecord<object>;
   readonly #copies = new RequestCopies();
-  readonly #asked: AskedCalls;
+  readonly #asked: RequestedCalls;
   readonly #createId: () => string;
   /** Tools that look like the provider's but are run here. */
   readonly #ownTools: ReadonlySet<string>;
@@ -174,7 +174,7 @@ export class ModelCalls {
   constructor(
     attempt: Attempt,
     name: string,
-    parts: { readonly asked: AskedCalls; readonly createId: () => string; readonly ownTools: ReadonlySet<string> },
+    parts: { readonly asked: RequestedCalls; readonly createId: () => string; readonly ownTools: ReadonlySet<string> },
   ) {
     this.#attempt = attempt;
     this.#record = new CallRecord(attempt.ctx, `${name} model`);
@@ -216,11 +216,11 @@ export class ModelCalls {
   }
 
   async #ask(
-    { settings, messages, tokensMax }: AskedRequest,
+    { settings, messages, tokensMax }: RequestedCall,
     options: Parameters<NodeContext['step']>[1],
     make: (step: StepContext) => Promise<RecordedAnswer>,
     isAnew: boolean,
-  ): Promise<GivenAnswer> {
+  ): Promise<FoundAnswer> {
     const attempt = this.#attempt;
     const { name, key, marks, isRecorded, isOlder } = this.#record.enter(settings, messages);
     const bound = isOlder || tokensMax === undefined ? {} : { tokensMax };
@@ -239,7 +239,7 @@ export class ModelCalls {
    * Whether the call is made again in place of this answer: it was cut off, the bound of its tokens was raised since, and the function has
    * called nothing after it that is on record, so that nothing was done on the strength of it.
    */
-  async #isAskedAnew({ response, tokensMax, name, isOlder }: GivenAnswer, asked: AskedRequest): Promise<boolean> {
+  async #isAskedAnew({ response, tokensMax, name, isOlder }: FoundAnswer, asked: RequestedCall): Promise<boolean> {
     const { ctx } = this.#attempt;
     const next = this.#record.nextOf(name);
     if (next === 'another') return false;

@@ -63,16 +63,16 @@ export class PartQueue<Part> {
 
 type Spoken = Extract<SdkContent, { readonly type: 'text' | 'reasoning' }>;
 
-interface ToldPart {
+interface StreamedPart {
   readonly type: Spoken['type'];
   readonly id: string;
   text: string;
 }
 
 /** The texts of one answer that were streamed so far. They stay open until the answer is whole, since only it has the provider's data. */
-export class ToldPieces {
+export class StreamedPieces {
   readonly #queue: PartQueue<SdkStreamPart>;
-  readonly #parts: ToldPart[] = [];
+  readonly #parts: StreamedPart[] = [];
   /** Ids of the tool calls whose arguments have begun. */
   readonly #calls = new Set<string>();
 
@@ -114,7 +114,7 @@ export class ToldPieces {
   }
 }
 
-function* endOf({ id, type, text: told }: ToldPart, { text, providerMetadata }: Spoken): Generator<SdkStreamPart> {
+function* endOf({ id, type, text: told }: StreamedPart, { text, providerMetadata }: Spoken): Generator<SdkStreamPart> {
   if (!text.startsWith(told)) throw differs();
   if (text.length > told.length) yield { type: `${type}-delta`, id, delta: text.slice(told.length) };
   yield { type: `${type}-end`, id, ...(providerMetadata !== undefined && { providerMetadata }) };
@@ -149,7 +149,7 @@ export function namedModel(name: string, ctx: NodeContext): SdkModel {
     doGenerate: (options) => generate(options),
     async doStream(options) {
       const queue = new PartQueue<SdkStreamPart>();
-      const pieces = new ToldPieces(queue);
+      const pieces = new StreamedPieces(queue);
       const result = generate(options, (delta) => pieces.tell(delta)).finally(() => queue.end());
       // It is awaited behind the pieces.
       result.catch(() => {});
@@ -162,7 +162,7 @@ export function namedModel(name: string, ctx: NodeContext): SdkModel {
 
 async function* streamOf(
   queue: PartQueue<SdkStreamPart>,
-  pieces: ToldPieces,
+  pieces: StreamedPieces,
   result: Promise<SdkResult>,
   options: SdkCallOptions,
   modelId: string,

@@ -293,7 +293,7 @@ export function* partsOfContent(part: SdkContent, id: string): Generator<SdkStre
 
 // The tool calls that the models of a conversation requested. Each may be made once. Equal calls are told apart by their order (A4).
 
-export class AskedCalls {
+export class RequestedCalls {
   /** For each call, by the provider's id: its number among the equal calls, counted from 1. */
   readonly #ordinals = new Map<string, number>();
   readonly #decided = new Set<string>();

@@ -57,17 +57,17 @@ function closingWith(engine: Engine, store: Store): Engine {
   return engine;
 }
 
-let isToldOfLimits = false;
+let isWarnedOfLimits = false;
 
 function createCheckpointedEngine({ store, ...settings }: DefaultEngineSettings, keeper: CheckpointKeeper): Engine {
   if (store !== undefined)
     throw new CairnError('CONFIG_INVALID', { path: 'checkpointStore', reason: 'a store was given beside it' });
-  if (!isToldOfLimits)
+  if (!isWarnedOfLimits)
     process.emitWarning(
       'a checkpoint store knows no claims and no waits: go on with a run in one process at a time, and take an answer as kept only when the run has gone on',
       { code: 'CAIRN_CHECKPOINT_STORE' },
     );
-  isToldOfLimits = true;
+  isWarnedOfLimits = true;
   const memory = createMemoryStore({ name: 'checkpointStore' });
   const blobs = settings.blobs ?? blobsBeside(memory);
   const backed = backByCheckpoints(memory, blobs, keeper, settings.findGraph);

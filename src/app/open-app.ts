@@ -1,5 +1,5 @@
 /** Opens a store with an engine, for commands that advance runs. */
-import type { CheckpointSettings } from '../dialects/strongest-effect.ts';
+import type { CheckpointSettings } from '../dialects/text-workflow.ts';
 import { cleanUp, defaultSettings, type CleanUpContext } from '../operations/store/clean-up.ts';
 import type { Engine, EngineOptions } from '../engine/api.ts';
 import { createEngine } from '../engine/engine.ts';
@@ -243,13 +243,13 @@ function openTexts(
     const { loadFileDialects } = await import('./workflows/file-dialects.ts');
     return loadFileDialects(config, allow);
   });
-  const openKept = async (): Promise<TextDialect> => {
+  const openSaved = async (): Promise<TextDialect> => {
     const { readBundle, options: ofTexts } = await openDialect();
-    return { readKept: (text, kept) => readBundle(text, { ...ofTexts, ...kept }) };
+    return { readSaved: (text, kept) => readBundle(text, { ...ofTexts, ...kept }) };
   };
-  const openKeptDot = async (): Promise<TextDialect> => {
+  const openSavedDot = async (): Promise<TextDialect> => {
     const { dot, options: ofTexts } = await openDialect();
-    return { readKept: (text, kept) => dot.readKeptDot(text, { ...ofTexts, ...kept }) };
+    return { readSaved: (text, kept) => dot.readKeptDot(text, { ...ofTexts, ...kept }) };
   };
   const folders = foldersOf(config, options);
   const foreign = readForeignTexts({ ...config, folders, cwd, allow });
@@ -264,7 +264,7 @@ function openTexts(
     isMovable: place.kind === 'sqlite' && place.isDefault,
     isOpenToOthers: place.kind === 'postgres',
     openDialect,
-    dialects: { yaml: openKept, dot: openKeptDot },
+    dialects: { yaml: openSaved, dot: openSavedDot },
     openCatalog: openWorkflows,
   });
   return { openDialect, openWorkflows, loader, foreign };

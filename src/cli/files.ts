@@ -71,13 +71,13 @@ function withValueAt(target: unknown, [key = '', ...rest]: readonly string[], va
 }
 
 /** The input that `--input` or `--input-file` gives. */
-interface GivenInput {
+interface InputArguments {
   readonly input?: Readonly<Record<string, unknown>>;
   readonly inputFile?: string;
 }
 
 /** @returns undefined if neither was given. @throws USAGE_INVALID, INPUT_INVALID */
-export function readInput({ input, inputFile }: GivenInput): unknown {
+export function readInput({ input, inputFile }: InputArguments): unknown {
   const start = inputFile === undefined ? undefined : readInputFile(inputFile);
   if (input === undefined) return start;
   if (start !== undefined && !isKeyed(start))

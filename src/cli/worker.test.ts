@@ -10,21 +10,21 @@ import { until, within } from '../../test/support/awaited.ts';
 // Processes of a loaded machine start slowly.
 vi.setConfig({ testTimeout: 60_000 });
 
-interface Told {
+interface StartedWorker {
   readonly child: ChildProcess;
   readonly out: () => string;
   /** The code it ends with. */
   readonly ended: Promise<unknown>;
 }
 
-function startWorker(folder: Folder, ...args: readonly string[]): Told {
+function startWorker(folder: Folder, ...args: readonly string[]): StartedWorker {
   const child = folder.start('worker', ...args);
   let out = '';
   for (const stream of [child.stdout, child.stderr]) stream?.on('data', (data) => (out += String(data)));
   return { child, out: () => out, ended: once(child, 'exit').then(([code, signal]: unknown[]) => code ?? signal) };
 }
 
-const says = ({ out }: Told, text: string): Promise<boolean> =>
+const says = ({ out }: StartedWorker, text: string): Promise<boolean> =>
   until(`the worker says ${text}`, () => out().includes(text), 20);
 
 const healthOf = (

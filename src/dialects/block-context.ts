@@ -30,13 +30,13 @@ import type { CallableWorkflow, FileOutput, Inputs, Need, TypedNodeContext } fro
 // Questions of a workflow that another one runs say which workflow asks.
 
 /** The question, with the name of the workflow before it. */
-export function askedBy<Asked extends { readonly prompt: string }>(name: string, question: Asked): Asked {
+export function namedQuestion<Asked extends { readonly prompt: string }>(name: string, question: Asked): Asked {
   return { ...question, prompt: `[Child workflow '${name}'] ${question.prompt}` };
 }
 
 /** The same context, whose questions say that this workflow asks. */
 export function askingAs(name: string, ctx: NodeContext): NodeContext {
-  const ask: NodeContext['ask'] = (question) => ctx.ask(askedBy(name, question));
+  const ask: NodeContext['ask'] = (question) => ctx.ask(namedQuestion(name, question));
   return new Proxy(ctx, {
     get(target, key) {
       if (key === 'ask') return ask;
@@ -169,7 +169,7 @@ export class BlockContext implements TypedNodeContext {
   /** If the workflow was called by another one, the question says which workflow asks. */
   ask<const Asked extends Question>(question: Asked): Promise<AnswerTo<Asked>> {
     if (this.ctx.nodePath.length < 2) return this.ctx.ask(question);
-    return this.ctx.ask<Asked>(askedBy(this.#workflow.name, question));
+    return this.ctx.ask<Asked>(namedQuestion(this.#workflow.name, question));
   }
   sleepUntil(time: number | Date, name?: string): Promise<void> {
     return this.ctx.sleepUntil(time, name);

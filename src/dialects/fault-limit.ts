@@ -5,7 +5,7 @@
 import type { Violation } from '../graph/graph.ts';
 
 /** Most errors that are told, and most warnings. */
-const toldMax = 1_000;
+const reportedMax = 1_000;
 
 /** Most characters of a message, and of how to mend it. */
 const lengthMax = 800;
@@ -16,7 +16,7 @@ export class FaultLimit {
   /** Counts a fault. @returns whether it is to be told */
   take(severity: Violation['severity']): boolean {
     this.#counts[severity] += 1;
-    return this.#counts[severity] <= toldMax;
+    return this.#counts[severity] <= reportedMax;
   }
 
   get hasErrors(): boolean {
@@ -26,7 +26,7 @@ export class FaultLimit {
   /** The faults that are told, and how many more there are. */
   withRest(told: readonly Violation[]): readonly Violation[] {
     const rest = (['error', 'warning'] as const).flatMap((severity): Violation[] => {
-      const more = this.#counts[severity] - toldMax;
+      const more = this.#counts[severity] - reportedMax;
       const last = told.findLast((violation) => violation.severity === severity);
       if (more <= 0 || last === undefined) return [];
       const message = `and ${more} ${severity}${more === 1 ? '' : 's'} more, which are not listed`;

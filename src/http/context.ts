@@ -63,7 +63,7 @@ function contextOfEngine(engine: Engine): WorkContext {
     isWorkerDead,
     now: Date.now,
     explainChoice: openExplainer,
-    keptSource: (source) => source,
+    savedSource: (source) => source,
     needsOf: async () => [],
     isModuleNamed: () => false,
     loadGraph: async (name) => {
@@ -93,7 +93,7 @@ function namedGraphs(
       if (graphs.length > 0 && !workflows.list().some(({ workflow }) => workflow.name === name))
         throw notFound(name, known);
       const { workflow, source } = workflows.get(name);
-      return { graph: workflow.graph, source: context.keptSource(source), workflow };
+      return { graph: workflow.graph, source: context.savedSource(source), workflow };
     },
   };
 }

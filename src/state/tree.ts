@@ -38,7 +38,7 @@ export interface FrameTree extends Account {
   /** For a child run: id of its graph. Absent in histories written before it was recorded. */
   graph?: string;
   /** For a child run: signals that its parent sent before they were waited for, in order. */
-  signals?: Record<string, KeptSignal>;
+  signals?: Record<string, PendingSignal>;
   /** For a child run: set if its parent cancelled it, with the reason. */
   cancelled?: string;
   /** For a child run that outlived a save of its parent: number of saves before it began. */
@@ -52,7 +52,7 @@ export interface FrameTree extends Account {
 }
 
 /** A signal that came before it was waited for. */
-export interface KeptSignal {
+export interface PendingSignal {
   readonly signal?: string;
   readonly value: unknown;
   readonly by?: string;
@@ -91,7 +91,7 @@ export interface NodeRecord extends Account {
   /** `no`: the failed attempt certainly had no effect. `ended`: it ended by itself and reported failure (X3). */
   applied?: 'no' | 'ended';
   /** Outcome of an attempt whose reducer or condition failed. A retry continues from it and does not run the node again (G6). */
-  kept?: KeptOutcome;
+  kept?: SavedOutcome;
   /** A person's decision about an effect in doubt. The next start uses it up. */
   decision?: unknown;
   /** Keys of the edges that this visit fired. */
@@ -151,7 +151,7 @@ export interface RetiredCalls {
   readonly calls: Readonly<Record<string, number>>;
 }
 
-export interface KeptOutcome {
+export interface SavedOutcome {
   readonly output?: unknown;
   readonly outputOfSteps?: StepOrder;
   /** Updates that were not applied, by partition. */
@@ -241,7 +241,7 @@ export interface RunTree {
   /** Open waits by id. */
   waits: Record<string, WaitRecord>;
   /** Signals that came before they were waited for, in order of arrival. */
-  signals?: Record<string, KeptSignal>;
+  signals?: Record<string, PendingSignal>;
   /** For a fork: its patched channels, until the routing decisions that read them were taken again (H2). */
   patched?: readonly string[];
   /** Outcomes given to a fork in place of recorded ones, by node path key. */

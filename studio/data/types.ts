@@ -178,9 +178,9 @@ export interface Structure {
 
 export type {
   PostMortem as Story,
-  ToldEvent as RunEvent,
-  ToldQuestion as Question,
-  ToldVisit as Visit,
+  StoryEvent as RunEvent,
+  StoryQuestion as Question,
+  StoryVisit as Visit,
 } from '../../src/history/trace/story.ts';
 
 export interface ForkedRun extends Pick<

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { checkDot, readDot, type StageHandler } from '../../src/dialects/dot/index.ts';
 import { createScriptedModels } from '../../src/models/scripted.ts';
-import type { TextWorkflow } from '../../src/dialects/strongest-effect.ts';
+import type { TextWorkflow } from '../../src/dialects/text-workflow.ts';
 import type { RunResult } from '../../src/engine/api.ts';
 import { box, digraph, dotOptions, lintOf, runDot, scripted, type RanDot } from '../dot-kit.ts';
 

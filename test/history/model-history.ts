@@ -1,7 +1,7 @@
 /** A history written through the store port, and beside it what every state must be: for tests of src/history. */
 import * as fc from 'fast-check';
 import type { Change } from '../../src/history/stored/change.ts';
-import { encodeCheckpoint, keptForm, rootChecksum, runKeyOf } from '../../src/history/stored/checkpoint.ts';
+import { encodeCheckpoint, storedForm, rootChecksum, runKeyOf } from '../../src/history/stored/checkpoint.ts';
 import type { BlobStore } from '../../src/ports/blobs.ts';
 import type { Claim, RunRow, Store } from '../../src/ports/store.ts';
 import { createMemoryBlobs } from '../../src/blobs/memory-blobs.ts';
@@ -109,7 +109,7 @@ export class ModelRun {
     const at = 1_000 + seq;
     const changeJson = JSON.stringify(change);
     const { body: text, checksum } = encodeCheckpoint({ runKey: this.key, seq }, parent, at, changeJson, delta);
-    const body = keptForm(seq, changeJson, text);
+    const body = storedForm(seq, changeJson, text);
     await this.history.store.commit({
       claim: this.claim,
       checkpoint: { seq, at, body, checksum },

@@ -13,7 +13,7 @@ import type { StatePlace } from '../../src/history/place/place.ts';
 import type { ResolvedReference } from '../../src/history/read/tag-checkpoint.ts';
 import { blameValue } from '../../src/history/trace/blame.ts';
 import { postMortem } from '../../src/history/trace/post-mortem.ts';
-import type { ToldEntry } from '../../src/history/trace/story.ts';
+import type { StoryEntry } from '../../src/history/trace/story.ts';
 import { createBench, graphOf, node, rowOf, runToRest, type Bench } from '../engine-kit.ts';
 
 type Policy = 'none' | 'every_node';
@@ -92,7 +92,7 @@ async function placeOf(bench: Bench, runId: string): Promise<Told> {
   };
 }
 
-const withoutPlace = ({ seq: _seq, at: _at, runId: _runId, ...entry }: ToldEntry): unknown => {
+const withoutPlace = ({ seq: _seq, at: _at, runId: _runId, ...entry }: StoryEntry): unknown => {
   if (entry.kind !== 'visit') return entry;
   const { durationMs: _durationMs, steps, ...visit } = entry;
   return { ...visit, steps: steps.map(({ step, status }) => ({ step, status })) };

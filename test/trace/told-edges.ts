@@ -1,7 +1,7 @@
 /** What a post-mortem tells of the edges of a run, for tests. */
 import { explainChoice } from '../../src/dialects/explain-choice.ts';
 import { postMortem } from '../../src/history/trace/post-mortem.ts';
-import type { PostMortem, ToldVisit } from '../../src/history/trace/story.ts';
+import type { PostMortem, StoryVisit } from '../../src/history/trace/story.ts';
 import { rowOf, type Bench } from '../engine-kit.ts';
 
 /** @param seq - the checkpoint up to which is told; default: the newest */
@@ -18,8 +18,8 @@ export async function tell(bench: Bench, runId: string, seq?: number): Promise<P
   return postMortem(place, { run, seq: seq ?? run.head });
 }
 
-export function visitsOf({ entries }: PostMortem): readonly ToldVisit[] {
-  return entries.filter((entry): entry is ToldVisit => entry.kind === 'visit');
+export function visitsOf({ entries }: PostMortem): readonly StoryVisit[] {
+  return entries.filter((entry): entry is StoryVisit => entry.kind === 'visit');
 }
 
 /** The edges of a visit, a line each. The node is named by its path, joined with `/`. */

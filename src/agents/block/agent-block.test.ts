@@ -10,7 +10,7 @@ import { systemClock } from '../../app/process/system-clock.ts';
 import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 import type { RunResult } from '../../engine/api.ts';
 import type { Permissions } from '../../graph/permissions/permissions.ts';
-import type { TextWorkflow } from '../../dialects/strongest-effect.ts';
+import type { TextWorkflow } from '../../dialects/text-workflow.ts';
 import { checkCalledDot } from '../../dialects/dot/read-dot.ts';
 import type { ReadOptions } from '../../dialects/yaml/index.ts';
 import { createScriptedModels, type Script, type ScriptedModels } from '../../models/scripted.ts';

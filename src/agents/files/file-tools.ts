@@ -3,7 +3,7 @@ import { FileRef } from '../../graph/file-ref.ts';
 import type { WrittenFile, FileStore, OpenFiles, PlannedWrite } from '../../ports/file-store.ts';
 import { isPlainObject, hashText } from '../../state/values/values.ts';
 import { type AgentNode, tool, type ComposedTool, type AgentTool } from '../tools/tool-box.ts';
-import type { KeptConversation } from '../turn-note.ts';
+import type { SavedConversation } from '../turn-note.ts';
 import { createHash } from 'node:crypto';
 import { basename, extname } from 'node:path';
 import type { NodeContext, StepContext } from '../../graph/contracts/node-contract.ts';
@@ -31,7 +31,7 @@ function filesOf(node: Pick<AgentNode, 'signal' | 'retired'>): Map<string, Writt
 
 /** Files written by calls whose records were retired. */
 function keptFiles({ retired }: Pick<AgentNode, 'retired'>): readonly WrittenFile[] {
-  return (retired as Partial<KeptConversation> | undefined)?.tools?.files ?? [];
+  return (retired as Partial<SavedConversation> | undefined)?.tools?.files ?? [];
 }
 
 /** Notes a write. Called for each write in order, also for recorded ones when a function is repeated. */

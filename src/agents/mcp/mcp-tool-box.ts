@@ -10,7 +10,7 @@ import { canonicalText, hashText } from '../../state/values/values.ts';
 import type { FunctionTool, NamedTool, ToolBox, ToolOffer } from '../tools/tool-box.ts';
 import { withMcpServer, type ListedTool, type McpResult } from './mcp-connection.ts';
 import type { McpTools } from './mcp-tools.ts';
-import type { KeptOffer } from '../turn-note.ts';
+import type { SavedOffer } from '../turn-note.ts';
 
 // Makes the tools of an MCP server tools of an agent: with names of their own, each call a step, and a fingerprint to notice changes.
 
@@ -151,7 +151,7 @@ export class ServedBox implements ToolOffer {
     ctx: NodeContext,
     own: ToolBox,
     sources: readonly McpTools[],
-    kept: KeptOffer = {},
+    kept: SavedOffer = {},
   ): Promise<ServedBox> {
     const servers = await Promise.all(
       sources.map(async (source): Promise<Agreed> => {
@@ -191,7 +191,7 @@ export class ServedBox implements ToolOffer {
     for (const server of this.#servers) await this.#check(server, place, isCaughtUp);
   }
 
-  keep(): KeptOffer {
+  keep(): SavedOffer {
     return Object.fromEntries(this.#servers.map(({ source, tools }) => [source.config.server, tools]));
   }
 

@@ -14,7 +14,7 @@ import {
   spokenCall,
   spokenMessage,
   spokenText,
-  type ToldResult,
+  type ResultForModel,
   describeAnswer,
   type ModeName,
 } from './text-modes.ts';
@@ -123,7 +123,7 @@ function pick(from: Readonly<Record<string, unknown>>, keys: readonly string[]):
 
 // The mode `native`: the provider's own tool calls. The request lists the tools, and the answer contains the calls.
 
-const nothing: ToldResult = { output: null };
+const nothing: ResultForModel = { output: null };
 
 export function nativeMode({ tools, answer }: Offer): Mode {
   return {

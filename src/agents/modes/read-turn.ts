@@ -24,15 +24,15 @@ export function readTurn(mode: Mode, response: ModelResponse, loop: number, next
   const { calls, message } = turn;
   if (calls.length > answerCallsMax) {
     const tooMany = `Your answer cannot be used: it makes ${calls.length} calls, and ${answerCallsMax} at most are made of one answer.\nMake fewer at a time; none of these was made.`;
-    return wasTold(next?.text, next, tooMany) ? { message: withoutCalls(message), calls: [], said: tooMany } : turn;
+    return wasReported(next?.text, next, tooMany) ? { message: withoutCalls(message), calls: [], said: tooMany } : turn;
   }
   if (!isCutOff(response)) return turn;
   const last = calls.at(-1);
   if (last === undefined)
-    return wasTold(next?.text, next, cutAnswer) ? { message, calls, said: cutAnswer, isCut: true } : turn;
+    return wasReported(next?.text, next, cutAnswer) ? { message, calls, said: cutAnswer, isCut: true } : turn;
   // The calls before the last one are whole, since it came after them.
   const told = next?.results?.at(-1)?.output;
-  return wasTold(told, next, unreadable(cutCall))
+  return wasReported(told, next, unreadable(cutCall))
     ? { ...turn, calls: [...calls.slice(0, -1), { ...last, fault: cutCall }] }
     : turn;
 }
@@ -43,7 +43,7 @@ export function unreadable(fault: string): string {
 }
 
 /** Whether the model was told this text then, or is to be told it now. An answer that was asked for anew was cut off, and nobody was told. */
-function wasTold(told: unknown, next: TurnNote | undefined, text: string): boolean {
+function wasReported(told: unknown, next: TurnNote | undefined, text: string): boolean {
   return next === undefined || next.anew !== undefined || told === text;
 }
 

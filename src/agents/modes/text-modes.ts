@@ -114,14 +114,14 @@ export interface Offer {
 }
 
 /** The model's final answer. `value` is set if the mode has parsed it; it may still be a text that contains the requested JSON. */
-export type LastWord = { readonly text: string } | { readonly value: unknown };
+export type FinalAnswer = { readonly text: string } | { readonly value: unknown };
 
 /** An answer of a model as the loop sees it: tool calls, or a final answer, or a fault. */
 export interface Turn {
   /** The answer as it is kept in the conversation, without results that the model invented. */
   readonly message: ModelMessage;
   readonly calls: readonly ToolCallPart[];
-  readonly last?: LastWord;
+  readonly last?: FinalAnswer;
   /** Why the answer cannot be used. The model is told. */
   readonly fault?: string;
   /** What the model is told in place of a fault, in full. */
@@ -131,7 +131,7 @@ export interface Turn {
 }
 
 /** The result of a call in the form that the model is told. */
-export interface ToldResult {
+export interface ResultForModel {
   readonly output: unknown;
   /** The result with images, for providers that accept them. */
   readonly parts?: NonNullable<ToolResultPart['parts']>;
@@ -146,7 +146,7 @@ export interface Mode {
   /** Reads an answer. @param loop - used to number calls, in modes where the model gives them no id */
   readonly read: (response: ModelResponse, loop: number) => Turn;
   /** Makes the message with the results, in the order of the calls. */
-  readonly tell: (calls: readonly ToolCallPart[], results: readonly ToldResult[]) => ModelMessage;
+  readonly tell: (calls: readonly ToolCallPart[], results: readonly ResultForModel[]) => ModelMessage;
 }
 
 /** The text of an answer without its reasoning, which open models write into the text. */
@@ -201,7 +201,7 @@ export function spokenCall(
 }
 
 /** A result as text. */
-export function resultText({ output, isError }: ToldResult): string {
+export function resultText({ output, isError }: ResultForModel): string {
   const text = typeof output === 'string' ? output : encodeValue(output);
   return isError === true ? `Error: ${text}` : text;
 }

@@ -52,7 +52,7 @@ type HookEnd = Pick<CommandEnd, 'exitCode' | 'signal' | 'stderr'>;
 type Hook = (call: Pick<ToolCallContext, 'idempotencyKey' | 'signal' | 'secrets'>) => Promise<HookEnd>;
 
 /** What a hook is told of a call. */
-interface Told {
+interface HookInput {
   readonly hook: 'pre' | 'post';
   readonly tool: string;
   readonly arguments: unknown;
@@ -83,7 +83,7 @@ async function around(
         applied: 'no',
       });
   }
-  const after = async (came: Pick<Told, 'result' | 'error'>): Promise<void> => {
+  const after = async (came: Pick<HookInput, 'result' | 'error'>): Promise<void> => {
     if (post === undefined) return;
     const end = await perform(hookOf(post, env, { ...told, ...came, hook: 'post' }), 'after').catch(
       (error: unknown) => error as Error,
@@ -103,7 +103,7 @@ async function around(
   return result;
 }
 
-function hookOf(script: string, env: ToolHooks['env'], told: Told): Hook {
+function hookOf(script: string, env: ToolHooks['env'], told: HookInput): Hook {
   return async ({ idempotencyKey, signal, secrets }) => {
     const { mask } = await resolveSecrets({}, secrets);
     const given = { command: script, env: { ...env, CAIRN_TOOL: told.tool }, input: encodeValue(told) };

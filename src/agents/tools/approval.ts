@@ -13,7 +13,7 @@ import { FileRef } from '../../graph/file-ref.ts';
 import { copyValue } from '../../state/values/admit.ts';
 
 /** The tool that a person is asked about. */
-export interface AskedTool extends Pick<NamedTool, 'name' | 'inputSchema'> {
+export interface ToolToApprove extends Pick<NamedTool, 'name' | 'inputSchema'> {
   readonly definition: Pick<AgentTool, 'input'>;
   /** Whom to ask. Default `staff`. */
   readonly audience?: Question['audience'];
@@ -51,7 +51,7 @@ function refersToRoot(schema: unknown): boolean {
  * @param key - key of the call
  * @param decide - whether a person must be asked, for a call of which nothing is on record
  */
-export async function isAskedAbout(
+export async function isApprovalRequested(
   { past }: Pick<NodeContext, 'past'>,
   key: string,
   decide: () => boolean | Promise<boolean>,
@@ -84,7 +84,7 @@ export async function asksBefore<Args>(approval: Approval<Args>, args: Args): Pr
 }
 
 /** A call that is asked about. */
-export interface AskedCall {
+export interface CallToApprove {
   /** Identifies the call, so that after a restart the question is recognised as the same. */
   readonly key: string;
   /** The arguments as the model gave them. */
@@ -99,8 +99,8 @@ export interface AskedCall {
  */
 export async function askApproval(
   ctx: NodeContext,
-  { name, definition, inputSchema, audience }: AskedTool,
-  { key, given, args }: AskedCall,
+  { name, definition, inputSchema, audience }: ToolToApprove,
+  { key, given, args }: CallToApprove,
 ): Promise<Decision> {
   const question = questionName(key);
   const { past } = ctx;

@@ -22,7 +22,7 @@ import type { NodeDraft } from '../../nodes/draft/node-draft.ts';
 import { isStandardSchema, type AnySchema, type SchemaValue, jsonSchemaOf } from '../../schema/standard-schema.ts';
 import type { JsonSchema } from '../../graph/contracts/node-type.ts';
 import { compileGraph } from '../../graph/compile/compile-graph.ts';
-import type { KeptOffer } from '../turn-note.ts';
+import type { SavedOffer } from '../turn-note.ts';
 
 // Tools of an agent: functions with a schema for their arguments. Nodes, graphs and other agents can be tools as they are.
 
@@ -285,7 +285,7 @@ export interface ToolOffer {
    */
   check?(place: number, isCaughtUp: boolean): Promise<void>;
   /** What a repeated function needs to offer the same tools after their records were retired. */
-  keep?(): KeptOffer;
+  keep?(): SavedOffer;
 }
 
 /** The tools that an agent was given. */

@@ -21,7 +21,7 @@ import {
 } from './tool-box.ts';
 import {
   askApproval,
-  isAskedAbout,
+  isApprovalRequested,
   needsApproval,
   refusedText,
   composedObservation,
@@ -35,7 +35,7 @@ import { writtenIn } from '../files/file-tools.ts';
 import { traceTool, type SpanSource } from '../../model-calls/gen-ai-spans.ts';
 import { encodeValue } from '../../state/values/codec.ts';
 import { unreadable } from '../modes/read-turn.ts';
-import type { KeptTools, ResultNote } from '../turn-note.ts';
+import type { SavedTools, ResultNote } from '../turn-note.ts';
 
 // Names of recorded tool calls: the call's key, with a number for equal calls (A4).
 
@@ -120,14 +120,14 @@ export function isOfTool(error: unknown, { signal }: Pick<NodeContext, 'signal'>
 }
 
 /** A call that the model may make: its tool, and the arguments as validated by the schema, with its defaults. */
-export interface SoundCall {
+export interface ValidCall {
   readonly tool: NamedTool;
   readonly args: unknown;
   readonly fault?: undefined;
 }
 
 /** A call that was checked, or what the model is told about it. */
-export type CheckedCall = SoundCall | { readonly fault: Observation };
+export type CheckedCall = ValidCall | { readonly fault: Observation };
 
 type StepDoubt = Parameters<NonNullable<StepOptions['reconcile']>>[0];
 
@@ -159,7 +159,7 @@ export class ToolCalls {
       readonly allow: readonly string[] | true;
       readonly counted: readonly string[] | undefined;
       readonly span?: TraceSpan | undefined;
-      readonly kept: KeptTools | undefined;
+      readonly kept: SavedTools | undefined;
     },
   ) {
     this.#ctx = ctx;
@@ -173,7 +173,7 @@ export class ToolCalls {
   }
 
   /** What later calls need to know about the calls so far, whose records are about to be retired. */
-  keep(): KeptTools {
+  keep(): SavedTools {
     this.#nths = new Map();
     for (const [key, output] of this.#cached) this.#cache.set(key, Promise.resolve({ output }));
     return {
@@ -201,7 +201,7 @@ export class ToolCalls {
    * in this order.
    * @param told - the recorded result of the call, if any. A failure that the model was told about is not retried.
    */
-  make(call: ToolCallPart, { tool, args }: SoundCall, told?: ResultNote): Promise<Observation> {
+  make(call: ToolCallPart, { tool, args }: ValidCall, told?: ResultNote): Promise<Observation> {
     const { cacheable = false, callsMax } = tool.definition;
     const key = callName(call);
     const known = cacheable ? this.#cache.get(key) : undefined;
@@ -228,7 +228,7 @@ export class ToolCalls {
   }
 
   async #make(
-    { tool, args: checked }: SoundCall,
+    { tool, args: checked }: ValidCall,
     key: string,
     call: ToolCallPart,
     told: ResultNote | undefined,
@@ -236,7 +236,7 @@ export class ToolCalls {
     const { definition, name } = tool;
     let args = checked;
     const mustAsk = (): boolean | Promise<boolean> => told === undefined && needsApproval(tool, args, this.#allow);
-    if (await isAskedAbout(this.#ctx, key, mustAsk)) {
+    if (await isApprovalRequested(this.#ctx, key, mustAsk)) {
       const decision = await askApproval(
         this.#ctx,
         { ...tool, audience: tool.definition.audience },

@@ -15,7 +15,7 @@ import type { Turn } from '../modes/text-modes.ts';
 import { readTurn } from '../modes/read-turn.ts';
 import { observation, questionName, type Observation } from '../tools/approval.ts';
 import { readApproval } from '../../schema/approval-answer.ts';
-import type { KeptConversation, OpeningNote, ResultNote, TurnNote } from '../turn-note.ts';
+import type { SavedConversation, OpeningNote, ResultNote, TurnNote } from '../turn-note.ts';
 
 /** A tool call and its status. */
 export interface AgentCall {
@@ -77,7 +77,7 @@ type Call = RecordedCall<ModelResponse> & { readonly note?: TurnNote };
 
 export function foldVisit(record: NodeRecord): FoldedVisit | undefined {
   const calls = modelCallsOf(record);
-  const kept = record.retired?.from as KeptConversation | undefined;
+  const kept = record.retired?.from as SavedConversation | undefined;
   const done = calls.filter(({ status }) => status === 'done').map(({ output }) => output as Call);
   const opening = kept?.opening ?? done[0]?.note?.opening;
   if (opening === undefined) return undefined;

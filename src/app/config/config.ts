@@ -1,7 +1,7 @@
 /** The contents of `cairn.config.*`, and their validation, which reports every fault at once. */
 import type { Host } from '../../engine/api.ts';
 import type { Secrets } from '../../ports/secrets.ts';
-import type { CheckpointSettings } from '../../dialects/strongest-effect.ts';
+import type { CheckpointSettings } from '../../dialects/text-workflow.ts';
 import { CairnError } from '../../errors.ts';
 import type { NodeType } from '../../graph/contracts/node-type.ts';
 import type { LimitsByProvider, ModelLimits, ModelPrice, ModelPrices, ModelProfile } from '../../models/index.ts';

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { pictureOf } from '../../dialects/dot/picture/picture.ts';
 import { checkDot, formatDot, readDot } from '../../dialects/dot/index.ts';
 import { END, START, type GraphStructure } from '../../graph/graph.ts';
-import type { PostMortem, ToldVisit } from '../../history/trace/story.ts';
+import type { PostMortem, StoryVisit } from '../../history/trace/story.ts';
 import { marksOf } from '../../operations/runs/picture-marks.ts';
 import { cleanSvg } from './clean-svg.ts';
 import { drawDot } from './draw-dot.ts';
@@ -32,7 +32,7 @@ function structureOf(ids: readonly string[]): GraphStructure {
     policies: { routing: 'all' } as GraphStructure['policies'],
   };
 }
-const visit = (path: readonly string[], more: Partial<ToldVisit> = {}): ToldVisit => ({
+const visit = (path: readonly string[], more: Partial<StoryVisit> = {}): StoryVisit => ({
   kind: 'visit',
   runId: 'r',
   seq: 1,
@@ -49,7 +49,7 @@ const visit = (path: readonly string[], more: Partial<ToldVisit> = {}): ToldVisi
   ...more,
 });
 const at = { runId: 'r', seq: 1, at: 0 };
-function openVisit(path: readonly string[], more: Partial<ToldVisit>): ToldVisit {
+function openVisit(path: readonly string[], more: Partial<StoryVisit>): StoryVisit {
   const { attempts: _, ...begun } = visit(path, { status: 'started', ...more });
   return begun;
 }

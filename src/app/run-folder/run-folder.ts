@@ -10,7 +10,7 @@ import type { StatePlace } from '../../history/place/place.ts';
 import type { ResolvedReference } from '../../history/read/tag-checkpoint.ts';
 import { viewValues } from '../../history/read/whole-checkpoint.ts';
 import { postMortem } from '../../history/trace/post-mortem.ts';
-import type { ToldEntry, ToldVisit } from '../../history/trace/story.ts';
+import type { StoryEntry, StoryVisit } from '../../history/trace/story.ts';
 import { walkStates } from '../../history/trace/walk-states.ts';
 import { toJson } from '../../operations/declare/to-json.ts';
 import { shownStory } from '../../operations/runs/post-mortem.ts';
@@ -42,7 +42,7 @@ export async function writeRunFolder(
   const top = openFolder(folder, workspaces);
   const files = new Files(top);
   const story = shownStory(await postMortem(place, found));
-  const visits = story.entries.filter((entry): entry is ToldVisit => entry.kind === 'visit' && !isInner(entry));
+  const visits = story.entries.filter((entry): entry is StoryVisit => entry.kind === 'visit' && !isInner(entry));
   let checkpoints = 0;
   const events: string[] = [];
   const artifacts = new Set<string>();
@@ -76,14 +76,14 @@ export async function writeRunFolder(
   return { folder: top, checkpoints, visits: visits.length, artifacts: artifacts.size };
 }
 
-function goalOf(entries: readonly ToldEntry[]): string | undefined {
+function goalOf(entries: readonly StoryEntry[]): string | undefined {
   for (const entry of entries)
     for (const { path, after } of entry.kind === 'visit' ? entry.changes : [])
       if (path[0] === 'scratch' && path[1] === 'graph.goal' && typeof after === 'string') return after;
   return undefined;
 }
 
-function isInner({ path }: ToldVisit): boolean {
+function isInner({ path }: StoryVisit): boolean {
   return path.at(-1)?.startsWith('__') === true;
 }
 
@@ -148,7 +148,7 @@ class Names {
   }
 }
 
-function writeVisit(files: Files, folders: Names, visit: ToldVisit, structure: unknown): void {
+function writeVisit(files: Files, folders: Names, visit: StoryVisit, structure: unknown): void {
   const { seq, path, visit: count, value, retries, status, error, changes, edges, questions, attempts } = visit;
   // Nodes whose visits share a checkpoint may have one name as files: `a b` and `a_b`.
   const folder = ['stages', folders.take(`${number(seq)}-${safeName(path.join('.'))}@${count}`)];

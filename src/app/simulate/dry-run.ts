@@ -5,7 +5,7 @@ import { decodeText } from '../process/decode-text.ts';
 import { readScenarios, type Scenario } from '../../dialects/dot/simulate/scenario.ts';
 import { readDocument } from '../../dialects/yaml/file/read-document.ts';
 import { CairnError } from '../../errors.ts';
-import { dialectOf } from '../../dialects/strongest-effect.ts';
+import { dialectOf } from '../../dialects/text-workflow.ts';
 import type { WorkContext } from '../../operations/declare/operation.ts';
 import { simulatePipeline, type SimulationReport } from './simulate-pipeline.ts';
 

@@ -8,9 +8,9 @@ import { inspectRun } from '../../operations/runs/inspect-run.ts';
 import { resumeRun } from '../../operations/runs/resume-run.ts';
 import { startRun } from '../../operations/runs/start-run.ts';
 import { startWorkflow } from '../../operations/workflows/start-workflow.ts';
-import type { TextWorkflow } from '../../dialects/strongest-effect.ts';
+import type { TextWorkflow } from '../../dialects/text-workflow.ts';
 import { type App, openApp } from '../open-app.ts';
-import { readKeptText, type TextDialects } from './graph-loader.ts';
+import { readSavedText, type TextDialects } from './graph-loader.ts';
 
 let cwd = '';
 const apps: App[] = [];
@@ -116,16 +116,16 @@ test('DOT1 Y1 a file that is no UTF-8 is refused with its line', async () => {
 
 test('D14.1 the text kept with a run is read in the dialect that it names; one that is not known here is told by name', async () => {
   const dialects: TextDialects = {
-    other: async () => ({ readKept: (text) => ({ name: `other ${text.length}` }) as TextWorkflow }),
+    other: async () => ({ readSaved: (text) => ({ name: `other ${text.length}` }) as TextWorkflow }),
     yaml: () => Promise.reject(new Error('not asked for')),
   };
-  await expect(readKeptText(dialects, '{"dialect":"other","x":1}')).resolves.toEqual({ name: 'other 25' });
+  await expect(readSavedText(dialects, '{"dialect":"other","x":1}')).resolves.toEqual({ name: 'other 25' });
   for (const [text, reason] of [
     ['{"dialect":"flow","x":1}', 'its dialect flow is not known here (known: other, yaml)'],
     ['{"dialect":"constructor"}', 'its dialect constructor is not known here (known: other, yaml)'],
     ['name: plain', 'it names no dialect'],
   ] as const)
-    await expect(readKeptText(dialects, text)).rejects.toMatchObject({ code: 'GRAPH_PARSE', data: { reason } });
+    await expect(readSavedText(dialects, text)).rejects.toMatchObject({ code: 'GRAPH_PARSE', data: { reason } });
 });
 
 test('D14.2 each tenant has an engine of its own over one store: the same ids are other runs, and all close together', async () => {

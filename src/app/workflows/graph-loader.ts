@@ -1,5 +1,5 @@
 /** Finds graphs for commands and runs: in modules, in files, by the names of workflows, and in texts recorded with runs. */
-import { dialectOf, type TextWorkflow, type CheckpointSettings } from '../../dialects/strongest-effect.ts';
+import { dialectOf, type TextWorkflow, type CheckpointSettings } from '../../dialects/text-workflow.ts';
 import type { Permissions } from '../../graph/permissions/permissions.ts';
 import { CairnError } from '../../errors.ts';
 import { existsSync, readFileSync } from 'node:fs';
@@ -17,7 +17,7 @@ import { requireFile, unreadable } from './unreadable-file.ts';
 
 // Dialects written as text, and how a text recorded with a run is read.
 
-export interface KeptOptions {
+export interface SavedTextOptions {
   /** `inline`: the text is held to the permissions, whatever was recorded with it. */
   readonly origin?: 'inline';
   /** Default: those of this process. */
@@ -27,7 +27,7 @@ export interface KeptOptions {
 /** The part of a dialect that runs need. */
 export interface TextDialect {
   /** Reads the workflow in a text recorded with a run. @throws GRAPH_PARSE, GRAPH_INVALID, PERMISSION_DENIED */
-  readonly readKept: (text: string, options?: KeptOptions) => TextWorkflow;
+  readonly readSaved: (text: string, options?: SavedTextOptions) => TextWorkflow;
 }
 
 /** Dialects by the name with which their recorded texts begin. Each is opened on first use. */
@@ -37,14 +37,14 @@ export type TextDialects = Readonly<Record<string, () => Promise<TextDialect>>>;
  * Reads a recorded text in the dialect that it was written in. @throws GRAPH_PARSE the dialect is not known here, or the text is damaged;
  * GRAPH_INVALID, PERMISSION_DENIED
  */
-export async function readKeptText(
+export async function readSavedText(
   dialects: TextDialects,
   text: string,
-  options: KeptOptions = {},
+  options: SavedTextOptions = {},
 ): Promise<TextWorkflow> {
   const name = dialectOf(text);
   const open = name !== undefined && Object.hasOwn(dialects, name) ? dialects[name] : undefined;
-  if (open !== undefined) return (await open()).readKept(text, options);
+  if (open !== undefined) return (await open()).readSaved(text, options);
   const known = Object.keys(dialects).join(', ');
   const reason = name === undefined ? 'it names no dialect' : `its dialect ${name} is not known here (known: ${known})`;
   throw new CairnError('GRAPH_PARSE', { file: 'the text kept with the run', reason });
@@ -70,7 +70,7 @@ export interface GraphLoaderOptions {
 }
 
 export interface GraphLoader {
-  readonly keptSource: (source: string) => string;
+  readonly savedSource: (source: string) => string;
   readonly loadGraph: (file: string, exportName?: string) => Promise<LoadedGraph>;
   readonly loadWorkflow: (file: string) => Promise<KnownWorkflow>;
   /** The checkpoint settings in a text recorded with a run; undefined if there are none or the text cannot be read any more. */
@@ -100,7 +100,7 @@ function isName(cwd: string, file: string): boolean {
 /** Reads a text that is held to the grants. @param trust - the way to trust it. @throws PERMISSION_DENIED */
 async function readUntrusted(dialects: TextDialects, text: string, trust: string): Promise<TextWorkflow> {
   try {
-    return await readKeptText(dialects, text, { origin: 'inline' });
+    return await readSavedText(dialects, text, { origin: 'inline' });
   } catch (error) {
     if (!CairnError.is(error, 'PERMISSION_DENIED')) throw error;
     const grant = `a grant that covers it (--allow), or ${trust}`;
@@ -111,7 +111,7 @@ async function readUntrusted(dialects: TextDialects, text: string, trust: string
 /** What a text reaches for: all that is refused where nothing is granted, a line each. */
 async function needsOf(dialects: TextDialects, text: string): Promise<readonly string[]> {
   try {
-    await readKeptText(dialects, text, { origin: 'inline', permissions: {} });
+    await readSavedText(dialects, text, { origin: 'inline', permissions: {} });
     return [];
   } catch (error) {
     if (!CairnError.is(error)) throw error;
@@ -156,7 +156,7 @@ function ownTexts({
 
 export function createGraphLoader(options: GraphLoaderOptions): GraphLoader {
   const { cwd, isMovable, isModuleNamed, isOpenToOthers = false, openDialect, dialects, openCatalog } = options;
-  const keptSource = (source: string): string =>
+  const savedSource = (source: string): string =>
     isMovable ? sourceFrom(cwd, resolve(cwd, source)) : resolve(cwd, source);
 
   const loadText = async (file: string): Promise<KnownWorkflow> => {
@@ -181,10 +181,10 @@ export function createGraphLoader(options: GraphLoaderOptions): GraphLoader {
   const loadGraph = async (file: string, exportName?: string): Promise<LoadedGraph> => {
     if (exportName === undefined && (isWorkflowFile(file) || isName(cwd, file))) {
       const { workflow, source } = await loadWorkflow(file);
-      return { graph: workflow.graph, source: keptSource(source), workflow };
+      return { graph: workflow.graph, source: savedSource(source), workflow };
     }
     const { path, ...loaded } = await loadGraphModule(cwd, file, exportName);
-    return { ...loaded, source: keptSource(path) };
+    return { ...loaded, source: savedSource(path) };
   };
 
   const isInside = (path: string): boolean => resolve(cwd, path).startsWith(`${resolve(cwd)}${sep}`);
@@ -192,13 +192,13 @@ export function createGraphLoader(options: GraphLoaderOptions): GraphLoader {
   const isOwn = ownTexts({ cwd, isInside, loadText, openCatalog });
 
   return {
-    keptSource,
+    savedSource,
     loadGraph,
     loadWorkflow,
     async readSettings(text) {
       if (text === undefined) return undefined;
       try {
-        return (await readKeptText(dialects, text)).checkpoint;
+        return (await readSavedText(dialects, text)).checkpoint;
       } catch (error) {
         if (CairnError.is(error)) return undefined;
         throw error;
@@ -209,7 +209,7 @@ export function createGraphLoader(options: GraphLoaderOptions): GraphLoader {
       const text = await readText();
       if (text !== undefined) {
         if (isImported) return (await readUntrusted(dialects, text, 'import the run anew with --trust')).graph;
-        if (!isOpenToOthers || (await isOwn(text, source))) return (await readKeptText(dialects, text)).graph;
+        if (!isOpenToOthers || (await isOwn(text, source))) return (await readSavedText(dialects, text)).graph;
         return (await readUntrusted(dialects, text, 'have its file in the folder of this process')).graph;
       }
       if (source === undefined) return undefined;

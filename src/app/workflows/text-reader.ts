@@ -2,7 +2,7 @@
  * Combines the DOT and YAML dialects, with this process's block types and permissions: each text is read in the dialect it is written in.
  */
 import type * as dialectModule from '../../dialects/dot/read-dot.ts';
-import { dialectOf, type TextWorkflow } from '../../dialects/strongest-effect.ts';
+import { dialectOf, type TextWorkflow } from '../../dialects/text-workflow.ts';
 import { isPipelineFile, pipelineNameOf } from '../../dialects/dot/text/head.ts';
 import type * as yamlModule from '../../dialects/yaml/index.ts';
 import type { ReadOptions } from '../../dialects/yaml/file/read-options.ts';

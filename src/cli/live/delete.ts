@@ -55,7 +55,7 @@ export function deletionCommand<Input extends Deleting, Report>(
     examples,
     execute(session, { yes, ...input }) {
       return withApp(session, (app) =>
-        deleteAsAsked(
+        deleteConfirmed(
           session,
           { dryRun: input.dryRun, yes },
           {
@@ -92,7 +92,7 @@ async function isMeant<Report>(session: Session, { act, print, questionFor }: De
 }
 
 /** Does all of it. @returns the exit code: that nothing was deleted after all is no fault */
-async function deleteAsAsked<Report>(
+async function deleteConfirmed<Report>(
   session: Session,
   { dryRun, yes }: { readonly dryRun?: boolean | undefined; readonly yes?: boolean | undefined },
   deletion: Deletion<Report>,

@@ -6,8 +6,8 @@ import { GraphReading } from './from-graph/graph-reading.ts';
 import { layGraph } from './from-graph/lay-graph.ts';
 import { goesOneWay, walkGraph } from './from-graph/walk-graph.ts';
 import type { NodeType } from '../../graph/contracts/node-type.ts';
-import type { TextWorkflow } from '../strongest-effect.ts';
-import { parseKept } from '../dot/kept-text.ts';
+import type { TextWorkflow } from '../text-workflow.ts';
+import { parseSavedText } from '../dot/saved-text.ts';
 import { outlineOfPipeline } from './from-dot/outline-of-pipeline.ts';
 import { outlineOfWorkflow } from './from-yaml/outline-of-workflow.ts';
 import { writeDot } from './write/write-dot.ts';
@@ -43,7 +43,7 @@ export function convertGraph(graph: Graph, to: WrittenDialect): Conversion {
 
 export function outlineOf({ text, source, workflow, from, nodeTypes }: TextToConvert, notes: Notes): Outline {
   return from === 'dot'
-    ? outlineOfPipeline(text, { source, files: parseKept(workflow.graph.text ?? '').files, notes })
+    ? outlineOfPipeline(text, { source, files: parseSavedText(workflow.graph.text ?? '').files, notes })
     : outlineOfWorkflow(text, { source, nodeTypes, workflow, notes });
 }
 

@@ -2,7 +2,7 @@
 import { dirname, isAbsolute, join, normalize, resolve } from 'node:path';
 import type { Violation } from '../../graph/graph.ts';
 import type { Need } from '../../graph/contracts/node-type.ts';
-import type { TextWorkflow } from '../strongest-effect.ts';
+import type { TextWorkflow } from '../text-workflow.ts';
 import { type Around, childType, folderIn, type Pipeline, type Stage } from './model/pipeline.ts';
 import type { DotFaults } from './text/faults.ts';
 

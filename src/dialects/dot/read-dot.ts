@@ -13,11 +13,11 @@ import {
   type TextWorkflow,
   type WorkflowBlock,
   type WorkflowInput,
-} from '../strongest-effect.ts';
+} from '../text-workflow.ts';
 import { inputSchema } from '../yaml/file/input-schema.ts';
 import { compilePipeline } from './compile/compile-pipeline.ts';
 import { retryOf } from './compile/stage-policy.ts';
-import { keptText, parseKept } from './kept-text.ts';
+import { savedText, parseSavedText } from './saved-text.ts';
 import { linkChildren, type LinkedChildren } from './link-children.ts';
 import {
   outermost,
@@ -142,7 +142,7 @@ export function readKeptDot(
   text: string,
   options: Omit<DotOptions, 'source' | 'transforms' | 'readFile'> = {},
 ): TextWorkflow {
-  const { origin: recorded, source, text: kept, files } = parseKept(text);
+  const { origin: recorded, source, text: kept, files } = parseSavedText(text);
   const readFile = (path: string): string | undefined => files.get(path);
   const origin = options.origin === 'inline' || recorded === 'inline' ? 'inline' : 'file';
   return readDot(kept, { ...options, origin, source, readFile });
@@ -156,7 +156,7 @@ export function checkCalledDot(
   text: string,
   options: Omit<DotOptions, 'origin' | 'transforms'> & { readonly source: string },
 ): CheckedPipeline {
-  const kept = dialectOf(text) === undefined ? undefined : parseKept(text);
+  const kept = dialectOf(text) === undefined ? undefined : parseSavedText(text);
   const given = kept === undefined ? options : { ...options, readFile: (path: string) => kept.files.get(path) };
   const around = outermost(given.source, true);
   const { workflow, violations } = shareBudget(() => check(kept?.text ?? text, given, { isRun: true }, around));
@@ -265,7 +265,7 @@ function check(
       },
       {
         schemas: { input: inputSchema(inputs) },
-        text: keptText({ origin: options.origin ?? 'file', source, text: kept, files: children.files }),
+        text: savedText({ origin: options.origin ?? 'file', source, text: kept, files: children.files }),
       },
     );
     const workflow = describe(pipeline, layout, { graph, body, inputs, handlerOf, children, faults });

@@ -10,4 +10,4 @@ export type {
   WorkflowInput,
   WorkflowOutput,
   TextWorkflow,
-} from '../strongest-effect.ts';
+} from '../text-workflow.ts';

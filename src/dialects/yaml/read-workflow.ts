@@ -7,7 +7,7 @@ import { readDocument } from './file/read-document.ts';
 import type { ReadOptions, BundleOptions, CheckedWorkflow } from './file/read-options.ts';
 import { parseBundle, WorkflowLinker } from './compile/workflow-linker.ts';
 import type { Compiled } from './compile/compile-workflow.ts';
-import type { TextWorkflow } from '../strongest-effect.ts';
+import type { TextWorkflow } from '../text-workflow.ts';
 
 /**
  * Reads a workflow and every workflow that it names.

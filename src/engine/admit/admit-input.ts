@@ -12,7 +12,7 @@ import { choicesOf, type Choice } from './choices.ts';
  * @param where - what the value is, for messages: `the answer`
  * @throws VALUE_MASKED it contains one of our own masks; VALUE_UNSTORABLE, VALUE_TOO_LARGE
  */
-export function admitGiven(
+export function admitExternal(
   { limits, intake }: Pick<EngineEnvironment, 'limits' | 'intake'>,
   value: unknown,
   path: readonly string[],
@@ -81,10 +81,10 @@ function meaningOf(text: string): unknown {
 // Checks an answer against its question (choices and JSON Schema), and finds the value that it stands for (W3, docs/spec/waits.md).
 
 /** The part of a wait that answers are checked against. */
-export type Asked = Pick<WaitRecord, 'choices' | 'matching' | 'schema'>;
+export type AnswerFormat = Pick<WaitRecord, 'choices' | 'matching' | 'schema'>;
 
 /** The value to record for an answer. @throws ANSWER_INVALID with the reason; the wait stays open */
-export function checkAnswer(wait: Asked, answer: unknown): unknown {
+export function checkAnswer(wait: AnswerFormat, answer: unknown): unknown {
   const { matching = 'exact', schema } = wait;
   const choices = choicesOf(wait);
   const isChosen = choices !== undefined && matching !== 'open';
@@ -95,7 +95,7 @@ export function checkAnswer(wait: Asked, answer: unknown): unknown {
 }
 
 /** The default answer as it would be recorded if somebody gave it. One that fits no choice is used as it is. */
-export function defaultAnswerOf(wait: Asked & Pick<WaitRecord, 'defaultAnswer'>): unknown {
+export function defaultAnswerOf(wait: AnswerFormat & Pick<WaitRecord, 'defaultAnswer'>): unknown {
   const { matching, defaultAnswer } = wait;
   const choices = choicesOf(wait);
   if (choices === undefined || matching !== 'lenient') return defaultAnswer;

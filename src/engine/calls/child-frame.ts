@@ -5,7 +5,7 @@ import { encodeValue } from '../../state/values/codec.ts';
 import type { FrameTree } from '../../state/tree.ts';
 import { newFrame } from '../admit/new-frame.ts';
 import { offloadForm } from '../admit/admit-outcome.ts';
-import { hashOfGiven, recordPathOf } from '../record/node-record.ts';
+import { hashOfInput, recordPathOf } from '../record/node-record.ts';
 import { isCallTo, keyAcrossSaves } from '../record/finish-step.ts';
 import { deleteStep, ensureSteps } from '../record/step-record.ts';
 import { enterEvents } from '../record/list-record.ts';
@@ -36,7 +36,7 @@ export async function openChild(
 ): Promise<FrameRun | undefined> {
   const { generation } = activation;
   checkEntry(activation, call);
-  const given = hashOfGiven(core, activation, key, call.input);
+  const given = hashOfInput(core, activation, key, call.input);
   const known = recordedChild(core, activation, key, call, given);
   const tree = known ?? { ...(await newTree(core, call)), given, graph: call.graph.id };
   const written = known ?? { ...tree, input: await offloadForm(core, tree.input) };

@@ -11,7 +11,7 @@ import { admitError, offloadValue } from '../admit/admit-outcome.ts';
 import { afterFailure, planRetry, announceAttempt, callAttempt } from '../effects/retry.ts';
 import { budgetMet, isBudgeted } from '../effects/begin.ts';
 import { judgeStep, recordKnownEnd, takeStep } from '../effects/judge-step.ts';
-import { hashOfGiven } from '../record/node-record.ts';
+import { hashOfInput } from '../record/node-record.ts';
 import { book, budgetExceeded } from '../record/account.ts';
 import { StepEffort, announceIfReleased, effortKeyOf, noteRepeatedStep } from '../record/intent.ts';
 import {
@@ -119,11 +119,11 @@ function differenceOf(
   const isOver = status === 'done' || status === 'failed';
   const { effect = 'pure' } = options;
   // An ended step that is told by its input is the same whatever its class has become: its effect has happened.
-  const isToldByInput = isOver && hash !== undefined && 'input' in options;
-  if (!isToldByInput && before !== undefined && before !== effect && (isOver || intent !== undefined))
+  const isIdentifiedByInput = isOver && hash !== undefined && 'input' in options;
+  if (!isIdentifiedByInput && before !== undefined && before !== effect && (isOver || intent !== undefined))
     return `step ${key} is recorded as ${before}, and is called as ${effect}; give a step of another class another name`;
-  if (!isToldByInput) return undefined;
-  if (hashOfGiven(core, activation, key, options.input) === hash) return undefined;
+  if (!isIdentifiedByInput) return undefined;
+  if (hashOfInput(core, activation, key, options.input) === hash) return undefined;
   return `step ${key} is recorded for another input; a step's input must be the same whenever its node is repeated`;
 }
 
@@ -180,7 +180,7 @@ class StepCall<T> {
 
   #inputHash(): string {
     if (!('input' in this.#options)) return inputHashOf(this.#activation).hash;
-    return hashOfGiven(this.#core, this.#activation, this.#key, this.#options.input);
+    return hashOfInput(this.#core, this.#activation, this.#key, this.#options.input);
   }
 
   /** In a fork: takes over what its ancestors recorded of the step. */

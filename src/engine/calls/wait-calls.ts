@@ -169,7 +169,7 @@ async function findKnown(
   const admit = (value: unknown): Promise<Admitted> => offloadValue(core, admitStep(core, activation, key, value));
   const early = kind === 'signal' ? await findEarlySignal(core, activation.frameRun, name, admit) : undefined;
   if (early !== undefined) return early;
-  const due: Due = { activation, stepKey: key, effect: 'human', givenHash: undefined, asked, keyIn: () => '' };
+  const due: Due = { activation, stepKey: key, effect: 'human', ownInputHash: undefined, asked, keyIn: () => '' };
   const offer = core.replay?.offer(due, 'any');
   const replayed = offer && (await core.replay?.readStep(due, offer));
   // Signals sent by a child run's parent are not taken over: in a fork the parent's calls are repeated too.

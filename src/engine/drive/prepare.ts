@@ -3,7 +3,7 @@ import { suppliedFault } from '../admit/supplied-fault.ts';
 import { CairnError, readableThrown, reasonOf } from '../../errors.ts';
 import type { GraphNode } from '../../graph/graph.ts';
 import type { NodeRecord } from '../../state/tree.ts';
-import { admitKept } from '../admit/admit-kept.ts';
+import { admitSaved } from '../admit/admit-saved.ts';
 import { decideStart, nothingLeft, type StartDecision } from '../plan/decide-start.ts';
 import { NodeEffort, announceIfReleased } from '../record/intent.ts';
 import { noteView, pathKeyOf } from '../record/node-record.ts';
@@ -125,7 +125,7 @@ function carryOut(
     case 'supplied':
       return settleSupplied(core, activation);
     case 'kept':
-      return void settleOutcome(core, activation, admitKept(core, activation, record?.kept ?? {}));
+      return void settleOutcome(core, activation, admitSaved(core, activation, record?.kept ?? {}));
     case 'skip':
       return skip(core, activation);
     case 'overLimit': {
@@ -143,7 +143,7 @@ function settleSupplied(core: RunCore, activation: Activation): void {
   const fault = suppliedFault(activation.node, supplied.output, activation.view.state);
   if (fault !== undefined) return settleFailed(core, activation, fault);
   const source = { by: 'fork', note: () => core.draft.delete(['supplied', key]) };
-  void settleOutcome(core, activation, admitKept(core, activation, supplied), source);
+  void settleOutcome(core, activation, admitSaved(core, activation, supplied), source);
 }
 
 /** Skips a node whose own condition is false. The skip is recorded, because the state will change. */

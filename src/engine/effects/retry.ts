@@ -2,7 +2,7 @@
 import type { RetryPolicy } from '../../graph/contracts/contracts.ts';
 import { errorSummary } from '../admit/admit-outcome.ts';
 import { type Effort, effortKeyOf, type StepEffort, announce, withdraw } from '../record/intent.ts';
-import { appliedOf, isEffect, keptIntent, type RunCore, enterEffect, guardCall, never } from '../run/run-core.ts';
+import { appliedOf, isEffect, savedIntent, type RunCore, enterEffect, guardCall, never } from '../run/run-core.ts';
 import { CairnError } from '../../errors.ts';
 import type { Amounts } from '../../graph/amounts.ts';
 import type { StepContext } from '../../graph/contracts/node-contract.ts';
@@ -128,7 +128,7 @@ export function planRetry(
   const { attempt, retryAt, error } = next;
   const applied = appliedOf(error);
   const mayHaveHappened = isEffect(effort) && applied !== 'no' && (effort.isIdempotent || applied === 'ended');
-  const kept = keptIntent(effort.fields()?.intent, effort.keyIn(core.keySeed), mayHaveHappened);
+  const kept = savedIntent(effort.fields()?.intent, effort.keyIn(core.keySeed), mayHaveHappened);
   effort.write({ attempt, retryAt, ...kept, ...(applied === 'ended' && mayHaveHappened && { applied }) });
   // Record whether the author's function decided, because its code is covered by `codeHash`.
   const by = effort.retry?.when === undefined ? {} : { by: 'when' };

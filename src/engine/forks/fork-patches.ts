@@ -8,7 +8,7 @@ import { readPath, setPath } from '../../state/values/diff.ts';
 import type { FrameTree, NodeRecord, RunTree, StepRecord } from '../../state/tree.ts';
 import type { TreeWriter } from '../../state/tree-writer.ts';
 import type { ForkOptions, Patch } from '../api.ts';
-import { admitGiven, checkAnswer, readAnswer, takeFiles } from '../admit/admit-input.ts';
+import { admitExternal, checkAnswer, readAnswer, takeFiles } from '../admit/admit-input.ts';
 import { storedForm } from '../admit/admit-outcome.ts';
 import { pathKeyOf, recordPathOf } from '../record/node-record.ts';
 import { takeBudgetAnswer } from '../record/account.ts';
@@ -26,7 +26,7 @@ export function isWholeChannel({ path, isRemoved }: Patch): boolean {
 /** Validates a patch's value. @throws VALUE_UNSTORABLE, FILE_NOT_FOUND */
 export async function admitPatch(env: EngineEnvironment, { path, value: given }: Patch): Promise<unknown> {
   const redact = env.intake?.keepsOut;
-  const patched = admitGiven(env, given, path, `the patch of ${path.join('.')}`).value;
+  const patched = admitExternal(env, given, path, `the patch of ${path.join('.')}`).value;
   const isKept = redact === undefined || unstoredPart(redact, path) === undefined;
   const value = isKept ? patched : maskedText;
   await takeFiles(env, value, `the patch of ${path.join('.')}`);
@@ -143,7 +143,7 @@ export class ForkPatches {
     const wait = root.waits[waitId];
     if (wait === undefined) throw new CairnError('WAIT_NOT_FOUND', { runId, waitId });
     const meant = readsTexts === true && typeof given === 'string' ? readAnswer(wait, given) : given;
-    const admitted = admitGiven(this.#env, meant, ['answer'], 'the answer').value;
+    const admitted = admitExternal(this.#env, meant, ['answer'], 'the answer').value;
     await takeFiles(this.#env, admitted, 'the answer');
     const value = checkAnswer(wait, admitted);
     this.#state.delete(['waits', waitId]);

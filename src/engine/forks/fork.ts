@@ -22,7 +22,7 @@ import { checkId, storedForm } from '../admit/admit-outcome.ts';
 import type { CheckpointRef, ForkOptions, Patch } from '../api.ts';
 import { findForkPoint, isOfOutput, isSeqOf } from './fork-point.ts';
 import { admitPatch, ForkPatches, isWholeChannel } from './fork-patches.ts';
-import { applyGraphChange, hasOtherCode, keptStructure } from '../runs/graph-change.ts';
+import { applyGraphChange, hasOtherCode, savedStructure } from '../runs/graph-change.ts';
 import { checkPatchedInput } from '../admit/new-frame.ts';
 import { pendingOf } from '../run/committer.ts';
 import type { EngineEnvironment } from '../run/run-core.ts';
@@ -255,7 +255,7 @@ function checkOutputs(root: RunTree, set: readonly Patch[], graph: Graph | undef
 
 /** Checks that outcomes are set for existing nodes; others would never be used. @throws STATE_UNKNOWN_CHANNEL */
 async function checkNodes(env: EngineEnvironment, run: RunRow, root: RunTree, set: readonly Patch[]): Promise<void> {
-  const structure = await keptStructure(env, run, root);
+  const structure = await savedStructure(env, run, root);
   if (structure === undefined) return;
   const known = structure.nodes.map(({ id }) => `outputs.${String(id)}`);
   for (const { path } of set.filter(isOfOutput)) {

@@ -8,7 +8,7 @@ import { PlanJoins } from './joins.ts';
 // Firings that have to wait: that of a back edge until the round is over, that of an edge leaving a loop until the loop is done (G4). A
 // later visit of the source replaces its record, so the record lists the firings of earlier visits that are still held.
 
-class HeldFirings {
+class OpenFirings {
   readonly #rounds: PlanRounds;
   /** For each edge, the epoch of its first firing that is still in use; -1 if there is none. */
   readonly #firedAt: Int32Array;
@@ -82,7 +82,7 @@ export class RoundsPlan implements Plan {
   readonly #graph: Graph;
   readonly #rounds: PlanRounds;
   readonly #joins: PlanJoins;
-  readonly #firings: HeldFirings;
+  readonly #firings: OpenFirings;
   /** Index of the node at which the frame begins; undefined for START. */
   readonly #entry: number | undefined;
   readonly #state: PlanState[];
@@ -103,7 +103,7 @@ export class RoundsPlan implements Plan {
     this.#graph = graph;
     this.#rounds = new PlanRounds(graph, frame);
     this.#joins = new PlanJoins(graph, frame);
-    this.#firings = new HeldFirings(graph, this.#rounds);
+    this.#firings = new OpenFirings(graph, this.#rounds);
     this.#entry = frame.entry === undefined ? undefined : (graph.nodeIndex.get(frame.entry) ?? 0);
     this.#knownEpoch = this.#rounds.epoch;
     this.#state = graph.nodes.map(() => 'idle');

@@ -393,7 +393,7 @@ export async function asksAbout(
 
 function dueStep(activation: Activation, stepKey: string): Due {
   const keyIn = (keySeed: string): string => effectKey(activation, stepKey, keySeed);
-  return { activation, stepKey, effect: 'external', givenHash: undefined, keyIn };
+  return { activation, stepKey, effect: 'external', ownInputHash: undefined, keyIn };
 }
 
 // Makes rows of a preview from parts of a change and from the graph (X5).

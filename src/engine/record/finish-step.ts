@@ -120,8 +120,8 @@ export function noteStep(
   const isWait = kind !== 'step';
   const effect = isWait ? 'human' : (step.effect ?? 'pure');
   enterEvents(core, activation);
-  const { untoldReads } = activation;
-  activation.untoldReads = [];
+  const { unreportedReads } = activation;
+  activation.unreportedReads = [];
   core.draft.note({
     kind: 'step',
     node: activation.path,
@@ -134,7 +134,7 @@ export function noteStep(
     ...accountOf(step),
     ...(isWait && by !== undefined ? { by } : {}),
     ...(from === undefined ? {} : { from: { runId: from[0], seq: from[1] } }),
-    ...(untoldReads.length === 0 ? {} : { reads: untoldReads }),
+    ...(unreportedReads.length === 0 ? {} : { reads: unreportedReads }),
     ...visitOf(activation),
   });
   core.loop.requestFlush();

@@ -75,7 +75,7 @@ function fieldsOf(record: NodeRecord | StepRecord | undefined): EffortFields | u
 export class NodeEffort implements Effort {
   readonly activation: Activation;
   readonly stepKey = undefined;
-  readonly givenHash = undefined;
+  readonly ownInputHash = undefined;
   readonly about = undefined;
   readonly isForgettable = false;
   readonly reconcile: Effort['reconcile'];
@@ -178,7 +178,7 @@ export class StepEffort implements Effort {
   get name(): string {
     return [...this.activation.path, this.stepKey].join('/');
   }
-  get givenHash(): string | undefined {
+  get ownInputHash(): string | undefined {
     return 'input' in this.options ? this.hash : undefined;
   }
   get isIdempotent(): boolean {
@@ -258,7 +258,7 @@ export function announceIfReleased(core: RunCore, effort: Effort, attempt: numbe
   return true;
 }
 
-function toldOf({ secrets }: RunCore, about: string): string {
+function maskedAbout({ secrets }: RunCore, about: string): string {
   const text = secrets.mask?.text(about) ?? about;
   const told = text.slice(0, aboutLengthMax).toWellFormed();
   return text.length > aboutLengthMax ? `${told}… [${text.length} characters]` : told;
@@ -270,7 +270,7 @@ export function announce(core: RunCore, effort: Effort, attempt: number): Announ
   const before = effort.fields();
   const key = effortKeyOf(core, effort);
   const timeoutMs = effort.timeoutMs ?? limits.effectMs;
-  const about = effort.about === undefined ? undefined : toldOf(core, effort.about);
+  const about = effort.about === undefined ? undefined : maskedAbout(core, effort.about);
   const intent: Intent = {
     key,
     attempt,

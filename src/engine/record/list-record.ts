@@ -8,7 +8,7 @@ import { ensureSteps, recordIn } from './step-record.ts';
 import { recordPathOf } from './node-record.ts';
 import { book } from './account.ts';
 import { encodeValue, type Admitted } from '../../state/values/codec.ts';
-import type { ListCursor, ToldEvent } from '../run/open-calls.ts';
+import type { ListCursor, RecordedEvent } from '../run/open-calls.ts';
 import { offloadForm } from '../admit/admit-outcome.ts';
 import type { ChangePart } from '../../history/stored/change.ts';
 
@@ -177,7 +177,7 @@ export function placeIn(activation: Activation, step?: string): string {
 // twice.
 
 /** Keeps an event until it can be written. An event that was written before the function was repeated is skipped. */
-export function tellEvent(activation: Activation, event: ToldEvent): void {
+export function tellEvent(activation: Activation, event: RecordedEvent): void {
   const { frameRun, node } = activation;
   const record = frameRun.openRecordOf(node);
   activation.eventCounts ??= new Map(Object.entries(record?.eventsFrom ?? {}));

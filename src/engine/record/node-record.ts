@@ -81,7 +81,7 @@ export function sealViews(core: RunCore, settling: Activation): void {
 // Hash of a call's input. A recorded result is returned only to a call with the same input (X4.9, W6).
 
 /** Covers the input before secrets are masked, because which secrets a run knows depends on whether it was killed before. */
-export function hashOfGiven(core: RunCore, { path }: Activation, key: string, input: unknown): string {
+export function hashOfInput(core: RunCore, { path }: Activation, key: string, input: unknown): string {
   return hashText(admitValue(input, [...path, key, 'input'], core.env.limits, core.env.intake).json);
 }
 

@@ -1,5 +1,5 @@
 /** Writes the record of an activation that has settled, or that failed and stays open for a retry (C1, G8). */
-import type { FrameTree, Intent, NodeRecord, StepRecord, KeptOutcome, NodeStatus } from '../../state/tree.ts';
+import type { FrameTree, Intent, NodeRecord, StepRecord, SavedOutcome, NodeStatus } from '../../state/tree.ts';
 import type { GraphEdge } from '../../graph/graph.ts';
 import type { Admitted } from '../../state/values/codec.ts';
 import { jsonUnderKey } from '../../state/values/values.ts';
@@ -98,7 +98,7 @@ export interface Ending {
 }
 
 /** The updates as the node gave them, as JSON by partition. */
-export function givenJson(outcome: AdmittedOutcome): string | undefined {
+export function updatesJson(outcome: AdmittedOutcome): string | undefined {
   if (outcome.updates === undefined) return undefined;
   const member = (key: string, json: string): string => `${JSON.stringify(key)}:${json}`;
   const partition = (updates: Readonly<Record<string, Admitted>>): string =>
@@ -184,7 +184,7 @@ function keepForRetry(
   const { output, outputOfSteps, updates, goto, verdict } = ending.outcome;
   const plain = (given: Readonly<Record<string, Admitted>>): Record<string, unknown> =>
     Object.fromEntries(Object.entries(given).map(([key, value]) => [key, value.value]));
-  const kept: KeptOutcome = {
+  const kept: SavedOutcome = {
     ...(output === undefined ? {} : { output: output.value }),
     ...(outputOfSteps === undefined ? {} : { outputOfSteps }),
     ...(updates === undefined
@@ -196,7 +196,7 @@ function keepForRetry(
   const members = [
     ...(output === undefined ? [] : [`"output":${output.json}`]),
     ...(outputOfSteps === undefined ? [] : [`"outputOfSteps":${JSON.stringify(outputOfSteps)}`]),
-    ...(updates === undefined ? [] : [`"updates":${givenJson(ending.outcome)}`]),
+    ...(updates === undefined ? [] : [`"updates":${updatesJson(ending.outcome)}`]),
     ...(goto === undefined ? [] : [`"goto":${JSON.stringify(goto)}`]),
     ...(verdict === undefined ? [] : [`"verdict":${JSON.stringify(verdict)}`]),
   ];

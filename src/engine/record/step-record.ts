@@ -54,7 +54,7 @@ function newReads(activation: Activation, known: NodeRecord | undefined): readon
   const untold = reads.filter((name) => !told.has(name));
   // A function that is repeated reads again what its record names.
   if (untold.length === 0 && reads.length === told.size) return undefined;
-  activation.untoldReads = [...activation.untoldReads, ...untold];
+  activation.unreportedReads = [...activation.unreportedReads, ...untold];
   return reads;
 }
 

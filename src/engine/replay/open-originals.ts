@@ -41,9 +41,9 @@ export async function openIn(
       return undefined;
     const { wait: _, ...open } = step;
     const isEqual =
-      due.givenHash === undefined
+      due.ownInputHash === undefined
         ? hasInputHash(activation, step.hash, outcomes.readsIn(activation, announced.run))
-        : step.hash === due.givenHash;
+        : step.hash === due.ownInputHash;
     return isEqual ? open : undefined;
   }
   if (record?.intent === undefined || originOf(outcomes, due, record.intent) === undefined) return undefined;

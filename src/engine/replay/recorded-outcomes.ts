@@ -1,6 +1,6 @@
 /** What a fork's ancestors recorded after its fork point, by place and in recorded order (X2). */
 import { setOwn } from '../../state/values/values.ts';
-import type { KeptOutcome, NodeRecord, RunTree, StepRecord } from '../../state/tree.ts';
+import type { SavedOutcome, NodeRecord, RunTree, StepRecord } from '../../state/tree.ts';
 import { CairnError } from '../../errors.ts';
 import type { HistoryEntry } from '../../history/load/lineage.ts';
 import { decodeCheckpoint, resolveValues } from '../../history/stored/checkpoint.ts';
@@ -33,7 +33,7 @@ function startsWith(path: readonly string[], prefix: readonly string[]): boolean
 }
 
 /** The updates contained in a delta of plain sets and appends. */
-export function updatesOf(ops: readonly Op[], frame: readonly string[]): KeptOutcome['updates'] {
+export function updatesOf(ops: readonly Op[], frame: readonly string[]): SavedOutcome['updates'] {
   const updates: Record<string, Record<string, unknown>> = {};
   const prefix = [...frame, 'channels'];
   for (const [kind, path, value] of ops) {
@@ -50,10 +50,10 @@ export function updatesOf(ops: readonly Op[], frame: readonly string[]): KeptOut
 }
 
 /** An outcome as its node gave it, and the record of its visit. */
-export type ReadOutcome = KeptOutcome & { readonly record: NodeRecord };
+export type ReadOutcome = SavedOutcome & { readonly record: NodeRecord };
 
 /** Updates as nodes gave them, by {@link outcomeKeyOf}. */
-type Given = Readonly<Record<string, KeptOutcome['updates']>>;
+type UpdatesByOutcome = Readonly<Record<string, SavedOutcome['updates']>>;
 
 /** Kinds of changes after which an announced effect is no longer open. */
 const endings: ReadonlySet<string> = new Set(['settle', 'replay', 'step', 'withdraw']);
@@ -230,14 +230,17 @@ export class RecordedOutcomes {
     return steps.filter(({ status }) => status === 'done' || status === 'failed')[recorded.nth];
   }
 
-  async #read({ run, seq }: Recorded): Promise<{ readonly ops: readonly Op[]; readonly given: Given | undefined }> {
+  async #read({
+    run,
+    seq,
+  }: Recorded): Promise<{ readonly ops: readonly Op[]; readonly given: UpdatesByOutcome | undefined }> {
     const { store, blobs, tenant } = this.#env;
     const [row] = await store.readCheckpoints(run, { from: seq, to: seq });
     if (row === undefined) return { ops: [], given: undefined };
     const checkpoint = decodeCheckpoint({ runKey: run.key, seq }, undefined, row);
     const { ops, given } = checkpoint;
     const read = checkpoint.hasTags ? await resolveValues(blobs, tenant, { ops, given }) : { ops, given };
-    return read as { ops: readonly Op[]; given: Given | undefined };
+    return read as { ops: readonly Op[]; given: UpdatesByOutcome | undefined };
   }
 }
 

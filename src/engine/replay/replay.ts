@@ -22,7 +22,7 @@ import type { Amounts } from '../../graph/amounts.ts';
 import { keySeedOf } from '../../history/stored/stored-meta.ts';
 import type { RunRow } from '../../ports/store.ts';
 import type { Intent, NodeRecord, StepRecord } from '../../state/tree.ts';
-import { admitKept } from '../admit/admit-kept.ts';
+import { admitSaved } from '../admit/admit-saved.ts';
 import { NodeEffort } from '../record/intent.ts';
 import type { Activation } from '../run/loop.ts';
 import type { Payer } from '../run/agenda.ts';
@@ -107,7 +107,7 @@ export class ReplaySource implements RecordedPast {
     const known = activation.frameRun.openRecordOf(activation.node)?.steps ?? {};
     return this.#outcomes.stepsOf(activation).some(({ part: { step: stepKey = '', by, effect, kind } }) => {
       if (Object.hasOwn(known, stepKey) || by === 'timer' || (kind !== 'answer' && effect !== 'human')) return false;
-      return this.#ended({ activation, stepKey, effect: 'human', givenHash: undefined }) !== undefined;
+      return this.#ended({ activation, stepKey, effect: 'human', ownInputHash: undefined }) !== undefined;
     });
   }
 
@@ -124,7 +124,7 @@ export class ReplaySource implements RecordedPast {
   }
 
   /** The first record with equal input that was not taken over yet: one of success if there is any; for an effect, also one of failure. */
-  #ended(due: Pick<Due, 'activation' | 'stepKey' | 'effect' | 'givenHash' | 'asked'>): Recorded | undefined {
+  #ended(due: Pick<Due, 'activation' | 'stepKey' | 'effect' | 'ownInputHash' | 'asked'>): Recorded | undefined {
     const { activation, stepKey } = due;
     const last = this.#core.root.replayed?.[endKeyOf(due)];
     const left = this.#outcomes
@@ -153,14 +153,14 @@ export class ReplaySource implements RecordedPast {
    * known.
    */
   #hasEqualInput(
-    due: Pick<Due, 'activation' | 'stepKey' | 'effect' | 'givenHash' | 'asked'>,
+    due: Pick<Due, 'activation' | 'stepKey' | 'effect' | 'ownInputHash' | 'asked'>,
     recorded: Recorded,
   ): boolean {
-    const { activation, stepKey, effect, givenHash, asked } = due;
+    const { activation, stepKey, effect, ownInputHash, asked } = due;
     const { part } = recorded;
     if (asked !== undefined && part.asked !== undefined && asked !== part.asked) return false;
     if (stepKey === undefined) return part.hash === hashWith(activation, part.reads);
-    if (givenHash !== undefined) return part.hash === givenHash;
+    if (ownInputHash !== undefined) return part.hash === ownInputHash;
     const settled = this.#endOf(activation, recorded);
     if (settled !== undefined) return settled.part.hash === hashWith(activation, settled.part.reads);
     if (effect === 'pure' && activation.node.reads === undefined) return false;
@@ -233,7 +233,7 @@ export class ReplaySource implements RecordedPast {
     }
     const source = { from: { runId: run.runId, seq }, input: { hash: part.hash ?? '', reads: part.reads }, note };
     if (record.status === 'failed') return settleFailed(this.#core, activation, record.error, undefined, source);
-    await settleOutcome(this.#core, activation, admitKept(this.#core, activation, outcome), source);
+    await settleOutcome(this.#core, activation, admitSaved(this.#core, activation, outcome), source);
   }
 
   /** Marks an effect as in doubt that may have happened in the original. It keeps that one's key and is never repeated unasked (X3). */

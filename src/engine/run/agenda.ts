@@ -62,7 +62,7 @@ export class Agenda {
   /** How many of these wait for a checkpoint that was made already. */
   gatedCount = 0;
   /** Number of parts of a node's work that are about to be told that they wait. */
-  toldCount = 0;
+  notifyingCount = 0;
   /** Activations asked to stop because their result is no longer needed. */
   readonly cancelled: Activation[] = [];
   /** Activations whose wait was closed, to be run again. */
@@ -109,8 +109,8 @@ export class Agenda {
 
   /** Whether something has to be started, woken, told or stopped. */
   get isDue(): boolean {
-    const { launches, gates, gatedCount, toldCount, wakeUps, cancelled } = this;
-    return launches.length + gates.length + gatedCount + wakeUps.length + cancelled.length + toldCount > 0;
+    const { launches, gates, gatedCount, notifyingCount, wakeUps, cancelled } = this;
+    return launches.length + gates.length + gatedCount + wakeUps.length + cancelled.length + notifyingCount > 0;
   }
 }
 

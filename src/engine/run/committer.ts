@@ -2,7 +2,7 @@
 import type { RunTree } from '../../state/tree.ts';
 import { CairnError } from '../../errors.ts';
 import type { Change } from '../../history/stored/change.ts';
-import { encodeCheckpoint, keptForm, checkpointId } from '../../history/stored/checkpoint.ts';
+import { encodeCheckpoint, storedForm, checkpointId } from '../../history/stored/checkpoint.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Claim, Commit, CommitReply, Durability, Store, RunRow } from '../../ports/store.ts';
 import type { Telemetry } from '../../ports/telemetry.ts';
@@ -137,7 +137,7 @@ export class Committer {
       pending,
     );
     // Compression saves disk space, which a store in memory does not use.
-    const body = store.capabilities.durability === 'none' ? text : keptForm(seq, changeJson, text);
+    const body = store.capabilities.durability === 'none' ? text : storedForm(seq, changeJson, text);
     const sizeBytes = changeJson.length + ops.length + (given?.length ?? 0);
     this.seq = seq;
     this.checksum = checksum;

@@ -38,7 +38,7 @@ export class Draft extends TreeWriter {
   #parts: string[] = [];
   #givens: [string, string][] = [];
   #settles = 0;
-  #mustKeepGiven = false;
+  #mustSaveUpdates = false;
   #index: IndexChanges | undefined;
   #openWaits: WaitRow[] = [];
   #closeWaits: string[] = [];
@@ -63,7 +63,7 @@ export class Draft extends TreeWriter {
   noteOutcome(pathKey: string, givenJson: string | undefined, isTransformed: boolean): void {
     this.#settles += 1;
     if (givenJson !== undefined) this.#givens.push([pathKey, givenJson]);
-    if (isTransformed) this.#mustKeepGiven = true;
+    if (isTransformed) this.#mustSaveUpdates = true;
   }
 
   /** Opens a wait, in the tree and in the index. */
@@ -120,18 +120,18 @@ export class Draft extends TreeWriter {
   take(): TakenDraft {
     const changeJson = `[${this.#parts.join(',')}]`;
     this.#parts = [];
-    return { changeJson, ops: this.delta.take(), given: this.#takeGiven(), index: this.#takeIndex() };
+    return { changeJson, ops: this.delta.take(), given: this.#takeUpdates(), index: this.#takeIndex() };
   }
 
-  #takeGiven(): string | undefined {
-    const needed = this.#mustKeepGiven || this.#settles > 1;
+  #takeUpdates(): string | undefined {
+    const needed = this.#mustSaveUpdates || this.#settles > 1;
     const given =
       needed && this.#givens.length > 0
         ? `{${this.#givens.map(([key, json]) => `${JSON.stringify(key)}:${json}`).join(',')}}`
         : undefined;
     if (this.#givens.length > 0) this.#givens = [];
     this.#settles = 0;
-    this.#mustKeepGiven = false;
+    this.#mustSaveUpdates = false;
     return given;
   }
 

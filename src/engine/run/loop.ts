@@ -177,7 +177,7 @@ export class Activation extends OpenCalls {
   /** The `readCount` up to which the visit's record holds what was read. */
   keptReadCount = 0;
   /** Names that are in the visit's record but in no part of the history yet. The next recorded step tells them. */
-  untoldReads: readonly string[] = [];
+  unreportedReads: readonly string[] = [];
   /** The recorded cost of the visit. */
   account: Account | undefined;
   startedAt = 0;

@@ -55,7 +55,7 @@ export class CallOrder {
 }
 
 /** An event that is to be recorded. */
-export interface ToldEvent {
+export interface RecordedEvent {
   readonly name: string;
   /** Frozen plain JSON. */
   readonly detail: unknown;
@@ -125,7 +125,7 @@ export class OpenCalls {
   /** Values drawn in this generation: how many of each kind, and those that are not recorded yet. */
   draws: Draws = newDraws();
   /** Events that are not in a checkpoint yet. They are lost if the attempt dies. */
-  events: ToldEvent[] | undefined;
+  events: RecordedEvent[] | undefined;
   #effectSteps: Set<string> | undefined;
   #parts: Map<string, OnWaiting> | undefined;
   #controller: AbortController | undefined;

@@ -49,7 +49,7 @@ export interface Due {
   readonly stepKey: string | undefined;
   readonly effect: string;
   /** Hash of the step's own input; undefined if its input is that of its activation. */
-  readonly givenHash: string | undefined;
+  readonly ownInputHash: string | undefined;
   /** Of a question: hash of what is asked. */
   readonly asked?: string | undefined;
   /** Its idempotency key, with the key seed of its run or of an ancestor (X1). */
@@ -291,7 +291,7 @@ export function endedIntent(intent: Intent): Intent {
  * What the next attempt keeps of an intent. If the failed attempt may have happened: all of it. Otherwise only a key that comes from a
  * fork's original (X1.2).
  */
-export function keptIntent(
+export function savedIntent(
   intent: Intent | undefined,
   ownKey: string,
   mayHaveHappened: boolean,

@@ -3,7 +3,7 @@ import { loadState, readHistory } from '../../history/load/load.ts';
 import type { ChangePart } from '../../history/stored/change.ts';
 import type { RunRow, OpenWait } from '../../ports/store.ts';
 import { isRunOver, type RunTree, type WaitRecord } from '../../state/tree.ts';
-import { type Asked, admitGiven, takeFiles, checkAnswer, readAnswer } from '../admit/admit-input.ts';
+import { type AnswerFormat, admitExternal, takeFiles, checkAnswer, readAnswer } from '../admit/admit-input.ts';
 import { type KnownWait, nodeNameOf, waitsNamed } from '../admit/find-wait.ts';
 import { placeOf } from '../record/list-record.ts';
 import type { EngineEnvironment } from '../run/run-core.ts';
@@ -31,7 +31,7 @@ export interface MeantWait {
 /** An answered wait, and the part of the change that reports it. If a node asks in each round, the last round counts. */
 export interface AnsweredWait extends KnownWait, MeantWait {
   /** The question as it was asked; undefined if the checkpoint that asked it was pruned. */
-  readonly asked: Asked | undefined;
+  readonly asked: AnswerFormat | undefined;
   readonly part: ChangePart;
 }
 
@@ -133,13 +133,13 @@ export async function requireRun({ store, tenant }: EngineEnvironment, runId: st
 const encoder = new TextEncoder();
 
 /** A wait and the answer to it. */
-type GivenAnswer = readonly [waitId: string, value: unknown];
+type SubmittedAnswer = readonly [waitId: string, value: unknown];
 
 /** An answer that fits its question, ready to be posted. */
 interface FittingAnswer {
   readonly waitId: string;
   /** What the answer stands for, such as the value of a choice. @throws ANSWER_INVALID */
-  readonly meaning: (asked: Asked) => unknown;
+  readonly meaning: (asked: AnswerFormat) => unknown;
   /** What it stands for in its question, if that is open; otherwise what it would if anything were an answer. */
   readonly meant: unknown;
   readonly body: Uint8Array;
@@ -156,7 +156,7 @@ interface FittingAnswer {
 export async function postAnswers(
   env: EngineEnvironment,
   runId: string,
-  answers: readonly GivenAnswer[],
+  answers: readonly SubmittedAnswer[],
   options: AnswerOptions = {},
 ): Promise<readonly unknown[]> {
   const run = await requireRun(env, runId);
@@ -193,9 +193,9 @@ async function fitAnswer(
 ): Promise<FittingAnswer> {
   const { waitId, wait: open, value } = given;
   if (open?.isDamaged === true) throw damagedWait(env.store.name, runId, waitId);
-  const meaning = (asked: Asked): unknown => {
+  const meaning = (asked: AnswerFormat): unknown => {
     const read = readsTexts && typeof value === 'string' ? readAnswer(asked, value) : value;
-    return checkAnswer(asked, admitGiven(env, read, ['answer'], 'the answer').value);
+    return checkAnswer(asked, admitExternal(env, read, ['answer'], 'the answer').value);
   };
   const meant = meaning(open ?? {});
   await takeFiles(env, meant, 'the answer');
@@ -311,7 +311,7 @@ export async function postSignal(
   const { status } = await requireRun(env, runId);
   // A failed run may be resumed and then finds its signals.
   if (status === 'completed' || status === 'cancelled') throw new CairnError('RUN_FINISHED', { runId, status });
-  const admitted = admitGiven(env, value, ['signal'], 'the signal');
+  const admitted = admitExternal(env, value, ['signal'], 'the signal');
   await takeFiles(env, admitted.value, 'the signal');
   const body = encoder2.encode(encodeValue({ signal: name, value: admitted.value }));
   await postSealed(store, { tenant, runId, kind: 'signal', name: id, body, at: clock.now() });

@@ -13,7 +13,7 @@ import type { EngineEnvironment } from '../run/run-core.ts';
 import { type CancelRequest, noteCancelled, noteCancelling } from '../run/run-ending.ts';
 import { requireRun } from './answer.ts';
 import { claimForResume } from './active-runs.ts';
-import { keptStructure } from './graph-change.ts';
+import { savedStructure } from './graph-change.ts';
 
 const encoder = new TextEncoder();
 
@@ -100,5 +100,5 @@ async function endCancelled(
 
 /** The node that the graph which the run was last advanced under names for a cancel. The graph itself need not be known here. */
 async function onCancelOf(env: EngineEnvironment, run: RunRow, root: RunTree): Promise<string | undefined> {
-  return (await keptStructure(env, run, root))?.policies.onCancel;
+  return (await savedStructure(env, run, root))?.policies.onCancel;
 }

@@ -102,13 +102,13 @@ function inBrackets(detail: string): string {
 }
 
 async function storedStructure(env: EngineEnvironment, run: RunRow, root: RunTree): Promise<GraphStructure> {
-  const structure = await keptStructure(env, run, root);
+  const structure = await savedStructure(env, run, root);
   if (structure === undefined) throw changedError(run, [], 'the definition it was started with is not kept');
   return structure;
 }
 
 /** The structure of a state's graph; undefined if it was not recorded. */
-export async function keptStructure(
+export async function savedStructure(
   env: EngineEnvironment,
   run: RunRow,
   root: RunTree,

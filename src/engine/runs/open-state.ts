@@ -49,7 +49,7 @@ function retryFailed(draft: Draft, options: ResumeOptions, origin: Origin): void
   noteResume(draft, options, origin);
   askAgain(draft, { of: [], frame: draft.root.frame });
   for (const [waitId, wait] of Object.entries(draft.root.waits)) draft.openWaitRow(waitId, wait);
-  if (options.retry === true) planEnded(draft, askedPlaces(draft.root), ['frame'], draft.root.frame);
+  if (options.retry === true) planEnded(draft, questionPlaces(draft.root), ['frame'], draft.root.frame);
 }
 
 function noteResume(draft: Draft, { by }: ResumeOptions, origin: Origin): void {
@@ -58,7 +58,7 @@ function noteResume(draft: Draft, { by }: ResumeOptions, origin: Origin): void {
 }
 
 /** Where an effect in doubt is asked about: the resume answers that question, so that nobody else's answer is lost. */
-function askedPlaces({ waits }: RunTree): ReadonlySet<string> {
+function questionPlaces({ waits }: RunTree): ReadonlySet<string> {
   const doubts = Object.values(waits).filter(({ kind }) => kind === 'doubt');
   return new Set(doubts.map(({ node, step }) => placeKey(recordPathOf(node), step)));
 }

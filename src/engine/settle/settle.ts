@@ -20,7 +20,7 @@ import { firstFailedLast, hasFailedLast } from '../record/failed-nodes.ts';
 import { settledState } from '../record/settled-state.ts';
 import { noteEvents } from '../record/list-record.ts';
 import {
-  givenJson,
+  updatesJson,
   writeRecord,
   type ActivationInput,
   type Ending,
@@ -80,7 +80,7 @@ export function settleCompleted(
       const applied = frame.applyUpdates(outcome.updates);
       core.draft.noteOutcome(
         outcomeKeyOf(activation.path, activation.visit),
-        givenJson(outcome),
+        updatesJson(outcome),
         applied.isTransformed,
       );
       noteWriters(activation, applied.plainWrites);
@@ -202,7 +202,7 @@ function recordConflict(
     channel: conflict.channel,
     nodes: [conflict.other, activation.node.id],
   });
-  core.draft.noteOutcome(outcomeKeyOf(activation.path, activation.visit), givenJson(outcome), true);
+  core.draft.noteOutcome(outcomeKeyOf(activation.path, activation.visit), updatesJson(outcome), true);
   settleFailed(core, activation, error, outcome, source.note === undefined ? {} : { note: source.note });
 }
 
@@ -239,11 +239,14 @@ function finish(core: RunCore, activation: Activation, ending: Ending): void {
   if (wanted === 'after' || wanted === 'both' || core.draft.holdsEffect || ending.status === 'failed' || isLarge)
     core.draft.mustCommit = true;
   if (frameRun.parent !== undefined) tellWaiting(core, frameRun);
-  if (core.loop.isWatched) core.loop.publishLive('settled', activation, toldEnding(ending));
+  if (core.loop.isWatched) core.loop.publishLive('settled', activation, reportedEnding(ending));
   core.loop.requestTurn();
 }
 
-function toldEnding({ status, outcome: { verdict } }: Ending): { readonly status: string; readonly verdict?: string } {
+function reportedEnding({ status, outcome: { verdict } }: Ending): {
+  readonly status: string;
+  readonly verdict?: string;
+} {
   return { status, ...(status === 'completed' && verdict !== undefined && { verdict }) };
 }
 

@@ -5,13 +5,13 @@
 import { encodeValue, type Admitted } from '../../state/values/codec.ts';
 import type { FrameRun } from '../run/loop.ts';
 import type { RunCore } from '../run/run-core.ts';
-import type { KeptSignal } from '../../state/tree.ts';
+import type { PendingSignal } from '../../state/tree.ts';
 import type { MessageBody } from './wait.ts';
 
 /**
  * Where kept signals are. A signal of the run may be taken by any of its frames; one sent to a child run, by that and the child runs in it.
  */
-function signalsOf(core: RunCore, { parent, frame }: FrameRun): Readonly<Record<string, KeptSignal>> {
+function signalsOf(core: RunCore, { parent, frame }: FrameRun): Readonly<Record<string, PendingSignal>> {
   return (parent === undefined ? core.root.signals : frame.tree.signals) ?? {};
 }
 
@@ -31,7 +31,7 @@ export function keepSignal(core: RunCore, to: FrameRun, id: string, body: Messag
 interface FoundSignal {
   readonly to: FrameRun;
   readonly id: string;
-  readonly body: KeptSignal;
+  readonly body: PendingSignal;
 }
 
 /** The oldest kept signal of a name, in the nearest frame that has one. */

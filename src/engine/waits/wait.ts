@@ -193,9 +193,9 @@ export function tellWaiting(core: RunCore, frameRun: FrameRun): void {
 
 /** Tells a part that it waits, after the call that waits: another part may begin then, and wait at once. */
 function tell({ agenda, loop }: RunCore, onWaiting: OnWaiting, isInDoubt: boolean): void {
-  agenda.toldCount += 1;
+  agenda.notifyingCount += 1;
   queueMicrotask(() => {
-    agenda.toldCount -= 1;
+    agenda.notifyingCount -= 1;
     onWaiting(isInDoubt);
     loop.requestTurn();
   });

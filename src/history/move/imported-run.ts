@@ -5,7 +5,7 @@ import { Chain, decodeSnapshot, encodeSnapshot, type DecodedSnapshot } from '../
 import {
   decodeCheckpoint,
   encodeCheckpoint,
-  keptForm,
+  storedForm,
   rootChecksum,
   sealBody,
   type DecodedCheckpoint,
@@ -90,7 +90,7 @@ export class ImportedRun {
     this.#link = checkpoint.fold?.covers ?? checksum;
     if (this.#held !== undefined) await this.#writer.write(this.#held);
     else if (this.#snapshot !== undefined) this.#writer.beginAt(this.#sealSnapshot(this.#snapshot));
-    const body = keptForm(row.seq, JSON.stringify(checkpoint.change), row.body);
+    const body = storedForm(row.seq, JSON.stringify(checkpoint.change), row.body);
     this.#held = { ...row, body, checksum };
     this.#count += 1;
   }

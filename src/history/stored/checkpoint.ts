@@ -145,7 +145,7 @@ export interface DecodedCheckpoint {
 }
 
 /**
- * The computed parts of a checkpoint's row: its body as text, and its checksum of 32 bytes. {@link keptForm} says how the body is stored.
+ * The computed parts of a checkpoint's row: its body as text, and its checksum of 32 bytes. {@link storedForm} says how the body is stored.
  */
 export type EncodedCheckpoint = Pick<CheckpointRow, 'body' | 'checksum'>;
 
@@ -175,7 +175,7 @@ const historyBytes = 32 * 1024;
  * stay below 64 KiB with checkpoints of this size is left as it is, so that a short run is read without a decompressor.
  * @param changeJson - JSON text of its Change
  */
-export function keptForm(seq: number, changeJson: string, text: Uint8Array): Uint8Array {
+export function storedForm(seq: number, changeJson: string, text: Uint8Array): Uint8Array {
   const isLong = text.length >= packedFromBytes && text.length * seq >= historyBytes;
   return isLong && changeJson.includes('"effect":"external"') ? packSmall(text) : text;
 }

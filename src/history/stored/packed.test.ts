@@ -15,7 +15,7 @@ import { pruneRun } from '../shorten/prune.ts';
 import { verifyRun } from '../verify/verify.ts';
 import { BlobRef } from '../../state/values/values.ts';
 import type { Change } from './change.ts';
-import { checkpointText, decodeCheckpoint, encodeCheckpoint, keptForm, rootChecksum } from './checkpoint.ts';
+import { checkpointText, decodeCheckpoint, encodeCheckpoint, storedForm, rootChecksum } from './checkpoint.ts';
 import { packLarge, packSmall, unpack } from './packed.ts';
 
 const runKey = '35047de448c7c941';
@@ -56,7 +56,7 @@ test('C7 a packed checkpoint of format v1 is read', () => {
 function kept(seq: number, change: Change, delta: string): { body: Uint8Array; checksum: Uint8Array } {
   const json = JSON.stringify(change);
   const { body, checksum } = encodeCheckpoint({ runKey, seq }, rootChecksum, 1, json, delta);
-  return { body: keptForm(seq, json, body), checksum };
+  return { body: storedForm(seq, json, body), checksum };
 }
 
 test('C4 what tells of an external effect is packed but for the beginning of a history; other work, short histories and small bodies are kept as text', () => {

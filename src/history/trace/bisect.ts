@@ -13,7 +13,7 @@ import type { ResolvedReference } from '../read/tag-checkpoint.ts';
 import type { Change } from '../stored/change.ts';
 import { checkpointId } from '../stored/checkpoint.ts';
 import { StoredState } from '../stored/stored-meta.ts';
-import { AskedValues } from './asked-values.ts';
+import { RequestedValues } from './requested-values.ts';
 
 /** The first checkpoint at which a condition holds. */
 export interface FoundCheckpoint {
@@ -64,7 +64,7 @@ export async function bisect(
   see: (values: StateSeen) => StateSeen = (values) => values,
 ): Promise<Bisection> {
   const question = compileQuestion(when);
-  const search = new Search(question, new AskedValues(question, blobs, run.tenant), see);
+  const search = new Search(question, new RequestedValues(question, blobs, run.tenant), see);
   let state = new StoredState({}, false);
   let found: FoundCheckpoint | undefined;
   let read = 0;
@@ -97,11 +97,11 @@ export async function bisect(
 class Search {
   readonly #see: (values: StateSeen) => StateSeen;
   readonly #question: StateQuestion;
-  readonly #values: AskedValues;
+  readonly #values: RequestedValues;
   asked = 0;
   unanswered: Bisection['unanswered'];
 
-  constructor(question: StateQuestion, values: AskedValues, see: (values: StateSeen) => StateSeen) {
+  constructor(question: StateQuestion, values: RequestedValues, see: (values: StateSeen) => StateSeen) {
     this.#see = see;
     this.#question = question;
     this.#values = values;

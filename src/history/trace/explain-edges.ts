@@ -150,7 +150,7 @@ function explainOnce(
   { config }: EndedVisit,
   scope: ConditionScope | undefined,
   explain: ChoiceExplainer | undefined,
-): Asked['waysOf'] {
+): EdgeSituation['waysOf'] {
   const known = new Map<string, readonly ExplainedWay[] | undefined>();
   return (choice) => {
     if (!known.has(choice)) known.set(choice, scope === undefined ? undefined : explain?.(choice, scope, config));
@@ -158,7 +158,7 @@ function explainOnce(
   };
 }
 
-interface Asked {
+interface EdgeSituation {
   readonly fired: boolean;
   /** Whether another edge was taken, and only one may be. */
   readonly isDecided: boolean;
@@ -172,9 +172,9 @@ interface Asked {
 }
 
 /** `isKnown`: the dialect explains the edge, and also names it. */
-type Told = Omit<ExplainedWay, 'label'> & { readonly isKnown?: true };
+type EdgeExplanation = Omit<ExplainedWay, 'label'> & { readonly isKnown?: true };
 
-function explainOne(edge: StoredEdge, visit: EndedVisit, asked: Asked): Told {
+function explainOne(edge: StoredEdge, visit: EndedVisit, asked: EdgeSituation): EdgeExplanation {
   const { fired, isDecided, isFirst, isOnly, isUnroutable, scope } = asked;
   const { condition, choice, on = 'completed', always } = edge;
   const { status, goto } = visit;

@@ -8,7 +8,7 @@ import type { ResolvedReference } from '../read/tag-checkpoint.ts';
 import { statusAt } from '../read/list-runs.ts';
 import { viewState } from '../read/whole-checkpoint.ts';
 import type { RunTree } from '../../state/tree.ts';
-import type { PostMortem, ToldError } from './story.ts';
+import type { PostMortem, StoryError } from './story.ts';
 import { StoryTeller } from './story-teller.ts';
 
 /** The node whose output is what a text declares as outputs. */
@@ -56,7 +56,7 @@ export async function postMortem(place: StatePlace, { run, seq }: ResolvedRefere
 }
 
 /** The error below all that the engine says of it comes last, as causes do. */
-function toError(error: unknown): ToldError {
+function toError(error: unknown): StoryError {
   const { code = '', message = String(error) } = (error ?? {}) as {
     readonly code?: unknown;
     readonly message?: string;

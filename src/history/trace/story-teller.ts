@@ -2,13 +2,13 @@
 import type { HistoryEntry } from '../load/lineage.ts';
 import type { ChangePart } from '../stored/change.ts';
 import type {
-  ToldAt,
-  ToldEvent,
-  ToldRepeat,
-  ToldRetry,
-  ToldStep,
-  ToldEntry,
-  ToldQuestion,
+  StoryPoint,
+  StoryEvent,
+  StoryRepeat,
+  StoryRetry,
+  StoryStep,
+  StoryEntry,
+  StoryQuestion,
   ValueChange,
 } from './story.ts';
 import type { ChoiceExplainer } from '../../graph/graph.ts';
@@ -24,18 +24,18 @@ import { recordAt, VisitEnds, type Ended } from './visit-ends.ts';
 // Parts of a change as a post-mortem tells them.
 
 /** Where and when a checkpoint is. */
-export function placeOf({ run, checkpoint }: HistoryEntry): ToldAt {
+export function placeOf({ run, checkpoint }: HistoryEntry): StoryPoint {
   return { runId: run.runId, seq: checkpoint.seq, at: checkpoint.at };
 }
 
 const eventKinds: ReadonlySet<string> = new Set(['start', 'fork', 'resume', 'pause', 'cancel', 'end', 'fold']);
 
-export function toEvent(entry: HistoryEntry, part: ChangePart): ToldEvent | undefined {
+export function toEvent(entry: HistoryEntry, part: ChangePart): StoryEvent | undefined {
   if (!eventKinds.has(part.kind)) return undefined;
   const { kind, by, status, from, detail } = part;
   const { seq, fold } = entry.checkpoint;
   return {
-    kind: kind as ToldEvent['kind'],
+    kind: kind as StoryEvent['kind'],
     ...placeOf(entry),
     ...(by !== undefined && { by }),
     ...(status !== undefined && { status }),
@@ -45,7 +45,7 @@ export function toEvent(entry: HistoryEntry, part: ChangePart): ToldEvent | unde
   };
 }
 
-export function toRetry(entry: HistoryEntry, { attempt: next = 2, step, error, by }: ChangePart): ToldRetry {
+export function toRetry(entry: HistoryEntry, { attempt: next = 2, step, error, by }: ChangePart): StoryRetry {
   return {
     ...placeOf(entry),
     attempt: next - 1,
@@ -55,7 +55,7 @@ export function toRetry(entry: HistoryEntry, { attempt: next = 2, step, error, b
   };
 }
 
-export function toStep(entry: HistoryEntry, part: ChangePart): ToldStep {
+export function toStep(entry: HistoryEntry, part: ChangePart): StoryStep {
   const { step = '', status = 'done', effect, error, durationMs, spent } = part;
   return {
     ...placeOf(entry),
@@ -71,18 +71,18 @@ export function toStep(entry: HistoryEntry, part: ChangePart): ToldStep {
 /** What is known of a visit that has not ended. */
 interface Gathered {
   readonly path: readonly string[];
-  readonly since: ToldAt;
-  readonly retries: ToldRetry[];
-  repeats?: readonly ToldRepeat[];
-  readonly steps: ToldStep[];
-  readonly questions: ToldQuestion[];
+  readonly since: StoryPoint;
+  readonly retries: StoryRetry[];
+  repeats?: readonly StoryRepeat[];
+  readonly steps: StoryStep[];
+  readonly questions: StoryQuestion[];
   /** For each call that waits, the index of its last question. */
-  readonly lastAsked: Map<string, number>;
+  readonly lastQuestion: Map<string, number>;
   visit: number;
 }
 
 /** What one checkpoint holds of one visit: several visits of a node may end in it. */
-interface Held {
+interface VisitChanges {
   readonly changes: ValueChange[];
   ended?: Ended;
 }
@@ -94,7 +94,7 @@ const restEvery = 256;
 
 export class StoryTeller {
   #count = 0;
-  readonly entries: ToldEntry[] = [];
+  readonly entries: StoryEntry[] = [];
   readonly #blobs: BlobStore;
   readonly #ends: VisitEnds;
   readonly #open = new Map<string, Gathered>();
@@ -137,10 +137,10 @@ export class StoryTeller {
     authors: readonly (OpAuthor | undefined)[],
     state: StoredState,
     isApplied: boolean,
-  ): Promise<ReadonlyMap<string, Held>> {
+  ): Promise<ReadonlyMap<string, VisitChanges>> {
     const { run, checkpoint } = entry;
     const ops = checkpoint.ops as readonly Op[];
-    const held = new Map<string, Held>();
+    const held = new Map<string, VisitChanges>();
     let applied = isApplied ? ops.length : 0;
     const isLaterState = isApplied && ops.filter((op) => endedNode(op) !== undefined).length > 1;
     const applyTo = async (end: number): Promise<void> => {
@@ -197,7 +197,7 @@ export class StoryTeller {
     entry: HistoryEntry,
     part: ChangePart,
     ops: readonly Op[],
-    held: Held | undefined,
+    held: VisitChanges | undefined,
     state: StoredState,
   ): Promise<void> {
     const { kind, node } = part;
@@ -226,7 +226,7 @@ export class StoryTeller {
     const key = path.join('\0');
     let gathered = this.#open.get(key);
     if (gathered === undefined) {
-      gathered = { path, since: placeOf(entry), visit, retries: [], steps: [], questions: [], lastAsked: new Map() };
+      gathered = { path, since: placeOf(entry), visit, retries: [], steps: [], questions: [], lastQuestion: new Map() };
       this.#open.set(key, gathered);
     }
     gathered.visit = Math.max(gathered.visit, visit);
@@ -244,17 +244,17 @@ export class StoryTeller {
     const { rest = [] } = placeInTree(path);
     const told = { path: rest.slice(1) };
     if (kind === 'a' || kind === 't')
-      return { ...told, ...(await this.#toldAs('after', entry, value)), isAppended: true };
-    const before = await this.#toldAs(
+      return { ...told, ...(await this.#shownAs('after', entry, value)), isAppended: true };
+    const before = await this.#shownAs(
       'before',
       entry,
       state === undefined ? absent : readPath(state.root, path, absent),
     );
     if (kind === 'd') return { ...told, ...before, isDeleted: true };
-    return { ...told, ...before, ...(await this.#toldAs('after', entry, value)) };
+    return { ...told, ...before, ...(await this.#shownAs('after', entry, value)) };
   }
 
-  async #toldAs(name: 'before' | 'after', { run }: HistoryEntry, stored: unknown): Promise<Partial<ValueChange>> {
+  async #shownAs(name: 'before' | 'after', { run }: HistoryEntry, stored: unknown): Promise<Partial<ValueChange>> {
     if (stored === absent) return {};
     if (blobHash(stored) !== undefined)
       return { [`${name}Bytes`]: (stored as { readonly sizeBytes: number }).sizeBytes };
@@ -266,7 +266,7 @@ export class StoryTeller {
     const record = (state.root['waits'] as Record<string, WaitRecord> | undefined)?.[wait];
     const { kind = 'question', name = wait, prompt, step } = record ?? {};
     this.#asked.set(wait, { of: gathered, index: gathered.questions.length, step: step ?? part.step });
-    gathered.lastAsked.set(step ?? part.step ?? '', gathered.questions.length);
+    gathered.lastQuestion.set(step ?? part.step ?? '', gathered.questions.length);
     gathered.questions.push({
       ...placeOf(entry),
       kind,
@@ -276,8 +276,8 @@ export class StoryTeller {
   }
 
   /** Notes that the last question of a call was changed, whether it was open or answered. */
-  #change(entry: HistoryEntry, { step = '', wait = '' }: ChangePart, { questions, lastAsked }: Gathered): void {
-    const index = lastAsked.get(step);
+  #change(entry: HistoryEntry, { step = '', wait = '' }: ChangePart, { questions, lastQuestion }: Gathered): void {
+    const index = lastQuestion.get(step);
     const question = index === undefined ? undefined : questions[index];
     if (index === undefined || question === undefined) return;
     this.#asked.delete(wait);
@@ -316,7 +316,7 @@ export class StoryTeller {
     entry: HistoryEntry,
     part: ChangePart,
     node: readonly string[],
-    { changes, ended: { record, edges, type, when } }: Required<Held>,
+    { changes, ended: { record, edges, type, when } }: Required<VisitChanges>,
   ): void {
     const { retries, repeats, steps, questions } = this.#gather(entry, node, part.visit);
     // A failure that nothing handles ends the visit too: a resume of the run begins a new one.

@@ -5,7 +5,7 @@ import type { ChangeKind } from '../stored/change.ts';
 import type { ExplainedEdge } from './explain-edges.ts';
 
 /** The checkpoint that recorded something, and its time. */
-export interface ToldAt {
+export interface StoryPoint {
   /** The run, or the ancestor from which it was forked. */
   readonly runId: string;
   readonly seq: number;
@@ -31,44 +31,44 @@ export interface ValueChange {
   readonly isAppended?: true;
 }
 
-export interface ToldError {
+export interface StoryError {
   readonly code: string;
   readonly message: string;
 }
 
 /** An attempt that failed and was followed by another. */
-export interface ToldRetry extends ToldAt {
+export interface StoryRetry extends StoryPoint {
   readonly attempt: number;
   /** The step that was tried again. Absent for the node itself. */
   readonly step?: string;
-  readonly error?: ToldError;
+  readonly error?: StoryError;
   /** Who decided on another attempt. Absent if the policy did. */
   readonly by?: string;
 }
 
 /** A beginning that may be the second one: nobody declared the effect class, and a process that is gone may have begun it before. */
-export interface ToldRepeat extends ToldAt {
+export interface StoryRepeat extends StoryPoint {
   /** The step that was begun again. Absent for the node itself. */
   readonly step?: string;
 }
 
 /** A step that ended, as it was recorded. */
-export interface ToldStep extends ToldAt {
+export interface StoryStep extends StoryPoint {
   readonly step: string;
   readonly status: string;
   readonly effect?: string;
-  readonly error?: ToldError;
+  readonly error?: StoryError;
   readonly durationMs?: number;
   readonly spent?: Amounts;
 }
 
 /** A question and its answer. Also a wait for a time or a signal. */
-export interface ToldQuestion extends ToldAt {
+export interface StoryQuestion extends StoryPoint {
   readonly kind: WaitRecord['kind'];
   readonly name: string;
   readonly prompt?: string;
   /** The checkpoint that closed it. Absent while it is open. */
-  readonly closedAt?: ToldAt;
+  readonly closedAt?: StoryPoint;
   readonly by?: string;
   readonly answer?: unknown;
   /** Set if the node asked or waited for something else in its place when it was repeated. An answer to it was not used. */
@@ -76,7 +76,7 @@ export interface ToldQuestion extends ToldAt {
 }
 
 /** A visit of a node: how it ended, what it cost, what it changed, and where the run went on. */
-export interface ToldVisit extends ToldAt {
+export interface StoryVisit extends StoryPoint {
   readonly kind: 'visit';
   /** Node ids from the root, with the names of child runs between them. */
   readonly path: readonly string[];
@@ -93,16 +93,16 @@ export interface ToldVisit extends ToldAt {
   readonly durationMs?: number;
   readonly spent?: Amounts;
   readonly saved?: Amounts;
-  readonly error?: ToldError;
+  readonly error?: StoryError;
   /** The output of the node. */
   readonly value?: unknown;
   /** For a skipped node: its condition. */
   readonly when?: string;
-  readonly retries: readonly ToldRetry[];
+  readonly retries: readonly StoryRetry[];
   /** Absent if nothing was. */
-  readonly repeats?: readonly ToldRepeat[];
-  readonly steps: readonly ToldStep[];
-  readonly questions: readonly ToldQuestion[];
+  readonly repeats?: readonly StoryRepeat[];
+  readonly steps: readonly StoryStep[];
+  readonly questions: readonly StoryQuestion[];
   readonly changes: readonly ValueChange[];
   /** Every edge that leaves the node, and why it was taken or not. */
   readonly edges: readonly ExplainedEdge[];
@@ -113,7 +113,7 @@ export interface ToldVisit extends ToldAt {
 }
 
 /** Something that happened to the run as a whole. */
-export interface ToldEvent extends ToldAt {
+export interface StoryEvent extends StoryPoint {
   readonly kind: Extract<ChangeKind, 'start' | 'fork' | 'resume' | 'pause' | 'cancel' | 'end' | 'fold'>;
   readonly by?: string;
   readonly status?: string;
@@ -125,7 +125,7 @@ export interface ToldEvent extends ToldAt {
   readonly pruned?: { readonly after?: number; readonly upTo: number };
 }
 
-export type ToldEntry = ToldVisit | ToldEvent;
+export type StoryEntry = StoryVisit | StoryEvent;
 
 /** What happened in a run. */
 export interface PostMortem {
@@ -142,9 +142,9 @@ export interface PostMortem {
   readonly spent?: Amounts;
   readonly saved?: Amounts;
   /** The entries in order. Visits that have not ended come last. */
-  readonly entries: readonly ToldEntry[];
+  readonly entries: readonly StoryEntry[];
   /** The errors that made the run fail, by node path joined with `/`. */
-  readonly failures: Readonly<Record<string, ToldError>>;
+  readonly failures: Readonly<Record<string, StoryError>>;
   /** The outputs that the workflow's text declares, if the run reached them. For a pipeline: its status, goal gates and failures. */
   readonly result?: unknown;
 }

@@ -71,7 +71,7 @@ export function addToCassette(path: string, records: readonly object[]): void {
 // Finds the recorded call that is most like a request, and the difference, to help find out why a request is not recorded.
 
 /** A request: the hashes of its parts, and the parts themselves. */
-export interface AskedCall {
+export interface RequestedCall {
   readonly settings: string;
   readonly messages: readonly string[];
   readonly parts: ReadonlyMap<string, unknown>;
@@ -81,7 +81,7 @@ export interface AskedCall {
  * Finds the nearest recorded call: the one with the most equal messages at its beginning and, among those, one with equal settings.
  * @returns data for CASSETTE_MISSING: what `differs`, with both versions as `text` and `recorded`; empty if nothing is recorded
  */
-export function tellNearest({ calls, parts }: CassetteContents, asked: AskedCall): ErrorData {
+export function tellNearest({ calls, parts }: CassetteContents, asked: RequestedCall): ErrorData {
   let nearest: RecordedCall | undefined;
   let best = -1;
   for (const call of calls.values()) {
@@ -105,7 +105,7 @@ export function tellNearest({ calls, parts }: CassetteContents, asked: AskedCall
   };
 }
 
-function sharedCount({ messages }: RecordedCall, asked: AskedCall): number {
+function sharedCount({ messages }: RecordedCall, asked: RequestedCall): number {
   const index = messages.findIndex((hash, place) => hash !== asked.messages[place]);
   return index < 0 ? messages.length : index;
 }
@@ -169,7 +169,7 @@ export function createCassetteModels(options: CassetteOptions): Models {
   const clean = <T>(value: T): T => shown(mask.all(value)) as T;
   let contents: CassetteContents | undefined;
   /** The answer on record, or that of the recorder, which is put on record. */
-  const play = async <Request extends Told, Response extends RecordedCall['response']>(
+  const play = async <Request extends CallDetails, Response extends RecordedCall['response']>(
     request: Request,
     question: Question,
     ask: ((request: Request) => Promise<Response>) | undefined,
@@ -194,17 +194,17 @@ export function createCassetteModels(options: CassetteOptions): Models {
     async generate(request) {
       let isNew = false;
       const ask = record && ((asked: ModelRequest) => ((isNew = true), record.generate(asked)));
-      const response = await play(request, withoutTold(request), ask);
+      const response = await play(request, withoutCallDetails(request), ask);
       if (!isNew) tellAnswer(response.content, request.onDelta);
       return response;
     },
     embed: (request) => {
-      const { texts, ...settings } = withoutTold(request);
+      const { texts, ...settings } = withoutCallDetails(request);
       const messages = texts.map((content) => ({ role: 'text', content }));
       return play(request, { call: 'embed', ...settings, messages }, record?.embed?.bind(record));
     },
     rerank: (request) => {
-      const { query, documents, ...settings } = withoutTold(request);
+      const { query, documents, ...settings } = withoutCallDetails(request);
       const others = documents.map((content) => ({ role: 'document', content }));
       const messages = [{ role: 'query', content: query }, ...others];
       return play(request, { call: 'rerank', ...settings, messages }, record?.rerank?.bind(record));
@@ -217,7 +217,7 @@ interface Question extends Readonly<Record<string, unknown>> {
   readonly messages: readonly object[];
 }
 
-type Told = Pick<ModelRequest, 'model' | 'idempotencyKey' | 'signal' | 'onDelta'>;
+type CallDetails = Pick<ModelRequest, 'model' | 'idempotencyKey' | 'signal' | 'onDelta'>;
 
 function secretsOf(environment: NodeJS.ProcessEnv): Readonly<Record<string, string>> {
   const isSecret = (entry: [string, string | undefined]): entry is [string, string] =>
@@ -226,12 +226,14 @@ function secretsOf(environment: NodeJS.ProcessEnv): Readonly<Record<string, stri
 }
 
 /** The content of a request, without its key, signal and listener. */
-function withoutTold<Request extends Told>(request: Request): Omit<Request, 'idempotencyKey' | 'signal' | 'onDelta'> {
+function withoutCallDetails<Request extends CallDetails>(
+  request: Request,
+): Omit<Request, 'idempotencyKey' | 'signal' | 'onDelta'> {
   const { idempotencyKey: _key, signal: _signal, onDelta: _onDelta, ...question } = request;
   return question;
 }
 
-function describe({ messages, ...settings }: Question): { readonly key: string; readonly asked: AskedCall } {
+function describe({ messages, ...settings }: Question): { readonly key: string; readonly asked: RequestedCall } {
   const keys = new MessageKeys();
   const named = (value: object): [string, unknown] => [keys.hashOf(value).slice(0, 22), withoutBytes(value)];
   const own = named(settings);

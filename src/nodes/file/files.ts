@@ -50,7 +50,7 @@ export async function requireGranted(handle: FileHandle, path: string, isGranted
 }
 
 /** An open folder. While it is in use, it cannot be replaced by a link. */
-export interface HeldFolder {
+export interface OpenFolder {
   readonly handle: FileHandle;
   /** A path for an entry of the folder. */
   readonly at: (name: string) => string;
@@ -61,7 +61,7 @@ export interface HeldFolder {
  * @param mode - of folders that are created. Default: by the umask
  * @throws NodeFailure PERMISSION_DENIED; the errors of the operating system
  */
-export async function holdFolder(folder: string, isGranted: IsGranted, mode?: number): Promise<HeldFolder> {
+export async function holdFolder(folder: string, isGranted: IsGranted, mode?: number): Promise<OpenFolder> {
   const handle = (await openFolder(folder)) ?? (await makeFolder(folder, isGranted, mode));
   try {
     await requireGranted(handle, folder, isGranted);
@@ -72,7 +72,7 @@ export async function holdFolder(folder: string, isGranted: IsGranted, mode?: nu
   }
 }
 
-function held(handle: FileHandle, folder: string): HeldFolder {
+function held(handle: FileHandle, folder: string): OpenFolder {
   return { handle, at: (name) => join(hasDescriptors ? `/proc/self/fd/${handle.fd}` : folder, name) };
 }
 

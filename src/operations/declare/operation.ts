@@ -1,6 +1,6 @@
 /** What an operation is: one declaration, from which each interface (command line, MCP, HTTP) is made. */
 import type { CheckpointRef, Engine, RunResult, StreamEvent } from '../../engine/api.ts';
-import type { TextWorkflow } from '../../dialects/strongest-effect.ts';
+import type { TextWorkflow } from '../../dialects/text-workflow.ts';
 import type { Graph } from '../../graph/graph.ts';
 import type { JsonSchema } from '../../graph/contracts/node-type.ts';
 import type { ReadPlace, StatePlace, WritePlace } from '../../history/place/place.ts';
@@ -98,7 +98,7 @@ export interface WorkContext extends WritePlace {
   /** Whether the configuration names this module, so that a preview may import it. */
   readonly isModuleNamed: (source: string) => boolean;
   /** The form in which a file's path is recorded with a run, so that later commands find it. */
-  readonly keptSource: (source: string) => string;
+  readonly savedSource: (source: string) => string;
   /** Loads the workflow of a YAML file, or one by name. @throws GRAPH_PARSE, GRAPH_INVALID, WORKFLOW_NOT_FOUND */
   readonly loadWorkflow: (file: string) => Promise<KnownWorkflow>;
   /** The workflows in the configured directories, which are read at first use. @throws CONFIG_INVALID */

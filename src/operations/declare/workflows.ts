@@ -1,6 +1,6 @@
 /** The workflows that a process knows, to be listed, read, checked and started. */
 import type { Conversion, WrittenDialect } from '../../dialects/convert/convert-text.ts';
-import type { TextWorkflow } from '../../dialects/strongest-effect.ts';
+import type { TextWorkflow } from '../../dialects/text-workflow.ts';
 import type { Violation } from '../../graph/graph.ts';
 
 /** A file that is not a valid workflow, and why. */

@@ -1,11 +1,11 @@
 /** A post-mortem as marks on the picture of its graph: how each node ended last, in colour and in words, and how often each edge was taken. */
 import type { PictureMarks, PictureTone } from '../../dialects/dot/picture/picture.ts';
 import { START } from '../../graph/graph.ts';
-import type { PostMortem, ToldVisit } from '../../history/trace/story.ts';
+import type { PostMortem, StoryVisit } from '../../history/trace/story.ts';
 
 /** Of a node that completed and says of itself that it did not quite succeed. Any other word is a warning. */
 const byVerdict: Readonly<Record<string, PictureTone>> = { fail: 'bad', retry: 'bad', skipped: 'skipped' };
-const byStatus: Readonly<Record<ToldVisit['status'], PictureTone>> = {
+const byStatus: Readonly<Record<StoryVisit['status'], PictureTone>> = {
   completed: 'good',
   failed: 'bad',
   skipped: 'skipped',
@@ -15,7 +15,7 @@ const byStatus: Readonly<Record<ToldVisit['status'], PictureTone>> = {
 };
 
 /** The tone of how a visit ended: by its own word, else by its status. */
-export function toneOfVisit(visit: ToldVisit): PictureTone {
+export function toneOfVisit(visit: StoryVisit): PictureTone {
   return standingOf(visit)[0];
 }
 
@@ -26,7 +26,7 @@ function standingOf({
   attempts,
   questions,
   isUnfinished,
-}: ToldVisit): readonly [tone: PictureTone, word: string] {
+}: StoryVisit): readonly [tone: PictureTone, word: string] {
   if (isUnfinished === true) return ['skipped', 'not ended'];
   if (attempts === undefined) {
     const isWaiting = status === 'waiting' || questions.some(({ closedAt }) => closedAt === undefined);
@@ -74,6 +74,6 @@ function timesOf(count: number, what: string): string {
 }
 
 /** Attempts of the node, or of the step that took the most. */
-function attemptsOf({ attempts = 1, retries }: ToldVisit): number {
+function attemptsOf({ attempts = 1, retries }: StoryVisit): number {
   return Math.max(attempts, ...retries.map(({ attempt }) => attempt + 1));
 }

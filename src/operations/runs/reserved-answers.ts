@@ -80,7 +80,7 @@ export async function refuseForkAnswers(context: WorkContext, fork: ReservedFork
   };
   const ids = set.filter(({ path }) => path[0] === 'outputs').map(({ path }) => path[1] ?? '');
   if (answers.length === 0 && ids.length === 0) return;
-  const past = await readAsked(context, run);
+  const past = await readQuestion(context, run);
   const own = past.waits.filter((wait) => isForPeople(context, wait));
   const isOwn = (name: string): boolean => reserved.questions === 'all' || waitsNamed(own, name).length > 0;
   const name = answers.find(isOwn);
@@ -102,7 +102,7 @@ export function mayAsk({ effect, subgraph }: GraphNode): boolean {
 }
 
 /** The waits that a run has opened, and the nodes that settled without asking anything. */
-async function readAsked(
+async function readQuestion(
   { store, tenant }: WorkContext,
   run: RunRow,
 ): Promise<{ readonly waits: readonly OpenedWait[]; readonly unasked: ReadonlySet<string> }> {

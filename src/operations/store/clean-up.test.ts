@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { until } from '../../../test/support/awaited.ts';
 import { type App, openApp } from '../../app/open-app.ts';
-import type { CheckpointSettings } from '../../dialects/strongest-effect.ts';
+import type { CheckpointSettings } from '../../dialects/text-workflow.ts';
 import { answerWait } from '../waits/answer-wait.ts';
 import { cleanUp, type CleanUpInput, type CleanUpReport } from './clean-up.ts';
 import { forkRun } from '../runs/fork-run.ts';

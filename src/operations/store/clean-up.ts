@@ -1,5 +1,5 @@
 /** The operation `cleanup`: removes runs and checkpoints that the settings of their workflow do not keep; docs/guide/cleanup.md. */
-import type { CheckpointSettings } from '../../dialects/strongest-effect.ts';
+import type { CheckpointSettings } from '../../dialects/text-workflow.ts';
 import { cleanUpDefaults, cleanUpPlace, type CleanUpReport } from '../../history/shorten/clean-up.ts';
 import type { RunRow } from '../../ports/store.ts';
 import { listOf, objectOf, oneOf, text, whole } from '../declare/output-shapes.ts';

@@ -4,7 +4,7 @@ import type { OpenQuestion } from './find-wait.ts';
 import type { WorkContext } from '../declare/operation.ts';
 
 /** An answer, and the question that it is for. */
-export interface GivenAnswer {
+export interface SubmittedAnswer {
   /** How the question was named. */
   readonly name: string;
   /** The open question of that name. If there is none, the engine knows whether it was closed before, and by what. */
@@ -26,7 +26,7 @@ export interface AnsweredWait {
 export async function giveAnswers(
   context: WorkContext,
   runId: string,
-  given: readonly GivenAnswer[],
+  given: readonly SubmittedAnswer[],
   by: string | undefined,
 ): Promise<readonly AnsweredWait[]> {
   const named = given.map(({ name, wait, value }) => ({ waitId: wait?.waitId ?? name, wait, value }));

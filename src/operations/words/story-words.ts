@@ -4,7 +4,14 @@
  */
 import { isLarge } from '../../dialects/dot/run/context/context-reader.ts';
 import type { ExplainedEdge } from '../../history/trace/explain-edges.ts';
-import type { PostMortem, ToldEntry, ToldError, ToldEvent, ToldVisit, ValueChange } from '../../history/trace/story.ts';
+import type {
+  PostMortem,
+  StoryEntry,
+  StoryError,
+  StoryEvent,
+  StoryVisit,
+  ValueChange,
+} from '../../history/trace/story.ts';
 import { toJson } from '../declare/to-json.ts';
 import { formatPath } from '../declare/state-path.ts';
 import { formatCosts } from './amounts.ts';
@@ -30,7 +37,7 @@ export interface NoteWords {
 export interface VisitWords {
   readonly kind: 'visit';
   readonly place: string;
-  readonly visit: ToldVisit;
+  readonly visit: StoryVisit;
   /** How it ended, in the words of its dialect: `success`, `completed`; else `waiting` or `not ended`. */
   readonly outcome: string;
   /** Number of visits, attempts, duration, costs, who settled it. */
@@ -83,12 +90,12 @@ function isPlace(id: string): boolean {
   return id.startsWith('__');
 }
 
-function placeOf({ runId, seq }: ToldEntry, story: PostMortem): string {
+function placeOf({ runId, seq }: StoryEntry, story: PostMortem): string {
   return runId === story.runId ? `@${seq}` : `${runId}@${seq}`;
 }
 
 /** An error behind a colon; nothing if none is known. */
-export function reason(error: ToldError | undefined): string {
+export function reason(error: StoryError | undefined): string {
   return error === undefined ? '' : `: ${error.message} [${error.code}]`;
 }
 
@@ -99,9 +106,9 @@ export function inlineValue(value: unknown): string {
   return typeof plain === 'string' && typeof value !== 'string' ? plain : JSON.stringify(plain);
 }
 
-function eventWords(event: ToldEvent, story: PostMortem): EventWords {
+function eventWords(event: StoryEvent, story: PostMortem): EventWords {
   const { kind, by, status, from, pruned, detail } = event;
-  const said: Readonly<Record<ToldEvent['kind'], string>> = {
+  const said: Readonly<Record<StoryEvent['kind'], string>> = {
     start: 'the run was started',
     fork: `the run was forked from ${from === undefined ? 'another' : `${from.runId}@${from.seq}`}`,
     resume: 'the run went on',
@@ -153,7 +160,7 @@ export function branchWords(detail: unknown): string | undefined {
   return words.length === 0 ? undefined : words.join('; ');
 }
 
-function visitWords(visit: ToldVisit, story: PostMortem): VisitWords {
+function visitWords(visit: StoryVisit, story: PostMortem): VisitWords {
   const costs = formatCosts(visit);
   const said = stageOutcome(visit);
   return {
@@ -177,12 +184,12 @@ function visitWords(visit: ToldVisit, story: PostMortem): VisitWords {
   };
 }
 
-function standing({ questions, isUnfinished }: ToldVisit): string {
+function standing({ questions, isUnfinished }: StoryVisit): string {
   const isWaiting = isUnfinished !== true && questions.some(({ closedAt }) => closedAt === undefined);
   return isWaiting ? 'waiting' : 'not ended';
 }
 
-function notesOf(visit: ToldVisit): readonly NoteWords[] {
+function notesOf(visit: StoryVisit): readonly NoteWords[] {
   const { takenFrom, when, retries, repeats = [], questions } = visit;
   const isAlone = hasOneStep(visit);
   return [
@@ -210,21 +217,21 @@ function notesOf(visit: ToldVisit): readonly NoteWords[] {
 }
 
 /** What a fork takes over is an outcome. Which edges follow is decided by its own state, so another one may be taken than there. */
-function takenOver({ runId, seq }: { readonly runId: string; readonly seq: number }, { edges }: ToldVisit): string {
+function takenOver({ runId, seq }: { readonly runId: string; readonly seq: number }, { edges }: StoryVisit): string {
   const anew = edges.length > 1 ? '; where it goes on was decided anew' : '';
   return `its outcome was taken over from ${runId}@${seq}${anew}`;
 }
 
 /** Whether all work of the visit is one step, such as that of a pipeline's stage: it is the node's work itself. */
-function hasOneStep({ steps, retries }: ToldVisit): boolean {
+function hasOneStep({ steps, retries }: StoryVisit): boolean {
   const names = [...steps.map(({ step }) => step), ...retries.flatMap(({ step }) => step ?? [])];
   return new Set(names).size === 1;
 }
 
 /** A step that is the node's work itself says no more than the failure of the node. */
-function failedSteps(visit: ToldVisit): readonly NoteWords[] {
+function failedSteps(visit: StoryVisit): readonly NoteWords[] {
   const [failure] = failureOf(visit);
-  const isTold = (error: ToldError | undefined): boolean =>
+  const isTold = (error: StoryError | undefined): boolean =>
     failure !== undefined && hasOneStep(visit) && failure.text.startsWith(error?.message ?? '');
   return visit.steps
     .filter(({ status, error }) => status === 'failed' && !isTold(error))
@@ -235,7 +242,7 @@ function failedSteps(visit: ToldVisit): readonly NoteWords[] {
 }
 
 /** The steps that did their work, counted by what they do: `steps: model ×3, tool look ×2`. */
-function stepsNote({ steps }: ToldVisit): readonly NoteWords[] {
+function stepsNote({ steps }: StoryVisit): readonly NoteWords[] {
   const kinds = steps.flatMap(({ step, status }) => (status === 'failed' ? [] : [stepKind(step)]));
   if (kinds.length < 2) return [];
   const counted = [...new Set(kinds)].map((kind) => [kind, kinds.filter((one) => one === kind).length] as const);
@@ -244,19 +251,19 @@ function stepsNote({ steps }: ToldVisit): readonly NoteWords[] {
 }
 
 /** What a stage of a pipeline said of itself. */
-function stageOutcome({ value }: ToldVisit): string | undefined {
+function stageOutcome({ value }: StoryVisit): string | undefined {
   const outcome = (value as { readonly outcome?: unknown } | null | undefined)?.outcome;
   return typeof outcome === 'string' && /^[a-z_]{1,20}$/.test(outcome) ? outcome : undefined;
 }
 
-function failureOf({ error, value }: ToldVisit): readonly NoteWords[] {
+function failureOf({ error, value }: StoryVisit): readonly NoteWords[] {
   if (error !== undefined) return [{ kind: 'failure', text: `${error.message} [${error.code}]` }];
   const said = (value as { readonly failure_reason?: unknown } | null | undefined)?.failure_reason;
   return typeof said === 'string' ? [{ kind: 'failure', text: said }] : [];
 }
 
 function questionText(
-  { kind, name, prompt, at, closedAt, by, answer, isChanged }: ToldVisit['questions'][number],
+  { kind, name, prompt, at, closedAt, by, answer, isChanged }: StoryVisit['questions'][number],
   isOpen: boolean,
   isUnfinished: boolean,
 ): string {
@@ -287,7 +294,7 @@ function isTold({ path, before, after }: ValueChange, isStage: boolean): boolean
   return before === undefined || inlineValue(before) !== inlineValue(after);
 }
 
-function changeWords(change: ValueChange, { runId, seq, path: node }: ToldVisit): ChangeWords {
+function changeWords(change: ValueChange, { runId, seq, path: node }: StoryVisit): ChangeWords {
   const { path, before, beforeBytes, after, afterBytes, isDeleted } = change;
   const was = beforeBytes === undefined ? largeWords(before) : `large, ${formatSize(beforeBytes)}`;
   // The state of a child run is read with more than a path.
@@ -307,7 +314,7 @@ function largeWords(value: unknown): string | undefined {
   return file && `large, ${formatSize(file.sizeBytes)}, kept as ${file.name}`;
 }
 
-function edgeWords(edge: ExplainedEdge, { path, edges }: ToldVisit): EdgeWords {
+function edgeWords(edge: ExplainedEdge, { path, edges }: StoryVisit): EdgeWords {
   const { to, label, fired, because } = edge;
   // A function without a name of its own is called like its edge, which is told already.
   const condition = edge.condition === `${path.at(-1)} -> ${to}` ? undefined : edge.condition;

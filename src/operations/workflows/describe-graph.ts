@@ -2,7 +2,7 @@
 import { CairnError } from '../../errors.ts';
 import type { Graph, GraphEdge, GraphNode } from '../../graph/graph.ts';
 import { wavesOf } from '../../graph/shape/loops.ts';
-import type { WorkflowInput } from '../../dialects/strongest-effect.ts';
+import type { WorkflowInput } from '../../dialects/text-workflow.ts';
 import { jsonSchemaOf } from '../../schema/standard-schema.ts';
 import { mayAsk } from '../runs/reserved-answers.ts';
 import type { WorkflowDescription } from '../declare/workflows.ts';

@@ -1,6 +1,6 @@
 /** The operation `workflows`, and the description of a workflow that all interfaces show. It contains no code. */
 import { flag, listOf, objectOf, text, texts, violation, whole, workflow } from '../declare/output-shapes.ts';
-import type { TextWorkflow } from '../../dialects/strongest-effect.ts';
+import type { TextWorkflow } from '../../dialects/text-workflow.ts';
 import type { Operation, WorkContext } from '../declare/operation.ts';
 import type { BrokenWorkflow, KnownWorkflow, WorkflowDescription } from '../declare/workflows.ts';
 

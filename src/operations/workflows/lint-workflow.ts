@@ -1,6 +1,6 @@
 /** The operations `lint` and `fmt`: report everything about a workflow's text, and print a pipeline in canonical format. Nothing is run. */
 import { lintVerdicts } from '../../dialects/dot/lint/lint-pipeline.ts';
-import { dialectOf } from '../../dialects/strongest-effect.ts';
+import { dialectOf } from '../../dialects/text-workflow.ts';
 import { CairnError } from '../../errors.ts';
 import type { Violation } from '../../graph/graph.ts';
 import { lintGraph } from '../../graph/lint/lint-graph.ts';

@@ -2,7 +2,7 @@
 import { definition, objectOf, started } from '../declare/output-shapes.ts';
 import { CairnError } from '../../errors.ts';
 import type { Operation, WorkContext } from '../declare/operation.ts';
-import type { TextWorkflow } from '../../dialects/strongest-effect.ts';
+import type { TextWorkflow } from '../../dialects/text-workflow.ts';
 import { startGraph, type StartRunOutput } from '../runs/start-run.ts';
 
 // The text of a known workflow as it was read, which is also what is recorded with a run that is started now.
@@ -58,7 +58,7 @@ async function readWorkflow(
   const workflows = await context.openWorkflows();
   if (text !== undefined) return { workflow: await workflows.readInline(text) };
   const { workflow, source } = workflows.get(name ?? '');
-  return { workflow, source: context.keptSource(source) };
+  return { workflow, source: context.savedSource(source) };
 }
 
 export const startWorkflow: Operation<StartWorkflowInput, StartRunOutput, WorkContext> = {

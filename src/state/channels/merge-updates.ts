@@ -11,7 +11,7 @@ import {
   settleReduction,
   type Admission,
   type ChannelOp,
-  type Given,
+  type ReducerUpdate,
 } from './run-reducer.ts';
 import type { Channels } from './channels.ts';
 import { encodeValue, deepFreeze, getOwn, isPlainObject, setOwn, type PlainObject } from '../values/values.ts';
@@ -122,7 +122,7 @@ class Merging implements Merge {
     const value = cell.isGrowing ? current : deepFreeze(current);
     const slot = this.#slot(cell.name, value, () => cell.textsOf(value as readonly unknown[]));
     const reduction = this.#reduce(node, cell.name, slot, given.value);
-    if (node.isCustom || !isAsGiven(reduction, given.value)) this.isTransformed = true;
+    if (node.isCustom || !isUnchanged(reduction, given.value)) this.isTransformed = true;
     if (reduction.kind === 'append') {
       const { ops } = settleReduction(node, reduction, [], given, [cell.key]);
       if (ops.length > 0) this.writes.push({ cell, partition, items: reduction.items, ops });
@@ -175,7 +175,7 @@ class Merging implements Merge {
     node: ChannelNode | undefined,
     name: string,
     current: unknown,
-    given: Given,
+    given: ReducerUpdate,
     path: readonly string[],
     ops: ChannelOp[],
   ): unknown {
@@ -193,7 +193,7 @@ class Merging implements Merge {
 }
 
 /** Whether the resulting op contains the update as it was given. */
-function isAsGiven(reduction: Reduction, update: unknown): boolean {
+function isUnchanged(reduction: Reduction, update: unknown): boolean {
   if (reduction.kind === 'text') return true;
   if (reduction.kind === 'set') return reduction.value === update || isOnly(reduction.value, update);
   return reduction.kind === 'append' && (reduction.items === update || isOnly(reduction.items, update));

@@ -72,7 +72,7 @@ export interface ChannelOp {
 }
 
 /** An update, with its JSON text if that is known already. */
-export interface Given {
+export interface ReducerUpdate {
   readonly value: unknown;
   readonly json?: string;
 }
@@ -121,7 +121,7 @@ export function settleReduction(
   node: ChannelNode,
   reduction: Reduction,
   current: unknown,
-  given: Given,
+  given: ReducerUpdate,
   path: readonly string[],
 ): { readonly value: unknown; readonly ops: readonly ChannelOp[] } {
   switch (reduction.kind) {
@@ -161,7 +161,7 @@ export function setOp(path: readonly string[], json: string): ChannelOp {
 }
 
 /** The items as a JSON array. Reuses the update's own text, unless that is a reference to a blob. */
-function itemsJson(items: readonly unknown[], { value, json }: Given): string {
+function itemsJson(items: readonly unknown[], { value, json }: ReducerUpdate): string {
   if (json !== undefined && items === value && json.startsWith('[')) return json;
   if (json !== undefined && items.length === 1 && items[0] === value) return `[${json}]`;
   return encodeValue(items);

@@ -1,15 +1,15 @@
 /** Memories kept in this process only, for tests. */
 import { readLimit, type Memories, type MemoryEntry, type MemoryOwner } from '../../ports/memories.ts';
 
-interface Kept {
+interface StoredMemory {
   readonly keys: Set<string>;
   readonly entries: MemoryEntry[];
 }
 
 /** @param now - returns the time in epoch ms */
 export function createMemoryMemories(now: () => number = Date.now): Memories {
-  const owners = new Map<string, Kept>();
-  const keptOf = ({ user, session }: MemoryOwner): Kept => {
+  const owners = new Map<string, StoredMemory>();
+  const keptOf = ({ user, session }: MemoryOwner): StoredMemory => {
     const name = JSON.stringify([user, session]);
     const kept = owners.get(name) ?? { keys: new Set(), entries: [] };
     owners.set(name, kept);

@@ -37,7 +37,7 @@ export function piecesOf(text: string, { params }: Pick<Pipeline, 'params'>): Te
   return [...found, text.slice(from)];
 }
 
-type Asked = Pick<Done, 'work' | 'ends'>;
+type QuestionWork = Pick<Done, 'work' | 'ends'>;
 
 export function humanWork(stage: Stage, reading: StageReading): Done {
   const { attributes } = stage;
@@ -52,16 +52,16 @@ export function humanWork(stage: Stage, reading: StageReading): Done {
     );
   const otherwise = form === 'freeform' ? 'What do you say?' : 'Select an option:';
   const question = piecesOf(attributes.text('label') || otherwise, reading.pipeline);
-  return { timeoutMs: undefined, isIdempotent: false, ...askedIn(form)(stage, question, reading) };
+  return { timeoutMs: undefined, isIdempotent: false, ...workOfForm(form)(stage, question, reading) };
 }
 
-function askedIn(form: string): (stage: Stage, question: Text, reading: StageReading) => Asked {
+function workOfForm(form: string): (stage: Stage, question: Text, reading: StageReading) => QuestionWork {
   if (form === 'yes_no' || form === 'confirmation') return confirmation;
   return form === 'freeform' ? freeText : choice;
 }
 
 /** A yes or no. To refuse a confirmation is to fail. */
-function confirmation(stage: Stage, question: Text, { ways }: StageReading): Asked {
+function confirmation(stage: Stage, question: Text, { ways }: StageReading): QuestionWork {
   const isFailed = stage.attributes.text('human.type') === 'confirmation';
   const no: Ending = { outcome: isFailed ? 'fail' : 'success', label: 'No' };
   return {
@@ -73,7 +73,7 @@ function confirmation(stage: Stage, question: Text, { ways }: StageReading): Ask
   };
 }
 
-function freeText(stage: Stage, question: Text, reading: StageReading): Asked {
+function freeText(stage: Stage, question: Text, reading: StageReading): QuestionWork {
   const edges = edgesOf(stage, reading);
   if (edges.some(({ caption }) => caption !== ''))
     lost(
@@ -89,7 +89,7 @@ function freeText(stage: Stage, question: Text, reading: StageReading): Asked {
 }
 
 /** A choice for each label. Edges that say the same are one. */
-function choice(stage: Stage, question: Text, reading: StageReading): Asked {
+function choice(stage: Stage, question: Text, reading: StageReading): QuestionWork {
   const offered = new Map<string, { readonly label: string; readonly to: string }>();
   for (const { caption, to } of edgesOf(stage, reading)) {
     const label = caption === '' ? to : caption;

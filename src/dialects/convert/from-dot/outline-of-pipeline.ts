@@ -69,7 +69,7 @@ export function outlineOfPipeline(
     ],
     budget: budgetPolicies(pipeline),
     first,
-    steps: withAnswers(reached, (id) => isTold(pipeline, layout, id)),
+    steps: withAnswers(reached, (id) => isReported(pipeline, layout, id)),
   };
 }
 
@@ -91,7 +91,7 @@ function stepOf(stage: Stage, reading: StageReading): Step {
 }
 
 /** Whether a stage is told what the run did before it. */
-function isTold(pipeline: Pipeline, layout: Layout, id: string): boolean {
+function isReported(pipeline: Pipeline, layout: Layout, id: string): boolean {
   const stage = pipeline.stages.get(id);
   return stage !== undefined && fidelityOf(pipeline, layout, stage) !== 'truncate';
 }

@@ -6,8 +6,8 @@ import { type Ended, type LaidStep, layWays } from '../outline/lay-ways.ts';
 import { failed, skipped, type BlockWork, type BlockReading } from './block-reading.ts';
 import { CairnError } from '../../../errors.ts';
 import type { NodeType } from '../../../graph/contracts/node-type.ts';
-import { dialectOf, type TextWorkflow, type WorkflowInput } from '../../strongest-effect.ts';
-import { parseKept } from '../../dot/kept-text.ts';
+import { dialectOf, type TextWorkflow, type WorkflowInput } from '../../text-workflow.ts';
+import { parseSavedText } from '../../dot/saved-text.ts';
 import { parseBundle } from '../../yaml/compile/workflow-linker.ts';
 import { translateDocument } from '../../yaml/braces/translate-document.ts';
 import { orderBlocks } from '../../yaml/compile/workflow-names.ts';
@@ -159,7 +159,7 @@ function pipelinesIn({ graph }: TextWorkflow, types: ReadonlyMap<string, NodeTyp
   return ({ type, inputs: { workflow } }) => {
     const kept = isCall(types.get(type)) ? others.get(String(workflow))?.text : undefined;
     if (kept === undefined || dialectOf(kept) !== 'dot') return undefined;
-    const { source, text } = parseKept(kept);
+    const { source, text } = parseSavedText(kept);
     return { ...readCalled(text), source };
   };
 }

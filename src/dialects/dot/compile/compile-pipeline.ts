@@ -13,7 +13,7 @@ import {
   type NodeDefinition,
 } from '../../../graph/graph.ts';
 import type { Need } from '../../../graph/contracts/node-type.ts';
-import type { TextWorkflow } from '../../strongest-effect.ts';
+import type { TextWorkflow } from '../../text-workflow.ts';
 import {
   alongEdges,
   gateTargets,
@@ -222,7 +222,7 @@ class GraphParts {
       const jumps = retryTargets(stage).filter((target) => this.#members.has(target));
       const ways: Ways = {
         edges: branches === undefined ? edges.map((edge) => this.#way(edge)) : [this.#joinWay(branches)],
-        ...askedWays(stage),
+        ...questionWays(stage),
       };
       const outcomes = outcomesRead(layout, pipeline, stage.id);
       const parts: StageParts = {
@@ -394,7 +394,7 @@ class GraphParts {
 }
 
 /** What a question of a stage decides: which edge is taken, or yes and no. */
-function askedWays({ type, attributes }: Stage): Pick<Ways, 'isChosen' | 'answers'> {
+function questionWays({ type, attributes }: Stage): Pick<Ways, 'isChosen' | 'answers'> {
   if (type !== 'wait.human') return { isChosen: false };
   const form = attributes.text('human.type') || 'multiple_choice';
   const isYesNo = form === 'yes_no' || form === 'confirmation';

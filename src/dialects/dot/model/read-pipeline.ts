@@ -13,7 +13,7 @@ import {
   findWritten,
   listOf,
   noValues,
-  type Given,
+  type AttributeValue,
   type Values,
   parseStylesheet,
   Styles,
@@ -216,7 +216,7 @@ class PipelineReader {
   }
 
   /** Parses the parameters, such as `params="task, target=./out"`. */
-  #params(given: Given | undefined): readonly Param[] {
+  #params(given: AttributeValue | undefined): readonly Param[] {
     if (given === undefined) return [];
     const params = new Map<string, Param>();
     for (const piece of given.value.split(',')) {

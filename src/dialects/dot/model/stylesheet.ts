@@ -5,13 +5,13 @@ import { durationMs } from './attributes.ts';
 // The attributes of a stage, an edge or the graph: those written there, over those of the stylesheet, over defaults.
 
 /** The value of an attribute, as text. */
-export interface Given {
+export interface AttributeValue {
   readonly value: string;
   /** Offset of the value. Undefined for one that a default or the stylesheet gives. */
   readonly valueAt: number | undefined;
 }
 
-export type Values = ReadonlyMap<string, Given>;
+export type Values = ReadonlyMap<string, AttributeValue>;
 
 export const noValues: Values = new Map();
 
@@ -38,7 +38,7 @@ export class Attributes {
   }
 
   /** The attribute as it is written or taken over. */
-  given(name: string): Given | undefined {
+  given(name: string): AttributeValue | undefined {
     const own = this.#written.length > scannedMax ? this.#indexed(name) : findWritten(this.#written, name);
     if (own !== undefined) return own;
     const styled = this.#styles.size === 0 ? undefined : this.#styles.get(name);
@@ -85,7 +85,7 @@ export class Attributes {
     return Array.from(this.names(), (name) => [name, this.text(name)]);
   }
 
-  #indexed(name: string): Given | undefined {
+  #indexed(name: string): AttributeValue | undefined {
     this.#index ??= new Map(this.#written.map((attribute) => [attribute.key, attribute]));
     return this.#index.get(name);
   }
@@ -102,7 +102,7 @@ export function findWritten(written: readonly AttributeSyntax[], name: string): 
 }
 
 /** The names that a value lists, separated by commas. */
-export function listOf(given: Given | undefined): readonly string[] {
+export function listOf(given: AttributeValue | undefined): readonly string[] {
   if (given === undefined || given.value === '') return none;
   return given.value.split(',').flatMap((piece) => piece.trim() || []);
 }
@@ -215,7 +215,7 @@ function withoutComments(text: string): string {
   }
 }
 
-interface Styled extends Given {
+interface Styled extends AttributeValue {
   /** Position of its rule in the stylesheet. Among equally specific rules the later one wins. */
   readonly order: number;
 }
@@ -276,11 +276,11 @@ const none2: readonly AttributeSyntax[] = [];
 
 /** The defaults that hold from a statement on. Stages and edges keep those that they took: later ones are set in a copy. */
 export class Defaults {
-  #values: Map<string, Given>;
+  #values: Map<string, AttributeValue>;
   #isTaken: boolean;
 
   constructor(outer?: Values) {
-    this.#values = (outer ?? new Map<string, Given>()) as Map<string, Given>;
+    this.#values = (outer ?? new Map<string, AttributeValue>()) as Map<string, AttributeValue>;
     this.#isTaken = outer !== undefined;
   }
 

@@ -6,12 +6,12 @@ import { type BraceTree, binding, type BraceWriter } from './brace-writer.ts';
 type Call = Extract<BraceTree, { readonly kind: 'call' | 'filter' }>;
 
 /** The arguments of a call. For a filter or method, the first is the value that it is applied to. */
-interface Given {
+interface CallArguments {
   readonly call: Call;
   readonly plain: readonly BraceTree[];
 }
 
-type Form = (writer: BraceWriter, given: Given) => void;
+type Form = (writer: BraceWriter, given: CallArguments) => void;
 
 /** A form with at most this many arguments after the first. */
 function takes(most: number, write: Form): Form {

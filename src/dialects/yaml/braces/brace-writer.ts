@@ -170,7 +170,7 @@ class TreeReader {
       const { start } = tree;
       if (this.#take('operator', '|') !== undefined) {
         const name = this.#name();
-        const given = this.#take('operator', '(') === undefined ? nothingGiven : this.#arguments();
+        const given = this.#take('operator', '(') === undefined ? noArguments : this.#arguments();
         tree = { kind: 'filter', start, of: tree, name, given };
       } else if (this.#take('name', 'is') !== undefined) {
         const isNot = this.#take('name', 'not') !== undefined;
@@ -259,7 +259,7 @@ class TreeReader {
   }
 }
 
-const nothingGiven: BraceArguments = { plain: [], named: new Map() };
+const noArguments: BraceArguments = { plain: [], named: new Map() };
 
 /** Parses tokens to a tree. @param end - offset of their end, for messages. @throws TextError */
 export function readBraceTree(tokens: readonly BraceToken[], end: number): BraceTree {

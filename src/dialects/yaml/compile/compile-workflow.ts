@@ -33,7 +33,7 @@ import { withTime } from '../run/block-node.ts';
 import type { Withheld } from '../run/block-scope.ts';
 import { readDocument, type YamlDocument } from '../file/read-document.ts';
 import { TemplateReader } from '../run/template-reader.ts';
-import type { CheckpointSettings, WorkflowInput, TextWorkflow } from '../../strongest-effect.ts';
+import type { CheckpointSettings, WorkflowInput, TextWorkflow } from '../../text-workflow.ts';
 
 // Finds the inputs of a workflow that declares none: the unknown names that its texts read.
 

@@ -23,7 +23,7 @@ import {
   type WorkflowBlock,
   type WorkflowInput,
   strongestEffect,
-} from '../../strongest-effect.ts';
+} from '../../text-workflow.ts';
 import type { BlockOrder } from './workflow-names.ts';
 
 // Compiles a block of a file to a node of the graph.

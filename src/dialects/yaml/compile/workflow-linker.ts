@@ -2,7 +2,7 @@
 import { CairnError } from '../../../errors.ts';
 import type { WorkflowText, ReadOptions } from '../file/read-options.ts';
 import { isMapping, type Faults } from '../file/shape.ts';
-import type { CheckpointSettings, TextWorkflow } from '../../strongest-effect.ts';
+import type { CheckpointSettings, TextWorkflow } from '../../text-workflow.ts';
 import { nearest, nearestFirst } from '../../../graph/nearest.ts';
 import type { NodeContext } from '../../../graph/contracts/node-contract.ts';
 import type { NodeType } from '../../../graph/contracts/node-type.ts';

@@ -7,7 +7,7 @@ import type { Faults } from '../file/shape.ts';
 import { reservedIds } from '../file/format.ts';
 import { type BlockFile, isCall, type WorkflowFile } from '../file/workflow-file.ts';
 import type { JsonSchema, NodeType } from '../../../graph/contracts/node-type.ts';
-import type { TextWorkflow, WorkflowInput } from '../../strongest-effect.ts';
+import type { TextWorkflow, WorkflowInput } from '../../text-workflow.ts';
 import type { Names } from '../expression/template.ts';
 import { forEachFields } from '../run/for-each.ts';
 

@@ -1,6 +1,6 @@
 /** The format of workflow files, as one table from which the checks and the JSON Schema are made. Its meaning: docs/spec/yaml.md. */
 import type { Fields, Shape } from './shape.ts';
-import type { WorkflowInput } from '../../strongest-effect.ts';
+import type { WorkflowInput } from '../../text-workflow.ts';
 
 const text = (wanted?: string): Shape => ({ kind: 'text', ...(wanted === undefined ? {} : { wanted }) });
 const flag: Shape = { kind: 'flag' };

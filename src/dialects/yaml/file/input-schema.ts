@@ -3,7 +3,7 @@ import type { StandardResult, StandardSchema } from '../../../graph/graph.ts';
 import { nearest } from '../../../graph/nearest.ts';
 import { schemaFault, schemaDefect } from '../../../schema/json-schema.ts';
 import { isMapping, shown, type Faults } from './shape.ts';
-import type { WorkflowInput } from '../../strongest-effect.ts';
+import type { WorkflowInput } from '../../text-workflow.ts';
 import type { JsonSchema } from '../../../graph/contracts/node-type.ts';
 import { schemaKeywords, typeNamed } from './format.ts';
 import type { Path } from './read-document.ts';

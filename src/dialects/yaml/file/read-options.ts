@@ -2,7 +2,7 @@
 import type { NodeType } from '../../../graph/contracts/node-type.ts';
 import type { Permissions } from '../../../graph/permissions/permissions.ts';
 import type { Violation } from '../../../graph/graph.ts';
-import type { CheckpointSettings, TextWorkflow } from '../../strongest-effect.ts';
+import type { CheckpointSettings, TextWorkflow } from '../../text-workflow.ts';
 
 /** A workflow's text and its origin. */
 export interface WorkflowText {

@@ -7,7 +7,7 @@ import type { OnBudget } from '../../../graph/graph.ts';
 import type { EffectClass } from '../../../graph/contracts/node-contract.ts';
 import type { RetryPolicy } from '../../../graph/contracts/contracts.ts';
 import type { Path, YamlDocument } from './read-document.ts';
-import type { CheckpointSettings, WorkflowInput } from '../../strongest-effect.ts';
+import type { CheckpointSettings, WorkflowInput } from '../../text-workflow.ts';
 import { type Faults, checkShape, isMapping, readField } from './shape.ts';
 import { readInputs } from './input-schema.ts';
 

@@ -190,7 +190,7 @@ function canonicalNames(type: NodeType): ReadonlyMap<string, string> {
   );
 }
 
-interface GivenInput {
+interface InputToRead {
   readonly name: string;
   readonly field: InputField;
   readonly value: unknown;
@@ -202,7 +202,7 @@ interface GivenInput {
 function readOne(
   faults: Faults,
   reader: TemplateReader,
-  { name, field, value, place, type, takesNull }: GivenInput,
+  { name, field, value, place, type, takesNull }: InputToRead,
   literals: Record<string, unknown>,
   computed: Computed[],
 ): void {

@@ -13,7 +13,7 @@ import {
   NodeFailure,
   type NodeImplementation,
 } from '../../../graph/contracts/node-contract.ts';
-import type { WorkflowInput } from '../../strongest-effect.ts';
+import type { WorkflowInput } from '../../text-workflow.ts';
 import type { CallableWorkflow, FileOutput, NodeType, Inputs } from '../../../graph/contracts/node-type.ts';
 import { BlockScope, evaluateBefore, type InputTemplates, type ScopeParts, type Withheld } from './block-scope.ts';
 import type { BlockFile, OutputFile } from '../file/workflow-file.ts';

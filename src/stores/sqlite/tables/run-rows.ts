@@ -280,7 +280,7 @@ export const runColumns = (layout: number): string => `
   exists (select 1 from messages where run = r.no and is_taken = 0) as has_messages`;
 
 /** Columns that tell of forks and tags. They take as long as half of the others, so that only listings of forks have them. */
-export const toldColumns = `
+export const reportedColumns = `
   exists (select 1 from runs f indexed by runs_by_parent where f.tenant = r.tenant and f.parent_run = r.run_id) as has_forks,
   exists (select 1 from tags where run = r.no) as has_tags`;
 

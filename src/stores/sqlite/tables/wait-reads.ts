@@ -11,7 +11,7 @@ import {
   codesOf,
   isDamagedRow,
   runColumns,
-  toldColumns,
+  reportedColumns,
   toRunRow,
   type StoredRun,
   readText,
@@ -164,7 +164,7 @@ export class RunReads {
     if (this.#hasForks().get(query.tenant, query.parentRunId ?? '') === undefined) return [];
     const { conditions, values } = readFilters(query);
     const where = `r.tenant = ? and r.status in (${codes.join(', ')}) ${conditions}`;
-    const from = `${this.#columns}, ${toldColumns} from runs r indexed by runs_by_parent`;
+    const from = `${this.#columns}, ${reportedColumns} from runs r indexed by runs_by_parent`;
     return this.#select(from, where, [query.tenant, ...values, limit]);
   }
 

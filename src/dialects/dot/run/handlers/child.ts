@@ -5,7 +5,7 @@ import {
   NodeFailure,
   type ChildResult,
 } from '../../../../graph/contracts/node-contract.ts';
-import type { TextWorkflow } from '../../../strongest-effect.ts';
+import type { TextWorkflow } from '../../../text-workflow.ts';
 import { failuresIn, type StageFailure, rootMessage, reportIn, type StageOutcome } from '../stage/stage-outcome.ts';
 import { bodyName, type PipelineResult } from './ends.ts';
 import { holds, parseCondition, type ConditionFacts } from '../../model/pipeline.ts';

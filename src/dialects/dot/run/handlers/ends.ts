@@ -18,7 +18,7 @@ import {
   type StageStatus,
   failuresIn,
   rootMessage,
-  type ToldOfBranches,
+  type BranchReport,
   type StageFailure,
 } from '../stage/stage-outcome.ts';
 import { jumpLabel } from '../stage/choose-edge.ts';
@@ -193,7 +193,7 @@ async function runBodies(ctx: NodeContext, { body, targets, restartsMax, beginni
     const result = await ctx.run(body, input, { name: bodyName(restarts), ...(entry !== undefined && { entry }) });
     const { status, state, error } = result;
     failures.push(...failuresIn(result));
-    const told: ToldOfBranches = { failures, isOfRun: true };
+    const told: BranchReport = { failures, isOfRun: true };
     if (status !== 'completed')
       throw new NodeFailure(rootMessage(error), { code: 'STAGE_FAILED', cause: error, data: { ...told } });
     const target = targets.find((one) => Object.hasOwn(state.outputs, restartId(one)));

@@ -231,9 +231,9 @@ function branchesOf(state: StateView, { value, answer }: Amount): string {
 
 function valuesOf(state: StateView, length: number): string {
   if (length === 0) return '';
-  const isTold = (key: string, value: unknown): boolean =>
+  const isShown = (key: string, value: unknown): boolean =>
     !untold.test(key) && asText(value) !== '' && !(key === 'parallel.results' && Array.isArray(value));
-  const told = Object.entries(contextOf(state)).filter(([key, value]) => isTold(key, value));
+  const told = Object.entries(contextOf(state)).filter(([key, value]) => isShown(key, value));
   return told
     .map(([key, value]) => `- ${key}: ${isLarge(value) ? shownLarge(value, length) : cutMiddle(asText(value), length)}`)
     .join('\n');

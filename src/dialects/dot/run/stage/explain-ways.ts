@@ -22,7 +22,7 @@ import { jumpsMade } from './stage-node.ts';
 // Says in words why an edge out of a stage was taken or not, by the rules of `chooseEdge`.
 
 export function whyTaken(way: Way, { edges, isChosen }: Ways, ending: StageOutput): string {
-  const asked = whyAsked(way, ending);
+  const asked = whyPreferred(way, ending);
   if (isChosen && hasChosen(ending)) return `it was chosen: ${JSON.stringify(ending.preferred_label ?? way.to)}`;
   if (isChosen) return 'nobody chose, and its condition holds';
   if (asked !== '') return asked;
@@ -50,8 +50,8 @@ export function whyNot(way: Way, { isOpen, taken, ways, ending }: NotTaken): str
     return `the condition of the way to ${taken.to} holds`;
   if (ways.isChosen) return 'nobody chose it';
   const isBarred = way.clauses.length === 0 && isFailure(ending.outcome) && !way.takesFailures && !hasElse(ways);
-  if (taken === undefined || (isBarred && whyAsked(way, ending) === '')) return 'it is not meant for failures';
-  if (whyAsked(taken, ending) !== '' && whyAsked(way, ending) === '')
+  if (taken === undefined || (isBarred && whyPreferred(way, ending) === '')) return 'it is not meant for failures';
+  if (whyPreferred(taken, ending) !== '' && whyPreferred(way, ending) === '')
     return `the stage asked for the way to ${taken.to}`;
   return `the way to ${taken.to} comes before it`;
 }
@@ -65,7 +65,10 @@ function hasChosen({ preferred_label: label = '', suggested_next_ids: ids = [] }
 }
 
 /** How a stage asked for an edge. Empty if it did not. */
-function whyAsked({ caption, to }: Way, { preferred_label: label, suggested_next_ids: ids = [] }: StageOutput): string {
+function whyPreferred(
+  { caption, to }: Way,
+  { preferred_label: label, suggested_next_ids: ids = [] }: StageOutput,
+): string {
   const isLabelled = caption !== '' && label !== undefined && normalLabel(caption) === normalLabel(label);
   if (isLabelled) return `the stage preferred ${JSON.stringify(label)}`;
   return ids.includes(to) ? `the stage suggested ${to}` : '';
@@ -166,7 +169,7 @@ function sayOfAll({ ways, jumps }: StoredChoice, because: string): readonly Expl
 }
 
 /** How a stage ended, and the edge by which it was left, if by one. */
-interface Left {
+interface EndedStage {
   readonly ending: StageOutput;
   readonly taken: Way | undefined;
 }
@@ -174,7 +177,7 @@ interface Left {
 /** @param left - `value` reads the context as it is after the stage */
 function explainEdges(
   { ways }: StoredChoice,
-  { ending, taken, value }: Left & { readonly value: (key: string) => unknown },
+  { ending, taken, value }: EndedStage & { readonly value: (key: string) => unknown },
 ): readonly ExplainedWay[] {
   const facts: ConditionFacts = {
     outcome: ending.outcome,
@@ -196,7 +199,7 @@ function explainEdges(
 /** @param left - `madeTo` tells how often the stage has jumped to a target */
 function explainJumps(
   { jumps, jumpsMax }: StoredChoice,
-  { ending, taken, madeTo }: Left & { readonly madeTo: (target: string) => number },
+  { ending, taken, madeTo }: EndedStage & { readonly madeTo: (target: string) => number },
 ): readonly ExplainedWay[] {
   const { outcome, jump } = ending;
   const why = (target: string): string => {

@@ -19,7 +19,7 @@ import {
   isFinal,
   retryCode,
   verdictCode,
-  type ToldOfBranches,
+  type BranchReport,
   checkedOutcome,
   isSuccess,
   inShort,
@@ -189,7 +189,7 @@ function settle(ctx: NodeContext, parts: StageParts, result: StageEnd): unknown 
   if (way === undefined && hasFailed && jump === undefined) {
     const reason = result.failureReason ?? 'the stage failed';
     const { gates, failures } = result;
-    const told: ToldOfBranches = { ...(gates !== undefined && { gates }), ...(failures !== undefined && { failures }) };
+    const told: BranchReport = { ...(gates !== undefined && { gates }), ...(failures !== undefined && { failures }) };
     throw new NodeFailure(reason, {
       code: verdictCode,
       applied: 'ended',

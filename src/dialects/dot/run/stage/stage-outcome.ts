@@ -234,7 +234,7 @@ export type GateOutcomes = Readonly<Record<string, StageStatus>>;
 export const branchGatesKey = 'internal.gates';
 
 /** What a parallel stage that failed the run tells of its branches, in the data of its failure. */
-export interface ToldOfBranches {
+export interface BranchReport {
   readonly gates?: GateOutcomes;
   readonly failures?: readonly StageFailure[];
   /** Of a pipeline that restarts: it is all its runs that failed, and no stage. */
@@ -244,7 +244,7 @@ export interface ToldOfBranches {
 /** The last outcome of each gate that was visited. */
 export function gateOutcomes(state: StateView, gates: readonly string[]): GateOutcomes {
   const found: Record<string, StageStatus> = { ...branchGates(state) };
-  for (const stage of Object.keys(state.failures)) Object.assign(found, toldByFailure(state, stage).gates);
+  for (const stage of Object.keys(state.failures)) Object.assign(found, branchReportOf(state, stage).gates);
   for (const id of gates) {
     const own = (state.outputs[id] as StageOutput | undefined)?.outcome;
     if (own !== undefined) found[id] = own;
@@ -259,8 +259,8 @@ export function branchGates({ scratch }: StateView): GateOutcomes {
 }
 
 /** What a stage that failed the run told of its branches. */
-export function toldByFailure({ failures }: StateView, stage: string): ToldOfBranches {
-  return (failures[stage] as { readonly data?: ToldOfBranches } | undefined)?.data ?? {};
+export function branchReportOf({ failures }: StateView, stage: string): BranchReport {
+  return (failures[stage] as { readonly data?: BranchReport } | undefined)?.data ?? {};
 }
 
 // How a branch of a parallel stage ended, and what stages after it see of that.
@@ -303,7 +303,7 @@ export function failuresIn({ status, state, error }: ChildResult): readonly Stag
   const inner = (state.diagnostics['failures'] ?? []) as readonly StageFailure[];
   const [stage] = Object.keys(state.failures);
   if (status !== 'failed' || stage === undefined) return inner;
-  const { failures = [], isOfRun = false } = toldByFailure(state, stage);
+  const { failures = [], isOfRun = false } = branchReportOf(state, stage);
   const own: StageFailure = { stage, reason: rootMessage(error), led_to: null };
   return [...inner, ...failures, ...(isOfRun ? [] : [own])];
 }

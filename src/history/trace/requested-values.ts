@@ -11,19 +11,19 @@ import { resolveValues } from '../stored/checkpoint.ts';
 type Keyed = Readonly<Record<string, unknown>>;
 
 /** What is read of one variable: all of it, or only the values under these keys. */
-type Asked = 'all' | ReadonlySet<string>;
+type RequestedPart = 'all' | ReadonlySet<string>;
 
-export class AskedValues {
+export class RequestedValues {
   readonly #blobs: BlobStore;
   readonly #tenant: string;
-  readonly #asked: ReadonlyMap<string, Asked>;
+  readonly #asked: ReadonlyMap<string, RequestedPart>;
   /** Paths in the tree. An op above or below one of them changes what the condition reads. */
   readonly #paths: readonly (readonly string[])[];
 
   constructor({ reads }: StateQuestion, blobs: BlobStore, tenant: string) {
     this.#blobs = blobs;
     this.#tenant = tenant;
-    const asked = new Map<string, Asked>();
+    const asked = new Map<string, RequestedPart>();
     for (const { name, path } of reads) {
       const [key] = path;
       const known = asked.get(name);
@@ -78,7 +78,7 @@ function withErrorMaps(values: Keyed): Keyed {
   return { ...values, failures: Object.fromEntries(maps) };
 }
 
-function plainValue(frame: FrameTree, name: string, asked: Asked): unknown {
+function plainValue(frame: FrameTree, name: string, asked: RequestedPart): unknown {
   const value = name === 'input' ? frame.input : (frame.channels[name] ?? {});
   const isKeyed = typeof value === 'object' && value !== null && !Array.isArray(value);
   return asked === 'all' || !isKeyed ? value : only(value as Record<string, unknown>, asked);

@@ -1,4 +1,4 @@
-/** The strongest of several effect classes: what a workflow as a whole may do. Asking a person is no effect. */
+/** What doors know of a workflow that was read from a text, whatever its dialect; and the strongest of its effect classes. */
 import type { EffectClass } from '../graph/contracts/node-contract.ts';
 import type { Graph, Violation } from '../graph/graph.ts';
 import type { JsonSchema, PlannedTool } from '../graph/contracts/node-type.ts';

@@ -1,7 +1,7 @@
-/** The text that is kept with a run of a pipeline: the pipeline, and those that it runs, so that a resume needs no file. */
+/** The text that is saved with a run of a pipeline: the pipeline, and those that it runs, so that a resume needs no file. */
 import { CairnError } from '../../errors.ts';
 
-export interface KeptText {
+export interface SavedText {
   readonly origin: string;
   readonly source: string;
   readonly text: string;
@@ -9,7 +9,7 @@ export interface KeptText {
   readonly files: ReadonlyMap<string, string>;
 }
 
-export function keptText({ origin, source, text, files }: KeptText): string {
+export function savedText({ origin, source, text, files }: SavedText): string {
   return JSON.stringify({
     dialect: 'dot',
     origin,
@@ -20,7 +20,7 @@ export function keptText({ origin, source, text, files }: KeptText): string {
 }
 
 /** @throws GRAPH_PARSE */
-export function parseKept(text: string): KeptText {
+export function parseSavedText(text: string): SavedText {
   try {
     const { dialect, origin, source, text: kept, files = {} } = JSON.parse(text) as Record<string, unknown>;
     if (dialect === 'dot' && typeof kept === 'string') {
