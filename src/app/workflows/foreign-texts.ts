@@ -5,7 +5,7 @@
  */
 import type { Worker } from 'node:worker_threads';
 import type { Conversion, WrittenDialect } from '../../dialects/convert/convert-text.ts';
-import type { CheckpointSettings } from '../../dialects/strongest-effect.ts';
+import type { CheckpointSettings } from '../../dialects/text-workflow.ts';
 import { CairnError, type ErrorCode, type ErrorData } from '../../errors.ts';
 import type { NodeType } from '../../graph/contracts/node-type.ts';
 import type { CheckedText } from '../../operations/declare/workflows.ts';
