@@ -174,7 +174,7 @@ async function locate(
   if (from === undefined || !Number.isSafeInteger(seq) || seq < 0 || seq > run.head) {
     throw new CairnError('CHECKPOINT_NOT_FOUND', { checkpoint: reference });
   }
-  await requireKept(store, run, seq);
+  await requireStored(store, run, seq);
   return { run, seq };
 }
 
@@ -189,7 +189,7 @@ async function findStart(store: Store, run: RunRow, name: string): Promise<numbe
 }
 
 /** Checks that a checkpoint was neither pruned nor deleted. @throws CHECKPOINT_PRUNED names what is kept, CHECKPOINT_NOT_FOUND */
-async function requireKept(store: Store, run: RunRow, seq: number): Promise<void> {
+async function requireStored(store: Store, run: RunRow, seq: number): Promise<void> {
   const owner = await readOwner(store, run, seq);
   const [row] = await store.readCheckpoints(owner, { from: seq, to: owner.head, limit: 1 });
   const checkpoint = checkpointId(owner.key, seq);
