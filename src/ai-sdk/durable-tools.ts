@@ -1,10 +1,10 @@
 /** Wraps the SDK's tools so that each call is a step, identified by the tool and its arguments (A4). */
 import type { Tool, ToolSet } from 'ai';
 import {
-  type AskedTool,
+  type ToolToApprove,
   askApproval,
   asksBefore,
-  isAskedAbout,
+  isApprovalRequested,
   questionName,
   refusedText,
   lastOf,
@@ -20,7 +20,7 @@ import { scopeContext, isOfTool } from '../agents/tools/tool-calls.ts';
 import { readableThrown } from '../errors.ts';
 import { encodeValue } from '../state/values/codec.ts';
 import { nestingFault } from '../state/values/values.ts';
-import { type AskedCalls, plainCopy, type SdkToolOptions } from './recorded-calls.ts';
+import { type RequestedCalls, plainCopy, type SdkToolOptions } from './recorded-calls.ts';
 import type { Attempt } from './model-calls.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
 
@@ -35,7 +35,7 @@ interface SdkSchema {
   readonly jsonSchema: JsonSchema | PromiseLike<JsonSchema>;
 }
 
-export async function askedTool(name: string, { inputSchema: given }: Tool): Promise<AskedTool> {
+export async function toolToApprove(name: string, { inputSchema: given }: Tool): Promise<ToolToApprove> {
   const schema = (typeof given === 'function' && !isStandardSchema(given) ? given() : given) as AnySchema | SdkSchema;
   if (isStandardSchema(schema))
     return { name, definition: { input: schema }, inputSchema: jsonSchemaOf(schema, 'input', `tool ${name}: input`) };
@@ -117,9 +117,9 @@ interface ToolCall {
 export class DurableTools {
   readonly #attempt: Attempt;
   readonly #name: string;
-  readonly #asked: AskedCalls;
+  readonly #asked: RequestedCalls;
 
-  constructor(attempt: Attempt, name: string, asked: AskedCalls) {
+  constructor(attempt: Attempt, name: string, asked: RequestedCalls) {
     this.#attempt = attempt;
     this.#name = name;
     this.#asked = asked;
@@ -177,9 +177,9 @@ export class DurableTools {
   async #approved(key: string, { name, tool, how, input, options }: ToolCall): Promise<unknown> {
     if (this.#asked.isDecided(options.toolCallId)) return input;
     const mustAsk = (): Promise<boolean> => needsApproval(tool, how, input, options);
-    if (!(await isAskedAbout(this.#attempt.ctx, key, mustAsk))) return input;
+    if (!(await isApprovalRequested(this.#attempt.ctx, key, mustAsk))) return input;
     const args = plainCopy(input);
-    const question = { ...(await askedTool(name, tool)), audience: how.audience };
+    const question = { ...(await toolToApprove(name, tool)), audience: how.audience };
     const decision = await askApproval(this.#attempt.ctx, question, { key, given: args, args });
     if (decision.kind === 'refused') throw new Error(refusedText(name, decision.reason));
     return decision.args === args ? input : decision.args;

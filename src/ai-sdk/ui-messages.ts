@@ -84,7 +84,7 @@ function waitOf({ waitId, audience, prompt, choices, schema }: OpenQuestion, too
 type Told = 'input' | 'asked' | 'decided' | 'ended';
 
 /** What was told of one answer of the model. */
-interface ToldStep {
+interface StoryStep {
   reasoning: string;
   text: string;
   /** Parts whose end was not told. */
@@ -96,7 +96,7 @@ interface ToldStep {
 /** Makes the chunks that lead from what a client has to what is recorded, and on with the answer under way. */
 export class MessageWriter {
   readonly #messageId: (visit: number) => string;
-  readonly #steps: ToldStep[] = [];
+  readonly #steps: StoryStep[] = [];
   readonly #calls = new Map<string, Told>();
   #waits = '';
   #visit = 0;
@@ -111,7 +111,7 @@ export class MessageWriter {
     for (const part of known?.parts ?? []) {
       if (part.type === 'step-start') this.#steps.push({ reasoning: '', text: '', open: new Set(), isWhole: true });
       if ('toolCallId' in part && typeof part.toolCallId === 'string')
-        this.#calls.set(part.toolCallId, toldOf(part.state));
+        this.#calls.set(part.toolCallId, maskedAbout(part.state));
     }
   }
 
@@ -170,7 +170,7 @@ export class MessageWriter {
       yield* this.#reset(known);
     yield* this.#say(index, 'reasoning', reasoning.slice(known?.reasoning.length ?? 0));
     yield* this.#say(index, 'text', text.slice(known?.text.length ?? 0));
-    const told = this.#steps[index] as ToldStep;
+    const told = this.#steps[index] as StoryStep;
     told.isWhole = true;
     yield* this.#close(index, told);
     yield { type: 'finish-step' };
@@ -190,12 +190,12 @@ export class MessageWriter {
     yield { type: `${type}-delta`, id, delta };
   }
 
-  *#close(index: number, step: ToldStep): Generator<ChatChunk> {
+  *#close(index: number, step: StoryStep): Generator<ChatChunk> {
     for (const type of step.open) yield { type: `${type}-end`, id: this.#partId(index, type) };
     step.open.clear();
   }
 
-  *#reset(step: ToldStep): Generator<ChatChunk> {
+  *#reset(step: StoryStep): Generator<ChatChunk> {
     if (step.reasoning === '' && step.text === '') return;
     Object.assign(step, { reasoning: '', text: '' });
     step.open.clear();
@@ -247,7 +247,7 @@ function plain(value: unknown): unknown {
   return toJson(shown(value));
 }
 
-function toldOf(state: unknown): Told {
+function maskedAbout(state: unknown): Told {
   if (state === 'approval-requested') return 'asked';
   if (state === 'approval-responded') return 'decided';
   // A result that the client made itself is not the recorded one.
