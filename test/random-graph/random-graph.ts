@@ -136,6 +136,8 @@ function defineUndo({ oracle, sleep }: CrashProcess): NodeDefinition {
     type: 'function',
     effect: 'external',
     idempotent: true,
+    // Where nobody knows that its process died, it is judged when this has passed.
+    timeoutMs: 5_000,
     implementation: {
       codeText: '',
       run: async ({ idempotencyKey }) => {

@@ -52,11 +52,11 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
   const witness = createWitness(storage.store);
   const oracle = createEffectOracle();
   const drawn = drawFaultRates(random);
-  // Frozen, an attempt that would have ended runs out of its time: that is another run, and none that can be foretold.
-  const rates = hasTimeouts(drawnPlan) ? { ...drawn, frozen: 0 } : drawn;
   const knowsDeaths = random.chance(0.5);
   const cancelAfterMs = random.chance(0.1) ? random.integer(500) : undefined;
-  const plan = cancelAfterMs === undefined ? drawnPlan : { ...drawnPlan, undoes: true as const };
+  const plan: RandomGraphPlan = cancelAfterMs === undefined ? drawnPlan : { ...drawnPlan, undoes: true };
+  // Frozen, an attempt that would have ended runs out of its time: that is another run, and none that can be foretold.
+  const rates = hasTimeouts(plan) || plan.undoes === true ? { ...drawn, frozen: 0 } : drawn;
   const crashCase = randomGraphCase(plan);
   const expected = await crashFree(crashCase, options);
   let roughUntilMs = startedAtMs + roughMs;

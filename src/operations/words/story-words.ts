@@ -141,7 +141,9 @@ const isDifference = (one: unknown): one is Difference => {
 function graphWords(differences: readonly Difference[]): string {
   const nodes = differences.filter(({ what }) => !what.startsWith('edge '));
   const told = nodes.length > 0 ? nodes : differences;
-  const words = told.map(({ what, detail }) => `${what} ${detail.replace(/; (.+)$/u, ' ($1)')}`);
+  const words = told.map(({ what, detail }) =>
+    what === 'code' ? detail : `${what} ${detail.replace(/; (.+)$/u, ' ($1)')}`,
+  );
   return `under another graph: ${words.join('; ')}`;
 }
 
