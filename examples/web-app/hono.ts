@@ -8,9 +8,10 @@ const secret = process.env['WEBHOOK_SECRET'] ?? '';
 
 // Who may call. A real app finds its own user here, by its session.
 const authorize = bearerTokens([
-  { token: process.env['TOKEN'] ?? '', principal: 'ann', kind: 'person', scopes: ['read', 'run', 'answer'] },
+  { token: process.env['TOKEN'] ?? '', principal: 'ann', kind: 'person', scopes: ['read', 'run', 'answer', 'chat'] },
 ]);
-const cairn = createHandler({ graphs: [support], authorize, basePath: '/cairn' });
+// `chat`: `useChat({ transport: new DefaultChatTransport({ api: '/cairn/chat' }) })` of a page talks with the clerk.
+const cairn = createHandler({ graphs: [support], authorize, basePath: '/cairn', chat: { node: 'clerk' } });
 
 export const app = new Hono();
 

@@ -52,7 +52,8 @@ export function viewOf(visit: AgentVisit, questions: readonly OpenQuestion[]): M
   for (const loop of loops)
     for (const [index, { waitId }] of loop.calls.entries())
       if (waitId !== undefined) calls.set(waitId, callId(number, loop, index));
-  const isSettled = record.fired !== undefined || (record.status !== 'started' && record.status !== 'waiting');
+  // One that failed may be tried again, as the same visit.
+  const isSettled = record.fired !== undefined || !['started', 'waiting', 'failed'].includes(record.status);
   const approvals = questions.flatMap(({ waitId, isApproval, audience }) => {
     const call = calls.get(waitId);
     return call !== undefined && isApproval === true && audience === 'user' ? [call] : [];

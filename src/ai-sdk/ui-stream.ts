@@ -135,14 +135,16 @@ export async function readUIMessages(
   const messages: ChatMessage[] = [];
   const leaving = new AbortController();
   const { head } = await history.find(runId);
-  let told = 0;
   const say = (text: string, id = `${runId}:user:${messages.length + 1}`): void =>
     void messages.push({ id, role: 'user', parts: [{ type: 'text', text }] });
   const agentMessage = async (seq: number): Promise<void> => {
     const view = await readMessageView(run, node, seq);
-    if (view === undefined || view.visit <= told) return;
-    told = view.visit;
-    messages.push(messageOf(idOf(runId, node, view.visit), view));
+    if (view === undefined) return;
+    const message = messageOf(idOf(runId, node, view.visit), view);
+    // A visit that failed and was tried again ends twice.
+    const known = messages.findIndex(({ id }) => id === message.id);
+    if (known < 0) messages.push(message);
+    else messages[known] = message;
   };
   if (head >= 0)
     for await (const event of history.follow(runId, { signal: leaving.signal })) {

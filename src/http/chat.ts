@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { messageChunks, readMessageView, readUIMessages, type ChatRun } from '../ai-sdk/ui-stream.ts';
 import type { ChatMessage, ChatWait, MessageView } from '../ai-sdk/ui-messages.ts';
 import { CairnError } from '../errors.ts';
+import { timer } from '../history/read/follow.ts';
 import { refuseUnknownKeys } from '../operations/declare/known-keys.ts';
 import type { WorkContext } from '../operations/declare/operation.ts';
 import type { Caller } from './authorize.ts';
@@ -157,6 +158,7 @@ export class ChatRoutes {
     if (row.status === 'failed' && (posted.isRetry || posted.text !== undefined)) {
       await this.#say(request, runId, posted);
       await engine.resume(runId, { detach: context.isDetached === true, by: caller.principal });
+      await untilMoved(context, runId, since);
       return this.#respond(request, runId, { since });
     }
     if (posted.isRetry) throw invalid('only an answer that failed is made again');
@@ -239,6 +241,15 @@ const isUnderWay = ({ status, hasMessages }: Row): boolean =>
 
 const nextVisit = (view: MessageView | undefined): number =>
   view === undefined ? 1 : view.visit + (view.isSettled ? 1 : 0);
+
+/** Waits for the first checkpoint behind a seq: before it, a run that goes on is still recorded as failed. */
+async function untilMoved({ store, tenant }: WorkContext, runId: string, seq: number): Promise<void> {
+  for (let tries = 0; tries < 100; tries += 1) {
+    const row = await store.readRun({ tenant, runId });
+    if (row === undefined || row.head > seq) return;
+    await timer(20, undefined);
+  }
+}
 
 /** The newest checkpoint at which a run rested: what was stopped behind it is no part of the chat. */
 async function lastRest(

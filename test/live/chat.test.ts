@@ -6,6 +6,7 @@ import { AgentGraph, outcome, START, type Engine } from '../../src/index.ts';
 import { createDefaultEngine } from '../../src/app/default-engine.ts';
 import type { ModelRequest, Models } from '../../src/ports/model.ts';
 import { textOf } from '../../src/graph/contracts/contracts.ts';
+import { NodeFailure } from '../../src/graph/contracts/node-contract.ts';
 import type { Store } from '../../src/ports/store.ts';
 import { createMemoryStore } from '../../src/stores/memory/index.ts';
 import { fetchOf, NodeChat, openPage, shownOf } from './chat-kit.ts';
@@ -32,6 +33,8 @@ function scriptedModel(): Models & { readonly goOn: () => void; readonly asked: 
       const said = last?.role === 'user' ? textOf(last.content) : '';
       const isTold = last?.role === 'tool';
       const usage = { inputTokens: 1, outputTokens: 1 };
+      if (said.startsWith('break') && asked.length === 1)
+        throw new NodeFailure('the key sk-123 is wrong', { code: 'MODEL_REFUSED', applied: 'no' });
       const call = (name: string, input: unknown) =>
         ({
           model,
@@ -249,6 +252,8 @@ test('CH6 stop ends an answer that was resumed (vercel/ai 6502), and the chat go
   const fetch = fetchOf(handler, tokens.ann);
   const chat = new NodeChat('c1', fetch);
   await say(chat, 'hello');
+  // What is said next is said when the run rests: until then a stop would take back more.
+  await when(async () => (await fetch('http://localhost/chat/c1/stream')).status === 204);
   const answered = say(chat, 'slow one');
   const page = await openPage('c1', fetch);
   await when(() => models.asked.length === 2);
@@ -284,4 +289,18 @@ test('CH7 after a kill in the middle of an answer, another process makes it anew
   await Promise.all([resumed, handle.result()]);
   expect(textsOf(page)).toEqual(['slow one', 'You said slow one.']);
   expect(page.messages.at(-1)?.parts.map(({ type }) => type)).toEqual(['step-start', 'reasoning', 'text']);
+});
+
+test('CH7 an answer that failed says so without its words, and is made again when the user asks for it', async () => {
+  const { handler } = serve();
+  const fetch = fetchOf(handler, tokens.ann);
+  const chat = new NodeChat('c1', fetch);
+  await say(chat, 'break it');
+  expect([chat.status, chat.error?.message]).toEqual(['error', 'The agent failed.']);
+  await chat.regenerate();
+  expect(chat.error?.message).toBe(undefined);
+  expect([chat.status, ...textsOf(chat)]).toEqual(['ready', 'break it', 'You said break it.']);
+  await chat.regenerate();
+  expect(chat.status).toBe('error');
+  expect(textsOf(await openPage('c1', fetch))).toEqual(['break it', 'You said break it.']);
 });
