@@ -1,6 +1,7 @@
-/** What commands say of a store to other processes and to people holds no password. */
+/** What commands say of a store to other processes and to people holds no password, and ids in it are no options. */
 import { expect, test } from 'vitest';
-import { splitPassword, storeOptions } from './session.ts';
+import { openScreen } from './screen.ts';
+import { openSession, splitPassword, storeOptions } from './session.ts';
 
 test.each([
   ['postgres://app:s3cret@db/flows', 'postgres://app@db/flows', 's3cret'],
@@ -13,4 +14,13 @@ test.each([
 ])('the password of %s stands in no command line', (storeUrl, url, password) => {
   expect(splitPassword(storeUrl)).toEqual(password === undefined ? { url } : { url, password });
   expect(storeOptions({ storeUrl, configFile: undefined })).toEqual(['--store', url]);
+});
+
+test('a word that begins with a dash is printed as an operand, behind the options of the command', () => {
+  const given = { isJson: false, storeUrl: 'runs.db', configFile: undefined, runsConfig: false, texts: {} };
+  const { commandLine } = openSession(openScreen({}), given);
+  const words = (...line: readonly string[]): string => commandLine(...line).replace(/^.*?(?=resume|log|answer)/u, '');
+  expect(words('resume', 'r1')).toBe('resume r1 --store runs.db');
+  expect(words('resume', '--yes', '--file', 'g.ts')).toBe('resume --file g.ts --store runs.db -- --yes');
+  expect(words('answer', '-rf', 'w1', '-1', '--resume')).toBe('answer --resume --store runs.db -- -rf w1 -1');
 });

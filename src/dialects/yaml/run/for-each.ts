@@ -110,6 +110,9 @@ export function forEachImplementation(
 /** Most items at work at once in parallel mode if the file does not say. An item that waits for an answer does not count. */
 const maxParallelDefault = 5;
 
+/** How many items are looked at and skipped in one turn of the event loop. */
+const skippedAtOnce = 1_000;
+
 interface Done {
   readonly iteration: Iteration;
   /** Whether the iteration is exactly the output of a recorded step. */
@@ -204,10 +207,15 @@ async function runItems(
   const iterations: Iteration[] = [];
   const failures = new Map<string, unknown>();
   let areSteps = true;
+  let skippedCount = 0;
   const runOne = async (part: NodeContext, { key, value }: Item, index: number): Promise<Done> => {
     const own = scope.withEach({ key, value, index, count: items.length });
-    if (condition !== undefined && !evaluateBefore(condition, own))
+    if (condition !== undefined && !evaluateBefore(condition, own)) {
+      skippedCount += 1;
+      // What is skipped waits for nothing: others of this process have their turn now and then.
+      if (skippedCount % skippedAtOnce === 0) await new Promise<void>((resolve) => void setImmediate(resolve));
       return { iteration: { key, status: 'skipped' }, isStep: false };
+    }
     return work(part, own, key, inputs.resolve(own));
   };
   const order = {
