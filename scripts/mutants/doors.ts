@@ -60,7 +60,7 @@ export const doorsMutants: readonly Mutant[] = [
   },
   {
     name: 'control characters reach the terminal',
-    file: 'src/cli/text/terminal-text.ts',
+    file: 'src/operations/words/terminal.ts',
     old: 'return text.replace(unsafe, escapeCharacter);',
     new: "return text.replace(unsafe, (character) => (character === '\\n' ? escapeCharacter(character) : character));",
     tests: ['src/cli/text/text.test.ts'],

@@ -91,7 +91,7 @@ describe('A22 tools of an MCP server', () => {
     }
   });
 
-  test('A22.1 after a 401 secrets are read again, and only if one has changed, the work is done once more', async () => {
+  test('A22.3 after a 401 secrets are read again, and only if one has changed, the work is done once more', async () => {
     const served = serve(say);
     const token = 'a-long-token-of-ours';
     const open = (): ReturnType<typeof serveHttp> =>
