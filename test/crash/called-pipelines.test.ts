@@ -7,6 +7,7 @@ import { createMemoryStore } from '../../src/stores/memory/index.ts';
 import type { CrashCase } from '../../src/testing/crash-kit/process-life.ts';
 import { crashEverywhere, crashFree } from '../../src/testing/crash-kit/crash-everywhere.ts';
 import { box, digraph } from '../dot-kit.ts';
+import { sampleCrashes, scale } from '../support/scale.ts';
 
 const files: Readonly<Record<string, string>> = {
   'asks.dot': digraph(
@@ -75,8 +76,8 @@ test.each([
     const quiet = await crashFree(caseOf(blocks), { open });
     expect(quiet.summary.status).toBe('completed');
     expect(quiet.summary.state).toContain(told);
-    const report = await crashEverywhere(caseOf(blocks), { open });
-    expect(report.trials).toBeGreaterThan(10);
+    const report = await crashEverywhere(caseOf(blocks), { open, choose: sampleCrashes(12) });
+    expect(report.trials).toBeGreaterThan(scale(5, 10));
     expect(report.faults).toEqual([]);
   },
 );

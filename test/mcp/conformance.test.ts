@@ -10,6 +10,7 @@ import * as sdk from '@modelcontextprotocol/server';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startMcpServer } from '../../src/mcp/index.ts';
 import { serveHttp } from '../../src/mcp/serve/serve-http.ts';
+import { sample } from '../support/scale.ts';
 import { createFixtureServer } from './conformance-fixture.ts';
 
 const suite = join(import.meta.dirname, '../../node_modules/@modelcontextprotocol/conformance/dist/index.js');
@@ -111,7 +112,7 @@ describe('conformance', () => {
     ...protocolScenarios.map((scenario) => ({ scenario, target: 'server' as const })),
     ...fixtureScenarios.map((scenario) => ({ scenario, target: 'fixture' as const })),
   ];
-  test.concurrent.each(scenarios)(
+  test.concurrent.each(sample(scenarios, 10, ({ target }) => target))(
     'M14 $scenario passes over our transport ($target)',
     async ({ scenario, target }) => {
       const checks = await checksOf(scenario, urls[target]);

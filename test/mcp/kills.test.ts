@@ -3,11 +3,12 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { createSeededRandom } from '../../src/testing/virtual-clock.ts';
+import { scale } from '../support/scale.ts';
 import { connectStdio, createWorkspace, type Connection, type Content } from './mcp-kit.ts';
 
 /** Repeat the moments with CAIRN_SEED=N. */
 const seed = Number(process.env['CAIRN_SEED'] ?? Math.floor(Math.random() * 1_000_000));
-const killsMost = Number(process.env['CAIRN_KILLS'] ?? 15);
+const killsMost = Number(process.env['CAIRN_KILLS'] ?? scale(8, 40));
 
 const line = (word: string): string =>
   `sleep 0.05; grep -qF "$CAIRN_IDEMPOTENCY_KEY" ledger || echo "$CAIRN_IDEMPOTENCY_KEY \${run} ${word}" >> ledger`;
