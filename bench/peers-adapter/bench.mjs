@@ -96,7 +96,7 @@ const workloads = {
   // Items and runs are writes where the store is on disk, so that each is known before its work begins and kept when it is done.
   W4: () => {
     const { items, conc } = SIZES.W4;
-    const each = (index) => tick(obj1k(index));
+    const each = ({ item }) => tick(obj1k(item));
     const over = () => Array.from({ length: items }, (_, index) => index);
     const graph = new AgentGraph({}, { id: 'map', ...policy })
       .addNode('item', mapNode({ over, each, concurrency: conc, effectClass: 'write' }))
