@@ -6,7 +6,7 @@ import type { NodeContext } from '../../graph/contracts/node-contract.ts';
 import type { Graph } from '../../graph/graph.ts';
 import { createScriptedModels } from '../../models/scripted.ts';
 import type { Memories } from '../../ports/memories.ts';
-import { createMemoryMemories } from '../../stores/memory/memory-memories.ts';
+import { createMemoryMemories } from '../../stores/memory/memory-store.ts';
 import { createMemoryStore } from '../../stores/memory/index.ts';
 import { crashEverywhere } from '../../testing/crash-kit/crash-everywhere.ts';
 import { agent } from '../agent.ts';

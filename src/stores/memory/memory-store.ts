@@ -1,8 +1,8 @@
 /** The store in memory, for tests, trials, and runs that need not outlive the process. */
-
+import type { LiveFeed, LivePiece } from '../../ports/live-feed.ts';
+import type { RunKey, CommitReply, Store } from '../../ports/store.ts';
+import { readLimit, type Memories, type MemoryEntry, type MemoryOwner } from '../../ports/memories.ts';
 import { CairnError } from '../../errors.ts';
-import type { CommitReply, Store } from '../../ports/store.ts';
-import { createMemoryLiveFeed } from './memory-live-feed.ts';
 import { listRuns } from './memory-queries.ts';
 import { MemoryTables } from './memory-tables.ts';
 import { Watchers } from '../watchers.ts';
@@ -105,5 +105,57 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
       tables.isClosed = true;
       return Promise.resolve();
     },
+  };
+}
+
+// Live pieces of runs in this process.
+
+function createMemoryLiveFeed(): LiveFeed {
+  const runs = new Map<string, Map<number, LivePiece>>();
+  const nameOf = ({ tenant, runId }: RunKey): string => JSON.stringify([tenant, runId]);
+  return {
+    pollMs: 20,
+    write: async (run, { remove = [], add = [] }) => {
+      const name = nameOf(run);
+      const pieces = remove === 'all' ? new Map<number, LivePiece>() : (runs.get(name) ?? new Map<number, LivePiece>());
+      if (remove !== 'all') for (const n of remove) pieces.delete(n);
+      for (const piece of add) pieces.set(piece.n, piece);
+      if (pieces.size === 0) runs.delete(name);
+      else runs.set(name, pieces);
+    },
+    read: async (run, after) => [...(runs.get(nameOf(run))?.values() ?? [])].filter(({ n }) => n > after),
+  };
+}
+
+// Memories kept in this process only, for tests.
+
+interface StoredMemory {
+  readonly keys: Set<string>;
+  readonly entries: MemoryEntry[];
+}
+
+/** @param now - returns the time in epoch ms */
+export function createMemoryMemories(now: () => number = Date.now): Memories {
+  const owners = new Map<string, StoredMemory>();
+  const keptOf = ({ user, session }: MemoryOwner): StoredMemory => {
+    const name = JSON.stringify([user, session]);
+    const kept = owners.get(name) ?? { keys: new Set(), entries: [] };
+    owners.set(name, kept);
+    return kept;
+  };
+  return {
+    read: async (owner, { text = '', limit = readLimit } = {}) => {
+      const sought = text.toLowerCase();
+      const found = keptOf(owner).entries.filter(({ content }) => content.toLowerCase().includes(sought));
+      return limit > 0 ? found.slice(-limit) : [];
+    },
+    write: async (owner, contents, key) => {
+      const { keys, entries } = keptOf(owner);
+      if (keys.has(key)) return;
+      keys.add(key);
+      entries.push(...contents.map((content) => ({ content, at: now() })));
+    },
+    forget: async ({ user, session }) => void owners.delete(JSON.stringify([user, session])),
+    close: async () => {},
   };
 }
