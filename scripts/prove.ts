@@ -30,8 +30,8 @@ const steps: Readonly<Record<string, Step>> = {
   },
   conformance: { about: 'the conformance suite of MCP', command: `${vitest} test/mcp/conformance`, isPart: true },
   install: {
-    about: 'the package, installed and bundled',
-    command: `${vitest} test/package test/offline-install test/bundles`,
+    about: 'the package, installed and bundled by all bundlers',
+    command: `${vitest} test/package test/offline-install test/bundles test/bundlers`,
     isPart: true,
   },
 };

@@ -15,6 +15,7 @@ const minuteMs = 60_000;
 
 /** What each of them builds and runs: a run that waits, is answered and ends, over a store in a file; and a YAML workflow. */
 const flow = `
+import { writeFileSync } from 'node:fs';
 import { humanNode, openCairn, workflow } from 'cairn-workflows';
 import * as aiSdk from 'cairn-workflows/ai-sdk';
 import * as http from 'cairn-workflows/http';
@@ -33,7 +34,8 @@ export async function refund(folder) {
   const { output } = await graph.resume(runId, { answers: { approve: 'yes' } });
   await graph.close();
   const text = 'name: greet\\nblocks:\\n  - { id: hello, type: EchoBlock, inputs: { message: hello } }\\noutputs: { said: "\${blocks.hello.outputs.echoed}" }\\n';
-  const started = await cairn.run({ text });
+  writeFileSync(folder + '/greet.yaml', text);
+  const started = await cairn.run({ file: 'greet.yaml' });
   const { outputs } = await cairn.inspect({ run: started.runId });
   await cairn.close();
   return { status, output, outputs, doors: [typeof aiSdk.durable, typeof http.createHandler] };
@@ -82,7 +84,7 @@ describe.skipIf(!isProving)('in npm run prove: the packed package, built with', 
       encoding: 'utf8',
       env: { ...process.env, NEXT_TELEMETRY_DISABLED: '1', NODE_ENV: 'production', CI: '1' },
     });
-    expect([script, status, status === 0 ? '' : stdout + stderr]).toEqual([script, 0, '']);
+    expect([script, status, status === 0 ? '' : (stdout + stderr).slice(-3_000)]).toEqual([script, 0, '']);
     return stdout + stderr;
   }
 
@@ -90,8 +92,9 @@ describe.skipIf(!isProving)('in npm run prove: the packed package, built with', 
   function runElsewhere(project: string, built: string): unknown {
     const elsewhere = mkdtempSync(join(top, 'elsewhere-'));
     cpSync(join(project, built), elsewhere, { recursive: true });
-    const { stdout, stderr } = spawnSync(process.execPath, ['main.mjs'], { cwd: elsewhere, encoding: 'utf8' });
-    expect(stderr.replaceAll(/\(?.*(?:ExperimentalWarning|--trace-warnings).*\n/g, '')).toBe('');
+    const { status, stdout, stderr } = spawnSync(process.execPath, ['main.mjs'], { cwd: elsewhere, encoding: 'utf8' });
+    // A line of a bundle may be long, and an error shows it.
+    expect([status, status === 0 ? '' : stderr.slice(-2_000)]).toEqual([0, '']);
     return JSON.parse(stdout);
   }
 
