@@ -55,20 +55,21 @@ test('P6 every file that the packed code imports is packed, and every package is
   expect(packages.size).toBeGreaterThan(0);
 });
 
-test('P6 no file is read beside the code but the program of SQL blocks, which is packed', () => {
+test('P6 no file is read beside the code but the programs of processes and threads, which are packed', () => {
   const beside = codeFiles().flatMap((file) => {
     const places = read(file).matchAll(/(?:import\.meta\b|__dirname|__filename)[^;]{0,40}/gu);
     return [...places].map(([place]) => `${file}: ${place}`);
   });
-  // A program of its own, found by its place in the package.
-  const isSqlChild = /blocks\/index\.js: import\.meta\.dirname$/mu;
+  // Found by their places in the package.
+  const isProgram = /: import\.meta\.dirname, "(?:nodes\/blocks\/sql\/sqlite-child|app\/workflows\/reader-thread)/u;
   // The package that draws is looked for from here.
   const isDrawing = /(?:draw-dot|app)\.c?js: (?:import\.meta\.dirname|__dirname), process\.cwd\(\)/u;
   // The page for browsers.
   const isStudio = /: import\.meta\.dirname, place\)/u;
-  const isKnown = (place: string): boolean => [isSqlChild, isDrawing, isStudio].some((form) => form.test(place));
+  const isKnown = (place: string): boolean => [isProgram, isDrawing, isStudio].some((form) => form.test(place));
   expect(beside.filter((place) => !isKnown(place))).toEqual([]);
   expect(filesOf('dist/nodes/blocks/sql/*.js')).toEqual(['dist/nodes/blocks/sql/sqlite-child.js']);
+  expect(filesOf('dist/app/workflows/*.js')).toEqual(['dist/app/workflows/reader-thread.js']);
 });
 
 test('P6 the installed package is of at most 7 MB and 12 packages, source maps counted, zod not', () => {
