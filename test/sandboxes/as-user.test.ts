@@ -8,14 +8,16 @@ import { bundleScript } from '../support/bundled-script.ts';
 
 const isRoot = process.getuid?.() === 0;
 const uid = 65_533;
-const asUser = isRoot ? ['setpriv', `--reuid=${uid}`, `--regid=${uid}`, '--clear-groups'] : ['env'];
+const asUser: readonly [string, ...string[]] = isRoot
+  ? ['setpriv', `--reuid=${uid}`, `--regid=${uid}`, '--clear-groups']
+  : ['env'];
 const place = mkdtempSync(join(tmpdir(), 'cairn-as-user-'));
 chmodSync(place, 0o777);
 afterAll(() => rmSync(place, { recursive: true, force: true }));
 
 /** Why it is not tested here; empty: it is. */
 function whyNot(): string {
-  const [program = '', ...args] = [...asUser, 'bwrap', '--ro-bind', '/', '/', '--unshare-all', '/bin/true'];
+  const [program, ...args] = [...asUser, 'bwrap', '--ro-bind', '/', '/', '--unshare-all', '/bin/true'];
   const { status, stderr, error } = spawnSync(program, args, { encoding: 'utf8' });
   return status === 0 ? '' : ` is not tested: ${(error?.message ?? stderr).trim().slice(0, 100)}`;
 }
@@ -29,7 +31,7 @@ test.skipIf(why !== '')(`SB3 as a user who is not root, the ways out lead nowher
   chmodSync(node, 0o755);
   chmodSync(script, 0o644);
   writeFileSync(join(place, 'secret.txt'), 'secret', { mode: 0o644 });
-  const [program = '', ...args] = [...asUser, node, script, place];
+  const [program, ...args] = [...asUser, node, script, place];
   const ended = JSON.parse(execFileSync(program, args, { encoding: 'utf8', cwd: place })) as Record<string, string>;
   const { user, ...others } = ended;
   expect(user).not.toBe('0');
