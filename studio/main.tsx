@@ -5,7 +5,8 @@ import { useEffect, useState } from 'preact/hooks';
 import { me, session, signIn, signOut, startSession, type Problem } from './data/api.ts';
 import { announced, Dialog, Empty, Trouble } from './parts/common.tsx';
 import { Icon } from './parts/icons.tsx';
-import { RunsPage, useWaits } from './pages/runs.tsx';
+import { waits, watchWaits } from './data/waits.ts';
+import { RunsPage } from './pages/runs.tsx';
 import { followLinks, goTo, linkTo, page } from './url.ts';
 import './style/tokens.css';
 import './style/base.css';
@@ -91,8 +92,7 @@ function Keys(): JSX.Element | null {
 }
 
 function Rail(): JSX.Element {
-  const { waits } = useWaits();
-  const open = waits?.waits.length ?? 0;
+  const open = waits.value?.waits.length ?? 0;
   useEffect(() => {
     document.title = open === 0 ? 'Cairn' : `(${open}) Cairn`;
   }, [open]);
@@ -258,4 +258,5 @@ followLinks();
 listenForKeys();
 const place = document.getElementById('app');
 if (place !== null) render(<Studio />, place);
+watchWaits();
 void startSession();

@@ -57,6 +57,14 @@ export function cost(amounts: Amounts = {}): string | undefined {
   return parts.length === 0 ? undefined : parts.join(' · ');
 }
 
+/** The same, as short as a column of numbers is: the money if there is any, else tokens. */
+export function costShort(amounts: Amounts = {}): string {
+  const { usd, inputTokens = 0, outputTokens = 0, tokens = inputTokens + outputTokens } = amounts;
+  if (usd !== undefined) return `$${usd < 0.01 && usd > 0 ? '<0.01' : usd.toFixed(2)}`.replace('$<', '<$');
+  if (tokens > 0) return tokens < 10_000 ? `${count(tokens)} tok` : `${count(Math.round(tokens / 1_000))}k tok`;
+  return '';
+}
+
 export interface StatusWords {
   readonly tone: Tone;
   readonly text: string;

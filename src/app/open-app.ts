@@ -6,6 +6,7 @@ import { createEngine } from '../engine/engine.ts';
 import { existsSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { createFileBlobs } from '../blobs/file-blobs.ts';
+import type { Graph } from '../graph/graph.ts';
 import { findGraphOf, readGraphText } from '../engine/runs/find-graph.ts';
 import type { JsonSchema } from '../graph/contracts/node-type.ts';
 import type { ScheduleContext } from '../operations/runs/schedules.ts';
@@ -298,12 +299,23 @@ export async function openApp(options: AppOptions): Promise<App> {
   const isModuleNamed = (source: string): boolean => config.modules?.includes(resolve(cwd, source)) === true;
   const { openDialect, openWorkflows, loader, foreign } = openTexts(options, config, { place, isModuleNamed });
   const { store, blobs } = await openPlace(place, options);
+  // A run that a server started names no file: its graph is in a module that the configuration names.
+  const openModules = once(async () => {
+    const { loadGraphsOf } = await import('./workflows/load-graph-module.ts');
+    const graphs = await Promise.all((config.modules ?? []).map((file) => loadGraphsOf(cwd, file)));
+    return new Map(graphs.flat().map((graph) => [graph.id, graph]));
+  });
+  const graphNamed = async (graphId: string): Promise<Graph | undefined> =>
+    config.modules === undefined ? undefined : (await openModules()).get(graphId);
   const engineOptions: EngineOptions = {
     ...engineSettings(options, config),
     store,
     blobs,
     findGraph: async (graphId, _graphHash, meta, readText) => {
-      if (graphId !== 'schedule') return loader.findGraph(meta, readText);
+      if (graphId !== 'schedule')
+        return (
+          (await loader.findGraph(meta, readText)) ?? (meta.source === undefined ? graphNamed(graphId) : undefined)
+        );
       // It starts runs of a file that it names.
       if (meta.isImported === true) throw new CairnError('PERMISSION_DENIED', importedSchedule);
       return (await openSchedules()).graph;

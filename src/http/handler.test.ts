@@ -423,7 +423,9 @@ test('each answer fits what the OpenAPI document says of it', async () => {
         ? '?when=failures.size()%20%3E%200'
         : template === '/diff'
           ? '?a=r@0&b=r'
-          : '';
+          : template === '/overviews'
+            ? '?run=r'
+            : '';
     const path = `/v1${template.replace(/\{\w+\}/, 'r')}${query}`;
     const { status, json: answer } = await call(path);
     expect([path, status]).toEqual([path, 200]);

@@ -15,6 +15,7 @@ import { graphRuns, readRunStructure } from './runs/graph-runs.ts';
 import { inspectRun } from './runs/inspect-run.ts';
 import { listRuns } from './runs/list-runs.ts';
 import { postMortem } from './runs/post-mortem.ts';
+import { readOverviews } from './runs/read-overviews.ts';
 import { releaseRuns } from './runs/release-runs.ts';
 import { removeRun } from './runs/remove-run.ts';
 import { resumeRun } from './runs/resume-run.ts';
@@ -56,6 +57,7 @@ export interface Operations {
   readonly workflow: typeof describeWorkflow;
   readonly draw: typeof draw;
   readonly ls: typeof listRuns;
+  readonly overviews: typeof readOverviews;
   readonly log: typeof readLog;
   readonly checkpoints: typeof listCheckpoints;
   readonly checkpoint: typeof describeCheckpoint;
@@ -97,6 +99,7 @@ export const operations: Operations = {
   workflow: describeWorkflow,
   draw,
   ls: listRuns,
+  overviews: readOverviews,
   log: readLog,
   checkpoints: listCheckpoints,
   checkpoint: describeCheckpoint,

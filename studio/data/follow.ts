@@ -1,29 +1,13 @@
 /** Follows a run: the head of its history, as it moves. What is shown of it is always read anew at that head, so live and cold pages are the same. */
 import { useEffect, useState } from 'preact/hooks';
 import { encode, Problem, send } from './api.ts';
+import { readEvents, takeEvent } from './events.ts';
 
 export interface Followed {
   /** The newest checkpoint that was heard of; undefined before the first. */
   readonly head: number | undefined;
   /** `live`: the next checkpoint will be heard of. */
   readonly state: 'connecting' | 'live' | 'ended' | 'lost';
-}
-
-/** Blocks of server-sent events, as fields. */
-async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<Readonly<Record<string, string>>> {
-  const decoder = new TextDecoder();
-  let text = '';
-  for await (const piece of body) {
-    text += decoder.decode(piece, { stream: true });
-    for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n')) {
-      const fields = text
-        .slice(0, end)
-        .split('\n')
-        .map((line) => line.split(/: ?(.*)/su));
-      text = text.slice(end + 2);
-      yield Object.fromEntries(fields.map(([name = '', value = '']) => [name, value]));
-    }
-  }
 }
 
 const retryMs = 1_000;
@@ -58,14 +42,11 @@ export function useFollowed(runId: string, from: number | undefined): Followed {
       const response = await send(`/runs/${encode(runId)}/events?after=${head}`, { signal: leaving.signal });
       if (response.status === 204 || response.body === null) return true;
       tell('live');
-      for await (const { event, data = '{}' } of readEvents(response.body)) {
-        const { seq, from: start } = JSON.parse(data) as { readonly seq?: number; readonly from?: number };
-        if (event === 'checkpoint' && seq !== undefined) head = seq;
-        else if (event === 'reset' && start !== undefined) head = Math.max(0, start - 1);
-        else if (event === 'end') {
-          if (seq !== undefined) head = seq;
-          return true;
-        } else if (event === 'problem') return false;
+      for await (const event of readEvents(response.body)) {
+        const heard = takeEvent(head, event);
+        ({ head } = heard);
+        if (heard.state === 'ended') return true;
+        if (heard.state === 'broken') return false;
         tellSoon();
       }
       return false;

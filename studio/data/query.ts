@@ -17,16 +17,23 @@ interface Answer {
   readonly data: unknown;
 }
 
-/** Answers by what was asked, so that going back shows at once what was there. The newest few are kept. */
+/** Answers by what was asked, so that going back shows at once what was there. The newest few are kept, and never much text. */
 const seen = new Map<string, Answer>();
 const seenMax = 60;
+const seenChars = 4_000_000;
+let chars = 0;
 
 function remember(key: string, text: string): unknown {
   const old = seen.get(key);
   const answer = old?.text === text ? old : { text, data: JSON.parse(text) as unknown };
   seen.delete(key);
   seen.set(key, answer);
-  for (const oldest of seen.keys()) if (seen.size > seenMax) seen.delete(oldest);
+  chars += text.length - (old?.text.length ?? 0);
+  for (const [oldest, { text: dropped }] of seen) {
+    if (seen.size <= seenMax && chars <= seenChars) break;
+    seen.delete(oldest);
+    chars -= dropped.length;
+  }
   return answer.data;
 }
 
@@ -46,6 +53,8 @@ export interface LoadOptions {
   readonly keepsOld?: boolean;
   /** For questions that are sent: their body. */
   readonly body?: unknown;
+  /** How long what is asked must stay the same before it is asked. Default: at once. */
+  readonly settleMs?: number;
 }
 
 /** Calls something again and again, and when the page is seen again. */
@@ -67,7 +76,7 @@ function useAgain(everyMs: number | undefined, act: () => void): void {
 /** @param path - undefined: nothing is asked */
 export function useLoaded<T>(
   path: string | undefined,
-  { everyMs, version, keepsOld = false, body }: LoadOptions = {},
+  { everyMs, version, keepsOld = false, body, settleMs = 0 }: LoadOptions = {},
 ): Loaded<T> {
   const question = body === undefined ? undefined : JSON.stringify(body);
   const key = path === undefined ? undefined : `${path} ${question ?? ''}`;
@@ -109,8 +118,12 @@ export function useLoaded<T>(
       }
       isBusy.current = false;
     };
-    void load();
-    return () => leaving.abort();
+    const timer = settleMs === 0 ? undefined : setTimeout(() => void load(), settleMs);
+    if (settleMs === 0) void load();
+    return () => {
+      clearTimeout(timer);
+      leaving.abort();
+    };
   }, [path, question, key, version, round, keepsOld]);
   const isSame = shown.key === key;
   const data = isSame || keepsOld ? shown.data : key && seen.get(key)?.data;

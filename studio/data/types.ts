@@ -1,5 +1,7 @@
 /** What the server answers, as far as pages show it. The whole is described by `/v1/openapi.json`. */
 
+import type { PostMortem } from '../../src/history/trace/story.ts';
+
 export type Amounts = Readonly<Record<string, number>>;
 
 export interface Me {
@@ -176,8 +178,13 @@ export interface Structure {
   readonly schemas?: { readonly input?: { readonly json?: JsonSchema } };
 }
 
+/** The newest entries of a story, with how many come before, and the edges that were taken in all. */
+export interface Story extends PostMortem {
+  readonly earlier?: number;
+  readonly taken?: readonly { readonly path: readonly string[]; readonly to: string }[];
+}
+
 export type {
-  PostMortem as Story,
   StoryEvent as RunEvent,
   StoryQuestion as Question,
   StoryVisit as Visit,

@@ -224,33 +224,43 @@ export interface Folded {
   readonly folds: ReadonlyMap<string, readonly string[]>;
 }
 
-/** @param weigh - how much a node is worth seeing; of equal ones the earlier is shown */
+const foldOf = (band: number): string => `~fold ${band}`;
+
+/**
+ * Folds a graph that has more nodes than are drawn: layers are put together to bands, and of each band the nodes that are most worth seeing
+ * are drawn, with one for the rest.
+ *
+ * @param weigh - how much a node is worth seeing; of equal ones the earlier is shown
+ * @param open - a fold of which as many nodes as possible are shown
+ */
 export function foldGraph(
   ids: readonly string[],
   edges: readonly Link[],
   max: number,
-  weigh: (id: string) => number,
+  { weigh, open }: { readonly weigh: (id: string) => number; readonly open?: string | undefined },
 ): Folded {
   if (ids.length <= max) return { ids, links: edges, folds: new Map() };
   const layers = layersOf(ids, downwards(ids, edges));
   const depth = 1 + ids.reduce((deepest, id) => Math.max(deepest, layers.get(id) ?? 0), 0);
-  const bands = Math.min(depth, Math.max(1, Math.floor(max / 3)));
-  const room = Math.max(1, Math.floor(max / bands) - 1);
+  const bands = Math.min(depth, Math.max(1, Math.floor(max / 6)));
   const shownAs = new Map<string, string>();
   const folds = new Map<string, readonly string[]>();
-  const byBand = Map.groupBy(ids, (id) => Math.floor(((layers.get(id) ?? 0) * bands) / depth));
   const kept: string[] = [];
+  const byBand = Map.groupBy(ids, (id) => Math.floor(((layers.get(id) ?? 0) * bands) / depth));
+  const isOpen = (band: number): boolean => open === foldOf(band);
+  const openRoom = [...byBand.keys()].some(isOpen) ? Math.floor(max / 2) : 0;
+  const usualRoom = Math.max(1, Math.floor((max - openRoom) / byBand.size) - 1);
   for (const [band, members] of [...byBand].sort(([a], [b]) => a - b)) {
-    const sorted = members.length <= room + 1 ? members : members.toSorted((a, b) => weigh(b) - weigh(a));
-    const shown = members.length <= room + 1 ? sorted : sorted.slice(0, room);
-    const rest = sorted.slice(shown.length);
+    const room = isOpen(band) ? openRoom : usualRoom;
+    const shown = members.length <= room + 1 ? members : members.toSorted((a, b) => weigh(b) - weigh(a)).slice(0, room);
+    const known = new Set(shown);
+    const rest = members.filter((id) => !known.has(id));
     for (const id of shown) shownAs.set(id, id);
     kept.push(...shown);
     if (rest.length === 0) continue;
-    const fold = `~fold ${band}`;
-    for (const id of rest) shownAs.set(id, fold);
-    folds.set(fold, rest);
-    kept.push(fold);
+    for (const id of rest) shownAs.set(id, foldOf(band));
+    folds.set(foldOf(band), rest);
+    kept.push(foldOf(band));
   }
   const links = new Map<string, Link>();
   for (const edge of edges) {

@@ -18,12 +18,16 @@ export interface PictureProps {
   readonly taken: ReadonlySet<string>;
   readonly selected: string | undefined;
   readonly linkTo: (id: string) => string;
+  /** The fold that is opened. */
+  readonly unfolded: string | undefined;
 }
 
 const sizes = { node: { width: 172, height: 38 }, gapX: 22, gapY: 30 };
 const margin = 10;
-/** Nodes that are drawn at most. */
-const drawnMax = 300;
+/** Nodes that are drawn at most: more would be no picture, but a texture. */
+const drawnMax = 120;
+/** Above this, edges are drawn together and nodes without their smaller parts. */
+const fineMax = 60;
 /** Failed, doubtful and open ones are seen first. */
 const weights: Partial<Record<Tone, number>> = {
   failed: 6,
@@ -64,19 +68,19 @@ function headOf({ points, isBack }: PlacedEdge<Link>): string {
 const shorten = (text: string, length: number): string =>
   text.length <= length ? text : `${text.slice(0, length - 1)}…`;
 
-export function Picture({ structure, nodes, taken, selected, linkTo }: PictureProps): JSX.Element {
+export function Picture({ structure, nodes, taken, selected, linkTo, unfolded }: PictureProps): JSX.Element {
   const { drawn, layout, folds } = useMemo(() => {
     const ids = structure.nodes.map(({ id }) => id);
     const starts = structure.edges.filter(({ from }) => from === '__start__').map(({ to }) => to);
     const ordered = [...new Set([...starts, ...ids])];
     const inner = structure.edges.filter(({ from, to }) => !isPlace(from) && !isPlace(to));
     const unique = [...new Map(inner.map((edge) => [`${edge.from}\n${edge.to}`, edge])).values()];
-    const folded = foldGraph(ordered, unique, drawnMax, (id) =>
-      id === selected ? 9 : (weights[nodes.get(id)?.tone ?? 'idle'] ?? 0),
-    );
+    const weigh = (id: string): number => (id === selected ? 9 : (weights[nodes.get(id)?.tone ?? 'idle'] ?? 0));
+    const folded = foldGraph(ordered, unique, drawnMax, { weigh, open: unfolded });
     return { drawn: folded.ids, folds: folded.folds, layout: layOut(folded.ids, folded.links, sizes) };
     // A graph of usual size is placed once, however its nodes stand.
-  }, [structure, structure.nodes.length > drawnMax ? nodes : undefined]);
+  }, [structure, unfolded, structure.nodes.length > drawnMax ? weightsOf(nodes, selected) : undefined]);
+  const isFine = drawn.length <= fineMax;
   const types = useMemo(() => new Map(structure.nodes.map((node) => [node.id, node])), [structure]);
   const loops = structure.edges.filter(({ from, to }) => from === to);
   const width = layout.width + 2 * margin + (loops.length > 0 ? 20 : 0);
@@ -90,7 +94,8 @@ export function Picture({ structure, nodes, taken, selected, linkTo }: PicturePr
       role="group"
       aria-label={`Graph of ${countOf(structure.nodes.length, 'node')}`}
     >
-      {layout.edges.map((placed) => {
+      {!isFine && <CoarseEdges edges={layout.edges} taken={taken} />}
+      {(isFine ? layout.edges : []).map((placed) => {
         const { edge, isBack } = placed;
         const isTaken = taken.has(`${edge.from}\n${edge.to}`);
         return (
@@ -113,7 +118,8 @@ export function Picture({ structure, nodes, taken, selected, linkTo }: PicturePr
         const spot = layout.spots.get(id);
         if (spot === undefined) return null;
         const fold = folds.get(id);
-        if (fold !== undefined) return <FoldBox spot={spot} size={fold.length} link={linkTo(id)} />;
+        if (fold !== undefined)
+          return <FoldBox key={id} spot={spot} tones={tonesOf(fold, nodes)} size={fold.length} link={linkTo(id)} />;
         const node = types.get(id);
         return (
           <NodeBox
@@ -124,6 +130,7 @@ export function Picture({ structure, nodes, taken, selected, linkTo }: PicturePr
             effect={node?.effect ?? ''}
             inner={node?.subgraph?.nodes.length ?? 0}
             isSelected={id === selected}
+            isFine={isFine}
             link={linkTo(id)}
           />
         );
@@ -151,18 +158,64 @@ function EdgeLabel({
   );
 }
 
-function FoldBox({
-  spot,
-  size,
-  link,
+/** Edges of a large graph: one line for those that were taken, and one for the others. */
+function CoarseEdges({
+  edges,
+  taken,
 }: {
+  readonly edges: readonly PlacedEdge<Link>[];
+  readonly taken: ReadonlySet<string>;
+}): JSX.Element {
+  const isTaken = ({ edge }: PlacedEdge<Link>): boolean => taken.has(`${edge.from}\n${edge.to}`);
+  const pathOf = (some: readonly PlacedEdge<Link>[]): string =>
+    some.map((placed) => curve(placed.points) + headOf(placed)).join('');
+  return (
+    <>
+      <g class="edge">
+        <path d={pathOf(edges.filter((placed) => !isTaken(placed)))} />
+      </g>
+      <g class="edge taken">
+        <path d={pathOf(edges.filter(isTaken))} />
+      </g>
+    </>
+  );
+}
+
+/** What a placing depends on: which nodes stand out, and not how often each was visited. */
+function weightsOf(nodes: ReadonlyMap<string, DrawnNode>, selected: string | undefined): string {
+  let text = selected ?? '';
+  for (const [id, { tone }] of nodes) if ((weights[tone] ?? 0) > 1) text += ` ${id} ${tone}`;
+  return text;
+}
+
+/** How many nodes of a fold stand in each way, what needs to be seen first. */
+function tonesOf(ids: readonly string[], nodes: ReadonlyMap<string, DrawnNode>): readonly (readonly [Tone, number])[] {
+  const counts = new Map<Tone, number>();
+  for (const id of ids) {
+    const { tone } = nodes.get(id) ?? { tone: 'idle' as Tone };
+    counts.set(tone, (counts.get(tone) ?? 0) + 1);
+  }
+  return [...counts].sort(([a], [b]) => (weights[b] ?? 0) - (weights[a] ?? 0));
+}
+
+interface FoldBoxProps {
   readonly spot: Spot;
   readonly size: number;
+  readonly tones: readonly (readonly [Tone, number])[];
   readonly link: string;
-}): JSX.Element {
+}
+
+function FoldBox({ spot, size, tones, link }: FoldBoxProps): JSX.Element {
+  const words = tones.map(([tone, times]) => `${times} ${toneWords[tone]}`).join(', ');
   return (
-    <a href={link} class="box fold" aria-label={`${size} more nodes`}>
-      <rect x={spot.x - 50} y={spot.y - 14} width="100" height="28" rx="14" />
+    <a
+      href={link}
+      class="box fold"
+      data-tone={tones[0]?.[0]}
+      aria-label={`${countOf(size, 'more node')}: ${words}; show them`}
+    >
+      <title>{words}</title>
+      <rect x={spot.x - 56} y={spot.y - 14} width="112" height="28" rx="14" />
       <text x={spot.x} y={spot.y + 4} text-anchor="middle">{`${count(size)} more`}</text>
     </a>
   );
@@ -176,14 +229,18 @@ interface NodeBoxProps {
   /** Nodes within it. */
   readonly inner: number;
   readonly isSelected: boolean;
+  /** Whether its smaller parts are drawn. */
+  readonly isFine: boolean;
   readonly link: string;
 }
 
-function NodeBox({ id, spot, drawn: { tone, visits }, effect, inner, isSelected, link }: NodeBoxProps): JSX.Element {
+function NodeBox(props: NodeBoxProps): JSX.Element {
+  const { id, spot, drawn, effect, inner, isSelected, isFine, link } = props;
+  const { tone, visits } = drawn;
   const { width, height } = sizes.node;
   const [x, y] = [spot.x - width / 2, spot.y - height / 2];
   const more = [...(visits > 1 ? [`×${count(visits)}`] : []), ...(inner > 0 ? [`⊞ ${count(inner)}`] : [])].join(' ');
-  const acts = effect === 'external' || effect === 'write';
+  const acts = isFine && (effect === 'external' || effect === 'write');
   const words = [
     id,
     toneWords[tone],
@@ -199,10 +256,10 @@ function NodeBox({ id, spot, drawn: { tone, visits }, effect, inner, isSelected,
       aria-label={words.filter(Boolean).join(', ')}
       aria-current={isSelected ? 'true' : undefined}
     >
-      <title>{words.filter(Boolean).join(', ')}</title>
+      {isFine && <title>{words.filter(Boolean).join(', ')}</title>}
       <rect x={x} y={y} width={width} height={height} rx="7" />
       {acts && <path class="acts" d={`M${x + 7} ${y + height}h${width - 14}`} />}
-      <MarkIn tone={tone} x={x + 11} y={spot.y - 7} />
+      {(isFine || (tone !== 'idle' && tone !== 'completed')) && <MarkIn tone={tone} x={x + 11} y={spot.y - 7} />}
       <text x={x + 33} y={spot.y + 4.5}>
         {shorten(id, more === '' ? 18 : 14)}
       </text>

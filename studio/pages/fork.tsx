@@ -133,7 +133,11 @@ function ForkForm({ runId, at, head, state, schema, story }: FormProps): JSX.Ele
   const set = Object.fromEntries(changes);
   const place = `${encode(runId)}@${at}`;
   const { preview, etag, problem, isLoading } = usePreview(place, { set, answer }, round);
-  const again = preview === undefined ? [] : actsAgain(preview);
+  const begun = useMemo(
+    () => new Set(story.entries.flatMap((entry) => (entry.kind === 'visit' ? [entry.path.join('/')] : []))),
+    [story],
+  );
+  const again = preview === undefined ? [] : actsAgain(preview, begun);
   const names = again.map(({ node }) => nodeName(node)).join(', ');
   const fork = (): void => {
     setBusy(true);
@@ -188,7 +192,11 @@ function ForkForm({ runId, at, head, state, schema, story }: FormProps): JSX.Ele
             </span>
           </div>
           {problem !== undefined && <Trouble problem={problem} onRetry={() => setRound(round + 1)} />}
-          {preview === undefined ? problem === undefined && <Awaited lines={6} /> : <PreviewRows preview={preview} />}
+          {preview === undefined ? (
+            problem === undefined && <Awaited lines={6} />
+          ) : (
+            <PreviewRows preview={preview} begun={begun} />
+          )}
           {preview?.earlier !== undefined && (
             <p class="note small foreign">{`It goes on from ${preview.seq}, before ${preview.earlier.insteadOf.seq}: ${preview.earlier.because}`}</p>
           )}

@@ -2,8 +2,7 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { encode, may, post, type Problem } from '../data/api.ts';
-import { useLoaded } from '../data/query.ts';
-import type { Waits } from '../data/types.ts';
+import { reloadWaits, waits, waitsProblem } from '../data/waits.ts';
 import { AnswerCard } from '../parts/answer.tsx';
 import { Awaited, Copy, Empty, now, Trouble } from '../parts/common.tsx';
 import { Mark } from '../parts/icons.tsx';
@@ -16,7 +15,8 @@ const kinds = { all: 'All', doubt: 'Doubts', question: 'Questions' } as const;
 const pageSize = 20;
 
 export function InboxPage(): JSX.Element {
-  const { data, problem, reload } = useLoaded<Waits>('/waits?limit=500', { everyMs: 2_000 });
+  const [data, problem] = [waits.value, waitsProblem.value];
+  const reload = (): void => void reloadWaits();
   const [shown, setShown] = useState(pageSize);
   const kind = readParam('kind') ?? 'all';
   if (data === undefined)

@@ -4,13 +4,13 @@ import { useCallback, useMemo, useState } from 'preact/hooks';
 import { encode, may, post, type Problem } from '../data/api.ts';
 import { useFollowed, type Followed } from '../data/follow.ts';
 import { useLoaded } from '../data/query.ts';
-import type { ForkedRun, Standing, Story } from '../data/types.ts';
+import type { ForkedRun, Standing, Story, Visit } from '../data/types.ts';
 import { AnswerCard } from '../parts/answer.tsx';
 import { announced, Awaited, Copy, Dialog, Empty, now, Trouble, When } from '../parts/common.tsx';
 import { Icon, Mark } from '../parts/icons.tsx';
 import { linkTo, linkToRun, linkWith, readParam } from '../url.ts';
-import { command, cost, count, duration, nodeName, runWords, toneWords } from '../words.ts';
-import { showMoment, useMoment, useMomentKeys, type Moment } from './run/moment.ts';
+import { command, cost, count, countOf, duration, fullTime, nodeName, runWords, toneWords } from '../words.ts';
+import { showMoment, useMoment, useMomentKeys, useSeqBefore, type Moment } from './run/moment.ts';
 import { AgentPanel, HistoryPanel, StatePanel } from './run/panels.tsx';
 import { GraphPanel } from './run/graph-panel.tsx';
 import { StoryPanel } from './run/story.tsx';
@@ -66,7 +66,7 @@ function Run({ standing, followed, reload }: RunProps): JSX.Element {
   const { runId } = standing;
   const wanted = readParam('tab') ?? 'story';
   const tab = Object.hasOwn(tabs, wanted) ? (wanted as Tab) : 'story';
-  const hasAgents = useMemo(() => agentNodes(moment).length > 0, [moment.story, moment.structure]);
+  const hasAgents = useMemo(() => agentNodes(moment).length > 0, [moment.story, moment.structure, moment.checkpoint]);
   const open = moment.isLive ? standing.waits.filter(({ kind }) => kind === 'question' || kind === 'doubt') : [];
   return (
     <>
@@ -111,15 +111,15 @@ function Run({ standing, followed, reload }: RunProps): JSX.Element {
   );
 }
 
-/** Paths of nodes that asked a model. */
-function agentNodes({ story, structure }: Moment): readonly (readonly string[])[] {
+/** Paths of nodes that asked a model: agents by their type, others by the calls that their visits made. */
+function agentNodes({ story, structure, checkpoint }: Moment): readonly (readonly string[])[] {
   const agents = new Set(structure?.nodes.filter(({ type }) => type === 'agent').map(({ id }) => id));
+  const nodes = checkpoint?.view.nodes.filter(({ path }) => agents.has(path.at(-1) ?? '')) ?? [];
   const visits = story?.entries.filter((entry) => entry.kind === 'visit') ?? [];
-  const found = visits.filter(
-    ({ path, type, steps }) =>
-      type === 'agent' || agents.has(path.at(-1) ?? '') || steps.some(({ step }) => step.startsWith('model ')),
+  const called = visits.filter(
+    ({ type, steps }) => type === 'agent' || steps.some(({ step }) => step.startsWith('model ')),
   );
-  return [...new Map(found.map(({ path }) => [path.join('/'), path])).values()];
+  return [...new Map([...nodes, ...called].map(({ path }) => [path.join('/'), path])).values()];
 }
 
 function Head({ standing, followed, moment, reload }: RunProps & { readonly moment: Moment }): JSX.Element {
@@ -148,6 +148,7 @@ function Head({ standing, followed, moment, reload }: RunProps & { readonly mome
             >{`${parent.runId}@${parent.seq}`}</a>,
           ] as const,
         ]),
+    ...takenUpWords(moment),
     ...(claimedBy === undefined || status !== 'running'
       ? []
       : [['held by', <code class="foreign">{claimedBy}</code>] as const]),
@@ -187,6 +188,20 @@ function Head({ standing, followed, moment, reload }: RunProps & { readonly mome
       </dl>
     </header>
   );
+}
+
+/** When somebody went on with it: after a pause, or after its process was gone. */
+function takenUpWords({ story }: Moment): readonly (readonly [string, ComponentChildren])[] {
+  const times = story?.entries.filter(({ kind }) => kind === 'resume') ?? [];
+  const last = times.at(-1);
+  if (last === undefined) return [];
+  const all = times.map(({ at, by }) => `${fullTime(at)}${by === undefined ? '' : ` by ${by}`}`).join('\n');
+  return [
+    [
+      'gone on with',
+      <span title={all}>{times.length === 1 ? <When at={last.at} /> : countOf(times.length, 'time')}</span>,
+    ],
+  ];
 }
 
 interface Deed {
@@ -366,7 +381,10 @@ function Scrubber({ moment }: { readonly moment: Moment }): JSX.Element {
 function Failure({ standing, story }: { readonly standing: Standing; readonly story: Story | undefined }): JSX.Element {
   const { runId, error } = standing;
   const failures = Object.entries(story?.failures ?? {});
-  const failed = story?.entries.findLast((entry) => entry.kind === 'visit' && entry.status === 'failed');
+  const failed = story?.entries.findLast(
+    (entry): entry is Visit => entry.kind === 'visit' && entry.status === 'failed',
+  );
+  const before = useSeqBefore(runId, failed);
   return (
     <article class="card failure" data-tone="failed" aria-label="Why it failed">
       <div class="body stack">
@@ -390,13 +408,13 @@ function Failure({ standing, story }: { readonly standing: Standing; readonly st
         {failures.length === 0 && error !== undefined && <h2 class="question foreign">{error.message}</h2>}
         {error?.hint !== undefined && <p class="small foreign">{error.hint}</p>}
         <div class="row wrap">
-          {failed !== undefined && failed.seq > 0 && may('fork') && (
-            <a class="button" href={linkTo('fork', { id: runId, at: failed.seq - 1 })}>
+          {before !== undefined && may('fork') && (
+            <a class="button" href={linkTo('fork', { id: runId, at: before })}>
               Fork from before it failed
             </a>
           )}
-          {failed !== undefined && (
-            <a class="button bare" href={linkWith({ at: Math.max(0, failed.seq - 1), tab: 'state' })}>
+          {before !== undefined && (
+            <a class="button bare" href={linkWith({ at: before, tab: 'state' })}>
               See the state before
             </a>
           )}

@@ -2,14 +2,17 @@
 import { signal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { ask, type Problem } from '../data/api.ts';
+import { ask, encode, type Problem } from '../data/api.ts';
+import { overviews, wantOverview } from '../data/overviews.ts';
+import { takeNewest, takeOlder, type Listing, type RunPage } from '../data/listing.ts';
 import { useLoaded } from '../data/query.ts';
-import type { ListedRun, Wait, Waits } from '../data/types.ts';
+import type { ListedRun } from '../data/types.ts';
+import { waits, waitsByRun } from '../data/waits.ts';
 import { Awaited, Copy, Empty, now, Trouble, When } from '../parts/common.tsx';
 import { Icon, Mark } from '../parts/icons.tsx';
 import { VirtualList } from '../parts/virtual-list.tsx';
 import { goTo, linkTo, linkToRun, linkWith, readParam } from '../url.ts';
-import { command, count, runWords, type StatusWords } from '../words.ts';
+import { command, cost, count, costShort, runWords, type StatusWords } from '../words.ts';
 
 const views = {
   all: { title: 'All', statuses: [] },
@@ -40,89 +43,59 @@ function readFilter(): { readonly view: View; readonly request: string } {
   return { view, request: search.toString() };
 }
 
-interface ListedRuns {
+interface Listed {
   readonly runs: readonly ListedRun[];
   readonly hasMore: boolean;
-}
-
-interface Listing extends ListedRuns {
   readonly isLoaded: boolean;
   readonly problem?: Problem;
   readonly loadMore: () => void;
   readonly reload: () => void;
 }
 
+interface Known extends Listing {
+  readonly request: string;
+  /** The newest page that is taken in. */
+  readonly newest: RunPage;
+}
+
 /** The newest runs, asked for again and again, and older ones as they are scrolled to. */
-function useRuns(request: string): Listing {
-  const newest = useLoaded<ListedRuns>(`/runs?limit=${pageSize}${request === '' ? '' : `&${request}`}`, {
-    everyMs: refreshMs,
-  });
-  const [older, setOlder] = useState<ListedRuns & { readonly request: string }>({ request, runs: [], hasMore: true });
+function useRuns(request: string): Listed {
+  const more = request === '' ? '' : `&${request}`;
+  const newest = useLoaded<RunPage>(`/runs?limit=${pageSize}${more}`, { everyMs: refreshMs });
+  const known = useRef<Known | undefined>(undefined);
+  const [, redraw] = useState(0);
   const isBusy = useRef(false);
-  const runs = useMemo(() => {
-    const first = newest.data?.runs ?? [];
-    const known = new Set(first.map(({ runId }) => runId));
-    // A run in the part that is asked for again, and not in the answer, no longer fits the filter.
-    const oldest = first.at(-1)?.createdAt ?? Number.POSITIVE_INFINITY;
-    const rest = older.request === request ? older.runs : [];
-    return [...first, ...rest.filter((run) => !known.has(run.runId) && run.createdAt <= oldest)];
-  }, [newest.data, older, request]);
-  const hasMore = older.request === request && older.runs.length > 0 ? older.hasMore : (newest.data?.hasMore ?? false);
+  const old = known.current?.request === request ? known.current : undefined;
+  if (newest.data !== undefined && old?.newest !== newest.data)
+    known.current = { ...takeNewest(old, newest.data), newest: newest.data, request };
+  const { runs, cursor } =
+    known.current?.request === request && newest.data !== undefined ? known.current : { runs: [], cursor: undefined };
   return {
     runs,
-    hasMore,
+    hasMore: cursor !== undefined,
     isLoaded: newest.data !== undefined,
     ...(newest.problem !== undefined && { problem: newest.problem }),
     reload: newest.reload,
     loadMore() {
-      const last = runs.at(-1);
-      if (!hasMore || isBusy.current || last === undefined) return;
+      if (cursor === undefined || isBusy.current) return;
       isBusy.current = true;
-      const until = new Date(last.createdAt + 1).toISOString();
-      ask<ListedRuns>(`/runs?limit=500&until=${until}${request === '' ? '' : `&${request}`}`)
-        .then((page) =>
-          setOlder((old) => ({
-            request,
-            runs: [...(old.request === request ? old.runs : []), ...page.runs],
-            hasMore: page.hasMore && page.runs.some(({ createdAt }) => createdAt < last.createdAt),
-          })),
-        )
+      ask<RunPage>(`/runs?limit=500&cursor=${encode(cursor)}${more}`)
+        .then((page) => {
+          const now = known.current;
+          // Another page may have come in between, or another filter.
+          if (now?.request === request && now.cursor === cursor) known.current = { ...now, ...takeOlder(now, page) };
+          redraw((count) => count + 1);
+        })
         .catch(() => undefined)
         .finally(() => (isBusy.current = false));
     },
   };
 }
 
-export function useWaits(): {
-  readonly waits: Waits | undefined;
-  readonly byRun: ReadonlyMap<string, readonly Wait[]>;
-} {
-  const { data } = useLoaded<Waits>('/waits?limit=500', { everyMs: refreshMs });
-  const byRun = useMemo(() => {
-    const found = new Map<string, Wait[]>();
-    for (const wait of [...(data?.waits ?? []), ...(data?.waiting ?? [])]) {
-      const list = found.get(wait.runId);
-      if (list === undefined) found.set(wait.runId, [wait]);
-      else list.push(wait);
-    }
-    return found;
-  }, [data]);
-  return { waits: data, byRun };
-}
-
-/** Completed forks by the run that they were forked from, through forks of forks. */
-function findSuccesses(runs: readonly ListedRun[]): ReadonlyMap<string, string> {
-  const found = new Map<string, string>();
-  const parents = new Map(runs.map(({ runId, parent }) => [runId, parent?.runId]));
-  for (const { runId, status } of runs) {
-    if (status !== 'completed') continue;
-    for (let at = parents.get(runId); at !== undefined && !found.has(at); at = parents.get(at)) found.set(at, runId);
-  }
-  return found;
-}
-
 function Row({ run, words }: { readonly run: ListedRun; readonly words: StatusWords }): JSX.Element {
   const { tone, text, detail } = words;
+  const spent = overviews.value.get(run.runId)?.spent;
+  useEffect(() => wantOverview(run), [run.runId, run.head]);
   return (
     <a class="run-row" href={linkToRun(run.runId)} data-tone={tone}>
       <Mark tone={tone} />
@@ -131,7 +104,7 @@ function Row({ run, words }: { readonly run: ListedRun; readonly words: StatusWo
       </span>
       <span class="cut words" title={detail === undefined ? text : `${text}: ${detail}`}>
         <span class="toned">{text}</span>
-        {detail !== undefined && <span class="quiet">{`  ${detail}`}</span>}
+        {detail !== undefined && <span class="quiet detail">{detail}</span>}
       </span>
       <span class="cut quiet graph" title={run.graphId}>
         {run.parent !== undefined && (
@@ -142,7 +115,10 @@ function Row({ run, words }: { readonly run: ListedRun; readonly words: StatusWo
         )}
         {run.graphId}
       </span>
-      <span class="quiet number" title={`${run.head + 1} checkpoints`}>
+      <span class="quiet number spent" title={cost(spent)}>
+        {costShort(spent)}
+      </span>
+      <span class="quiet number steps" title={`${run.head + 1} checkpoints`}>
         {count(run.head)}
         <span class="hidden-text"> checkpoints</span>
       </span>
@@ -243,21 +219,24 @@ function NoRuns({ isFiltered }: { readonly isFiltered: boolean }): JSX.Element {
 export function RunsPage(): JSX.Element {
   const { view, request } = readFilter();
   const { runs, hasMore, isLoaded, problem, loadMore, reload } = useRuns(request);
-  const { byRun } = useWaits();
+  const byRun = waitsByRun.value;
   const text = (readParam('q') ?? '').toLowerCase();
-  const successes = useMemo(() => findSuccesses(runs), [runs]);
+  const known = overviews.value;
+  useEffect(() => {
+    if (view === 'attention') for (const run of runs) if (run.status === 'failed') wantOverview(run);
+  }, [runs, view]);
   const shown = useMemo(
     () =>
       runs.filter(({ runId, status, hasMessages }) => {
         if (text !== '' && !runId.toLowerCase().includes(text)) return false;
         if (view !== 'attention') return true;
-        if (status === 'failed') return !successes.has(runId);
-        return (
-          status !== 'paused' ||
-          (byRun.get(runId) ?? []).some(({ kind }) => kind === 'question' || kind === 'doubt' || hasMessages)
-        );
+        if (status === 'failed') return known.get(runId)?.succeededIn === undefined;
+        const own = byRun.get(runId);
+        // What it waits for may not be known yet: it is shown rather than passed over.
+        if (own === undefined) return status !== 'paused' || hasMessages || waits.value?.hasMore !== false;
+        return own.some(({ kind }) => kind === 'question' || kind === 'doubt' || hasMessages);
       }),
-    [runs, text, view, successes, byRun],
+    [runs, text, view, known, byRun],
   );
   // A search goes through all runs, not only those that were scrolled to.
   useEffect(() => {
@@ -269,7 +248,7 @@ export function RunsPage(): JSX.Element {
       <header class="page-head">
         <h1>Runs</h1>
         <span class="quiet small" role="status">
-          {isLoaded && `${count(shown.length)}${hasMore ? ' of more' : ''}`}
+          {isLoaded && `${count(shown.length)}${hasMore ? '+' : ''}`}
         </span>
         <a class="button push" href={linkTo('start')}>
           <Icon name="plus" size={14} />
@@ -287,7 +266,8 @@ export function RunsPage(): JSX.Element {
             <span>Run</span>
             <span>Now</span>
             <span class="graph">Graph</span>
-            <span class="number">Steps</span>
+            <span class="number spent">Spent</span>
+            <span class="number steps">Steps</span>
             <span class="number">Started</span>
           </div>
           <VirtualList
@@ -298,7 +278,10 @@ export function RunsPage(): JSX.Element {
             onEnd={loadMore}
           >
             {(run) => (
-              <Row run={run} words={runWords(run, byRun.get(run.runId) ?? [], now.value, successes.get(run.runId))} />
+              <Row
+                run={run}
+                words={runWords(run, byRun.get(run.runId) ?? [], now.value, known.get(run.runId)?.succeededIn)}
+              />
             )}
           </VirtualList>
         </div>

@@ -1,9 +1,9 @@
 /** An open question, and its answer in place. The same card stands in the inbox and on the page of its run. */
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { encode, may, post, type Problem } from '../data/api.ts';
+import { ask, encode, may, post, type Problem } from '../data/api.ts';
 import { useLoaded } from '../data/query.ts';
-import type { Preview, Wait } from '../data/types.ts';
+import type { Preview, Question, Story, Wait } from '../data/types.ts';
 import { linkToRun } from '../url.ts';
 import { command, doubtQuestion, inline, nodeName, timeOf, waitWords } from '../words.ts';
 import { announced, Copy, now, Trouble, When } from './common.tsx';
@@ -23,6 +23,8 @@ export function AnswerCard({ wait, namesRun = false, onAnswered }: CardProps): J
   const [given, setGiven] = useState<unknown>();
   const [isBusy, setBusy] = useState(false);
   const [problem, setProblem] = useState<Problem>();
+  const [closed, setClosed] = useState<Question>();
+  const [decision, setDecision] = useState<Decision>();
   const { tone, text } = waitWords(wait, now.value);
   const isDoubt = wait.kind === 'doubt';
   const answer = (value: unknown): void => {
@@ -34,10 +36,13 @@ export function AnswerCard({ wait, namesRun = false, onAnswered }: CardProps): J
         setGiven(value);
         onAnswered();
       },
-      (error: Problem) => {
-        setProblem(error);
+      async (error: Problem) => {
+        const found = isClosed(error) ? await findAnswer(wait) : undefined;
+        setClosed(found);
+        setProblem(found === undefined ? error : undefined);
         setBusy(false);
-        onAnswered();
+        // A card that goes away at once tells nobody why.
+        if (!isClosed(error)) onAnswered();
       },
     );
   };
@@ -68,14 +73,22 @@ export function AnswerCard({ wait, namesRun = false, onAnswered }: CardProps): J
           <LongText text={isDoubt ? doubtQuestion(wait) : (wait.prompt ?? wait.name)} max={600} />
         </h2>
         {isDoubt && <DoubtFacts wait={wait} />}
-        {given !== undefined ? (
+        {closed !== undefined ? (
+          <p class="row" role="status">
+            <Mark tone="completed" />
+            <span class="foreign">{closedWords(closed)}</span>
+            <button type="button" class="button push" onClick={onAnswered}>
+              All right
+            </button>
+          </p>
+        ) : given !== undefined ? (
           <p class="row" role="status">
             <Mark tone="completed" />
             <span class="foreign">{`Answered: ${inline(given)}`}</span>
           </p>
         ) : may('answer') ? (
           isDoubt ? (
-            <DoubtAnswers wait={wait} isBusy={isBusy} answer={answer} />
+            <DoubtAnswers wait={wait} isBusy={isBusy} answer={answer} decision={decision} onDecide={setDecision} />
           ) : (
             <Answers wait={wait} isBusy={isBusy} answer={answer} />
           )
@@ -83,20 +96,38 @@ export function AnswerCard({ wait, namesRun = false, onAnswered }: CardProps): J
           <p class="quiet small">You may look, and not answer: that needs the scope answer.</p>
         )}
         {problem !== undefined && <Trouble problem={problem} />}
-        {given === undefined && (
+        {given === undefined && closed === undefined && (
           <Copy
             text={command(
               'answer',
               wait.runId,
               wait.waitId,
-              isDoubt ? 'happened' : inline(wait.choices?.[0] ?? 'VALUE'),
-              '--resume',
+              isDoubt ? (decision ?? 'happened') : inline(wait.choices?.[0] ?? 'VALUE'),
             )}
           />
         )}
       </div>
     </article>
   );
+}
+
+/** Whether somebody else, or another tab, answered first. */
+const isClosed = ({ code }: Problem): boolean => code === 'WAIT_CLOSED' || code === 'WAIT_NOT_FOUND';
+
+/** How a question was closed, if its run took that in already. */
+async function findAnswer({ runId, node, openedAt }: Wait): Promise<Question | undefined> {
+  const story = await ask<Story>(`/checkpoints/${encode(runId)}/story?limit=500`).catch(() => undefined);
+  const name = node.join('/');
+  return story?.entries
+    .flatMap((entry) => (entry.kind === 'visit' && entry.path.join('/') === name ? entry.questions : []))
+    .findLast(({ closedAt, at }) => closedAt !== undefined && (openedAt === undefined || at >= openedAt));
+}
+
+/** `answered already by ann at 12:03: no` */
+function closedWords({ by, closedAt, answer }: Question): string {
+  const who = by === undefined ? '' : ` by ${by}`;
+  const when = closedAt === undefined ? '' : ` at ${timeOf(closedAt.at, now.value)}`;
+  return `answered already${who}${when}${answer === undefined ? '' : `: ${inline(answer)}`}`;
 }
 
 interface AnswersProps {
@@ -195,16 +226,20 @@ const decisions = {
 } as const;
 type Decision = keyof typeof decisions;
 
+interface DoubtProps extends AnswersProps {
+  readonly decision: Decision | undefined;
+  readonly onDecide: (decision: Decision) => void;
+}
+
 /** The three answers to a doubt, each with what would follow. */
-function DoubtAnswers({ wait, isBusy, answer }: AnswersProps): JSX.Element {
-  const [decision, setDecision] = useState<Decision>();
+function DoubtAnswers({ wait, isBusy, answer, decision, onDecide }: DoubtProps): JSX.Element {
   const [output, setOutput] = useState<unknown>();
   const value = decision === 'happened' && output !== undefined ? { decision, output } : decision;
   return (
     <>
       <div class="decisions" role="group" aria-label="Decision">
         {(Object.keys(decisions) as Decision[]).map((name) => (
-          <button type="button" aria-pressed={name === decision} onClick={() => setDecision(name)}>
+          <button type="button" aria-pressed={name === decision} onClick={() => onDecide(name)}>
             <strong>{decisions[name].title}</strong>
             <span class="quiet small">{decisions[name].does}</span>
           </button>

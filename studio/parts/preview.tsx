@@ -18,15 +18,23 @@ const predictions: Readonly<Record<string, { readonly text: string; readonly ton
 
 const isActing = ({ effect }: PreviewRow): boolean => effect === 'external' || effect === 'write';
 
+/** Nodes, by their paths, that had begun in the run that is forked. */
+export type Begun = ReadonlySet<string>;
+
+/** Whether it had begun in the run that is forked, and would begin once more: for sure, or if what comes before leads to it. */
+const isAgain = (row: PreviewRow, begun: Begun): boolean =>
+  row.prediction === 'runs again' || (row.prediction === 'unknown' && begun.has(row.node.join('/')));
+
 /** Nodes that would act on the world, and did so already in the run that is forked. */
-export function actsAgain({ rows }: Preview): readonly PreviewRow[] {
-  return rows.filter((row) => row.prediction === 'runs again' && isActing(row));
+export function actsAgain({ rows }: Preview, begun: Begun): readonly PreviewRow[] {
+  return rows.filter((row) => isActing(row) && isAgain(row, begun));
 }
 
-function wordsOf(row: PreviewRow): { readonly text: string; readonly tone: Tone; readonly rank: number } {
+function wordsOf(row: PreviewRow, begun: Begun): { readonly text: string; readonly tone: Tone; readonly rank: number } {
   const known = predictions[row.prediction] ?? { text: row.prediction, tone: 'queued', rank: 4 };
   if (!isActing(row)) return known;
   if (row.prediction === 'runs again') return { text: 'acts again', tone: 'failed', rank: 0 };
+  if (isAgain(row, begun)) return { text: 'may act again', tone: 'failed', rank: 0 };
   return row.prediction === 'runs' ? { text: 'acts', tone: 'failed', rank: 1 } : known;
 }
 
@@ -37,12 +45,16 @@ function whyOf({ prediction, because, callsOnRecord = 0 }: PreviewRow): string {
   return because ?? '';
 }
 
+const none: Begun = new Set();
+
 /** @param only - `what moves`: without what stays as it was */
 export function PreviewRows({
   preview,
   only,
+  begun = none,
 }: {
   readonly preview: Preview;
+  readonly begun?: Begun;
   readonly only?: 'what moves';
 }): JSX.Element {
   const rows = preview.rows.filter(({ prediction }) => only === undefined || prediction !== 'restored');
@@ -52,7 +64,7 @@ export function PreviewRows({
     <div class="stack">
       <ul class="preview" aria-label="What would happen">
         {rows.slice(0, 200).map((row) => {
-          const { text, tone } = wordsOf(row);
+          const { text, tone } = wordsOf(row, begun);
           const name = nodeName(row.node);
           return (
             <li key={`${name} ${row.visit}`} data-tone={tone}>

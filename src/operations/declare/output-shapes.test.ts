@@ -107,6 +107,7 @@ test('D23 C2.1 every operation gives what its schema says, and shows nothing tha
   await run('showCheckpoint', { checkpoint: checkpointId });
   await run('describeCheckpoint', { checkpoint: checkpointId });
   await run('readRunStructure', { checkpoint: checkpointId });
+  await run('readOverviews', { run: ['a'] });
   await run('readState', { checkpoint: 'a' });
   await expect(run('readState', { checkpoint: 'a', pipeline: true })).rejects.toMatchObject({ code: 'USAGE_INVALID' });
   expect(await run('readState', { checkpoint: 'a', path: 'input.password' })).toMatchObject({ value: '[redacted]' });

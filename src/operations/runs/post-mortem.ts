@@ -1,5 +1,5 @@
 /** `post-mortem`: what happened in a run. */
-import { amounts, anything, listOf, objectOf, position, text, whole } from '../declare/output-shapes.ts';
+import { amounts, anything, listOf, objectOf, position, text, texts, whole } from '../declare/output-shapes.ts';
 import { resolveReference } from '../../history/read/tag-checkpoint.ts';
 import { postMortem as tell } from '../../history/trace/post-mortem.ts';
 import { readStructure } from '../../history/trace/structures.ts';
@@ -14,11 +14,31 @@ export type { PostMortem };
 export interface PostMortemInput {
   readonly checkpoint: string;
   readonly picture?: boolean;
+  readonly limit?: number;
 }
 
 export interface PostMortemOutput extends PostMortem {
   /** The graph for Graphviz, coloured by what happened. Absent: it was not asked for, or is not kept with the run. */
   readonly dot?: string;
+  /** How many entries were left out before those that are told, if a limit was given. */
+  readonly earlier?: number;
+  /** The edges that were taken in all entries, by the path of their source, if a limit was given. */
+  readonly taken?: readonly TakenEdge[];
+}
+
+/** An edge that was taken at least once. */
+export interface TakenEdge {
+  readonly path: readonly string[];
+  readonly to: string;
+}
+
+function takenIn({ entries }: PostMortem): readonly TakenEdge[] {
+  const taken = new Map<string, TakenEdge>();
+  for (const entry of entries)
+    if (entry.kind === 'visit')
+      for (const { to, fired } of entry.edges)
+        if (fired) taken.set(`${entry.path.join('/')}\n${to}`, { path: entry.path, to });
+  return [...taken.values()];
 }
 
 export const postMortem: Operation<PostMortemInput, PostMortemOutput, HistoryContext> = {
@@ -32,6 +52,7 @@ export const postMortem: Operation<PostMortemInput, PostMortemOutput, HistoryCon
       isPositional: true,
     },
     picture: { type: 'flag', description: 'with the graph as a DOT text, coloured by what happened' },
+    limit: { type: 'integer', description: 'only the newest so many entries; default all' },
   },
   output: 'the visits of nodes and what happened to the run, in order',
   outputSchema: objectOf(
@@ -45,16 +66,30 @@ export const postMortem: Operation<PostMortemInput, PostMortemOutput, HistoryCon
       entries: listOf({ type: 'object' }),
       failures: { type: 'object', additionalProperties: objectOf({ code: text, message: text }) },
     },
-    { forkedFrom: position, spent: amounts, saved: amounts, result: anything, dot: text },
+    {
+      forkedFrom: position,
+      spent: amounts,
+      saved: amounts,
+      result: anything,
+      dot: text,
+      earlier: whole,
+      taken: listOf(objectOf({ path: texts, to: text })),
+    },
   ),
   isReadOnly: true,
   scope: 'read',
   route: 'GET /checkpoints/{checkpoint}/story',
-  async run(context, { checkpoint, picture = false }) {
+  async run(context, { checkpoint, picture = false, limit }) {
     const found = await resolveReference(context.store, context.tenant, checkpoint);
     const story = await tell(context, found);
     const structure = picture ? await readStructure(context, found) : undefined;
-    return { ...story, ...(structure !== undefined && { dot: pictureOf(structure, marksOf(story)) }) };
+    const newest = limit === undefined ? story.entries : story.entries.slice(-limit);
+    return {
+      ...story,
+      entries: newest,
+      ...(limit !== undefined && { earlier: story.entries.length - newest.length, taken: takenIn(story) }),
+      ...(structure !== undefined && { dot: pictureOf(structure, marksOf(story)) }),
+    };
   },
 };
 

@@ -1,6 +1,6 @@
 /** The graph at a moment, as a picture and as a list; and what is known of the node that is picked. */
 import type { JSX } from 'preact';
-import { useMemo, useState } from 'preact/hooks';
+import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { may } from '../../data/api.ts';
 import type { NodeView, Structure, StructureNode, Visit } from '../../data/types.ts';
 import { Picture, type DrawnNode } from '../../graph/picture.tsx';
@@ -10,7 +10,7 @@ import { Inline } from '../../parts/value.tsx';
 import { VirtualList } from '../../parts/virtual-list.tsx';
 import { linkTo, linkWith, readParam } from '../../url.ts';
 import { cost, countOf, duration, effectWords, nodeName, nodeTone, toneWords, type Tone } from '../../words.ts';
-import type { Moment } from './moment.ts';
+import { useSeqBefore, type Moment } from './moment.ts';
 
 /** The graph within a node, and the path to it. */
 function structureAt(structure: Structure, path: readonly string[]): Structure {
@@ -37,11 +37,22 @@ function drawnNodes({ checkpoint }: Moment, inside: readonly string[]): Readonly
 }
 
 function takenEdges({ story }: Moment): ReadonlySet<string> {
-  const taken = new Set<string>();
-  for (const entry of story?.entries ?? [])
-    if (entry.kind === 'visit')
-      for (const { to, fired } of entry.edges) if (fired) taken.add(`${entry.path.at(-1)}\n${to}`);
-  return taken;
+  return new Set(story?.taken?.map(({ path, to }) => `${path.at(-1)}\n${to}`));
+}
+
+/** What one looks for in a graph that is larger than its box, the first that there is. */
+const sought = [
+  '.selected',
+  ...['doubt', 'failed', 'waiting', 'running'].map((tone) => `.box[data-tone=${tone}]:not(.fold)`),
+  '.box',
+];
+
+function showWhatMatters(box: HTMLElement | null): void {
+  const found = sought.map((selector) => box?.querySelector(selector)).find((one) => one instanceof Element);
+  if (!box || !found) return;
+  const [inner, outer] = [found.getBoundingClientRect(), box.getBoundingClientRect()];
+  box.scrollLeft += inner.left + inner.width / 2 - outer.left - outer.width / 2;
+  box.scrollTop += inner.top + inner.height / 2 - outer.top - outer.height / 2;
 }
 
 export function GraphPanel({ moment }: { readonly moment: Moment }): JSX.Element {
@@ -55,8 +66,12 @@ export function GraphPanel({ moment }: { readonly moment: Moment }): JSX.Element
   const prefix = inside.length === 0 ? '' : `${inside.join('/')}/`;
   const link = (id: string): string =>
     id.startsWith('~fold')
-      ? linkWith({ list: '1' })
+      ? linkWith({ unfold: id.slice(6) })
       : linkWith({ node: picked === prefix + id ? undefined : prefix + id });
+  const unfolded = readParam('unfold');
+  const box = useRef<HTMLDivElement>(null);
+  const isReady = shown !== undefined && moment.checkpoint !== undefined;
+  useLayoutEffect(() => showWhatMatters(box.current), [isReady, runId, unfolded, prefix, isList]);
   const showsList = isList || readParam('list') === '1';
   return (
     <section class="card graph-panel" aria-label="Graph">
@@ -83,13 +98,14 @@ export function GraphPanel({ moment }: { readonly moment: Moment }): JSX.Element
       ) : showsList ? (
         <NodeList structure={shown} nodes={nodes} link={link} />
       ) : (
-        <div class="picture-box" tabIndex={-1}>
+        <div class="picture-box" tabIndex={-1} ref={box}>
           <Picture
             structure={shown}
             nodes={nodes}
             taken={taken}
             selected={picked?.slice(prefix.length)}
             linkTo={link}
+            unfolded={unfolded === undefined ? undefined : `~fold ${unfolded}`}
           />
         </div>
       )}
@@ -152,7 +168,7 @@ function NodeFacts({ path, moment, structure }: FactsProps): JSX.Element {
   const last = visits.at(-1);
   const tone = nodeTone(view?.status, waits);
   const output = checkpoint?.view.state['outputs'] as Readonly<Record<string, unknown>> | undefined;
-  const seqBefore = visits.length === 0 ? undefined : firstSeq(visits[0]) - 1;
+  const seqBefore = useSeqBefore(runId, visits[0]);
   return (
     <div class="node-facts" data-tone={tone}>
       <div class="row wrap">
@@ -206,7 +222,7 @@ function NodeFacts({ path, moment, structure }: FactsProps): JSX.Element {
             {`Open its ${countOf(node.subgraph.nodes.length, 'node')}`}
           </a>
         )}
-        {seqBefore !== undefined && seqBefore >= 0 && may('fork') && (
+        {seqBefore !== undefined && may('fork') && (
           <a class="button" href={linkTo('fork', { id: runId, at: seqBefore })}>
             Fork before it
           </a>
@@ -219,16 +235,4 @@ function NodeFacts({ path, moment, structure }: FactsProps): JSX.Element {
       </div>
     </div>
   );
-}
-
-/** The checkpoint at which a visit is first heard of. */
-function firstSeq(visit: Visit | undefined): number {
-  if (visit === undefined) return 0;
-  const seqs = [
-    visit.seq,
-    ...visit.steps.map(({ seq }) => seq),
-    ...visit.questions.map(({ seq }) => seq),
-    ...visit.retries.map(({ seq }) => seq),
-  ];
-  return Math.min(...seqs);
 }

@@ -1,9 +1,9 @@
 /** A moment of a run: what is shown is a function of its history and a seq; live is the newest one. */
-import { useEffect } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { encode, type Problem } from '../../data/api.ts';
 import type { Followed } from '../../data/follow.ts';
 import { useLoaded } from '../../data/query.ts';
-import type { Checkpoint, Standing, Story, Structure } from '../../data/types.ts';
+import type { Change, Checkpoint, Log, Standing, Story, Structure, Visit } from '../../data/types.ts';
 import { goTo, linkWith, readNumber } from '../../url.ts';
 
 /** A run at a moment, and what the moment is. */
@@ -17,8 +17,18 @@ export interface Moment {
   readonly isLive: boolean;
   readonly checkpoint: Checkpoint | undefined;
   readonly structure: Structure | undefined;
+  /** Its newest entries. */
   readonly story: Story | undefined;
+  /** Asks for more of them. */
+  readonly showEarlier: () => void;
 }
+
+/** Entries of a story that are told at first, and how many more at a time. */
+const toldFirst = 100;
+export const toldMax = 500;
+/** A history of more checkpoints is long: its story is asked for when one rests at a moment. */
+export const longHead = 1_000;
+export const restMs = 250;
 
 export function useMoment(standing: Standing, followed: Followed): Moment & { readonly problem: Problem | undefined } {
   const { runId } = standing;
@@ -28,7 +38,9 @@ export function useMoment(standing: Standing, followed: Followed): Moment & { re
   const seq = isLive ? head : wanted;
   const name = `${encode(runId)}@${seq}`;
   const checkpoint = useLoaded<Checkpoint>(`/checkpoints/${name}`, { keepsOld: true });
-  const story = useLoaded<Story>(`/checkpoints/${name}/story`, { keepsOld: true });
+  const [told, setTold] = useState(toldFirst);
+  const settleMs = head > longHead ? restMs : 0;
+  const story = useLoaded<Story>(`/checkpoints/${name}/story?limit=${told}`, { keepsOld: true, settleMs });
   const structure = useLoaded<{ readonly structure: Structure }>(`/checkpoints/${encode(runId)}/structure`);
   return {
     runId,
@@ -37,6 +49,7 @@ export function useMoment(standing: Standing, followed: Followed): Moment & { re
     isLive,
     checkpoint: checkpoint.data,
     story: story.data,
+    showEarlier: () => setTold(toldMax),
     structure: structure.data?.structure,
     problem: checkpoint.problem ?? story.problem,
   };
@@ -79,4 +92,31 @@ export function useMomentKeys(moment: Moment): void {
     document.addEventListener('keydown', listen);
     return () => document.removeEventListener('keydown', listen);
   }, [moment]);
+}
+
+/** Checkpoints that are looked through for the beginning of a visit. */
+const lookedBack = 200;
+
+/**
+ * The checkpoint before a visit began, for a fork that begins it anew with other values: one that is under way goes on with what it was given.
+ * Undefined: not known yet.
+ */
+export function useSeqBefore(runId: string, visit: Visit | undefined): number | undefined {
+  const first = visit === undefined ? undefined : firstSeq(visit);
+  const name = visit?.path.join('/');
+  const { data, problem } = useLoaded<Log>(
+    first === undefined ? undefined : `/runs/${encode(`${runId}@${first}`)}/checkpoints?limit=${lookedBack}`,
+  );
+  if (first === undefined || (data === undefined && problem === undefined)) return undefined;
+  const isBeginning = ({ kind, node }: Change): boolean =>
+    (kind === 'intent' || kind === 'settle') && node?.join('/') === name;
+  const before = data?.entries.filter(({ seq }) => seq < first) ?? [];
+  const newest = before.find(({ change }) => change.some(isBeginning));
+  const hasBegun = newest?.change.some(({ kind, node }) => kind === 'intent' && node?.join('/') === name) === true;
+  return Math.max(0, (hasBegun ? newest.seq : first) - 1);
+}
+
+/** The checkpoint at which a visit is first told of. */
+function firstSeq({ seq, steps, questions, retries }: Visit): number {
+  return Math.min(seq, ...[...steps, ...questions, ...retries].map((part) => part.seq));
 }

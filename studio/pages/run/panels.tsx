@@ -9,7 +9,7 @@ import { Icon } from '../../parts/icons.tsx';
 import { Changes, Inline, LongText, Tree } from '../../parts/value.tsx';
 import { VirtualList } from '../../parts/virtual-list.tsx';
 import { goTo, linkTo, linkToRun, linkWith, readParam } from '../../url.ts';
-import { bytes, changeWords, command, cost, nodeName } from '../../words.ts';
+import { bytes, changeWords, command, cost, countOf, nodeName } from '../../words.ts';
 import type { Moment } from './moment.ts';
 
 interface BlamePart {
@@ -161,9 +161,15 @@ function Transcript({ agent }: { readonly agent: AgentState }): JSX.Element {
   let loop = 0;
   return (
     <>
-      <p class="quiet small">
-        {[...new Set(intermediateSteps.flatMap(({ model }) => model ?? []))].join(', ')}
-        {cost(spent) !== undefined && ` · ${cost(spent)}`}
+      <p class="quiet small foreign">
+        {[
+          ...new Set(intermediateSteps.flatMap(({ model }) => model ?? [])),
+          countOf(intermediateSteps.length, 'turn'),
+          ...toolWords(messages),
+          cost(spent),
+        ]
+          .filter(Boolean)
+          .join(' · ')}
       </p>
       <ol class="transcript" aria-label="Conversation">
         {messages.map((message) => {
@@ -191,6 +197,15 @@ function Transcript({ agent }: { readonly agent: AgentState }): JSX.Element {
       </ol>
     </>
   );
+}
+
+/** Which tools were called, and how often. */
+function toolWords(messages: readonly Message[]): readonly string[] {
+  const calls = messages.flatMap(({ content }) =>
+    typeof content === 'string' ? [] : content.flatMap(({ type, tool }) => (type === 'tool-call' ? [tool ?? ''] : [])),
+  );
+  const counts = Map.groupBy(calls, (tool) => tool);
+  return [...counts].map(([tool, all]) => (all.length === 1 ? tool : `${tool} ×${all.length}`));
 }
 
 function Part({ part }: { readonly part: MessagePart }): JSX.Element {

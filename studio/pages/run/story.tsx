@@ -7,9 +7,10 @@ import { Mark } from '../../parts/icons.tsx';
 import { Changes, Inline, LongText } from '../../parts/value.tsx';
 import { linkToRun, linkWith } from '../../url.ts';
 import { cost, count, countOf, duration, nodeName, shortStep, type Tone } from '../../words.ts';
-import type { Moment } from './moment.ts';
+import { toldMax, type Moment } from './moment.ts';
 
-const shownMax = 100;
+/** Entries in view at first: each is of several lines. */
+const shownMax = 40;
 
 export function StoryPanel({ moment }: { readonly moment: Moment }): JSX.Element {
   const { story } = moment;
@@ -21,14 +22,28 @@ export function StoryPanel({ moment }: { readonly moment: Moment }): JSX.Element
   if (story === undefined) return <Awaited lines={6} />;
   // The end of a long story is read first: what is going on, and how it ended.
   const hidden = Math.max(0, entries.length - shown);
+  const earlier = hidden + (story.earlier ?? 0);
+  const showMore = (): void => {
+    setShown(shown + 2 * shownMax);
+    if (shown + 2 * shownMax > entries.length && (story.earlier ?? 0) > 0) moment.showEarlier();
+  };
   return (
     <ol class="story" aria-label="What happened">
-      {hidden > 0 && (
+      {hidden > 0 || (earlier > 0 && entries.length < toldMax) ? (
         <li class="more">
-          <button type="button" class="link" onClick={() => setShown(shown + 5 * shownMax)}>
-            {`${count(hidden)} earlier: show`}
+          <button type="button" class="link" onClick={showMore}>
+            {`${count(earlier)} earlier: show`}
           </button>
         </li>
+      ) : (
+        earlier > 0 && (
+          <li class="more quiet small">
+            {`${count(earlier)} earlier: `}
+            <a class="linked" href={linkWith({ at: Math.max(0, (entries[0]?.seq ?? 1) - 1) })}>
+              go to the moment before
+            </a>
+          </li>
+        )
       )}
       {entries
         .slice(hidden)

@@ -1,0 +1,158 @@
+/** The studio under test: Chromium against the real server in a process of its own. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core';
+import { within } from './awaited.ts';
+import { builtMain } from './built-package.ts';
+import { findChromium } from './chromium.ts';
+
+const root = join(import.meta.dirname, '../..');
+
+export const token = 'a-token-of-the-tests-of-the-studio';
+export const readToken = 'a-token-that-may-only-look-at-runs';
+/** Why the tests are skipped where there is no browser. */
+export const absent = 'there is no Chromium; CAIRN_CHROMIUM names one';
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+export interface Seen {
+  readonly page: Page;
+  readonly context: BrowserContext;
+  /** What was asked of anybody. */
+  readonly requests: readonly string[];
+  /** What went wrong in the page. */
+  readonly faults: readonly string[];
+}
+
+export interface OpenOptions {
+  readonly width?: number;
+  readonly colorScheme?: 'light' | 'dark';
+  readonly token?: string;
+}
+
+export class StudioServer {
+  readonly folder = mkdtempSync(join(tmpdir(), 'cairn-studio-test-'));
+  readonly store = `sqlite:${this.folder}/runs.sqlite`;
+  readonly config = join(root, 'examples/studio/cairn.config.ts');
+  url = '';
+  #browser: Browser | undefined;
+  #server: ChildProcess | undefined;
+
+  get browser(): Browser {
+    if (this.#browser === undefined) throw new Error('the browser is not there');
+    return this.#browser;
+  }
+
+  /** @returns whether there is a browser */
+  async open(env: Readonly<Record<string, string>> = {}): Promise<boolean> {
+    const executablePath = await findChromium();
+    if (executablePath === undefined) return false;
+    const scopes = ['read', 'run', 'answer', 'fork', 'admin'];
+    const tokens = [
+      { token, principal: 'ann', kind: 'person', scopes },
+      { token: readToken, principal: 'eve', kind: 'person', scopes: ['read'] },
+    ];
+    writeFileSync(join(this.folder, 'tokens.json'), JSON.stringify(tokens));
+    await this.serve('0', env);
+    const args = ['--no-sandbox', '--disable-gpu', '--enable-precise-memory-info', '--js-flags=--expose-gc'];
+    this.#browser = await chromium.launch({ executablePath, args });
+    return true;
+  }
+
+  async serve(port: string, env: Readonly<Record<string, string>> = {}): Promise<void> {
+    const options = ['--json', '--token-file', join(this.folder, 'tokens.json'), '--config', this.config];
+    const args = [builtMain, 'serve', '--http', `127.0.0.1:${port}`, ...options, '--store', this.store];
+    this.#server = spawn(process.execPath, args, {
+      cwd: this.folder,
+      stdio: ['ignore', 'pipe', 'inherit'],
+      env: { ...process.env, ...env },
+    });
+    const [line] = (await within('the server', once(this.#server.stdout!, 'data'))) as [Buffer];
+    this.url = (JSON.parse(line.toString()) as { readonly url: string }).url;
+  }
+
+  /** Ends the server as a crash does, and waits until it is gone. */
+  async kill(): Promise<void> {
+    const ended =
+      this.#server?.exitCode === null && this.#server.signalCode === null ? once(this.#server, 'exit') : undefined;
+    this.#server?.kill('SIGKILL');
+    await ended;
+  }
+
+  async close(): Promise<void> {
+    await this.#browser?.close();
+    await this.kill();
+    rmSync(this.folder, { recursive: true, force: true, maxRetries: 5 });
+  }
+
+  /** A browser of its own, signed in. */
+  async visit(
+    path: string,
+    { width = 1440, colorScheme = 'light', token: given = token }: OpenOptions = {},
+  ): Promise<Seen> {
+    const viewport = { width, height: width < 500 ? 844 : 900 };
+    const context = await this.browser.newContext({ viewport, colorScheme, reducedMotion: 'reduce' });
+    context.setDefaultTimeout(30_000);
+    const seen = await this.tab(context, path);
+    await seen.page.getByLabel('Token').fill(given);
+    await seen.page.getByRole('button', { name: 'Sign in' }).click();
+    await seen.page.getByRole('navigation', { name: 'Pages' }).waitFor();
+    return seen;
+  }
+
+  /** Another tab of the same browser. */
+  async tab(context: BrowserContext, path: string): Promise<Seen> {
+    const page = await context.newPage();
+    const [requests, faults]: [string[], string[]] = [[], []];
+    page.on('request', (request) => requests.push(request.url()));
+    page.on('pageerror', (error) => faults.push(String(error)));
+    page.on('console', (message) => {
+      if (message.type() === 'error' && !/Failed to load resource|ERR_CONNECTION/u.test(message.text()))
+        faults.push(message.text());
+    });
+    await page.goto(this.url + path);
+    return { page, context, requests, faults };
+  }
+
+  /** Sends a request as a program does. */
+  async call(method: string, path: string, body?: unknown): Promise<unknown> {
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json', prefer: 'wait=30' };
+    const text = body === undefined ? {} : { body: JSON.stringify(body) };
+    const response = await fetch(`${this.url}/v1${path}`, { method, headers, ...text });
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
+    return response.json();
+  }
+}
+
+/** Faults of a page that a person would meet: what is wider than the page, and what axe finds serious. */
+export async function faultsOf(page: Page): Promise<readonly unknown[]> {
+  const found: unknown[] = [];
+  const wider = Number(
+    await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth'),
+  );
+  if (wider > 0) found.push(`wider by ${wider}`);
+  await page.evaluate(axe);
+  const result = (await page.evaluate('axe.run(document, { resultTypes: ["violations"] })')) as {
+    readonly violations: readonly {
+      readonly id: string;
+      readonly impact: string;
+      readonly nodes: readonly { readonly html: string }[];
+    }[];
+  };
+  for (const { id, impact, nodes } of result.violations)
+    if (impact === 'serious' || impact === 'critical') found.push([id, nodes[0]?.html.slice(0, 160)]);
+  return found;
+}
+
+/** Begins a refund by the form. */
+export async function startRefund(page: Page, runId: string, fields: Readonly<Record<string, string>>): Promise<void> {
+  await page.getByRole('link', { name: 'Start', exact: true }).click();
+  await page.getByRole('link', { name: /^refund/u }).click();
+  for (const [name, value] of Object.entries(fields)) await page.getByLabel(name).fill(value);
+  await page.getByLabel('Id of the run').fill(runId);
+  await page.getByRole('button', { name: 'Start', exact: true }).click();
+  await page.getByRole('heading', { name: runId }).waitFor();
+}
