@@ -291,6 +291,25 @@ function engineSettings(
   };
 }
 
+/** Graphs of the modules that the configuration names, by their ids: a run that a server started by name tells no file. */
+function openNamedGraphs(
+  cwd: string,
+  modules: readonly string[] = [],
+): (graphId: string, source: string | undefined) => Promise<Graph | undefined> {
+  const open = once(async () => {
+    const { loadGraphsOf } = await import('./workflows/load-graph-module.ts');
+    const graphs = await Promise.all(modules.map((file) => loadGraphsOf(cwd, file)));
+    return new Map(graphs.flat().map((graph) => [graph.id, graph]));
+  });
+  return async (graphId, source) =>
+    source !== undefined || modules.length === 0 ? undefined : (await open()).get(graphId);
+}
+
+/** Schedules that are opened when one is added or removed. */
+function openedLate(open: () => Promise<App['schedules']>): App['schedules'] {
+  return { add: async (given) => (await open()).add(given), remove: async (name) => (await open()).remove(name) };
+}
+
 /** Opens an app. @throws CONFIG_INVALID the configuration or the URL; CODE_NOT_RUN as the configuration; STORE_* the store cannot be opened */
 export async function openApp(options: AppOptions): Promise<App> {
   const { cwd, watch, report = () => undefined } = options;
@@ -299,23 +318,13 @@ export async function openApp(options: AppOptions): Promise<App> {
   const isModuleNamed = (source: string): boolean => config.modules?.includes(resolve(cwd, source)) === true;
   const { openDialect, openWorkflows, loader, foreign } = openTexts(options, config, { place, isModuleNamed });
   const { store, blobs } = await openPlace(place, options);
-  // A run that a server started names no file: its graph is in a module that the configuration names.
-  const openModules = once(async () => {
-    const { loadGraphsOf } = await import('./workflows/load-graph-module.ts');
-    const graphs = await Promise.all((config.modules ?? []).map((file) => loadGraphsOf(cwd, file)));
-    return new Map(graphs.flat().map((graph) => [graph.id, graph]));
-  });
-  const graphNamed = async (graphId: string): Promise<Graph | undefined> =>
-    config.modules === undefined ? undefined : (await openModules()).get(graphId);
+  const graphNamed = openNamedGraphs(cwd, config.modules);
   const engineOptions: EngineOptions = {
     ...engineSettings(options, config),
     store,
     blobs,
     findGraph: async (graphId, _graphHash, meta, readText) => {
-      if (graphId !== 'schedule')
-        return (
-          (await loader.findGraph(meta, readText)) ?? (meta.source === undefined ? graphNamed(graphId) : undefined)
-        );
+      if (graphId !== 'schedule') return (await loader.findGraph(meta, readText)) ?? graphNamed(graphId, meta.source);
       // It starts runs of a file that it names.
       if (meta.isImported === true) throw new CairnError('PERMISSION_DENIED', importedSchedule);
       return (await openSchedules()).graph;
@@ -360,10 +369,7 @@ export async function openApp(options: AppOptions): Promise<App> {
       const { workflowSchema, nodeTypes } = await openDialect();
       return workflowSchema(nodeTypes);
     },
-    schedules: {
-      add: async (given) => (await openSchedules()).schedules.add(given),
-      remove: async (name) => (await openSchedules()).schedules.remove(name),
-    },
+    schedules: openedLate(async () => (await openSchedules()).schedules),
     close: once(async () => {
       await kept?.end();
       await engines.close();

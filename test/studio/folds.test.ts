@@ -76,7 +76,7 @@ describe('P6 after any stream a page equals the page loaded cold at that cursor'
       .compile({ store });
     const context = { store, tenant: 'default', isWorkerDead: () => undefined, now: () => Date.now() };
     const page = async (limit: number, cursor?: string): Promise<RunPage> =>
-      listRuns.run(context, { limit, ...(cursor !== undefined && { cursor }) }) as Promise<RunPage>;
+      listRuns.run(context, { limit, ...(cursor !== undefined && { cursor }) });
     let started = 0;
     const start = async (): Promise<void> => {
       await graph.invoke({}, { runId: `r${started}` });

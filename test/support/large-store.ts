@@ -12,8 +12,11 @@ export interface LargeSizes {
 
 const chains = 20;
 
+// oxlint-disable-next-line typescript/no-unnecessary-type-arguments -- the types disagree: without it, names of nodes are no texts
+type AnyGraph = AgentGraph<GraphSchemas, Record<string, unknown>>;
+
 /** `long`: chains of nodes beside each other, each gone through several times; one node fails at its last visit. */
-function longGraph({ nodes, visitsOfEach }: LargeSizes): AgentGraph<GraphSchemas, Record<string, unknown>> {
+function longGraph({ nodes, visitsOfEach }: LargeSizes): AnyGraph {
   const length = Math.max(2, Math.floor(nodes / chains));
   const graph = new AgentGraph<GraphSchemas, Record<string, unknown>>(
     {},
