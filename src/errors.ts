@@ -6,6 +6,12 @@ export { errorTable, type ErrorCode, type Retry } from './error-table.ts';
 /** The values that an error's texts are filled with. */
 export type ErrorData = Readonly<Record<string, unknown>>;
 
+/** Data of a STORE_UNAVAILABLE, for a call that may have been carried out before its reply was lost. */
+export const maybeWritten = {
+  written: 'unknown',
+  hint: 'It is not known whether this was written. What names its run, message or checkpoint may be sent again: it is written once.',
+} as const;
+
 const brandKey = 'cairn.error';
 
 /** The error that every public function of Cairn throws. */

@@ -4,16 +4,16 @@ import type { Mutant } from './mutant.ts';
 export const engineMutants: readonly Mutant[] = [
   {
     name: 'a renewal does not move the end of the lease',
-    file: 'src/engine/drive/claim-keeper.ts',
+    file: 'src/engine/run/claim-keeper.ts',
     old: 'this.#holder?.onRenewed(askedAt);',
     new: '',
     tests: ['src/engine/drive/leases.test.ts'],
   },
   {
     name: 'the lease is counted from after a slow renewal',
-    file: 'src/engine/drive/claim-keeper.ts',
+    file: 'src/engine/run/claim-keeper.ts',
     old: 'this.#holder?.onRenewed(askedAt);',
-    new: 'this.#holder?.onRenewed(momentOf(clock));',
+    new: 'this.#holder?.onRenewed({ monotonicMs: Infinity, wallMs: Infinity });',
     tests: ['src/engine/drive/leases.test.ts'],
   },
   {
@@ -333,8 +333,8 @@ export const engineMutants: readonly Mutant[] = [
   },
   {
     name: 'a claim is not kept while its run is opened',
-    file: 'src/engine/drive/claim-keeper.ts',
-    old: '    this.leasedAt = claimedAt;\n    this.#start();',
+    file: 'src/engine/run/claim-keeper.ts',
+    old: '    this.leasedAt = claimedAt;\n    renewals.add(this);',
     new: '    this.leasedAt = claimedAt;',
     tests: ['src/engine/drive/leases.test.ts'],
   },

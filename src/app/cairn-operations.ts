@@ -22,6 +22,7 @@ import { schedule } from '../operations/runs/schedules.ts';
 import { startRun } from '../operations/runs/start-run.ts';
 import { cleanUp } from '../operations/store/clean-up.ts';
 import { pruneRuns } from '../operations/store/prune-runs.ts';
+import { listWorkers } from '../operations/store/list-workers.ts';
 import { storeIdentity } from '../operations/store/store-identity.ts';
 import { verifyRuns } from '../operations/store/verify-runs.ts';
 import { answerWait } from '../operations/waits/answer-wait.ts';
@@ -84,6 +85,7 @@ export async function openOperations(options: CairnOptions): Promise<Cairn> {
     workflows: act(listWorkflows),
     draw: act({ ...draw, run: (context, input) => draw.run({ ...context, drawDot }, input) }),
     ls: act(listRuns),
+    workers: act(listWorkers),
     log: act(readLog),
     show: act(showCheckpoint),
     state: act(readState),

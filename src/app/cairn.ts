@@ -24,6 +24,7 @@ import type { schedule } from '../operations/runs/schedules.ts';
 import type { startRun } from '../operations/runs/start-run.ts';
 import type { cleanUp } from '../operations/store/clean-up.ts';
 import type { pruneRuns } from '../operations/store/prune-runs.ts';
+import type { listWorkers } from '../operations/store/list-workers.ts';
 import type { storeIdentity } from '../operations/store/store-identity.ts';
 import type { verifyRuns } from '../operations/store/verify-runs.ts';
 import type { answerWait } from '../operations/waits/answer-wait.ts';
@@ -69,6 +70,7 @@ export interface Cairn {
   readonly workflows: Act<typeof listWorkflows>;
   readonly draw: Act<typeof draw>;
   readonly ls: Act<typeof listRuns>;
+  readonly workers: Act<typeof listWorkers>;
   readonly log: Act<typeof readLog>;
   readonly show: Act<typeof showCheckpoint>;
   readonly state: Act<typeof readState>;

@@ -7,7 +7,7 @@ import { splitCommand } from './command-line.ts';
 
 type Group = { runArguments(args: readonly string[]): Promise<number> };
 
-const listing: readonly (string | undefined)[] = ['ls', 'inbox'];
+const listing: readonly (string | undefined)[] = ['ls', 'workers', 'inbox'];
 const reading: readonly (string | undefined)[] = [
   'log',
   'show',

@@ -12,7 +12,7 @@ import {
   signalCommand,
 } from './commands/runs.ts';
 import { cleanupCommand, identityCommand, migrateCommand, pruneCommand, tagCommand } from './commands/store.ts';
-import { createCompletionCommand, inboxCommand, lsCommand } from './commands/listings.ts';
+import { createCompletionCommand, inboxCommand, lsCommand, workersCommand } from './commands/listings.ts';
 import { convertCommand } from './commands/convert.ts';
 import { doctorCommand, verifyCommand } from './commands/doctor.ts';
 import { drawCommand, planCommand, schemaCommand, workflowsCommand } from './commands/workflows.ts';
@@ -49,7 +49,7 @@ const groups: CommandGroups = {
     convertCommand,
     schemaCommand,
   ],
-  Serve: [studioCommand, serveCommand, mcpCommand, workerCommand],
+  Serve: [studioCommand, serveCommand, mcpCommand, workerCommand, workersCommand],
   'Keep a store': [
     doctorCommand,
     verifyCommand,

@@ -4,6 +4,7 @@ import type { Amounts } from '../graph/amounts.ts';
 import type { Graph } from '../graph/graph.ts';
 import type { StateView } from '../graph/contracts/node-contract.ts';
 import type { FileAccess } from '../graph/contracts/contracts.ts';
+import type { WorkerAbout } from '../history/read/list-workers.ts';
 import type { History } from '../history/history.ts';
 import type { WholeCheckpoint } from '../history/read/whole-checkpoint.ts';
 import type { CheckpointName, CheckpointPosition } from '../history/read/tag-checkpoint.ts';
@@ -329,6 +330,8 @@ export interface TakenRun {
 export interface EnginePorts extends Pick<EngineOptions, 'store' | 'blobs' | 'clock'> {
   readonly tenant: string;
   readonly limits: Limits;
+  /** How long claims hold, and workers count as alive, in milliseconds. */
+  readonly leaseMs: number;
 }
 
 /** How an answer is given. */
@@ -359,6 +362,11 @@ export interface Engine {
    * engine.
    */
   know(graph: Graph): void;
+  /**
+   * Tells the store that this engine's worker is alive, with the hashes of the graphs that it knows. @param aliveMs - how long it counts as
+   *   alive; default: a lease; 0: it has stopped
+   */
+  tellAlive(about: WorkerAbout, aliveMs?: number): Promise<void>;
   /** Files of this engine's tenant. Put a file here, then pass its reference in an input, an answer or a signal. */
   readonly files: FileAccess;
   /** The histories of this engine's tenant: list, log, compare, name, verify, shorten and move them. */

@@ -5,10 +5,11 @@ import type { EngineEnvironment } from './run/run-core.ts';
 import { CairnError } from '../errors.ts';
 import type { Graph } from '../graph/graph.ts';
 import type { FileAccess } from '../graph/contracts/contracts.ts';
-import type { Claim, GrantedClaim, RunRow } from '../ports/store.ts';
+import { noteWorker, type WorkerAbout } from '../history/read/list-workers.ts';
+import type { Claim, ClaimableQuery, GrantedClaim, GraphHashes, RunRow } from '../ports/store.ts';
 import { isUnderWay, type RunTree } from '../state/tree.ts';
 import { intakeOf, liveRulesOf } from '../state/secrecy/store-rules.ts';
-import { ActiveRuns, type AdvanceWay, claimForResume, hasEnded } from './runs/active-runs.ts';
+import { ActiveRuns, type AdvanceWay, claimForResume, hasEnded, refusedBy } from './runs/active-runs.ts';
 import { advanceRun } from './runs/advance-run.ts';
 import { admitRun } from './runs/admit-run.ts';
 import { accessFiles } from './calls/file-access.ts';
@@ -46,6 +47,8 @@ import { previewRun } from './preview/preview.ts';
 import { Pace, momentOf, type Moment } from './run/draft.ts';
 import { readWholeCheckpoint } from './watch/progress.ts';
 import { Wakes } from './runs/wakes.ts';
+import { ClaimRenewals } from './run/claim-keeper.ts';
+import { createStoreClock, type StoreClock } from './run/store-clock.ts';
 
 /** Makes an engine. It does nothing until it is called, and its only state is the runs that it advances. */
 export function createEngine(options: EngineOptions): Engine {
@@ -55,6 +58,7 @@ export function createEngine(options: EngineOptions): Engine {
 class CairnEngine implements Engine {
   readonly #env: EngineEnvironment;
   readonly #options: EngineOptions;
+  readonly #clock: StoreClock;
   readonly #runs: ActiveRuns;
   /** Registered graphs by id. */
   readonly #known = new Map<string, Graph>();
@@ -69,10 +73,12 @@ class CairnEngine implements Engine {
       ...options,
       findGraph: async (id, ...more) => (await options.findGraph?.(id, ...more)) ?? this.#known.get(id),
     };
+    const { store, leaseMs = 10_000 } = options;
+    const clock = (this.#clock = createStoreClock(options.clock, store));
     this.#env = {
-      store: options.store,
+      store,
       blobs: options.blobs,
-      clock: options.clock,
+      clock,
       ids: options.ids,
       secrets: options.secrets,
       intake: intakeOf(options.redact?.store),
@@ -82,14 +88,15 @@ class CairnEngine implements Engine {
       version: options.version,
       limits: limitsOf(options.limits),
       tenant: options.tenant ?? 'default',
-      leaseMs: options.leaseMs ?? 30_000,
+      leaseMs,
+      renewals: new ClaimRenewals({ store, clock, leaseMs, onRenew: () => void clock.sync() }),
       effectsInFlight: new Map(),
-      pace: new Pace(options.clock),
+      pace: new Pace(clock),
     };
     this.#runs = new ActiveRuns(this.#env, (runId, root) => this.#rested(runId, root));
     this.#host = options.host;
     if (options.host === undefined && (options.wakes === true || options.wakes === 'due'))
-      this.#wakes = new Wakes(options.clock, (runId) => this.#goOn(runId));
+      this.#wakes = new Wakes(clock, (runId) => this.#goOn(runId));
   }
 
   get ports(): EnginePorts {
@@ -106,6 +113,18 @@ class CairnEngine implements Engine {
     this.#known.set(graph.id, graph);
   }
 
+  #hashes(): GraphHashes {
+    return Object.fromEntries([...this.#known].map(([id, { hash }]) => [id, hash]));
+  }
+
+  tellAlive(about: WorkerAbout, aliveMs: number = this.#env.leaseMs): Promise<void> {
+    const { store, tenant, ids, version } = this.#env;
+    // What a worker that stops knows is for others to take up.
+    const graphs = about.isStopping === true ? {} : this.#hashes();
+    const worker = { tenant, workerId: ids.workerId, graphs, aliveMs };
+    return noteWorker(store, worker, { ...about, ...(version !== undefined && { version }) });
+  }
+
   get files(): FileAccess {
     return accessFiles(this.#env, { tenant: this.#env.tenant });
   }
@@ -116,6 +135,8 @@ class CairnEngine implements Engine {
 
   async start(graph: Graph, input: unknown, options: StartOptions = {}): Promise<RunHandle> {
     this.#runs.checkOpen();
+    const ready = this.#clock.ready();
+    if (ready !== undefined) await ready;
     const known = options.runId === undefined ? undefined : await this.#runs.advancing(options.runId);
     const claimedAt = momentOf(this.#env.clock);
     const { created, run, claim, loaded } = await admitRun(this.#env, graph, input, options);
@@ -193,10 +214,12 @@ class CairnEngine implements Engine {
 
   async takeUp(options: TakeUpOptions): Promise<readonly TakenRun[]> {
     this.#runs.checkOpen();
-    const { store, clock, ids, tenant, leaseMs } = this.#env;
+    const { store, clock, ids, leaseMs } = this.#env;
+    const ready = this.#clock.ready();
+    if (ready !== undefined) await ready;
     const claimedAt = momentOf(clock);
     const except = [...(options.except ?? []), ...this.#runs.ids];
-    const asked = { tenant, workerId: ids.workerId, leaseMs, at: clock.now(), ...options, except };
+    const asked = { ...this.#claimable(options), workerId: ids.workerId, leaseMs, except };
     const look = store.claimNext(asked).then((grants) =>
       grants.map((granted) => {
         const { runId } = granted.run;
@@ -215,22 +238,31 @@ class CairnEngine implements Engine {
   }
 
   listClaimable(options: TakeUpOptions): Promise<readonly string[]> {
+    return this.#env.store.listClaimable(this.#claimable(options));
+  }
+
+  /** What runs can go on with the code that is here. What is due is judged by the store's clock; one on this machine has the engine's. */
+  #claimable(options: TakeUpOptions): ClaimableQuery {
     const { store, clock, tenant } = this.#env;
-    return store.listClaimable({ tenant, at: clock.now(), ...options });
+    const at = store.readTime === undefined ? { at: clock.now() } : {};
+    return { tenant, ...at, ...options, hashes: this.#hashes() };
   }
 
   async #advanceGranted({ claim, run }: GrantedClaim, claimedAt: Moment): Promise<RunHandle> {
     const options = { retryFailed: false };
+    let graph: Graph | undefined;
     try {
-      const graph = await findGraphOf(this.#options, run);
+      graph = await findGraphOf(this.#options, run);
       return await this.#runs.advance(run, claim, claimedAt, graph, options, false);
     } catch (error) {
-      await this.#env.store.releaseClaim(claim).catch(() => {});
+      await this.#env.store.releaseClaim(claim, refusedBy(error, this.#env, graph)).catch(() => {});
       throw error;
     }
   }
 
   async #takeUp(runId: string, options: AdvanceWay): Promise<RunHandle> {
+    const ready = this.#clock.ready();
+    if (ready !== undefined) await ready;
     const run = await requireRun(this.#env, runId);
     const graph = options.graph ?? (await findGraphOf(this.#options, run));
     const resting = this.#takeRest(run, graph, options);

@@ -1,9 +1,11 @@
 /** A worker takes up every run that can be advanced: abandoned ones, answered ones, ones whose time has come (W5, O2). */
 import { CairnError } from '../errors.ts';
+import type { WorkerAbout } from '../history/read/list-workers.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Engine, RunHandle, RunResult } from './api.ts';
 
 const defaultPollMs = 1_000;
+const defaultConcurrency = 16;
 /** The longest that a run which cannot be advanced is left alone. */
 const longestDelayMs = 5 * 60_000;
 
@@ -57,7 +59,9 @@ class PollingWorker implements Worker {
   /** Runs that could not be advanced, how often, and until when they are left alone. */
   readonly #faults = new Map<string, { readonly count: number; readonly until: number }>();
   readonly #stopWatching: (() => void) | undefined;
+  readonly #startedAt: number;
   #isWoken = false;
+  #cancelBeat: (() => void) | undefined;
   #isStopped = false;
 
   constructor(options: EngineWorkerOptions) {
@@ -66,6 +70,8 @@ class PollingWorker implements Worker {
     this.#clock = options.clock ?? clock;
     this.#leave = this.#clock.stay?.();
     this.#stopWatching = store.watch?.(tenant, () => this.#wake());
+    this.#startedAt = this.#clock.now();
+    void this.#beat();
     this.#poll();
   }
 
@@ -77,6 +83,26 @@ class PollingWorker implements Worker {
       this.#isWoken = false;
       this.look().catch((error: unknown) => this.#options.onError?.('', error));
     });
+  }
+
+  /** Tells of itself at every third of a lease. Nothing depends on it: while the store is away, others just do not hear of it. */
+  async #beat(): Promise<void> {
+    const { engine } = this.#options;
+    this.#cancelBeat?.();
+    this.#cancelBeat = this.#clock.setTimer(engine.ports.leaseMs / 3, () => void this.#beat());
+    await engine.tellAlive(this.#about()).catch(() => undefined);
+  }
+
+  #about(): WorkerAbout {
+    const { graphs, queues, concurrency = defaultConcurrency } = this.#options;
+    return {
+      startedAt: this.#startedAt,
+      ...(graphs && { only: graphs }),
+      ...(queues && { queues }),
+      concurrency,
+      runs: this.held(),
+      ...(this.#isStopped && { isStopping: true }),
+    };
   }
 
   #poll(): void {
@@ -92,7 +118,7 @@ class PollingWorker implements Worker {
 
   /** Claims as many runs as there is room for. */
   async look(): Promise<number> {
-    const { engine, concurrency = 16, graphs, queues } = this.#options;
+    const { engine, concurrency = defaultConcurrency, graphs, queues } = this.#options;
     const limit = concurrency - this.#running.size;
     if (limit <= 0 || this.#isStopped) return 0;
     const taken = await engine.takeUp({
@@ -148,7 +174,10 @@ class PollingWorker implements Worker {
     this.#isStopped = true;
     this.#cancel?.();
     this.#stopWatching?.();
+    await this.#beat();
     await Promise.all(this.#running.values());
+    this.#cancelBeat?.();
+    await this.#options.engine.tellAlive(this.#about(), 0).catch(() => undefined);
     this.#leave?.();
   }
 }

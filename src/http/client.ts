@@ -1,7 +1,7 @@
 /** A client of the HTTP interface with the methods of a program: `createClient(url, token)` in place of `openCairn()`. */
 import { refuseUnknownKeys } from '../operations/declare/known-keys.ts';
 import type { Cairn } from '../app/cairn.ts';
-import { CairnError, errorTable, type ErrorCode } from '../errors.ts';
+import { CairnError, maybeWritten, errorTable, type ErrorCode } from '../errors.ts';
 import type { FollowedEvent, FollowOptions } from '../history/read/follow.ts';
 import type { Field } from '../operations/declare/operation.ts';
 import type { Problem } from './problem.ts';
@@ -63,7 +63,9 @@ export function createClient(url: string, token: string, options: ClientOptions 
   const ask: Ask = async (path, init) => {
     const headers = { authorization: `Bearer ${token}`, ...(init.headers as Record<string, string>) };
     const response = await send(base + path, { ...init, headers }).catch((error: unknown) => {
-      throw new CairnError('STORE_UNAVAILABLE', { store: url, reason: (error as Error).message }, { cause: error });
+      const reason = (error as Error).message;
+      const written = init.method === undefined || init.method === 'GET' ? {} : maybeWritten;
+      throw new CairnError('STORE_UNAVAILABLE', { store: url, reason, ...written }, { cause: error });
     });
     if (!response.ok) throw await errorOf(response);
     return response;

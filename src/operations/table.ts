@@ -22,6 +22,7 @@ import { resumeRun } from './runs/resume-run.ts';
 import { schedule } from './runs/schedules.ts';
 import { startRun } from './runs/start-run.ts';
 import { cleanUp } from './store/clean-up.ts';
+import { listWorkers } from './store/list-workers.ts';
 import { pruneRuns } from './store/prune-runs.ts';
 import { storeIdentity } from './store/store-identity.ts';
 import { verifyRuns } from './store/verify-runs.ts';
@@ -58,6 +59,7 @@ export interface Operations {
   readonly draw: typeof draw;
   readonly ls: typeof listRuns;
   readonly overviews: typeof readOverviews;
+  readonly workers: typeof listWorkers;
   readonly log: typeof readLog;
   readonly checkpoints: typeof listCheckpoints;
   readonly checkpoint: typeof describeCheckpoint;
@@ -100,6 +102,7 @@ export const operations: Operations = {
   draw,
   ls: listRuns,
   overviews: readOverviews,
+  workers: listWorkers,
   log: readLog,
   checkpoints: listCheckpoints,
   checkpoint: describeCheckpoint,

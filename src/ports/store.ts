@@ -60,6 +60,8 @@ export interface RunRow extends RunKey {
   /** Checkpoints with lower seqs were pruned; 0 if none were. */
   readonly prunedBelow: number;
   readonly schedule: RunSchedule;
+  /** Who could not go on with the run from its head; absent if nobody said so. */
+  readonly refusals?: readonly Refusal[];
   /**
    * True if the store has found that the row is not as it was written. Only listings give such rows; what else reads or claims the run is
    * STORE_CORRUPT.
@@ -142,6 +144,41 @@ export interface GrantedClaim {
   readonly run: RunRow;
 }
 
+/** What became of a claim that was to be renewed: it holds on, or another was granted since (`current` is its token, 0 without a run). */
+export type Renewal =
+  { readonly isHeld: true; readonly hasMessages: boolean } | { readonly isHeld: false; readonly current: number };
+
+/** What a worker says of itself, now and then. */
+export interface WorkerBeat {
+  readonly tenant: string;
+  readonly workerId: string;
+  /** The graphs that it has code for: hash by graph id. */
+  readonly graphs: GraphHashes;
+  /** How long it counts as alive from now on, by the store's clock. 0: it has stopped. */
+  readonly aliveMs: number;
+  /** Encoded, opaque to the store: what is shown of it. */
+  readonly body: Uint8Array;
+}
+
+/** A worker that is alive, or was within the last day. */
+export interface WorkerRow extends Omit<WorkerBeat, 'aliveMs'> {
+  /** When it was last heard of, in epoch ms by the store's clock. */
+  readonly seenAt: number;
+  /** How long it still counts as alive; 0 or less if it does not. */
+  readonly remainingMs: number;
+}
+
+/** The code of a worker: the hash of each of its graphs, by the graph's id. */
+export type GraphHashes = Readonly<Record<string, string>>;
+
+/** That a worker could not go on with a run from where it stands. */
+export interface Refusal {
+  /** Hash of the graph that the worker has, or its id if it has none. */
+  readonly by: string;
+  /** Epoch ms by the store's clock. */
+  readonly at: number;
+}
+
 /** Which runs can go on. All conditions must hold; an empty list matches nothing. */
 export interface ClaimableQuery {
   readonly tenant: string;
@@ -151,6 +188,11 @@ export interface ClaimableQuery {
   readonly graphs?: readonly string[];
   /** Only runs of these queues. */
   readonly queues?: readonly string[];
+  /**
+   * The code of the asker. Of these graphs, a run recorded with another hash is passed over while a live worker has that hash
+   * ({@link Store.noteWorker}), and each run that this hash has refused at its head ({@link Store.releaseClaim}).
+   */
+  readonly hashes?: GraphHashes;
   /** Ids of runs to skip, such as those that could not be advanced a moment ago. */
   readonly except?: readonly string[];
   /** The most runs to claim or to list. */
@@ -347,15 +389,30 @@ export interface Store {
    */
   listClaimable(query: ClaimableQuery): Promise<readonly string[]>;
   /**
-   * Calls `wake` when a run of the tenant may have become claimable through this store: it was admitted, got a message, or its claim was
-   * released. `wake` may be called without need, and is not called when a due time arrives. Absent if the store cannot know; its users then
-   * poll. @returns a function that stops watching
+   * Calls `wake` when a run of the tenant may have become claimable through this store, or got a message: it was admitted, posted to, or its
+   * claim was released. It names the run where the store knows it. `wake` may be called without need, and is not called when a due time
+   * arrives. Absent if the store cannot know; its users then poll. @returns a function that stops watching
    */
-  watch?(tenant: string, wake: () => void): () => void;
-  /** Extends a claim's lease. Returns whether messages are waiting. @throws CLAIM_FENCED */
-  renewClaim(claim: Claim): Promise<{ readonly hasMessages: boolean }>;
-  /** Gives up a claim. No effect if the claim is no longer the newest. */
-  releaseClaim(claim: Claim): Promise<void>;
+  watch?(tenant: string, wake: (runId?: string) => void): () => void;
+  /**
+   * Whether `watch` just now also hears, with the run's id, of what other processes write. Then nobody need poll for messages. Absent: no.
+   */
+  hearsOthers?(): boolean;
+  /** Extends the leases of claims, in one call for all that a process holds. Replies are in the order of the claims. */
+  renewClaims(claims: readonly Claim[]): Promise<readonly Renewal[]>;
+  /**
+   * Gives up a claim. No effect if the claim is no longer the newest.
+   *
+   * @param refusedBy - given if the worker's code could not go on with the run from its head: see {@link Refusal}. It is kept with the run,
+   *   at most 32 of them, until the head moves.
+   */
+  releaseClaim(claim: Claim, refusedBy?: string): Promise<void>;
+  /** Notes that a worker is alive, in place of what was noted of it before. */
+  noteWorker(worker: WorkerBeat): Promise<void>;
+  /** The workers of a tenant that were heard of within the last day, sorted by id. */
+  listWorkers(tenant: string): Promise<readonly WorkerRow[]>;
+  /** The store's clock, in epoch ms: due times and leases are judged by it. Absent if it is the clock of this machine. */
+  readTime?(): Promise<number>;
 
   /**
    * Appends one checkpoint. Resolves when it is as durable as requested. A run's commits become durable in the order of their seqs.

@@ -1,20 +1,20 @@
-/** Callbacks to call when a run may have become claimable. */
+/** Callbacks to call when a run may have become claimable, or got a message. */
 
 export class Watchers {
-  readonly #wakes = new Map<string, Set<() => void>>();
+  readonly #wakes = new Map<string, Set<(runId?: string) => void>>();
 
-  add(tenant: string, wake: () => void): () => void {
+  add(tenant: string, wake: (runId?: string) => void): () => void {
     const wakes = this.#wakes.get(tenant) ?? new Set();
     this.#wakes.set(tenant, wakes);
     // A new function, so that somebody who watches twice is called twice and can stop each separately.
-    const call = (): void => wake();
+    const call = (runId?: string): void => wake(runId);
     wakes.add(call);
     return () => void wakes.delete(call);
   }
 
   /** Calls the callbacks after the current call has been answered, never inside of it. */
-  wake(tenant: string): void {
+  wake(tenant: string, runId?: string): void {
     const wakes = this.#wakes.get(tenant);
-    if (wakes !== undefined && wakes.size > 0) queueMicrotask(() => wakes.forEach((wake) => wake()));
+    if (wakes !== undefined && wakes.size > 0) queueMicrotask(() => wakes.forEach((wake) => wake(runId)));
   }
 }

@@ -1,6 +1,6 @@
 /** A wrapper around a store that behaves like an unreliable network. */
 
-import { CairnError } from '../errors.ts';
+import { CairnError, maybeWritten, type ErrorData } from '../errors.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Commit, Store } from '../ports/store.ts';
 import { createSeededRandom, type SeededRandom } from './virtual-clock.ts';
@@ -8,7 +8,16 @@ import { refuseUnknownKeys } from '../graph/known-keys.ts';
 
 export type StoreMethod = Exclude<
   keyof Store,
-  'name' | 'capabilities' | 'watch' | 'findDamage' | 'readSpace' | 'vacuum' | 'close'
+  | 'name'
+  | 'capabilities'
+  | 'blobs'
+  | 'watch'
+  | 'hearsOthers'
+  | 'readTime'
+  | 'findDamage'
+  | 'readSpace'
+  | 'vacuum'
+  | 'close'
 >;
 
 /** A probability in [0, 1], the same for all calls or by method. */
@@ -55,8 +64,10 @@ export const storeMethods: readonly StoreMethod[] = [
   'claimRun',
   'claimNext',
   'listClaimable',
-  'renewClaim',
+  'renewClaims',
   'releaseClaim',
+  'noteWorker',
+  'listWorkers',
   'commit',
   'readCheckpoints',
   'readSnapshot',
@@ -82,7 +93,11 @@ export function createFaultyStore(store: Store, options: FaultyStoreOptions): St
     name: store.name,
     capabilities: store.capabilities,
     ...Object.fromEntries(calls),
-    ...(store.watch && { watch: (tenant: string, wake: () => void) => store.watch?.(tenant, network.delayed(wake)) }),
+    ...(store.watch && {
+      watch: (tenant: string, wake: (runId?: string) => void) => store.watch?.(tenant, network.delayed(wake)),
+    }),
+    ...(store.hearsOthers && { hearsOthers: () => store.hearsOthers?.() }),
+    ...(store.readTime && { readTime: () => store.readTime?.() }),
     ...(store.findDamage && { findDamage: () => store.findDamage?.() }),
     ...(store.readSpace && { readSpace: () => store.readSpace?.() }),
     ...(store.vacuum && { vacuum: () => store.vacuum?.() }),
@@ -123,10 +138,10 @@ class Network {
   }
 
   /** A notification of the store is delayed too, and is dropped if its receiver is dead. */
-  delayed(wake: () => void): () => void {
-    return () => {
+  delayed(wake: (runId?: string) => void): (runId?: string) => void {
+    return (runId) => {
       void this.#delay().then(() => {
-        if (!this.#isDead()) wake();
+        if (!this.#isDead()) wake(runId);
       });
     };
   }
@@ -156,12 +171,12 @@ class Network {
   ): Promise<unknown> {
     await arrived;
     if (this.#isDead()) return never();
-    if (isLost) throw this.#unavailable('the request was lost');
+    if (isLost) throw this.#unavailable('the request was lost', { written: 'no' });
     const [reply] = await Promise.allSettled([call()]);
     await this.#delay();
     if (this.#isDead()) return never();
     // A refusal can be lost like any other reply.
-    if (isReplyLost) throw this.#unavailable('the acknowledgement was lost');
+    if (isReplyLost) throw this.#unavailable('the acknowledgement was lost', maybeWritten);
     if (reply.status === 'rejected') throw reply.reason;
     return reply.value;
   }
@@ -181,8 +196,8 @@ class Network {
     return this.#options.isDead?.() === true;
   }
 
-  #unavailable(reason: string): CairnError {
-    return new CairnError('STORE_UNAVAILABLE', { store: this.#store, reason });
+  #unavailable(reason: string, written: ErrorData): CairnError {
+    return new CairnError('STORE_UNAVAILABLE', { store: this.#store, reason, ...written });
   }
 }
 

@@ -44,6 +44,7 @@ const reading: Readonly<Record<string, readonly string[]>> = {
   backup: ['copy.backup'],
   verify: [],
   identity: [],
+  workers: [],
   doctor: [],
   completion: ['runs'],
 };

@@ -17,8 +17,17 @@ describe('a store of a user', () => {
   });
 });
 
+const source = readFileSync(join(import.meta.dirname, 'small-store.ts'), 'utf8');
+
+test('S2 the guide shows the store that the suite was run over, whole', () => {
+  const page = readFileSync(join(import.meta.dirname, '../../docs/guide/own-store.md'), 'utf8');
+  const [, shown = ''] = /^```ts file=small-store\.ts\n(.*?)^```$/msu.exec(page) ?? [];
+  const withoutHead = (text: string): string => text.slice(text.indexOf('import {'));
+  expect(withoutHead(shown)).toBe(withoutHead(source).replace('../../src/index.ts', 'cairn-workflows'));
+  expect(shown.split('\n').length).toBeLessThan(450);
+});
+
 test('S2 a store is written from what the package shows, and nothing else', () => {
-  const source = readFileSync(join(import.meta.dirname, 'small-store.ts'), 'utf8');
   const imports = [...source.matchAll(/from '([^']+)'/g)].map(([, from]) => from);
   expect(imports).toEqual(['../../src/index.ts']);
 });

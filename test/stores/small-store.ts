@@ -7,6 +7,7 @@ import {
   type ClaimableQuery,
   type Commit,
   type ErrorCode,
+  type GraphHashes,
   type Message,
   type MessageReply,
   type MessageRow,
@@ -16,9 +17,13 @@ import {
   type RunKey,
   type RunRow,
   type RunSchedule,
+  type Refusal,
+  type Renewal,
   type SnapshotRow,
   type Store,
   type WaitRow,
+  type WorkerBeat,
+  type WorkerRow,
 } from '../../src/index.ts';
 
 interface Run {
@@ -34,6 +39,7 @@ interface Run {
   token: number;
   owner: string | undefined;
   leaseUntil: number;
+  refusals: readonly (Refusal & { readonly head: number })[];
 }
 
 const fail = (code: ErrorCode, data: Readonly<Record<string, unknown>>): never => {
@@ -43,6 +49,7 @@ const isSame = (a: Uint8Array, b: Uint8Array): boolean => Buffer.compare(a, b) =
 const isUntaken = ({ isTaken }: { readonly isTaken: boolean }): boolean => !isTaken;
 const byBytes = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));
 const never = Number.MAX_SAFE_INTEGER;
+const dayMs = 24 * 3_600_000;
 
 /** Rows in order, those behind the cursor, as many as fit. */
 function pageOf<Row>(rows: readonly Row[], idOf: (row: Row) => number, limit = 100, cursor?: string): Page<Row> {
@@ -57,6 +64,7 @@ function pageOf<Row>(rows: readonly Row[], idOf: (row: Row) => number, limit = 1
 class SmallStore {
   readonly #now: () => number;
   readonly #runs = new Map<string, Run>();
+  readonly #workers = new Map<string, WorkerBeat & { readonly seenAt: number }>();
   #count = 0;
   identity = 'small';
   isClosed = false;
@@ -81,6 +89,7 @@ class SmallStore {
     const { tenant, runId, key, graphId, meta, parent, checkpoint } = run.admission;
     const { status, graphHash, schedule, owner } = run;
     const head = run.rows.at(-1) ?? checkpoint;
+    const refusals = run.refusals.filter((one) => one.head === head.seq).map(({ by, at }) => ({ by, at }));
     return {
       tenant,
       runId,
@@ -96,6 +105,7 @@ class SmallStore {
       updatedAt: head.at,
       hasMessages: run.messages.some(isUntaken),
       ...(parent && { parent }),
+      ...(refusals.length > 0 && { refusals }),
       ...(owner !== undefined &&
         this.#isHeld(run) && { claim: { workerId: owner, remainingMs: run.leaseUntil - this.#now() } }),
     };
@@ -121,6 +131,7 @@ class SmallStore {
       token: 0,
       owner: undefined,
       leaseUntil: 0,
+      refusals: [],
     };
     this.#runs.set(JSON.stringify([tenant, runId]), run);
     const granted = claim && this.#grant(run, claim.workerId, claim.leaseMs);
@@ -142,12 +153,37 @@ class SmallStore {
     return { claim: this.#grant(run, asked.workerId, asked.leaseMs), run: this.#row(run) };
   }
 
-  #claimable({ tenant, at = this.#now(), graphs, queues, except, limit }: ClaimableQuery) {
+  /** Whether the code of the asker may go on with a run: it has not refused it here, and no live worker has the run's own. */
+  #fitsCode(run: Run, hashes: GraphHashes = {}): boolean {
+    const { graphId, tenant } = run.admission;
+    const own = Object.hasOwn(hashes, graphId) ? hashes[graphId] : undefined;
+    if (own === undefined) return true;
+    if (this.#row(run).refusals?.some(({ by }) => by === own)) return false;
+    const isServed = this.listWorkers(tenant).some(
+      (one) => one.remainingMs > 0 && one.graphs[graphId] === run.graphHash,
+    );
+    return own === run.graphHash || !isServed;
+  }
+
+  noteWorker(worker: WorkerBeat): void {
+    this.#workers.set(JSON.stringify([worker.tenant, worker.workerId]), { ...worker, seenAt: this.#now() });
+  }
+
+  listWorkers(tenant: string): readonly WorkerRow[] {
+    const now = this.#now();
+    return [...this.#workers.values()]
+      .filter((worker) => worker.tenant === tenant && worker.seenAt + dayMs >= now)
+      .sort((a, b) => byBytes(a.workerId, b.workerId))
+      .map(({ aliveMs, ...worker }) => ({ ...worker, remainingMs: worker.seenAt + aliveMs - now }));
+  }
+
+  #claimable({ tenant, at = this.#now(), graphs, queues, hashes, except, limit }: ClaimableQuery) {
     const found = this.#ofTenant(tenant).flatMap((run) => {
       const { runId, graphId } = run.admission;
       const isWanted = (graphs?.includes(graphId) ?? true) && (queues?.includes(run.schedule.queue) ?? true);
       const isGoing = run.status === 'running' || run.status === 'cancelling';
       const isOpen = isGoing || run.status === 'paused';
+      if (!this.#fitsCode(run, hashes)) return [];
       if (!isWanted || !isOpen || this.#isHeld(run) || except?.includes(runId) || run.schedule.dueAt > at) return [];
       const times = [
         ...(isGoing ? [run.schedule.dueAt] : []),
@@ -175,15 +211,21 @@ class SmallStore {
     return fail('CLAIM_FENCED', { runId: key.runId, held: token, current: run?.token ?? 0 });
   }
 
-  renewClaim(claim: Claim) {
-    const run = this.#requireToken(claim, claim.token);
+  renewClaim = (claim: Claim): Renewal => {
+    const run = this.#find(claim);
+    if (run?.token !== claim.token) return { isHeld: false, current: run?.token ?? 0 };
     run.leaseUntil = this.#now() + claim.leaseMs;
-    return { hasMessages: run.messages.some(isUntaken) };
-  }
+    return { isHeld: true, hasMessages: run.messages.some(isUntaken) };
+  };
 
-  releaseClaim(claim: Claim): void {
+  releaseClaim(claim: Claim, refusedBy?: string): void {
     const run = this.#find(claim);
     if (run?.token !== claim.token) return;
+    if (refusedBy !== undefined) {
+      const { head } = this.#row(run);
+      const others = run.refusals.filter((refusal) => refusal.head === head && refusal.by !== refusedBy);
+      run.refusals = [...others, { by: refusedBy, at: this.#now(), head }].slice(-32);
+    }
     run.token = this.#count += 1;
     run.owner = undefined;
   }
@@ -327,8 +369,10 @@ export function createSmallStore(now: () => number): Store {
     claimRun: call((request: Parameters<Store['claimRun']>[0]) => small.claimRun(request)),
     claimNext: call((request: NextRequest) => small.claimNext(request)),
     listClaimable: call((query: ClaimableQuery) => small.listClaimable(query)),
-    renewClaim: call((claim: Claim) => small.renewClaim(claim)),
-    releaseClaim: call((claim: Claim) => small.releaseClaim(claim)),
+    renewClaims: call((claims: readonly Claim[]) => claims.map(small.renewClaim)),
+    releaseClaim: call((claim: Claim, refusedBy?: string) => small.releaseClaim(claim, refusedBy)),
+    noteWorker: call((worker: WorkerBeat) => small.noteWorker(worker)),
+    listWorkers: call((tenant: string) => small.listWorkers(tenant)),
     commit: call((commit: Commit) => small.commit(commit)),
     readCheckpoints: call(small.readCheckpoints),
     readSnapshot: call(small.readSnapshot),

@@ -11,7 +11,7 @@ import type { CheckpointRow, RunRow, RunKey, Store } from '../../ports/store.ts'
 import { encodeValue } from '../../state/values/codec.ts';
 import type { FrameTree, RunTree } from '../../state/tree.ts';
 import type { Patch, EngineOptions, Engine } from '../../engine/api.ts';
-import { CairnError, reasonOf } from '../../errors.ts';
+import { CairnError, maybeWritten, reasonOf } from '../../errors.ts';
 import { loadState } from '../../history/load/load.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 
@@ -161,7 +161,11 @@ class SavedRuns {
     const checkpoint = describeCheckpoint({ run, row, root, graph, before, history });
     await this.#keeper.save(checkpoint).catch((error: unknown) => {
       const reason = reasonOf(error);
-      throw new CairnError('STORE_UNAVAILABLE', { store: 'checkpointStore', reason }, { cause: error });
+      throw new CairnError(
+        'STORE_UNAVAILABLE',
+        { store: 'checkpointStore', reason, ...maybeWritten },
+        { cause: error },
+      );
     });
     return checkpoint;
   }

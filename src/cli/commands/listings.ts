@@ -18,6 +18,8 @@ import {
 } from '../completion/shells.ts';
 import { printable } from '../../operations/words/terminal.ts';
 import { toneOf, formatTable, type Cell } from '../text/terminal-text.ts';
+import { describeWorker } from '../../app/process/process-ids.ts';
+import { listWorkers, type ListWorkersInput, type ListWorkersOutput } from '../../operations/store/list-workers.ts';
 import { formatAge } from '../../operations/words/time.ts';
 import { listWaits, type ListWaitsInput, type ListWaitsOutput } from '../../operations/waits/list-waits.ts';
 import { nodeNameOf, type OpenQuestion } from '../../operations/waits/find-wait.ts';
@@ -101,6 +103,11 @@ function printRuns({ screen, commandLine }: Session, { runs, hasMore, now }: Lis
     formatAge(now - run.createdAt),
   ]);
   screen.print(formatTable(columns, rows, screen));
+  for (const { runId, graphId, waitsForCode: wait } of runs)
+    if (wait !== undefined)
+      screen.print(
+        `${printable(runId)} waits for code: no live worker can go on with ${printable(graphId)} ${printable(wait.graphHash.slice(0, 12))}, for ${formatAge(now - wait.since)}`,
+      );
   if (hasMore) screen.note(screen.paint('dim', `There are more: ${commandLine('ls', '--all')}`));
 }
 
@@ -109,7 +116,7 @@ export const lsCommand: Command<ListRunsInput> = {
   summary: listRuns.summary,
   fields: listRuns.input,
   details:
-    'A run that is "queued" was not taken up yet: a worker does. One that is "stopped" is running by its record, but nobody works on it: its process has died; resume it. One that is "answered" can be resumed. One that is "held" was restored from a backup: release it first. Of one that is "damaged" the store holds something else than was written.',
+    'A run that is "queued" was not taken up yet: a worker does. One that is "stopped" is running by its record, but nobody works on it: its process has died; resume it. One that is "answered" can be resumed. One that is "held" was restored from a backup: release it first. A run "waits for code" if it could go on, and no live worker has its graph, or all refused it. Of one that is "damaged" the store holds something else than was written.',
   examples: [
     { line: 'cairn ls', does: 'the newest runs' },
     { line: 'cairn ls --status paused,failed --graph release-notes', does: 'what needs attention' },
@@ -121,6 +128,65 @@ export const lsCommand: Command<ListRunsInput> = {
       if (session.isJson) session.printJson(output);
       else if (output.runs.length === 0) await noteNone(session, 'No runs here');
       else printRuns(session, { ...output, now: context.now() });
+      return 0;
+    });
+  },
+};
+
+// `cairn workers`
+
+const workerColumns = [
+  { title: 'WORKER', canShrink: true },
+  { title: 'STATE' },
+  { title: 'SERVES', canShrink: true },
+  { title: 'RUNS', isRight: true },
+  { title: 'HEARD OF', isRight: true },
+] as const;
+
+function stateOf({ isAlive, isStopping }: ListWorkersOutput['workers'][number]): Cell {
+  if (isAlive) return isStopping === true ? { text: 'stopping', tone: 'warn' } : { text: 'alive', tone: 'good' };
+  return isStopping === true ? { text: 'stopped', tone: 'dim' } : { text: 'gone', tone: 'bad' };
+}
+
+function servedBy({ only, queues, graphs }: ListWorkersOutput['workers'][number]): string {
+  const ids = only ?? ['everything', ...graphs.map(({ graphId }) => graphId)];
+  return printable([...ids, ...(queues ?? []).map((queue) => `queue ${queue}`)].join(', '));
+}
+
+function printWorkers({ screen }: Session, { workers }: ListWorkersOutput, now: number): void {
+  const rows = workers.map((worker) => [
+    printable(describeWorker(worker.workerId)),
+    stateOf(worker),
+    servedBy(worker),
+    `${worker.runs.length}/${worker.concurrency}`,
+    formatAge(now - worker.seenAt),
+  ]);
+  screen.print(formatTable(workerColumns, rows, screen));
+  for (const { workerId, runs, isAlive } of workers)
+    if (runs.length > 0) {
+      const verb = isAlive ? 'holds' : 'held';
+      screen.print(
+        `${printable(describeWorker(workerId))} ${verb} ${runs.map((runId) => printable(runId)).join(', ')}`,
+      );
+    }
+}
+
+export const workersCommand: Command<ListWorkersInput> = {
+  name: listWorkers.name,
+  summary: listWorkers.summary,
+  fields: listWorkers.input,
+  details:
+    'Workers tell the store that they are alive, what they serve and hold, three times a lease. One that was not heard of for a lease is gone: others take over what it held. "everything": it takes up runs of any graph whose text is recorded, or that its folder has.',
+  examples: [
+    { line: 'cairn workers', does: 'who is alive' },
+    { line: 'cairn workers --all --json', does: 'also who stopped or died within a day, for a program' },
+  ],
+  execute(session, input) {
+    return withReading(session, async (context) => {
+      const output = await perform(listWorkers, context, input);
+      if (session.isJson) session.printJson(output);
+      else if (output.workers.length === 0) await noteNone(session, 'No worker is alive');
+      else printWorkers(session, output, context.now());
       return 0;
     });
   },

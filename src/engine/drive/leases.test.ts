@@ -27,7 +27,7 @@ function leasedEngine(network: Network, graph?: Graph): { readonly engine: Engin
 }
 
 const unavailable = (): Promise<never> => Promise.reject(new CairnError('STORE_UNAVAILABLE', { store: 'm' }));
-const gone: Network = () => ({ renewClaim: unavailable });
+const gone: Network = () => ({ renewClaims: unavailable });
 
 /** Hands a reply over after so many ms. */
 function replyAfter<Reply>(clock: VirtualClock, delayMs: number, reply: Promise<Reply>): Promise<Reply> {
@@ -81,7 +81,7 @@ describe.each(Object.entries(forms))('an effect %s', (_, longWork) => {
   test('O2.1 begins in a run that is longer than its lease: each renewal moves the end of it', async () => {
     let renewals = 0;
     const { engine, clock } = leasedEngine((store) => ({
-      renewClaim: (claim) => ((renewals += 1), store.renewClaim(claim)),
+      renewClaims: (claims) => ((renewals += 1), store.renewClaims(claims)),
     }));
     const { graph, end, calls } = longWork();
     const handle = await engine.start(graph, {});
@@ -112,8 +112,8 @@ describe.each(Object.entries(forms))('an effect %s', (_, longWork) => {
   ])('O2.1 that comes after %d ms finds the lease counted from before a slow renewal', async (ms, expected) => {
     let renewals = 0;
     const { engine, clock } = leasedEngine((store, time) => ({
-      renewClaim: (claim) =>
-        (renewals += 1) === 1 ? replyAfter(time, leaseMs / 2, store.renewClaim(claim)) : unavailable(),
+      renewClaims: (claims) =>
+        (renewals += 1) === 1 ? replyAfter(time, leaseMs / 2, store.renewClaims(claims)) : unavailable(),
     }));
     const { graph, end, calls } = longWork();
     const handle = await engine.start(graph, {});
@@ -128,7 +128,7 @@ describe.each(Object.entries(forms))('an effect %s', (_, longWork) => {
     [leaseMs, refused],
   ])('O2.1 that comes after %d ms finds the lease counted from before a slow admission', async (ms, expected) => {
     const { engine, clock } = leasedEngine((store, time) => ({
-      renewClaim: unavailable,
+      renewClaims: unavailable,
       admitRun: (admission) => replyAfter(time, leaseMs / 2, store.admitRun(admission)),
     }));
     const { graph, end, calls } = longWork();
@@ -143,7 +143,7 @@ describe.each(Object.entries(forms))('an effect %s', (_, longWork) => {
     [leaseMs, refused],
   ])('O2.1 that comes after %d ms finds the lease counted from before a slow claim', async (ms, expected) => {
     const { engine, clock } = leasedEngine((store, time) => ({
-      renewClaim: unavailable,
+      renewClaims: unavailable,
       claimRun: (request) => replyAfter(time, leaseMs / 2, store.claimRun(request)),
     }));
     const { graph, end, calls } = longWork();
@@ -161,7 +161,7 @@ describe.each(Object.entries(forms))('an effect %s', (_, longWork) => {
     const { graph, end, calls } = longWork();
     const { engine, clock } = leasedEngine(
       (store, time) => ({
-        renewClaim: unavailable,
+        renewClaims: unavailable,
         claimNext: (request) => replyAfter(time, leaseMs / 2, store.claimNext(request)),
       }),
       graph,
@@ -189,7 +189,7 @@ test.each([
     );
     let releases = 0;
     const { engine, clock } = leasedEngine((store, time) => ({
-      renewClaim: unavailable,
+      renewClaims: unavailable,
       // The signal finds the run claimed, and leaves it to its owner.
       releaseClaim: async (claim) => {
         if ((releases += 1) === 1) await engine.signal('r', 'go', 'now');

@@ -42,11 +42,12 @@ export class MessageIntake {
     this.#onCancel = onCancel;
   }
 
-  /** Polls for messages, which other processes may post. */
+  /** Polls for messages, which other processes may post. Where the store tells of them, and renewals do, it need not be asked. */
   start(): void {
     const { env } = this.#core;
     if (!env.store.capabilities.isShared || this.#isStopped) return;
     this.#cancel = env.clock.setTimer(env.limits.messagePollMs, () => {
+      if (env.store.hearsOthers?.() === true) return this.start();
       this.read().then(
         () => this.start(),
         // If the store is away, try again. A message that can never be read must not be skipped silently.

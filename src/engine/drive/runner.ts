@@ -25,7 +25,7 @@ import { answerHere, armDueTime, fireDueWait } from '../waits/open-wait.ts';
 import { launch } from './attempt.ts';
 import { LiveWriter } from './live-writer.ts';
 import { Checkpoints } from './checkpoints.ts';
-import type { ClaimKeeper } from './claim-keeper.ts';
+import type { ClaimKeeper } from '../run/claim-keeper.ts';
 import { MessageIntake } from './message-intake.ts';
 import { prepareStart } from './prepare.ts';
 
@@ -233,6 +233,7 @@ export class Runner implements Loop {
     const { core } = this;
     if (this.#isOver) return this.ended.catch(() => {});
     core.standing.stop('closing');
+    core.committer.closeSoon();
     this.#abortAll(claimLost(core.runId, reason));
     for (;;) {
       this.#drive();

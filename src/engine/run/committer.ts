@@ -42,7 +42,10 @@ export function measureIn(
   };
 }
 
+/** Delays between tries to send commits again, in milliseconds; the last one goes on. */
 const retryDelaysMs = [20, 100, 400, 1_500, 5_000];
+/** How long commits are sent again: a failover of a database takes a minute. */
+const retryForMs = 5 * 60_000;
 
 /** A checkpoint that became durable. */
 export interface Landed {
@@ -90,6 +93,7 @@ export class Committer {
   readonly #inFlight: InFlight[] = [];
   #inFlightBytes = 0;
   #isRetrying = false;
+  #isClosing = false;
   #drainers: (() => void)[] = [];
 
   constructor(options: CommitterOptions) {
@@ -187,17 +191,23 @@ export class Committer {
     if (this.broken !== undefined || this.#isRetrying) return;
     if (!mayLand(error)) return this.#break(error);
     this.#isRetrying = true;
-    this.#retry(0, error);
+    this.#retry(0, error, this.#options.clock.monotonic() + retryForMs);
   };
 
   /** Sends unacknowledged commits again, in order and one at a time. The store recognises those that were written (S3). */
-  #retry(attempt: number, error: unknown): void {
-    const delayMs = retryDelaysMs[attempt];
-    if (delayMs === undefined) return this.#break(error);
-    this.#options.clock.setTimer(delayMs, () => void this.#resend(attempt));
+  #retry(attempt: number, error: unknown, until: number): void {
+    const { clock } = this.#options;
+    const delayMs = retryDelaysMs[attempt] ?? (this.#isClosing ? Infinity : (retryDelaysMs.at(-1) ?? Infinity));
+    if (clock.monotonic() + delayMs > until) return this.#break(error);
+    clock.setTimer(delayMs, () => void this.#resend(attempt, until));
   }
 
-  async #resend(attempt: number): Promise<void> {
+  /** From now on, commits are sent again for some seconds only. */
+  closeSoon(): void {
+    this.#isClosing = true;
+  }
+
+  async #resend(attempt: number, until: number): Promise<void> {
     try {
       while (this.#inFlight.length > 0 && this.broken === undefined) {
         const first = this.#inFlight[0] as InFlight;
@@ -206,7 +216,8 @@ export class Committer {
       }
       this.#isRetrying = false;
     } catch (error) {
-      if (CairnError.is(error) && mayLand(error) && error.code !== 'COMMIT_CONFLICT') this.#retry(attempt + 1, error);
+      if (CairnError.is(error) && mayLand(error) && error.code !== 'COMMIT_CONFLICT')
+        this.#retry(attempt + 1, error, until);
       else this.#break(error);
     }
   }

@@ -17,6 +17,7 @@ import type { Secrets } from '../../ports/secrets.ts';
 import type { Intake } from '../../state/values/admit.ts';
 import type { LiveRules } from '../../state/secrecy/store-rules.ts';
 import type { Limits } from '../limits.ts';
+import type { ClaimRenewals } from './claim-keeper.ts';
 import { measureIn, Committer, type Landed, RunSecrets } from './committer.ts';
 import { type Draft, type Pace, Standing, type Moment } from './draft.ts';
 import type { LiveEvent } from '../api.ts';
@@ -142,6 +143,8 @@ export interface EngineEnvironment {
   readonly limits: Limits;
   readonly tenant: string;
   readonly leaseMs: number;
+  /** Renews the claims of all its runs. */
+  readonly renewals: ClaimRenewals;
   /** Keys of effects that are running in this process, for whatever run. */
   readonly effectsInFlight: EffectsInFlight;
   /** When its runs leave the event loop to others. */

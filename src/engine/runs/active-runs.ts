@@ -1,6 +1,6 @@
 /** The runs that an engine is advancing or opening. Everybody who asks for one gets the same (E2.5). */
 import type { Graph } from '../../graph/graph.ts';
-import { refusalOf } from '../../history/place/place.ts';
+import { refusalOf, renewClaim } from '../../history/place/place.ts';
 import { loadState, type LoadedState } from '../../history/load/load.ts';
 import type { Claim, RunRow } from '../../ports/store.ts';
 import type { ResumeOptions, RunHandle } from '../api.ts';
@@ -13,7 +13,7 @@ import { Draft, type Moment, momentOf } from '../run/draft.ts';
 import type { RunTree } from '../../state/tree.ts';
 import type { EngineEnvironment } from '../run/run-core.ts';
 import { measureIn, RunFeed } from '../run/committer.ts';
-import { ClaimKeeper } from '../drive/claim-keeper.ts';
+import { ClaimKeeper } from '../run/claim-keeper.ts';
 import { Runner } from '../drive/runner.ts';
 import { CairnError } from '../../errors.ts';
 import { streamEvents, resultOf } from '../watch/event-stream.ts';
@@ -41,6 +41,15 @@ export async function claimForResume(
   throw refusalOf(run.runId, reply.owner, reply.remainingMs);
 }
 
+/**
+ * Whose code could not go on with a run, if that is why it failed: the hash of the graph here, or the worker's id if the graph is not known
+ * here.
+ */
+export function refusedBy(error: unknown, env: EngineEnvironment, graph: Graph | undefined): string | undefined {
+  if (graph === undefined) return CairnError.is(error, 'CONFIG_INVALID') ? env.ids.workerId : undefined;
+  return CairnError.is(error, 'RUN_GRAPH_CHANGED') ? graph.hash : undefined;
+}
+
 /** A claimed run, and how to go on with it. */
 export interface RunnerRequest {
   readonly env: EngineEnvironment;
@@ -56,7 +65,7 @@ export interface RunnerRequest {
 
 /** Loads a claimed run and makes the runner that advances it. */
 export async function prepareRunner(request: RunnerRequest): Promise<Runner> {
-  const keeper = new ClaimKeeper(request.env, request.claim, request.claimedAt);
+  const keeper = new ClaimKeeper(request.env.renewals, request.claim, request.claimedAt);
   try {
     return await openRunner(request, keeper);
   } catch (error) {
@@ -127,6 +136,7 @@ export class ActiveRuns {
   readonly #opening = new Map<string, Promise<RunHandle>>();
   /** Calls of `claimNext` in progress. Until they return, it is not known which runs this engine has claimed. */
   readonly #looks = new Set<Promise<unknown>>();
+  #stopListening: (() => void) | undefined;
   #isClosed = false;
 
   /** @param onRested - called for each run that has ended or paused here, with its state */
@@ -152,6 +162,15 @@ export class ActiveRuns {
   /** The run, if it is being opened now. */
   opening(runId: string): Promise<RunHandle> | undefined {
     return this.#opening.get(runId);
+  }
+
+  /** Hears from the store when another process posts to a run that is held here. */
+  #listen(): void {
+    const { store, tenant } = this.#env;
+    if (this.#stopListening !== undefined || !store.capabilities.isShared || store.hearsOthers === undefined) return;
+    this.#stopListening = store.watch?.(tenant, (runId) => {
+      for (const [id, { runner }] of this.#active) if (runId === undefined || runId === id) runner.poke();
+    });
   }
 
   /** Waits for a call that claims runs, so that {@link advancing} can take its result into account. */
@@ -205,6 +224,7 @@ export class ActiveRuns {
       rested: Promise.resolve(),
     };
     this.#active.set(run.runId, active);
+    this.#listen();
     // The process stays alive until the run ends or pauses; a delay before an attempt must not end it.
     const leave = this.#env.clock.stay?.();
     active.rested = this.#follow(active).finally(() => {
@@ -230,7 +250,8 @@ export class ActiveRuns {
       this.checkOpen();
       return runner;
     } catch (error) {
-      await this.#env.store.releaseClaim(request.claim).catch(() => {});
+      const { claim, graph } = request;
+      await this.#env.store.releaseClaim(claim, refusedBy(error, this.#env, graph)).catch(() => {});
       throw error;
     }
   }
@@ -286,7 +307,7 @@ export class ActiveRuns {
     const { run: before, claim } = active.runner.core;
     const claimedAt = momentOf(this.#env.clock);
     try {
-      await this.#env.store.renewClaim(claim);
+      await renewClaim(this.#env.store, claim);
       const run = await requireRun(this.#env, before.runId);
       const options: AdvanceWay = { retryFailed: false, isHandedOver: true, ...(isSlice && { isSlice: true }) };
       active.runner = await this.#prepare({ run, claim, claimedAt, graph, feed, options }, undefined);
@@ -314,6 +335,7 @@ export class ActiveRuns {
 
   async close(): Promise<void> {
     this.#isClosed = true;
+    this.#stopListening?.();
     const closing = [...this.#active.values()].map(async (active) => {
       await active.runner.close();
       await active.rested.catch(() => {});

@@ -4,6 +4,7 @@ import type { CheckpointRow, Claim, Commit, RunRow, SnapshotRow, Store } from '.
 import { encodeCheckpoint, rootChecksum, runKeyOf } from '../stored/checkpoint.ts';
 import type { HeaderLine, MessageLine, TagLine, Standing } from './export-masked.ts';
 import { makeKeySeed, metaOf } from '../stored/stored-meta.ts';
+import { renewClaim } from '../place/place.ts';
 import { postSealed } from '../stored/messages.ts';
 
 export interface ImportWriterOptions {
@@ -188,7 +189,7 @@ export class ImportWriter {
 
   async #renew(seq: number): Promise<Claim> {
     const claim = await this.#requireClaim();
-    if (seq % renewEvery === 0) await this.#store.renewClaim(claim);
+    if (seq % renewEvery === 0) await renewClaim(this.#store, claim);
     return claim;
   }
 

@@ -29,6 +29,16 @@ export function refusalOf(runId: string, owner: string, remainingMs: number): Ca
     : new CairnError('CLAIM_TAKEN', { runId, owner, remainingMs });
 }
 
+export function fencedError({ runId, token }: Claim, current: number): CairnError {
+  return new CairnError('CLAIM_FENCED', { runId, held: token, current });
+}
+
+/** Extends the lease of one claim. @throws CLAIM_FENCED */
+export async function renewClaim(store: Store, claim: Claim): Promise<void> {
+  const [renewal] = await store.renewClaims([claim]);
+  if (renewal?.isHeld !== true) throw fencedError(claim, renewal?.current ?? 0);
+}
+
 /** Takes a run over from its owner, if any, and holds it. */
 export async function holdRun(store: Store, { tenant, runId, claim }: RunRow): Promise<void> {
   await store.claimRun({

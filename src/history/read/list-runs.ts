@@ -2,6 +2,7 @@
 import { CairnError } from '../../errors.ts';
 import type { Labels, RunQuery, RunRow, StoredStatus } from '../../ports/store.ts';
 import { readAllRuns, isHeld, openStatuses, type ReadPlace } from '../place/place.ts';
+import { CodeWaits, type CodeWait } from './list-workers.ts';
 
 /** One run in a list. It is made from the run's row alone, without reading its state. */
 export interface ListedRun {
@@ -26,6 +27,8 @@ export interface ListedRun {
   readonly isHeld: boolean;
   /** Whether an answer, a signal or a cancel request has not been taken yet. */
   readonly hasMessages: boolean;
+  /** Set if the run could go on, and no live worker has the code for it. Only listings of many runs tell it. */
+  readonly waitsForCode?: CodeWait;
   /** True if the run's row is not as it was written. Nothing else reads the run. */
   readonly isDamaged?: true;
 }
@@ -161,11 +164,18 @@ const fits = ({ status }: ListQuery, run: ListedRun): boolean =>
 const isToldByStore = ({ status }: ListQuery): boolean =>
   status === undefined || status.every((one) => (recordedAs(one) as readonly string[]).includes(one));
 
+/** Adds to a list entry whether the run waits for code. */
+async function withCode(codeWaits: CodeWaits, row: RunRow, run: ListedRun): Promise<ListedRun> {
+  const waitsForCode = run.isHeld || run.isDamaged === true ? undefined : await codeWaits.of(row);
+  return waitsForCode === undefined ? run : { ...run, waitsForCode };
+}
+
 /** Runs, newest first, reading as it goes. @param pageSize - how many to read at once */
 export async function* listRuns(place: ReadPlace, query: ListQuery = {}, pageSize = 200): AsyncGenerator<ListedRun> {
+  const codeWaits = new CodeWaits(place);
   for await (const row of readAllRuns(place, { limit: pageSize, ...storedQuery(query) })) {
     const run = toListedRun(row, place.isWorkerDead);
-    if (fits(query, run)) yield run;
+    if (fits(query, run)) yield await withCode(codeWaits, row, run);
   }
 }
 
@@ -182,10 +192,12 @@ export async function pageOfRuns(
   { limit, cursor: after }: { readonly limit: number; readonly cursor?: string },
 ): Promise<RunPage> {
   const { store, tenant, isWorkerDead } = place;
+  const codeWaits = new CodeWaits(place);
   const read = async (size: number, cursor: string | undefined): Promise<RunPage> => {
     const from = { tenant, limit: size, ...(cursor !== undefined && { cursor }) };
     const page = await store.listRuns({ ...storedQuery(query), ...from });
-    return { ...page, runs: page.rows.map((row) => toListedRun(row, isWorkerDead)) };
+    const listed = page.rows.map((row) => withCode(codeWaits, row, toListedRun(row, isWorkerDead)));
+    return { ...page, runs: await Promise.all(listed) };
   };
   const runs: ListedRun[] = [];
   let cursor = after;

@@ -160,6 +160,7 @@ test('D23 C2.1 every operation gives what its schema says, and shows nothing tha
   await run('deleteCheckpoint', { checkpoint: 'c' });
   await run('removeRun', { run: 'i' });
   await run('storeIdentity', {});
+  await run('listWorkers', { all: true });
   // An export is the run itself.
   expect(pieces.join('')).toContain(planted);
   pieces.length = 0;

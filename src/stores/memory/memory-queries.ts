@@ -5,15 +5,18 @@ import type {
   Admission,
   CheckpointRow,
   Labels,
+  Refusal,
   RunRow,
   SnapshotRow,
   StoredStatus,
   WaitRow,
   ClaimableQuery,
+  GraphHashes,
   OpenWait,
   Page,
   RunQuery,
   WaitQuery,
+  WorkerBeat,
 } from '../../ports/store.ts';
 import { CairnError } from '../../errors.ts';
 
@@ -67,6 +70,8 @@ export interface MemoryRun {
   owner: string | undefined;
   leaseUntil: number;
   prunedBelow: number;
+  /** Newest last; those at an older head count no more. */
+  refusals: readonly (Refusal & { readonly head: number })[];
 }
 
 /** A private copy. Small ones come from Buffer's pool, which costs a third of a new array. */
@@ -138,7 +143,23 @@ export function toRunRow(run: MemoryRun, now: number): RunRow {
     hasTags: run.tags.size > 0,
     prunedBelow: run.prunedBelow,
     schedule: { ...run.schedule },
+    ...refusalsAt(run),
   };
+}
+
+/** The refusals at the run's head, for its row. */
+function refusalsAt({ refusals, head }: MemoryRun): Pick<RunRow, 'refusals'> {
+  const here = refusals.filter((refusal) => refusal.head === head);
+  return here.length === 0 ? {} : { refusals: here.map(({ by, at }) => ({ by, at })) };
+}
+
+/** Whether the code of whoever asks may go on with a run: it has not refused it here, and no live worker has the run's own code. */
+function fitsCode(run: MemoryRun, hashes: GraphHashes | undefined, live: readonly WorkerBeat[]): boolean {
+  const { graphId } = run.admission;
+  const own = hashes !== undefined && Object.hasOwn(hashes, graphId) ? hashes[graphId] : undefined;
+  if (own === undefined) return true;
+  if (run.refusals.some(({ by, head }) => by === own && head === run.head)) return false;
+  return own === run.graphHash || !live.some(({ graphs }) => graphs[graphId] === run.graphHash);
 }
 
 const pageSize = 100;
@@ -172,8 +193,9 @@ function dueSince(run: MemoryRun, at: number): number | undefined {
 /** The runs that `claimNext` claims, in order. */
 export function findNext(
   runs: Iterable<MemoryRun>,
-  { at: requestedAt, graphs, queues, except, limit }: ClaimableQuery,
+  { at: requestedAt, graphs, queues, hashes, except, limit }: ClaimableQuery,
   now: number,
+  live: readonly WorkerBeat[],
 ): readonly MemoryRun[] {
   const at = requestedAt ?? now;
   const passed = new Set(except);
@@ -182,6 +204,7 @@ export function findNext(
     const { runId, graphId } = run.admission;
     if (isClaimed(run, now) || passed.has(runId)) continue;
     if (graphs?.includes(graphId) === false || queues?.includes(run.schedule.queue) === false) continue;
+    if (!fitsCode(run, hashes, live)) continue;
     const due = dueSince(run, at);
     if (due !== undefined) found.push({ run, due });
   }

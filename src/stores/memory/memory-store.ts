@@ -61,7 +61,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
     admitRun: (admission) =>
       reply(() => {
         const admitted = tables.admitRun(admission);
-        if (admission.claim === undefined) watchers.wake(admission.tenant);
+        if (admission.claim === undefined) watchers.wake(admission.tenant, admission.runId);
         return admitted;
       }),
     readRun: (key) => reply(() => tables.readRun(key)),
@@ -72,12 +72,15 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
     claimNext: (request) => reply(() => tables.claimNext(request)),
     listClaimable: (query) => reply(() => tables.listClaimable(query)),
     watch: (tenant, wake) => watchers.add(tenant, wake),
-    renewClaim: (claim) => reply(() => tables.renewClaim(claim)),
-    releaseClaim: (claim) =>
+    hearsOthers: () => true,
+    renewClaims: (claims) => reply(() => claims.map((claim) => tables.renewClaim(claim))),
+    releaseClaim: (claim, refusedBy) =>
       reply(() => {
-        tables.releaseClaim(claim);
-        watchers.wake(claim.tenant);
+        tables.releaseClaim(claim, refusedBy);
+        watchers.wake(claim.tenant, claim.runId);
       }),
+    noteWorker: (worker) => reply(() => tables.noteWorker(worker)),
+    listWorkers: (tenant) => reply(() => tables.listWorkers(tenant)),
     commit: (commit) => {
       // Written out because it runs once for every node: it saves a closure and a promise.
       try {
@@ -92,7 +95,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
     postMessage: (message) =>
       reply(() => {
         const posted = tables.postMessage(message);
-        watchers.wake(message.tenant);
+        watchers.wake(message.tenant, message.runId);
         return posted;
       }),
     readMessages: (key) => reply(() => tables.readMessages(key)),

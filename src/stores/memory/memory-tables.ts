@@ -23,8 +23,11 @@ import type {
   RunRow,
   SnapshotRow,
   TagRow,
+  Renewal,
   WaitQuery,
   WaitRow,
+  WorkerBeat,
+  WorkerRow,
 } from '../../ports/store.ts';
 import {
   compareText,
@@ -43,6 +46,11 @@ import {
   type MemoryRun,
 } from './memory-queries.ts';
 
+/** The most refusals of a run that are kept. */
+const refusalsMax = 32;
+/** How long a worker is listed after it was last heard of. */
+const workerKeptMs = 24 * 3_600_000;
+
 const isEqual = (a: Uint8Array, b: Uint8Array): boolean => Buffer.compare(a, b) === 0;
 
 /** Tables and writes. A write is checked completely before it changes anything. */
@@ -52,6 +60,8 @@ export class MemoryTables {
   readonly now: () => number;
   readonly name: string;
   readonly #tenants = new Map<string, Map<string, MemoryRun>>();
+  /** By tenant and id. */
+  readonly #workers = new Map<string, WorkerBeat & { readonly seenAt: number }>();
   #lastNo = 0;
   /** Shared by all runs, so that a run that is removed and admitted again never gets a token that it had before. */
   #lastToken = 0;
@@ -124,6 +134,7 @@ export class MemoryTables {
       owner: undefined,
       leaseUntil: 0,
       prunedBelow: 0,
+      refusals: [],
     };
     if (forked !== undefined) forked.forks += 1;
     this.#openWaits(run, waits);
@@ -163,14 +174,20 @@ export class MemoryTables {
 
   claimNext(request: NextRequest): readonly GrantedClaim[] {
     const now = this.now();
-    return findNext(this.runsOf(request.tenant), request, now).map((run) => ({
+    return this.#findNext(request, now).map((run) => ({
       claim: this.#grant(run, request.workerId, request.leaseMs),
       run: toRunRow(run, this.now()),
     }));
   }
 
   listClaimable(query: ClaimableQuery): readonly string[] {
-    return findNext(this.runsOf(query.tenant), query, this.now()).map(({ admission }) => admission.runId);
+    return this.#findNext(query, this.now()).map(({ admission }) => admission.runId);
+  }
+
+  #findNext(query: ClaimableQuery, now: number): readonly MemoryRun[] {
+    const { tenant } = query;
+    const live = [...this.#workers.values()].filter((one) => one.tenant === tenant && one.seenAt + one.aliveMs > now);
+    return findNext(this.runsOf(tenant), query, now, live);
   }
 
   #grant(run: MemoryRun, workerId: string, leaseMs: number): Claim {
@@ -190,18 +207,46 @@ export class MemoryTables {
     return run;
   }
 
-  renewClaim(claim: Claim): { readonly hasMessages: boolean } {
-    const run = this.#requireToken(claim, claim.token);
+  renewClaim(claim: Claim): Renewal {
+    const run = this.find(claim);
+    if (run?.token !== claim.token) return { isHeld: false, current: run?.token ?? 0 };
     run.leaseUntil = this.now() + claim.leaseMs;
-    return { hasMessages: hasMessages(run) };
+    return { isHeld: true, hasMessages: hasMessages(run) };
   }
 
-  releaseClaim(claim: Claim): void {
+  releaseClaim(claim: Claim, refusedBy?: string): void {
     const run = this.find(claim);
     if (run?.token !== claim.token) return;
+    if (refusedBy !== undefined) {
+      const others = run.refusals.filter(({ by, head }) => by !== refusedBy && head === run.head);
+      run.refusals = [...others, { by: refusedBy, at: this.now(), head: run.head }].slice(-refusalsMax);
+    }
     run.token = ++this.#lastToken;
     run.owner = undefined;
     run.leaseUntil = 0;
+  }
+
+  noteWorker(worker: WorkerBeat): void {
+    const { tenant, workerId, graphs, aliveMs, body } = worker;
+    const seenAt = this.now();
+    const beat = { tenant, workerId, graphs: { ...graphs }, aliveMs, body: copyBytes(body), seenAt };
+    this.#workers.set(JSON.stringify([tenant, workerId]), beat);
+    for (const [key, other] of this.#workers) if (other.seenAt + workerKeptMs < seenAt) this.#workers.delete(key);
+  }
+
+  listWorkers(tenant: string): readonly WorkerRow[] {
+    const now = this.now();
+    return [...this.#workers.values()]
+      .filter((worker) => worker.tenant === tenant && worker.seenAt + workerKeptMs >= now)
+      .sort((a, b) => compareText(a.workerId, b.workerId))
+      .map(({ workerId, graphs, aliveMs, body, seenAt }) => ({
+        tenant,
+        workerId,
+        graphs: { ...graphs },
+        body: handOut(body),
+        seenAt,
+        remainingMs: seenAt + aliveMs - now,
+      }));
   }
 
   /** Commits. Returns whether the claim still holds. */

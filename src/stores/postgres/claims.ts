@@ -6,10 +6,24 @@ import type {
   ClaimReply,
   ClaimRequest,
   GrantedClaim,
+  GraphHashes,
   NextRequest,
+  Renewal,
   RunKey,
+  WorkerBeat,
+  WorkerRow,
 } from '../../ports/store.ts';
-import { keyOf, fromText, modeTable, runColumns, toGranted, toText, type StoredRun, type Tables } from './tables.ts';
+import {
+  keyOf,
+  fromText,
+  modeTable,
+  runColumns,
+  toBytes,
+  toGranted,
+  toText,
+  type StoredRun,
+  type Tables,
+} from './tables.ts';
 
 /** Who holds a run that was refused is read in the statement that refused it. */
 const claimOne = `
@@ -23,18 +37,51 @@ const claimOne = `
   select claimed.*, found.owner as found_owner, found.remaining as found_remaining
   from found left join claimed on true`;
 
+/** The most refusals of a run that are kept. */
+const refusalsMax = 32;
+/** How long a worker is listed after it was last heard of. */
+const workerKeptMs = 24 * 3_600_000;
+
 /** Renewals and releases need not be durable: one that is lost leaves a lease that runs out. */
 const quick = modeTable(`'off'`);
 
+/** Rows are locked in one order, so that two renewals never wait for each other. */
 const renew = `
-  with ${quick}
-  update S.runs set lease_until = S.now_ms() + $4::bigint from mode
-  where set = 'off' and tenant = $1 and run_id = $2 and token = $3 returning message_count`;
+  with ${quick},
+  asked as materialized (
+    select * from unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[]) with ordinality a(tenant, run_id, token, lease, i)),
+  locked as materialized (
+    select r.no, a.i, a.lease from asked a join S.runs r on r.tenant = a.tenant and r.run_id = a.run_id and r.token = a.token
+    order by r.no for no key update of r),
+  renewed as (
+    update S.runs r set lease_until = S.now_ms() + l.lease from locked l, mode
+    where set = 'off' and r.no = l.no returning l.i, r.message_count)
+  select a.i, n.message_count, (
+    case when n.i is null then (select token from S.runs r where r.tenant = a.tenant and r.run_id = a.run_id) end) as current
+  from asked a left join renewed n on n.i = a.i order by a.i`;
 
 const release = `
-  with ${quick}
-  update S.runs set token = nextval('S.tokens'), owner = null, lease_until = 0 from mode
-  where set = 'off' and tenant = $1 and run_id = $2 and token = $3 returning no`;
+  with ${quick},
+  released as (
+    update S.runs set token = nextval('S.tokens'), owner = null, lease_until = 0 from mode
+    where set = 'off' and tenant = $1 and run_id = $2 and token = $3 returning no, head),
+  old as (
+    delete from S.refusals f using released where f.run = released.no and $4::text is not null
+      and (f.head < released.head or f.refused_by = any(
+        select o.refused_by from S.refusals o where o.run = released.no order by o.at desc offset ${refusalsMax - 1}))
+      and f.refused_by <> $4::text),
+  refused as (
+    insert into S.refusals (run, refused_by, head, at) select no, $4::text, head, S.now_ms() from released where $4::text is not null
+    on conflict (run, refused_by) do update set head = excluded.head, at = excluded.at)
+  select no from released`;
+
+const note = `
+  with ${quick},
+  old as (delete from S.workers where seen_at < S.now_ms() - ${workerKeptMs})
+  insert into S.workers (tenant, worker_id, graphs, seen_at, alive_until, body)
+  select $1, $2, $3::text::jsonb, S.now_ms(), S.now_ms() + $4::bigint, $5 from mode where set = 'off'
+  on conflict (tenant, worker_id) do update set graphs = excluded.graphs, seen_at = excluded.seen_at,
+    alive_until = excluded.alive_until, body = excluded.body`;
 
 /** The newest token of a run; 0 if there is no such run. */
 export async function readToken(tables: Tables, key: RunKey): Promise<number> {
@@ -60,11 +107,30 @@ export async function claimRun(tables: Tables, request: ClaimRequest): Promise<C
 }
 
 /**
+ * Condition on a run `r`: the asker's code has not refused it at its head, and has the run's own hash or no live worker has.
+ */
+const fitsCode = `not exists (
+  select 1 from code where code.graph_id = r.graph_id and (
+    exists (select 1 from S.refusals f where f.run = r.no and f.head = r.head and f.refused_by = code.hash)
+    or (code.hash <> r.graph_hash and exists (
+      select 1 from S.workers w where w.tenant = r.tenant and w.alive_until > S.now_ms()
+        and w.graphs ->> r.graph_id = r.graph_hash))))`;
+
+interface NextShape {
+  readonly hasGraphs: boolean;
+  readonly hasQueues: boolean;
+  readonly hasExcept: boolean;
+  readonly hasHashes: boolean;
+  readonly claims: boolean;
+}
+
+/**
  * The statement for a request with these filters. Free runs are found by an index in their order, for each graph that was asked for; leases
  * that ran out by an index of their own. A row that another worker is just claiming is passed over.
  */
-function nextText(hasGraphs: boolean, hasQueues: boolean, hasExcept: boolean, claims: boolean): string {
-  const filter = `${hasQueues ? 'and queue = any($7::text[])' : ''} ${hasExcept ? 'and not (run_id = any($8::text[]))' : ''}`;
+function nextText({ hasGraphs, hasQueues, hasExcept, hasHashes, claims }: NextShape): string {
+  const filter = `${hasQueues ? 'and queue = any($7::text[])' : ''} ${hasExcept ? 'and not (run_id = any($8::text[]))' : ''}
+    ${hasHashes ? `and ${fitsCode}` : ''}`;
   const due = `r.tenant = $1 and r.ready_at <= at.ms and r.due <= at.ms`;
   const order = `order by priority desc, ready_at, no limit $3`;
   const free = `select r.no, r.priority, r.ready_at from S.runs r, at where ${due} and r.ready_at is not null and r.owner is null ${filter}`;
@@ -76,7 +142,8 @@ function nextText(hasGraphs: boolean, hasQueues: boolean, hasExcept: boolean, cl
     from chosen where r.no = chosen.no returning ${runColumns}, r.ready_at`
     : 'select r.run_id, r.no, r.priority, r.ready_at from S.runs r join chosen on r.no = chosen.no';
   return `
-    with at as materialized (select coalesce($2::bigint, S.now_ms()) as ms, $4::text, $5::bigint, $6::text[], $7::text[], $8::text[]),
+    with at as materialized (select coalesce($2::bigint, S.now_ms()) as ms, $4::text, $5::bigint, $6::text[], $7::text[], $8::text[], $9::text),
+    code as materialized (select key as graph_id, value as hash from json_each_text($9::text::json)),
     free as materialized (${
       hasGraphs
         ? `select found.* from (select distinct unnest($6::text[]) as id) graph cross join lateral
@@ -91,12 +158,18 @@ function nextText(hasGraphs: boolean, hasQueues: boolean, hasExcept: boolean, cl
 /** Finds the runs that can go on, in order, and claims them if a worker is named. */
 async function findNext(
   tables: Tables,
-  { tenant, at, graphs, queues, except = [], limit }: ClaimableQuery,
+  { tenant, at, graphs, queues, hashes = {}, except = [], limit }: ClaimableQuery,
   worker: Pick<NextRequest, 'workerId' | 'leaseMs'> | undefined,
 ): Promise<readonly (StoredRun & { ready_at: number })[]> {
   if (limit <= 0 || graphs?.length === 0 || queues?.length === 0) return [];
   const rows = await tables.query<StoredRun & { ready_at: number }>(
-    nextText(graphs !== undefined, queues !== undefined, except.length > 0, worker !== undefined),
+    nextText({
+      hasGraphs: graphs !== undefined,
+      hasQueues: queues !== undefined,
+      hasExcept: except.length > 0,
+      hasHashes: Object.keys(hashes).length > 0,
+      claims: worker !== undefined,
+    }),
     [
       toText(tenant),
       at ?? null,
@@ -106,6 +179,7 @@ async function findNext(
       graphs?.map(toText) ?? null,
       queues?.map(toText) ?? null,
       except.map(toText),
+      hashesToJson(hashes),
     ],
   );
   return [...rows].sort((a, b) => b.priority - a.priority || a.ready_at - b.ready_at || a.no - b.no);
@@ -121,15 +195,55 @@ export async function listClaimable(tables: Tables, query: ClaimableQuery): Prom
   return (await findNext(tables, query, undefined)).map((row) => fromText(row.run_id));
 }
 
-/** @throws CLAIM_FENCED */
-export async function renewClaim(tables: Tables, claim: Claim): Promise<{ readonly hasMessages: boolean }> {
-  const { runId, token, leaseMs } = claim;
-  const [row] = await tables.query<{ message_count: number }>(renew, [...keyOf(claim), token, leaseMs]);
-  if (row !== undefined) return { hasMessages: row.message_count > 0 };
-  throw new CairnError('CLAIM_FENCED', { runId, held: token, current: await readToken(tables, claim) });
+/** Renews claims, all in one statement. */
+export async function renewClaims(tables: Tables, claims: readonly Claim[]): Promise<readonly Renewal[]> {
+  if (claims.length === 0) return [];
+  const rows = await tables.query<{ message_count: number | null; current: number | null }>(renew, [
+    claims.map(({ tenant }) => toText(tenant)),
+    claims.map(({ runId }) => toText(runId)),
+    claims.map(({ token }) => token),
+    claims.map(({ leaseMs }) => leaseMs),
+  ]);
+  return rows.map(({ message_count: count, current }) =>
+    count === null ? { isHeld: false, current: current ?? 0 } : { isHeld: true, hasMessages: count > 0 },
+  );
 }
 
 /** @returns whether the claim was the newest */
-export async function releaseClaim(tables: Tables, claim: Claim): Promise<boolean> {
-  return (await tables.query(release, [...keyOf(claim), claim.token])).length > 0;
+export async function releaseClaim(tables: Tables, claim: Claim, refusedBy: string | undefined): Promise<boolean> {
+  const by = refusedBy === undefined ? null : toText(refusedBy);
+  return (await tables.query(release, [...keyOf(claim), claim.token, by])).length > 0;
+}
+
+export async function noteWorker(tables: Tables, worker: WorkerBeat): Promise<void> {
+  const { tenant, workerId, graphs, aliveMs, body } = worker;
+  await tables.query(note, [toText(tenant), toText(workerId), hashesToJson(graphs), aliveMs, Buffer.from(body)]);
+}
+
+const hashesToJson = (hashes: GraphHashes): string =>
+  JSON.stringify(Object.fromEntries(Object.entries(hashes).map(([id, hash]) => [toText(id), toText(hash)])));
+
+/** The workers that were heard of within the last day. */
+export async function listWorkers(tables: Tables, tenant: string): Promise<readonly WorkerRow[]> {
+  const rows = await tables.query<{
+    worker_id: string;
+    graphs: string;
+    seen_at: number;
+    remaining: number;
+    body: Uint8Array;
+  }>(
+    `select worker_id, graphs::text, seen_at, alive_until - S.now_ms() as remaining, body from S.workers
+    where tenant = $1 and seen_at >= S.now_ms() - ${workerKeptMs} order by worker_id`,
+    [toText(tenant)],
+  );
+  return rows.map(({ worker_id: id, graphs, seen_at: seenAt, remaining, body }) => ({
+    tenant,
+    workerId: fromText(id),
+    graphs: Object.fromEntries(
+      Object.entries(JSON.parse(graphs) as GraphHashes).map(([graph, hash]) => [fromText(graph), fromText(hash)]),
+    ),
+    seenAt,
+    remainingMs: remaining,
+    body: toBytes(body),
+  }));
 }

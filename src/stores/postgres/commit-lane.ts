@@ -1,6 +1,6 @@
 /** Writes commits. Those of one turn, of any number of runs, share a statement; each run is accepted or refused by itself. */
 import { CairnError } from '../../errors.ts';
-import type { Commit, CommitReply, WaitRow } from '../../ports/store.ts';
+import type { Commit, CommitReply, RunKey, WaitRow } from '../../ports/store.ts';
 import { sqlStateOf, type Query } from './database.ts';
 import { keyOf, modeOf, modeTable, never, statusCode, toText, waitsTable, waitsToJson } from './tables.ts';
 
@@ -99,11 +99,11 @@ function copyCommit(commit: Commit): Commit {
 export class CommitLane {
   readonly #query: Query;
   /** Called when a run's claim was given up with a commit. */
-  readonly #onRelease: (tenant: string) => void;
+  readonly #onRelease: (run: RunKey) => void;
   #pending: Pending[] = [];
   #running: Promise<void> | undefined;
 
-  constructor(query: Query, onRelease: (tenant: string) => void) {
+  constructor(query: Query, onRelease: (run: RunKey) => void) {
     this.#query = query;
     this.#onRelease = onRelease;
   }
@@ -172,7 +172,7 @@ export class CommitLane {
   }
 
   #succeed({ commit, resolve }: Pending): void {
-    if (commit.releases === true) this.#onRelease(commit.claim.tenant);
+    if (commit.releases === true) this.#onRelease(commit.claim);
     resolve({ isHeld: commit.releases !== true });
   }
 

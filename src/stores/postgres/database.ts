@@ -1,6 +1,6 @@
 /** One Postgres database: statements and transactions over the driver `pg`, or over a pool of the user's own. */
 import { createHash } from 'node:crypto';
-import { CairnError, type ErrorCode } from '../../errors.ts';
+import { CairnError, maybeWritten, type ErrorCode, type ErrorData } from '../../errors.ts';
 
 /** A statement as `pg` takes it. */
 interface PgStatement {
@@ -142,7 +142,7 @@ export class Database {
         }
         const isRefusal = sqlStateOf(error) !== '' && !sqlStateOf(error).startsWith('57P');
         const isOver = this.#hasConnected || performance.now() + delayMs >= deadline;
-        if (isRefusal || isOver || this.#isClosed) throw this.#unavailable(error, 'Nothing was written; try again.');
+        if (isRefusal || isOver || this.#isClosed) throw this.#unavailable(error, { written: 'no' });
         await new Promise((resolve) => setTimeout(resolve, delayMs));
       }
     }
@@ -201,13 +201,16 @@ export class Database {
     const state = sqlStateOf(error);
     // A mistake in the program is not a matter of the store.
     if (!(error instanceof Error) || error instanceof TypeError || error instanceof RangeError) return error;
-    if (state === '' || state.startsWith('08') || state.startsWith('57'))
-      return this.#unavailable(error, 'It is not known whether this was written; the same call again does no harm.');
+    if (state === '' || state.startsWith('08') || state.startsWith('57')) return this.#unavailable(error, maybeWritten);
     const code = codes.find(([prefix]) => state.startsWith(prefix))?.[1] ?? 'STORE_UNAVAILABLE';
     return new CairnError(code, { store: this.name, reason: reasonOf(error) }, { cause: error });
   }
 
-  #unavailable(error: unknown, hint: string): CairnError {
-    return new CairnError('STORE_UNAVAILABLE', { store: this.name, reason: reasonOf(error), hint }, { cause: error });
+  #unavailable(error: unknown, written: ErrorData): CairnError {
+    return new CairnError(
+      'STORE_UNAVAILABLE',
+      { store: this.name, reason: reasonOf(error), ...written },
+      { cause: error },
+    );
   }
 }

@@ -3,7 +3,7 @@ import { CairnError } from '../../errors.ts';
 import type { Database, Query } from './database.ts';
 
 /** The newest layout that this version knows. */
-export const layoutVersion = 2;
+export const layoutVersion = 3;
 
 /** Number of the lock under which layouts are changed; any number that nobody else uses. */
 const migrationLock = 7_043_118;
@@ -90,6 +90,14 @@ alter table S.blob_pieces alter column body set storage external;`,
 create unlogged table S.live_pieces (
   tenant text collate "C" not null, run_id text collate "C" not null, n bigint not null, node text not null,
   detail text not null, primary key (tenant, run_id, n));`,
+  // Who works on the runs, with the hash of each graph by its id, and which runs their code refused; `head` is where those stood.
+  `
+create table S.workers (
+  tenant text collate "C" not null, worker_id text collate "C" not null, graphs jsonb not null,
+  seen_at bigint not null, alive_until bigint not null, body bytea not null, primary key (tenant, worker_id));
+create table S.refusals (
+  run bigint not null, refused_by text collate "C" not null, head bigint not null, at bigint not null,
+  primary key (run, refused_by));`,
 ];
 
 /** Tables with content, for tests and roles. `store` has the layout's version and the identity. */
@@ -106,6 +114,8 @@ export const contentTables = [
   'memory_writes',
   'memories',
   'live_pieces',
+  'workers',
+  'refusals',
 ] as const;
 
 /** Writes a schema into a statement: its names begin with `S.`. */

@@ -13,7 +13,8 @@ const serverOf = (): PostgresUnderTest => server as PostgresUnderTest;
 
 async function createUnderTest(): Promise<StoreUnderTest> {
   await serverOf().empty();
-  return { store: openOn(serverOf()), advance: serverOf().advance, reopen: () => openOn(serverOf()) };
+  const { advance, crash } = serverOf();
+  return { store: openOn(serverOf()), advance, ...(crash && { crash }), reopen: () => openOn(serverOf()) };
 }
 
 describe.skipIf(typeof server === 'string')(`Postgres store${typeof server === 'string' ? `: ${server}` : ''}`, () => {

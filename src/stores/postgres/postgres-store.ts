@@ -5,8 +5,8 @@ import { readLimit, type Memories, type MemoryEntry } from '../../ports/memories
 import { readFileSync } from 'node:fs';
 import { CairnError } from '../../errors.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
-import type { Store } from '../../ports/store.ts';
-import { claimNext, claimRun, listClaimable, releaseClaim, renewClaim } from './claims.ts';
+import type { RunKey, Store } from '../../ports/store.ts';
+import { claimNext, claimRun, listClaimable, listWorkers, noteWorker, releaseClaim, renewClaims } from './claims.ts';
 import { CommitLane } from './commit-lane.ts';
 import { Database, type PostgresPool } from './database.ts';
 import { grantRole, migrate, type PostgresRole } from './layout.ts';
@@ -63,7 +63,7 @@ export function openPostgresStore(options: PostgresStoreOptions): PostgresStore 
   const { database, listening, schema } = openDatabases(options);
   const tables = new Tables(database, schema);
   const wakeUps = new WakeUps(database, listening, schema);
-  const wake = (tenant: string): void => wakeUps.wake(tenant);
+  const wake: Wake = (key) => wakeUps.wake(key);
   const lane = new CommitLane(tables.query, wake);
   let isClosed = false;
   const close = async (): Promise<void> => {
@@ -82,6 +82,8 @@ export function openPostgresStore(options: PostgresStoreOptions): PostgresStore 
     ...createReads(tables),
     ...createWrites(tables, lane, wake, assertOpen),
     watch: (tenant, call) => wakeUps.watch(tenant, call),
+    hearsOthers: () => wakeUps.isListening,
+    readTime: () => tables.readTime(),
     blobs: createPostgresBlobs(tables),
     memories: createPostgresMemories(tables),
     live: createPostgresLiveFeed(tables),
@@ -157,6 +159,7 @@ function createReads(
   | 'readMessages'
   | 'listWaits'
   | 'readTags'
+  | 'listWorkers'
 > {
   return {
     readIdentity: async () => {
@@ -171,35 +174,35 @@ function createReads(
     readMessages: (key) => reads.readMessages(tables, key),
     listWaits: (query) => reads.listWaits(tables, query),
     readTags: (key) => reads.readTags(tables, key),
+    listWorkers: (tenant) => listWorkers(tables, tenant),
   };
 }
 
 type Writes = Omit<Store, keyof ReturnType<typeof createReads> | 'name' | 'capabilities' | 'watch' | 'close'>;
 
-function createWrites(
-  tables: Tables,
-  lane: CommitLane,
-  wake: (tenant: string) => void,
-  assertOpen: () => void,
-): Writes {
+/** Wakes those who watch the run's tenant. */
+type Wake = (key: RunKey) => void;
+
+function createWrites(tables: Tables, lane: CommitLane, wake: Wake, assertOpen: () => void): Writes {
   return {
     setIdentity: async (identity) => {
       await tables.query(`update S.store set identity = $1`, [toText(identity)]);
     },
     admitRun: async (admission) => {
-      const { tenant, claim } = admission;
+      const { tenant, runId, claim } = admission;
       const reply = await writes.admitRun(tables, admission);
-      if (claim === undefined) wake(tenant);
+      if (claim === undefined) wake({ tenant, runId });
       return reply;
     },
     removeRun: (key) => writes.removeRun(tables, key),
     claimRun: (request) => claimRun(tables, request),
     claimNext: (request) => claimNext(tables, request),
     listClaimable: (query) => listClaimable(tables, query),
-    renewClaim: (claim) => renewClaim(tables, claim),
-    releaseClaim: async (claim) => {
-      const { tenant } = claim;
-      if (await releaseClaim(tables, claim)) wake(tenant);
+    renewClaims: (claims) => renewClaims(tables, claims),
+    noteWorker: (worker) => noteWorker(tables, worker),
+    releaseClaim: async (claim, refusedBy) => {
+      const { tenant, runId } = claim;
+      if (await releaseClaim(tables, claim, refusedBy)) wake({ tenant, runId });
     },
     commit: async (commit) => {
       assertOpen();
@@ -207,9 +210,9 @@ function createWrites(
     },
     writeSnapshot: (key, snapshot) => writes.writeSnapshot(tables, key, snapshot),
     postMessage: async (message) => {
-      const { tenant } = message;
+      const { tenant, runId } = message;
       const reply = await writes.postMessage(tables, message);
-      if (reply.status === 'accepted') wake(tenant);
+      if (reply.status === 'accepted') wake({ tenant, runId });
       return reply;
     },
     tagCheckpoint: (key, tag) => writes.tagCheckpoint(tables, key, tag),

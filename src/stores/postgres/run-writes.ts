@@ -122,7 +122,7 @@ export async function removeRun(tables: Tables, key: RunKey): Promise<void> {
     );
     if (forks.length > 0)
       throw new CairnError('HISTORY_HAS_FORKS', { runId, forks: forks.map(({ run_id }) => fromText(run_id)) });
-    for (const table of ['labels', 'checkpoints', 'snapshots', 'waits', 'messages', 'tags'])
+    for (const table of ['labels', 'checkpoints', 'snapshots', 'waits', 'messages', 'tags', 'refusals'])
       await query(`delete from S.${table} where run = $1`, [run.no]);
     await query(`delete from S.runs where no = $1`, [run.no]);
   });

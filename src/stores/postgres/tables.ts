@@ -1,6 +1,6 @@
 /** The tables of one schema: statements on them, and rows to and from the values of the port. */
 import { CairnError } from '../../errors.ts';
-import type { Durability, GrantedClaim, RunKey, RunRow, StoredStatus, WaitRow } from '../../ports/store.ts';
+import type { Durability, GrantedClaim, Refusal, RunKey, RunRow, StoredStatus, WaitRow } from '../../ports/store.ts';
 import type { Database, Query } from './database.ts';
 import { ensureLayout, inSchema } from './layout.ts';
 
@@ -57,6 +57,12 @@ export class Tables {
     return this.database.transaction((query) => work((text, values) => query(this.#write(text), values)));
   }
 
+  /** The server's clock, in epoch ms. */
+  async readTime(): Promise<number> {
+    const [row] = await this.query<{ now: number }>(`select S.now_ms() as now`);
+    return row?.now ?? Date.now();
+  }
+
   /** Resolves when the server answers and has the tables. @throws STORE_UNAVAILABLE, STORE_VERSION_UNKNOWN, CONFIG_MISSING_PEER */
   ready(): Promise<void> {
     if (this.database.isClosed) return Promise.reject(new CairnError('STORE_CLOSED', { store: this.database.name }));
@@ -103,6 +109,8 @@ export interface StoredRun {
   readonly meta: Uint8Array;
   readonly has_forks: boolean;
   readonly has_tags: boolean;
+  /** JSON list of `[by, at]`; null if there are none. */
+  readonly refusals: string | null;
 }
 
 const plainColumns = [
@@ -133,7 +141,9 @@ const plainColumns = [
 export const runColumns: string = `${plainColumns.map((column) => `r.${column}`).join(', ')},
   r.lease_until - S.now_ms() as remaining,
   exists (select 1 from S.runs f where f.tenant = r.tenant and f.parent_run = r.run_id) as has_forks,
-  exists (select 1 from S.tags t where t.run = r.no) as has_tags`;
+  exists (select 1 from S.tags t where t.run = r.no) as has_tags,
+  (select json_agg(json_build_array(f.refused_by, f.at) order by f.at)::text from S.refusals f
+    where f.run = r.no and f.head = r.head) as refusals`;
 
 export function toRunRow(run: StoredRun): RunRow {
   const { parent_run: parent, parent_seq: seq, owner, queue_key: key } = run;
@@ -162,8 +172,12 @@ export function toRunRow(run: StoredRun): RunRow {
       dueAt: run.due,
       ...(key === null ? {} : { key: fromText(key) }),
     },
+    ...(run.refusals === null ? {} : { refusals: readRefusals(run.refusals) }),
   };
 }
+
+const readRefusals = (json: string): readonly Refusal[] =>
+  (JSON.parse(json) as [string, number][]).map(([by, at]) => ({ by: fromText(by), at }));
 
 export function toGranted(run: StoredRun, workerId: string, leaseMs: number): GrantedClaim {
   const row = toRunRow(run);

@@ -1,5 +1,6 @@
 /** Tells other processes that runs may have become claimable, and hears of it, over a connection that listens. */
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
+import type { RunKey } from '../../ports/store.ts';
 import { Watchers } from '../watchers.ts';
 import type { Database, PgConnection } from './database.ts';
 import { fromText, toText } from './tables.ts';
@@ -8,8 +9,18 @@ import { fromText, toText } from './tables.ts';
 const collectMs = 2;
 /** Delays between tries to listen again, in milliseconds. */
 const [firstRetryMs, retryMaxMs] = [200, 5_000];
-/** Payloads of Postgres are below 8,000 bytes; a longer tenant wakes everybody. */
+/** Payloads of Postgres are below 8,000 bytes; longer names wake everybody. */
 const payloadMax = 2_000;
+
+/** Anybody who may connect can notify: what is no list of texts wakes nobody. */
+function readPayload(payload: string): readonly string[] {
+  try {
+    const read: unknown = JSON.parse(payload);
+    return Array.isArray(read) ? read.filter((text) => typeof text === 'string') : [];
+  } catch {
+    return [];
+  }
+}
 
 /**
  * A wake-up is a hint: users go on polling. So it is sent after the write that it is about has been committed, in a statement of its own,
@@ -21,13 +32,16 @@ export class WakeUps {
   readonly #listening: Database;
   readonly #channel: string;
   readonly #watchers = new Watchers();
-  readonly #tenants = new Set<string>();
+  /** What is to be sent: each run once. */
+  readonly #pending = new Set<string>();
   readonly #watched = new Map<string, number>();
   #timer: NodeJS.Timeout | undefined;
   #retry: NodeJS.Timeout | undefined;
   /** Gives the connection up that listens. */
   #stop: (() => void) | undefined;
-  #isListening = false;
+  #hasListened = false;
+  /** Whether a wake-up of our own came over the connection that listens: behind some poolers none ever does. */
+  #isHeard = false;
   #isClosed = false;
 
   constructor(database: Database, listening: Database, schema: string) {
@@ -37,11 +51,16 @@ export class WakeUps {
     this.#channel = `cairn_${createHash('sha256').update(schema).digest('hex').slice(0, 16)}`;
   }
 
-  watch(tenant: string, wake: () => void): () => void {
+  /** Whether writes of other processes are heard just now. */
+  get isListening(): boolean {
+    return this.#isHeard;
+  }
+
+  watch(tenant: string, wake: (runId?: string) => void): () => void {
     const stop = this.#watchers.add(tenant, wake);
     this.#watched.set(tenant, (this.#watched.get(tenant) ?? 0) + 1);
-    if (!this.#isListening) {
-      this.#isListening = true;
+    if (!this.#hasListened) {
+      this.#hasListened = true;
       void this.#listen(firstRetryMs);
     }
     return () => {
@@ -51,26 +70,31 @@ export class WakeUps {
   }
 
   /** Wakes those who watch the tenant here, now, and those elsewhere, soon. */
-  wake(tenant: string): void {
-    this.#watchers.wake(tenant);
+  wake({ tenant, runId }: RunKey): void {
+    this.#watchers.wake(tenant, runId);
     if (this.#isClosed) return;
-    this.#tenants.add(toText(tenant));
+    this.#pending.add(JSON.stringify([toText(tenant), toText(runId)]));
     this.#timer ??= setTimeout(() => void this.#send(), collectMs);
   }
 
   async #send(): Promise<void> {
     this.#timer = undefined;
-    const tenants = [...this.#tenants].map((tenant) => (tenant.length > payloadMax ? '' : tenant));
-    this.#tenants.clear();
-    // What cannot be sent is found by polling.
+    const payloads = [...this.#pending].map((payload) => (payload.length > payloadMax ? '' : payload));
+    this.#pending.clear();
+    await this.#notify(payloads);
+  }
+
+  /** What cannot be sent is found by polling. */
+  async #notify(payloads: readonly string[]): Promise<void> {
     await this.#database
-      .query(`select pg_notify($1, tenant) from unnest($2::text[]) as tenant`, [this.#channel, tenants])
+      .query(`select pg_notify($1, payload) from unnest($2::text[]) as payload`, [this.#channel, payloads])
       .catch(() => undefined);
   }
 
   async #listen(retryMs: number): Promise<void> {
     const again = (): void => {
       this.#stop = undefined;
+      this.#isHeard = false;
       if (this.#isClosed) return;
       const delayMs = retryMs * (0.5 + Math.random() / 2);
       this.#retry = setTimeout(() => void this.#listen(Math.min(retryMs * 2, retryMaxMs)), delayMs);
@@ -89,12 +113,18 @@ export class WakeUps {
       connection.release(true);
       again();
     };
+    const probe = JSON.stringify(randomUUID());
     connection.on('error', lose);
     connection.on('end', lose);
     connection.on('notification', ({ channel, payload = '' }) => {
       if (channel !== this.#channel) return;
-      const tenants = payload === '' ? [...this.#watched.keys()] : [fromText(payload)];
-      for (const tenant of tenants) this.#watchers.wake(tenant);
+      if (payload === probe) {
+        this.#isHeard = true;
+        return;
+      }
+      if (payload === '') return this.#wakeAll();
+      const [tenant = '', runId = ''] = readPayload(payload);
+      this.#watchers.wake(fromText(tenant), fromText(runId));
     });
     try {
       await connection.query({ text: `listen ${this.#channel}`, values: [], types: { getTypeParser: () => String } });
@@ -103,8 +133,13 @@ export class WakeUps {
     }
     if (this.#isClosed) return lose();
     this.#stop = lose;
+    void this.#notify([probe]);
     // What was written while the connection was lost woke nobody.
-    if (retryMs > firstRetryMs) for (const tenant of this.#watched.keys()) this.#watchers.wake(tenant);
+    if (retryMs > firstRetryMs) this.#wakeAll();
+  }
+
+  #wakeAll(): void {
+    for (const tenant of this.#watched.keys()) this.#watchers.wake(tenant);
   }
 
   /** Sends what is still to be sent, and stops listening. */

@@ -10,6 +10,7 @@ import { Watchers } from '../watchers.ts';
 import { findDamage, openDatabase, readSpace, type OpenedDatabase, StoreIdentity } from './file/open-database.ts';
 import { RunReads, WaitReads } from './tables/wait-reads.ts';
 import { RunWrites } from './tables/run-writes.ts';
+import { WorkerRows } from './tables/workers.ts';
 import { layoutVersion } from './tables/schema.ts';
 import { openSqliteLiveFeed } from './sqlite-live-feed.ts';
 import { mapSqliteError } from './sqlite-errors.ts';
@@ -148,18 +149,18 @@ function wakingWrites(
   writes: Pick<Store, 'admitRun' | 'postMessage' | 'releaseClaim'>,
   watchers: Watchers,
 ): Pick<Store, 'admitRun' | 'postMessage' | 'releaseClaim'> {
-  const wakeAfter = async <Reply>(tenant: string, written: Promise<Reply>): Promise<Reply> => {
+  const wakeAfter = async <Reply>({ tenant, runId }: RunKey, written: Promise<Reply>): Promise<Reply> => {
     const reply = await written;
-    watchers.wake(tenant);
+    watchers.wake(tenant, runId);
     return reply;
   };
   return {
     admitRun: (admission) => {
       const admitted = writes.admitRun(admission);
-      return admission.claim === undefined ? wakeAfter(admission.tenant, admitted) : admitted;
+      return admission.claim === undefined ? wakeAfter({ ...admission }, admitted) : admitted;
     },
-    postMessage: (message) => wakeAfter(message.tenant, writes.postMessage(message)),
-    releaseClaim: (claim) => wakeAfter(claim.tenant, writes.releaseClaim(claim)),
+    postMessage: (message) => wakeAfter({ ...message }, writes.postMessage(message)),
+    releaseClaim: (claim, refusedBy) => wakeAfter({ ...claim }, writes.releaseClaim(claim, refusedBy)),
   };
 }
 
@@ -176,6 +177,7 @@ type Reads = Pick<
   | 'readMessages'
   | 'listWaits'
   | 'readTags'
+  | 'listWorkers'
 >;
 
 function createReads(
@@ -189,6 +191,7 @@ function createReads(
   const history = new HistoryReads(prepare);
   const waits = new WaitReads(prepare, layout);
   const identity = new StoreIdentity(prepare, layout);
+  const workers = new WorkerRows(prepare, layout, now);
   return {
     readIdentity: () => read(() => identity.read()),
     findDamage: () => read(() => [...findDamage(db), ...runs.findDamage()]),
@@ -201,6 +204,7 @@ function createReads(
     readMessages: (key) => read(() => waits.readMessages(key)),
     listWaits: (query) => read(() => waits.listWaits(query)),
     readTags: (key) => read(() => history.readTags(key)),
+    listWorkers: (tenant) => read(() => workers.list(tenant)),
   };
 }
 
@@ -216,7 +220,8 @@ function createWrites(
   const prepare = createPrepare(db);
   const commits = new CommitWrite(prepare, heads, places, now);
   const reads = new RunReads(prepare, now, layoutVersion, store);
-  const runs = new RunWrites({ prepare, heads, places, runs: reads, commits, now, store });
+  const workers = new WorkerRows(prepare, layoutVersion, now);
+  const runs = new RunWrites({ prepare, heads, places, runs: reads, commits, workers, now, store });
   const history = new HistoryWrites(prepare, heads, places);
   const messages = new MessageWrite(prepare);
   const advanced = new AdvancedRuns();
@@ -244,16 +249,24 @@ function createWrites(
       const query = structuredClone(given);
       return write(() => runs.listClaimable(query), 'process', 0);
     },
-    renewClaim: (claim) => write(() => runs.renewClaim(claim), 'process', 0),
-    releaseClaim: (claim) => {
+    renewClaims: (given) => {
+      const claims = given.map((claim) => ({ ...claim }));
+      return write(() => runs.renewClaims(claims), 'process', 0);
+    },
+    releaseClaim: (given, refusedBy) => {
+      const claim = { ...given };
       advanced.delete(claim);
-      return write(() => commits.release(claim), 'process', 0);
+      return write(() => runs.releaseClaim(claim, refusedBy), 'process', 0);
     },
     commit: (given) => {
       const commit = copyCommit(given);
       const isAlone = advanced.isOne;
       if (given.releases === true) advanced.delete(given.claim);
       return write(() => commits.commit(commit), given.durability, given.checkpoint.body.length, isAlone);
+    },
+    noteWorker: (given) => {
+      const worker = structuredClone(given);
+      return write(() => workers.note(worker), 'process', worker.body.length);
     },
     writeSnapshot: ({ tenant, runId }, given) => {
       const snapshot = copyRow(given);

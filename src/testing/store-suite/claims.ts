@@ -10,6 +10,7 @@ import {
   leaseMs,
   message,
   readSeqs,
+  renew,
   requireClaim,
   requireRun,
   startRun,
@@ -73,7 +74,7 @@ export const claimsTests: SuitePart = {
       await store.releaseClaim(claim);
       assert.equal((await requireRun(store, 'run')).claim, undefined);
       await expectCode(store.commit(commitOf(claim, 1)), 'CLAIM_FENCED');
-      await expectCode(store.renewClaim(claim), 'CLAIM_FENCED');
+      assert.equal(await renew(store, claim), 'fenced');
       await store.commit(commitOf(await requireClaim(store, 'run', 'two'), 1));
       assert.deepEqual(await readSeqs(store, 'run'), [0, 1]);
     },
@@ -86,7 +87,7 @@ export const claimsTests: SuitePart = {
       const { claim: none, status } = await requireRun(store, 'run');
       assert.deepEqual([none, status], [undefined, 'completed']);
       await expectCode(store.commit(commitOf(claim, 2)), 'CLAIM_FENCED');
-      await expectCode(store.renewClaim(claim), 'CLAIM_FENCED');
+      assert.equal(await renew(store, claim), 'fenced');
       const next = await requireClaim(store, 'run', 'two');
       assert.ok(next.token > claim.token);
       assert.deepEqual(await readSeqs(store, 'run'), [0, 1]);
@@ -104,7 +105,7 @@ export const claimsTests: SuitePart = {
       const claim = await startRun(store, 'run');
       for (let round = 0; round < 4; round += 1) {
         await advance(leaseMs / 2);
-        await store.renewClaim(claim);
+        assert.equal(await renew(store, claim), 'held');
       }
       assertHeld((await requireRun(store, 'run')).claim, 'one', leaseMs);
       await advance(leaseMs / 2);
@@ -114,12 +115,12 @@ export const claimsTests: SuitePart = {
 
     'O1 a renewal tells whether messages are waiting': async ({ store }) => {
       const claim = await startRun(store, 'run');
-      assert.deepEqual(await store.renewClaim(claim), { hasMessages: false });
+      assert.deepEqual(await store.renewClaims([claim]), [{ isHeld: true, hasMessages: false }]);
       await store.postMessage(message('run'));
-      assert.deepEqual(await store.renewClaim(claim), { hasMessages: true });
+      assert.deepEqual(await store.renewClaims([claim]), [{ isHeld: true, hasMessages: true }]);
       const [posted] = await store.readMessages(keyOf('run'));
       await store.commit(commitOf(claim, 1, { takeMessages: [posted?.id ?? -1] }));
-      assert.deepEqual(await store.renewClaim(claim), { hasMessages: false });
+      assert.deepEqual(await store.renewClaims([claim]), [{ isHeld: true, hasMessages: false }]);
     },
 
     'O1 a made-up token is refused': async ({ store }) => {
@@ -127,7 +128,7 @@ export const claimsTests: SuitePart = {
       for (const token of [claim.token + 1, claim.token - 1, 0]) {
         const error = await expectCode(store.commit(commitOf({ ...claim, token }, 1)), 'CLAIM_FENCED');
         assert.deepEqual([error.data['held'], error.data['current']], [token, claim.token]);
-        await expectCode(store.renewClaim({ ...claim, token }), 'CLAIM_FENCED');
+        assert.equal(await renew(store, { ...claim, token }), 'fenced');
       }
       assert.deepEqual(await readSeqs(store, 'run'), [0]);
     },
@@ -137,7 +138,7 @@ export const claimsTests: SuitePart = {
       await store.admitRun(admission('other'));
       await expectCode(store.commit(commitOf({ ...claim, runId: 'other' }, 1)), 'CLAIM_FENCED');
       await expectCode(store.commit(commitOf({ ...claim, runId: 'none' }, 1)), 'CLAIM_FENCED');
-      await expectCode(store.renewClaim({ ...claim, runId: 'none' }), 'CLAIM_FENCED');
+      assert.equal(await renew(store, { ...claim, runId: 'none' }), 'fenced');
       await store.releaseClaim({ ...claim, runId: 'none' });
     },
   },

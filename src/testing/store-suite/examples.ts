@@ -90,6 +90,13 @@ export async function requireClaim(store: Store, runId: string, workerId: string
   return reply.claim;
 }
 
+/** Renews one claim. @returns what became of it */
+export async function renew(store: Store, claim: Claim): Promise<'held' | 'fenced'> {
+  const [renewal, ...others] = await store.renewClaims([claim]);
+  assert.deepEqual(others, []);
+  return renewal?.isHeld === true ? 'held' : 'fenced';
+}
+
 export function commitOf(claim: Claim, seq: number, fields: Partial<Commit> = {}): Commit {
   return { claim, checkpoint: checkpoint(seq), durability: 'process', ...fields };
 }
@@ -152,6 +159,8 @@ export interface StoreUnderTest {
   readonly advance: (byMs: number) => void | Promise<void>;
   /** Opens the same data again, as another process would. Absent if the store cannot be shared. */
   readonly reopen?: () => Store | Promise<Store>;
+  /** Crashes the store's server and starts it again. Absent if it has none. */
+  readonly crash?: () => Promise<void>;
   /** Called when the test has ended and every store that it opened is closed. */
   readonly dispose?: () => void | Promise<void>;
 }
@@ -178,6 +187,8 @@ export interface Fixture {
   readonly advance: (byMs: number) => Promise<void>;
   /** Opens the same data in another store; undefined if the store cannot be shared. Closed when the test has ended. */
   readonly reopen: () => Promise<Store | undefined>;
+  /** Crashes the store's server and starts it again; absent if it has none. */
+  readonly crash?: () => Promise<void>;
   readonly supports: Required<StoreSupport>;
   readonly seed: number;
 }
@@ -212,6 +223,7 @@ async function useStore(
     await run({
       store: made.store,
       advance: async (byMs) => made.advance(byMs),
+      ...(made.crash && { crash: made.crash }),
       reopen: async () => {
         const again = await made.reopen?.();
         if (again !== undefined) opened.push(again);

@@ -21,6 +21,7 @@ import {
   startRun,
   tenant,
   wait,
+  renew,
   requireClaim,
   snapshot,
   historyReadsTests,
@@ -40,6 +41,7 @@ import { pagingTests } from './paging.ts';
 import { pruningTests } from './pruning.ts';
 import { randomUseTests } from './random/random-use.ts';
 import { removalTests } from './removal.ts';
+import { workersTests } from './workers.ts';
 import { waitsTests } from './waits.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 
@@ -190,7 +192,7 @@ export const takeoverTests: SuitePart = {
       assert.equal((await requireRun(store, 'run')).claim, undefined);
       const second = await requireClaim(store, 'run', 'two');
       await expectCode(store.commit(commitOf(first, 2, { checkpoint: checkpoint(2, 'late') })), 'CLAIM_FENCED');
-      await expectCode(store.renewClaim(first), 'CLAIM_FENCED');
+      assert.equal(await renew(store, first), 'fenced');
       await store.commit(commitOf(second, 2));
       await expectCode(store.commit(commitOf(first, 3)), 'CLAIM_FENCED');
       assert.deepEqual(await store.readCheckpoints(keyOf('run'), { from: 2, to: 9 }), [checkpoint(2)]);
@@ -200,7 +202,7 @@ export const takeoverTests: SuitePart = {
       const claim = await startRun(store, 'run');
       await advance(leaseMs * 3);
       assert.deepEqual(await store.commit(commitOf(claim, 1)), { isHeld: true });
-      await store.renewClaim(claim);
+      assert.equal(await renew(store, claim), 'held');
       assertHeld((await requireRun(store, 'run')).claim, 'one', leaseMs);
     },
 
@@ -270,7 +272,7 @@ export const tenantsTests: SuitePart = {
     'S2 no write reaches another tenant': async ({ store, advance, supports }) => {
       const claim = await startRun(store, 'run', { waits: [wait('a')] });
       await expectCode(store.commit(commitOf({ ...claim, tenant: 'other' }, 1)), 'CLAIM_FENCED');
-      await expectCode(store.renewClaim({ ...claim, tenant: 'other' }), 'CLAIM_FENCED');
+      assert.equal(await renew(store, { ...claim, tenant: 'other' }), 'fenced');
       await store.releaseClaim({ ...claim, tenant: 'other' });
       await expectCode(store.claimRun({ ...theirs, workerId: 'x', leaseMs }), 'RUN_NOT_FOUND');
       await expectCode(store.postMessage({ ...message('run'), tenant: 'other' }), 'RUN_NOT_FOUND');
@@ -321,6 +323,7 @@ const parts: readonly SuitePart[] = [
   claimsTests,
   takeoverTests,
   nextRunsTests,
+  workersTests,
   waitsTests,
   messagesTests,
   tenantsTests,

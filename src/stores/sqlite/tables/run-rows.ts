@@ -268,6 +268,18 @@ const noSchedule = "0 as priority, r.created_at as due, x'' as queue, null as qu
 /** The column added in the fourth layout, and its replacement in files of an older one. */
 const checkColumn = 'r.check_value';
 const noCheck = 'null as check_value';
+/** The column with what came in the sixth layout: who could not go on with a run. Texts are hexadecimal, because they may contain NUL. */
+const refusalsColumn =
+  '(select json_group_array(json_array(hex(refused_by), at, head)) from refusals where run = r.no) as refusals';
+const noRefusals = "'[]' as refusals";
+
+function readRefusals({ refusals, head }: StoredRun): Pick<RunRow, 'refusals'> {
+  if (refusals === '[]') return {};
+  const here = (JSON.parse(refusals) as [string, number, number][]).filter(([, , seq]) => seq === head);
+  if (here.length === 0) return {};
+  here.sort(([, a], [, b]) => a - b);
+  return { refusals: here.map(([by, at]) => ({ by: Buffer.from(by, 'hex').toString(), at })) };
+}
 
 /**
  * The columns that `toRunRow` reads, of a run `r` and its head `h`. The head is looked up and not stored, so that a commit need not write
@@ -277,7 +289,8 @@ export const runColumns = (layout: number): string => `
   r.no, r.status, r.created_at, r.parent_seq, r.meta, r.lease_until, r.pruned_below, ${texts.map(asBytes).join(', ')},
   ${layout < 3 ? noSchedule : scheduleColumns}, ${layout < 4 ? noCheck : checkColumn}, ${headSeq(layout < 3 ? '0' : 'r.head_seen')} as head,
   h.at as updated_at,
-  exists (select 1 from messages where run = r.no and is_taken = 0) as has_messages`;
+  exists (select 1 from messages where run = r.no and is_taken = 0) as has_messages,
+  ${layout < 6 ? noRefusals : refusalsColumn}`;
 
 /** Columns that tell of forks and tags. They take as long as half of the others, so that only listings of forks have them. */
 export const reportedColumns = `
@@ -294,6 +307,7 @@ export interface StoredRun extends CheckedColumns {
   readonly head: number;
   readonly updated_at: number | null;
   readonly has_messages: number;
+  readonly refusals: string;
   readonly has_forks?: number;
   readonly has_tags?: number;
 }
@@ -330,5 +344,6 @@ export function toRunRow(row: StoredRun, now: number): RunRow {
       dueAt: row.due,
       ...(queue_key === null ? {} : { key: readText(queue_key) }),
     },
+    ...readRefusals(row),
   };
 }

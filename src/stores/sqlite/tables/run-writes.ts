@@ -20,6 +20,7 @@ import type {
   ClaimReply,
   ClaimRequest,
   GrantedClaim,
+  Renewal,
   RunKey,
   RunRow,
 } from '../../../ports/store.ts';
@@ -29,6 +30,7 @@ import type { CommitWrite, RunHead, RunHeads } from './history-writes.ts';
 import type { RunReads } from './wait-reads.ts';
 import { checkOf, type CheckedColumns } from './row-check.ts';
 import { tablesOfRun } from './schema.ts';
+import { codeValues, fitsCode, type WorkerRows } from './workers.ts';
 
 // Checks that the newest checkpoints, which have no index entry yet, are all there (see checkpoint-places.ts).
 
@@ -95,7 +97,7 @@ interface FoundRun {
 
 /** SQL condition for a list given as one JSON value, so that one statement serves lists of any length. No list allows everything. */
 const isAllowed = (column: string): string => `(? is null or ${column} in (select value from json_each(?)))`;
-const filters = `${isAllowed('r.graph_id')} and ${isAllowed('r.queue')} and r.run_id not in (select value from json_each(?))`;
+const filters = `${isAllowed('r.graph_id')} and ${isAllowed('r.queue')} and r.run_id not in (select value from json_each(?)) and ${fitsCode}`;
 
 /** Runs that were never claimed. They have an index in this order, so the first of a long queue cost no more than those of a short one. */
 const fromQueue = `
@@ -125,10 +127,12 @@ export class NextRuns {
   }
 
   /** Ids of the runs that can go on. @param now - by the store's clock, for leases */
-  find({ tenant, at: due, graphs, queues, except = [], limit }: ClaimableQuery, now: number): readonly string[] {
+  find(query: ClaimableQuery, now: number): readonly string[] {
+    const { tenant, at: due, graphs, queues, except = [], limit } = query;
     const at = due ?? now;
     const [graphList, queueList] = [toList(graphs), toList(queues)];
-    const rest = [graphList, graphList, queueList, queueList, JSON.stringify(except), limit] as const;
+    const lists = [graphList, graphList, queueList, queueList, JSON.stringify(except)] as const;
+    const rest = [...lists, ...codeValues(query, now), limit] as const;
     const waiting = this.#fromQueue().all(tenant, at, ...rest);
     const others = this.#fromOthers().all(tenant, tenant, tenant, at, tenant, now, at, ...rest);
     const found = [...waiting, ...others] as unknown as FoundRun[];
@@ -145,6 +149,7 @@ export interface WriteParts {
   readonly places: CheckpointPlaces;
   readonly runs: RunReads;
   readonly commits: CommitWrite;
+  readonly workers: WorkerRows;
   readonly now: () => number;
   /** Name of the store for messages. */
   readonly store: string;
@@ -343,13 +348,21 @@ export class RunWrites {
     return granted;
   }
 
-  renewClaim(claim: Claim): { readonly hasMessages: boolean } {
-    const head = this.#parts.heads.read(claim);
-    if (head?.token !== claim.token) {
-      throw new CairnError('CLAIM_FENCED', { runId: claim.runId, held: claim.token, current: head?.token ?? 0 });
-    }
-    this.#renewLease().run(this.#parts.now() + claim.leaseMs, claim.tenant, claim.runId);
-    return { hasMessages: this.#hasMessages().get(head.no) !== undefined };
+  renewClaims(claims: readonly Claim[]): readonly Renewal[] {
+    return claims.map((claim) => {
+      const head = this.#parts.heads.read(claim);
+      if (head?.token !== claim.token) return { isHeld: false, current: head?.token ?? 0 };
+      this.#renewLease().run(this.#parts.now() + claim.leaseMs, claim.tenant, claim.runId);
+      return { isHeld: true, hasMessages: this.#hasMessages().get(head.no) !== undefined };
+    });
+  }
+
+  /** Gives a claim up, and notes whose code could not go on with the run. */
+  releaseClaim(claim: Claim, refusedBy: string | undefined): void {
+    const { heads, commits, workers } = this.#parts;
+    const head = heads.read(claim);
+    if (refusedBy !== undefined && head?.token === claim.token) workers.refuse(head.no, head.head, refusedBy);
+    commits.release(claim);
   }
 }
 

@@ -4,7 +4,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { CairnError } from '../../../errors.ts';
 import { isUnplaced, waitingCode } from './run-rows.ts';
 
-export const layoutVersion = 5;
+export const layoutVersion = 6;
 
 /** 'Cair', the SQLite application id of our databases. */
 export const applicationId = 0x43616972;
@@ -61,6 +61,14 @@ const statusIndex = `
 const olderLabels = `
   select r.tenant, l.key as name, l.value, r.no as run, r.run_id from runs r, json_each(cast(r.meta as text), '$.labels') l
   where json_valid(cast(r.meta as text)) and l.type = 'text'`;
+
+/** Who works on the runs, and which runs their code refused; `head` is where those stood. Both tables have few rows. */
+const workerTables = `
+  create table workers (tenant text not null, worker_id text not null, graphs text not null, seen_at integer not null,
+    alive_until integer not null, body blob not null, primary key (tenant, worker_id)) without rowid;
+  create table refusals (run integer not null, refused_by text not null, head integer not null, at integer not null);
+  create unique index refusals_by_run on refusals (run, refused_by);
+`;
 
 const queueIndex = `
   create index runs_to_take on runs (tenant, priority desc, due, no, queue, graph_id) where status = ${waitingCode};
@@ -147,11 +155,12 @@ const tables = `
 
   create table tags (run integer not null, name text not null, seq integer not null, primary key (run, name)) without rowid;
   ${labelsTable}
+  ${workerTables}
   ${storeTable}
 `;
 
 /** Tables with rows of runs (column `run`), other than checkpoints and places. */
-export const tablesOfRun = ['snapshots', 'waits', 'messages', 'tags', 'labels'] as const;
+export const tablesOfRun = ['snapshots', 'waits', 'messages', 'tags', 'labels', 'refusals'] as const;
 
 function readPragma(db: DatabaseSync, name: string): unknown {
   return Object.values(db.prepare(`pragma ${name}`).get() ?? {})[0];
@@ -196,6 +205,7 @@ const upgrades: Readonly<Record<number, string>> = {
     ${statusIndex}
     ${labelsTable}
     insert or ignore into labels (tenant, name, value, run, run_id) ${olderLabels};`,
+  5: workerTables,
 };
 
 /**

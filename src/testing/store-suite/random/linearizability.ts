@@ -82,8 +82,10 @@ async function callStore(store: Store, runId: string, call: RunCall): Promise<Ru
       });
       return `landed, held ${isHeld}`;
     }
-    case 'renew':
-      return `renewed, messages ${(await store.renewClaim(claimOf(call.token))).hasMessages}`;
+    case 'renew': {
+      const [renewal] = await store.renewClaims([claimOf(call.token)]);
+      return renewal?.isHeld === true ? `renewed, messages ${renewal.hasMessages}` : 'CLAIM_FENCED';
+    }
     case 'release':
       await store.releaseClaim(claimOf(call.token));
       return 'released';

@@ -14,8 +14,10 @@ export type NetworkFaults = Omit<FaultyStoreOptions, 'clock' | 'seed' | 'isDead'
  */
 const repeatable: ReadonlySet<StoreMethod> = new Set([
   'commit',
-  'renewClaim',
+  'renewClaims',
   'releaseClaim',
+  'noteWorker',
+  'listWorkers',
   'writeSnapshot',
   'tagCheckpoint',
   'removeTag',

@@ -1,0 +1,58 @@
+/** The operation `workers`: who advances the runs of a store. */
+import { flag, listOf, objectOf, text, whole } from '../declare/output-shapes.ts';
+import { listWorkers as readWorkers, type ListedWorker } from '../../history/read/list-workers.ts';
+import type { Operation } from '../declare/operation.ts';
+
+export type { ListedWorker } from '../../history/read/list-workers.ts';
+
+export interface ListWorkersInput {
+  readonly all?: boolean;
+}
+
+/** A worker, with its graphs as a list. */
+export interface ShownWorker extends Omit<ListedWorker, 'graphs'> {
+  readonly graphs: readonly { readonly graphId: string; readonly graphHash: string }[];
+}
+
+export interface ListWorkersOutput {
+  readonly workers: readonly ShownWorker[];
+}
+
+export const listWorkers: Operation<ListWorkersInput, ListWorkersOutput> = {
+  name: 'workers',
+  summary: 'list the workers that are alive, what they serve and which runs they hold',
+  input: {
+    all: { type: 'flag', description: 'also those that stopped or died within the last day' },
+  },
+  output: 'the workers',
+  outputSchema: objectOf({
+    workers: listOf(
+      objectOf(
+        {
+          workerId: text,
+          isAlive: flag,
+          startedAt: whole,
+          seenAt: whole,
+          graphs: listOf(objectOf({ graphId: text, graphHash: text })),
+          concurrency: whole,
+          runs: listOf(text),
+        },
+        { only: listOf(text), queues: listOf(text), version: text, isStopping: flag },
+      ),
+    ),
+  }),
+  isReadOnly: true,
+  scope: 'read',
+  route: 'GET /workers',
+  async run(context, { all = false }) {
+    const workers = await readWorkers(context);
+    return {
+      workers: workers
+        .filter(({ isAlive }) => all || isAlive)
+        .map(({ graphs, ...worker }) => ({
+          ...worker,
+          graphs: Object.entries(graphs).map(([graphId, graphHash]) => ({ graphId, graphHash })),
+        })),
+    };
+  },
+};
