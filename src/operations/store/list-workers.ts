@@ -3,8 +3,6 @@ import { flag, listOf, objectOf, text, whole } from '../declare/output-shapes.ts
 import { listWorkers as readWorkers, type ListedWorker } from '../../history/read/list-workers.ts';
 import type { Operation } from '../declare/operation.ts';
 
-export type { ListedWorker } from '../../history/read/list-workers.ts';
-
 export interface ListWorkersInput {
   readonly all?: boolean;
 }

@@ -9,7 +9,6 @@ import type {
   GraphHashes,
   NextRequest,
   Renewal,
-  RunKey,
   WorkerBeat,
   WorkerRow,
 } from '../../ports/store.ts';
@@ -82,15 +81,6 @@ const note = `
   select $1, $2, $3::text::jsonb, S.now_ms(), S.now_ms() + $4::bigint, $5 from mode where set = 'off'
   on conflict (tenant, worker_id) do update set graphs = excluded.graphs, seen_at = excluded.seen_at,
     alive_until = excluded.alive_until, body = excluded.body`;
-
-/** The newest token of a run; 0 if there is no such run. */
-export async function readToken(tables: Tables, key: RunKey): Promise<number> {
-  const [row] = await tables.query<{ token: number }>(
-    `select token from S.runs where tenant = $1 and run_id = $2`,
-    keyOf(key),
-  );
-  return row?.token ?? 0;
-}
 
 export async function claimRun(tables: Tables, request: ClaimRequest): Promise<ClaimReply> {
   const { runId, workerId, leaseMs, takeFrom } = request;
