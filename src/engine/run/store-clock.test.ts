@@ -10,7 +10,11 @@ import { createEngineWorker } from '../worker.ts';
 import { createStoreClock } from './store-clock.ts';
 
 const [minute, hour] = [60_000, 3_600_000];
-const graph = graphOf('nap', [node('nap', 'read', (ctx) => ctx.sleepUntil(ctx.now() + 30 * minute))], edges('> nap', 'nap >'));
+const graph = graphOf(
+  'nap',
+  [node('nap', 'read', (ctx) => ctx.sleepUntil(ctx.now() + 30 * minute))],
+  edges('> nap', 'nap >'),
+);
 
 test.each([
   [hour, -hour],
