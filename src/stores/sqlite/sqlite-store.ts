@@ -249,10 +249,6 @@ function createWrites(
       const query = structuredClone(given);
       return write(() => runs.listClaimable(query), 'process', 0);
     },
-    renewClaims: (given) => {
-      const claims = given.map((claim) => ({ ...claim }));
-      return write(() => runs.renewClaims(claims), 'process', 0);
-    },
     releaseClaim: (given, refusedBy) => {
       const claim = { ...given };
       advanced.delete(claim);
@@ -264,10 +260,7 @@ function createWrites(
       if (given.releases === true) advanced.delete(given.claim);
       return write(() => commits.commit(commit), given.durability, given.checkpoint.body.length, isAlone);
     },
-    noteWorker: (given) => {
-      const worker = structuredClone(given);
-      return write(() => workers.note(worker), 'process', worker.body.length);
-    },
+    ...createWorkerWrites(runs, workers, write),
     writeSnapshot: ({ tenant, runId }, given) => {
       const snapshot = copyRow(given);
       return write(() => history.writeSnapshot({ tenant, runId }, snapshot), 'process', snapshot.body.length);
@@ -285,6 +278,23 @@ function createWrites(
       const { remove, replace, snapshots } = given;
       const prune = { ...given, remove: [...remove], replace: replace.map(copyRow), snapshots: snapshots.map(copyRow) };
       return write(() => history.pruneRun(prune), 'process', 0);
+    },
+  };
+}
+
+function createWorkerWrites(
+  runs: RunWrites,
+  workers: WorkerRows,
+  write: Write,
+): Pick<Store, 'renewClaims' | 'noteWorker'> {
+  return {
+    renewClaims: (given) => {
+      const claims = given.map((claim) => ({ ...claim }));
+      return write(() => runs.renewClaims(claims), 'process', 0);
+    },
+    noteWorker: (given) => {
+      const worker = structuredClone(given);
+      return write(() => workers.note(worker), 'process', worker.body.length);
     },
   };
 }
