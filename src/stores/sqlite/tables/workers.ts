@@ -16,7 +16,7 @@ const isAtHead = `f.head >= coalesce((select max(seq) from places where run = f.
  * Condition on a run `r`, for the code of whoever asks as a JSON list of pairs: it has not refused the run at its head, and has the run's own
  * code or no live worker has. {@link codeValues} gives its values.
  */
-export const fitsCode = `(? is null or not exists (
+export const fitsCode: string = `(? is null or not exists (
   select 1 from json_each(?) c where c.value ->> 0 = r.graph_id and (
     exists (select 1 from refusals f where f.run = r.no and f.refused_by = c.value ->> 1 and ${isAtHead})
     or (c.value ->> 1 <> r.graph_hash and exists (
