@@ -15,6 +15,7 @@ import {
   builtinsByCall,
   builtinsWhenUsed,
   importFromModules,
+  noIndentation,
   noSourceLines,
   requireByCall,
 } from './build/plugins.ts';
@@ -87,7 +88,7 @@ function buildModules(): Promise<readonly OutputChunk[]> {
       format: 'es',
       chunkFileNames: 'chunks/[name].js',
       banner: nodeCheck,
-      plugins: [requireByCall, builtinsByCall, noSourceLines, asciiOnly],
+      plugins: [requireByCall, builtinsByCall, noSourceLines, noIndentation, asciiOnly],
       codeSplitting: {
         groups: [
           { name: 'core', test: coreFiles, priority: 4 },
@@ -112,7 +113,7 @@ async function buildCommandLine(): Promise<readonly OutputChunk[]> {
     {
       dir: join(next, 'bin'),
       format: 'cjs',
-      plugins: [builtinsWhenUsed, asciiOnly],
+      plugins: [builtinsWhenUsed, noIndentation, asciiOnly],
       entryFileNames: '[name].cjs',
       chunkFileNames: '[name].cjs',
       codeSplitting: {

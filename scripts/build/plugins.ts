@@ -87,6 +87,12 @@ export const noSourceLines: Plugin = {
   },
 };
 
+/** A thirtieth of the package would be tabs: its lines stay, and maps tell where each is in the sources. No source has a tab at the start of a line. */
+export const noIndentation: Plugin = {
+  name: 'no-indentation',
+  renderChunk: (code) => ({ code: code.replaceAll(/^\t+/gm, ''), map: null }),
+};
+
 /** Lets a bundle import modules of dist/ that are built beside it, in place of bundling them once more. */
 export function importFromModules(source: string, modules: readonly string[]): Plugin {
   return {

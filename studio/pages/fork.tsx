@@ -130,6 +130,7 @@ function ForkForm({ runId, at, head, state, schema, story }: FormProps): JSX.Ele
     ...differences(state['input'], input, 'input'),
     ...more.filter(([path, value]) => path !== '' && value !== undefined),
   ];
+  const changedCount = changes.length + Object.keys(answer).length;
   const set = Object.fromEntries(changes);
   const place = `${encode(runId)}@${at}`;
   const { preview, etag, problem, isLoading } = usePreview(place, { set, answer }, round);
@@ -186,9 +187,7 @@ function ForkForm({ runId, at, head, state, schema, story }: FormProps): JSX.Ele
           <div class="row">
             <h2>What would happen</h2>
             <span class="quiet small push">
-              {changes.length + Object.keys(answer).length === 0
-                ? 'nothing is changed'
-                : `${changes.length + Object.keys(answer).length} changed`}
+              {changedCount === 0 ? 'nothing is changed' : `${changedCount} changed`}
             </span>
           </div>
           {problem !== undefined && <Trouble problem={problem} onRetry={() => setRound(round + 1)} />}
@@ -201,15 +200,11 @@ function ForkForm({ runId, at, head, state, schema, story }: FormProps): JSX.Ele
             <p class="note small foreign">{`It goes on from ${preview.seq}, before ${preview.earlier.insteadOf.seq}: ${preview.earlier.because}`}</p>
           )}
           {again.length > 0 && (
-            <label class="note row" data-tone="failed">
-              <input
-                type="checkbox"
-                class="box-field"
-                checked={confirmed === names}
-                onChange={({ currentTarget }) => setConfirmed(currentTarget.checked ? names : undefined)}
-              />
-              <span class="foreign">{`Yes, let ${names} act again, outside, a second time.`}</span>
-            </label>
+            <Confirmation
+              names={names}
+              isChecked={confirmed === names}
+              onChange={(isChecked) => setConfirmed(isChecked ? names : undefined)}
+            />
           )}
           {failed !== undefined &&
             (failed.status === 412 ? (
@@ -242,6 +237,27 @@ function ForkForm({ runId, at, head, state, schema, story }: FormProps): JSX.Ele
         </div>
       </section>
     </div>
+  );
+}
+
+interface ConfirmationProps {
+  readonly names: string;
+  readonly isChecked: boolean;
+  readonly onChange: (isChecked: boolean) => void;
+}
+
+/** What acts outside a second time needs a word of its own, by its names. */
+function Confirmation({ names, isChecked, onChange }: ConfirmationProps): JSX.Element {
+  return (
+    <label class="note row" data-tone="failed">
+      <input
+        type="checkbox"
+        class="box-field"
+        checked={isChecked}
+        onChange={({ currentTarget }) => onChange(currentTarget.checked)}
+      />
+      <span class="foreign">{`Yes, let ${names} act again, outside, a second time.`}</span>
+    </label>
   );
 }
 
