@@ -1,6 +1,6 @@
-/** Listings of the memory store: they filter, sort, and cut out a page. */
-import { isUnderWay } from '../../state/tree.ts';
-import type { RunSchedule } from '../../ports/schedule.ts';
+/** Listings of stores that keep their data in memory: they filter, sort, and cut out a page. */
+import { isUnderWay } from '../state/tree.ts';
+import type { RunSchedule } from '../ports/schedule.ts';
 import type {
   Admission,
   CheckpointRow,
@@ -17,8 +17,8 @@ import type {
   RunQuery,
   WaitQuery,
   WorkerBeat,
-} from '../../ports/store.ts';
-import { CairnError } from '../../errors.ts';
+} from '../ports/store.ts';
+import { CairnError } from '../errors.ts';
 
 // One run in the memory store: plain fields, which are never handed out.
 
@@ -72,6 +72,8 @@ export interface MemoryRun {
   prunedBelow: number;
   /** Newest last; those at an older head count no more. */
   refusals: readonly (Refusal & { readonly head: number })[];
+  /** What is wrong with it in the store. Absent: nothing. */
+  damage?: string;
 }
 
 /** A private copy. Small ones come from Buffer's pool, which costs a third of a new array. */
@@ -144,6 +146,7 @@ export function toRunRow(run: MemoryRun, now: number): RunRow {
     prunedBelow: run.prunedBelow,
     schedule: { ...run.schedule },
     ...refusalsAt(run),
+    ...(run.damage === undefined ? {} : { isDamaged: true }),
   };
 }
 
@@ -202,7 +205,7 @@ export function findNext(
   const found: { readonly run: MemoryRun; readonly due: number }[] = [];
   for (const run of runs) {
     const { runId, graphId } = run.admission;
-    if (isClaimed(run, now) || passed.has(runId)) continue;
+    if (isClaimed(run, now) || passed.has(runId) || run.damage !== undefined) continue;
     if (graphs?.includes(graphId) === false || queues?.includes(run.schedule.queue) === false) continue;
     if (!fitsCode(run, hashes, live)) continue;
     const due = dueSince(run, at);

@@ -1,7 +1,7 @@
-/** The data of the memory store, and every read and write of it. A write is checked completely before it changes anything. */
+/** The data of stores that keep it in memory, and every read and write of it. A write is checked completely before it changes anything. */
 
-import { CairnError } from '../../errors.ts';
-import { scheduleOf } from '../../ports/schedule.ts';
+import { CairnError } from '../errors.ts';
+import { scheduleOf } from '../ports/schedule.ts';
 import type {
   Admission,
   AdmissionReply,
@@ -28,7 +28,7 @@ import type {
   WaitRow,
   WorkerBeat,
   WorkerRow,
-} from '../../ports/store.ts';
+} from '../ports/store.ts';
 import {
   compareText,
   findNext,
@@ -44,7 +44,7 @@ import {
   isClaimed,
   toRunRow,
   type MemoryRun,
-} from './memory-queries.ts';
+} from './run-queries.ts';
 
 /** The most refusals of a run that are kept. */
 const refusalsMax = 32;
@@ -59,19 +59,37 @@ export class MemoryTables {
   identity: string;
   readonly now: () => number;
   readonly name: string;
-  readonly #tenants = new Map<string, Map<string, MemoryRun>>();
+  #tenants = new Map<string, Map<string, MemoryRun>>();
   /** By tenant and id. */
   readonly #workers = new Map<string, WorkerBeat & { readonly seenAt: number }>();
-  #lastNo = 0;
-  /** Shared by all runs, so that a run that is removed and admitted again never gets a token that it had before. */
-  #lastToken = 0;
-  #lastMessage = 0;
-  #lastWait = 0;
+  /**
+   * The last number given to a run, a token, a message or a wait. All runs share it, so that a run that is removed and admitted again never
+   * gets a token that it had before; and whoever does the same again from the same number gives the same ones.
+   */
+  lastNumber = 0;
 
   constructor(now: () => number, name: string, identity: string) {
     this.now = now;
     this.identity = identity;
     this.name = name;
+  }
+
+  /** Takes the runs of other tables, each under the claim that it had here. */
+  replaceBy(other: MemoryTables): void {
+    for (const runs of other.#tenants.values())
+      for (const run of runs.values()) {
+        const { token, owner, leaseUntil } = this.#tenants.get(run.admission.tenant)?.get(run.admission.runId) ?? run;
+        Object.assign(run, { token, owner, leaseUntil });
+      }
+    this.#tenants = other.#tenants;
+    this.lastNumber = Math.max(this.lastNumber, other.lastNumber);
+  }
+
+  /** Puts a run as it is, in place of what there is. */
+  putRun(run: MemoryRun): void {
+    const { tenant, runId } = run.admission;
+    const runs = this.#tenants.get(tenant) ?? new Map<string, MemoryRun>();
+    this.#tenants.set(tenant, runs.set(runId, run));
   }
 
   requireOpen(): void {
@@ -82,8 +100,21 @@ export class MemoryTables {
     return this.#tenants.get(tenant)?.values() ?? [];
   }
 
+  setIdentity(identity: string): void {
+    this.identity = identity;
+  }
+
+  /** @throws STORE_CORRUPT the run is known to be damaged */
   find(key: RunKey): MemoryRun | undefined {
-    return this.#tenants.get(key.tenant)?.get(key.runId);
+    const run = this.#tenants.get(key.tenant)?.get(key.runId);
+    if (run?.damage !== undefined) throw new CairnError('STORE_CORRUPT', { store: this.name, reason: run.damage });
+    return run;
+  }
+
+  /** From now on only listings have the run, which say that it is damaged. */
+  markDamaged(key: RunKey, damage: string): void {
+    const run = this.#tenants.get(key.tenant)?.get(key.runId) ?? newRun(this.lastNumber, unknownAdmission(key));
+    this.putRun(Object.assign(run, { damage }));
   }
 
   requireRun(key: RunKey): MemoryRun {
@@ -113,34 +144,11 @@ export class MemoryTables {
     const existing = this.find(admission);
     if (existing !== undefined) return { created: false, run: toRunRow(existing, this.now()) };
     const forked = parent && this.requireCheckpoint({ tenant, runId: parent.runId }, parent.seq);
-    const run: MemoryRun = {
-      no: ++this.#lastNo,
-      admission: { tenant, runId, key, graphId, meta: copyBytes(meta), ...(parent && { parent: { ...parent } }) },
-      labels: { ...admission.labels },
-      schedule: scheduleOf(admission),
-      status,
-      graphHash,
-      createdAt: checkpoint.at,
-      updatedAt: checkpoint.at,
-      head: checkpoint.seq,
-      firstSeq: checkpoint.seq,
-      rows: [copyCheckpoint(checkpoint, copyBytes)],
-      snapshots: [],
-      waits: new Map(),
-      messages: [],
-      tags: new Map(),
-      forks: 0,
-      token: 0,
-      owner: undefined,
-      leaseUntil: 0,
-      prunedBelow: 0,
-      refusals: [],
-    };
+    const run = newRun(++this.lastNumber, admission);
     if (forked !== undefined) forked.forks += 1;
     this.#openWaits(run, waits);
     const granted = claim && { claim: this.#grant(run, claim.workerId, claim.leaseMs) };
-    const runs = this.#tenants.get(tenant) ?? new Map<string, MemoryRun>();
-    this.#tenants.set(tenant, runs.set(runId, run));
+    this.putRun(run);
     return { created: true, run: toRunRow(run, this.now()), ...granted };
   }
 
@@ -191,7 +199,7 @@ export class MemoryTables {
   }
 
   #grant(run: MemoryRun, workerId: string, leaseMs: number): Claim {
-    run.token = ++this.#lastToken;
+    run.token = ++this.lastNumber;
     run.owner = workerId;
     run.leaseUntil = this.now() + leaseMs;
     const { tenant, runId } = run.admission;
@@ -221,7 +229,7 @@ export class MemoryTables {
       const others = run.refusals.filter(({ by, head }) => by !== refusedBy && head === run.head);
       run.refusals = [...others, { by: refusedBy, at: this.now(), head: run.head }].slice(-refusalsMax);
     }
-    run.token = ++this.#lastToken;
+    run.token = ++this.lastNumber;
     run.owner = undefined;
     run.leaseUntil = 0;
   }
@@ -278,7 +286,7 @@ export class MemoryTables {
 
   #openWaits(run: MemoryRun, waits: readonly WaitRow[]): void {
     for (const wait of waits) {
-      run.waits.set(wait.waitId, { order: ++this.#lastWait, wait: copyWait(wait, copyBytes) });
+      run.waits.set(wait.waitId, { order: ++this.lastNumber, wait: copyWait(wait, copyBytes) });
     }
   }
 
@@ -299,7 +307,7 @@ export class MemoryTables {
     }
     if (kind === 'answer' && !isOpen) return { status: 'closed' };
     if (isSpent) run.messages.splice(index, 1);
-    run.messages.push({ id: ++this.#lastMessage, kind, name, ...copyBody(message, copyBytes), at, isTaken: false });
+    run.messages.push({ id: ++this.lastNumber, kind, name, ...copyBody(message, copyBytes), at, isTaken: false });
     return { status: 'accepted' };
   }
 
@@ -333,13 +341,17 @@ export class MemoryTables {
   }
 
   listWaits(query: WaitQuery): Page<OpenWait> {
-    const runs = [...this.runsOf(query.tenant)];
+    const runs = [...this.runsOf(query.tenant)].filter(({ damage }) => damage === undefined);
     const { runId } = query;
     return listWaits(runId === undefined ? runs : runs.filter((run) => run.admission.runId === runId), query);
   }
 
   tagCheckpoint(key: RunKey, tag: TagRow): void {
     this.requireCheckpoint(key, tag.seq).tags.set(tag.name, tag.seq);
+  }
+
+  removeTag(key: RunKey, name: string): void {
+    this.find(key)?.tags.delete(name);
   }
 
   readTags(key: RunKey): TagRow[] {
@@ -365,6 +377,42 @@ export class MemoryTables {
     for (const snapshot of prune.snapshots) putSnapshot(run, snapshot);
     run.prunedBelow = prune.prunedBelow;
   }
+}
+
+/** A run as it is admitted, without its waits and claims. */
+function newRun(no: number, admission: Admission): MemoryRun {
+  const { tenant, runId, key, graphId, graphHash, status, parent, meta, checkpoint } = admission;
+  return {
+    no,
+    admission: { tenant, runId, key, graphId, meta: copyBytes(meta), ...(parent && { parent: { ...parent } }) },
+    labels: { ...admission.labels },
+    schedule: scheduleOf(admission),
+    status,
+    graphHash,
+    createdAt: checkpoint.at,
+    updatedAt: checkpoint.at,
+    head: checkpoint.seq,
+    firstSeq: checkpoint.seq,
+    rows: [copyCheckpoint(checkpoint, copyBytes)],
+    snapshots: [],
+    waits: new Map(),
+    messages: [],
+    tags: new Map(),
+    forks: 0,
+    token: 0,
+    owner: undefined,
+    leaseUntil: 0,
+    prunedBelow: 0,
+    refusals: [],
+  };
+}
+
+/** What stands for the admission of a run that cannot be read. */
+function unknownAdmission(key: RunKey): Admission {
+  const none = new Uint8Array();
+  const checkpoint = { seq: 0, at: 0, body: none, checksum: none };
+  const rest = { graphId: '', graphHash: '', status: 'failed', meta: none, waits: [], durability: 'none' } as const;
+  return { ...key, key: '0'.repeat(16), checkpoint, ...rest };
 }
 
 function putSnapshot(run: MemoryRun, snapshot: SnapshotRow): void {

@@ -1,0 +1,375 @@
+/** The store in a folder: a journal of JSON lines for each run, which people can read. One process at a time opens it to write. */
+import { randomUUID } from 'node:crypto';
+import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import type { DatabaseSync } from 'node:sqlite';
+import { CairnError, reasonOf } from '../../errors.ts';
+import type {
+  Admission,
+  AdmissionReply,
+  ClaimReply,
+  ClaimRequest,
+  Commit,
+  GrantedClaim,
+  Message,
+  MessageReply,
+  NextRequest,
+  Prune,
+  RunKey,
+  SnapshotRow,
+  Store,
+  TagRow,
+} from '../../ports/store.ts';
+import type { MemoryRun } from '../run-queries.ts';
+import { MemoryTables } from '../run-tables.ts';
+import { createTablesStore } from '../tables-store.ts';
+import {
+  append,
+  cutTorn,
+  emptyEnd,
+  fileNameOf,
+  fromReadable,
+  makeFolder,
+  readJournal,
+  replaceJournal,
+  syncFolder,
+  textOfFileName,
+  toReadable,
+  withErrors,
+  type Entry,
+  type JournalEnd,
+} from './journal.ts';
+
+/** Options of {@link openFileStore}. */
+export interface FileStoreOptions {
+  /** The folder. It is made if there is none, for its owner alone. */
+  readonly path: string;
+  /** Opens it as it is, beside a process that writes. What that one writes afterwards is not seen. Default false. */
+  readonly readOnly?: boolean;
+  /** See {@link Store.readIdentity}. Default: that of the folder, or a random one if it is made. */
+  readonly identity?: string;
+  /** Returns the time in epoch ms; leases are measured with it. Default: the system clock. */
+  readonly now?: () => number;
+}
+
+const optionNames: readonly string[] = ['path', 'readOnly', 'identity', 'now'] satisfies (keyof FileStoreOptions)[];
+
+/** Numbers that one opening may give. The next one begins above all of them, so that no claim's token is ever given twice. */
+const numbersPerOpening = 2 ** 30;
+const format = 1;
+const journalSuffix = '.jsonl';
+
+/**
+ * Opens the store in a folder: `store.jsonl`, `runs/TENANT/RUN.jsonl`, and `lock`. A line that was being written when the process was
+ * killed is cut off, with a warning; nobody was told that it was stored. Claims end with the process that has them: the lock is the
+ * kernel's, so whoever gets it knows that the process before is gone.
+ *
+ * @throws CONFIG_INVALID there is no path, or an option is unknown; STORE_BUSY another process has it open
+ * @throws STORE_UNAVAILABLE, STORE_READ_ONLY, STORE_FULL, STORE_CORRUPT, STORE_VERSION_UNKNOWN
+ */
+export function openFileStore(options: FileStoreOptions): Store {
+  for (const name of Object.keys(options))
+    if (!optionNames.includes(name))
+      throw new CairnError('CONFIG_INVALID', { path: name, reason: 'the store has no such option' });
+  if (typeof options.path !== 'string' || options.path === '')
+    throw new CairnError('CONFIG_INVALID', { path: 'path', reason: 'a store needs the path of a folder' });
+  const tables = new JournaledTables(options);
+  const store = createTablesStore(tables, { durability: 'power', isShared: false });
+  return {
+    ...store,
+    close: async () => {
+      await store.close();
+      tables.unlock();
+    },
+  };
+}
+
+/** A line about a run. Its number is the last that was given before it: from there on the same call gives the same numbers again. */
+interface Line {
+  readonly number: number;
+  readonly tenant: string;
+  readonly runId: string;
+  readonly entry: Entry;
+}
+
+/** The journal of a run. */
+interface Journal {
+  readonly path: string;
+  /** What its chain of checksums begins with. */
+  readonly name: string;
+  readonly end: JournalEnd;
+}
+
+/** Tables in memory of which each change is in a journal before the call returns. */
+class JournaledTables extends MemoryTables {
+  readonly #folder: string;
+  readonly #isReadOnly: boolean;
+  readonly #lock: DatabaseSync | undefined;
+  readonly #ends = new Map<string, JournalEnd>();
+  #own = emptyEnd('store');
+  /** A write failed, and what is on the disk could not be read again. */
+  #isLost = false;
+
+  constructor({ path, readOnly = false, identity, now = Date.now }: FileStoreOptions) {
+    const folder = resolve(path);
+    super(now, `file:${folder}`, '');
+    this.#folder = folder;
+    this.#isReadOnly = readOnly;
+    if (!readOnly) {
+      withErrors(this.name, () => makeFolder(folder));
+      this.#lock = lock(join(folder, 'lock'), this.name);
+    }
+    try {
+      this.#openOwn(identity);
+      this.#load();
+    } catch (error) {
+      this.unlock();
+      throw error;
+    }
+  }
+
+  unlock(): void {
+    if (this.#lock?.isOpen === true) this.#lock.close();
+  }
+
+  override requireOpen(): void {
+    super.requireOpen();
+    const reason = 'a write failed, and the folder could not be read again; open it again';
+    if (this.#isLost) throw new CairnError('STORE_UNAVAILABLE', { store: this.name, reason });
+  }
+
+  /** Reads what is known of the store as a whole, and notes that it was opened once more. */
+  #openOwn(given: string | undefined): void {
+    const path = join(this.#folder, 'store.jsonl');
+    let [openings, identity] = [0, given ?? randomUUID()];
+    if (existsSync(path)) {
+      const { entries, end, damage, tornBytes } = readJournal(path, 'store', this.name);
+      if (damage !== undefined) throw new CairnError('STORE_CORRUPT', { store: this.name, reason: damage });
+      if (tornBytes > 0 && !this.#isReadOnly) cutTorn(path, end, this.name);
+      this.#own = end;
+      for (const { format: version, opening, identity: noted } of entries) {
+        if (Number(version ?? format) > format)
+          throw new CairnError('STORE_VERSION_UNKNOWN', { store: this.name, version, supported: format });
+        if (opening !== undefined) openings = Number(opening);
+        if (given === undefined && typeof noted === 'string') identity = noted;
+      }
+    } else if (this.#isReadOnly)
+      throw new CairnError('STORE_UNAVAILABLE', { store: this.name, reason: 'there is no store.jsonl' });
+    this.identity = identity;
+    this.lastNumber = (openings + 1) * numbersPerOpening;
+    if (!this.#isReadOnly) this.#note({ format, opening: openings + 1, identity });
+  }
+
+  #note(entry: Entry): void {
+    this.#own = append(join(this.#folder, 'store.jsonl'), entry, this.#own, true, this.name);
+  }
+
+  override setIdentity(identity: string): void {
+    this.#requireWritable();
+    this.#note({ identity });
+    super.setIdentity(identity);
+  }
+
+  /** Reads all journals, and does again what they tell, in the order in which it was done. */
+  #load(): void {
+    const lines: Line[] = [];
+    const tables = new MemoryTables(this.now, this.name, '');
+    const damaged: { readonly key: RunKey; readonly damage: string }[] = [];
+    const top = join(this.#folder, 'runs');
+    this.#ends.clear();
+    for (const folder of withErrors(this.name, () => (existsSync(top) ? readdirSync(top) : [])))
+      for (const file of withErrors(this.name, () => readdirSync(join(top, folder)))) {
+        if (!file.endsWith(journalSuffix)) continue;
+        const [path, name] = [join(top, folder, file), `${folder}/${file}`];
+        const { entries, end, damage, tornBytes } = readJournal(path, name, this.name);
+        if (tornBytes > 0 && damage === undefined) this.#cut(path, end, tornBytes);
+        const key = keyOf(entries[0], folder, file);
+        this.#ends.set(path, end);
+        if (damage !== undefined) damaged.push({ key, damage });
+        for (const entry of entries) lines.push({ number: Number(entry['n']), ...key, entry });
+      }
+    for (const line of lines.sort((a, b) => a.number - b.number))
+      try {
+        replay(tables, line);
+      } catch (error) {
+        // A fork of a run that is damaged, or a line that a newer version wrote.
+        const { tenant, runId } = line;
+        damaged.push({
+          key: { tenant, runId },
+          damage: `the journal of ${runId} cannot be followed: ${reasonOf(error)}`,
+        });
+      }
+    for (const { key, damage } of damaged) tables.markDamaged(key, damage);
+    this.replaceBy(tables);
+  }
+
+  #cut(path: string, end: JournalEnd, tornBytes: number): void {
+    if (this.#isReadOnly) return;
+    const message = `${path}: ${tornBytes} bytes were being written when the process ended, and are left out`;
+    process.emitWarning(message, { code: 'CAIRN_TORN_LINE' });
+    cutTorn(path, end, this.name);
+  }
+
+  #journalOf({ tenant, runId }: RunKey): Journal {
+    const name = `${fileNameOf(tenant)}/${fileNameOf(runId)}${journalSuffix}`;
+    const path = join(this.#folder, 'runs', name);
+    return { path, name, end: this.#ends.get(path) ?? emptyEnd(name) };
+  }
+
+  #requireWritable(): void {
+    this.requireOpen();
+    if (this.#isReadOnly)
+      throw new CairnError('STORE_READ_ONLY', { store: this.name, reason: 'it was opened to read' });
+  }
+
+  /** Appends what a call has changed to the run's journal. @param number - the last number before the call */
+  #append(key: RunKey, number: number, op: string, details: object, isSynced = true): void {
+    const journal = this.#journalOf(key);
+    const entry = { n: number, op, ...(toReadable(details) as object) };
+    this.#keep(journal, () => append(journal.path, entry, journal.end, isSynced, this.name));
+  }
+
+  /** Writes; if that fails, the tables become what is on the disk. */
+  #keep({ path, end }: Journal, write: () => JournalEnd): void {
+    try {
+      this.#ends.set(path, write());
+    } catch (error) {
+      try {
+        if (existsSync(path)) cutTorn(path, end, this.name);
+        this.#load();
+      } catch {
+        this.#isLost = true;
+      }
+      throw error;
+    }
+  }
+
+  override admitRun(admission: Admission): AdmissionReply {
+    this.#requireWritable();
+    const number = this.lastNumber;
+    const reply = super.admitRun(admission);
+    // Claims end with the process.
+    const { claim: _, durability, ...rest } = admission;
+    if (reply.created) this.#append(admission, number, 'admit', rest, durability === 'power');
+    return reply;
+  }
+
+  override claimRun(request: ClaimRequest): ClaimReply {
+    this.#requireWritable();
+    return super.claimRun(request);
+  }
+
+  override claimNext(request: NextRequest): readonly GrantedClaim[] {
+    this.#requireWritable();
+    return super.claimNext(request);
+  }
+
+  override removeRun(key: RunKey): void {
+    this.#requireWritable();
+    super.removeRun(key);
+    const { path } = this.#journalOf(key);
+    this.#ends.delete(path);
+    withErrors(this.name, () => {
+      rmSync(path, { force: true });
+      syncFolder(dirname(path));
+    });
+  }
+
+  override commit(commit: Commit): boolean {
+    this.#requireWritable();
+    const number = this.lastNumber;
+    const { claim, durability, ...rest } = commit;
+    const head = this.find(claim)?.head;
+    const isHeld = super.commit(commit);
+    if (this.find(claim)?.head !== head)
+      this.#append(claim, number, 'commit', { token: claim.token, ...rest }, durability === 'power');
+    return isHeld;
+  }
+
+  override writeSnapshot(key: RunKey, snapshot: SnapshotRow): void {
+    this.#requireWritable();
+    const number = this.lastNumber;
+    const count = this.find(key)?.snapshots.length;
+    super.writeSnapshot(key, snapshot);
+    if (this.find(key)?.snapshots.length !== count) this.#append(key, number, 'snapshot', { snapshot }, false);
+  }
+
+  override postMessage(message: Message): MessageReply {
+    this.#requireWritable();
+    const number = this.lastNumber;
+    const reply = super.postMessage(message);
+    const { tenant: _, runId: __, ...rest } = message;
+    if (reply.status === 'accepted') this.#append(message, number, 'message', rest);
+    return reply;
+  }
+
+  override tagCheckpoint(key: RunKey, tag: TagRow): void {
+    this.#requireWritable();
+    const number = this.lastNumber;
+    super.tagCheckpoint(key, tag);
+    this.#append(key, number, 'tag', tag);
+  }
+
+  override removeTag(key: RunKey, name: string): void {
+    this.#requireWritable();
+    const number = this.lastNumber;
+    if (this.find(key)?.tags.has(name) !== true) return;
+    super.removeTag(key, name);
+    this.#append(key, number, 'untag', { name });
+  }
+
+  /** What is pruned is no longer on the disk: one line with the whole run takes the place of its journal. */
+  override pruneRun(prune: Prune): void {
+    this.#requireWritable();
+    super.pruneRun(prune);
+    const run = this.requireRun(prune);
+    const journal = this.#journalOf(prune);
+    // It stands where the admission stood, before those of its forks.
+    const entry = { n: run.no - 1, op: 'whole', run: toReadable({ ...run, forks: 0 }) };
+    this.#keep(journal, () => replaceJournal(journal.path, journal.name, entry, this.name));
+  }
+}
+
+/** An exclusive transaction on an empty database is a lock that ends with the process, on every system. @throws STORE_BUSY, STORE_UNAVAILABLE */
+function lock(path: string, store: string): DatabaseSync {
+  const { DatabaseSync: Database } = process.getBuiltinModule('node:sqlite');
+  let database: DatabaseSync | undefined;
+  try {
+    database = new Database(path);
+    database.exec('pragma busy_timeout = 0; pragma journal_mode = memory; begin exclusive');
+    return database;
+  } catch (error) {
+    database?.close();
+    const isBusy = (error as { readonly errcode?: number }).errcode === 5;
+    const reason = isBusy ? 'another process has the folder open, and only one can' : (error as Error).message;
+    throw new CairnError(isBusy ? 'STORE_BUSY' : 'STORE_UNAVAILABLE', { store, reason }, { cause: error });
+  }
+}
+
+/** Whose journal it is: what its first line says, else the names of the files. */
+function keyOf(first: Entry | undefined, folder: string, file: string): RunKey {
+  const run =
+    (first?.['run'] as { readonly admission?: Partial<RunKey> } | undefined)?.admission ?? (first as Partial<RunKey>);
+  const fallback = { tenant: textOfFileName(folder), runId: textOfFileName(file.slice(0, -journalSuffix.length)) };
+  return { tenant: run?.tenant ?? fallback.tenant, runId: run?.runId ?? fallback.runId };
+}
+
+/** Does once more what a line tells. It was accepted when it was written. */
+function replay(tables: MemoryTables, { number, tenant, runId, entry }: Line): void {
+  const key = { tenant, runId };
+  const { n: _, op, ...rest } = fromReadable(entry) as Entry;
+  tables.lastNumber = number;
+  if (op === 'admit') tables.admitRun(rest as unknown as Admission);
+  else if (op === 'whole') tables.putRun({ ...(rest['run'] as MemoryRun), token: 0, owner: undefined, leaseUntil: 0 });
+  else if (op === 'message') tables.postMessage({ ...key, ...rest } as unknown as Message);
+  else if (op === 'tag') tables.tagCheckpoint(key, rest as unknown as TagRow);
+  else if (op === 'untag') tables.removeTag(key, String(rest['name']));
+  else if (op === 'snapshot') tables.writeSnapshot(key, rest['snapshot'] as SnapshotRow);
+  else if (op === 'commit') {
+    const token = Number(rest['token']);
+    // Whoever wrote it had the claim then.
+    tables.requireRun(key).token = token;
+    tables.commit({ ...rest, claim: { ...key, token } } as unknown as Commit);
+    Object.assign(tables.requireRun(key), { token: 0 });
+  } else throw new CairnError('STORE_VERSION_UNKNOWN', { store: tables.name, version: op, supported: format });
+}

@@ -1,0 +1,246 @@
+/** Journals: files of JSON lines that people can read. Each line is chained to the one before by a checksum, so that damage of any byte is found. */
+import {
+  closeSync,
+  fdatasyncSync,
+  fsyncSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  writeSync,
+} from 'node:fs';
+import { hash } from 'node:crypto';
+import { dirname } from 'node:path';
+import { CairnError, reasonOf, type ErrorCode } from '../../errors.ts';
+
+/** One line, without its checksum. */
+export type Entry = Readonly<Record<string, unknown>>;
+
+/** Where the next line of a journal goes. */
+export interface JournalEnd {
+  /** Checksum of the last line; that of the journal's name if it has none. */
+  readonly sum: string;
+  readonly sizeBytes: number;
+}
+
+/** A journal as it was found. */
+export interface ReadJournal {
+  /** Up to the first damage. */
+  readonly entries: readonly Entry[];
+  readonly end: JournalEnd;
+  /** What is wrong with it, and in which line. Absent: nothing. */
+  readonly damage?: string;
+  /** Bytes behind the last whole line: a process was killed while it wrote them, and nobody was told that they were stored. */
+  readonly tornBytes: number;
+}
+
+const lineFeed = Buffer.from('\n');
+const sumDigits = 32;
+const beforeSum = ',"sum":"';
+const afterSum = '"}';
+const suffixBytes = beforeSum.length + sumDigits + afterSum.length;
+
+const sumOf = (before: string, bytes: Uint8Array): string =>
+  hash('sha256', Buffer.concat([Buffer.from(before), bytes]), 'hex').slice(0, sumDigits);
+
+/** Where a new journal begins. Its name is part of the chain, so that one that took another's place is found. */
+export const emptyEnd = (name: string): JournalEnd => ({ sum: sumOf('', Buffer.from(name)), sizeBytes: 0 });
+
+/** Reads a journal. @param name - what `emptyEnd` was given */
+export function readJournal(path: string, name: string, store: string): ReadJournal {
+  const bytes = withErrors(store, () => readFileSync(path));
+  const entries: Entry[] = [];
+  let end = emptyEnd(name);
+  while (end.sizeBytes < bytes.length) {
+    const at = bytes.indexOf(lineFeed, end.sizeBytes);
+    const line = bytes.subarray(end.sizeBytes, at < 0 ? bytes.length : at);
+    const read = readLine(line, end.sum);
+    if (read === undefined) {
+      const rest = { entries, end, tornBytes: bytes.length - end.sizeBytes };
+      // A whole line whose last byte, the line feed, became another is damage. All else that has no end was being written.
+      const isTorn = at < 0 && readLine(line.subarray(0, -1), end.sum) === undefined;
+      return isTorn ? rest : { ...rest, damage: `line ${entries.length + 1} of ${path} is not as it was written` };
+    }
+    entries.push(read.entry);
+    // Where the line feed alone is missing, the next line brings it.
+    end = { sum: read.sum, sizeBytes: end.sizeBytes + line.length + 1 };
+  }
+  return { entries, end, tornBytes: 0 };
+}
+
+function readLine(line: Buffer, before: string): { readonly entry: Entry; readonly sum: string } | undefined {
+  const content = line.subarray(0, Math.max(0, line.length - suffixBytes));
+  const sum = sumOf(before, content);
+  if (line.subarray(content.length).toString('latin1') !== `${beforeSum}${sum}${afterSum}`) return undefined;
+  return { entry: JSON.parse(`${content.toString()}}`) as Entry, sum };
+}
+
+/** The bytes of a line, and the end behind it. */
+function writeLine(entry: Entry, before: JournalEnd): { readonly bytes: Buffer; readonly end: JournalEnd } {
+  const content = Buffer.from(JSON.stringify(entry).slice(0, -1));
+  const sum = sumOf(before.sum, content);
+  const bytes = Buffer.concat([content, Buffer.from(`${beforeSum}${sum}${afterSum}\n`)]);
+  return { bytes, end: { sum, sizeBytes: before.sizeBytes + bytes.length } };
+}
+
+/**
+ * Appends a line. What a failed write left behind the end is cut off first. @param isSynced - whether it survives a power cut when this
+ * returns. @throws STORE_FULL, STORE_READ_ONLY, STORE_UNAVAILABLE; then the line may be there or not
+ */
+export function append(path: string, entry: Entry, before: JournalEnd, isSynced: boolean, store: string): JournalEnd {
+  const { bytes: line, end } = writeLine(entry, before);
+  return withErrors(store, () => {
+    const isNew = before.sizeBytes === 0;
+    const bytes = isNew ? line : Buffer.concat([lineFeed, line]);
+    const from = isNew ? 0 : before.sizeBytes - 1;
+    if (isNew) makeFolder(dirname(path));
+    const file = openSync(path, isNew ? 'w' : 'r+', 0o600);
+    try {
+      for (let at = 0; at < bytes.length;) at += writeSync(file, bytes, at, bytes.length - at, from + at);
+      if (isSynced) fdatasyncSync(file);
+    } finally {
+      closeSync(file);
+    }
+    if (isNew) syncFolder(dirname(path));
+    return end;
+  });
+}
+
+/** Cuts off what was being written when the process was killed. */
+export function cutTorn(path: string, { sizeBytes }: JournalEnd, store: string): void {
+  withErrors(store, () => {
+    const file = openSync(path, 'r+');
+    try {
+      ftruncateSync(file, sizeBytes);
+      if (sizeBytes > 0) writeSync(file, lineFeed, 0, 1, sizeBytes - 1);
+      fsyncSync(file);
+    } finally {
+      closeSync(file);
+    }
+  });
+}
+
+/** Puts one line in place of a whole journal, all or nothing. */
+export function replaceJournal(path: string, name: string, entry: Entry, store: string): JournalEnd {
+  const { bytes, end } = writeLine(entry, emptyEnd(name));
+  return withErrors(store, () => {
+    const part = `${path}.part`;
+    const file = openSync(part, 'w', 0o600);
+    try {
+      for (let at = 0; at < bytes.length;) at += writeSync(file, bytes, at);
+      fsyncSync(file);
+    } finally {
+      closeSync(file);
+    }
+    renameSync(part, path);
+    syncFolder(dirname(path));
+    return end;
+  });
+}
+
+/** Makes a folder that only its owner can read, and its name durable. */
+export function makeFolder(path: string): void {
+  const first = mkdirSync(path, { recursive: true, mode: 0o700 });
+  if (first === undefined) return;
+  for (let folder = path; folder.length >= dirname(first).length; folder = dirname(folder)) syncFolder(folder);
+}
+
+/** Makes the names in a folder durable, on systems that can. */
+export function syncFolder(path: string): void {
+  if (process.platform === 'win32') return;
+  const folder = openSync(path, 'r');
+  try {
+    fsyncSync(folder);
+  } finally {
+    closeSync(folder);
+  }
+}
+
+const codes: Readonly<Record<string, ErrorCode>> = {
+  ENOSPC: 'STORE_FULL',
+  EDQUOT: 'STORE_FULL',
+  EROFS: 'STORE_READ_ONLY',
+  EACCES: 'STORE_READ_ONLY',
+  EPERM: 'STORE_READ_ONLY',
+};
+
+/** Calls the file system. @throws STORE_FULL, STORE_READ_ONLY, STORE_UNAVAILABLE */
+export function withErrors<Result>(store: string, work: () => Result): Result {
+  try {
+    return work();
+  } catch (error) {
+    if (CairnError.is(error)) throw error;
+    const { code = '' } = error as NodeJS.ErrnoException;
+    throw new CairnError(codes[code] ?? 'STORE_UNAVAILABLE', { store, reason: reasonOf(error) }, { cause: error });
+  }
+}
+
+// Names of files. Letters of both cases would be one file on some systems.
+
+const nameBytesMost = 120;
+
+/** The text as the name of a file: small letters, digits, `-` and `_` as they are, all else as `%xx`; the hash in place of a long one's rest. */
+export function fileNameOf(text: string): string {
+  const name = text.replaceAll(/[^a-z\d_-]/gu, (sign) =>
+    [...Buffer.from(sign)].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join(''),
+  );
+  return name.length <= nameBytesMost ? name : `${name.slice(0, 80)}~${hash('sha256', text, 'hex').slice(0, 32)}`;
+}
+
+/** The text of a name; a long one's is not known, and its name stands for it. */
+export function textOfFileName(name: string): string {
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name;
+  }
+}
+
+// Bytes as something that people can read, where they are that.
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+/** Above this, a value stays a text: reading it twice to see that nothing is lost takes too long. */
+const jsonBytesMost = 64 * 1024;
+
+/** A value as JSON: bytes are `{ $json }` where they are JSON, else `{ $text }` or `{ $base64 }`. */
+export function toReadable(value: unknown): unknown {
+  if (value === undefined) return { $none: true };
+  if (value instanceof Uint8Array) return readableBytes(value);
+  if (value instanceof Map) return { $map: [...value].map(toReadable) };
+  if (Array.isArray(value)) return Array.from(value, toReadable);
+  if (typeof value !== 'object' || value === null) return value;
+  const fields = Object.entries(value).filter(([, field]) => field !== undefined);
+  const readable = fields.map(([name, field]): [string, unknown] => [name, toReadable(field)]);
+  return fields.some(([name]) => name.startsWith('$')) ? { $fields: readable } : Object.fromEntries(readable);
+}
+
+function readableBytes(bytes: Uint8Array): Entry {
+  let text: string;
+  try {
+    text = utf8.decode(bytes);
+  } catch {
+    return { $base64: Buffer.from(bytes).toString('base64') };
+  }
+  if (bytes.length > jsonBytesMost || !/^[[{]/u.test(text)) return { $text: text };
+  try {
+    const json: unknown = JSON.parse(text);
+    return JSON.stringify(json) === text ? { $json: json } : { $text: text };
+  } catch {
+    return { $text: text };
+  }
+}
+
+/** What `toReadable` was given. */
+export function fromReadable(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(fromReadable);
+  if (typeof value !== 'object' || value === null) return value;
+  const { $none, $json, $text, $base64, $map, $fields } = value as Entry;
+  if ($none !== undefined) return undefined;
+  if ($json !== undefined) return new Uint8Array(Buffer.from(JSON.stringify($json)));
+  if ($text !== undefined) return new Uint8Array(Buffer.from($text as string));
+  if ($base64 !== undefined) return new Uint8Array(Buffer.from($base64 as string, 'base64'));
+  if ($map !== undefined) return new Map(fromReadable($map) as [unknown, unknown][]);
+  const fields = $fields === undefined ? Object.entries(value) : ($fields as [string, unknown][]);
+  return Object.fromEntries(fields.map(([name, field]) => [name, fromReadable(field)]));
+}
