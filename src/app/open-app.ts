@@ -192,7 +192,7 @@ async function openPlace(
     const store = await openPostgres(place.url);
     return { store, blobs: store.blobs };
   }
-  if (readOnly && place.kind === 'sqlite') {
+  if (readOnly && place.kind !== 'memory') {
     const store = await openIfThere(place);
     if (store !== undefined) return { store, blobs: createFileBlobs(place.blobs) };
   }
@@ -202,6 +202,10 @@ async function openPlace(
       import('../blobs/memory-blobs.ts'),
     ]);
     return { store: createMemoryStore(), blobs: createMemoryBlobs() };
+  }
+  if (place.kind === 'file') {
+    const { openFileStore } = await import('../stores/file/index.ts');
+    return { store: openFileStore({ path: place.path }), blobs: createFileBlobs(place.blobs) };
   }
   makeFolder(dirname(place.path), `sqlite:${place.path}`);
   return { store: openSqliteStore({ path: place.path }), blobs: createFileBlobs(place.blobs) };

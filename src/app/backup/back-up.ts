@@ -48,7 +48,10 @@ export async function backUp(store: string, file: string, options: BackupOptions
   refuseUnknownKeys('backUp', options, optionNames);
   const place = parseStoreUrl(store, process.cwd());
   if (place.kind !== 'sqlite')
-    throw new CairnError('CONFIG_INVALID', { path: 'store', reason: 'only a SQLite store can be backed up' });
+    throw new CairnError('CONFIG_INVALID', {
+      path: 'store',
+      reason: 'only a SQLite store can be backed up; a folder (file:) is copied while no process has it open',
+    });
   if (!existsSync(place.path))
     throw new CairnError('STORE_UNAVAILABLE', {
       store: `sqlite:${place.path}`,

@@ -44,9 +44,9 @@ function readData(path: string): unknown {
 
 /** Paths in a store's URL start at the configuration's folder. */
 function resolveStore(store: string, folder: string): string {
-  const [, scheme, path = ''] = /^(?:(sqlite):)?(?!\/\/)(.*)$/s.exec(store) ?? [];
+  const [, scheme, path = ''] = /^(?:(sqlite|file):)?(?!\/\/)(.*)$/s.exec(store) ?? [];
   if (/^[a-z][a-z0-9+]+:/.test(store) && scheme === undefined) return store;
-  return path === '' ? store : `sqlite:${resolve(folder, path)}`;
+  return path === '' ? store : `${scheme ?? 'sqlite'}:${resolve(folder, path)}`;
 }
 
 /** Makes the paths of a configuration absolute. */

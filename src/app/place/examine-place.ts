@@ -68,6 +68,10 @@ function nearestFolder(path: string): string {
 }
 
 function examineFiles(place: StorePlace): readonly Finding[] {
+  if (place.kind === 'file') {
+    if (!existsSync(place.path)) return [examineRoom(nearestFolder(place.path))];
+    return [examinePermissions(place.path), examineWriting(place.path), examineRoom(place.path)];
+  }
   if (place.kind !== 'sqlite') return [];
   const folder = nearestFolder(dirname(place.path));
   if (!existsSync(place.path)) return [examineRoom(folder)];

@@ -23,7 +23,7 @@ export async function openExplainer(): Promise<ChoiceExplainer> {
 /** Blobs of stores in memory. Engines over the same store share them. */
 const blobsInMemory = new WeakMap<Store, BlobStore>();
 
-/** The store's own blobs, those beside a SQLite database, or some in memory. @throws CONFIG_INVALID the store is of another kind */
+/** The store's own blobs, those beside a SQLite database or in a folder of runs, or some in memory. @throws CONFIG_INVALID the store is of another kind */
 export function blobsBeside(store: Store): BlobStore {
   if (store.blobs !== undefined) return store.blobs;
   if (store.capabilities.durability === 'none') {
@@ -31,8 +31,8 @@ export function blobsBeside(store: Store): BlobStore {
     blobsInMemory.set(store, blobs);
     return blobs;
   }
-  const place = store.name.startsWith('sqlite:') ? parseStoreUrl(store.name, process.cwd()) : undefined;
-  if (place?.kind === 'sqlite') return createFileBlobs(place.blobs);
+  const place = /^(?:sqlite|file):/u.test(store.name) ? parseStoreUrl(store.name, process.cwd()) : undefined;
+  if (place?.kind === 'sqlite' || place?.kind === 'file') return createFileBlobs(place.blobs);
   throw new CairnError('CONFIG_INVALID', {
     path: 'blobs',
     reason: `a blob store is needed beside the store ${store.name}`,

@@ -1,5 +1,6 @@
 /** Opens a store for commands that only read. Nothing is created, and nothing but the store is loaded. */
 import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { CairnError } from '../../errors.ts';
 import type { ReadContext } from '../../operations/declare/operation.ts';
 import type { Store } from '../../ports/store.ts';
@@ -28,7 +29,7 @@ export async function chooseStore(choice: StoreChoice): Promise<StorePlace> {
 /** Path of the chosen store, if nothing is there. @throws CONFIG_INVALID, CODE_NOT_RUN */
 export async function missingStore(choice: StoreChoice): Promise<string | undefined> {
   const place = await chooseStore(choice);
-  return place.kind === 'sqlite' && !existsSync(place.path) ? place.path : undefined;
+  return 'path' in place && !existsSync(place.path) ? place.path : undefined;
 }
 
 /** Whether the file is that of a store whose creation was interrupted. It holds nothing yet. */
@@ -40,6 +41,12 @@ function isEmptyStore(error: unknown): boolean {
 export async function openIfThere(place: StorePlace): Promise<Store | undefined> {
   if (place.kind === 'postgres') return openPostgres(place.url);
   if (place.kind === 'memory' || !existsSync(place.path)) return undefined;
+  if (place.kind === 'file') {
+    const { openFileStore } = await import('../../stores/file/index.ts');
+    return existsSync(join(place.path, 'store.jsonl'))
+      ? openFileStore({ path: place.path, readOnly: true })
+      : undefined;
+  }
   try {
     return openSqliteStore({ path: place.path, readOnly: true });
   } catch (error) {

@@ -10,7 +10,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const owner = { user: 'ann', session: 's' };
 const bytes = new TextEncoder().encode('large');
 
-test.each(['memory:', `sqlite:${join(folder, 'runs.db')}`])(
+test.each(['memory:', `sqlite:${join(folder, 'runs.db')}`, `file:${join(folder, 'runs')}`])(
   'S4 %s opens a store with blobs and memories, all closed together',
   async (url) => {
     const { blobs, memories, ...store } = openStore(url);

@@ -7,6 +7,7 @@ import type { BlobStore } from '../../ports/blobs.ts';
 import type { Memories } from '../../ports/memories.ts';
 import type { Store } from '../../ports/store.ts';
 import { createMemoryMemories, createMemoryStore } from '../../stores/memory/index.ts';
+import { openFileMemories, openFileStore } from '../../stores/file/index.ts';
 import { openPostgresStore, passwordFrom, type PostgresPool } from '../../stores/postgres/index.ts';
 import { openSqliteMemories, openSqliteStore } from '../../stores/sqlite/index.ts';
 import { makeFolder, parseStoreUrl, type StorePlace } from './store-url.ts';
@@ -18,7 +19,7 @@ export interface OpenedStore extends Store {
 }
 
 /**
- * Opens the store of a URL: `sqlite:PATH`, `postgres://USER@HOST:PORT/DATABASE`, or `memory:`. In place of a URL it takes a pool of the package
+ * Opens the store of a URL: `sqlite:PATH`, `file:FOLDER`, `postgres://USER@HOST:PORT/DATABASE`, or `memory:`. In place of a URL it takes a pool of the package
  * `pg`, which stays yours: closing the store does not end it.
  *
  * A file is made if there is none. A server is connected to by the first call; its password comes from the URL, CAIRN_STORE_PASSWORD or the
@@ -45,6 +46,12 @@ function openUrl(place: StorePlace): OpenedStore {
   if (place.kind === 'memory')
     return Object.assign(createMemoryStore(), { blobs: createMemoryBlobs(), memories: createMemoryMemories() });
   const { path, blobs } = place;
+  if (place.kind === 'file') {
+    const store = openFileStore({ path });
+    const memories = openFileMemories(path);
+    const close = async (): Promise<void> => void (await Promise.all([store.close(), memories.close()]));
+    return { ...store, blobs: createFileBlobs(blobs), memories, close };
+  }
   makeFolder(dirname(path), `sqlite:${path}`);
   const store = openSqliteStore({ path });
   return { ...store, blobs: createFileBlobs(blobs), ...lateMemories(store, blobs.replace(/blobs$/, 'memories.db')) };

@@ -1,4 +1,4 @@
-/** Parses store URLs: `sqlite:PATH`, `sqlite:///absolute/path`, `memory:`, `postgres://USER@HOST/DATABASE`. */
+/** Parses store URLs: `sqlite:PATH`, `sqlite:///absolute/path`, `file:FOLDER`, `memory:`, `postgres://USER@HOST/DATABASE`. */
 import { existsSync, mkdirSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { CairnError } from '../../errors.ts';
@@ -43,6 +43,13 @@ export type StorePlace =
       readonly url: string;
     }
   | {
+      readonly kind: 'file';
+      /** Absolute path of the folder. */
+      readonly path: string;
+      /** Absolute path of the folder of blobs. */
+      readonly blobs: string;
+    }
+  | {
       readonly kind: 'sqlite';
       /** Absolute path of the database. */
       readonly path: string;
@@ -61,6 +68,19 @@ function sqlitePlace(path: string, isDefault: boolean): StorePlace {
   return { kind: 'sqlite', path, blobs, isDefault };
 }
 
+function filePlace(rest: string, cwd: string): StorePlace {
+  const named = rest.replace(/^\/\/(?=\/)/, '');
+  if (named === '' || named.includes('\0'))
+    throw new CairnError('CONFIG_INVALID', {
+      path: '--store',
+      reason: 'a store needs the path of a folder: file:FOLDER',
+    });
+  const path = resolve(cwd, named);
+  if (statSync(path, { throwIfNoEntry: false })?.isFile() === true)
+    throw new CairnError('CONFIG_INVALID', { path: '--store', reason: `${named} is a file; name a folder` });
+  return { kind: 'file', path, blobs: join(path, 'blobs') };
+}
+
 /**
  * Parses a store URL. Undefined means the default: SQLite at `.cairn/cairn.db` in the working folder. A path without a scheme is a SQLite
  * database.
@@ -72,10 +92,11 @@ export function parseStoreUrl(url: string | undefined, cwd: string): StorePlace 
   const [, scheme, rest = ''] = /^(?:([a-z][a-z0-9+]+):)?(.*)$/s.exec(url) ?? [];
   if (scheme === 'memory') return { kind: 'memory' };
   if (scheme === 'postgres' || scheme === 'postgresql') return { kind: 'postgres', url };
+  if (scheme === 'file') return filePlace(rest, cwd);
   if (scheme !== 'sqlite' && scheme !== undefined)
     throw new CairnError('CONFIG_INVALID', {
       path: '--store',
-      reason: `stores of kind ${scheme} are not known; use sqlite:PATH or postgres://USER@HOST/DATABASE`,
+      reason: `stores of kind ${scheme} are not known; use sqlite:PATH, file:FOLDER or postgres://USER@HOST/DATABASE`,
     });
   const path = rest.replace(/^\/\/(?=\/)/, '');
   if (path === '' || path.endsWith('/') || path.includes('\0'))

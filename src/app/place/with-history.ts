@@ -13,7 +13,7 @@ export function withHistory<Result>(
     const blobs =
       place.kind === 'postgres'
         ? blobsBeside(context.store)
-        : createFileBlobs(place.kind === 'sqlite' ? place.blobs : choice.cwd);
+        : createFileBlobs('blobs' in place ? place.blobs : choice.cwd);
     return read({ ...context, blobs, explainChoice: openExplainer });
   });
 }

@@ -36,7 +36,7 @@ export const restoreCommand: Command<RestoreArguments> = {
     const place = await chooseStore(session);
     if (place.kind === 'postgres')
       throw new CairnError('CONFIG_INVALID', { path: 'store', reason: 'a Postgres store is restored with pg_restore' });
-    const store = place.kind === 'sqlite' ? `sqlite:${place.path}` : 'memory:';
+    const store = 'path' in place ? `${place.kind}:${place.path}` : 'memory:';
     const report = await restore(resolve(session.cwd, file), store, { replace });
     if (session.isJson) session.printJson(report);
     else {
@@ -137,7 +137,7 @@ export const backupCommand: Command<BackupArguments> = {
     const place = await chooseStore(session);
     if (place.kind === 'postgres')
       throw new CairnError('CONFIG_INVALID', { path: 'store', reason: 'a Postgres store is backed up with pg_dump' });
-    const store = place.kind === 'sqlite' ? `sqlite:${place.path}` : 'memory:';
+    const store = 'path' in place ? `${place.kind}:${place.path}` : 'memory:';
     const make = async (): Promise<void> =>
       print(session, await backUp(store, resolve(session.cwd, file), keep === undefined ? {} : { keep }));
     if (everyMs !== undefined) return repeat(session, make, everyMs);

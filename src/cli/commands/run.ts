@@ -149,10 +149,10 @@ export const runRunCommand: Command<RunArguments> = {
       return dryRunPipeline(session, { file: args.file, scenarioFiles: simulate, input }, workflows);
     }
     const start = async (app: App): Promise<RunStanding | undefined> => {
-      if (args.detach === true && app.place.kind === 'memory')
+      if (args.detach === true && !app.store.capabilities.isShared)
         throw new CairnError('USAGE_INVALID', {
-          reason: 'a store in memory is seen by this command alone, and another process is to advance the run',
-          hint: 'Name a file: --store PATH',
+          reason: 'this store is open in one process at a time, and another process is to advance the run',
+          hint: 'Name a file: --store sqlite:PATH',
         });
       const { loadGraph, input } = await load(app, session, args);
       const { runId, isNew, result } = await perform(

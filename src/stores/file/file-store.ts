@@ -41,7 +41,7 @@ import {
 } from './journal.ts';
 
 /** Options of {@link openFileStore}. */
-export interface FileStoreOptions {
+interface FileStoreOptions {
   /** The folder. It is made if there is none, for its owner alone. */
   readonly path: string;
   /** Opens it as it is, beside a process that writes. What that one writes afterwards is not seen. Default false. */

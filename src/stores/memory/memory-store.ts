@@ -28,6 +28,24 @@ function checkOptions(options: unknown): void {
   for (const other of Object.keys(others)) refuse(other, 'the store has no such option; it has name, identity, now');
 }
 
+/**
+ * Makes a store in memory with the semantics of every other store, full isolation included. Nothing survives the process.
+ *
+ * @throws CONFIG_INVALID an unknown or invalid option
+ */
+export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
+  checkOptions(options);
+  const { now = Date.now, name = 'memory:', identity = '' } = options;
+  return createTablesStore(new MemoryTables(now, name, identity), { durability: 'none', isShared: false });
+}
+
+// Memories kept in this process only, for tests.
+
+interface StoredMemory {
+  readonly keys: Set<string>;
+  readonly entries: MemoryEntry[];
+}
+
 /** @param now - returns the time in epoch ms */
 export function createMemoryMemories(now: () => number = Date.now): Memories {
   const owners = new Map<string, StoredMemory>();
