@@ -140,7 +140,7 @@ export class MemoryTables {
   }
 
   admitRun(admission: Admission): AdmissionReply {
-    const { tenant, runId, key, graphId, graphHash, status, parent, meta, checkpoint, waits, claim } = admission;
+    const { tenant, parent, waits, claim } = admission;
     const existing = this.find(admission);
     if (existing !== undefined) return { created: false, run: toRunRow(existing, this.now()) };
     const forked = parent && this.requireCheckpoint({ tenant, runId: parent.runId }, parent.seq);

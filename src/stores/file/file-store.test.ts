@@ -233,7 +233,7 @@ test('C9 a byte that became another is told, wherever it is, and other runs go o
       for (const row of rows)
         if (row.isDamaged === true)
           await expectCode(again.readRun({ tenant: row.tenant, runId: row.runId }), 'STORE_CORRUPT');
-        else expect(await again.readCheckpoints(keyOf(row.runId), { from: 0, to: Infinity })).toBeDefined();
+        else await again.readCheckpoints(keyOf(row.runId), { from: 0, to: Infinity });
       await again.close();
     } catch (error) {
       told = CairnError.is(error, 'STORE_CORRUPT');

@@ -348,8 +348,8 @@ function lock(path: string, store: string): DatabaseSync {
 
 /** Whose journal it is: what its first line says, else the names of the files. */
 function keyOf(first: Entry | undefined, folder: string, file: string): RunKey {
-  const run =
-    (first?.['run'] as { readonly admission?: Partial<RunKey> } | undefined)?.admission ?? (first as Partial<RunKey>);
+  const { run: begun } = (first ?? {}) as { readonly run?: { readonly admission?: Partial<RunKey> } };
+  const run: Partial<RunKey> | undefined = begun?.admission ?? first;
   const fallback = { tenant: textOfFileName(folder), runId: textOfFileName(file.slice(0, -journalSuffix.length)) };
   return { tenant: run?.tenant ?? fallback.tenant, runId: run?.runId ?? fallback.runId };
 }
