@@ -5,6 +5,7 @@ import { createSeededRandom, type SeededRandom } from '../../src/testing/virtual
 import { planRandomGraph, type RandomGraphOptions, type RandomGraphPlan } from '../random-graph/plan-random-graph.ts';
 import { randomGraphCase } from '../random-graph/random-graph.ts';
 import { planProperty } from '../random-graph/smaller-plan.ts';
+import { scale } from '../support/scale.ts';
 import { tellFaults } from '../support/smallest.ts';
 import type { PreviewFault } from './find-preview-faults.ts';
 import { findFaultsOfForks } from './fork-generations.ts';
@@ -13,7 +14,7 @@ import { findFaultsOfResumes } from './resumes.ts';
 
 /** Repeat one graph with CAIRN_SEED=N CAIRN_GRAPHS=1. */
 const firstSeed = Number(process.env['CAIRN_SEED'] ?? 1);
-const graphs = Number(process.env['CAIRN_GRAPHS'] ?? 300);
+const graphs = Number(process.env['CAIRN_GRAPHS'] ?? scale(100, 300));
 const drawn = Array.from({ length: graphs }, (_, index) => firstSeed + index);
 
 function drawPatch(random: SeededRandom): ForkOptions {

@@ -20,9 +20,6 @@ export interface HistoryEntry {
 
 const pageRows = 256;
 
-/** After so many bytes of checkpoints others in the process get their turn: that is some 20 ms of a story's work. */
-const restEveryBytes = 16 * 1024;
-
 /** The seq of a run's own first checkpoint, pruned or not: 0, or the one after its fork point. */
 export function firstSeqOf(run: RunRow): number {
   return run.parent === undefined ? 0 : run.parent.seq + 1;
@@ -140,7 +137,6 @@ async function* readChain(
   range: { readonly from: number; readonly to: number },
 ): AsyncGenerator<HistoryEntry> {
   let chain: Chain | undefined;
-  let sizeBytes = 0;
   for (const part of await readLineage(store, run)) {
     const from = Math.max(range.from, firstSeqOf(part.run));
     const to = Math.min(range.to, part.upTo);
@@ -148,11 +144,6 @@ async function* readChain(
       for (const row of rows) {
         chain = await continueChain(store, part.run, row, from, chain);
         yield { run: part.run, checkpoint: chain.verify(part.run, row), sizeBytes: row.body.length };
-        sizeBytes += row.body.length;
-        if (sizeBytes < restEveryBytes) continue;
-        // A store on this machine answers at once, so a long history would hold up everything else in the process.
-        await new Promise<void>((resolve) => void setImmediate(resolve));
-        sizeBytes = 0;
       }
     }
     // Fork points and heads are never pruned, so a missing one is a loss.

@@ -14,6 +14,9 @@ import { StoryTeller } from './story-teller.ts';
 /** The node whose output is what a text declares as outputs. */
 const outputsId = 'outputs';
 
+/** After so many checkpoints others get their turn; that is some 30 ms. */
+const restEvery = 256;
+
 /** @throws what loading a checkpoint throws */
 export async function postMortem(place: StatePlace, { run, seq }: ResolvedReference): Promise<PostMortem> {
   const { store, blobs } = place;
@@ -21,11 +24,15 @@ export async function postMortem(place: StatePlace, { run, seq }: ResolvedRefere
   let state = new StoredState({}, false);
   let startedAt: number | undefined;
   let endedAt = 0;
+  let count = 0;
   for await (const entry of readHistory(store, run, { from: 0, to: seq })) {
     const { run: owner, checkpoint } = entry;
     const isCut = checkpoint.seq === owner.prunedBelow && checkpoint.seq > firstSeqOf(owner);
     startedAt ??= isCut ? Math.min(owner.createdAt, checkpoint.at) : checkpoint.at;
     endedAt = checkpoint.at;
+    count += 1;
+    // A store in memory answers at once, so a long history would hold up everything else in the process.
+    if (count % restEvery === 0) await new Promise<void>((resolve) => void setImmediate(resolve));
     if (!isCut) await teller.take(entry, state);
     else {
       // What was before is pruned: the story begins with the checkpoint that it led to.
