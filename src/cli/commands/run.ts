@@ -149,10 +149,11 @@ export const runRunCommand: Command<RunArguments> = {
       return dryRunPipeline(session, { file: args.file, scenarioFiles: simulate, input }, workflows);
     }
     const start = async (app: App): Promise<RunStanding | undefined> => {
-      if (args.detach === true && !app.store.capabilities.isShared)
+      const store = app.store;
+      if (args.detach === true && !store.capabilities.isShared)
         throw new CairnError('USAGE_INVALID', {
-          reason: 'this store is open in one process at a time, and another process is to advance the run',
-          hint: 'Name a file: --store sqlite:PATH',
+          reason: `${store.name} is open in one process at a time, and another process is to advance the run`,
+          hint: 'Name a file that several can open: --store PATH',
         });
       const { loadGraph, input } = await load(app, session, args);
       const { runId, isNew, result } = await perform(
