@@ -74,9 +74,9 @@ export async function converse(
 ): Promise<unknown> {
   const { box, servers } = options;
   // Must be read before the first call: it says where a repeated function goes on from.
-  const kept = ctx.retired as SavedConversation | undefined;
-  const offer = servers.length === 0 ? box : await ServedBox.open(ctx, box, servers, kept?.served);
-  const loop = new AgentLoop(ctx, asked, { ...options, offer }, kept);
+  const saved = ctx.retired as SavedConversation | undefined;
+  const offer = servers.length === 0 ? box : await ServedBox.open(ctx, box, servers, saved?.served);
+  const loop = new AgentLoop(ctx, asked, { ...options, offer }, saved);
   while (loop.countedLoops < options.loopsMax) {
     const answer = await loop.turn();
     if (answer !== undefined) return answer.value;
@@ -223,7 +223,7 @@ class AgentLoop {
   async #retire(): Promise<void> {
     const { messages, ...opening } = this.#opening;
     const served = this.#options.offer.keep?.();
-    const kept: SavedConversation = {
+    const saved: SavedConversation = {
       opening: { ...opening, messages: messages.filter(({ role }) => role === 'system') },
       ...this.#conversation.kept(),
       loop: this.number,
@@ -233,7 +233,7 @@ class AgentLoop {
       tools: this.#tools.keep(),
       ...(served !== undefined && { served }),
     };
-    await this.#ctx.retire(kept);
+    await this.#ctx.retire(saved);
     this.#ctx.emit({ type: 'history-truncated', loop: this.number, isSummarized: true });
     this.#models = new ModelSteps(this.#ctx, this.#options.steps, this.#options.span);
     this.#summaries = undefined;

@@ -242,15 +242,15 @@ test('E10.5 a model by its name under durable is one span, told by the model por
 });
 
 test('E10.5 vectors and rankings are spans with what they cost, and the number of dimensions in place of numbers', async () => {
-  const told = recordTelemetry();
-  const { engine } = createBench({ models: createScriptedModels([]), telemetry: told.telemetry });
+  const recorded = recordTelemetry();
+  const { engine } = createBench({ models: createScriptedModels([]), telemetry: recorded.telemetry });
   const search = async (ctx: NodeContext): Promise<unknown> => {
     await embedTexts(ctx, { model: 'openai:small', texts: ['planted'], dimensions: 8 });
     return rerankDocuments(ctx, { model: 'cohere:rank', query: 'planted', documents: ['planted'] });
   };
   await runToRest(engine, graphOf('g', [node('a', 'read', search)], edges('> a', 'a >')), {}, 'r');
-  expect(told.tree()).toEqual(['cairn.run', '  cairn.attempt', '    embeddings small', '    rerank rank']);
-  expect(ends(told, 'embeddings small')).toEqual({
+  expect(recorded.tree()).toEqual(['cairn.run', '  cairn.attempt', '    embeddings small', '    rerank rank']);
+  expect(ends(recorded, 'embeddings small')).toEqual({
     'gen_ai.operation.name': 'embeddings',
     'gen_ai.provider.name': 'openai',
     'gen_ai.request.model': 'small',
@@ -258,5 +258,5 @@ test('E10.5 vectors and rankings are spans with what they cost, and the number o
     'gen_ai.usage.input_tokens': 2,
     'gen_ai.embeddings.dimension.count': 8,
   });
-  expect(JSON.stringify(told.spans.map(({ attributes, ended }) => [attributes, ended]))).not.toContain('planted');
+  expect(JSON.stringify(recorded.spans.map(({ attributes, ended }) => [attributes, ended]))).not.toContain('planted');
 });

@@ -175,11 +175,15 @@ export function durable(ctx: NodeContext, options: DurableOptions): Durable {
   const { name } = options;
   claimName(ctx, name);
   const attempt = new Attempt(ctx);
-  const asked = new RequestedCalls();
+  const requested = new RequestedCalls();
   const createId = seededIds(ctx, name);
   const ownTools = new Set<string>();
-  const calls = new ModelCalls(attempt, name, { asked, createId: seededIds(ctx, `${name} model`), ownTools });
-  const wrapping = new DurableTools(attempt, name, asked);
+  const calls = new ModelCalls(attempt, name, {
+    asked: requested,
+    createId: seededIds(ctx, `${name} model`),
+    ownTools,
+  });
+  const wrapping = new DurableTools(attempt, name, requested);
   const wrapped = new WeakSet<object>();
   const signal = cancelSignal(ctx);
   const model: Durable['model'] = (given, how = {}) => {
@@ -200,8 +204,11 @@ export function durable(ctx: NodeContext, options: DurableOptions): Durable {
       return wrapping.wrap(tools, options);
     },
     approval: (config) =>
-      askingApproval(config as ToolApprovalConfiguration<ToolSet, Record<string, unknown>>, attempt, asked, (...call) =>
-        wrapping.keyOf(...call),
+      askingApproval(
+        config as ToolApprovalConfiguration<ToolSet, Record<string, unknown>>,
+        attempt,
+        requested,
+        (...call) => wrapping.keyOf(...call),
       ) as unknown as typeof config,
     prepareStep: (prepare, options) => async (given) => {
       const prepared = await prepare(given);

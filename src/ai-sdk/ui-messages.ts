@@ -171,9 +171,9 @@ export class MessageWriter {
       yield* this.#reset(known);
     yield* this.#say(index, 'reasoning', reasoning.slice(known?.reasoning.length ?? 0));
     yield* this.#say(index, 'text', text.slice(known?.text.length ?? 0));
-    const told = this.#steps[index] as StoryStep;
-    told.isWhole = true;
-    yield* this.#close(index, told);
+    const storyStep = this.#steps[index] as StoryStep;
+    storyStep.isWhole = true;
+    yield* this.#close(index, storyStep);
     yield { type: 'finish-step' };
   }
 

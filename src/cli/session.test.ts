@@ -17,8 +17,8 @@ test.each([
 });
 
 test('a word that begins with a dash is printed as an operand, behind the options of the command', () => {
-  const given = { isJson: false, storeUrl: 'runs.db', configFile: undefined, runsConfig: false, texts: {} };
-  const { commandLine } = openSession(openScreen({}), given);
+  const options = { isJson: false, storeUrl: 'runs.db', configFile: undefined, runsConfig: false, texts: {} };
+  const { commandLine } = openSession(openScreen({}), options);
   const words = (...line: readonly string[]): string => commandLine(...line).replace(/^.*?(?=resume|log|answer)/u, '');
   expect(words('resume', 'r1')).toBe('resume r1 --store runs.db');
   expect(words('resume', '--yes', '--file', 'g.ts')).toBe('resume --file g.ts --store runs.db -- --yes');

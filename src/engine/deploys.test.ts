@@ -147,13 +147,13 @@ test('O2 the claims of a hundred held runs are renewed in one call for each thir
     },
   };
   const bench = createBench({ store, clock, leaseMs });
-  const held = Promise.withResolvers<void>();
-  const graph = graphOf('g', [node('long', 'read', () => held.promise)], edges('> long', 'long >'));
+  const gate = Promise.withResolvers<void>();
+  const graph = graphOf('g', [node('long', 'read', () => gate.promise)], edges('> long', 'long >'));
   const handles = [];
   for (let at = 0; at < 100; at += 1) handles.push(await bench.engine.start(graph, {}, { runId: `r${at}` }));
   await clock.advance(3 * leaseMs);
   expect(renewals).toBe(9);
-  held.resolve();
+  gate.resolve();
   await clock.runUntilIdle();
   for (const handle of handles) expect((await handle.result()).status).toBe('completed');
 });

@@ -219,8 +219,8 @@ class CairnEngine implements Engine {
     if (ready !== undefined) await ready;
     const claimedAt = momentOf(clock);
     const except = [...(options.except ?? []), ...this.#runs.ids];
-    const asked = { ...this.#claimable(options), workerId: ids.workerId, leaseMs, except };
-    const look = store.claimNext(asked).then((grants) =>
+    const request = { ...this.#claimable(options), workerId: ids.workerId, leaseMs, except };
+    const look = store.claimNext(request).then((grants) =>
       grants.map((granted) => {
         const { runId } = granted.run;
         return { runId, handle: this.#runs.open(runId, () => this.#advanceGranted(granted, claimedAt)) };

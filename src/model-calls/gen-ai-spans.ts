@@ -183,8 +183,8 @@ function endOther(
   { model, usage }: Pick<EmbedResponse, 'model' | 'usage'>,
   more: SpanAttributes,
 ): void {
-  const told = { 'gen_ai.response.model': model, 'gen_ai.usage.input_tokens': usage.inputTokens, ...more };
-  span?.end({ attributes: told });
+  const answerAttributes = { 'gen_ai.response.model': model, 'gen_ai.usage.input_tokens': usage.inputTokens, ...more };
+  span?.end({ attributes: answerAttributes });
 }
 
 /** A call of a tool, as its spans tell of it. */

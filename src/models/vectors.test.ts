@@ -16,7 +16,7 @@ import { createCassetteModels } from './cassette/cassette.ts';
 import { limitModels } from './limit/limit-models.ts';
 import { createScriptedModels } from './scripted.ts';
 
-const told = { idempotencyKey: 'key-1', signal: new AbortController().signal };
+const options = { idempotencyKey: 'key-1', signal: new AbortController().signal };
 const failureOf = (made: Promise<unknown>): Promise<unknown> =>
   made.then(
     () => undefined,
@@ -54,7 +54,7 @@ beforeAll(async () => {
 afterAll(() => new Promise((resolve) => server.close(resolve)));
 
 test('L14 the AI SDK makes one vector for each text, with the key, the price by tokens and by call, under a name of the configuration', async () => {
-  await expect(models.embed?.({ model: 'near', texts: ['a', 'b'], dimensions: 2, ...told })).resolves.toEqual({
+  await expect(models.embed?.({ model: 'near', texts: ['a', 'b'], dimensions: 2, ...options })).resolves.toEqual({
     vectors: [
       [0, 1],
       [1, 1],
@@ -69,14 +69,14 @@ test('L14 the AI SDK makes one vector for each text, with the key, the price by 
 test('L14 a provider that is busy, and one without such models, fail as calls for texts do, and nothing is tried again here', async () => {
   const before = bodies.length;
   status = 429;
-  expect(await failureOf(models.embed!({ model: 'near', texts: ['a'], ...told }))).toMatchObject({
+  expect(await failureOf(models.embed!({ model: 'near', texts: ['a'], ...options }))).toMatchObject({
     code: 'MODEL_UNAVAILABLE',
     applied: 'no',
     retryAfterMs: 20,
   });
   status = 200;
   expect(bodies.length).toBe(before + 1);
-  const ranked = models.rerank!({ model: 'near', query: 'q', documents: ['a'], ...told });
+  const ranked = models.rerank!({ model: 'near', query: 'q', documents: ['a'], ...options });
   expect(await failureOf(ranked)).toMatchObject({
     code: 'MODEL_UNKNOWN',
     applied: 'no',
@@ -155,8 +155,8 @@ test('L11 a cassette gives the vectors and rankings on record, and names the tex
     const path = join(folder, 'tape.jsonl');
     const record = createScriptedModels([]);
     const [embedded, ranked] = [
-      { model: 'a:b', texts, ...told },
-      { model: 'a:b', query: 'tea', documents: texts, ...told },
+      { model: 'a:b', texts, ...options },
+      { model: 'a:b', query: 'tea', documents: texts, ...options },
     ];
     const recorder = createCassetteModels({ path, record, secrets: {} });
     const made = [await recorder.embed?.(embedded), await recorder.rerank?.(ranked)];
@@ -180,9 +180,9 @@ test('L9 calls for vectors share the limits of their provider with calls for tex
   const endedAt: number[] = [];
   const note = (): void => void endedAt.push(clock.now() - beganAt);
   const made = [
-    limited.generate({ model: 'openai:a', messages: [], ...told }).then(note),
-    limited.embed!({ model: 'openai:b', texts, ...told }).then(note),
-    limited.rerank!({ model: 'openai:c', query: 'q', documents: texts, ...told }).then(note),
+    limited.generate({ model: 'openai:a', messages: [], ...options }).then(note),
+    limited.embed!({ model: 'openai:b', texts, ...options }).then(note),
+    limited.rerank!({ model: 'openai:c', query: 'q', documents: texts, ...options }).then(note),
   ];
   await clock.runUntilIdle();
   await Promise.all(made);

@@ -252,11 +252,12 @@ export function foldGraph(
   const usualRoom = Math.max(1, Math.floor((max - openRoom) / byBand.size) - 1);
   for (const [band, members] of [...byBand].sort(([a], [b]) => a - b)) {
     const room = isOpen(band) ? openRoom : usualRoom;
-    const shown = members.length <= room + 1 ? members : members.toSorted((a, b) => weigh(b) - weigh(a)).slice(0, room);
-    const known = new Set(shown);
+    const visible =
+      members.length <= room + 1 ? members : members.toSorted((a, b) => weigh(b) - weigh(a)).slice(0, room);
+    const known = new Set(visible);
     const rest = members.filter((id) => !known.has(id));
-    for (const id of shown) shownAs.set(id, id);
-    kept.push(...shown);
+    for (const id of visible) shownAs.set(id, id);
+    kept.push(...visible);
     if (rest.length === 0) continue;
     for (const id of rest) shownAs.set(id, foldOf(band));
     folds.set(foldOf(band), rest);

@@ -19,21 +19,21 @@ afterEach(async () => {
 /** Answers what the last message asks for; `slow` goes on when the test says so. */
 function scriptedModel(): Models & { readonly goOn: () => void; readonly asked: ModelRequest[] } {
   let gate = Promise.withResolvers<void>();
-  const asked: ModelRequest[] = [];
+  const requests: ModelRequest[] = [];
   return {
-    asked,
+    asked: requests,
     goOn: () => {
       gate.resolve();
       gate = Promise.withResolvers();
     },
     async generate(request) {
-      asked.push(request);
+      requests.push(request);
       const { messages, onDelta, model } = request;
       const last = messages.at(-1);
       const said = last?.role === 'user' ? textOf(last.content) : '';
       const isTold = last?.role === 'tool';
       const usage = { inputTokens: 1, outputTokens: 1 };
-      if (said.startsWith('break') && asked.length === 1)
+      if (said.startsWith('break') && requests.length === 1)
         throw new NodeFailure('the key sk-123 is wrong', { code: 'MODEL_REFUSED', applied: 'no' });
       const call = (name: string, input: unknown) =>
         ({

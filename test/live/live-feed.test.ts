@@ -156,13 +156,13 @@ test('L5 a secret that comes in two pieces is told in neither, and what may be i
 test('L5 nothing is told of a node whose output a rule keeps out, and nothing under a name that one keeps out', async () => {
   const store = createMemoryStore();
   const gate = Promise.withResolvers<void>();
-  const told = async (ctx: NodeContext): Promise<unknown> => {
+  const speak = async (ctx: NodeContext): Promise<unknown> => {
     ctx.emit({ pin: '1234', step: 1 });
     await gate.promise;
     return 1;
   };
   const start = (runId: string, rule: string) =>
-    compile({ engine: createDefaultEngine({ store, redact: { store: [rule] } }) }, told).start({}, { runId });
+    compile({ engine: createDefaultEngine({ store, redact: { store: [rule] } }) }, speak).start({}, { runId });
   const [hidden, named] = await Promise.all([start('hidden', 'outputs.talk'), start('named', 'PIN')]);
   const seen = await until(openHistory(store).follow('named', { live: true }), ({ type }) => type === 'live');
   expect((seen.at(-1) as FollowedPiece).detail).toEqual({ pin: '[redacted]', step: 1 });

@@ -147,13 +147,13 @@ test('P6 what a text is told in the thread is what it is told here, and faults c
 });
 
 test('P6 texts wait in a queue with an end', async () => {
-  const asked = Array.from({ length: 40 }, () =>
+  const requests = Array.from({ length: 40 }, () =>
     foreign.check(chain(100)).then(
       () => 'read',
       ({ code }: { code: string }) => code,
     ),
   );
-  const answers = await Promise.all(asked);
+  const answers = await Promise.all(requests);
   expect(answers.filter((answer) => answer === 'read')).toHaveLength(17);
   expect(answers.filter((answer) => answer === 'READER_BUSY')).toHaveLength(23);
 });

@@ -45,12 +45,12 @@ export async function embedTexts(
   const size = Math.max(1, Math.floor(batch));
   for (let from = 0; from < call.texts.length; from += size) {
     const part = { ...call, texts: call.texts.slice(from, from + size) };
-    const told = await buy(ctx, 'embed', part, part.texts, options, async (step) => {
+    const bought = await buy(ctx, 'embed', part, part.texts, options, async (step) => {
       const { idempotencyKey, signal } = step;
       const { vectors: own, usage } = await ctx.models.embed(part, { idempotencyKey, signal });
       return { usage, value: own };
     });
-    vectors.push(...told);
+    vectors.push(...bought);
   }
   return vectors;
 }

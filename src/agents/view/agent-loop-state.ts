@@ -77,15 +77,15 @@ type Call = RecordedCall<ModelResponse> & { readonly note?: TurnNote };
 
 export function foldVisit(record: NodeRecord): FoldedVisit | undefined {
   const calls = modelCallsOf(record);
-  const kept = record.retired?.from as SavedConversation | undefined;
+  const retired = record.retired?.from as SavedConversation | undefined;
   const done = calls.filter(({ status }) => status === 'done').map(({ output }) => output as Call);
-  const opening = kept?.opening ?? done[0]?.note?.opening;
+  const opening = retired?.opening ?? done[0]?.note?.opening;
   if (opening === undefined) return undefined;
   const mode = createMode(opening.mode, { tools: [], answer: undefined });
-  const messages: ModelMessage[] = [...opening.messages, ...(kept?.messages ?? [])];
+  const messages: ModelMessage[] = [...opening.messages, ...(retired?.messages ?? [])];
   const loops: AgentLoopState[] = [];
-  const cache: Record<string, unknown> = { ...kept?.tools.cache };
-  let loop = (kept?.loop ?? 1) - 1;
+  const cache: Record<string, unknown> = { ...retired?.tools.cache };
+  let loop = (retired?.loop ?? 1) - 1;
   const used = new Set<string>();
   let asked: readonly ToolCallPart[] = [];
   /** Number of messages before each answer. */
@@ -184,9 +184,9 @@ function reasoningOf({ content }: ModelResponse): Pick<AgentLoopState, 'reasonin
 /** What a person decided about a call. Arguments that were edited are asked about again, so the last answer counts. */
 function decisionOf({ steps = {} }: NodeRecord, name: string): Pick<AgentCall, 'decision' | 'refusal'> {
   const question = questionName(name);
-  const asked = Object.entries(steps).findLast(([key]) => key === question || key.startsWith(`${question}\0`))?.[1];
-  if (asked?.kind !== 'ask' || asked.status !== 'done') return {};
-  const { approved, feedback } = readApproval(asked.output);
+  const step = Object.entries(steps).findLast(([key]) => key === question || key.startsWith(`${question}\0`))?.[1];
+  if (step?.kind !== 'ask' || step.status !== 'done') return {};
+  const { approved, feedback } = readApproval(step.output);
   if (approved) return { decision: 'approved' };
   return { decision: 'refused', ...(feedback !== undefined && { refusal: feedback }) };
 }

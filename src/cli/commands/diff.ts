@@ -114,8 +114,8 @@ export function differing(before: string, after: string, width: number): readonl
   const from = Math.max(0, start - wordsAround);
   const show = (words: readonly string[]): string => {
     const to = Math.min(words.length, words.length - end + wordsAround);
-    const shown = words.slice(from, to).join('');
-    return fit(`${from > 0 ? '… ' : ''}${from > 0 ? shown.trimStart() : shown}${to < words.length ? ' …' : ''}`, width);
+    const part = words.slice(from, to).join('');
+    return fit(`${from > 0 ? '… ' : ''}${from > 0 ? part.trimStart() : part}${to < words.length ? ' …' : ''}`, width);
   };
   return [show(a), show(b)];
 }

@@ -48,8 +48,8 @@ const spansShown = 8;
 
 /** `1, 3 to 9` */
 function formatSpans(spans: Pruned['pruned'][number]['spans']): string {
-  const told = spans.slice(0, spansShown).map(({ from, to }) => (from === to ? String(from) : `${from} to ${to}`));
-  return [...told, ...(spans.length > spansShown ? ['…'] : [])].join(', ');
+  const ranges = spans.slice(0, spansShown).map(({ from, to }) => (from === to ? String(from) : `${from} to ${to}`));
+  return [...ranges, ...(spans.length > spansShown ? ['…'] : [])].join(', ');
 }
 
 function countAll({ pruned }: Pruned): number {
@@ -90,7 +90,7 @@ export const pruneCommand = deletionCommand(pruneRuns, {
 // `cairn cleanup`
 
 /** Less room than this is not worth a word. */
-const toldFreeBytes = 1024 * 1024;
+const worthVacuumBytes = 1024 * 1024;
 
 async function printCleanUp(session: Session, report: CleanUpReport, { isDry, now }: PrintedReport): Promise<void> {
   const { screen } = session;
@@ -113,7 +113,7 @@ async function printCleanUp(session: Session, report: CleanUpReport, { isDry, no
     screen.print(
       `${formatSize(freedBytes)} ${isDry ? 'would be given back' : 'given back'}; the store takes ${formatSize(space?.sizeBytes ?? 0)}${isDry ? ' now' : ''}`,
     );
-  else if (space !== undefined && space.freeBytes >= toldFreeBytes)
+  else if (space !== undefined && space.freeBytes >= worthVacuumBytes)
     screen.note(
       `${formatSize(space.freeBytes)} of the store's ${formatSize(space.sizeBytes)} are free, for what is written later. To give them back: cairn cleanup --vacuum`,
     );

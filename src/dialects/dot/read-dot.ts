@@ -156,10 +156,10 @@ export function checkCalledDot(
   text: string,
   options: Omit<DotOptions, 'origin' | 'transforms'> & { readonly source: string },
 ): CheckedPipeline {
-  const kept = dialectOf(text) === undefined ? undefined : parseSavedText(text);
-  const given = kept === undefined ? options : { ...options, readFile: (path: string) => kept.files.get(path) };
+  const saved = dialectOf(text) === undefined ? undefined : parseSavedText(text);
+  const given = saved === undefined ? options : { ...options, readFile: (path: string) => saved.files.get(path) };
   const around = outermost(given.source, true);
-  const { workflow, violations } = shareBudget(() => check(kept?.text ?? text, given, { isRun: true }, around));
+  const { workflow, violations } = shareBudget(() => check(saved?.text ?? text, given, { isRun: true }, around));
   return { workflow: workflow && { ...workflow, outputs: resultFields }, violations };
 }
 

@@ -267,15 +267,15 @@ describe('E8 an outcome over the limit of a checkpoint', () => {
       const bench = createBench({ ...small, findGraph: () => graph });
       const { status, runId } = await runToRest(bench.engine, graph);
       expect(status).toBe('completed');
-      const told: unknown[] = [];
+      const measured: unknown[] = [];
       for await (const event of bench.engine.events(runId))
-        if (event.type === 'checkpoint') told.push(...event.change.filter(({ kind }) => kind === 'large'));
+        if (event.type === 'checkpoint') measured.push(...event.change.filter(({ kind }) => kind === 'large'));
       const detail = { bytes: length + 2, limitBytes: 3_000 };
       const near = [
         { kind: 'large', node: ['a'], detail },
         { kind: 'large', node: ['b'], step: expect.stringMatching(/^s/), detail },
       ];
-      expect(told).toEqual(isNear ? near : []);
+      expect(measured).toEqual(isNear ? near : []);
     }
   });
 

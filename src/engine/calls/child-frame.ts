@@ -36,9 +36,9 @@ export async function openChild(
 ): Promise<FrameRun | undefined> {
   const { generation } = activation;
   checkEntry(activation, call);
-  const given = hashOfInput(core, activation, key, call.input);
-  const known = recordedChild(core, activation, key, call, given);
-  const tree = known ?? { ...(await newTree(core, call)), given, graph: call.graph.id };
+  const inputHash = hashOfInput(core, activation, key, call.input);
+  const known = recordedChild(core, activation, key, call, inputHash);
+  const tree = known ?? { ...(await newTree(core, call)), given: inputHash, graph: call.graph.id };
   const written = known ?? { ...tree, input: await offloadForm(core, tree.input) };
   if (activation.generation !== generation || activation.phase !== 'running') return undefined;
   if (activation.isCancelled) guardCall(activation, generation, 'run');

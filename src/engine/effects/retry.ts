@@ -128,8 +128,8 @@ export function planRetry(
   const { attempt, retryAt, error } = next;
   const applied = appliedOf(error);
   const mayHaveHappened = isEffect(effort) && applied !== 'no' && (effort.isIdempotent || applied === 'ended');
-  const kept = savedIntent(effort.fields()?.intent, effort.keyIn(core.keySeed), mayHaveHappened);
-  effort.write({ attempt, retryAt, ...kept, ...(applied === 'ended' && mayHaveHappened && { applied }) });
+  const saved = savedIntent(effort.fields()?.intent, effort.keyIn(core.keySeed), mayHaveHappened);
+  effort.write({ attempt, retryAt, ...saved, ...(applied === 'ended' && mayHaveHappened && { applied }) });
   // Record whether the author's function decided, because its code is covered by `codeHash`.
   const by = effort.retry?.when === undefined ? {} : { by: 'when' };
   core.draft.note({ kind: 'retry', ...effort.place, attempt, error: errorSummary(core, error), ...by });

@@ -184,7 +184,7 @@ function keepForRetry(
   const { output, outputOfSteps, updates, goto, verdict } = ending.outcome;
   const plain = (given: Readonly<Record<string, Admitted>>): Record<string, unknown> =>
     Object.fromEntries(Object.entries(given).map(([key, value]) => [key, value.value]));
-  const kept: SavedOutcome = {
+  const saved: SavedOutcome = {
     ...(output === undefined ? {} : { output: output.value }),
     ...(outputOfSteps === undefined ? {} : { outputOfSteps }),
     ...(updates === undefined
@@ -200,7 +200,7 @@ function keepForRetry(
     ...(goto === undefined ? [] : [`"goto":${JSON.stringify(goto)}`]),
     ...(verdict === undefined ? [] : [`"verdict":${JSON.stringify(verdict)}`]),
   ];
-  field('kept', kept, `{${members.join(',')}}`);
+  field('kept', saved, `{${members.join(',')}}`);
 }
 
 /** Fields that are removed when a visit ends, unless its end sets them. */

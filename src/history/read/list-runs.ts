@@ -202,10 +202,10 @@ export async function pageOfRuns(
   const runs: ListedRun[] = [];
   let cursor = after;
   for (;;) {
-    const left = limit - runs.length;
+    const remaining = limit - runs.length;
     let page = await read(limit, cursor);
     // A page ends at the last run that is taken, since only the store says where it goes on behind a run.
-    for (let end = endOf(query, page.runs, left); end < page.runs.length; end = endOf(query, page.runs, left))
+    for (let end = endOf(query, page.runs, remaining); end < page.runs.length; end = endOf(query, page.runs, remaining))
       page = await read(end, cursor);
     runs.push(...page.runs.filter((run) => fits(query, run)));
     ({ cursor } = page);

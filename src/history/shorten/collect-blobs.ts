@@ -106,9 +106,9 @@ export async function collectBlobs(
 ): Promise<CollectedBlobs> {
   if (named.size === 0 && !isAll) return { blobs: 0 };
   const { old, young } = await listOld(blobs, tenant, isAll ? undefined : named);
-  const left = [...young].filter((hash) => named.get(hash)?.isValue === true).length;
-  const told = left === 0 ? {} : { blobsLeft: left };
-  return { blobs: await removeUnneeded(store, blobs, tenant, old), ...told };
+  const remaining = [...young].filter((hash) => named.get(hash)?.isValue === true).length;
+  const report = remaining === 0 ? {} : { blobsLeft: remaining };
+  return { blobs: await removeUnneeded(store, blobs, tenant, old), ...report };
 }
 
 /** Counts the blobs that a collection of all would remove. Removes nothing. */

@@ -23,14 +23,14 @@ export class RequestedValues {
   constructor({ reads }: StateQuestion, blobs: BlobStore, tenant: string) {
     this.#blobs = blobs;
     this.#tenant = tenant;
-    const asked = new Map<string, RequestedPart>();
+    const requested = new Map<string, RequestedPart>();
     for (const { name, path } of reads) {
       const [key] = path;
-      const known = asked.get(name);
-      if (key === undefined || known === 'all') asked.set(name, 'all');
-      else asked.set(name, new Set([...(known ?? []), key]));
+      const known = requested.get(name);
+      if (key === undefined || known === 'all') requested.set(name, 'all');
+      else requested.set(name, new Set([...(known ?? []), key]));
     }
-    this.#asked = asked;
+    this.#asked = requested;
     this.#paths = reads.flatMap(({ name, path }) => treePaths(name, path));
   }
 

@@ -140,7 +140,7 @@ export class StoryTeller {
   ): Promise<ReadonlyMap<string, VisitChanges>> {
     const { run, checkpoint } = entry;
     const ops = checkpoint.ops as readonly Op[];
-    const held = new Map<string, VisitChanges>();
+    const byVisit = new Map<string, VisitChanges>();
     let applied = isApplied ? ops.length : 0;
     const isLaterState = isApplied && ops.filter((op) => endedNode(op) !== undefined).length > 1;
     const applyTo = async (end: number): Promise<void> => {
@@ -152,8 +152,8 @@ export class StoryTeller {
       if (author === undefined || !(isChannel(op) || endedNode(op) !== undefined)) continue;
       await this.#rest();
       const key = keyOf(author);
-      const visit = held.get(key) ?? { changes: [] };
-      held.set(key, visit);
+      const visit = byVisit.get(key) ?? { changes: [] };
+      byVisit.set(key, visit);
       if (isChannel(op)) {
         // The old value is that of the state just before the op.
         await applyTo(index);
@@ -164,7 +164,7 @@ export class StoryTeller {
       }
     }
     await applyTo(ops.length);
-    return held;
+    return byVisit;
   }
 
   async #rest(): Promise<void> {

@@ -7,7 +7,7 @@ import { examineRuns, type Finding } from './examine-runs.ts';
 const countedRuns = 1_000;
 const shownRuns = 5;
 /** Less free room than this is not worth a word. */
-const toldFreeBytes = 16 * 1024 ** 2;
+const worthVacuumBytes = 16 * 1024 ** 2;
 
 async function countRuns(store: Store, tenant: string): Promise<Finding> {
   const counts = new Map<StoredStatus, number>();
@@ -60,7 +60,7 @@ async function findSpace(store: Store): Promise<readonly Finding[]> {
   const space = await store.readSpace?.();
   if (space === undefined) return [];
   const { sizeBytes, freeBytes } = space;
-  const isMuch = freeBytes >= toldFreeBytes && freeBytes * 2 >= sizeBytes;
+  const isMuch = freeBytes >= worthVacuumBytes && freeBytes * 2 >= sizeBytes;
   const mib = (bytes: number): string => `${(bytes / 1024 ** 2).toFixed(1)} MiB`;
   return [
     {

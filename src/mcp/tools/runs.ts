@@ -69,8 +69,8 @@ export const listRuns: Tool<ListRunsInput> = {
   },
   hints: readsOnly,
   async run({ context }, { workflow, limit = 20, ...filter }) {
-    const given = { ...filter, limit, ...(workflow !== undefined && { graph: workflow }) };
-    const { runs, hasMore, cursor } = await perform(list, context, given);
+    const query = { ...filter, limit, ...(workflow !== undefined && { graph: workflow }) };
+    const { runs, hasMore, cursor } = await perform(list, context, query);
     const shown = runs.map((run) => ({
       run_id: run.runId,
       workflow: run.graphId,

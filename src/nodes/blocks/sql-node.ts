@@ -56,8 +56,8 @@ export function sqlNode<S extends StateView = StateView>(
   const fixed = inputsOf(rest);
   checkInputs(typeof params === 'function' || params === undefined ? fixed : { ...fixed, params });
   const run = async (ctx: NodeContext): Promise<SqlOutput> => {
-    const given = params === undefined ? {} : { params: resolveComputed(params, ctx.state) };
-    const inputs = { ...fixed, ...given } as Inputs;
+    const resolved = params === undefined ? {} : { params: resolveComputed(params, ctx.state) };
+    const inputs = { ...fixed, ...resolved } as Inputs;
     const { secrets, idempotencyKey, signal } = ctx;
     // A graph in code may reach what its code may: there are no grants for it.
     const own = { inputs, secrets, idempotencyKey, signal, now: () => ctx.now(), isGranted: () => true };

@@ -28,10 +28,10 @@ type WatchForDeath = (group: number) => () => void;
 /** Prepares a registration. Call it before a group is started, to keep the time short during which the watcher does not know the group. */
 function openDeathWatch(): WatchForDeath {
   watcher ??= startWatcher();
-  const told = watcher;
+  const started = watcher;
   return (group) => {
-    told?.write(`add ${group}\n`);
-    return () => void told?.write(`end ${group}\n`);
+    started?.write(`add ${group}\n`);
+    return () => void started?.write(`end ${group}\n`);
   };
 }
 

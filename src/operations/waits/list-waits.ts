@@ -38,8 +38,8 @@ async function findAnsweredRuns(
     // A run of several answered waits is listed with the first of them, on whichever page that is.
     const first = await store.listWaits({ ...of, runId, isAnswered: true, limit: 1 });
     if (first.rows[0]?.waitId !== waitId) continue;
-    const left = await store.listWaits({ ...of, runId, isAnswered: false, limit: 1 });
-    if (left.rows.length === 0) runs.push({ runId, graphId });
+    const open = await store.listWaits({ ...of, runId, isAnswered: false, limit: 1 });
+    if (open.rows.length === 0) runs.push({ runId, graphId });
   }
   return { runs, ...(cursor !== undefined && { cursor }) };
 }

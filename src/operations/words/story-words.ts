@@ -140,8 +140,8 @@ const isDifference = (one: unknown): one is Difference => {
 /** `node added check (the run is past it: it is never run)`. Edges follow from nodes, so they are told where nothing else is. */
 function graphWords(differences: readonly Difference[]): string {
   const nodes = differences.filter(({ what }) => !what.startsWith('edge '));
-  const told = nodes.length > 0 ? nodes : differences;
-  const words = told.map(({ what, detail }) =>
+  const parts = nodes.length > 0 ? nodes : differences;
+  const words = parts.map(({ what, detail }) =>
     what === 'code' ? detail : `${what} ${detail.replace(/; (.+)$/u, ' ($1)')}`,
   );
   return `under another graph: ${words.join('; ')}`;

@@ -51,9 +51,9 @@ export function createMemoryMemories(now: () => number = Date.now): Memories {
   const owners = new Map<string, StoredMemory>();
   const keptOf = ({ user, session }: MemoryOwner): StoredMemory => {
     const name = JSON.stringify([user, session]);
-    const kept = owners.get(name) ?? { keys: new Set(), entries: [] };
-    owners.set(name, kept);
-    return kept;
+    const saved = owners.get(name) ?? { keys: new Set(), entries: [] };
+    owners.set(name, saved);
+    return saved;
   };
   return {
     read: async (owner, { text = '', limit = readLimit } = {}) => {

@@ -74,18 +74,18 @@ function lintTelling({ pipeline, layout, warn }: Report): void {
   const general = graph.text('default_fidelity');
   const inert = (at: number, what: string, fix: string): void => warn('inert_attribute', at, what, fix);
   const ofStage = (id: string): string => stages.get(id)?.attributes.text('fidelity') || general;
-  const told = ({ id }: Stage): readonly string[] => [
+  const fidelitiesOf = ({ id }: Stage): readonly string[] => [
     ofStage(id),
     ...(layout.incoming.get(id) ?? []).map((edge) => edge.attributes.text('fidelity')),
   ];
   const isUsed = (kind: string): boolean =>
     [...stages.values()].some(
-      (stage) => stage.type === 'codergen' && told(stage).some((fidelity) => fidelity.startsWith(kind)),
+      (stage) => stage.type === 'codergen' && fidelitiesOf(stage).some((fidelity) => fidelity.startsWith(kind)),
     );
   for (const stage of stages.values()) {
     const { id, type, attributes, at } = stage;
     if (type !== 'codergen' || !attributes.has('thread_id') || attributes.placeOf('thread_id') === at) continue;
-    if (!told(stage).includes('full'))
+    if (!fidelitiesOf(stage).includes('full'))
       inert(
         attributes.placeOf('thread_id'),
         `thread_id of ${id} has no effect: it is never told in full`,

@@ -170,8 +170,8 @@ class TreeReader {
       const { start } = tree;
       if (this.#take('operator', '|') !== undefined) {
         const name = this.#name();
-        const given = this.#take('operator', '(') === undefined ? noArguments : this.#arguments();
-        tree = { kind: 'filter', start, of: tree, name, given };
+        const args = this.#take('operator', '(') === undefined ? noArguments : this.#arguments();
+        tree = { kind: 'filter', start, of: tree, name, given: args };
       } else if (this.#take('name', 'is') !== undefined) {
         const isNot = this.#take('name', 'not') !== undefined;
         tree = { kind: 'test', start, of: tree, name: this.#name().toLowerCase(), isNot };

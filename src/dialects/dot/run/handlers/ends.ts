@@ -193,9 +193,9 @@ async function runBodies(ctx: NodeContext, { body, targets, restartsMax, beginni
     const result = await ctx.run(body, input, { name: bodyName(restarts), ...(entry !== undefined && { entry }) });
     const { status, state, error } = result;
     failures.push(...failuresIn(result));
-    const told: BranchReport = { failures, isOfRun: true };
+    const report: BranchReport = { failures, isOfRun: true };
     if (status !== 'completed')
-      throw new NodeFailure(rootMessage(error), { code: 'STAGE_FAILED', cause: error, data: { ...told } });
+      throw new NodeFailure(rootMessage(error), { code: 'STAGE_FAILED', cause: error, data: { ...report } });
     const target = targets.find((one) => Object.hasOwn(state.outputs, restartId(one)));
     if (target === undefined) return withRestarts(state, restarts, failures);
     const count = (made.get(target) ?? 0) + 1;
@@ -203,7 +203,7 @@ async function runBodies(ctx: NodeContext, { body, targets, restartsMax, beginni
       throw new NodeFailure(`the pipeline was restarted at ${target} ${restartsMax} times, and would be once more`, {
         code: 'RESTARTS_USED_UP',
         applied: 'no',
-        data: { target, restartsMax, ...told },
+        data: { target, restartsMax, ...report },
       });
     made.set(target, count);
     entry = target;

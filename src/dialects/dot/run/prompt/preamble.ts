@@ -233,8 +233,8 @@ function valuesOf(state: StateView, length: number): string {
   if (length === 0) return '';
   const isShown = (key: string, value: unknown): boolean =>
     !untold.test(key) && asText(value) !== '' && !(key === 'parallel.results' && Array.isArray(value));
-  const told = Object.entries(contextOf(state)).filter(([key, value]) => isShown(key, value));
-  return told
+  const entries = Object.entries(contextOf(state)).filter(([key, value]) => isShown(key, value));
+  return entries
     .map(([key, value]) => `- ${key}: ${isLarge(value) ? shownLarge(value, length) : cutMiddle(asText(value), length)}`)
     .join('\n');
 }

@@ -22,10 +22,10 @@ import { jumpsMade } from './stage-node.ts';
 // Says in words why an edge out of a stage was taken or not, by the rules of `chooseEdge`.
 
 export function whyTaken(way: Way, { edges, isChosen }: Ways, ending: StageOutput): string {
-  const asked = whyPreferred(way, ending);
+  const preference = whyPreferred(way, ending);
   if (isChosen && hasChosen(ending)) return `it was chosen: ${JSON.stringify(ending.preferred_label ?? way.to)}`;
   if (isChosen) return 'nobody chose, and its condition holds';
-  if (asked !== '') return asked;
+  if (preference !== '') return preference;
   if (way.clauses.length > 0) return 'its condition holds';
   if (edges.length === 1) return isFailure(ending.outcome) ? 'it takes failures' : 'it is the only one';
   if (isFailure(ending.outcome)) return 'it is there for failures';

@@ -189,11 +189,11 @@ function settle(ctx: NodeContext, parts: StageParts, result: StageEnd): unknown 
   if (way === undefined && hasFailed && jump === undefined) {
     const reason = result.failureReason ?? 'the stage failed';
     const { gates, failures } = result;
-    const told: BranchReport = { ...(gates !== undefined && { gates }), ...(failures !== undefined && { failures }) };
+    const report: BranchReport = { ...(gates !== undefined && { gates }), ...(failures !== undefined && { failures }) };
     throw new NodeFailure(reason, {
       code: verdictCode,
       applied: 'ended',
-      data: { stage: stage.id, outcome: ending, ...told },
+      data: { stage: stage.id, outcome: ending, ...report },
     });
   }
   if (jump !== undefined) scratch[jumpKey(stage.id, jump)] = jumpsMade(ctx.state, stage.id, jump) + 1;
