@@ -97,6 +97,26 @@ export function reasonOf(thrown: unknown): string {
   }
 }
 
+const codesOfFiles: Readonly<Record<string, ErrorCode>> = {
+  ENOSPC: 'STORE_FULL',
+  EDQUOT: 'STORE_FULL',
+  EFBIG: 'STORE_FULL',
+  EROFS: 'STORE_READ_ONLY',
+  EACCES: 'STORE_READ_ONLY',
+  EPERM: 'STORE_READ_ONLY',
+};
+
+/** The error of a store whose file system refused something: STORE_FULL, STORE_READ_ONLY or STORE_UNAVAILABLE. */
+export function fileFault(store: string, error: unknown): CairnError {
+  if (CairnError.is(error)) return error;
+  const { code } = (error ?? {}) as { readonly code?: unknown };
+  return new CairnError(
+    codesOfFiles[String(code)] ?? 'STORE_UNAVAILABLE',
+    { store, reason: reasonOf(error) },
+    { cause: error },
+  );
+}
+
 /** Fills the values into a text of the table, whose form is described at {@link ErrorRow}. */
 function render(prose: string, data: ErrorData): string {
   return prose.replaceAll(

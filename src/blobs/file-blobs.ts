@@ -4,7 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import type { BlobRow, BlobRange, BlobStore } from '../ports/blobs.ts';
 import type { Page } from '../ports/store.ts';
 import { isBlobHash, hashBlob, cutRange } from './blob-hash.ts';
-import { CairnError, type ErrorCode, reasonOf } from '../errors.ts';
+import { CairnError, fileFault } from '../errors.ts';
 import { unpackedBytesMax } from '../state/values/packed-size.ts';
 
 // File operations of the blob store. A file is complete and durable before it has its name.
@@ -263,7 +263,7 @@ class FileBlobs implements BlobStore {
       }
     } catch (error) {
       if (fileCode(error).startsWith('Z')) throw new CairnError('BLOB_CORRUPT', { hash }, { cause: error });
-      throw this.#mapped(error);
+      throw fileFault(this.name, error);
     }
     if (seen.digest('hex') !== hash) throw new CairnError('BLOB_CORRUPT', { hash });
   }
@@ -302,25 +302,10 @@ class FileBlobs implements BlobStore {
     try {
       return await work();
     } catch (error) {
-      throw this.#mapped(error);
+      throw fileFault(this.name, error);
     }
   }
-
-  #mapped(error: unknown): CairnError {
-    if (CairnError.is(error)) return error;
-    const reason = reasonOf(error);
-    const code = codes[fileCode(error)] ?? 'STORE_UNAVAILABLE';
-    return new CairnError(code, { store: this.name, reason }, { cause: error });
-  }
 }
-
-const codes: Readonly<Record<string, ErrorCode>> = {
-  ENOSPC: 'STORE_FULL',
-  EDQUOT: 'STORE_FULL',
-  EROFS: 'STORE_READ_ONLY',
-  EACCES: 'STORE_READ_ONLY',
-  EPERM: 'STORE_READ_ONLY',
-};
 
 /** Folder name of a tenant: a simple name is used as it is, any other is replaced by its hash, which is never a simple name. */
 function tenantFolder(tenant: string): string {

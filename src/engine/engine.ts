@@ -47,8 +47,7 @@ import { previewRun } from './preview/preview.ts';
 import { Pace, momentOf, type Moment } from './run/draft.ts';
 import { readWholeCheckpoint } from './watch/progress.ts';
 import { Wakes } from './runs/wakes.ts';
-import { ClaimRenewals } from './run/claim-keeper.ts';
-import { createStoreClock, type StoreClock } from './run/store-clock.ts';
+import { ClaimRenewals, createStoreClock, type StoreClock } from './run/claim-keeper.ts';
 
 /** Makes an engine. It does nothing until it is called, and its only state is the runs that it advances. */
 export function createEngine(options: EngineOptions): Engine {

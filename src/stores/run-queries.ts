@@ -12,6 +12,7 @@ import type {
   WaitRow,
   ClaimableQuery,
   GraphHashes,
+  MessageRow,
   OpenWait,
   Page,
   RunQuery,
@@ -22,13 +23,7 @@ import { CairnError } from '../errors.ts';
 
 // One run in the memory store: plain fields, which are never handed out.
 
-export interface StoredMessage {
-  readonly id: number;
-  readonly kind: 'answer' | 'signal' | 'cancel';
-  readonly name: string;
-  readonly body: Uint8Array;
-  readonly at: number;
-  readonly checksum?: Uint8Array;
+export interface StoredMessage extends MessageRow {
   isTaken: boolean;
 }
 

@@ -1,7 +1,7 @@
 /** Writes files that get their name only when they are complete. Partial files of killed processes are removed by the next one. */
 import { open, readdir, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { CairnError } from '../../errors.ts';
+import { fileFault } from '../../errors.ts';
 import { isPidInUse } from '../process/process-ids.ts';
 
 const besides = ['', '-wal', '-shm', '-journal'];
@@ -48,17 +48,7 @@ export async function makeWhole<Result>(path: string, make: (part: string) => Pr
   }
 }
 
-const codes: Readonly<Record<string, 'STORE_FULL' | 'STORE_READ_ONLY'>> = {
-  ENOSPC: 'STORE_FULL',
-  EDQUOT: 'STORE_FULL',
-  EFBIG: 'STORE_FULL',
-  EROFS: 'STORE_READ_ONLY',
-  EACCES: 'STORE_READ_ONLY',
-  EPERM: 'STORE_READ_ONLY',
-};
-
 function mapped(error: unknown, store: string): unknown {
   if (!(error instanceof Error) || !('syscall' in error)) return error;
-  const code = codes[String((error as NodeJS.ErrnoException).code)] ?? 'STORE_UNAVAILABLE';
-  return new CairnError(code, { store, reason: error.message }, { cause: error });
+  return fileFault(store, error);
 }

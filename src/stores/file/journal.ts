@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { hash } from 'node:crypto';
 import { dirname } from 'node:path';
-import { CairnError, reasonOf, type ErrorCode } from '../../errors.ts';
+import { fileFault } from '../../errors.ts';
 
 /** One line, without its checksum. */
 export type Entry = Readonly<Record<string, unknown>>;
@@ -157,22 +157,12 @@ export function syncFolder(path: string): void {
   }
 }
 
-const codes: Readonly<Record<string, ErrorCode>> = {
-  ENOSPC: 'STORE_FULL',
-  EDQUOT: 'STORE_FULL',
-  EROFS: 'STORE_READ_ONLY',
-  EACCES: 'STORE_READ_ONLY',
-  EPERM: 'STORE_READ_ONLY',
-};
-
 /** Calls the file system. @throws STORE_FULL, STORE_READ_ONLY, STORE_UNAVAILABLE */
 export function withErrors<Result>(store: string, work: () => Result): Result {
   try {
     return work();
   } catch (error) {
-    if (CairnError.is(error)) throw error;
-    const { code = '' } = error as NodeJS.ErrnoException;
-    throw new CairnError(codes[code] ?? 'STORE_UNAVAILABLE', { store, reason: reasonOf(error) }, { cause: error });
+    throw fileFault(store, error);
   }
 }
 

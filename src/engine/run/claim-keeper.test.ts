@@ -7,7 +7,7 @@ import { createVirtualClock } from '../../testing/virtual-clock.ts';
 import type { Engine } from '../api.ts';
 import { createEngine } from '../engine.ts';
 import { createEngineWorker } from '../worker.ts';
-import { createStoreClock } from './store-clock.ts';
+import { createStoreClock } from './claim-keeper.ts';
 
 const [minute, hour] = [60_000, 3_600_000];
 const graph = graphOf(
