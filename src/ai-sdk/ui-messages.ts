@@ -81,24 +81,24 @@ function waitOf({ waitId, audience, prompt, choices, schema }: OpenQuestion, too
   };
 }
 
-/** How far a call was told: its arguments, that the user is asked, what was decided, how it ended. */
-type Told = 'input' | 'asked' | 'decided' | 'ended';
+/** How far a call was sent to the client: its arguments, that the user is asked, what was decided, how it ended. */
+type CallProgress = 'input' | 'asked' | 'decided' | 'ended';
 
-/** What was told of one answer of the model. */
-interface StoryStep {
+/** What was sent of one answer of the model. */
+interface SentStep {
   reasoning: string;
   text: string;
-  /** Parts whose end was not told. */
+  /** Parts whose end was not sent. */
   readonly open: Set<'reasoning' | 'text'>;
-  /** Whether all of it is told. */
+  /** Whether all of it is sent. */
   isWhole: boolean;
 }
 
 /** Makes the chunks that lead from what a client has to what is recorded, and on with the answer under way. */
 export class MessageWriter {
   readonly #messageId: (visit: number) => string;
-  readonly #steps: StoryStep[] = [];
-  readonly #calls = new Map<string, Told>();
+  readonly #steps: SentStep[] = [];
+  readonly #calls = new Map<string, CallProgress>();
   #waits = '';
   #visit = 0;
   /** Pieces of an answer whose beginning is not recorded yet. */
@@ -106,13 +106,13 @@ export class MessageWriter {
   #openCall: string | undefined;
   #isStarted = false;
 
-  /** @param known - the message as the client has it; what it has is not told again */
+  /** @param known - the message as the client has it; what it has is not sent again */
   constructor(messageId: (visit: number) => string, known?: UIMessage) {
     this.#messageId = messageId;
     for (const part of known?.parts ?? []) {
       if (part.type === 'step-start') this.#steps.push({ reasoning: '', text: '', open: new Set(), isWhole: true });
       if ('toolCallId' in part && typeof part.toolCallId === 'string')
-        this.#calls.set(part.toolCallId, maskedAbout(part.state));
+        this.#calls.set(part.toolCallId, progressOf(part.state));
     }
   }
 
@@ -142,7 +142,7 @@ export class MessageWriter {
     yield* this.#say(index, delta.type, delta.text);
   }
 
-  /** The answer under way is made anew: what was told of it is void. */
+  /** The answer under way is made anew: what was sent of it is void. */
   *restart(): Generator<ChatChunk> {
     const last = this.#steps.at(-1);
     this.#early = [];
@@ -171,9 +171,9 @@ export class MessageWriter {
       yield* this.#reset(known);
     yield* this.#say(index, 'reasoning', reasoning.slice(known?.reasoning.length ?? 0));
     yield* this.#say(index, 'text', text.slice(known?.text.length ?? 0));
-    const storyStep = this.#steps[index] as StoryStep;
-    storyStep.isWhole = true;
-    yield* this.#close(index, storyStep);
+    const sentStep = this.#steps[index] as SentStep;
+    sentStep.isWhole = true;
+    yield* this.#close(index, sentStep);
     yield { type: 'finish-step' };
   }
 
@@ -191,12 +191,12 @@ export class MessageWriter {
     yield { type: `${type}-delta`, id, delta };
   }
 
-  *#close(index: number, step: StoryStep): Generator<ChatChunk> {
+  *#close(index: number, step: SentStep): Generator<ChatChunk> {
     for (const type of step.open) yield { type: `${type}-end`, id: this.#partId(index, type) };
     step.open.clear();
   }
 
-  *#reset(step: StoryStep): Generator<ChatChunk> {
+  *#reset(step: SentStep): Generator<ChatChunk> {
     if (step.reasoning === '' && step.text === '') return;
     Object.assign(step, { reasoning: '', text: '' });
     step.open.clear();
@@ -205,26 +205,27 @@ export class MessageWriter {
 
   *#call(toolCallId: string, call: AgentCall, { approvals }: MessageView): Generator<ChatChunk> {
     const { tool: toolName, input, status, decision, refusal } = call;
-    const rank = (told: Told | undefined): number => ['input', 'asked', 'decided', 'ended'].indexOf(told ?? '');
+    const rank = (progress: CallProgress | undefined): number =>
+      ['input', 'asked', 'decided', 'ended'].indexOf(progress ?? '');
     const before = rank(this.#calls.get(toolCallId));
-    let told: Told = 'input';
+    let progress: CallProgress = 'input';
     if (before < 0) yield { type: 'tool-input-available', toolCallId, toolName, input: plain(input), dynamic: true };
     if (approvals.has(toolCallId) || decision !== undefined) {
-      told = 'asked';
+      progress = 'asked';
       if (before < rank('asked')) yield { type: 'tool-approval-request', toolCallId, approvalId: toolCallId };
     }
     if (decision !== undefined) {
-      told = 'decided';
+      progress = 'decided';
       const reason = refusal === undefined ? {} : { reason: refusal };
       if (before < rank('decided'))
         yield { type: 'tool-approval-response', approvalId: toolCallId, approved: decision === 'approved', ...reason };
     }
-    // What a call gave is known once the model was told.
+    // What a call gave is known once the model was given it.
     if (decision === 'refused' || ((status === 'done' || status === 'failed') && 'output' in call)) {
-      told = 'ended';
+      progress = 'ended';
       if (before < rank('ended')) yield endOf(toolCallId, call);
     }
-    if (rank(told) > before) this.#calls.set(toolCallId, told);
+    if (rank(progress) > before) this.#calls.set(toolCallId, progress);
   }
 
   #partId(index: number, type: string): string {
@@ -248,7 +249,7 @@ function plain(value: unknown): unknown {
   return toJson(shown(value));
 }
 
-function maskedAbout(state: unknown): Told {
+function progressOf(state: unknown): CallProgress {
   if (state === 'approval-requested') return 'asked';
   if (state === 'approval-responded') return 'decided';
   // A result that the client made itself is not the recorded one.

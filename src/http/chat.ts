@@ -121,10 +121,10 @@ export class ChatRoutes {
 
   async #messages(request: ChatRequest, id: string): Promise<Response> {
     const { runId, row, stopped } = await this.#find(request, id);
-    const nextRunId = row === undefined ? stopped : runId;
-    if (nextRunId === undefined) return jsonResponse({ messages: [], isUnderWay: false });
+    const shownRunId = row === undefined ? stopped : runId;
+    if (shownRunId === undefined) return jsonResponse({ messages: [], isUnderWay: false });
     const { node, signal } = this.#options;
-    const messages = await readUIMessages(this.#runOf(request, nextRunId), node, {
+    const messages = await readUIMessages(this.#runOf(request, shownRunId), node, {
       ...(signal !== undefined && { signal }),
     });
     return jsonResponse({ messages, isUnderWay: row !== undefined && isUnderWay(row) });
