@@ -105,6 +105,7 @@ test('W5 a worker serves the graphs and queues that it is told, and names in its
   rmSync(moved);
   const idle = startWorker(folder, '--queues', 'other');
   const worker = startWorker(folder, '--graphs', 'holding', '--health-file', 'health.json');
+  await says(idle, 'Working on sqlite:');
   await folder.until('health.json');
   await until('the fault is told', () => healthOf(folder).lastError?.runId === 'lost' || undefined, 20);
   expect(worker.out()).toContain('lost:');

@@ -109,8 +109,9 @@ async function drain(worker: Worker, graceMs: number): Promise<void> {
 async function work(session: Session, app: App, input: WorkerArguments): Promise<number> {
   const { concurrency, graphs, queues, grace = defaultGraceS, healthFile } = input;
   const report = new WorkerReport(session, healthFile);
-  report.write();
+  // Whoever reads that it works may end it by a signal from then on.
   const interrupt = listenForInterrupt();
+  report.write();
   const worker = startWorker(app, {
     ...(concurrency !== undefined && { concurrency }),
     ...(graphs !== undefined && { graphs }),
