@@ -18,6 +18,7 @@ import {
   noIndentation,
   noSourceLines,
   requireByCall,
+  shortLocals,
 } from './build/plugins.ts';
 import { compileFirstCalls } from './build/first-calls.ts';
 import { collectLicenses } from './build/licenses.ts';
@@ -69,7 +70,7 @@ const input: InputOptions = {
 const output: OutputOptions = { comments: false, minify: false, sourcemap: true, sourcemapExcludeSources: true };
 
 async function write(from: InputOptions, to: OutputOptions): Promise<readonly OutputChunk[]> {
-  const build = await rolldown({ ...input, ...from });
+  const build = await rolldown({ ...input, ...from, plugins: [shortLocals, from.plugins] });
   const written = await build.write({ ...output, ...to });
   await build.close();
   return written.output.filter((file) => file.type === 'chunk');

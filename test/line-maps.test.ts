@@ -27,3 +27,15 @@ test('P6 a map that keeps lines names the same file and line for every place, in
   };
   expect(linesOf(short)).toEqual(linesOf(sourceMapText));
 });
+
+test('P6 a frame of a bundled package is not taken for a line of ours', () => {
+  const sources = ['../src/own.ts', '../node_modules/third/party.js'];
+  const map = new SourceMap(
+    JSON.parse(
+      keepLines(JSON.stringify({ version: 3, sources, names: [], mappings: 'AAAA;ACAA;AACA;ADAA' })),
+    ) as Payload,
+  );
+  const sourceOf = (line: number): unknown =>
+    Object.entries(map.findEntry(line, 3)).find(([key]) => key === 'originalSource')?.[1];
+  expect([0, 1, 2, 3].map(sourceOf)).toEqual([sources[0], undefined, undefined, sources[0]]);
+});

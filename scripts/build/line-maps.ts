@@ -40,9 +40,13 @@ type Place = readonly [column: number, source: number, line: number, sourceColum
 const differences = (place: Place, before: Place): readonly number[] =>
   place.map((number, index) => number - before[index]!);
 
-/** Keeps of each line of a bundle the places where another line of a source begins. @param json - a source map */
+/**
+ * Keeps of each line of a bundle the places where another line of a source begins. Of bundled packages only where each begins is kept,
+ * as a place without a source: their frames name the bundle. @param json - a source map
+ */
 export function keepLines(json: string): string {
-  const map = JSON.parse(json) as { readonly mappings: string };
+  const map = JSON.parse(json) as { readonly mappings: string; readonly sources: readonly string[] };
+  let isThirdParty = false;
   let [source, line, sourceColumn] = [0, 0, 0];
   let written: Place = [0, 0, 0, 0];
   const mappings = map.mappings.split(';').map((segments) => {
@@ -58,11 +62,15 @@ export function keepLines(json: string): string {
       source += sources;
       line += lines;
       sourceColumn += sourceColumns;
-      const key = `${source}:${line}`;
-      if (key === last) continue;
+      const wasThirdParty = isThirdParty;
+      isThirdParty = map.sources[source]!.includes('/node_modules/');
+      const key = isThirdParty ? undefined : `${source}:${line}`;
+      if (isThirdParty ? wasThirdParty : key === last) continue;
       last = key;
-      const place: Place = [column, source, line, sourceColumn];
-      kept.push(encode(differences(place, written)));
+      const place: Place = isThirdParty
+        ? [column, written[1], written[2], written[3]]
+        : [column, source, line, sourceColumn];
+      kept.push(encode(isThirdParty ? [column - written[0]] : differences(place, written)));
       written = place;
     }
     return kept.join(',');
