@@ -2,6 +2,17 @@
 import { type CheckpointDetails, showCheckpoint as readDetails } from '../../history/read/log.ts';
 import { resolveReference } from '../../history/read/tag-checkpoint.ts';
 import type { HistoryContext, Operation } from '../declare/operation.ts';
+import {
+  anything,
+  flag,
+  listOf,
+  logEntryParts,
+  objectOf,
+  oneOf,
+  text,
+  texts,
+  whole,
+} from '../declare/output-shapes.ts';
 
 export interface ShowCheckpointInput {
   readonly checkpoint: string;
@@ -21,10 +32,20 @@ export const showCheckpoint: Operation<ShowCheckpointInput, ShowCheckpointOutput
     },
   },
   output: 'the checkpoint',
-  outputSchema: {
-    type: 'object',
-    required: ['checkpointId', 'runId', 'seq', 'at', 'change', 'tags', 'sizeBytes', 'recorded', 'answered', 'view'],
-  },
+  outputSchema: objectOf(
+    {
+      ...logEntryParts,
+      graphHash: text,
+      schemaVersion: whole,
+      encoding: oneOf('delta', 'delta and snapshot'),
+      checksum: text,
+      recorded: objectOf({ values: listOf(anything), steps: listOf(anything) }),
+      isInDoubt: flag,
+      answered: texts,
+      view: { type: 'object' },
+    },
+    { parent: text },
+  ),
   isReadOnly: true,
   scope: 'read',
   route: 'GET /checkpoints/{checkpoint}',

@@ -147,8 +147,8 @@ export const started: JsonSchema = objectOf(
   { result: standing },
 );
 
-/** One line of a log. */
-export const logEntry: JsonSchema = objectOf({
+/** What a line of a log has, and all about one checkpoint has too. */
+export const logEntryParts: Parts = {
   checkpointId: text,
   runId: text,
   seq: whole,
@@ -156,4 +156,7 @@ export const logEntry: JsonSchema = objectOf({
   change: listOf({ type: 'object' }),
   tags: texts,
   sizeBytes: whole,
-});
+};
+
+/** One line of a log. */
+export const logEntry: JsonSchema = objectOf(logEntryParts);
