@@ -29,11 +29,11 @@ test.skipIf(!isProving)(
   async () => {
     const folder = installOnDemand({ '@redocly/openapi-core': '2.64.0' });
     const place = createRequire(join(folder, 'package.json')).resolve('@redocly/openapi-core');
-    const { createConfig, lintFromString } = (await import(pathToFileURL(place).href)) as Linter;
-    const config = await createConfig({ extends: ['recommended-strict'] });
+    const linter = (await import(pathToFileURL(place).href)) as Linter;
+    const config = await linter.createConfig({ extends: ['recommended-strict'] });
     const lint = async (document: object): Promise<readonly string[]> => {
       const source = JSON.stringify(document);
-      const faults = await lintFromString({ source, absoluteRef: '/openapi.json', config });
+      const faults = await linter.lintFromString({ source, absoluteRef: '/openapi.json', config });
       return faults.map(({ severity, ruleId, message, location }) =>
         [severity, ruleId, message, location[0]?.pointer].join(' '),
       );

@@ -26,7 +26,7 @@ const models: Models = {
         const content = [{ type: 'tool-call', id: 'c', tool: name, input: { order: 'A-17' } }] as const;
         return { model, usage, finishReason: 'tool-calls', content };
       }
-    const pieces = last?.role === 'tool' ? ['It is ', 'done.'] : ['You said: ', `${said}`];
+    const pieces = last?.role === 'tool' ? ['It is ', 'done.'] : ['You said: ', said];
     for (const text of pieces) onDelta?.({ type: 'text', text });
     if (said.startsWith('slow')) {
       const left = new Promise((_, reject) =>
@@ -82,7 +82,10 @@ const api = toNodeHandler(
 const html = '<!doctype html><html lang="en"><title>Chat</title><div id="root"></div><script src="/page.js"></script>';
 const server = createServer((request, response) => {
   const { url = '' } = request;
-  if (url.startsWith('/api/')) return void api(request, response);
+  if (url.startsWith('/api/')) {
+    void api(request, response);
+    return;
+  }
   if (url === '/hold') {
     isOpen = false;
     gate = Promise.withResolvers();
