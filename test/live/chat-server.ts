@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { agent, tool } from '../../src/agents/index.ts';
 import { createHandler, toNodeHandler } from '../../src/http/index.ts';
+import { textOf } from '../../src/graph/contracts/contracts.ts';
 import { AgentGraph, createWorker, outcome, START } from '../../src/index.ts';
 import type { Models } from '../../src/models/index.ts';
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts';
@@ -20,7 +21,7 @@ const usage = { inputTokens: 1, outputTokens: 1 };
 const models: Models = {
   async generate({ model, messages, onDelta, signal }) {
     const last = messages.at(-1);
-    const said = last?.role === 'user' ? String(last.content) : '';
+    const said = last?.role === 'user' ? textOf(last.content) : '';
     for (const name of ['cancel', 'refund'])
       if (said.startsWith(name)) {
         const content = [{ type: 'tool-call', id: 'c', tool: name, input: { order: 'A-17' } }] as const;

@@ -85,7 +85,8 @@ beforeEach(async (test) => {
 });
 afterEach(async () => {
   await context?.close();
-  expect(faults.splice(0)).toEqual([]);
+  const found = faults.splice(0);
+  if (found.length > 0) throw new Error(found.join('\n'));
 });
 
 async function openTab(): Promise<Page> {
