@@ -3,11 +3,12 @@ import { effect, signal } from '@preact/signals';
 import { render, type ComponentType, type JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { me, session, signIn, signOut, startSession, type Problem } from './data/api.ts';
-import { announced, Dialog, Empty, Trouble } from './parts/common.tsx';
+import { announced, Awaited, Dialog, Empty, Trouble } from './parts/common.tsx';
 import { Icon } from './parts/icons.tsx';
+import { useArrived } from './data/query.ts';
 import { waits, watchWaits } from './data/waits.ts';
 import { RunsPage } from './pages/runs.tsx';
-import { followLinks, goTo, linkTo, page } from './url.ts';
+import { followLinks, goTo, linkTo, page, readParam } from './url.ts';
 import './style/tokens.css';
 import './style/base.css';
 import './style/runs.css';
@@ -41,6 +42,14 @@ function switchTheme(): void {
 
 const areKeysShown = signal(false);
 
+/** Goes to the search, once its page is seen. @param frames - in which it is tried */
+function focusSearch(frames: number): void {
+  const search = document.getElementById('search');
+  search?.focus();
+  if (frames > 0 && (search === null || document.activeElement !== search))
+    requestAnimationFrame(() => focusSearch(frames - 1));
+}
+
 /** `g` and then a letter goes to a page. */
 function listenForKeys(): void {
   let isGoing = false;
@@ -54,7 +63,7 @@ function listenForKeys(): void {
     else if (key === '/') {
       event.preventDefault();
       if (page.value !== '') goTo(linkTo(''));
-      requestAnimationFrame(() => document.getElementById('search')?.focus());
+      focusSearch(60);
     } else if (!isGoing && (key === 'j' || key === 'ArrowDown') && target === document.body)
       document.querySelector<HTMLElement>('.virtual a')?.focus();
     isGoing = key === 'g';
@@ -214,7 +223,28 @@ function Page(): JSX.Element | null {
     };
   }, [name]);
   const { Part } = shown;
-  return shown.name === name ? <Part /> : <div class="page" aria-busy="true" />;
+  return shown.name === name ? <Arriving key={`${name} ${readParam('id') ?? ''}`} Part={Part} /> : <Coming />;
+}
+
+/** Shows a page when it is whole, and lines in its place until then. */
+function Arriving({ Part }: { readonly Part: ComponentType }): JSX.Element {
+  const hasArrived = useArrived();
+  return (
+    <>
+      {!hasArrived && <Coming />}
+      <div class={hasArrived ? undefined : 'unseen'}>
+        <Part />
+      </div>
+    </>
+  );
+}
+
+function Coming(): JSX.Element {
+  return (
+    <div class="page coming">
+      <Awaited lines={8} />
+    </div>
+  );
 }
 
 function NoPage(): JSX.Element {

@@ -275,10 +275,14 @@ class HttpHandler {
   }: WorkContext): readonly { readonly graphId: string; readonly nodeCount: number; input?: unknown }[] {
     const { app, engine, graphs = [] } = this.#options;
     if (tenant !== (app ?? (engine ?? graphs[0]?.engine)?.ports)?.tenant) return [];
-    return graphs.map(({ graph: { id, nodes, structure } }) => {
+    return graphs.map(({ graph: { id, structure } }) => {
       const { input } =
         (structure as { readonly schemas?: { readonly input?: { readonly json?: unknown } } }).schemas ?? {};
-      return { graphId: id, nodeCount: nodes.length, ...(input?.json !== undefined && { input: input.json }) };
+      return {
+        graphId: id,
+        nodeCount: structure.nodes.length,
+        ...(input?.json !== undefined && { input: input.json }),
+      };
     });
   }
 

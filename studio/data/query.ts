@@ -37,6 +37,48 @@ function remember(key: string, text: string): unknown {
   return answer.data;
 }
 
+/** First answers that are still to come, over all that is asked. */
+let awaited = 0;
+/** Nobody is kept waiting for longer: a page whose answers come late is then seen as it grows. */
+const arrivalMsMax = 2_500;
+/** After the last answer: what it shows may ask for more. */
+const quietFrames = 3;
+
+/** Says that something is asked for the first time. @returns to be called when it is answered; a second call has no effect */
+export function awaitFirst(): () => void {
+  awaited += 1;
+  let isAwaited = true;
+  return () => {
+    if (isAwaited) awaited -= 1;
+    isAwaited = false;
+  };
+}
+
+/** Whether the first answers of a page are there. Before, it is not shown: what comes one after the other would push away what is being read. */
+export function useArrived(): boolean {
+  const [hasArrived, setArrived] = useState(false);
+  useEffect(() => {
+    let quiet = 0;
+    let frame = 0;
+    const arrive = (): void => {
+      cancelAnimationFrame(frame);
+      setArrived(true);
+    };
+    const look = (): void => {
+      quiet = awaited === 0 ? quiet + 1 : 0;
+      if (quiet > quietFrames) arrive();
+      else frame = requestAnimationFrame(look);
+    };
+    look();
+    const timer = setTimeout(arrive, arrivalMsMax);
+    return () => {
+      clearTimeout(timer);
+      cancelAnimationFrame(frame);
+    };
+  }, []);
+  return hasArrived;
+}
+
 interface Shown {
   readonly key: string | undefined;
   readonly data: unknown;
@@ -84,6 +126,7 @@ export function useLoaded<T>(
   const [round, setRound] = useState(0);
   const reload = useCallback(() => setRound((count) => count + 1), []);
   const isBusy = useRef(false);
+  const answered = useRef<() => void>(undefined);
   const again = useCallback(() => {
     if (!isBusy.current) reload();
   }, [reload]);
@@ -92,6 +135,7 @@ export function useLoaded<T>(
     if (path === undefined || key === undefined) return undefined;
     const leaving = new AbortController();
     isBusy.current = true;
+    answered.current ??= awaitFirst();
     setShown((old) => {
       if (old.key === key && !old.isLoading && old.problem === undefined) return old;
       return {
@@ -117,6 +161,7 @@ export function useLoaded<T>(
         setShown((old) => ({ key, isLoading: false, problem, data: old.data }));
       }
       isBusy.current = false;
+      answered.current?.();
     };
     const timer = settleMs === 0 ? undefined : setTimeout(() => void load(), settleMs);
     if (settleMs === 0) void load();
@@ -125,6 +170,7 @@ export function useLoaded<T>(
       leaving.abort();
     };
   }, [path, question, key, version, round, keepsOld]);
+  useEffect(() => () => answered.current?.(), []);
   const isSame = shown.key === key;
   const data = isSame || keepsOld ? shown.data : key && seen.get(key)?.data;
   return {

@@ -1,6 +1,7 @@
 /** What waits, over all runs: asked for again and again, once for all parts of the page that show it. */
 import { computed, signal } from '@preact/signals';
 import { ask, session, type Problem } from './api.ts';
+import { awaitFirst } from './query.ts';
 import type { Wait, Waits } from './types.ts';
 
 interface WaitsPage extends Waits {
@@ -25,6 +26,7 @@ export const waitsByRun = computed((): ReadonlyMap<string, readonly Wait[]> => {
 let older: WaitsPage | undefined;
 let walkedAt = 0;
 let isBusy = false;
+let answered: (() => void) | undefined;
 let shown = '';
 
 const pageAt = (cursor: string | undefined): Promise<WaitsPage> =>
@@ -52,6 +54,7 @@ const join = (first: WaitsPage, next: WaitsPage): WaitsPage => ({
 export async function reloadWaits(isForced = true): Promise<void> {
   if (isBusy || session.value !== 'signed-in') return;
   isBusy = true;
+  answered ??= awaitFirst();
   try {
     const first = await pageAt(undefined);
     if (first.cursor === undefined) older = undefined;
@@ -69,6 +72,7 @@ export async function reloadWaits(isForced = true): Promise<void> {
     waitsProblem.value = error as Problem;
   } finally {
     isBusy = false;
+    answered();
   }
 }
 

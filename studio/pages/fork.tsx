@@ -1,8 +1,8 @@
 /** Forks a run at a moment: what is changed on one side, what would happen on the other, before anything does. */
 import type { JSX } from 'preact';
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { encode, may, post, Problem, send } from '../data/api.ts';
-import { useLoaded } from '../data/query.ts';
+import { awaitFirst, useLoaded } from '../data/query.ts';
 import type { Checkpoint, JsonSchema, Preview, Question, Story, Structure } from '../data/types.ts';
 import { Awaited, Copy, Trouble } from '../parts/common.tsx';
 import { Field, JsonInput } from '../parts/form.tsx';
@@ -34,7 +34,10 @@ const settleMs = 200;
 function usePreview(place: string, changed: Changed, round: number): Previewed {
   const [previewed, setPreviewed] = useState<Previewed>({ isLoading: true });
   const body = JSON.stringify({ ...changed, asFork: true });
+  const answered = useRef<() => void>(undefined);
+  useEffect(() => () => answered.current?.(), []);
   useEffect(() => {
+    answered.current ??= awaitFirst();
     const leaving = new AbortController();
     setPreviewed(({ preview }) => ({ isLoading: true, ...(preview !== undefined && { preview }) }));
     const look = async (): Promise<void> => {
@@ -49,6 +52,7 @@ function usePreview(place: string, changed: Changed, round: number): Previewed {
       } catch (error) {
         if (!leaving.signal.aborted && error instanceof Problem) setPreviewed({ problem: error, isLoading: false });
       }
+      if (!leaving.signal.aborted) answered.current?.();
     };
     // Each letter that is typed changes it.
     const timer = setTimeout(() => void look(), settleMs);

@@ -163,7 +163,7 @@ function Filters({ view, runs }: { readonly view: View; readonly runs: readonly 
         value={graph ?? ''}
         onChange={({ currentTarget }) => set('graph', currentTarget.value)}
       >
-        <option value="">every graph</option>
+        <option value="">any graph</option>
         {graphs.map((name) => (
           <option value={name}>{name}</option>
         ))}
@@ -174,10 +174,10 @@ function Filters({ view, runs }: { readonly view: View; readonly runs: readonly 
         value={readParam('since') ?? ''}
         onChange={({ currentTarget }) => set('since', currentTarget.value)}
       >
-        <option value="">at any time</option>
-        <option value="1h">in the last hour</option>
-        <option value="1d">in the last day</option>
-        <option value="7d">in the last week</option>
+        <option value="">any time</option>
+        <option value="1h">last hour</option>
+        <option value="1d">last day</option>
+        <option value="7d">last week</option>
       </select>
       <input
         class="field"

@@ -76,7 +76,9 @@ export function StartPage(): JSX.Element {
     like === undefined ? undefined : `/checkpoints/${encode(`${like}@0`)}`,
   );
   const run = useLoaded<{ readonly graphId: string }>(like === undefined ? undefined : `/runs/${encode(like)}`);
-  const chosen = readParam('workflow') ?? run.data?.graphId;
+  // Where there is one only, nobody needs to choose it.
+  const only = startables?.length === 1 && like === undefined ? startables[0]?.name : undefined;
+  const chosen = readParam('workflow') ?? run.data?.graphId ?? only;
   const isReady = like === undefined || (model.data !== undefined && run.data !== undefined);
   return (
     <div class="page">

@@ -127,13 +127,19 @@ export class StudioServer {
   }
 }
 
-/** Faults of a page that a person would meet: what is wider than the page, and what axe finds serious. */
+/** What is wider than its box, and what is cut without a way to see the whole. */
+const findWide = `[...document.querySelectorAll('html, body *:not(svg, svg *, .hidden-text)')].flatMap((element) => {
+  const more = element.scrollWidth - element.clientWidth;
+  if (more <= 1 || element.clientWidth === 0) return [];
+  const { overflowX, textOverflow } = getComputedStyle(element);
+  const name = element.tagName + '.' + element.className + ' ' + element.textContent.slice(0, 40);
+  if (textOverflow === 'ellipsis') return element.closest('[title]') || element.matches('input, select') ? [] : ['cut: ' + name];
+  return overflowX === 'visible' || overflowX === 'hidden' ? ['wider by ' + more + ': ' + name] : [];
+})`;
+
+/** Faults of a page that a person would meet: what does not fit its box, and what axe finds serious, such as too little contrast. */
 export async function faultsOf(page: Page): Promise<readonly unknown[]> {
-  const found: unknown[] = [];
-  const wider = Number(
-    await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth'),
-  );
-  if (wider > 0) found.push(`wider by ${wider}`);
+  const found: unknown[] = [...((await page.evaluate(findWide)) as readonly string[])];
   await page.evaluate(axe);
   const result = (await page.evaluate('axe.run(document, { resultTypes: ["violations"] })')) as {
     readonly violations: readonly {
