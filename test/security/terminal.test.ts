@@ -1,13 +1,17 @@
 /**
  * What a terminal is sent: all of it passes one gate, so that no text of a run, a file or a configuration moves the cursor, hides a line or
- * turns it round. The oracle reads the bytes that reached the terminal, and knows nothing of the gate.
+ * turns it round. The oracles read the bytes that reached the terminal, and what a terminal emulator makes of them; they know nothing of the gate.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import emulator from '@xterm/headless';
+import * as fc from 'fast-check';
 import { expect, test, vi } from 'vitest';
+import { forTerminal, printable } from '../../src/operations/words/terminal.ts';
 import { openFolder, type Folder } from '../cli/cairn.ts';
 import { hasTerminals, inTerminal } from '../cli/terminal.ts';
 import { until } from '../support/awaited.ts';
+import { scale } from '../support/scale.ts';
 
 // Processes of a loaded machine start slowly.
 vi.setConfig({ testTimeout: 90_000 });
@@ -111,4 +115,142 @@ test.each([
       child.kill('SIGKILL');
     }
   },
+);
+
+/** What an emulator makes of bytes that come behind a line of ours: its screen, and all that is more than text, a new line or a colour. */
+async function emulate(sent: string): Promise<{ readonly lines: readonly string[]; readonly acts: readonly string[] }> {
+  const terminal = new emulator.Terminal({ cols: 1_000, rows: 200, allowProposedApi: true, convertEol: true });
+  const acts: string[] = [];
+  const note = (what: string): false => {
+    acts.push(what);
+    return false;
+  };
+  const finals = Array.from({ length: 63 }, (_, index) => String.fromCodePoint(64 + index));
+  for (const final of finals) {
+    for (const prefix of [undefined, '?', '>', '<', '='] as const)
+      if (final !== 'm' || prefix !== undefined)
+        terminal.parser.registerCsiHandler({ final, ...(prefix !== undefined && { prefix }) }, () =>
+          note(`CSI ${final}`),
+        );
+    if (final >= 'c') terminal.parser.registerEscHandler({ final }, () => note(`ESC ${final}`));
+    terminal.parser.registerDcsHandler({ final }, () => note(`DCS ${final}`));
+  }
+  for (const id of [0, 1, 2, 4, 8, 10, 11, 12, 52, 104, 1337])
+    terminal.parser.registerOscHandler(id, () => note(`OSC ${id}`));
+  terminal.onTitleChange(() => note('title'));
+  terminal.onBell(() => note('bell'));
+  terminal.onData((data) => note(`answers ${JSON.stringify(data)}`));
+  await new Promise<void>((resolve) => terminal.write(`ours\n${sent}end\n`, resolve));
+  const { active } = terminal.buffer;
+  if (active.type !== 'normal') note('another screen');
+  const { cursorX, cursorY, length } = active;
+  const lines = Array.from({ length }, (_, y) => active.getLine(y)?.translateToString(true) ?? '');
+  const cell = active.getLine(cursorY - 1)?.getCell(0);
+  if (cursorX !== 0 || cell?.getChars() !== 'e') note('the cursor is elsewhere');
+  if (cell?.isInvisible() !== 0 || !cell.isFgDefault() || !cell.isBgDefault()) note('colours stay');
+  terminal.dispose();
+  return { lines: lines.slice(0, cursorY), acts };
+}
+
+const sign = fc.oneof(
+  {
+    weight: 3,
+    arbitrary: fc.constantFrom(
+      '\u001b',
+      '\u009b',
+      '\u009d',
+      '\u0090',
+      '\u001bP',
+      '\u001b]',
+      '\u001b[',
+      '\u001b#8',
+      '\u001bc',
+    ),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.constantFrom(
+      '2J',
+      '0;x\u0007',
+      '?1049h',
+      '8m',
+      '31m',
+      '1A',
+      '52;c;eA==\u0007',
+      '6n',
+      '\u001b\\',
+      '\u009c',
+    ),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.constantFrom(
+      '\r',
+      '\b',
+      '\u0007',
+      '\u000e',
+      '\v',
+      '\f',
+      '\0',
+      '\u007f',
+      '\u0085',
+      '\u202e',
+      '\u2028',
+    ),
+  },
+  { weight: 2, arbitrary: fc.string({ unit: 'binary', maxLength: 3 }) },
+  { weight: 2, arbitrary: fc.constantFrom('\n', '\t', 'text', '\r\n') },
+);
+const hostileText = fc.array(sign, { minLength: 1, maxLength: 12 }).map((signs) => signs.join(''));
+
+test('escapes: an emulator finds nothing but text and lines in whatever a text holds, and the line before stays', async () => {
+  // The emulator sees what is let through.
+  expect((await emulate('\u001b[2J\u001b]0;x\u0007\u001b[8m\u0007')).acts).not.toEqual([]);
+  await fc.assert(
+    fc.asyncProperty(hostileText, async (text) => {
+      const whole = await emulate(`${forTerminal(text)}\n`);
+      expect(whole.acts).toEqual([]);
+      expect([whole.lines[0], whole.lines.length]).toEqual(['ours', text.split('\n').length + 2]);
+      const line = await emulate(`a ${printable(text)} b\n`);
+      expect([line.acts, line.lines.length, line.lines[1]?.at(-1)]).toEqual([[], 3, 'b']);
+    }),
+    { numRuns: scale(60, 5_000) },
+  );
+}, 600_000);
+
+/** Files with a hostile text at each place that a person may be shown. */
+const hostileFile = (text: string): Readonly<Record<string, string>> => {
+  const quoted = JSON.stringify(text);
+  return {
+    'w.yaml': `name: w\ndescription: ${quoted}\ninputs: { x: { type: str, default: ${quoted} } }\nblocks:\n  - { id: ask, type: ConfirmOperation, inputs: { operation: ${quoted}, message: ${quoted} } }\n`,
+    'bad.yaml': `name: ${quoted}\n${quoted}: 1\nblocks:\n  - { id: ${quoted}, type: ${quoted}, ${quoted}: 1 }\n`,
+    'w.dot': `digraph w { graph [goal=${quoted}]; s [shape=Mdiamond]; e [shape=Msquare]; a [shape=box, label=${quoted}, nope=${quoted}]; s -> a -> e }\n`,
+  };
+};
+const shownBy: readonly (readonly string[])[] = [
+  ['lint', 'bad.yaml'],
+  ['lint', 'w.dot'],
+  ['convert', '--to', 'yaml', 'w.dot'],
+  ['convert', '--to', 'dot', 'w.yaml'],
+  ['plan', 'w.dot'],
+  ['run', 'w.dot', '--dry-run'],
+  ['lint', 'w.yaml', '--json'],
+  ['workflows', '--workflows', '.'],
+];
+
+test.runIf(hasTerminals)(
+  'escapes: whatever text stands in a file, what commands print of it does nothing to an emulator',
+  async () => {
+    const folder = openFolder();
+    await fc.assert(
+      fc.asyncProperty(hostileText, fc.nat(shownBy.length - 1), async (text, nth) => {
+        for (const [name, content] of Object.entries(hostileFile(text))) folder.write(name, content);
+        const words = shownBy[nth] as readonly string[];
+        const { sent } = await inTerminal(folder, ...words).ended();
+        expect([words.join(' '), (await emulate(sent)).acts]).toEqual([words.join(' '), []]);
+      }),
+      { numRuns: scale(4, 200) },
+    );
+  },
+  1_200_000,
 );
