@@ -17,6 +17,7 @@ import type { ReadContext } from '../../src/operations/declare/operation.ts';
 import { listWaits } from '../../src/operations/waits/list-waits.ts';
 import { toJson } from '../../src/state/values/to-json.ts';
 import { scriptedSdkModel } from '../agents/scripted-sdk-model.ts';
+import { scale } from '../support/scale.ts';
 import { afterCrash, createBench, edges, graphOf, node, resumeToRest, runToRest, type Bench } from '../engine-kit.ts';
 
 /** Keys that a model may choose to hide what it does. */
@@ -124,7 +125,7 @@ async function shownAt(bench: Bench): Promise<{ readonly waitId: string; readonl
 const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(toJson(value)));
 
 for (const [door, make] of Object.entries(doors))
-  test(`A6 what a person approves is what runs: ${door}`, async () => {
+  test(`A6 what a person approves is what runs: ${door}`, { timeout: 1_200_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(
         cases.filter(({ shape }) => door === 'agent' || shape.every(([, field]) => field !== 'fresh')),
@@ -159,6 +160,6 @@ for (const [door, make] of Object.entries(doors))
           for (const args of ran) expect(approved).toContainEqual(plain(args));
         },
       ),
-      { numRuns: 60 },
+      { numRuns: scale(40, 2_000) },
     );
   });

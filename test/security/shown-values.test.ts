@@ -8,6 +8,7 @@ import { forTerminal, jsonText } from '../../src/operations/words/terminal.ts';
 import { bisectRun } from '../../src/operations/checkpoints/bisect-run.ts';
 import { perform } from '../../src/operations/declare/perform.ts';
 import type { HistoryContext } from '../../src/operations/declare/operation.ts';
+import { scale } from '../support/scale.ts';
 import { createBench, edges, graphOf, node, runToRest } from '../engine-kit.ts';
 
 const secretKey = fc.constantFrom('password', 'api_key', 'accessToken', 'Authorization');
@@ -26,7 +27,7 @@ const questions: readonly ((place: string, piece: string) => string)[] = [
   (place, piece) => `scratch.kept.secret.startsWith(${quoted(piece)})`,
 ];
 
-test('H a condition that a door takes tells nothing of what the door masks', async () => {
+test('H a condition that a door takes tells nothing of what the door masks', { timeout: 1_200_000 }, async () => {
   const graph = graphOf(
     'g',
     [node('token', 'pure', ({ state }) => Object.values(state.input as object)[0])],
@@ -44,7 +45,7 @@ test('H a condition that a door takes tells nothing of what the door masks', asy
       const when = (questions[nth] as (typeof questions)[number])(`input.${key}`, one.slice(0, 3));
       expect(await asked(key, one, when)).toEqual(await asked(key, other, when));
     }),
-    { numRuns: 60 },
+    { numRuns: scale(60, 3_000) },
   );
   expect(await asked('password', 'x', 'input.plain == "seen"')).toEqual([0, undefined]);
 });
@@ -74,6 +75,7 @@ test('escapes: JSON for a terminal means the same, and no sign in it moves a cur
       expect(moves(written)).toBe(false);
       expect(JSON.parse(written)).toEqual(JSON.parse(JSON.stringify({ value, text, [text]: 1 })));
     }),
+    { numRuns: scale(100, 20_000) },
   );
 });
 
@@ -85,5 +87,6 @@ test('escapes: whatever a text holds, a terminal gets our own colours and nothin
       // oxlint-disable-next-line no-control-regex
       expect(moves(shown.replace(/\u001b\[(?:1|2|22|31|32|33|39)m/gu, ''))).toBe(false);
     }),
+    { numRuns: scale(100, 20_000) },
   );
 });
