@@ -1,6 +1,15 @@
 /** Sandboxes of Docker: what the engine is told, with a program in its place, and with the engine where one answers. */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
@@ -154,6 +163,40 @@ test('SB2.1 a command that changes more than is recorded is taken as it ended, a
   const done = await graph.resume(paused.runId, { answers: { a: 'yes' } });
   expect(done.status).toBe('failed');
   expect(done.error?.message).toContain('the folder of the sandbox is not there any more');
+});
+
+test('SB1 nothing is written or read through links that a command made, whether its folder is recorded or not', async () => {
+  const outside = join(place, 'outside');
+  mkdirSync(outside);
+  writeFileSync(join(outside, 'f'), 'before');
+  const links = `ln -s ${outside} out; mkdir -p in/d; ln -s in here; ln -s ${outside}/f f; ln -s ${outside}/new new; mkfifo pipe`;
+  const box = await sandboxes.create(request);
+  await box.exec(['sh', '-c', links], quiet());
+  for (const path of ['out/f', 'out/new', 'here/../../out/f', '../escaped', 'here/d/../../../x'])
+    await expect(box.write(path, Buffer.from('after'))).rejects.toMatchObject({ code: 'PERMISSION_DENIED' });
+  for (const path of ['out/f', 'f', 'pipe']) await expect(box.read(path)).rejects.toThrow();
+  for (const path of ['f', 'new', 'pipe', 'here/d/e', 'in/new/g']) await box.write(path, Buffer.from('own'));
+  expect(Buffer.from(await box.read('in/d/e')).toString()).toBe('own');
+  await box.close();
+  const end: unknown[] = [];
+  const graph = new AgentGraph({}, { id: 'g' })
+    .addNode('a', async (ctx: NodeContext) => {
+      const session = new SandboxSession(ctx, { sandboxes, maxChangedBytes: 1_000 });
+      try {
+        await session.exec(['sh', '-c', `${links}; head -c 5000 /dev/zero > large.bin`]);
+        end.push(await session.write('out/pwned', 'x').catch(({ code }: { code: string }) => code));
+        await session.write('f', 'y');
+        end.push((await session.exec(['sh', '-c', 'cat f; test -L f'])).stdout);
+      } finally {
+        await session.close();
+      }
+    })
+    .addEdge(START, 'a')
+    .addEdge('a', END)
+    .compile({ store: createMemoryStore() });
+  expect((await graph.invoke({})).status).toBe('completed');
+  expect(end).toEqual(['PERMISSION_DENIED', 'y']);
+  expect([readdirSync(outside), readFileSync(join(outside, 'f'), 'utf8')]).toEqual([['f'], 'before']);
 });
 
 test('SB2.1 what is within the bound is there after a question, too', async () => {

@@ -1,9 +1,11 @@
 /** Sandboxes whose folder is on this machine: the folder, the process that runs a command in it, and its quota. */
 import { randomBytes } from 'node:crypto';
-import { chown, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { chown, mkdir, mkdtemp, open, readdir, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join, sep } from 'node:path';
 import { CairnError } from '../errors.ts';
+import type { Need } from '../graph/contracts/node-type.ts';
+import { holdFolder, readRegularFile } from '../nodes/file/files.ts';
 import { runProcess } from '../nodes/shell/run-process.ts';
 import type { Sandbox, SandboxCommand, SandboxEnd } from '../ports/sandboxes.ts';
 import { sizeOf, type FolderOwner } from './folder.ts';
@@ -52,17 +54,52 @@ export async function openLocalBox(
     id: home.slice(home.lastIndexOf(prefix)),
     folder,
     ...(box.owner !== undefined && { owner: box.owner }),
-    write: async (path, bytes, mode = 0o644) => {
-      await mkdir(dirname(join(folder, path)), { recursive: true });
-      await writeFile(join(folder, path), bytes, { mode });
-    },
-    read: (path) => readFile(join(folder, path)),
+    write: (path, bytes, mode = 0o644) => writeInside(folder, path, bytes, mode, box.owner),
+    read: async (path) =>
+      readRegularFile(join(folder, path), {
+        limitBytes: diskBytes,
+        refusesLink: true,
+        isGranted: await insideOf(folder),
+      }),
     exec: (argv, command) => run(folder, diskBytes, box, argv, command),
     close: async () => {
       await box.onClose?.();
       await rm(home, { recursive: true, force: true });
     },
   };
+}
+
+// Commands make links in the folder, so this process opens nothing in it by its path alone.
+
+/** Whether a place is in the folder, by its real path. */
+async function insideOf(folder: string): Promise<(need: Need) => boolean> {
+  const root = await realpath(folder);
+  return (need) => need.kind === 'fs' && (need.path === root || need.path?.startsWith(root + sep) === true);
+}
+
+/** Writes a file in the folder. A link of its name is replaced. @throws NodeFailure PERMISSION_DENIED a link leads out of the folder */
+async function writeInside(
+  folder: string,
+  path: string,
+  bytes: Uint8Array,
+  mode: number,
+  owner: FolderOwner | undefined,
+): Promise<void> {
+  const place = join(folder, path);
+  const parent = await holdFolder(dirname(place), await insideOf(folder), 0o755);
+  try {
+    const at = parent.at(basename(place));
+    await rm(at, { force: true });
+    const file = await open(at, 'wx', mode);
+    try {
+      await file.writeFile(bytes);
+      if (owner !== undefined) await file.chown(owner.uid, owner.gid);
+    } finally {
+      await file.close();
+    }
+  } finally {
+    await parent.handle.close();
+  }
 }
 
 /** Runs a command until it ends, is aborted, or its folder is larger than it may be. The quota is watched, not enforced: best effort. */

@@ -91,7 +91,7 @@ export class SandboxSession {
     return Object.fromEntries(entries);
   }
 
-  /** Puts a file into the folder. @throws NodeFailure ARGUMENT_INVALID */
+  /** Puts a file into the folder. @throws NodeFailure ARGUMENT_INVALID; PERMISSION_DENIED a link of a command leads out of the folder */
   write(
     path: string,
     content: string | Uint8Array | FileRef,
@@ -102,14 +102,17 @@ export class SandboxSession {
       const bytes = typeof content === 'string' ? Buffer.from(content) : content;
       const file = bytes instanceof Uint8Array ? await ctx.files.put(bytes, { name: path }) : bytes;
       const before = this.#manifest;
-      this.#manifest = withChanges(before, withFile(before, path, file, mode));
-      if (!unrecorded.has(before)) return;
-      unrecorded.add(this.#manifest);
-      // The folder is kept as it is, so the file is put into it now.
-      if (this.#equalTo !== before) return;
-      const box = await this.#opened;
-      await box?.write(path, bytes instanceof Uint8Array ? bytes : await ctx.files.get(bytes), mode);
-      this.#equalTo = this.#manifest;
+      const after = withChanges(before, withFile(before, path, file, mode));
+      if (unrecorded.has(before)) {
+        // The folder is kept as it is, so the file is put into it now.
+        if (this.#equalTo === before) {
+          const box = await this.#opened;
+          await box?.write(path, bytes instanceof Uint8Array ? bytes : await ctx.files.get(bytes), mode);
+          this.#equalTo = after;
+        }
+        unrecorded.add(after);
+      }
+      this.#manifest = after;
     });
   }
 
