@@ -49,7 +49,7 @@ async function say(to: number, bytes: string): Promise<string> {
 async function firstLine(to: number, bytes: string): Promise<string> {
   const socket = connect(to, '127.0.0.1');
   let text = '';
-  socket.on('error', () => undefined);
+  socket.on('error', ({ code }: NodeJS.ErrnoException) => (text ||= code === 'ECONNRESET' ? '' : String(code)));
   socket.setEncoding('latin1').on('data', (chunk: string) => {
     text += chunk;
     if (text.includes('\r\n')) socket.destroy();

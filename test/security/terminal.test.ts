@@ -147,7 +147,8 @@ async function emulate(sent: string): Promise<{ readonly lines: readonly string[
   const lines = Array.from({ length }, (_, y) => active.getLine(y)?.translateToString(true) ?? '');
   const cell = active.getLine(cursorY - 1)?.getCell(0);
   if (cursorX !== 0 || cell?.getChars() !== 'e') note('the cursor is elsewhere');
-  if (cell?.isInvisible() !== 0 || !cell.isFgDefault() || !cell.isBgDefault()) note('colours stay');
+  // Colours of ours may stand in a text; they hide nothing.
+  if (cell?.isInvisible() !== 0 || cell.isInverse() !== 0 || !cell.isBgDefault()) note('text is hidden');
   terminal.dispose();
   return { lines: lines.slice(0, cursorY), acts };
 }
