@@ -1,6 +1,20 @@
 import { defineConfig } from 'vitest/config';
 import { CompactReporter } from './scripts/compact-reporter.ts';
 
+/** Tests of the whole that leave their process as it was. */
+const sharing = [
+  'agents',
+  'bad-input',
+  'checkpoints',
+  'convert',
+  'dot',
+  'history',
+  'maps',
+  'preview',
+  'trace',
+  'yaml',
+].map((folder) => `test/${folder}/**/*.test.ts`);
+
 export default defineConfig({
   test: {
     passWithNoTests: true,
@@ -12,9 +26,12 @@ export default defineConfig({
     hookTimeout: 60_000,
     projects: [
       // The files of a worker share one process, so that each module is loaded once and not by each file.
-      { extends: true, test: { name: 'shared', isolate: false, include: ['src/**/*.test.ts'] } },
-      // Tests of the whole may change their process: its folder, its environment.
-      { extends: true, test: { name: 'alone', include: ['test/**/*.test.ts', 'examples/**/*.test.ts'] } },
+      { extends: true, test: { name: 'shared', isolate: false, include: ['src/**/*.test.ts', ...sharing] } },
+      // Other tests may change their process, its folder or its environment, or measure what it takes.
+      {
+        extends: true,
+        test: { name: 'alone', include: ['test/**/*.test.ts', 'examples/**/*.test.ts'], exclude: sharing },
+      },
     ],
     reporters: [new CompactReporter()],
     coverage: {

@@ -1,18 +1,35 @@
-/** What the installed package holds and does. See `package-nodes.test.ts` for the versions of Node. */
+/** What the installed package holds and does, also on the other versions of Node that it is for, and on one that is too old. */
 import { spawnSync } from 'node:child_process';
 import { existsSync, globSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { dirname, join, resolve } from 'node:path';
 import { rolldown } from 'rolldown';
 import { parseSync, Visitor } from 'oxc-parser';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, type TestContext } from 'vitest';
 import { linksOf } from '../scripts/docs/markdown.ts';
 import { installPackage, manifest, root, run, type InstalledPackage } from './support/installed-package.ts';
+import { findNode } from './support/node-versions.ts';
+import { isProving } from './support/scale.ts';
+
+const timeoutMs = 180_000;
+const doors = Object.keys(manifest.exports)
+  .filter((name) => name !== './package.json')
+  .map((name) => join('cairn-workflows', name));
 
 let installed: InstalledPackage;
 beforeAll(() => {
   installed = installPackage();
-}, 180_000);
+  writeFileSync(
+    join(installed.app, 'hi.yaml'),
+    'name: hi\ndescription: d\nblocks: [{ id: a, type: Shell, inputs: { command: echo hi } }]\noutputs: { o: "${a.stdout}" }\n',
+  );
+  writeFileSync(
+    join(installed.app, 'graph.ts'),
+    `import { AgentGraph, END, humanNode, START } from 'cairn-workflows';
+export const graph = new AgentGraph({}).addNode('ask', humanNode({ prompt: 'Go on?' })).addEdge(START, 'ask').addEdge('ask', END).compile();
+`,
+  );
+}, timeoutMs);
 afterAll(() => installed.remove());
 
 const filesOf = (pattern: string): readonly string[] => globSync(pattern, { cwd: installed.home }).toSorted();
@@ -212,8 +229,8 @@ test('P6 compiled code is kept on disk for who asks for it, and for nobody else'
 test('P6 the command, a YAML workflow and a graph in TypeScript run from the package', () => {
   expect(cairn('--version')).toContain(manifest.version);
   writeFileSync(
-    join(installed.app, 'hello.yaml'),
-    'name: hello\ndescription: d\nblocks: [{ id: a, type: EchoBlock, inputs: { message: hi } }]\noutputs: { o: "${a.echoed}" }\n',
+    join(installed.app, 'hi.yaml'),
+    'name: hi\ndescription: d\nblocks: [{ id: a, type: EchoBlock, inputs: { message: hi } }]\noutputs: { o: "${a.echoed}" }\n',
   );
   writeFileSync(
     join(installed.app, 'graph.ts'),
@@ -264,3 +281,59 @@ test('the lock file names the optional packages of every platform, so that a clo
   expect(wanted.length).toBeGreaterThan(20);
   expect(wanted.filter((places) => places.every((place) => packages[place] === undefined))).toEqual([]);
 });
+
+function nodeFor(version: string, context: TestContext): string {
+  const found = findNode(version);
+  return 'path' in found ? found.path : context.skip(found.reason);
+}
+
+function start(node: string, args: readonly string[]): { readonly status: number | null; readonly said: string } {
+  const { status, stdout, stderr } = spawnSync(node, args, { cwd: installed.app, encoding: 'utf8' });
+  return { status, said: `${stdout}${stderr}` };
+}
+
+// The gate itself runs on Node 24, and takes the oldest besides.
+for (const version of ['22.18.0', '24', 'latest']) {
+  test.skipIf(version !== '22.18.0' && !isProving)(
+    `P6 on Node ${version} each door can be imported, and YAML and TypeScript run, are asked and resumed${version === '22.18.0' ? '' : ' (in npm run prove)'}`,
+    { timeout: timeoutMs },
+    (context) => {
+      const node = nodeFor(version, context);
+      const cairn = (...args: readonly string[]): string => {
+        const { status, said } = start(node, [installed.executable, ...args]);
+        expect([args, said, [0, 10].includes(status ?? 1)]).toEqual([args, said, true]);
+        return said;
+      };
+      const script = doors.map((door) => `await import(${JSON.stringify(door)});`).join('\n');
+      expect(start(node, ['--input-type=module', '-e', script])).toEqual({ status: 0, said: '' });
+      expect(JSON.parse(cairn('run', 'hi.yaml', '--json'))).toMatchObject({
+        status: 'completed',
+        outputs: { o: 'hi\n' },
+      });
+      const runId = `asked-${version}`;
+      expect(JSON.parse(cairn('run', 'graph.ts', '--run-id', runId, '--json'))).toMatchObject({ status: 'paused' });
+      cairn('answer', runId, 'ask', 'yes');
+      expect(JSON.parse(cairn('resume', runId, '--json'))).toMatchObject({ status: 'completed' });
+      expect(cairn('ls')).toContain(runId);
+    },
+  );
+}
+
+test(
+  'P6 a Node that is too old is told in a sentence, by each door and by the command',
+  { timeout: timeoutMs },
+  (context) => {
+    const node = nodeFor('20', context);
+    for (const door of doors) {
+      const { status, said } = start(node, ['--input-type=module', '-e', `import ${JSON.stringify(door)}`]);
+      expect([door, status, said]).toEqual([
+        door,
+        1,
+        expect.stringMatching(/^Error: Cairn needs Node 22\.18 or newer; this is Node 20\./u),
+      ]);
+    }
+    const { status, said } = start(node, [installed.executable, 'ls']);
+    expect(said).toMatch(/^cairn: Node 20\.[\d.]+ is too old: Cairn needs Node 22\.18 or newer\.\n$/u);
+    expect(status).toBe(2);
+  },
+);

@@ -16,8 +16,10 @@ import { tool } from '../tools/tool-box.ts';
 import { mcpTools, type McpConfig } from './mcp-tools.ts';
 
 const folders: string[] = [];
+const servers: Awaited<ReturnType<typeof serveHttp>>[] = [];
 
-afterEach(() => {
+afterEach(async () => {
+  await Promise.all(servers.splice(0).map((server) => server.close()));
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
 });
 
@@ -46,6 +48,18 @@ function serve(...tools: readonly ServedTool[]): Served {
     calls: () => (existsSync(logOf(file)) ? readFileSync(logOf(file), 'utf8').trim().split('\n') : []),
     command: { server: 'files', command: process.execPath, args: argsOf(file) },
   };
+}
+
+/** The same over HTTP, in this process: a program is started anew for each connection, which takes longer than all else. */
+async function serveOverHttp({ file }: Served): Promise<Extract<McpConfig, { url: string }>> {
+  const server = await serveHttp(
+    sdk,
+    () => createToolServer(file),
+    { port: 0 },
+    () => undefined,
+  );
+  servers.push(server);
+  return { server: 'files', url: server.url ?? '' };
 }
 
 const calling = (name: string, text = 'hi'): Script => [
@@ -216,9 +230,14 @@ describe('A23 a server that has changed', () => {
     readonly code: () => unknown;
   }
 
-  async function pausedRun(using: Script = script, more: Partial<AgentConfig> = {}): Promise<Paused> {
+  async function pausedRun(
+    using: Script = script,
+    more: Partial<AgentConfig> = {},
+    connect: (served: Served) => McpConfig | Promise<McpConfig> = serveOverHttp,
+  ): Promise<Paused> {
     const served = serve(say);
-    const one = agentKit(using, { tools: { ask }, servers: [mcpTools({ ...served.command, allow: true })], ...more });
+    const server = mcpTools({ ...(await connect(served)), allow: true });
+    const one = agentKit(using, { tools: { ask }, servers: [server], ...more });
     let rest = await runToRest(one.bench.engine, one.graph, {}, 'r');
     return {
       ...one,
@@ -290,7 +309,7 @@ describe('A23 a server that has changed', () => {
   });
 
   test('A23 a server that is gone fails the node by its name, with what it wrote, and the run goes on when it is back', async () => {
-    const { served, goOn, code, models } = await pausedRun();
+    const { served, goOn, code, models } = await pausedRun(script, {}, ({ command }) => command);
     served.offer(undefined);
     expect([await goOn('this one'), code()]).toEqual(['failed', 'MCP_UNAVAILABLE']);
     expect(models.requests).toHaveLength(1);
