@@ -63,6 +63,8 @@ const input: InputOptions = {
   transform: { target: 'node22.18', define: { builtVersion: JSON.stringify(manifest.version) } },
   treeshake: { moduleSideEffects: false, propertyReadSideEffects: false },
   external: (id) => peers.some((name) => id === name || id.startsWith(`${name}/`)),
+  // On a busy machine the bundler finds its plugins slow, which is no fault of the build.
+  checks: { pluginTimings: false },
   onLog: (level, { code, message }) => {
     if (level === 'warn' && code !== 'INEFFECTIVE_DYNAMIC_IMPORT') throw new Error(message);
   },

@@ -229,8 +229,8 @@ test('P6 compiled code is kept on disk for who asks for it, and for nobody else'
 test('P6 the command, a YAML workflow and a graph in TypeScript run from the package', () => {
   expect(cairn('--version')).toContain(manifest.version);
   writeFileSync(
-    join(installed.app, 'hi.yaml'),
-    'name: hi\ndescription: d\nblocks: [{ id: a, type: EchoBlock, inputs: { message: hi } }]\noutputs: { o: "${a.echoed}" }\n',
+    join(installed.app, 'hello.yaml'),
+    'name: hello\ndescription: d\nblocks: [{ id: a, type: EchoBlock, inputs: { message: hi } }]\noutputs: { o: "${a.echoed}" }\n',
   );
   writeFileSync(
     join(installed.app, 'graph.ts'),

@@ -1,6 +1,6 @@
 /**
  * Runs over a real Restate server while endpoints and servers are killed or hang: each effect happens once, or is asked about. Each endpoint
- * that starts computes for a second, so the gate leaves them to `npm run prove`; there the suite of hosts runs over a real server.
+ * that starts computes for a second, so the gate takes a third of the orders, and leaves more servers to `npm run prove`.
  */
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,7 +13,7 @@ import { createDefaultEngine } from '../../src/app/default-engine.ts';
 import { wakeByRestate } from '../../src/hosts/index.ts';
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts';
 import { until } from '../support/awaited.ts';
-import { isProving } from '../support/scale.ts';
+import { isProving, scale } from '../support/scale.ts';
 
 const minutesMost = 10 * 60_000;
 
@@ -32,7 +32,7 @@ test(
   { timeout: minutesMost },
   () =>
     withServer(1, async (server) => {
-      const runs = 300;
+      const runs = scale(100, 300);
       const disturbServer = (): Promise<void> => server.restart(true);
       const report = await runOrders(server, { runs, killEveryMs: 1_000, leaseMs: 2_000, disturbServer });
       expect(report).toMatchObject({ completed: runs, onceCount: 2 * runs, repeatedCount: 0, isSound: true });
