@@ -91,6 +91,7 @@ export { openHistory, type HistoryOptions } from './app/place/open-history.ts';
 export { openStore, type OpenedStore } from './app/place/open-store.ts';
 export { createFileBlobs } from './blobs/file-blobs.ts';
 export { createMemoryBlobs } from './blobs/memory-blobs.ts';
+export { createS3Blobs, type S3BlobsOptions, type S3ClientLike } from './blobs/s3-blobs.ts';
 export type { BlobOwner, BlobPage, BlobRange, BlobRow, BlobStore } from './ports/blobs.ts';
 export type { Memories, MemoryEntry, MemoryOwner } from './ports/memories.ts';
 export type { PgConnection, PostgresPool } from './stores/postgres/index.ts';

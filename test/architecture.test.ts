@@ -14,6 +14,7 @@ const sources = everything.filter(({ path }) => path.startsWith('src/') && !path
 const packagePlaces: Readonly<Record<string, readonly string[]>> = {
   '@viz-js/viz': ['src/app/draw/draw-dot.ts'],
   '@restatedev/restate-sdk': ['src/hosts/restate-host.ts'],
+  '@aws-sdk/client-s3': ['src/blobs/s3-blobs.ts'],
   croner: ['src/app/schedules/cron-times.ts'],
   'fast-string-width': ['src/cli/text/width.ts'],
   diff: ['src/nodes/blocks/files/text-diff.ts'],

@@ -96,6 +96,7 @@ const rows: Readonly<Record<string, { readonly door: object; readonly of: Readon
       openStore: noOptions,
       createFileBlobs: noOptions,
       createMemoryBlobs: noOptions,
+      createS3Blobs: [() => main.createS3Blobs({ bucket: 'runs', ...odd })],
       outcome: 'is refused where a node returns it',
       drawGraph: noOptions,
       drawPage: noOptions,

@@ -1,4 +1,4 @@
-/** The hash of a blob: SHA-256 of its bytes. */
+/** How blobs are named: by the SHA-256 of their bytes, apart for each tenant. */
 import type * as Crypto from 'node:crypto';
 import type { BlobRange } from '../ports/blobs.ts';
 
@@ -13,6 +13,11 @@ export function hashBlob(bytes: Uint8Array): string {
 /** Whether a text has the form of a hash. Only such texts are used in file names. */
 export function isBlobHash(text: string): boolean {
   return /^[0-9a-f]{64}$/.test(text);
+}
+
+/** Folder name of a tenant: a simple name is used as it is, any other is replaced by its hash, which is never a simple name. */
+export function tenantFolder(tenant: string): string {
+  return /^[a-z0-9][a-z0-9_-]{0,62}$/.test(tenant) ? tenant : `~${hashBlob(new TextEncoder().encode(tenant))}`;
 }
 
 // Ranges of blobs.

@@ -3,7 +3,7 @@ import type * as FileCalls from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import type { BlobRow, BlobRange, BlobStore } from '../ports/blobs.ts';
 import type { Page } from '../ports/store.ts';
-import { isBlobHash, hashBlob, cutRange } from './blob-hash.ts';
+import { isBlobHash, hashBlob, cutRange, tenantFolder } from './blob-hash.ts';
 import { CairnError, fileFault } from '../errors.ts';
 import { unpackedBytesMax } from '../state/values/packed-size.ts';
 
@@ -305,11 +305,6 @@ class FileBlobs implements BlobStore {
       throw fileFault(this.name, error);
     }
   }
-}
-
-/** Folder name of a tenant: a simple name is used as it is, any other is replaced by its hash, which is never a simple name. */
-function tenantFolder(tenant: string): string {
-  return /^[a-z0-9][a-z0-9_-]{0,62}$/.test(tenant) ? tenant : `~${hashBlob(new TextEncoder().encode(tenant))}`;
 }
 
 /** Compresses bytes; undefined if they are too few or would hardly become smaller. */
