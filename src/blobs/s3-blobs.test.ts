@@ -141,7 +141,7 @@ describe.skipIf(typeof started === 'string')('blobs in S3', () => {
         const found = keys();
         expect([order.join(''), found]).toEqual([order.join(''), isThere ? [`acme/blobs/${hash}`] : []]);
         // A touch says no only of what was removed.
-        if (!isThere) expect(isRemoved).toBe(true);
+        expect(isThere || isRemoved).toBe(true);
       }
   }, 120_000);
 
@@ -168,7 +168,7 @@ describe.skipIf(typeof started === 'string')('blobs in S3', () => {
       const time = { now: Date.now, wait: async () => undefined };
       await acts[name](new S3Blobs({ ...options, client }, time)).catch(() => undefined);
       // The last one is not killed at all.
-      if (at > calls[name]) expect([name, sent.length]).toEqual([name, calls[name]]);
+      expect([name, at <= calls[name] || sent.length === calls[name]]).toEqual([name, true]);
       const next = new S3Blobs({ ...options, client: server.client() }, time);
       const { rows } = await next.sweep('acme');
       for (const { hash } of rows) expect((await next.get('acme', hash)).length).toBe(6 * megabyte);
@@ -240,7 +240,7 @@ function orders(first: number, second: number): readonly (readonly (0 | 1)[])[] 
 /** Lets two go on in a given order. When the order is used up, or one has ended, whoever is left goes on. */
 class Turns {
   readonly #order: (0 | 1)[];
-  readonly #waiting: [(() => void)?, (() => void)?] = [];
+  readonly #waiting: ((() => void) | undefined)[] = [undefined, undefined];
   readonly #ended = [false, false];
 
   constructor(order: readonly (0 | 1)[]) {

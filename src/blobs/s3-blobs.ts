@@ -306,14 +306,14 @@ export class S3Blobs implements BlobStore {
       if (this.#ageOf(LastModified) > abandonedMs) await this.#delete(Key);
     if (!this.#listsUploads) return;
     const Prefix = this.#keyOf(tenant, '');
-    const { Uploads = [] } = await this.#call((client, sdk) =>
+    const uploads = await this.#call((client, sdk) =>
       client.send(new sdk.ListMultipartUploadsCommand({ Bucket, Prefix })),
     ).catch((error: unknown) => {
       if (![405, 501].includes(statusOf(error))) throw error;
       this.#listsUploads = false;
-      return {};
+      return undefined;
     });
-    for (const { Key, UploadId, Initiated } of Uploads)
+    for (const { Key, UploadId, Initiated } of uploads?.Uploads ?? [])
       if (this.#ageOf(Initiated) > abandonedMs)
         await this.#ifThere((client, sdk) =>
           client.send(new sdk.AbortMultipartUploadCommand({ Bucket, Key, UploadId })),
