@@ -244,6 +244,8 @@ export interface RunTree {
   signals?: Record<string, PendingSignal>;
   /** For a fork: its patched channels, until the routing decisions that read them were taken again (H2). */
   patched?: readonly string[];
+  /** For a fork: visits that were open at its fork point and had read what it changed, by node id. They are due again (H2.4). */
+  reopened?: Record<string, ReopenedVisit>;
   /** Outcomes given to a fork in place of recorded ones, by node path key. */
   supplied?: Record<string, unknown>;
   /**
@@ -261,6 +263,16 @@ export interface RunTree {
   /** Names of the secrets that nodes have used, sorted. A resume resolves them before it starts anything. */
   secrets?: readonly string[];
   frame: FrameTree;
+}
+
+/** A visit that a fork begins anew. */
+export interface ReopenedVisit {
+  readonly visit: number;
+  /** The first and the last seq of the ancestors' checkpoints that may tell what it did there. */
+  readonly from: number;
+  readonly to: number;
+  /** The channels that it had read and the fork changed. */
+  readonly changed: readonly string[];
 }
 
 /** Why a run was cancelled, and what a fork of it needs that its `onCancel` node does not see. */

@@ -6,7 +6,7 @@ import type { NodeRecord } from '../../state/tree.ts';
 import { admitSaved } from '../admit/admit-saved.ts';
 import { decideStart, nothingLeft, type StartDecision } from '../plan/decide-start.ts';
 import { NodeEffort, announceIfReleased } from '../record/intent.ts';
-import { noteView, pathKeyOf } from '../record/node-record.ts';
+import { noteView, pathKeyOf, reopenedVisit } from '../record/node-record.ts';
 import { accountOf } from '../record/account.ts';
 import { openPinnedView } from '../record/shown-state.ts';
 import { reopenFailed } from '../record/step-record.ts';
@@ -89,8 +89,14 @@ function decide(core: RunCore, activation: Activation, record: NodeRecord | unde
       offer: (what) => replay?.offer(new NodeEffort(activation), what),
       now: record?.retryAt === undefined ? 0 : core.env.clock.now(),
     },
-    record !== undefined,
+    record !== undefined && !isReopened(core, activation, record),
   );
+}
+
+/** Whether a fork has begun the visit anew, and it has done nothing since: it is due like one that is new. */
+function isReopened({ root }: RunCore, activation: Activation, record: NodeRecord): boolean {
+  const isUntouched = record.view === undefined && (record.attempt ?? record.retryAt) === undefined;
+  return isUntouched && reopenedVisit(root, activation) !== undefined;
 }
 
 /** Whether a visit has done nothing yet. Steps, an intent or an outcome show that it was within its limit of visits before. */

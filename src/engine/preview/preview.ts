@@ -23,6 +23,7 @@ import { startInitial } from '../settle/start-planned.ts';
 import { settleCancelled } from '../settle/settle.ts';
 import { draftFork } from '../forks/fork.ts';
 import { openState } from '../runs/open-state.ts';
+import { reopenedVisit } from '../record/node-record.ts';
 import { againBy, endedDoubts } from '../waits/wait.ts';
 import { codeOf } from '../waits/changed-waits.ts';
 import { closeWait } from '../waits/open-wait.ts';
@@ -179,7 +180,8 @@ class Preview implements Loop {
     const { node, frameRun } = activation;
     const { replay } = this.core;
     const record = frameRun.openRecordOf(node);
-    const hasRun = record !== undefined || replay?.hasRecord(activation.path) === true;
+    const reopened = reopenedVisit(this.core.root, activation);
+    const hasRun = record !== undefined || reopened !== undefined || replay?.hasRecord(activation.path) === true;
     const isAsking = node.effect === 'human' && (isAsked(record) ?? replay?.hasAnswer(activation) !== true);
     const met =
       record?.steps === undefined ? budgetMet(this.core, new Charge(activation, undefined, node.atMost)) : undefined;
@@ -191,7 +193,7 @@ class Preview implements Loop {
       );
     const because = this.#comparesQuestions(activation)
       ? 'its code has changed: a question that is not the one on record is asked anew'
-      : undefined;
+      : reopened && `begins anew with ${reopened.changed.join(', ')} as the fork sets it`;
     this.#untell(activation, isAsking ? 'asks' : hasRun ? 'runs again' : 'runs', because);
   }
 

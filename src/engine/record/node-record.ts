@@ -1,5 +1,5 @@
 /** The record of a visit: where it stands in the run's tree, how it begins, which state it has seen, and how calls and doubts are told from it. */
-import type { NodeRecord } from '../../state/tree.ts';
+import type { NodeRecord, ReopenedVisit, RunTree } from '../../state/tree.ts';
 import type { Activation } from '../run/loop.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { admitValue } from '../../state/values/codec.ts';
@@ -59,6 +59,23 @@ export function openRecord(activation: Activation): NodeRecord {
     ...(budget === undefined ? {} : { budget }),
     ...(onBudget === undefined ? {} : { onBudget }),
   };
+}
+
+// The visits that a fork begins anew (H2.4).
+
+/** What is on record of a visit that the fork begins anew; undefined if it does not. */
+export function reopenedVisit(
+  { reopened, frame }: RunTree,
+  {
+    frameRun: {
+      frame: { tree },
+    },
+    node: { id },
+    visit,
+  }: Activation,
+): ReopenedVisit | undefined {
+  if (reopened === undefined || tree !== frame || !Object.hasOwn(reopened, id)) return undefined;
+  return reopened[id]?.visit === visit ? reopened[id] : undefined;
 }
 
 // Makes sure that an activation sees the state of a checkpoint (E9): changes made after it started must not become part of that checkpoint.

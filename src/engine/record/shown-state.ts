@@ -2,6 +2,7 @@
  * Decides whether ops change what a view of a frame shows: its input, its channels, outputs and failures of its nodes, and the run's cost
  * (E9).
  */
+import { partitions } from '../../graph/contracts/node-contract.ts';
 import type { NodeRecord, FrameTree, RunTree } from '../../state/tree.ts';
 import { loadState, readHistory } from '../../history/load/load.ts';
 import { compileChannels } from '../../state/channels/run-reducer.ts';
@@ -9,6 +10,9 @@ import { DeltaBuilder } from '../../state/delta.ts';
 import { Frame, type OpenView } from '../../state/frame.ts';
 import type { Activation, FrameRun } from '../run/loop.ts';
 import type { RunCore } from '../run/run-core.ts';
+
+/** The names under which everything that a view shows is read. */
+export const wholeView: readonly string[] = ['input', ...partitions, 'outputs', 'failures'];
 
 /** Fields of a node's record that determine its output or failure. */
 const shownFields: readonly string[] = ['status', 'output', 'outputOfSteps', 'error'];

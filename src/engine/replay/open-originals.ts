@@ -1,20 +1,16 @@
 /**
  * Effects that an original started after the fork point and whose end it has not recorded. They are in doubt in the fork too (X2.4, X3).
  */
-import { partitions } from '../../graph/contracts/node-contract.ts';
 import { decodeCheckpoint } from '../../history/stored/checkpoint.ts';
 import { keySeedOf } from '../../history/stored/stored-meta.ts';
 import type { RunRow } from '../../ports/store.ts';
 import type { Intent, NodeRecord, StepRecord } from '../../state/tree.ts';
 import type { Activation } from '../run/loop.ts';
-import { viewOf } from '../record/shown-state.ts';
+import { viewOf, wholeView } from '../record/shown-state.ts';
 import type { Due, Recorded, RunCore } from '../run/run-core.ts';
 import type { RecordedOutcomes } from './recorded-outcomes.ts';
 import { hasInputHash } from '../settle/settle.ts';
 import { recordIn } from '../record/step-record.ts';
-
-/** Everything that a view shows. */
-const wholeView: readonly string[] = ['input', ...partitions, 'outputs', 'failures'];
 
 /** The ancestor in which an effect was announced under its key. */
 export function originOf({ ancestors }: RecordedOutcomes, due: Due, intent: Intent): RunRow | undefined {

@@ -81,15 +81,40 @@ export class RecordedOutcomes {
     this.ancestors = ancestors;
   }
 
-  static async load(env: EngineEnvironment, run: RunRow): Promise<RecordedOutcomes> {
+  /** @param reopened - visits of the run that are due again though they had begun before its fork point */
+  static async load(
+    env: EngineEnvironment,
+    run: RunRow,
+    reopened: RunTree['reopened'] = {},
+  ): Promise<RecordedOutcomes> {
     const lineage = await readLineage(env.store, run);
     const ancestors = lineage.filter((part) => part.run.runId !== run.runId).toReversed();
     const outcomes = new RecordedOutcomes(
       env,
       ancestors.map((part) => part.run),
     );
-    for (const { run: ancestor, upTo } of ancestors) await outcomes.#index(ancestor, upTo, ancestor.head);
+    for (const [index, { run: ancestor, upTo }] of ancestors.entries()) {
+      await outcomes.#indexReopened(ancestor, (ancestors[index + 1]?.upTo ?? -1) + 1, upTo, reopened);
+      await outcomes.#index(ancestor, upTo, ancestor.head);
+    }
     return outcomes;
+  }
+
+  /** Reads what an ancestor had recorded of reopened visits before it was forked. @param from - the first seq of its own */
+  async #indexReopened(
+    ancestor: RunRow,
+    from: number,
+    upTo: number,
+    reopened: RunTree['reopened'] = {},
+  ): Promise<void> {
+    const visits = Object.entries(reopened).filter(([, visit]) => visit.from <= upTo && visit.to >= from);
+    if (visits.length === 0) return;
+    const first = Math.max(from, Math.min(...visits.map(([, visit]) => visit.from)));
+    const last = Math.min(upTo, Math.max(...visits.map(([, visit]) => visit.to)));
+    await this.#index(ancestor, first - 1, last, ([id = ''], seq) => {
+      const visit = Object.hasOwn(reopened, id) ? reopened[id] : undefined;
+      return visit !== undefined && visit.from <= seq && seq <= visit.to;
+    });
   }
 
   /** Reads what an ancestor has recorded since it was read last. Returns whether a worker has it now. */
@@ -100,22 +125,27 @@ export class RecordedOutcomes {
     return { isClaimed: found?.claim !== undefined };
   }
 
-  async #index(ancestor: RunRow, after: number, head: number): Promise<void> {
+  async #index(
+    ancestor: RunRow,
+    after: number,
+    head: number,
+    counts: (node: readonly string[], seq: number) => boolean = () => true,
+  ): Promise<void> {
     this.#heads.set(ancestor.runId, head);
     const ended = new Map<string, Recorded[]>();
     for await (const { checkpoint } of this.#readable(ancestor, after, head)) {
-      const counts = new Map<string, number>();
+      const nths = new Map<string, number>();
       for (const [index, part] of checkpoint.change.entries()) {
         const { kind, node, step } = part;
-        if (node === undefined) continue;
+        if (node === undefined || !counts(node, checkpoint.seq)) continue;
         const place = placeOf(node, part, step);
         this.#noteAnnounced({ run: ancestor, seq: checkpoint.seq, nth: 0, index, part }, place);
         const isOfNode = kind === 'settle' || kind === 'replay';
         if (!isOfNode && (step === undefined || (kind !== 'step' && kind !== 'answer'))) continue;
         if (isOfNode) this.#paths.add(pathKeyOf(node));
         const key = isOfNode ? pathKeyOf(node) : stepKeyOf(node, step as string);
-        const nth = counts.get(key) ?? 0;
-        counts.set(key, nth + 1);
+        const nth = nths.get(key) ?? 0;
+        nths.set(key, nth + 1);
         push(ended, place, { run: ancestor, seq: checkpoint.seq, nth, index, part });
       }
     }

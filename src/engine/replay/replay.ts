@@ -76,7 +76,7 @@ export class ReplaySource implements RecordedPast {
    * @param isPatched - whether a previewed fork changes anything. Undefined: its own first checkpoint tells
    */
   static async load(core: RunCore, fork: RunRow, isPatched?: boolean): Promise<ReplaySource> {
-    return new ReplaySource(core, await RecordedOutcomes.load(core.env, fork), isPatched);
+    return new ReplaySource(core, await RecordedOutcomes.load(core.env, fork, core.root.reopened), isPatched);
   }
 
   get isBusy(): boolean {

@@ -10,6 +10,7 @@ import { openFailedNodes } from '../record/failed-nodes.ts';
 import type { Draft } from '../run/draft.ts';
 import type { EngineEnvironment } from '../run/run-core.ts';
 import { applyGraphChange, hasOtherCode } from './graph-change.ts';
+import { reopenVisits } from './reopen.ts';
 import { takeRoutesAgain } from './reroute.ts';
 import type { Origin } from './admit-run.ts';
 
@@ -28,6 +29,7 @@ export async function openState(
 ): Promise<void> {
   const isOtherCode = hasOtherCode(draft.root, graph);
   const differences = await applyGraphChange(env, run, draft, graph, options);
+  await reopenVisits(env, run, draft, graph);
   takeRoutesAgain(draft, graph);
   if (differences !== undefined) {
     draft.setGraphHash(graph.hash);

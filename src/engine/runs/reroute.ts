@@ -3,6 +3,7 @@ import type { Graph, GraphEdge, GraphNode } from '../../graph/graph.ts';
 import type { TreeWriter } from '../../state/tree-writer.ts';
 import { type FrameRun, rootFrameRun } from '../run/loop.ts';
 import { routeEdges } from '../plan/route.ts';
+import { channelsRead } from './reopen.ts';
 
 /** Decides again with the patched state, before any plan is made from it, and writes the new decisions to the next checkpoint. */
 export function takeRoutesAgain(state: TreeWriter, graph: Graph): void {
@@ -57,10 +58,7 @@ function decideAgain(
   });
   const reads = view.reads();
   view.close();
-  const isTouched = reads.some((read) =>
-    patched.some((channel) => channel === read || channel.startsWith(`${read}.`) || read.startsWith(`${channel}.`)),
-  );
-  if (!isTouched) return undefined;
+  if (channelsRead(patched, reads).length === 0) return undefined;
   const keys = fired.map((edge) => edge.key);
   const before = record?.fired ?? [];
   return keys.length === before.length && keys.every((key) => before.includes(key)) ? undefined : fired;

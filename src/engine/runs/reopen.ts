@@ -1,0 +1,102 @@
+/**
+ * Begins open visits of a fork anew that had read what the fork changes (H2.4). What such a visit had begun belongs to the original: here
+ * it is due again, and what is recorded of it is taken over where the input is equal, as if the fork point were before it (X2).
+ */
+import type { Graph, GraphNode } from '../../graph/graph.ts';
+import { loadState } from '../../history/load/load.ts';
+import type { RunRow } from '../../ports/store.ts';
+import { type NodeRecord, type RunTree, type StepRecord, nodeRecord } from '../../state/tree.ts';
+import { pathKeyOf } from '../record/node-record.ts';
+import { viewOf, wholeView } from '../record/shown-state.ts';
+import type { Draft } from '../run/draft.ts';
+import { rootFrameRun } from '../run/loop.ts';
+import type { EngineEnvironment } from '../run/run-core.ts';
+
+/** Whether a change of some channels changes what was read under some names. The name of a partition stands for all of it. */
+export function channelsRead(changed: readonly string[], reads: readonly string[]): readonly string[] {
+  return changed.filter((channel) =>
+    reads.some((read) => channel === read || channel.startsWith(`${read}.`) || read.startsWith(`${channel}.`)),
+  );
+}
+
+/**
+ * Call when a fork is resumed for the first time, before anything is planned. Visits that had read nothing of the patch go on, and see it
+ * from here on.
+ */
+export async function reopenVisits(env: EngineEnvironment, run: RunRow, draft: Draft, graph: Graph): Promise<void> {
+  const { patched, frame } = draft.root;
+  if (patched === undefined || run.parent === undefined) return;
+  const first = run.parent.seq + 1;
+  const states = new Map<number, Promise<RunTree>>();
+  const stateAt = (seq: number): Promise<RunTree> => {
+    const state = states.get(seq) ?? loadState(env.store, env.blobs, run, seq).then(({ root }) => root);
+    states.set(seq, state);
+    return state;
+  };
+  for (const node of graph.nodes) {
+    const record = nodeRecord(frame, node);
+    if (record?.view === undefined || record.fired !== undefined || isDecided(draft.root, node, record)) continue;
+    const before = await stateAt(record.view);
+    const isSame = (names: readonly string[]): boolean =>
+      versionsIn(before, graph, names) === versionsIn(draft.root, graph, names);
+    const changed = channelsRead(patched, readsOf(node, record)).filter((channel) => !isSame([channel]));
+    if (changed.length > 0) reopen(draft, node, record, { first, changed });
+    else if (record.intent === undefined && isSame(record.reads ?? []))
+      draft.set(['frame', 'nodes', node.id, 'view'], first);
+  }
+}
+
+/** What a visit may have read: of an effect without an end that is not known, unless its node declares it. */
+function readsOf(node: GraphNode, { intent, reads = [] }: NodeRecord): readonly string[] {
+  return node.reads ?? (intent === undefined ? reads : wholeView);
+}
+
+function versionsIn(root: RunTree, graph: Graph, names: readonly string[]): string {
+  const view = viewOf(root, rootFrameRun(graph, root));
+  const versions = JSON.stringify(view.versions(names));
+  view.close();
+  return versions;
+}
+
+/** Whether it is decided already what becomes of the visit: by the fork or a person, or since only its reducer or condition failed. */
+function isDecided({ supplied }: RunTree, { id }: GraphNode, { decision, kept }: NodeRecord): boolean {
+  return (
+    decision !== undefined || kept !== undefined || (supplied !== undefined && Object.hasOwn(supplied, pathKeyOf([id])))
+  );
+}
+
+interface Change {
+  /** Seq of the fork's first checkpoint. */
+  readonly first: number;
+  /** The channels that the fork changed, and the visit had read. */
+  readonly changed: readonly string[];
+}
+
+const droppedFields = ['intent', 'reads', 'applied', 'withheld', 'retryAt', 'deadlineAt', 'view'] as const;
+
+/** Questions, timers and signals stay: whether the function asks the same again is found when it does (W1.4). So do child runs. */
+function reopen(draft: Draft, { id }: GraphNode, record: NodeRecord, { first, changed }: Change): void {
+  const at = ['frame', 'nodes', id];
+  const { view = first, visits: visit = 1, steps = {}, status, children, saves, retired, took } = record;
+  const kept = Object.keys(steps).filter((key) => isKept(steps[key] as StepRecord));
+  const hasWork = kept.length > 0 || children !== undefined || saves !== undefined || retired !== undefined;
+  for (const field of droppedFields) draft.delete([...at, field]);
+  if (hasWork) {
+    draft.set([...at, 'view'], first);
+    for (const key of Object.keys(steps)) if (!kept.includes(key)) draft.delete([...at, 'steps', key]);
+  } else if (status === 'failed') {
+    // It keeps counting its attempts (G8).
+    draft.delete([...at, 'steps']);
+  } else if (visit === 1 && took === undefined) {
+    draft.delete(at);
+  } else for (const field of ['steps', 'attempt', 'budgetFrom']) draft.delete([...at, field]);
+  for (const [waitId, { node, step, budget }] of Object.entries(draft.root.waits)) {
+    const isOwn = node.length === 1 && node[0] === id && budget === undefined;
+    if (isOwn && (step === undefined || !kept.includes(step))) draft.closeWait(waitId);
+  }
+  draft.set(['reopened', id], { visit, from: view, to: first - 1, changed });
+}
+
+function isKept({ kind, status, decision }: StepRecord): boolean {
+  return decision !== undefined || (kind !== 'step' && status !== 'failed');
+}
