@@ -8,6 +8,11 @@ import { expect, test, vi } from 'vitest';
 import { until, within } from '../../test/support/awaited.ts';
 import { openFolder, releaseGraph } from '../../test/cli/cairn.ts';
 
+interface Logged {
+  readonly seq: number;
+  readonly change: readonly { readonly kind: string; readonly node?: readonly string[] }[];
+}
+
 // Processes of a loaded machine start slowly.
 vi.setConfig({ testTimeout: 60_000 });
 
@@ -95,6 +100,29 @@ test('H1 preview and fork: another answer makes another run, the first stays as 
   expect([kept.code, kept.err]).toEqual([3, expect.stringMatching(/has forks: .*\[HISTORY_HAS_FORKS\]/)]);
   expect(folder.cairn('rm', 'r', '--with-forks', '--yes').out.split('\n')).toHaveLength(4);
   expect(folder.cairn('ls').err).toBe('No runs here.\n');
+});
+
+test('H2.4 preview and fork at a checkpoint where an effect had begun: it begins anew with what is set', () => {
+  const folder = openFolder();
+  const pay = `
+name: pay
+inputs: { amount: { type: num, required: true } }
+blocks:
+  - { id: plan, type: EchoBlock, inputs: { message: planned } }
+  - { id: pay, type: Shell, depends_on: [plan], inputs: { command: "echo \${inputs.amount} >> paid.txt" } }
+`;
+  writeFileSync(join(folder.path, 'pay.yaml'), pay);
+  expect(folder.cairn('run', 'pay.yaml', '--run-id', 'r', '--input', 'amount=5').code).toBe(0);
+  const lines = folder.cairn('log', 'r', '--json').out.trimEnd().split('\n');
+  const checkpoints = lines.map((line) => JSON.parse(line) as Logged);
+  const begun = checkpoints.find(({ change }) =>
+    change.some(({ kind, node }) => kind === 'intent' && node?.[0] === 'pay'),
+  );
+  const at = `r@${begun?.seq}`;
+  const preview = folder.cairn('preview', at, '--set', 'input.amount=50').out.replaceAll(/\s+/g, ' ');
+  expect(preview).toContain('pay 1 external runs again begins anew with input.amount as set');
+  expect(folder.cairn('fork', at, '--set', 'input.amount=50', '--run').code).toBe(0);
+  expect(folder.lines('paid.txt')).toEqual(['5', '50']);
 });
 
 test('O2 Ctrl-C stops in good order: the claim is given back and the way on is printed', async () => {

@@ -146,7 +146,7 @@ test.each(['a', 'b'])(
   },
 );
 
-test('H2 a patch takes a routing decision again if none of its targets has started', async () => {
+test('H2 a patch takes a routing decision again if none of its targets has started, or what has begun read what is patched', async () => {
   const { engine } = createBench();
   const calls: string[] = [];
   const large = {
@@ -157,25 +157,31 @@ test('H2 a patch takes a routing decision again if none of its targets has start
     text: 'scratch.n <= 5',
     evaluate: ({ state }: { state: { scratch: Record<string, unknown> } }) => Number(state.scratch['n']) <= 5,
   };
-  const graph = graphOf(
-    'g',
-    [
-      node('a', 'write', () => (calls.push('a'), outcome({ output: 1, scratch: { n: 1 } }))),
-      node('large', 'write', () => (calls.push('large'), 'large')),
-      node('small', 'write', () => (calls.push('small'), 'small')),
-    ],
-    [
-      ...edges('> a', 'large >', 'small >'),
-      { from: 'a', to: 'large', condition: large },
-      { from: 'a', to: 'small', condition: small },
-    ],
-  );
-  const done = await runToRest(engine, graph);
-  expect(calls).toEqual(['a', 'small']);
-  // The checkpoint that holds the decision also announces what it starts; the one of its intent is where `small` has begun.
+  const made = (id: string, reads: readonly string[]): Graph =>
+    graphOf(
+      id,
+      [
+        node('a', 'write', () => (calls.push('a'), outcome({ output: 1, scratch: { n: 1 } }))),
+        node('large', 'write', () => (calls.push('large'), 'large')),
+        node('small', 'write', () => (calls.push('small'), 'small'), { reads }),
+      ],
+      [
+        ...edges('> a', 'large >', 'small >'),
+        { from: 'a', to: 'large', condition: large },
+        { from: 'a', to: 'small', condition: small },
+      ],
+    );
+  // The checkpoint that holds the decision also announces what it starts.
   const decided = 2;
-  const begun = await engine.fork({ runId: done.runId, seq: decided }, { set: [{ path: ['scratch', 'n'], value: 9 }] });
-  expect((await resumeToRest(engine, begun.runId, graph)).skipped).toEqual(['large']);
+  const forkDecided = async (graph: Graph): Promise<readonly string[]> => {
+    calls.length = 0;
+    const done = await runToRest(engine, graph);
+    const from = { runId: done.runId, seq: decided };
+    const fork = await engine.fork(from, { set: [{ path: ['scratch', 'n'], value: 9 }] });
+    return [...(await resumeToRest(engine, fork.runId, graph)).skipped, ...calls];
+  };
+  expect(await forkDecided(made('blind', ['input']))).toEqual(['large', 'a', 'small']);
+  expect(await forkDecided(made('sees', ['scratch.n']))).toEqual(['small', 'a', 'small', 'large']);
   const lazy = graphOf(
     'lazy',
     [

@@ -193,7 +193,7 @@ class Preview implements Loop {
       );
     const because = this.#comparesQuestions(activation)
       ? 'its code has changed: a question that is not the one on record is asked anew'
-      : reopened && `begins anew with ${reopened.changed.join(', ')} as the fork sets it`;
+      : reopened && `begins anew with ${reopened.changed.join(', ')} as set`;
     this.#untell(activation, isAsking ? 'asks' : hasRun ? 'runs again' : 'runs', because);
   }
 
