@@ -20,6 +20,7 @@ import { longChain } from './rows/long-chain.ts';
 import { manyRuns } from './rows/many-runs.ts';
 import { mapItems } from './rows/map-items.ts';
 import { peakMemory } from './rows/peak-memory.ts';
+import { postgresRuns } from './rows/postgres-runs.ts';
 import { pureNodes } from './rows/pure-nodes.ts';
 import { residentMemory } from './rows/resident-memory.ts';
 import { resume } from './rows/resume.ts';
@@ -54,4 +55,5 @@ export const groups: Readonly<Record<string, Group>> = {
   agentLoop,
   agentResume,
   agentPeers,
+  postgresRuns,
 };

@@ -34,8 +34,11 @@ const nobody = 65_534;
 const isRoot = process.getuid?.() === 0;
 const identity = isRoot ? { uid: nobody, gid: nobody } : {};
 
-/** @returns why there is none here, if it cannot be started */
-export async function startPostgres(): Promise<PostgresServer | string> {
+/**
+ * @param settings - in place of those of tests, which do not wait for the disk
+ * @returns why there is none here, if it cannot be started
+ */
+export async function startPostgres(settings: readonly string[] = ['fsync=off']): Promise<PostgresServer | string> {
   const folder = mkdtempSync(join(tmpdir(), 'cairn-postgres-'));
   const remove = (): void => rmSync(folder, { recursive: true, force: true });
   try {
@@ -51,7 +54,7 @@ export async function startPostgres(): Promise<PostgresServer | string> {
       encoding: 'utf8',
     });
     if (made.status !== 0) throw made.error ?? new Error(made.stderr);
-    const begin = (): Promise<ChildProcess> => start(join(native, 'bin/postgres'), data, folder, port);
+    const begin = (): Promise<ChildProcess> => start(join(native, 'bin/postgres'), data, folder, port, settings);
     let server = await begin();
     const end = async (signal: NodeJS.Signals): Promise<void> => {
       const isOver = server.exitCode === null ? once(server, 'exit') : undefined;
@@ -79,9 +82,15 @@ export async function startPostgres(): Promise<PostgresServer | string> {
   }
 }
 
-async function start(program: string, data: string, folder: string, port: number): Promise<ChildProcess> {
-  const settings = ['fsync=off', 'listen_addresses=127.0.0.1', `unix_socket_directories=${folder}`];
-  const flags = ['-D', data, '-p', String(port), ...settings.flatMap((setting) => ['-c', setting])];
+async function start(
+  program: string,
+  data: string,
+  folder: string,
+  port: number,
+  settings: readonly string[],
+): Promise<ChildProcess> {
+  const all = [...settings, 'listen_addresses=127.0.0.1', `unix_socket_directories=${folder}`];
+  const flags = ['-D', data, '-p', String(port), ...all.flatMap((setting) => ['-c', setting])];
   const server = spawn(program, flags, { ...identity, stdio: ['ignore', 'ignore', 'pipe'] });
   process.once('exit', () => server.kill('SIGKILL'));
   let log = '';

@@ -1,5 +1,6 @@
 /** Decides when a run makes a checkpoint, how durable it must be, and what waits for that (C10, E3, E4). */
 import type { Durability } from '../../ports/store.ts';
+import type { RunStatus } from '../../state/tree.ts';
 import type { LoadCost } from '../../history/load/lineage.ts';
 import type { RunCore } from '../run/run-core.ts';
 import { SnapshotWriter } from './snapshot-writer.ts';
@@ -87,13 +88,19 @@ export class Checkpoints {
     });
   }
 
-  /** Makes the last checkpoint of a run that ends or pauses here. Resolves when all checkpoints are durable. */
-  async makeLast(isPause: boolean): Promise<void> {
+  /**
+   * Makes the last checkpoint of a run that ends or pauses here, which gives the claim of one that has ended up. Resolves when all
+   * checkpoints are durable.
+   * @returns whether the claim is still to be released
+   */
+  async makeLast(status: RunStatus): Promise<boolean> {
     const { committer, draft } = this.#core;
-    if (draft.isPending) committer.commit('power');
+    const releases = draft.isPending && status !== 'paused' && status !== 'cancelling';
+    if (draft.isPending) committer.commit('power', releases);
     await committer.settled();
     if (committer.broken !== undefined) throw committer.broken;
     this.#durable?.resolve();
-    if (isPause) await this.#snapshots.atPause();
+    if (status === 'paused') await this.#snapshots.atPause();
+    return !releases && status !== 'cancelling';
   }
 }

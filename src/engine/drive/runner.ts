@@ -150,6 +150,7 @@ export class Runner implements Loop {
 
   /** Checks for messages now, because somebody in this process posted one. */
   poke(): void {
+    if (this.#isOver) return;
     this.#intake.read().catch((error: unknown) => this.fail(error));
   }
 
@@ -472,10 +473,12 @@ export class Runner implements Loop {
       for (const activation of frameRun.activations.values()) activation.endSignal();
     this.#stopTimers();
     this.#checkpoints
-      .makeLast(status === 'paused')
-      .then(() => this.#live?.end(status !== 'paused'))
-      // The last commit is durable. If releasing the claim fails, it expires. A cancelled run whose `onCancel` node is next keeps it.
-      .then(() => (status === 'cancelling' ? undefined : core.env.store.releaseClaim(core.claim).catch(() => {})))
+      .makeLast(status)
+      .then(async (isHeld) => {
+        await this.#live?.end(status !== 'paused');
+        // The last commit is durable. If releasing the claim fails, it expires. A cancelled run whose `onCancel` node is next keeps it.
+        if (isHeld) await core.env.store.releaseClaim(core.claim).catch(() => {});
+      })
       .then(this.#end.resolve, this.#end.reject);
   }
 

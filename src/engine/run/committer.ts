@@ -94,6 +94,8 @@ export class Committer {
   #inFlightBytes = 0;
   #isRetrying = false;
   #isClosing = false;
+  /** Whether the last commit was made, which gives the claim up: nothing starts any more because of a commit. */
+  #isReleasing = false;
   #drainers: (() => void)[] = [];
 
   constructor(options: CommitterOptions) {
@@ -123,9 +125,13 @@ export class Committer {
     return last.settled.promise;
   }
 
-  /** Makes the next checkpoint from everything in the draft. {@link settled} tells when it is durable. */
-  commit(durability: Durability): void {
+  /**
+   * Makes the next checkpoint from everything in the draft. {@link settled} tells when it is durable.
+   * @param releases - whether it is the last one, and gives the claim up
+   */
+  commit(durability: Durability, releases = false): void {
     if (this.broken !== undefined) return;
+    this.#isReleasing = releases;
     const { draft, clock, runKey, claim, store } = this.#options;
     const at = clock.now();
     const { changeJson, ops, given, index } = draft.take();
@@ -146,8 +152,7 @@ export class Committer {
     this.seq = seq;
     this.checksum = checksum;
     const checkpoint = { seq, at, body, checksum };
-    const commit: Commit =
-      index === undefined ? { claim, checkpoint, durability } : { claim, checkpoint, durability, ...index };
+    const commit: Commit = { claim, checkpoint, durability, ...index, ...(releases && { releases }) };
     this.#send({ commit, changeJson, sizeBytes, settled: undefined });
   }
 
@@ -183,7 +188,7 @@ export class Committer {
       first.settled?.resolve();
     }
     // The commit was written, but another worker has the run by now, so nothing may start because of it (P4).
-    if (!isHeld) return this.#break(claimLost(flight.commit.claim.runId, 'claimed'));
+    if (!isHeld && !this.#isReleasing) return this.#break(claimLost(flight.commit.claim.runId, 'claimed'));
     if (this.#drainers.length > 0 && !this.isFull) for (const callback of this.#drainers.splice(0)) callback();
   }
 

@@ -71,6 +71,9 @@ export function sqlStateOf(error: unknown): string {
   return typeof code === 'string' && severity !== undefined && /^[0-9A-Z]{5}$/.test(code) ? code : '';
 }
 
+/** Whether an error that a store threw came of the values of a statement, and not of the server or the connection. */
+export const isOfValues = (error: unknown): boolean => /^(22|23|54)/.test(sqlStateOf((error as Error).cause));
+
 const codes: readonly (readonly [prefix: string, code: ErrorCode])[] = [
   ['53100', 'STORE_FULL'],
   ['53200', 'STORE_FULL'],

@@ -162,10 +162,10 @@ function createReads(
   | 'listWorkers'
 > {
   return {
-    readIdentity: async () => {
+    readIdentity: sharedByTurn(async () => {
       const [row] = await tables.query<{ identity: string }>(`select identity from S.store`);
       return fromText(row?.identity ?? '');
-    },
+    }),
     readRun: (key) => reads.readRun(tables, key),
     findRuns: (tenant, prefix, limit) => reads.findRuns(tables, tenant, prefix, limit),
     listRuns: (query) => reads.listRuns(tables, query),
@@ -178,19 +178,32 @@ function createReads(
   };
 }
 
+/** Calls of one turn share a read. */
+function sharedByTurn<Reply>(read: () => Promise<Reply>): () => Promise<Reply> {
+  let shared: Promise<Reply> | undefined;
+  const begin = async (): Promise<Reply> => {
+    await new Promise((resolve) => setImmediate(resolve));
+    shared = undefined;
+    return read();
+  };
+  return () => (shared ??= begin());
+}
+
 type Writes = Omit<Store, keyof ReturnType<typeof createReads> | 'name' | 'capabilities' | 'watch' | 'close'>;
 
 /** Wakes those who watch the run's tenant. */
 type Wake = (key: RunKey) => void;
 
 function createWrites(tables: Tables, lane: CommitLane, wake: Wake, assertOpen: () => void): Writes {
+  const admissions = new writes.AdmissionLane(tables);
   return {
     setIdentity: async (identity) => {
       await tables.query(`update S.store set identity = $1`, [toText(identity)]);
     },
     admitRun: async (admission) => {
       const { tenant, runId, claim } = admission;
-      const reply = await writes.admitRun(tables, admission);
+      assertOpen();
+      const reply = await admissions.admit(admission);
       if (claim === undefined) wake({ tenant, runId });
       return reply;
     },

@@ -11,6 +11,8 @@ import type {
   SnapshotRow,
   TagRow,
 } from '../../ports/store.ts';
+import { copyWait } from './commit-lane.ts';
+import { isOfValues } from './database.ts';
 import { readRun } from './run-reads.ts';
 import {
   fromText,
@@ -29,80 +31,171 @@ import {
 } from './tables.ts';
 
 /**
- * A run that is to be due at once is so by the server's clock too: a worker whose clock is ahead makes nobody wait. The parent's checkpoint is
- * locked until the fork is written.
+ * Admissions of one turn. A run that is to be due at once is so by the server's clock too: a worker whose clock is ahead makes nobody wait.
+ * The parent's checkpoint is locked until the fork is written. Runs are written in one order, so that no two statements wait for each other.
  */
 const admit = `
   with ${modeTable('$1')},
+  a as materialized (
+    select g.*, b.meta, b.checksum, b.body
+    from json_to_recordset($2::text::json) as g(i int, tenant text, run_id text, key text, graph_id text, graph_hash text,
+      status smallint, seq bigint, at bigint, parent_run text, parent_seq bigint, queue text, queue_key text, priority bigint,
+      due bigint, wait_at bigint, owner text, lease bigint)
+    join unnest($3::bytea[], $4::bytea[], $5::bytea[]) with ordinality as b(meta, checksum, body, n) on b.n = g.i + 1),
   parent as materialized (
-    select c.run from S.runs p join S.checkpoints c on c.run = p.no and c.seq = $11::bigint
-    where p.tenant = $2 and p.run_id = $10::text for key share of p, c),
+    select a.i from a join S.runs p on p.tenant = a.tenant and p.run_id = a.parent_run
+    join S.checkpoints c on c.run = p.no and c.seq = a.parent_seq for key share of p, c),
   made as (
     insert into S.runs as r (tenant, run_id, key, graph_id, graph_hash, status, head, created_at, updated_at, parent_run,
       parent_seq, queue, queue_key, priority, due, wait_at, meta, token, owner, lease_until)
-    select $2, $3, $4, $5, $6, $7::smallint, $8::bigint, $9::bigint, $9::bigint, $10, $11::bigint, $12, $13, $14::bigint,
-      case when $15::bigint is null then least($9::bigint, S.now_ms()) else $15::bigint end, $16::bigint, $17::bytea,
-      case when $18::text is null then 0 else nextval('S.tokens') end, $18,
-      case when $18::text is null then 0 else S.now_ms() + $19::bigint end
-    where $10::text is null or exists (select 1 from parent)
+    select tenant, run_id, key, graph_id, graph_hash, status, seq, at, at, parent_run, parent_seq, queue, queue_key, priority,
+      case when due is null then least(at, S.now_ms()) else due end, wait_at, meta,
+      case when owner is null then 0 else nextval('S.tokens') end, owner,
+      case when owner is null then 0 else S.now_ms() + lease end
+    from a where parent_run is null or exists (select 1 from parent where parent.i = a.i)
+    order by tenant, run_id
     on conflict (tenant, run_id) do nothing returning r.*),
+  named as materialized (select made.no, a.* from made join a on a.tenant = made.tenant and a.run_id = made.run_id),
   written as (
-    insert into S.checkpoints (run, seq, at, checksum, body) select no, $8::bigint, $9::bigint, $20::bytea, $21::bytea from made),
+    insert into S.checkpoints (run, seq, at, checksum, body) select no, seq, at, checksum, body from named),
   labelled as (
-    insert into S.labels (tenant, name, value, run) select $2, l.name, l.value, made.no
-    from made, unnest($22::text[], $23::text[]) as l(name, value)),
+    insert into S.labels (tenant, name, value, run) select named.tenant, l.name, l.value, named.no
+    from named join unnest($6::int[], $7::text[], $8::text[]) as l(i, name, value) on l.i = named.i),
   opened as (
     insert into S.waits (run, wait_id, tenant, kind, due, checksum, body)
-    select made.no, w.wait_id, made.tenant, w.kind, w.due, decode(w.checksum, 'hex'), decode(w.body, 'hex')
-    from made, ${waitsTable('$24')})
-  select ${runColumns}, set from made r, mode`;
+    select named.no, w.wait_id, named.tenant, w.kind, w.due, decode(w.checksum, 'hex'), decode(w.body, 'hex')
+    from named join ${waitsTable('$9')} on w.i = named.i)
+  select ${runColumns}, named.i, set from made r join named on named.no = r.no, mode`;
 
-export async function admitRun(tables: Tables, given: Admission): Promise<AdmissionReply> {
-  const { tenant, runId, parent, claim } = given;
-  const values = admissionValues(given);
-  // Ends: a run of this id that another admission just made is found, unless it is removed again and again.
-  for (;;) {
-    const [made] = await tables.query<StoredRun>(admit, values);
-    if (made !== undefined) {
-      const granted = claim && { claim: { tenant, runId, ...claim, token: made.token } };
-      return { created: true, run: toRunRow(made), ...granted };
+/** Admissions of this many runs share a statement at most. */
+const admissionsMax = 128;
+
+interface PendingAdmission {
+  readonly admission: Admission;
+  readonly resolve: (reply: AdmissionReply) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Admits runs. Admissions of one turn share a statement; each is accepted or refused by itself. */
+export class AdmissionLane {
+  readonly #tables: Tables;
+  #pending: PendingAdmission[] = [];
+  #running: Promise<void> | undefined;
+
+  constructor(tables: Tables) {
+    this.#tables = tables;
+  }
+
+  admit(given: Admission): Promise<AdmissionReply> {
+    const { meta, checkpoint, waits } = given;
+    const admission: Admission = {
+      ...given,
+      meta: Buffer.from(meta),
+      checkpoint: copyRow(checkpoint),
+      waits: waits.map(copyWait),
+    };
+    return new Promise((resolve, reject) => {
+      this.#pending.push({ admission, resolve, reject });
+      this.#running ??= this.#run();
+    });
+  }
+
+  async #run(): Promise<void> {
+    // Admissions of the same turn come before this.
+    await new Promise((resolve) => setImmediate(resolve));
+    while (this.#pending.length > 0) await this.#write(this.#take());
+    this.#running = undefined;
+  }
+
+  /** Takes pending admissions, one of a run. */
+  #take(): readonly PendingAdmission[] {
+    const taken = new Map<string, PendingAdmission>();
+    const rest: PendingAdmission[] = [];
+    for (const item of this.#pending) {
+      const key = JSON.stringify(keyOf(item.admission));
+      if (taken.has(key) || taken.size >= admissionsMax) rest.push(item);
+      else taken.set(key, item);
     }
-    const run = await readRun(tables, { tenant, runId });
-    if (run !== undefined) return { created: false, run };
-    if (parent) throw new CairnError('CHECKPOINT_NOT_FOUND', { checkpoint: `${parent.runId}@${parent.seq}` });
+    this.#pending = rest;
+    return [...taken.values()];
+  }
+
+  async #write(items: readonly PendingAdmission[]): Promise<void> {
+    try {
+      const rows = await this.#tables.query<StoredRun & { i: number }>(admit, toValues(items));
+      const made = new Map(rows.map((row) => [row.i, row]));
+      for (const [i, item] of items.entries()) {
+        const row = made.get(i);
+        if (row !== undefined) item.resolve(toReply(item.admission, row));
+        else await this.#settle(item);
+      }
+    } catch (error) {
+      // Values of one run can be what the server refuses; then the others are written without it.
+      if (items.length > 1 && isOfValues(error)) for (const item of items) await this.#write([item]);
+      else for (const item of items) item.reject(error);
+    }
+  }
+
+  /** One that was not made: its run is there already, or its parent is not. */
+  async #settle({ admission, resolve, reject }: PendingAdmission): Promise<void> {
+    const { parent } = admission;
+    const run = await readRun(this.#tables, admission);
+    if (run !== undefined) resolve({ created: false, run });
+    else if (parent) reject(new CairnError('CHECKPOINT_NOT_FOUND', { checkpoint: `${parent.runId}@${parent.seq}` }));
+    // It was removed meanwhile.
+    else this.#pending.push({ admission, resolve, reject });
   }
 }
 
-function admissionValues(given: Admission): readonly unknown[] {
-  const { key, graphId, graphHash, status, parent, checkpoint, waits, claim, durability, labels = {} } = given;
-  const schedule = scheduleOf(given);
-  const dues = waits.flatMap(({ dueAt }) => (dueAt === undefined ? [] : [dueAt]));
+function toReply({ tenant, runId, claim }: Admission, row: StoredRun): AdmissionReply {
+  const granted = claim && { claim: { tenant, runId, ...claim, token: row.token } };
+  return { created: true, run: toRunRow(row), ...granted };
+}
+
+function toValues(items: readonly PendingAdmission[]): readonly unknown[] {
+  const all = items.map(({ admission }) => admission);
+  const labels = all.flatMap(({ labels = {} }, i) =>
+    Object.entries(labels).map(([name, value]) => ({ i, name, value })),
+  );
   return [
     // A token that a crash of the server took back could be granted again.
-    modeOf(claim === undefined ? durability : 'power'),
-    ...keyOf(given),
-    toText(key),
-    toText(graphId),
-    toText(graphHash),
-    statusCode(status),
-    checkpoint.seq,
-    checkpoint.at,
-    parent ? toText(parent.runId) : null,
-    parent?.seq ?? null,
-    toText(schedule.queue),
-    schedule.key === undefined ? null : toText(schedule.key),
-    schedule.priority,
-    given.schedule?.dueAt ?? null,
-    dues.length > 0 ? Math.min(...dues) : null,
-    Buffer.from(given.meta),
-    claim ? toText(claim.workerId) : null,
-    claim?.leaseMs ?? 0,
-    Buffer.from(checkpoint.checksum),
-    Buffer.from(checkpoint.body),
-    Object.keys(labels).map(toText),
-    Object.values(labels).map(toText),
-    JSON.stringify(waitsToJson(waits, 0)),
+    modeOf(all.some(({ claim, durability }) => claim !== undefined || durability === 'power') ? 'power' : 'process'),
+    JSON.stringify(all.map(describeAdmission), (_, value: unknown) =>
+      typeof value === 'string' ? value.toWellFormed() : value,
+    ),
+    all.map(({ meta }) => meta),
+    all.map(({ checkpoint }) => checkpoint.checksum),
+    all.map(({ checkpoint }) => checkpoint.body),
+    labels.map(({ i }) => i),
+    labels.map(({ name }) => toText(name)),
+    labels.map(({ value }) => toText(value)),
+    JSON.stringify(all.flatMap(({ waits }, i) => waitsToJson(waits, i))),
   ];
+}
+
+function describeAdmission(given: Admission, i: number): object {
+  const { key, graphId, graphHash, status, parent, checkpoint, waits, claim } = given;
+  const schedule = scheduleOf(given);
+  const [tenant, run_id] = keyOf(given);
+  const dues = waits.flatMap(({ dueAt }) => (dueAt === undefined ? [] : [dueAt]));
+  return {
+    i,
+    tenant,
+    run_id,
+    key: toText(key),
+    graph_id: toText(graphId),
+    graph_hash: toText(graphHash),
+    status: statusCode(status),
+    seq: checkpoint.seq,
+    at: checkpoint.at,
+    ...(parent && { parent_run: toText(parent.runId), parent_seq: parent.seq }),
+    queue: toText(schedule.queue),
+    ...(schedule.key !== undefined && { queue_key: toText(schedule.key) }),
+    priority: schedule.priority,
+    ...(given.schedule?.dueAt !== undefined && { due: given.schedule.dueAt }),
+    ...(dues.length > 0 && { wait_at: Math.min(...dues) }),
+    ...(claim && { owner: toText(claim.workerId), lease: claim.leaseMs }),
+  };
 }
 
 /** @throws RUN_NOT_FOUND, HISTORY_HAS_FORKS, CLAIM_TAKEN */
