@@ -5,6 +5,7 @@ import { agentLoop } from './rows/agent-loop.ts';
 import { agentPeers } from './rows/agent-peers.ts';
 import { agentResume } from './rows/agent-resume.ts';
 import { appendedText } from './rows/appended-text.ts';
+import { claimNext } from './rows/claim-next.ts';
 import { compile } from './rows/compile.ts';
 import { dot } from './rows/dot.ts';
 import { engineAlone } from './rows/engine-alone.ts';
@@ -20,7 +21,9 @@ import { longChain } from './rows/long-chain.ts';
 import { manyRuns } from './rows/many-runs.ts';
 import { mapItems } from './rows/map-items.ts';
 import { peakMemory } from './rows/peak-memory.ts';
+import { postgresPeers } from './rows/postgres-peers.ts';
 import { postgresRuns } from './rows/postgres-runs.ts';
+import { postgresWaits } from './rows/postgres-waits.ts';
 import { pureNodes } from './rows/pure-nodes.ts';
 import { residentMemory } from './rows/resident-memory.ts';
 import { resume } from './rows/resume.ts';
@@ -56,4 +59,7 @@ export const groups: Readonly<Record<string, Group>> = {
   agentResume,
   agentPeers,
   postgresRuns,
+  postgresPeers,
+  postgresWaits,
+  claimNext,
 };
