@@ -85,12 +85,21 @@ test.each(waitQueries)('S4 waits by %o are read in order from an index', (query)
   expect(plan.filter((step) => /SCAN|TEMP B-TREE/.test(step))).toEqual([]);
 });
 
-test('S4 the next runs to claim are found without looking at finished ones', () => {
-  new NextRuns(record).find({ tenant: 't', at: 5, limit: 9 }, 5);
-  const tables = readPlan().filter((step) => /(SEARCH|SCAN) (r|runs|waits|messages)\b/.test(step));
-  expect(tables.length).toBeGreaterThan(3);
-  // Untaken messages are few, and have an index of their own that is read whole.
-  expect(tables.filter((step) => step.startsWith('SCAN') && !step.includes('messages_untaken'))).toEqual([]);
+test.each([{}, { graphs: ['g', 'h'] }])(
+  'S4 the next runs to claim are found without looking at finished ones: %o',
+  (query) => {
+    new NextRuns(record).find({ tenant: 't', at: 5, limit: 9, ...query }, 5);
+    const tables = readPlan().filter((step) => /(SEARCH|SCAN) (r|runs|waits|messages)\b/.test(step));
+    expect(tables.length).toBeGreaterThan(3);
+    // Untaken messages are few, and have an index of their own that is read whole.
+    expect(tables.filter((step) => step.startsWith('SCAN') && !step.includes('messages_untaken'))).toEqual([]);
+  },
+);
+
+test('S4 the next runs of a graph are read in order from its own part of an index', () => {
+  new NextRuns(record).find({ tenant: 't', at: 5, limit: 9, graphs: ['g'] }, 5);
+  const [queue = ''] = readPlan().filter((step) => step.includes(' r '));
+  expect(queue).toMatch(/runs_to_take_by_graph \(tenant=\? AND graph_id=\?/);
 });
 
 test('S4 a page of checkpoints is read in order from their places, without those behind it', () => {

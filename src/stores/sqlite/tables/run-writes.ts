@@ -97,12 +97,19 @@ interface FoundRun {
 
 /** SQL condition for a list given as one JSON value, so that one statement serves lists of any length. No list allows everything. */
 const isAllowed = (column: string): string => `(? is null or ${column} in (select value from json_each(?)))`;
-const filters = `${isAllowed('r.graph_id')} and ${isAllowed('r.queue')} and r.run_id not in (select value from json_each(?)) and ${fitsCode}`;
+const filtersOfGraph = `${isAllowed('r.queue')} and r.run_id not in (select value from json_each(?)) and ${fitsCode}`;
+const filters = `${isAllowed('r.graph_id')} and ${filtersOfGraph}`;
 
 /** Runs that were never claimed. They have an index in this order, so the first of a long queue cost no more than those of a short one. */
 const fromQueue = `
   select ${asBytes('r.run_id')}, r.no, r.priority, r.due from runs r indexed by runs_to_take
   where r.tenant = ? and r.status = ${waitingCode} and r.due <= ? and ${filters}
+  order by r.priority desc, r.due, r.no limit ?`;
+
+/** Those of one graph, which older ones of other graphs do not stand before. */
+const fromQueueOfGraph = `
+  select ${asBytes('r.run_id')}, r.no, r.priority, r.due from runs r indexed by runs_to_take_by_graph
+  where r.tenant = ? and r.graph_id = ? and r.status = ${waitingCode} and r.due <= ? and ${filtersOfGraph}
   order by r.priority desc, r.due, r.no limit ?`;
 
 /** Runs that were abandoned, got a message, or are due. Each kind is found through an index, so that finished runs cost nothing. */
@@ -119,10 +126,12 @@ const toList = (values: readonly string[] | undefined): string | null => (values
 
 export class NextRuns {
   readonly #fromQueue: Statement;
+  readonly #fromQueueOfGraph: Statement;
   readonly #fromOthers: Statement;
 
   constructor(prepare: Prepare) {
     this.#fromQueue = prepare(fromQueue);
+    this.#fromQueueOfGraph = prepare(fromQueueOfGraph);
     this.#fromOthers = prepare(fromOthers);
   }
 
@@ -131,9 +140,12 @@ export class NextRuns {
     const { tenant, at: due, graphs, queues, except = [], limit } = query;
     const at = due ?? now;
     const [graphList, queueList] = [toList(graphs), toList(queues)];
-    const lists = [graphList, graphList, queueList, queueList, JSON.stringify(except)] as const;
-    const rest = [...lists, ...codeValues(query, now), limit] as const;
-    const waiting = this.#fromQueue().all(tenant, at, ...rest);
+    const restOfGraph = [queueList, queueList, JSON.stringify(except), ...codeValues(query, now), limit] as const;
+    const rest = [graphList, graphList, ...restOfGraph] as const;
+    const waiting =
+      graphs === undefined
+        ? this.#fromQueue().all(tenant, at, ...rest)
+        : [...new Set(graphs)].flatMap((graph) => this.#fromQueueOfGraph().all(tenant, graph, at, ...restOfGraph));
     const others = this.#fromOthers().all(tenant, tenant, tenant, at, tenant, now, at, ...rest);
     const found = [...waiting, ...others] as unknown as FoundRun[];
     return found

@@ -74,6 +74,10 @@ const queueIndex = `
   create index runs_to_take on runs (tenant, priority desc, due, no, queue, graph_id) where status = ${waitingCode};
 `;
 
+const queueByGraphIndex = `
+  create index runs_to_take_by_graph on runs (tenant, graph_id, priority desc, due, no, queue) where status = ${waitingCode};
+`;
+
 const tables = `
   create table runs (
     tenant text not null,
@@ -102,6 +106,7 @@ const tables = `
   ${statusIndex}
   create index runs_by_parent on runs (tenant, parent_run, no) where parent_run is not null;
   ${queueIndex}
+  ${queueByGraphIndex}
 
   create table checkpoints (
     id integer primary key,
@@ -205,7 +210,8 @@ const upgrades: Readonly<Record<number, string>> = {
     ${statusIndex}
     ${labelsTable}
     insert or ignore into labels (tenant, name, value, run, run_id) ${olderLabels};`,
-  5: workerTables,
+  5: `${workerTables}
+    ${queueByGraphIndex}`,
 };
 
 /**
