@@ -5,7 +5,7 @@ import type { EngineEnvironment } from './run/run-core.ts';
 import { CairnError } from '../errors.ts';
 import type { Graph } from '../graph/graph.ts';
 import type { FileAccess } from '../graph/contracts/contracts.ts';
-import { noteWorker, type WorkerAbout } from '../history/read/list-workers.ts';
+import { noteWorker, readBacklog, type WorkerAbout } from '../history/read/list-workers.ts';
 import type { Claim, ClaimableQuery, GrantedClaim, GraphHashes, RunRow } from '../ports/store.ts';
 import { isUnderWay, type RunTree } from '../state/tree.ts';
 import { intakeOf, liveRulesOf } from '../state/secrecy/store-rules.ts';
@@ -116,12 +116,22 @@ class CairnEngine implements Engine {
     return Object.fromEntries([...this.#known].map(([id, { hash }]) => [id, hash]));
   }
 
-  tellAlive(about: WorkerAbout, aliveMs: number = this.#env.leaseMs): Promise<void> {
-    const { store, tenant, ids, version } = this.#env;
+  async tellAlive(about: WorkerAbout, aliveMs: number = this.#env.leaseMs): Promise<void> {
+    const { store, tenant, ids, version, telemetry, clock } = this.#env;
     // What a worker that stops knows is for others to take up.
     const graphs = about.isStopping === true ? {} : this.#hashes();
     const worker = { tenant, workerId: ids.workerId, graphs, aliveMs };
-    return noteWorker(store, worker, { ...about, ...(version !== undefined && { version }) });
+    await noteWorker(store, worker, { ...about, ...(version !== undefined && { version }) });
+    if (telemetry?.measure === undefined || aliveMs === 0) return;
+    const { only, queues } = about;
+    const query = { tenant, ...(only && { graphs: only }), ...(queues && { queues }) };
+    const { ready, oldestMs = 0 } = await readBacklog(store, clock.now(), query);
+    try {
+      telemetry.measure('cairn.backlog', ready, {});
+      telemetry.measure('cairn.backlog.age', oldestMs, {});
+    } catch {
+      // No worker may fail for being watched.
+    }
   }
 
   get files(): FileAccess {

@@ -331,6 +331,23 @@ export interface Prune extends RunKey {
   readonly prunedBelow: number;
 }
 
+/** Runs that could go on now, if there were a worker for them. */
+export interface Backlog {
+  /** How many; no more than 10,000 are counted. */
+  readonly ready: number;
+  /** For how long the one that waits longest could have gone on, in ms. Absent if there is none. */
+  readonly oldestMs?: number;
+}
+
+/** Something that whoever runs a store should know of the server behind it. */
+export interface StoreFinding {
+  readonly name: string;
+  readonly verdict: 'ok' | 'warning';
+  readonly detail: string;
+  /** What to do about it. */
+  readonly fix?: string;
+}
+
 /** The room that a store takes. */
 export interface StoreSpace {
   readonly sizeBytes: number;
@@ -388,6 +405,8 @@ export interface Store {
    * runs to advance: another may claim a run meanwhile, and a damaged run may be listed.
    */
   listClaimable(query: ClaimableQuery): Promise<readonly string[]>;
+  /** How many runs `claimNext` would find. Absent: callers count those that `listClaimable` lists. */
+  readBacklog?(query: Pick<ClaimableQuery, 'tenant' | 'graphs' | 'queues'>): Promise<Backlog>;
   /**
    * Calls `wake` when a run of the tenant may have become claimable through this store, or got a message: it was admitted, posted to, or its
    * claim was released. It names the run where the store knows it. `wake` may be called without need, and is not called when a due time
@@ -457,6 +476,9 @@ export interface Store {
    * to check.
    */
   findDamage?(): Promise<readonly string[]>;
+
+  /** What `doctor` should say of the server behind the store. Absent if there is none. */
+  examine?(): Promise<readonly StoreFinding[]>;
 
   /** The room that the rows take on the medium. Absent if the store cannot tell. */
   readSpace?(): Promise<StoreSpace>;

@@ -20,7 +20,8 @@ export interface Telemetry {
   count(name: string, by: number, attributes: Attributes): void;
   /**
    * Records one value of a distribution: `cairn.checkpoint.save` and `cairn.checkpoint.load`, in ms, how long a store took to make a
-   * checkpoint durable, and to read the state of a run that is taken up. Absent: nobody asks for it, and nothing is measured.
+   * checkpoint durable, and to read the state of a run that is taken up; and by each worker, three times a lease, `cairn.backlog`, how many
+   * runs are ready that it could take up, and `cairn.backlog.age`, in ms, for how long the oldest of them has been. Absent: nobody asks for it, and nothing is measured.
    */
   measure?(name: string, value: number, attributes: Attributes): void;
   /**

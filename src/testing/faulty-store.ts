@@ -2,7 +2,7 @@
 
 import { CairnError, maybeWritten, type ErrorData } from '../errors.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { Commit, Store } from '../ports/store.ts';
+import type { ClaimableQuery, Commit, Store } from '../ports/store.ts';
 import { createSeededRandom, type SeededRandom } from './virtual-clock.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
 
@@ -98,6 +98,8 @@ export function createFaultyStore(store: Store, options: FaultyStoreOptions): St
     }),
     ...(store.hearsOthers && { hearsOthers: () => store.hearsOthers?.() }),
     ...(store.readTime && { readTime: () => store.readTime?.() }),
+    ...(store.readBacklog && { readBacklog: (query: ClaimableQuery) => store.readBacklog?.(query) }),
+    ...(store.examine && { examine: () => store.examine?.() }),
     ...(store.findDamage && { findDamage: () => store.findDamage?.() }),
     ...(store.readSpace && { readSpace: () => store.readSpace?.() }),
     ...(store.vacuum && { vacuum: () => store.vacuum?.() }),

@@ -20,6 +20,7 @@ import { printable } from '../../operations/words/terminal.ts';
 import { toneOf, formatTable, type Cell } from '../text/terminal-text.ts';
 import { describeWorker } from '../../app/process/process-ids.ts';
 import { listWorkers, type ListWorkersInput, type ListWorkersOutput } from '../../operations/store/list-workers.ts';
+import { countOf } from '../../operations/words/amounts.ts';
 import { formatAge } from '../../operations/words/time.ts';
 import { listWaits, type ListWaitsInput, type ListWaitsOutput } from '../../operations/waits/list-waits.ts';
 import { nodeNameOf, type OpenQuestion } from '../../operations/waits/find-wait.ts';
@@ -171,6 +172,13 @@ function printWorkers({ screen }: Session, { workers }: ListWorkersOutput, now: 
     }
 }
 
+/** Runs that wait for a worker are told, and for how long: that is when more of them are needed. */
+function printBacklog({ screen }: Session, { backlog: { ready, oldestMs = 0 } }: ListWorkersOutput): void {
+  if (ready === 0) return;
+  const age = formatAge(oldestMs);
+  screen.print(screen.paint('warn', `${countOf(ready, 'run')} ready for a worker, the oldest for ${age}`));
+}
+
 export const workersCommand: Command<ListWorkersInput> = {
   name: listWorkers.name,
   summary: listWorkers.summary,
@@ -185,8 +193,11 @@ export const workersCommand: Command<ListWorkersInput> = {
     return withReading(session, async (context) => {
       const output = await perform(listWorkers, context, input);
       if (session.isJson) session.printJson(output);
-      else if (output.workers.length === 0) await noteNone(session, 'No worker is alive');
-      else printWorkers(session, output, context.now());
+      else {
+        if (output.workers.length === 0) await noteNone(session, 'No worker is alive');
+        else printWorkers(session, output, context.now());
+        printBacklog(session, output);
+      }
       return 0;
     });
   },

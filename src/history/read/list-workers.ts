@@ -1,6 +1,6 @@
 /** Who advances the runs of a store, and which runs wait for code that none of them has. */
 import { isUnderWay } from '../../state/tree.ts';
-import type { GraphHashes, RunRow, Store, WorkerRow } from '../../ports/store.ts';
+import type { Backlog, ClaimableQuery, GraphHashes, RunRow, Store, WorkerRow } from '../../ports/store.ts';
 import type { ReadPlace } from '../place/place.ts';
 
 /** What a worker tells of itself. */
@@ -80,6 +80,23 @@ export async function listWorkers({
     ...decodeAbout(row),
   }));
   return workers.sort((a, b) => Number(b.isAlive) - Number(a.isAlive) || b.seenAt - a.seenAt);
+}
+
+/** Where a store only lists the runs that could go on, so many are counted, and so many read for their age. */
+const [countedRuns, readRuns] = [1_000, 50];
+
+/** How many runs could go on now, and for how long the one that waits longest could have. */
+export async function readBacklog(
+  store: Store,
+  now: number,
+  query: Pick<ClaimableQuery, 'tenant' | 'graphs' | 'queues'>,
+): Promise<Backlog> {
+  if (store.readBacklog !== undefined) return store.readBacklog(query);
+  const { tenant } = query;
+  const ready = await store.listClaimable({ ...query, limit: countedRuns });
+  const rows = await Promise.all(ready.slice(0, readRuns).map((runId) => store.readRun({ tenant, runId })));
+  const since = rows.flatMap((run) => (run === undefined ? [] : [Math.max(run.schedule.dueAt, run.updatedAt)]));
+  return { ready: ready.length, ...(since.length > 0 && { oldestMs: Math.max(0, now - Math.min(...since)) }) };
 }
 
 /** Whether a worker takes up runs of this graph and queue. */

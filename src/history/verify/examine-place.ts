@@ -80,6 +80,7 @@ export async function examinePlace(place: StatePlace): Promise<readonly Finding[
   const held = await findHeld(place);
   return [
     { name: 'store', verdict: 'ok', detail },
+    ...((await store.examine?.()) ?? []),
     ...(await findSpace(store)),
     await countRuns(store, tenant),
     await findStopped(place),

@@ -1,9 +1,10 @@
-/** The tools `list_runs`, `get_run`, `inbox`, `send_signal` and `cancel_run`. */
+/** The tools `list_runs`, `list_workers`, `get_run`, `inbox`, `send_signal` and `cancel_run`. */
 import { CairnError } from '../../errors.ts';
 import { perform } from '../../operations/declare/perform.ts';
 import { cancelRun as cancel } from '../../operations/runs/cancel-run.ts';
 import { inspectRun } from '../../operations/runs/inspect-run.ts';
 import { listRuns as list } from '../../operations/runs/list-runs.ts';
+import { listWorkers as workersOf } from '../../operations/store/list-workers.ts';
 import { signalRun } from '../../operations/waits/signal-run.ts';
 import { listWaits } from '../../operations/waits/list-waits.ts';
 import { toJson } from '../../operations/declare/to-json.ts';
@@ -81,6 +82,56 @@ export const listRuns: Tool<ListRunsInput> = {
       ...(run.hasMessages && { has_messages: true }),
     }));
     return { content: { runs: shown, has_more: hasMore, ...(cursor !== undefined && { next_cursor: cursor }) } };
+  },
+};
+
+export const listWorkers: Tool<{ readonly all?: boolean }> = {
+  name: 'list_workers',
+  title: 'List workers',
+  description:
+    'List the workers that are alive, what they serve and which runs they hold, and how many runs are ready for one. A run that is queued for long has none.',
+  input: { all: { type: 'boolean', description: 'Also those that stopped or died within a day.' } },
+  required: [],
+  output: {
+    type: 'object',
+    properties: {
+      workers: {
+        type: 'array',
+        items: {
+          type: 'object',
+          properties: {
+            worker_id: { type: 'string' },
+            is_alive: { type: 'boolean' },
+            seen_at_iso: { type: 'string' },
+            workflows: { type: 'array', items: { type: 'string' }, description: 'Absent: any whose text is recorded.' },
+            queues: { type: 'array', items: { type: 'string' } },
+            run_ids: { type: 'array', items: { type: 'string' } },
+            concurrency: { type: 'integer' },
+          },
+          required: ['worker_id', 'is_alive', 'seen_at_iso', 'run_ids', 'concurrency'],
+        },
+      },
+      ready: { type: 'integer', description: 'Runs that could go on now, if there were a worker for them.' },
+      oldest_ready_ms: { type: 'integer', description: 'For how long the one that waits longest could have gone on.' },
+    },
+    required: ['workers', 'ready'],
+  },
+  hints: readsOnly,
+  async run({ context }, input) {
+    const { workers, backlog } = await perform(workersOf, context, input);
+    const shown = workers.map((worker) => ({
+      worker_id: worker.workerId,
+      is_alive: worker.isAlive,
+      seen_at_iso: new Date(worker.seenAt).toISOString(),
+      ...(worker.only && { workflows: worker.only }),
+      ...(worker.queues && { queues: worker.queues }),
+      run_ids: worker.runs,
+      concurrency: worker.concurrency,
+    }));
+    const { ready, oldestMs } = backlog;
+    return {
+      content: { workers: shown, ready, ...(oldestMs !== undefined && { oldest_ready_ms: oldestMs }) },
+    };
   },
 };
 

@@ -28,7 +28,7 @@ import { converse, resumeWorkflow } from './resume-workflow.ts';
 import { listCheckpoints as list, type ListedCheckpoint } from '../../operations/checkpoints/list-checkpoints.ts';
 import { diffCheckpoints, forkCheckpoint, previewResume } from './history.ts';
 import { bisectRun, blameValue, graphRuns, postMortem } from './trace.ts';
-import { cancelRun, getRun, inbox, listRuns, sendSignal } from './runs.ts';
+import { cancelRun, getRun, inbox, listRuns, listWorkers, sendSignal } from './runs.ts';
 import { getWorkflowInfo, listWorkflows, reloadWorkflows, validateWorkflow } from './workflows.ts';
 
 // The tool `convert_workflow`. It is given texts and gives one back: no file is read or written.
@@ -353,6 +353,7 @@ export const toolList: readonly AnyTool[] = [
   deleteCheckpoint,
   inbox,
   listRuns,
+  listWorkers,
   getRun,
   sendSignal,
   cancelRun,

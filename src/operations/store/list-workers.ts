@@ -1,6 +1,7 @@
 /** The operation `workers`: who advances the runs of a store. */
 import { flag, listOf, objectOf, text, whole } from '../declare/output-shapes.ts';
-import { listWorkers as readWorkers, type ListedWorker } from '../../history/read/list-workers.ts';
+import { listWorkers as readWorkers, readBacklog, type ListedWorker } from '../../history/read/list-workers.ts';
+import type { Backlog } from '../../ports/store.ts';
 import type { Operation } from '../declare/operation.ts';
 
 export interface ListWorkersInput {
@@ -14,6 +15,8 @@ export interface ShownWorker extends Omit<ListedWorker, 'graphs'> {
 
 export interface ListWorkersOutput {
   readonly workers: readonly ShownWorker[];
+  /** Runs that could go on now, if there were a worker for them: by this a fleet may be made larger or smaller. */
+  readonly backlog: Backlog;
 }
 
 export const listWorkers: Operation<ListWorkersInput, ListWorkersOutput> = {
@@ -22,7 +25,7 @@ export const listWorkers: Operation<ListWorkersInput, ListWorkersOutput> = {
   input: {
     all: { type: 'flag', description: 'also those that stopped or died within the last day' },
   },
-  output: 'the workers',
+  output: 'the workers, and how many runs are ready for one',
   outputSchema: objectOf({
     workers: listOf(
       objectOf(
@@ -38,6 +41,7 @@ export const listWorkers: Operation<ListWorkersInput, ListWorkersOutput> = {
         { only: listOf(text), queues: listOf(text), version: text, isStopping: flag },
       ),
     ),
+    backlog: objectOf({ ready: whole }, { oldestMs: whole }),
   }),
   isReadOnly: true,
   scope: 'read',
@@ -51,6 +55,7 @@ export const listWorkers: Operation<ListWorkersInput, ListWorkersOutput> = {
           ...worker,
           graphs: Object.entries(graphs).map(([graphId, graphHash]) => ({ graphId, graphHash })),
         })),
+      backlog: await readBacklog(context.store, context.now(), { tenant: context.tenant }),
     };
   },
 };

@@ -1,6 +1,7 @@
 /** Claims of runs: granted, extended, given up. Tokens come from a sequence, and a grant is durable before it is known, so none comes twice. */
 import { CairnError } from '../../errors.ts';
 import type {
+  Backlog,
   Claim,
   ClaimableQuery,
   ClaimReply,
@@ -183,6 +184,26 @@ export async function claimNext(tables: Tables, request: NextRequest): Promise<r
 /** Ids of the runs that `claimNext` would claim. */
 export async function listClaimable(tables: Tables, query: ClaimableQuery): Promise<readonly string[]> {
   return (await findNext(tables, query, undefined)).map((row) => fromText(row.run_id));
+}
+
+/** No more ready runs than this are counted. */
+const backlogMax = 10_000;
+
+/** How many runs could go on now, and for how long the one that waits longest could have. */
+export async function readBacklog(
+  tables: Tables,
+  { tenant, graphs, queues }: Pick<ClaimableQuery, 'tenant' | 'graphs' | 'queues'>,
+): Promise<Backlog> {
+  const part = (isFree: string): string => `
+    (select r.ready_at from S.runs r where r.tenant = $1 and r.ready_at is not null and r.ready_at <= S.now_ms()
+      and r.due <= S.now_ms() and ${isFree} and ($2::text[] is null or r.graph_id = any($2::text[]))
+      and ($3::text[] is null or r.queue = any($3::text[])) limit ${backlogMax})`;
+  const [row] = await tables.query<{ ready: number; oldest: number | null }>(
+    `select least(count(*), ${backlogMax}) as ready, S.now_ms() - min(ready_at) as oldest from (
+      ${part('r.owner is null')} union all ${part('r.owner is not null and r.lease_until <= S.now_ms()')}) found`,
+    [toText(tenant), graphs?.map(toText) ?? null, queues?.map(toText) ?? null],
+  );
+  return { ready: row?.ready ?? 0, ...(row?.oldest != null && { oldestMs: Math.max(0, row.oldest) }) };
 }
 
 /** Renews claims, all in one statement. */

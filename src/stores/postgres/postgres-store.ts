@@ -6,9 +6,19 @@ import { readFileSync } from 'node:fs';
 import { CairnError } from '../../errors.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { RunKey, Store } from '../../ports/store.ts';
-import { claimNext, claimRun, listClaimable, listWorkers, noteWorker, releaseClaim, renewClaims } from './claims.ts';
+import {
+  claimNext,
+  claimRun,
+  listClaimable,
+  listWorkers,
+  noteWorker,
+  readBacklog,
+  releaseClaim,
+  renewClaims,
+} from './claims.ts';
 import { CommitLane } from './commit-lane.ts';
 import { Database, type PostgresPool } from './database.ts';
+import { examineServer } from './examine.ts';
 import { grantRole, migrate, type PostgresRole } from './layout.ts';
 import { checkSchema, openPool, readPostgresUrl } from './place.ts';
 import { createPostgresBlobs } from './postgres-blobs.ts';
@@ -84,6 +94,8 @@ export function openPostgresStore(options: PostgresStoreOptions): PostgresStore 
     watch: (tenant, call) => wakeUps.watch(tenant, call),
     hearsOthers: () => wakeUps.isListening,
     readTime: () => tables.readTime(),
+    readBacklog: (query) => readBacklog(tables, query),
+    examine: () => examineServer(tables, wakeUps),
     blobs: createPostgresBlobs(tables),
     memories: createPostgresMemories(tables),
     live: createPostgresLiveFeed(tables),
@@ -189,7 +201,10 @@ function sharedByTurn<Reply>(read: () => Promise<Reply>): () => Promise<Reply> {
   return () => (shared ??= begin());
 }
 
-type Writes = Omit<Store, keyof ReturnType<typeof createReads> | 'name' | 'capabilities' | 'watch' | 'close'>;
+type Writes = Omit<
+  Store,
+  keyof ReturnType<typeof createReads> | 'name' | 'capabilities' | 'watch' | 'readBacklog' | 'examine' | 'close'
+>;
 
 /** Wakes those who watch the run's tenant. */
 type Wake = (key: RunKey) => void;

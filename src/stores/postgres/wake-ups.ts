@@ -7,6 +7,8 @@ import { fromText, toText } from './tables.ts';
 
 /** Wake-ups of this many milliseconds share a statement. */
 const collectMs = 2;
+/** How often it is looked whether a wake-up has come. */
+const probeMs = 20;
 /** Delays between tries to listen again, in milliseconds. */
 const [firstRetryMs, retryMaxMs] = [200, 5_000];
 /** Payloads of Postgres are below 8,000 bytes; longer names wake everybody. */
@@ -53,6 +55,15 @@ export class WakeUps {
 
   /** Whether writes of other processes are heard just now. */
   get isListening(): boolean {
+    return this.#isHeard;
+  }
+
+  /** Whether a wake-up comes over the connection that listens. */
+  async hearsWithin(ms: number): Promise<boolean> {
+    const stop = this.watch('', () => undefined);
+    for (let waitedMs = 0; waitedMs < ms && !this.#isHeard; waitedMs += probeMs)
+      await new Promise((resolve) => setTimeout(resolve, probeMs));
+    stop();
     return this.#isHeard;
   }
 
