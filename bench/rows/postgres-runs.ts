@@ -151,9 +151,9 @@ async function measureCrew(server: MeasuredServer, graph: Graph, workers: number
 /** Looks again and again whether a connection waits for a lock. @returns stops, and tells of how many of 100 looks found one */
 function lookForLocks({ pool }: MeasuredServer): () => Promise<number> {
   let [looks, found] = [0, 0];
-  let isOver = false;
+  const over = new AbortController();
   const looking = (async () => {
-    while (!isOver) {
+    while (!over.signal.aborted) {
       const { rows } = await pool.query(`select 1 from pg_stat_activity where wait_event_type = 'Lock' limit 1`);
       looks += 1;
       found += rows.length;
@@ -161,7 +161,7 @@ function lookForLocks({ pool }: MeasuredServer): () => Promise<number> {
     }
   })();
   return async () => {
-    isOver = true;
+    over.abort();
     await looking;
     return (found * 100) / Math.max(1, looks);
   };

@@ -143,7 +143,9 @@ export class Database {
           this.#pool = undefined;
           throw error;
         }
-        const isRefusal = sqlStateOf(error) !== '' && !sqlStateOf(error).startsWith('57P');
+        const isRefusal =
+          (sqlStateOf(error) !== '' && !sqlStateOf(error).startsWith('57P')) ||
+          (error as { code?: unknown }).code === 'CAIRN_PASSWORD_IN_CLEAR';
         const isOver = this.#hasConnected || performance.now() + delayMs >= deadline;
         if (isRefusal || isOver || this.#isClosed) throw this.#unavailable(error, { written: 'no' });
         await new Promise((resolve) => setTimeout(resolve, delayMs));

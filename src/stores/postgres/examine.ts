@@ -12,9 +12,18 @@ const deadRows = 10_000;
 /** As many names of roles are shown. */
 const namesMax = 12;
 
-/** Examines the server: each finding costs a statement or two, and nothing is changed. */
-export async function examineServer(tables: Tables, wakeUps: WakeUps): Promise<readonly StoreFinding[]> {
+/**
+ * Examines the server: each finding costs a statement or two, and nothing is changed.
+ *
+ * @param weakness - what the connection lacks, if it lacks anything
+ */
+export async function examineServer(
+  tables: Tables,
+  wakeUps: WakeUps,
+  weakness: string | undefined,
+): Promise<readonly StoreFinding[]> {
   return [
+    ...(weakness === undefined ? [] : [examineConnection(weakness)]),
     await examineClock(tables),
     await examineWakeUps(wakeUps),
     await examineRows(tables),
@@ -23,13 +32,20 @@ export async function examineServer(tables: Tables, wakeUps: WakeUps): Promise<r
   ];
 }
 
+const examineConnection = (weakness: string): StoreFinding => ({
+  name: 'connection',
+  verdict: 'warning',
+  detail: weakness,
+  fix: 'leave out sslmode, or name the certificates: sslrootcert=FILE',
+});
+
 async function examineClock(tables: Tables): Promise<StoreFinding> {
   const before = Date.now();
   const there = await tables.readTime();
   const after = Date.now();
   const aheadMs = Math.round(there - (before + after) / 2);
   const isFar = Math.abs(aheadMs) > clockMs + (after - before);
-  const amount = `${Math.abs(aheadMs) < 10_000 ? `${Math.abs(aheadMs)} ms` : `${Math.round(Math.abs(aheadMs) / 1000)} s`}`;
+  const amount = Math.abs(aheadMs) < 10_000 ? `${Math.abs(aheadMs)} ms` : `${Math.round(Math.abs(aheadMs) / 1000)} s`;
   return {
     name: 'clocks',
     verdict: isFar ? 'warning' : 'ok',

@@ -1,6 +1,7 @@
 /** Where a Postgres store is and how it is reached: its URL, its password, TLS, and the driver. */
 import { readFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
+import { checkServerIdentity, type PeerCertificate } from 'node:tls';
 import { CairnError } from '../../errors.ts';
 import type { PostgresPool } from './database.ts';
 
@@ -80,11 +81,21 @@ export function readPostgresUrl(text: string): PostgresPlace {
   };
 }
 
+/** What a connection to a place lacks, if its server is on another machine: who reads or changes what is sent. Undefined: nothing. */
+export function weaknessOf({ host, tls }: PostgresPlace): string | undefined {
+  if (isLoopback(host) || tls === 'verify-full') return undefined;
+  return tls === 'disable'
+    ? `the connection to ${host} is in clear: whoever is on the way can read and change it`
+    : `the certificate of ${host} is not verified: whoever is on the way can pretend to be it`;
+}
+
 const isTlsMode = (mode: string): mode is PostgresPlace['tls'] => (tlsModes as readonly string[]).includes(mode);
 
 /** The settings of `pg`. Every one that the driver would otherwise take from a variable such as PGPASSWORD or PGHOST is given. */
 function toSettings(place: PostgresPlace, password: () => string | undefined, connections: number): object {
   const { host, port, database, user, tls, certificates, applicationName, connectTimeoutMs } = place;
+  // Of an address the driver tells Node no name, which would then hold the certificate against localhost.
+  const isHost = (_: string, certificate: PeerCertificate): Error | undefined => checkServerIdentity(host, certificate);
   const ca = certificates === undefined ? {} : { ca: readFileSync(certificates, 'utf8') };
   return {
     host,
@@ -95,7 +106,7 @@ function toSettings(place: PostgresPlace, password: () => string | undefined, co
     // A function, because the driver looks for a variable and a file where a password is empty. It is called for each connection, so that a
     // password that was changed holds for the next one.
     password: () => password() ?? '',
-    ssl: tls === 'disable' ? false : { rejectUnauthorized: tls === 'verify-full', servername: host, ...ca },
+    ssl: tls === 'disable' ? false : { rejectUnauthorized: tls === 'verify-full', checkServerIdentity: isHost, ...ca },
     connectionTimeoutMillis: connectTimeoutMs,
     idleTimeoutMillis: 30_000,
     max: connections,
@@ -113,11 +124,44 @@ export async function openPool(
   const settings = toSettings(place, password, connections);
   // Not a literal, so that bundlers leave the package where it is.
   const packageName = 'pg';
-  let driver: { readonly default: { readonly Pool: new (settings: object) => PostgresPool } };
+  let driver: { readonly default: Driver };
   try {
     driver = (await import(packageName)) as typeof driver;
   } catch (error) {
     throw new CairnError('CONFIG_MISSING_PEER', { package: packageName }, { cause: error });
   }
-  return new driver.default.Pool(settings);
+  const weakness = weaknessOf(place);
+  if (weakness !== undefined && !told.has(place.name)) {
+    told.add(place.name);
+    process.emitWarning(`${place.name}: ${weakness}. Leave out sslmode, or name the certificates: sslrootcert=FILE`, {
+      code: 'CAIRN_STORE_UNVERIFIED',
+    });
+  }
+  return new driver.default.Pool({ ...settings, Client: guardPassword(driver.default.Client) });
+}
+
+/** Places of which it was said that their connection is weak. */
+const told = new Set<string>();
+
+/** What is used of a connection of the driver. */
+interface DriverClient {
+  readonly ssl: unknown;
+  readonly connection: { readonly stream: { destroy(error: Error): unknown } };
+  _handleAuthCleartextPassword(message: unknown): unknown;
+}
+
+interface Driver {
+  readonly Pool: new (settings: object) => PostgresPool;
+  readonly Client: new (settings: object) => DriverClient;
+}
+
+/** A server that asks for the password in clear gets it over TLS alone: any listener could ask. */
+function guardPassword(Client: Driver['Client']): Driver['Client'] {
+  return class extends Client {
+    override _handleAuthCleartextPassword(message: unknown): unknown {
+      if (this.ssl !== false && this.ssl !== undefined) return super._handleAuthCleartextPassword(message);
+      const reason = 'the server asks for the password in clear, without TLS: it was not sent';
+      return this.connection.stream.destroy(Object.assign(new Error(reason), { code: 'CAIRN_PASSWORD_IN_CLEAR' }));
+    }
+  };
 }

@@ -20,7 +20,7 @@ import { CommitLane } from './commit-lane.ts';
 import { Database, type PostgresPool } from './database.ts';
 import { examineServer } from './examine.ts';
 import { grantRole, migrate, type PostgresRole } from './layout.ts';
-import { checkSchema, openPool, readPostgresUrl } from './place.ts';
+import { checkSchema, openPool, readPostgresUrl, weaknessOf } from './place.ts';
 import { createPostgresBlobs } from './postgres-blobs.ts';
 import * as reads from './run-reads.ts';
 import * as writes from './run-writes.ts';
@@ -95,7 +95,8 @@ export function openPostgresStore(options: PostgresStoreOptions): PostgresStore 
     hearsOthers: () => wakeUps.isListening,
     readTime: () => tables.readTime(),
     readBacklog: (query) => readBacklog(tables, query),
-    examine: () => examineServer(tables, wakeUps),
+    examine: () =>
+      examineServer(tables, wakeUps, options.url === undefined ? undefined : weaknessOf(readPostgresUrl(options.url))),
     blobs: createPostgresBlobs(tables),
     memories: createPostgresMemories(tables),
     live: createPostgresLiveFeed(tables),

@@ -80,7 +80,7 @@ interface PendingAdmission {
 export class AdmissionLane {
   readonly #tables: Tables;
   #pending: PendingAdmission[] = [];
-  #running: Promise<void> | undefined;
+  #isRunning = false;
 
   constructor(tables: Tables) {
     this.#tables = tables;
@@ -96,15 +96,16 @@ export class AdmissionLane {
     };
     return new Promise((resolve, reject) => {
       this.#pending.push({ admission, resolve, reject });
-      this.#running ??= this.#run();
+      if (!this.#isRunning) void this.#run();
     });
   }
 
   async #run(): Promise<void> {
+    this.#isRunning = true;
     // Admissions of the same turn come before this.
     await new Promise((resolve) => setImmediate(resolve));
     while (this.#pending.length > 0) await this.#write(this.#take());
-    this.#running = undefined;
+    this.#isRunning = false;
   }
 
   /** Takes pending admissions, one of a run. */
