@@ -19,6 +19,7 @@ const pages: Readonly<Record<string, () => Promise<ComponentType>>> = {
   run: async () => (await import('./pages/run.tsx')).RunPage,
   inbox: async () => (await import('./pages/inbox.tsx')).InboxPage,
   start: async () => (await import('./pages/start.tsx')).StartPage,
+  talk: async () => (await import('./pages/chat.tsx')).ChatPage,
   fork: async () => (await import('./pages/fork.tsx')).ForkPage,
 };
 
@@ -57,7 +58,7 @@ function listenForKeys(): void {
     const { target, key } = event;
     const isTyping = (target as Element).matches('input, select, textarea');
     if (isTyping || event.metaKey || event.ctrlKey || event.altKey || document.querySelector('dialog[open]')) return;
-    const to = { r: '', i: 'inbox', s: 'start' }[key];
+    const to = { r: '', i: 'inbox', s: 'start', c: 'talk' }[key];
     if (isGoing && to !== undefined) goTo(linkTo(to));
     else if (key === '?') areKeysShown.value = true;
     else if (key === '/') {
@@ -76,6 +77,7 @@ function Keys(): JSX.Element | null {
     ['g r', 'runs'],
     ['g i', 'inbox'],
     ['g s', 'start a run'],
+    ['g c', 'chat with an agent'],
     ['/', 'find a run'],
     ['j k', 'next, previous row'],
     ['← →', 'on a run: a checkpoint back, forth'],
@@ -109,6 +111,7 @@ function Rail(): JSX.Element {
     ['', 'Runs', 'runs'],
     ['inbox', 'Inbox', 'inbox'],
     ['start', 'Start', 'start'],
+    ...(me.value?.chat === undefined ? [] : [['talk', 'Chat', 'chat'] as const]),
   ] as const;
   return (
     <div class="rail">

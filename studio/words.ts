@@ -213,6 +213,14 @@ const quoted = (word: string): string =>
 /** The command that does the same in a terminal. */
 export const command = (...words: readonly string[]): string => ['cairn', ...words].map(quoted).join(' ');
 
+/** A choice, and what it is called: authors may give both. */
+export function choiceOf(choice: unknown): { readonly value: unknown; readonly label: string } {
+  const { value, label } = (choice ?? {}) as { readonly value?: unknown; readonly label?: unknown };
+  return typeof choice === 'object' && value !== undefined
+    ? { value, label: typeof label === 'string' ? label : inline(value) }
+    : { value: choice, label: inline(choice) };
+}
+
 /** A value on one line. */
 export function inline(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value) ?? 'nothing');

@@ -81,6 +81,11 @@ export class ChatRoutes {
     this.#graph = graph;
   }
 
+  /** What is talked with. */
+  get about(): { readonly graph: string; readonly node: string } {
+    return { graph: this.#graph, node: this.#options.node };
+  }
+
   /**
    * `POST` and `POST /{id}`: says something, or answers. `GET /{id}`: the messages. `GET /{id}/stream`: the message under way; 204 if none
    * is. `POST /{id}/stop`: ends it.

@@ -246,7 +246,15 @@ class HttpHandler {
       return jsonResponse(createOpenApi(`${this.#base}/${version}`, readVersion(), this.#routes));
     if (path.length === 1 && first === 'me') {
       const { principal, kind, scopes } = caller;
-      return jsonResponse({ principal, kind, scopes, isReadOnly: readOnly, version: readVersion() });
+      const chat = scopes.includes('chat') ? this.#chat?.about : undefined;
+      return jsonResponse({
+        principal,
+        kind,
+        scopes,
+        isReadOnly: readOnly,
+        version: readVersion(),
+        ...(chat !== undefined && { chat }),
+      });
     }
     if (path.length === 1 && first === 'graphs') {
       requireScope(caller, 'read');

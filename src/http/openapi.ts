@@ -186,6 +186,7 @@ const me: JsonSchema = {
         scopes: { type: 'array', items: string },
         isReadOnly: { type: 'boolean' },
         version: string,
+        'chat?': { ...shapeOf({ graph: string, node: string }), description: 'the agent that chats are with' },
       }),
     ),
     '4XX': problem,

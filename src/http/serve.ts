@@ -108,6 +108,7 @@ export async function startServer(options: ServeOptions): Promise<Server> {
       advance: works ? 'here' : 'elsewhere',
       exchangeCode: codes.exchange,
       ...(pages !== undefined && { pages }),
+      ...(app.config.chat !== undefined && !readOnly && { chat: app.config.chat }),
       onError: tell,
     });
     const answer = toNodeHandler(handler);

@@ -49,14 +49,14 @@ export interface Asked {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Sends a request. @throws Problem the answer is no success; the signal's reason */
+/** Sends a request. Chats are beside the interface, everything else is in it. @throws Problem the answer is no success; the signal's reason */
 export async function send(
   path: string,
   { method = 'GET', body, signal, headers = {} }: Asked = {},
 ): Promise<Response> {
   let response: Response;
   try {
-    response = await fetch(new URL(`v1${path}`, home), {
+    response = await fetch(new URL(path.startsWith('/chat/') ? path.slice(1) : `v1${path}`, home), {
       method,
       cache: 'no-store',
       headers: {

@@ -10,6 +10,8 @@ export interface Me {
   readonly scopes: readonly string[];
   readonly isReadOnly: boolean;
   readonly version: string;
+  /** The agent that one can chat with, if there is one. */
+  readonly chat?: { readonly graph: string; readonly node: string };
 }
 
 export interface Place {

@@ -5,7 +5,7 @@ import { ask, encode, may, post, type Problem } from '../data/api.ts';
 import { useLoaded } from '../data/query.ts';
 import type { Preview, Question, Story, Wait } from '../data/types.ts';
 import { linkToRun } from '../url.ts';
-import { command, doubtQuestion, inline, nodeName, timeOf, waitWords } from '../words.ts';
+import { choiceOf, command, doubtQuestion, inline, nodeName, timeOf, waitWords } from '../words.ts';
 import { announced, Copy, now, Trouble, When } from './common.tsx';
 import { Field, isComplete, JsonInput } from './form.tsx';
 import { Mark } from './icons.tsx';
@@ -102,7 +102,7 @@ export function AnswerCard({ wait, namesRun = false, onAnswered }: CardProps): J
               'answer',
               wait.runId,
               wait.waitId,
-              isDoubt ? (decision ?? 'happened') : inline(wait.choices?.[0] ?? 'VALUE'),
+              isDoubt ? (decision ?? 'happened') : inline(choiceOf(wait.choices?.[0] ?? 'VALUE').value),
             )}
           />
         )}
@@ -146,14 +146,14 @@ function Answers({ wait, isBusy, answer }: AnswersProps): JSX.Element {
     <>
       {choices.length > 0 && choices.length <= 4 && (
         <div class="choices">
-          {choices.map((choice, index) => (
+          {choices.map(choiceOf).map((choice, index) => (
             <button
               type="button"
               class={`button${index === 0 ? ' primary' : ''}`}
               disabled={isBusy}
-              onClick={() => answer(choice)}
+              onClick={() => answer(choice.value)}
             >
-              {inline(choice)}
+              {choice.label}
             </button>
           ))}
         </div>
@@ -167,7 +167,7 @@ function Answers({ wait, isBusy, answer }: AnswersProps): JSX.Element {
           }}
         >
           <Field
-            schema={choices.length > 4 && !isOpen ? { enum: choices } : form}
+            schema={choices.length > 4 && !isOpen ? { enum: choices.map((choice) => choiceOf(choice).value) } : form}
             name="Answer"
             value={value}
             onChange={setValue}

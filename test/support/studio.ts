@@ -50,7 +50,7 @@ export class StudioServer {
   async open(env: Readonly<Record<string, string>> = {}): Promise<boolean> {
     const executablePath = await findChromium();
     if (executablePath === undefined) return false;
-    const scopes = ['read', 'run', 'answer', 'fork', 'admin'];
+    const scopes = ['read', 'run', 'answer', 'fork', 'admin', 'chat'];
     const tokens = [
       { token, principal: 'ann', kind: 'person', scopes },
       { token: readToken, principal: 'eve', kind: 'person', scopes: ['read'] },

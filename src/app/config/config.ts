@@ -40,6 +40,8 @@ export interface Config {
   readonly limits?: LimitsByProvider;
   /** The host that advances runs. Whoever starts, answers, signals or cancels one wakes it. Default: none. */
   readonly host?: ConfiguredHost;
+  /** Which graph of the modules people chat with, by the id of its agent's node. For `serve` and `studio`. Default: none. */
+  readonly chat?: ConfiguredChat;
   /** Receives spans of runs, attempts, and model and tool calls. Only if the configuration is code. Default: no telemetry. */
   readonly telemetry?: Telemetry;
 }
@@ -49,6 +51,15 @@ export interface ConfiguredHost {
   readonly fetch?: string;
   readonly restate?: string;
   readonly token?: string;
+}
+
+/** A graph whose runs are chats: see `ChatOptions`. */
+export interface ConfiguredChat {
+  readonly node: string;
+  /** Default: the only graph of the modules. */
+  readonly graph?: string;
+  /** Default `message`. */
+  readonly signal?: string;
 }
 
 /** Models by the name that `LLMCall` uses: each is `provider:model`, alone or with settings. */
@@ -94,6 +105,12 @@ const hostFields: Readonly<Record<keyof ConfiguredHost, Schema>> = {
   token: { type: 'string', pattern: '^secret:.+$' },
 };
 
+const chatFields: Readonly<Record<keyof ConfiguredChat, Schema>> = {
+  node: { type: 'string', minLength: 1 },
+  graph: { type: 'string', minLength: 1 },
+  signal: { type: 'string', minLength: 1 },
+};
+
 const dataFields: Readonly<Record<string, Schema>> = {
   store: { type: 'string', minLength: 1 },
   workflows: texts,
@@ -115,6 +132,7 @@ const dataFields: Readonly<Record<string, Schema>> = {
   },
   redact: { type: 'object', properties: { store: texts }, additionalProperties: false },
   host: { type: 'object', properties: hostFields, additionalProperties: false },
+  chat: { type: 'object', properties: chatFields, required: ['node'], additionalProperties: false },
 };
 const modelName: Schema = { type: 'string', pattern: '^[^:]+:.+$' };
 const modelFields: Readonly<Record<string, Schema>> = {
