@@ -1,22 +1,10 @@
 /** Words as people use them: how a run stands, how long ago, what it cost; and the commands that do the same. */
+import type { Tone } from '../src/graph/drawing/marks.ts';
 import { formatAge as age, formatDuration } from '../src/operations/words/time.ts';
 import type { Amounts, Change, ListedRun, Wait } from './data/types.ts';
 
 export { age };
-
-/** What a status looks like; each has a shape and a colour of its own. */
-export type Tone =
-  | 'running'
-  | 'queued'
-  | 'waiting'
-  | 'doubt'
-  | 'failed'
-  | 'completed'
-  | 'cancelled'
-  | 'stopped'
-  | 'sleeping'
-  | 'skipped'
-  | 'idle';
+export type { Tone };
 
 /** `12 ms`, `1.4 s`, `2 min 5 s`, `3 h 20 min`, `2 d 4 h` */
 export function duration(ms: number): string {

@@ -12,7 +12,6 @@ const sources = everything.filter(({ path }) => path.startsWith('src/') && !path
 
 /** Third-party packages, and where in src they may be imported. Anything else is a decision: add a line. */
 const packagePlaces: Readonly<Record<string, readonly string[]>> = {
-  '@viz-js/viz': ['src/app/draw/draw-dot.ts'],
   '@restatedev/restate-sdk': ['src/hosts/restate-host.ts'],
   '@aws-sdk/client-s3': ['src/blobs/s3-blobs.ts'],
   croner: ['src/app/schedules/cron-times.ts'],

@@ -79,11 +79,9 @@ test('P6 no file is read beside the code but the programs of processes and threa
   });
   // Found by their places in the package.
   const isProgram = /: import\.meta\.dirname, "(?:nodes\/blocks\/sql\/sqlite-child|app\/workflows\/reader-thread)/u;
-  // The package that draws is looked for from here.
-  const isDrawing = /(?:draw-dot|app)\.c?js: (?:import\.meta\.dirname|__dirname), process\.cwd\(\)/u;
   // The page for browsers.
   const isStudio = /: import\.meta\.dirname, place\)/u;
-  const isKnown = (place: string): boolean => [isProgram, isDrawing, isStudio].some((form) => form.test(place));
+  const isKnown = (place: string): boolean => [isProgram, isStudio].some((form) => form.test(place));
   expect(beside.filter((place) => !isKnown(place))).toEqual([]);
   expect(filesOf('dist/nodes/blocks/sql/*.js')).toEqual(['dist/nodes/blocks/sql/sqlite-child.js']);
   expect(filesOf('dist/app/workflows/*.js')).toEqual(['dist/app/workflows/reader-thread.js']);

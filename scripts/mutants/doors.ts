@@ -101,10 +101,10 @@ export const doorsMutants: readonly Mutant[] = [
     tests: ['test/bad-input/doctor.test.ts'],
   },
   {
-    name: 'an SVG keeps whatever attributes it has',
-    file: 'src/app/draw/clean-svg.ts',
-    old: 'attributes.has(name) &&',
-    new: 'name !== undefined &&',
+    name: 'texts in a picture are markup',
+    file: 'src/dialects/dot/picture/picture.ts',
+    old: "typeof child === 'string' ? escaped(child)",
+    new: "typeof child === 'string' ? child",
     tests: ['src/app/draw/draw.test.ts'],
   },
   {

@@ -34,7 +34,6 @@ import { convertWorkflow } from '../operations/workflows/convert-workflow.ts';
 import { listWorkflows } from '../operations/workflows/describe-workflow.ts';
 import { draw } from '../operations/workflows/draw.ts';
 import { formatWorkflow, lintWorkflow } from '../operations/workflows/lint-workflow.ts';
-import { drawDot } from './draw/draw-dot.ts';
 import { checkInput } from '../operations/declare/perform.ts';
 import { openApp, type App } from './open-app.ts';
 import type { Cairn, CairnOptions } from './cairn.ts';
@@ -83,7 +82,7 @@ export async function openOperations(options: CairnOptions): Promise<Cairn> {
     fmt: act(formatWorkflow),
     convert: act(convertWorkflow),
     workflows: act(listWorkflows),
-    draw: act({ ...draw, run: (context, input) => draw.run({ ...context, drawDot }, input) }),
+    draw: act(draw),
     ls: act(listRuns),
     workers: act(listWorkers),
     log: act(readLog),

@@ -85,26 +85,23 @@ export async function exportFiles(
 // when one is asked for.
 
 /**
- * A graph as SVG, coloured by what happened if a run's post-mortem is given. Nothing in the SVG can act: no scripts, links or styles.
- * Graphviz draws it, in a worker that has ten seconds.
+ * A graph as SVG, coloured by what happened if a run's post-mortem is given. Nothing in it can act or refers to anything outside: what
+ * anybody wrote is text.
  * @param graph - a compiled graph, or its `structure` as `history.structure` gives it
- * @throws CONFIG_MISSING_PEER the package `@viz-js/viz` is not installed; INPUT_INVALID it cannot be drawn, or not in time
  */
 export async function drawGraph(graph: Graph | Graph['structure'], story?: PostMortem): Promise<string> {
-  const [{ pictureOf }, { marksOf }, { drawDot }] = await Promise.all([
+  const [{ pictureOf }, { marksOf }] = await Promise.all([
     import('../dialects/dot/picture/picture.ts'),
     import('../operations/runs/picture-marks.ts'),
-    import('./draw/draw-dot.ts'),
   ]);
-  const structure = 'structure' in graph ? graph.structure : graph;
-  return drawDot(pictureOf(structure, story && marksOf(story)));
+  return pictureOf('structure' in graph ? graph.structure : graph, story && marksOf(story));
 }
 
 /**
  * A post-mortem as one HTML page that needs nothing but itself: no script, no request. Values under names of secrets are masked.
- * @param svg - the graph, as {@link drawGraph} gives it. Default: the page has an outline of the nodes in its place
+ * @param graph - the graph of the run, which is drawn as {@link drawGraph} does. Default: the page has an outline of the nodes in its place
  */
-export async function drawPage(story: PostMortem, svg?: string): Promise<string> {
+export async function drawPage(story: PostMortem, graph?: Graph | Graph['structure']): Promise<string> {
   const { storyPage } = await import('./draw/story-page.ts');
-  return storyPage(story, svg);
+  return storyPage(story, graph && (await drawGraph(graph, story)));
 }

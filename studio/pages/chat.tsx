@@ -5,7 +5,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { me, may } from '../data/api.ts';
 import type { ChatMessage, ChatPart, ChatWait } from '../data/chat.ts';
 import type { JsonSchema } from '../data/types.ts';
-import { useChat, type Spoken } from '../data/use-chat.ts';
+import { useChat, type ChatSession, type ShownChat } from '../data/use-chat.ts';
 import { Awaited, Copy, Empty, now, Trouble } from '../parts/common.tsx';
 import { Field, isComplete } from '../parts/form.tsx';
 import { Icon, Mark } from '../parts/icons.tsx';
@@ -91,7 +91,7 @@ export function ChatPage(): JSX.Element {
 }
 
 function Conversation({ id, agent }: { readonly id: string; readonly agent: string }): JSX.Element {
-  const chat = useChat(id);
+  const { chat, session } = useChat(id);
   const { messages, isLoaded, isUnderWay, problem, failure } = chat;
   const end = useRef<HTMLDivElement>(null);
   const isAtEnd = useRef(true);
@@ -137,7 +137,14 @@ function Conversation({ id, agent }: { readonly id: string; readonly agent: stri
       )}
       <ol class="messages" aria-label="Conversation" aria-live="polite">
         {messages.map((message) => (
-          <Message key={message.id} message={message} agent={agent} chat={chat} isLast={message === last} />
+          <Message
+            key={message.id}
+            message={message}
+            agent={agent}
+            isLast={message === last}
+            session={session}
+            isBusy={isUnderWay}
+          />
         ))}
         {isUnderWay && last?.role === 'user' && (
           <li class="assistant">
@@ -149,13 +156,13 @@ function Conversation({ id, agent }: { readonly id: string; readonly agent: stri
         <div class="note row" data-tone="failed" role="alert">
           <Mark tone="failed" />
           <span class="foreign">{failure}</span>
-          <button type="button" class="button push" onClick={chat.retry}>
+          <button type="button" class="button push" onClick={() => session.retry()}>
             Try again
           </button>
         </div>
       )}
       {problem !== undefined && <Trouble problem={problem} />}
-      <Composer chat={chat} agent={agent} onSaid={(text) => remember(id, text)} />
+      <Composer chat={chat} session={session} agent={agent} onSaid={(text) => remember(id, text)} />
       <div ref={end} />
     </section>
   );
@@ -164,11 +171,12 @@ function Conversation({ id, agent }: { readonly id: string; readonly agent: stri
 interface MessageProps {
   readonly message: ChatMessage;
   readonly agent: string;
-  readonly chat: Spoken;
+  readonly session: ChatSession;
+  readonly isBusy: boolean;
   readonly isLast: boolean;
 }
 
-function Message({ message, agent, chat, isLast }: MessageProps): JSX.Element {
+function Message({ message, agent, session, isBusy, isLast }: MessageProps): JSX.Element {
   const { role, parts, metadata } = message;
   // A call that waits for approval is asked about at the call.
   const asked = isLast || role === 'assistant' ? (metadata?.waits ?? []) : [];
@@ -177,10 +185,16 @@ function Message({ message, agent, chat, isLast }: MessageProps): JSX.Element {
     <li class={role}>
       <span class="hidden-text">{role === 'user' ? 'You said: ' : `${agent}: `}</span>
       {parts.map((part, index) => (
-        <Part key={part.toolCallId ?? index} part={part} message={message} chat={chat} />
+        <Part key={part.toolCallId ?? index} part={part} message={message} session={session} isBusy={isBusy} />
       ))}
       {questions.map((wait) => (
-        <Question key={wait.waitId ?? wait.toolCallId} wait={wait} message={message} chat={chat} />
+        <Question
+          key={wait.waitId ?? wait.toolCallId}
+          wait={wait}
+          message={message}
+          session={session}
+          isBusy={isBusy}
+        />
       ))}
     </li>
   );
@@ -193,8 +207,7 @@ const isApproved = (parts: readonly ChatPart[], toolCallId: string | undefined):
 
 const callWords: Readonly<Record<string, string>> = {
   'input-available': 'is under way',
-  'approval-requested': 'needs your word',
-  'approval-responded': 'is decided',
+  'approval-requested': 'waits for your approval',
   'output-available': 'gave',
   'output-error': 'failed',
   'output-denied': 'was refused',
@@ -203,11 +216,12 @@ const callWords: Readonly<Record<string, string>> = {
 interface PartProps {
   readonly part: ChatPart;
   readonly message: ChatMessage;
-  readonly chat: Spoken;
+  readonly session: ChatSession;
+  readonly isBusy: boolean;
 }
 
-function Part({ part, message, chat }: PartProps): JSX.Element | null {
-  const { type, text = '', state = '', toolName = '', toolCallId = '', input, output, errorText } = part;
+function Part({ part, message, session, isBusy }: PartProps): JSX.Element | null {
+  const { type, text = '', state = '', toolName = '', toolCallId = '', input, output, errorText, approval } = part;
   if (type === 'text')
     return text === '' ? null : (
       <p class="said">
@@ -235,7 +249,7 @@ function Part({ part, message, chat }: PartProps): JSX.Element | null {
         <Mark tone={state === 'output-denied' ? 'cancelled' : tone} size={14} />
         <strong class="foreign">{toolName}</strong>
         <Inline value={input} />
-        <span class="quiet">{callWords[state]}</span>
+        <span class="quiet">{approval?.approved === false ? 'was refused' : (callWords[state] ?? 'is under way')}</span>
         {output !== undefined && <Inline value={output} />}
         {errorText !== undefined && <span class="foreign">{errorText}</span>}
       </p>
@@ -244,16 +258,16 @@ function Part({ part, message, chat }: PartProps): JSX.Element | null {
           <button
             type="button"
             class="button primary"
-            disabled={chat.isUnderWay}
-            onClick={() => chat.decide(message, toolCallId, true)}
+            disabled={isBusy}
+            onClick={() => session.decide(message, toolCallId, true)}
           >
             Approve
           </button>
           <button
             type="button"
             class="button"
-            disabled={chat.isUnderWay}
-            onClick={() => chat.decide(message, toolCallId, false)}
+            disabled={isBusy}
+            onClick={() => session.decide(message, toolCallId, false)}
           >
             Refuse
           </button>
@@ -266,11 +280,13 @@ function Part({ part, message, chat }: PartProps): JSX.Element | null {
 function Question({
   wait,
   message,
-  chat,
+  session,
+  isBusy,
 }: {
   readonly wait: ChatWait;
   readonly message: ChatMessage;
-  readonly chat: Spoken;
+  readonly session: ChatSession;
+  readonly isBusy: boolean;
 }): JSX.Element {
   const { audience, waitId, prompt, choices = [], schema } = wait;
   const [value, setValue] = useState<unknown>();
@@ -282,7 +298,7 @@ function Question({
       </p>
     );
   const form = (schema ?? { type: 'string' }) as JsonSchema;
-  const answer = (given: unknown): void => chat.answer(message, waitId, given);
+  const answer = (given: unknown): void => session.answer(message, waitId, given);
   return (
     <div class="chat-call asks" data-tone="waiting" role="group" aria-label="Question to you">
       <p>
@@ -291,7 +307,7 @@ function Question({
       {choices.length > 0 ? (
         <div class="choices">
           {choices.map(choiceOf).map((choice) => (
-            <button type="button" class="button" disabled={chat.isUnderWay} onClick={() => answer(choice.value)}>
+            <button type="button" class="button" disabled={isBusy} onClick={() => answer(choice.value)}>
               {choice.label}
             </button>
           ))}
@@ -306,7 +322,7 @@ function Question({
         >
           <Field schema={form} name="Answer" value={value} onChange={setValue} />
           <div>
-            <button type="submit" class="button primary" disabled={chat.isUnderWay || !isComplete(form, value)}>
+            <button type="submit" class="button primary" disabled={isBusy || !isComplete(form, value)}>
               Answer
             </button>
           </div>
@@ -317,19 +333,20 @@ function Question({
 }
 
 interface ComposerProps {
-  readonly chat: Spoken;
+  readonly chat: ShownChat;
+  readonly session: ChatSession;
   readonly agent: string;
   readonly onSaid: (text: string) => void;
 }
 
 /** Enter sends, Shift+Enter begins a line. */
-function Composer({ chat, agent, onSaid }: ComposerProps): JSX.Element {
+function Composer({ chat, session, agent, onSaid }: ComposerProps): JSX.Element {
   const [text, setText] = useState('');
   const { isUnderWay, isLoaded } = chat;
   const say = (): void => {
     if (text.trim() === '' || isUnderWay || !isLoaded) return;
     onSaid(text.trim());
-    chat.say(text.trim());
+    session.say(text.trim());
     setText('');
   };
   return (
@@ -354,7 +371,7 @@ function Composer({ chat, agent, onSaid }: ComposerProps): JSX.Element {
         }}
       />
       {isUnderWay ? (
-        <button type="button" class="button" onClick={chat.stop}>
+        <button type="button" class="button" onClick={() => session.stop()}>
           Stop
         </button>
       ) : (

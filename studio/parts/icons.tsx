@@ -1,64 +1,7 @@
 /** Pictures. The mark of a status differs in shape, not in colour alone. */
-import type { ComponentChildren, JSX } from 'preact';
+import type { JSX } from 'preact';
+import { marks } from '../../src/graph/drawing/marks.ts';
 import type { Tone } from '../words.ts';
-
-/** Drawn in a square of 16. A filled mark leaves its sign open in the colour of what is behind it. */
-const marks: Readonly<Record<Tone, ComponentChildren>> = {
-  // A ring that is open, and turns.
-  running: <path d="M8 2a6 6 0 1 1-5.2 3" class="stroke" />,
-  queued: <circle cx="8" cy="8" r="5.75" class="stroke" stroke-dasharray="2 2.5" />,
-  // A speech bubble.
-  waiting: (
-    <>
-      <path
-        d="M3.5 2h9A1.5 1.5 0 0 1 14 3.5v6a1.5 1.5 0 0 1-1.5 1.5H9l-3.5 3.2V11h-2A1.5 1.5 0 0 1 2 9.500v-6A1.500 1.500 0 0 1 3.500 2z"
-        class="fill"
-      />
-      <path d="M5 5.300h6M5 7.800h4" class="sign" />
-    </>
-  ),
-  // A triangle.
-  doubt: (
-    <>
-      <path
-        d="M8 1.600a1 1 0 0 1 .87.5l6 10.400a1 1 0 0 1-.87 1.500H2a1 1 0 0 1-.87-1.500l6-10.400A1 1 0 0 1 8 1.600z"
-        class="fill"
-      />
-      <path d="M8 5.800v3.400M8 11.400v.2" class="sign" />
-    </>
-  ),
-  // A square with a cross.
-  failed: (
-    <>
-      <rect x="2" y="2" width="12" height="12" rx="2.500" class="fill" />
-      <path d="M5.600 5.600l4.800 4.800M10.400 5.600l-4.800 4.800" class="sign" />
-    </>
-  ),
-  // A disc with a check.
-  completed: (
-    <>
-      <circle cx="8" cy="8" r="6.500" class="fill" />
-      <path d="M5.200 8.200l2 2 3.600-4" class="sign" />
-    </>
-  ),
-  cancelled: (
-    <>
-      <circle cx="8" cy="8" r="5.750" class="stroke" />
-      <path d="M4.200 11.800l7.600-7.600" class="stroke" />
-    </>
-  ),
-  // An open square.
-  stopped: <rect x="3" y="3" width="10" height="10" rx="2" class="stroke" />,
-  // A clock.
-  sleeping: (
-    <>
-      <circle cx="8" cy="8" r="5.750" class="stroke" />
-      <path d="M8 4.800V8l2.200 1.600" class="stroke" />
-    </>
-  ),
-  skipped: <path d="M3 8h7M8 5l3 3-3 3M13.500 4.500v7" class="stroke" />,
-  idle: <circle cx="8" cy="8" r="2" class="stroke" />,
-};
 
 /** The mark of a status. Its meaning stands beside it in words. */
 export function Mark({ tone, size = 16 }: { readonly tone: Tone; readonly size?: number }): JSX.Element {
@@ -71,26 +14,9 @@ export function Mark({ tone, size = 16 }: { readonly tone: Tone; readonly size?:
       viewBox="0 0 16 16"
       aria-hidden="true"
     >
-      {marks[tone]}
-    </svg>
-  );
-}
-
-/** The same within a picture. */
-export function MarkIn({
-  tone,
-  x,
-  y,
-  size = 14,
-}: {
-  readonly tone: Tone;
-  readonly x: number;
-  readonly y: number;
-  readonly size?: number;
-}): JSX.Element {
-  return (
-    <svg data-tone={tone} class="mark" x={x} y={y} width={size} height={size} viewBox="0 0 16 16">
-      {marks[tone]}
+      {marks[tone].map(({ paint, d, dashes }) => (
+        <path class={paint} d={d} stroke-dasharray={dashes} />
+      ))}
     </svg>
   );
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, test } from 'vitest';
 import { openHistory } from '../../src/app/place/open-history.ts';
-import { drawGraph, drawPage } from '../../src/app/on-demand.ts';
+import { drawPage } from '../../src/app/on-demand.ts';
 import { runDot } from '../dot-kit.ts';
 import { findChromium, lookAt } from '../support/chromium.ts';
 
@@ -17,7 +17,7 @@ const look = `({
   acting: document.querySelectorAll('script, img, iframe, object, embed, link, form').length,
   headings: [...document.querySelectorAll('h2')].map((one) => one.textContent),
   short: document.querySelector('.summary').textContent,
-  drawn: [...document.querySelectorAll('.graph svg g.node text')].map((one) => one.textContent),
+  drawn: [...document.querySelectorAll('.graph svg .box text')].map((one) => one.textContent),
   size: document.querySelector('.graph svg').getBoundingClientRect().width > 100,
   told: [...document.querySelectorAll('article h3')].map((one) => one.textContent.split(' ').slice(0, 3).join(' ')),
   leads: [...document.querySelectorAll('a')].every((one) => document.querySelector(one.getAttribute('href'))),
@@ -44,7 +44,7 @@ test('N14 P14 in Chromium a page shows the graph and the whole story, asks for n
   const folder = mkdtempSync(join(tmpdir(), 'cairn-page-'));
   const file = join(folder, 'page.html');
   try {
-    writeFileSync(file, await drawPage(story, await drawGraph(workflow.graph, story)));
+    writeFileSync(file, await drawPage(story, workflow.graph));
     const seen = await lookAt(browser, file, { widthPx: 400, expression: look });
     expect(seen.requests).toEqual([pathToFileURL(file).href]);
     expect(seen.console).toEqual([]);

@@ -15,7 +15,6 @@ import {
   type StoryWords,
   type VisitWords,
 } from '../../operations/words/story-words.ts';
-import { cleanSvg } from './clean-svg.ts';
 
 // Texts and values of a run as they may stand in a page: visible, harmless, and no longer than somebody reads.
 
@@ -82,7 +81,7 @@ const failuresMax = 20;
 type Places = ReadonlyMap<VisitWords, string>;
 
 /**
- * @param svg - the graph as {@link drawDot} gives it; without one the page has an outline of the nodes
+ * @param svg - the graph, as `pictureOf` draws it; without one the page has an outline of the nodes
  * @returns the page, values under names of secrets masked
  */
 export function storyPage(story: PostMortem, svg?: string): string {
@@ -162,7 +161,7 @@ function summaryText({ failures, open, gates, failedOnTheWay }: StorySummary, pl
   return lines.length === 0 ? '' : `<section class="summary"><h2>In short</h2>\n${lines.join('\n')}</section>`;
 }
 
-/** Points of a picture's width to which it may shrink, of each that it has: smaller letters are not read. It can be scrolled then. */
+/** Share of a picture's width to which it may shrink, of each that it has: smaller letters are not read. It can be scrolled then. */
 const leastShare = 0.65;
 
 const legend = [
@@ -178,10 +177,9 @@ const legend = [
 ].join(' ');
 
 function picture(svg: string): string {
-  const clean = cleanSvg(svg);
-  const [, width = '0'] = /^<svg[^>]* width="(\d+)/.exec(clean) ?? [];
+  const [, width = '0'] = /^<svg[^>]* width="(\d+)/.exec(svg) ?? [];
   const least = Math.round(Number(width) * leastShare);
-  return `<div class="graph" tabindex="0" role="group" aria-label="The graph">${clean.replace(/^<svg/, `<svg role="img" aria-label="The graph; its nodes are told of below" style="min-width:${least}pt"`)}</div>
+  return `<div class="graph" tabindex="0" role="group" aria-label="The graph">${svg.replace(/^<svg/, `<svg style="min-width:${least}px"`)}</div>
 <p class="legend">${legend}</p>`;
 }
 

@@ -9,7 +9,6 @@ import { formatTable } from '../text/terminal-text.ts';
 import { wrap } from '../text/width.ts';
 import { formatTime } from '../../operations/words/time.ts';
 import { postMortem, type PostMortemInput, type PostMortemOutput } from '../../operations/runs/post-mortem.ts';
-import { CairnError } from '../../errors.ts';
 import { writeOwnFile } from '../files.ts';
 import { formatStory } from '../text/story-text.ts';
 import { blameValue, type BlameValueInput, type BlameValueOutput } from '../../operations/checkpoints/blame-value.ts';
@@ -71,20 +70,9 @@ interface PostMortemArguments extends PostMortemInput {
   readonly html?: string;
 }
 
-/** Writes the page; where nothing can be drawn it has an outline, and why is said. */
 async function writePage({ cwd, screen }: Session, file: string, story: PostMortemOutput): Promise<void> {
-  const [{ drawDot }, { storyPage }] = await Promise.all([
-    import('../../app/draw/draw-dot.ts'),
-    import('../../app/draw/story-page.ts'),
-  ]);
-  let svg: string | undefined;
-  try {
-    svg = story.dot === undefined ? undefined : await drawDot(story.dot);
-  } catch (error) {
-    if (!CairnError.is(error, 'CONFIG_MISSING_PEER', 'INPUT_INVALID')) throw error;
-    screen.note(`The page has an outline in place of the picture: ${error.message}. ${error.hint}`);
-  }
-  writeOwnFile(cwd, file, storyPage(story, svg));
+  const { storyPage } = await import('../../app/draw/story-page.ts');
+  writeOwnFile(cwd, file, storyPage(story, story.svg));
   screen.note(`The page is ${printable(file)}; only you may read it.`);
 }
 
@@ -96,7 +84,7 @@ export const postMortemCommand: Command<PostMortemArguments> = {
     html: { type: 'text', description: 'writes a page that needs nothing but itself, with the graph drawn' },
   },
   details:
-    'Conditions are computed again from the state as it was; of functions of a program is told whether their edge was taken. Values under names of secrets are masked. The picture needs Graphviz: npm install @viz-js/viz.',
+    'Conditions are computed again from the state as it was; of functions of a program is told whether their edge was taken. Values under names of secrets are masked.',
   examples: [
     { line: 'cairn post-mortem 0198c2f4', does: 'the story of a run' },
     { line: 'cairn post-mortem 0198c2f4 --html run.html', does: 'as a page, with the graph coloured by what happened' },

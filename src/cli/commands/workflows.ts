@@ -12,7 +12,6 @@ import { withApp } from '../live/follow.ts';
 import { jsonText, printable } from '../../operations/words/terminal.ts';
 import { isModule, formatTable } from '../text/terminal-text.ts';
 import { formatPlan } from '../text/plan-text.ts';
-import { drawDot } from '../../app/draw/draw-dot.ts';
 import { draw, type DrawInput } from '../../operations/workflows/draw.ts';
 import { writeOwnFile } from '../files.ts';
 
@@ -90,8 +89,7 @@ export const drawCommand: Command<DrawArguments> = {
     out: { type: 'text', description: 'the file to write; default: the SVG is printed' },
     workflows: workflowsField,
   },
-  details:
-    'Graphviz draws it: npm install @viz-js/viz. Of a run, what was not reached is pale, and edges that were taken are bold.',
+  details: 'Of a run, what was not reached is pale, and edges that were taken are bold.',
   examples: [
     { line: 'cairn draw release.dot --out release.svg', does: 'a pipeline, before it is run' },
     { line: 'cairn draw 0198c2f4 --out run.svg', does: 'a run, coloured by what happened' },
@@ -100,7 +98,7 @@ export const drawCommand: Command<DrawArguments> = {
     return withApp(
       session,
       async (app) => {
-        const output = await perform(draw, { ...app, drawDot }, input);
+        const output = await perform(draw, app, input);
         if (out !== undefined) writeOwnFile(session.cwd, out, `${output.svg}\n`);
         if (session.isJson) session.printJson(output);
         else if (out === undefined) session.screen.print(output.svg);

@@ -18,8 +18,8 @@ export interface PostMortemInput {
 }
 
 export interface PostMortemOutput extends PostMortem {
-  /** The graph for Graphviz, coloured by what happened. Absent: it was not asked for, or is not kept with the run. */
-  readonly dot?: string;
+  /** The graph as SVG, coloured by what happened. Absent: it was not asked for, or is not kept with the run. */
+  readonly svg?: string;
   /** How many entries were left out before those that are told, if a limit was given. */
   readonly earlier?: number;
   /** The edges that were taken in all entries, by the path of their source, if a limit was given. */
@@ -51,7 +51,7 @@ export const postMortem: Operation<PostMortemInput, PostMortemOutput, HistoryCon
       isRequired: true,
       isPositional: true,
     },
-    picture: { type: 'flag', description: 'with the graph as a DOT text, coloured by what happened' },
+    picture: { type: 'flag', description: 'with the graph as SVG, coloured by what happened' },
     limit: { type: 'integer', description: 'only the newest so many entries; default all' },
   },
   output: 'the visits of nodes and what happened to the run, in order',
@@ -71,7 +71,7 @@ export const postMortem: Operation<PostMortemInput, PostMortemOutput, HistoryCon
       spent: amounts,
       saved: amounts,
       result: anything,
-      dot: text,
+      svg: text,
       earlier: whole,
       taken: listOf(objectOf({ path: texts, to: text })),
     },
@@ -88,7 +88,7 @@ export const postMortem: Operation<PostMortemInput, PostMortemOutput, HistoryCon
       ...story,
       entries: newest,
       ...(limit !== undefined && { earlier: story.entries.length - newest.length, taken: takenIn(story) }),
-      ...(structure !== undefined && { dot: pictureOf(structure, marksOf(story)) }),
+      ...(structure !== undefined && { svg: pictureOf(structure, marksOf(story)) }),
     };
   },
 };

@@ -12,19 +12,11 @@ export interface DrawInput {
 
 export interface DrawOutput {
   readonly svg: string;
-  /** As Graphviz was given it. */
-  readonly dot: string;
   /** Whether it is coloured by what happened. */
   readonly isRun: boolean;
 }
 
-/** Draws a DOT text. */
-export interface DrawContext extends WorkContext {
-  /** @throws CONFIG_MISSING_PEER, INPUT_INVALID it cannot be drawn */
-  readonly drawDot: (dot: string) => Promise<string>;
-}
-
-export const draw: Operation<DrawInput, DrawOutput, DrawContext> = {
+export const draw: Operation<DrawInput, DrawOutput, WorkContext> = {
   name: 'draw',
   summary: 'draw a workflow, or a run coloured by what happened, as SVG',
   input: {
@@ -37,17 +29,17 @@ export const draw: Operation<DrawInput, DrawOutput, DrawContext> = {
     name: { type: 'text', description: 'the export of a module that is meant' },
   },
   output: 'the picture',
-  outputSchema: objectOf({ svg: text, dot: text, isRun: flag }),
+  outputSchema: objectOf({ svg: text, isRun: flag }),
   isReadOnly: true,
   scope: 'read',
   async run(context, { target, name }) {
-    const told = name === undefined ? await dotOfRun(context, target) : undefined;
-    const dot = told ?? (await dotOfGraph(context, { target, ...(name !== undefined && { name }) }));
-    return { svg: await context.drawDot(dot), dot, isRun: told !== undefined };
+    const told = name === undefined ? await pictureOfRun(context, target) : undefined;
+    const svg = told ?? (await pictureOfGraph(context, { target, ...(name !== undefined && { name }) }));
+    return { svg, isRun: told !== undefined };
   },
 };
 
-async function dotOfGraph(context: DrawContext, { target, name }: DrawInput): Promise<string> {
+async function pictureOfGraph(context: WorkContext, { target, name }: DrawInput): Promise<string> {
   try {
     return pictureOf((await context.loadGraph(target, name)).graph.structure);
   } catch (error) {
@@ -57,10 +49,10 @@ async function dotOfGraph(context: DrawContext, { target, name }: DrawInput): Pr
 }
 
 /** Undefined means that there is no such run. */
-async function dotOfRun(context: DrawContext, target: string): Promise<string | undefined> {
+async function pictureOfRun(context: WorkContext, target: string): Promise<string | undefined> {
   try {
-    const { dot } = await postMortem.run(context, { checkpoint: target, picture: true });
-    if (dot !== undefined) return dot;
+    const { svg } = await postMortem.run(context, { checkpoint: target, picture: true });
+    if (svg !== undefined) return svg;
   } catch (error) {
     if (CairnError.is(error, 'RUN_NOT_FOUND')) return undefined;
     throw error;

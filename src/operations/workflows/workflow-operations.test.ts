@@ -312,8 +312,7 @@ blocks:
 });
 
 test('N14 a picture of what is neither a run nor a workflow is refused, and both are named', async () => {
-  const drawDot = (): Promise<string> => Promise.resolve('');
-  await expect(draw.run({ ...app, drawDot }, { target: 'approvl' })).rejects.toThrow(
+  await expect(draw.run(app, { target: 'approvl' })).rejects.toThrow(
     expect.objectContaining({
       code: 'WORKFLOW_NOT_FOUND',
       message: 'no workflow approvl, and no run of that id',

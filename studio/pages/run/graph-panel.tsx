@@ -3,7 +3,7 @@ import type { JSX } from 'preact';
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { may } from '../../data/api.ts';
 import type { NodeView, Structure, StructureNode, Visit } from '../../data/types.ts';
-import { Picture, type DrawnNode } from '../../graph/picture.tsx';
+import { Picture, type NodeStanding } from '../../graph/picture.tsx';
 import { Awaited } from '../../parts/common.tsx';
 import { Icon, Mark } from '../../parts/icons.tsx';
 import { Inline } from '../../parts/value.tsx';
@@ -20,8 +20,8 @@ function structureAt(structure: Structure, path: readonly string[]): Structure {
 }
 
 /** How nodes of a graph stand. Of what is within a node all together counts. */
-function drawnNodes({ checkpoint }: Moment, inside: readonly string[]): ReadonlyMap<string, DrawnNode> {
-  const found = new Map<string, DrawnNode>();
+function drawnNodes({ checkpoint }: Moment, inside: readonly string[]): ReadonlyMap<string, NodeStanding> {
+  const found = new Map<string, NodeStanding>();
   const waits = checkpoint?.view.waits ?? [];
   const ids = (path: readonly string[]): string | undefined =>
     inside.every((id, index) => path.includes(id) && (index > 0 || path[0] === id))
@@ -122,7 +122,7 @@ function NodeList({
   link,
 }: {
   readonly structure: Structure;
-  readonly nodes: ReadonlyMap<string, DrawnNode>;
+  readonly nodes: ReadonlyMap<string, NodeStanding>;
   readonly link: (id: string) => string;
 }): JSX.Element {
   return (

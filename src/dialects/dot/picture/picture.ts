@@ -1,10 +1,19 @@
 /**
- * Prints a graph of any dialect as DOT text for Graphviz, coloured by what happened if that is known. Nodes are named `n0`, `n1` and so on,
- * so that the author's node ids appear only in quoted labels.
+ * Draws a graph of any dialect as SVG text, coloured by what happened if that is known. What anybody wrote is text in it; nothing in it can
+ * act, and it refers to nothing outside.
  */
-import { captionOf, exitChoice, readChoice, type StoredChoice } from '../run/stage/choose-edge.ts';
+import {
+  drawGraph,
+  placeGraph,
+  type Attributes,
+  type DrawnEdge,
+  type DrawnNode,
+  type Drawing,
+  type Paint,
+} from '../../../graph/drawing/draw-graph.ts';
+import type { Tone } from '../../../graph/drawing/marks.ts';
 import { END, START, type GraphStructure } from '../../../graph/graph.ts';
-import { printDot, type AttributeSyntax, type Syntax } from '../text/print-dot.ts';
+import { captionOf, exitChoice, readChoice, type StoredChoice } from '../run/stage/choose-edge.ts';
 
 /** How a node ended or stands, which decides its colour. */
 export type PictureTone = 'good' | 'bad' | 'warn' | 'running' | 'skipped' | 'untouched';
@@ -16,189 +25,178 @@ export interface PictureMarks {
   readonly taken: ReadonlyMap<string, number>;
 }
 
-const colours: Readonly<Record<PictureTone, readonly [fill: string, line: string]>> = {
-  good: ['#dcf5e3', '#1a7f37'],
-  bad: ['#ffe2e0', '#cf222e'],
-  warn: ['#fff4ce', '#9a6700'],
+const tones: Readonly<Record<PictureTone, Tone>> = {
+  good: 'completed',
+  bad: 'failed',
+  warn: 'waiting',
+  running: 'running',
+  skipped: 'skipped',
+  untouched: 'idle',
+};
+
+const colours: Partial<Record<Tone, readonly [fill: string, line: string]>> = {
+  completed: ['#dcf5e3', '#1a7f37'],
+  failed: ['#ffe2e0', '#cf222e'],
+  waiting: ['#fff4ce', '#9a6700'],
   running: ['#ddf0ff', '#0969da'],
-  skipped: ['#f0f1f3', '#8c959f'],
-  untouched: ['#ffffff', '#b6bdc5'],
+  skipped: ['#f0f1f3', '#6e7781'],
+  idle: ['#ffffff', '#6e7781'],
 };
 const plain: readonly [string, string] = ['#f6f8fa', '#57606a'];
-
-/** At edges that were not taken: as pale as can be read. */
-const paleText = '#6e7781';
+const ink = '#24292f';
+/** As pale as can be read. */
+const pale = '#6e7781';
+const paleLine = '#c4cad1';
 
 /** Most levels of child graphs that are drawn inside their nodes. */
 const depthMax = 3;
 const labelMax = 60;
-const font = 'Helvetica,Arial,sans-serif';
 
 type Data = Readonly<Record<string, unknown>>;
 
-/** @param marks - what happened in a run. Undefined for a definition, where nothing has happened. */
+/** An edge, with where it is in the graphs within graphs. */
+interface PathEdge extends DrawnEdge {
+  readonly count: number;
+}
+
+/** @param marks - what happened in a run. Undefined for a definition, where nothing has happened */
 export function pictureOf(structure: GraphStructure, marks?: PictureMarks): string {
-  const drawing = new Drawing(marks);
-  const statements = drawing.graph(structure, [], 0);
-  const defaults: readonly Syntax[] = [
-    of('graph', {
-      rankdir: 'TB',
-      fontname: font,
-      fontsize: '11',
-      bgcolor: 'transparent',
-      nodesep: '0.35',
-      ranksep: '0.45',
-    }),
-    of('node', {
-      fontname: font,
-      fontsize: '11',
-      style: 'filled,rounded',
-      shape: 'box',
-      penwidth: '1.2',
-      margin: '0.14,0.07',
-    }),
-    of('edge', { fontname: font, fontsize: '9', arrowsize: '0.7' }),
-  ];
-  return printDot({ name: short(structure.id), comments: [], statements: [...defaults, ...statements], closing: [] });
+  const drawing = drawingOf(structure, marks, [], 0);
+  const isKnown = marks !== undefined;
+  const { markup } = drawGraph(drawing, placeGraph(drawing), {
+    make: makeText,
+    paint: paintOf(isKnown),
+    isTaken: (edge) => !isKnown || (edge as PathEdge).count > 0,
+    svg: {
+      xmlns: 'http://www.w3.org/2000/svg',
+      role: 'img',
+      'aria-label': `The graph ${short(structure.id)}`,
+      'font-family': 'Helvetica, Arial, sans-serif',
+    },
+  });
+  return markup;
 }
 
-class Drawing {
-  readonly #marks: PictureMarks | undefined;
-  #count = 0;
-
-  constructor(marks: PictureMarks | undefined) {
-    this.#marks = marks;
-  }
-
-  graph(structure: GraphStructure, path: readonly string[], depth: number): readonly Syntax[] {
-    const ids = [START, ...structure.nodes.map((node) => String(node['id'])), END];
-    const names = new Map(ids.map((id) => [id, this.#name('n')]));
-    const edges = structure.edges.filter(({ from, to }) => names.has(String(from)) && names.has(String(to)));
-    const labels = labelsOf(edges);
-    const ends = [START, END].filter((id) => edges.some(({ from, to }) => from === id || to === id));
-    const nodes = structure.nodes.flatMap((node) => this.#node(node, names.get(String(node['id'])) ?? '', path, depth));
-    return [
-      ...ends.map((id) =>
-        statement(names.get(id) ?? '', {
-          shape: 'circle',
-          label: '',
-          width: '0.16',
-          fillcolor: '#57606a',
-          color: '#57606a',
-          ...(id === END && { peripheries: '2' }),
-        }),
-      ),
-      ...nodes,
-      ...edges.map((edge, index) => this.#edge(edge, labels[index], names, path)),
-    ];
-  }
-
-  #node(node: Data, name: string, path: readonly string[], depth: number): readonly Syntax[] {
-    const id = String(node['id']);
-    const place = [...path, id];
-    const mark = this.#marks?.nodes.get(place.join('/'));
-    const [fill, line] = this.#marks === undefined ? plain : colours[mark?.tone ?? 'untouched'];
-    const { type } = node as { readonly type?: string };
-    const kind = type === undefined || type === 'function' || type === id ? '' : type;
-    const lines = [id, kind, mark?.note ?? ''].filter((text) => text !== '').map(short);
-    const own = statement(name, { label: lines.join('\n'), ...shapeOf(node), fillcolor: fill, color: line });
-    const subgraph = node['subgraph'] as GraphStructure | undefined;
-    if (subgraph === undefined || depth >= depthMax) return [own];
-    const inner = this.graph(subgraph, place, depth + 1);
-    return [
-      own,
-      {
-        kind: 'subgraph',
-        id: this.#name('cluster_'),
-        at: 0,
-        comments: [],
-        closing: [],
-        statements: [
-          of('graph', {
-            label: short(`${id}: its child runs`),
-            color: '#d0d7de',
-            style: 'rounded',
-            fontcolor: '#57606a',
-          }),
-          ...inner,
-        ],
-      },
-    ];
-  }
-
-  #edge(edge: Data, label: string | undefined, names: ReadonlyMap<string, string>, path: readonly string[]): Syntax {
-    const [from, to] = [String(edge['from']), String(edge['to'])];
-    const count = this.#marks?.taken.get(`${[...path, from].join('/')}\n${to}`) ?? 0;
-    const isKnown = this.#marks !== undefined;
-    const condition = (edge['condition'] as { readonly text?: string } | undefined)?.text;
-    const times = count > 1 ? `${count}×` : '';
-    const text = [label ?? condition ?? (edge['on'] === 'failed' ? 'failed' : ''), times]
-      .filter((part) => part !== '')
-      .map(short)
-      .join(' ');
-    const colour = !isKnown ? plain[1] : count > 0 ? '#24292f' : '#c4cad1';
-    return {
-      kind: 'edge',
-      at: 0,
-      comments: [],
-      ends: [from, to].map((id) => ({ id: names.get(id) ?? '', at: 0 })),
-      attributes: attributes({
-        color: colour,
-        fontcolor: isKnown && count === 0 ? paleText : colour,
-        penwidth: isKnown && count > 0 ? '1.8' : '1',
-        ...(isKnown && count === 0 && { style: 'dashed' }),
-        // The blanks keep it clear of the line.
-        ...(text !== '' && { label: `  ${text}  ` }),
-      }),
-    };
-  }
-
-  #name(kind: string): string {
-    this.#count += 1;
-    return `${kind}${this.#count}`;
-  }
+function drawingOf(
+  structure: GraphStructure,
+  marks: PictureMarks | undefined,
+  path: readonly string[],
+  depth: number,
+): Drawing {
+  const ids = new Set([START, ...structure.nodes.map(({ id }) => String(id)), END]);
+  const edges = structure.edges.filter(({ from, to }) => ids.has(String(from)) && ids.has(String(to)));
+  const labels = labelsOf(edges);
+  const ends = [START, END].filter((id) => edges.some(({ from, to }) => from === id || to === id));
+  const endOf = (id: string): DrawnNode => ({ id, kind: 'end', lines: [], tone: undefined, title: '' });
+  const nodes = structure.nodes.map((node) => nodeOf(node, marks, path, depth));
+  return {
+    nodes: [...ends.filter((id) => id === START).map(endOf), ...nodes, ...ends.filter((id) => id === END).map(endOf)],
+    edges: edges.map((edge, index) => edgeOf(edge, labels[index], marks, path)),
+  };
 }
 
-/** Shapes that are kept as the pipeline gives them. Other nodes get a shape by what they do. */
-const shapes: ReadonlySet<unknown> = new Set([
-  'Mdiamond',
-  'Msquare',
-  'box',
-  'hexagon',
-  'diamond',
-  'component',
-  'tripleoctagon',
-  'parallelogram',
-  'house',
-]);
-
-function shapeOf({ config, effect, type }: Data): Readonly<Record<string, string>> {
-  const { attributes: given } = (config ?? {}) as { readonly attributes?: { readonly shape?: unknown } };
-  const shape = type === 'exit' ? 'Msquare' : given?.shape;
-  if (typeof shape === 'string' && shapes.has(shape)) return shape === 'box' ? {} : { shape, style: 'filled' };
-  if (effect === 'human') return { shape: 'hexagon', style: 'filled' };
-  return effect === 'external' || effect === 'write' ? { shape: 'box', style: 'filled,bold' } : {};
+function nodeOf(node: Data, marks: PictureMarks | undefined, path: readonly string[], depth: number): DrawnNode {
+  const id = String(node['id']);
+  const place = [...path, id];
+  const mark = marks?.nodes.get(place.join('/'));
+  const { type, effect, subgraph } = node as {
+    readonly type?: string;
+    readonly effect?: string;
+    readonly subgraph?: GraphStructure;
+  };
+  const kind = type === undefined || type === 'function' || type === id ? '' : type;
+  const lines = [id, kind, mark?.note ?? ''].filter((text) => text !== '').map(short);
+  return {
+    id,
+    kind: 'node',
+    lines,
+    tone: marks && tones[mark?.tone ?? 'untouched'],
+    title: readable([id, kind, mark?.note ?? ''].filter((text) => text !== '').join(', ')),
+    acts: effect === 'external' || effect === 'write',
+    ...(subgraph !== undefined && depth < depthMax && { inner: drawingOf(subgraph, marks, place, depth + 1) }),
+  };
 }
 
-/** Shortens a label, and removes characters that would break a line or the file, or turn the direction of writing. */
-function short(text: string): string {
-  const plainText = text
+function edgeOf(
+  edge: Data,
+  label: string | undefined,
+  marks: PictureMarks | undefined,
+  path: readonly string[],
+): PathEdge {
+  const [from, to] = [String(edge['from']), String(edge['to'])];
+  const count = marks?.taken.get(`${[...path, from].join('/')}\n${to}`) ?? 0;
+  const condition = (edge['condition'] as { readonly text?: string } | undefined)?.text;
+  const parts = [label ?? condition ?? (edge['on'] === 'failed' ? 'failed' : ''), count > 1 ? `${count}×` : ''];
+  const told = parts.filter((part) => part !== '');
+  return { from, to, count, text: told.map(short).join(' '), title: readable(told.join(' ')) };
+}
+
+/** Removes characters that would break a line or the file, or turn the direction of writing. */
+const readable = (text: string): string =>
+  text
     // oxlint-disable-next-line no-control-regex
-    .replace(/[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]+/g, ' ')
+    .replace(/[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ufffe\uffff]+/g, ' ')
     .toWellFormed();
-  return plainText.length > labelMax ? `${plainText.slice(0, labelMax - 1)}…` : plainText;
+
+function short(text: string): string {
+  const whole = readable(text);
+  return whole.length > labelMax ? `${whole.slice(0, labelMax - 1).toWellFormed()}…` : whole;
 }
 
-function statement(id: string, given: Readonly<Record<string, string>>): Syntax {
-  return { kind: 'node', id, at: 0, comments: [], attributes: attributes(given) };
+// What it looks like in a file, where no style sheet is.
+
+function paintOf(isKnown: boolean): Paint {
+  return (part, tone) => {
+    const [fill, line] = (tone && colours[tone]) ?? plain;
+    const isPale = tone === 'idle' || tone === 'skipped';
+    const looks: Readonly<Record<string, Attributes>> = {
+      box: {
+        fill,
+        stroke: isPale ? paleLine : line,
+        'stroke-width': 1.2,
+        'stroke-dasharray': isPale ? '3 3' : undefined,
+      },
+      end: { fill: plain[1] },
+      name: { fill: isPale ? pale : ink, 'font-size': 12.5, 'font-weight': 'bold' },
+      below: { fill: isPale ? pale : plain[1], 'font-size': 11 },
+      more: { fill: plain[1], 'font-size': 11 },
+      acts: { stroke: plain[1], 'stroke-width': 2.5 },
+      'edge-label': { fill: isKnown && isPale ? pale : ink, 'font-size': 11 },
+      stroke: { fill: 'none', stroke: line, 'stroke-width': 1.6 },
+      fill: { fill: line },
+      sign: { fill: 'none', stroke: '#ffffff', 'stroke-width': 1.7 },
+    };
+    return looks[part] ?? paintEdge(part, isKnown);
+  };
 }
 
-function of(what: 'graph' | 'node' | 'edge', given: Readonly<Record<string, string>>): Syntax {
-  return { kind: 'defaults', of: what, at: 0, comments: [], attributes: attributes(given) };
+function paintEdge(part: string, isKnown: boolean): Attributes {
+  const isTaken = part.includes('taken');
+  const stroke = !isKnown ? plain[1] : isTaken ? ink : paleLine;
+  return {
+    fill: 'none',
+    stroke,
+    'stroke-width': isKnown && isTaken ? 1.8 : 1.1,
+    'stroke-dasharray': (isKnown && !isTaken) || part.includes('back') ? '4 3' : undefined,
+  };
 }
 
-function attributes(given: Readonly<Record<string, string>>): readonly AttributeSyntax[] {
-  return Object.entries(given).map(([key, value]) => ({ key, value, at: 0, valueAt: 0 }));
+// As text.
+
+interface Markup {
+  readonly markup: string;
+}
+
+const signs: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
+const escaped = (text: string): string => text.replace(/[&<>"']/g, (sign) => signs[sign] ?? sign);
+
+function makeText(tag: string, attributes: Attributes, children: readonly (Markup | string)[]): Markup {
+  const own = Object.entries(attributes)
+    .filter(([name, value]) => value !== undefined && name !== 'key')
+    .map(([name, value]) => ` ${name}="${escaped(String(value))}"`)
+    .join('');
+  const inner = children.map((child) => (typeof child === 'string' ? escaped(child) : child.markup)).join('');
+  return { markup: inner === '' ? `<${tag}${own}/>` : `<${tag}${own}>${inner}</${tag}>` };
 }
 
 // What stands at the edges of a graph that is drawn, as its description tells of them.

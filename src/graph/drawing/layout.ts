@@ -9,11 +9,22 @@
 export interface Link {
   readonly from: string;
   readonly to: string;
+  /** Room for what stands at it, between the layers. */
+  readonly room?: Size | undefined;
 }
 
 export interface Spot {
   readonly x: number;
   readonly y: number;
+}
+
+export interface Size {
+  readonly width: number;
+  readonly height: number;
+}
+
+export interface Placeable extends Size {
+  readonly id: string;
 }
 
 export interface PlacedEdge<E extends Link> {
@@ -22,26 +33,24 @@ export interface PlacedEdge<E extends Link> {
   readonly points: readonly Spot[];
   /** Whether it leads up, to a node that comes before. */
   readonly isBack: boolean;
+  /** The middle of its label. */
+  readonly labelAt?: Spot;
 }
 
-export interface Layout<E extends Link> {
-  readonly width: number;
-  readonly height: number;
+export interface Layout<E extends Link> extends Size {
   /** Centres of the nodes. */
   readonly spots: ReadonlyMap<string, Spot>;
   readonly edges: readonly PlacedEdge<E>[];
 }
 
-export interface Sizes {
-  readonly node: { readonly width: number; readonly height: number };
+export interface Gaps {
   readonly gapX: number;
   readonly gapY: number;
 }
 
-interface Vertex {
-  readonly id: string;
-  readonly width: number;
-  layer: number;
+interface Vertex extends Size {
+  /** Nodes stand in even rows, labels between them in odd ones. */
+  readonly row: number;
   x: number;
   readonly above: Vertex[];
   readonly below: Vertex[];
@@ -159,59 +168,120 @@ function alignLayer(layer: readonly Vertex[], gapX: number, near: (vertex: Verte
     }
 }
 
-/** Places a graph. @param ids - the nodes; where all else is equal, earlier ones stand further up and to the left */
-export function layOut<E extends Link>(
-  ids: readonly string[],
-  edges: readonly E[],
-  { node, gapX, gapY }: Sizes,
-): Layout<E> {
-  const links = downwards(ids, edges);
-  const layerOf = layersOf(ids, links);
-  const layers: Vertex[][] = [];
-  const add = (id: string, layer: number, width: number): Vertex => {
-    const vertex: Vertex = { id, width, layer, x: 0, above: [], below: [] };
-    (layers[layer] ??= []).push(vertex);
+/** Vertices in rows, and the way of each edge through them. */
+class Rows<E extends Link> {
+  readonly rows: Vertex[][] = [];
+  readonly #labelled: ReadonlySet<number>;
+
+  constructor(links: ReturnType<typeof downwards<E>>, layerOf: ReadonlyMap<string, number>) {
+    this.#labelled = new Set(
+      links.flatMap(({ edge, from }) => (edge.room === undefined ? [] : [2 * (layerOf.get(from) ?? 0) + 1])),
+    );
+  }
+
+  add(row: number, { width, height }: Size): Vertex {
+    const vertex: Vertex = { width, height, row, x: 0, above: [], below: [] };
+    (this.rows[row] ??= []).push(vertex);
     return vertex;
-  };
-  const vertices = new Map(ids.map((id) => [id, add(id, layerOf.get(id) ?? 0, node.width)]));
-  const ways = links.flatMap(({ from, to, edge, isBack }) => {
-    const [start, end] = [vertices.get(from), vertices.get(to)];
-    if (start === undefined || end === undefined) return [];
+  }
+
+  /** Joins two vertices, by one in each row between them in which something stands. @returns the way, and where on it the label is */
+  join(
+    start: Vertex,
+    end: Vertex,
+    label: Size | undefined,
+  ): { readonly way: readonly Vertex[]; readonly labelled?: Vertex } {
     const way = [start];
-    for (let layer = start.layer + 1; layer < end.layer; layer += 1) way.push(add('', layer, passWidth));
+    let labelled: Vertex | undefined;
+    for (let row = start.row + 1; row < end.row; row += 1) {
+      const isFirst = row === start.row + 1;
+      if (row % 2 === 1 && !this.#labelled.has(row)) continue;
+      const vertex = this.add(row, isFirst && label !== undefined ? label : { width: passWidth, height: 0 });
+      if (isFirst && label !== undefined) labelled = vertex;
+      way.push(vertex);
+    }
     way.push(end);
-    way.forEach((vertex, index) => {
+    for (const [index, vertex] of way.entries()) {
       const next = way[index + 1];
-      if (next === undefined) return;
+      if (next === undefined) break;
       vertex.below.push(next);
       next.above.push(vertex);
+    }
+    return { way, ...(labelled !== undefined && { labelled }) };
+  }
+
+  /** Orders the rows, and moves what is in them near to what it is linked with. */
+  settle(gapX: number): void {
+    const full = this.rows.filter((row) => row !== undefined);
+    orderLayers(full);
+    for (const row of full) alignLayer(row, gapX, () => []);
+    for (let round = 0; round < alignments; round += 1)
+      for (const row of round % 2 === 0 ? full : full.toReversed())
+        alignLayer(row, gapX, round % 2 === 0 ? ({ above }) => above : ({ below }) => below);
+  }
+
+  /** Where each row begins and ends. */
+  bands(gapY: number): readonly { readonly top: number; readonly bottom: number }[] {
+    let top = 0;
+    return Array.from({ length: this.rows.length }, (_, index) => {
+      const bottom = top + Math.max(0, ...(this.rows[index] ?? []).map(({ height }) => height));
+      const band = { top, bottom };
+      top = bottom + gapY / 2;
+      return band;
     });
-    return [{ edge, isBack, way }];
+  }
+}
+
+/** Places a graph. @param nodes - where all else is equal, earlier ones stand further up and to the left */
+export function layOut<E extends Link>(
+  nodes: readonly Placeable[],
+  edges: readonly E[],
+  { gapX, gapY }: Gaps,
+): Layout<E> {
+  const ids = nodes.map(({ id }) => id);
+  const links = downwards(ids, edges);
+  const layerOf = layersOf(ids, links);
+  const rows = new Rows(links, layerOf);
+  const vertices = new Map(nodes.map((node) => [node.id, rows.add(2 * (layerOf.get(node.id) ?? 0), node)]));
+  const ways = links.flatMap(({ from, to, edge, isBack }) => {
+    const [start, end] = [vertices.get(from), vertices.get(to)];
+    return start === undefined || end === undefined ? [] : [{ edge, isBack, ...rows.join(start, end, edge.room) }];
   });
-  orderLayers(layers);
-  for (const layer of layers) alignLayer(layer, gapX, () => []);
-  for (let round = 0; round < alignments; round += 1)
-    for (const layer of round % 2 === 0 ? layers : layers.toReversed())
-      alignLayer(layer, gapX, round % 2 === 0 ? ({ above }) => above : ({ below }) => below);
-  const all = layers.flat();
+  rows.settle(gapX);
+  const bands = rows.bands(gapY);
+  const all = rows.rows.flat();
   const left = Math.min(0, ...all.map(({ x, width }) => x - width / 2));
-  const yOf = ({ layer }: Vertex): number => layer * (node.height + gapY) + node.height / 2;
-  const height = Math.max(1, layers.length) * (node.height + gapY) - gapY;
+  const bandOf = ({ row }: Vertex): { readonly top: number; readonly bottom: number } =>
+    bands[row] ?? { top: 0, bottom: 0 };
+  const middleOf = (vertex: Vertex): Spot => {
+    const { top, bottom } = bandOf(vertex);
+    return { x: vertex.x - left, y: (top + bottom) / 2 };
+  };
+  const pointsOf = (way: readonly Vertex[]): readonly Spot[] =>
+    way.flatMap((vertex, index): readonly Spot[] => {
+      const { x, y } = middleOf(vertex);
+      if (index === 0) return [{ x, y: y + vertex.height / 2 }];
+      if (index === way.length - 1) return [{ x, y: y - vertex.height / 2 }];
+      const { top, bottom } = bandOf(vertex);
+      return top === bottom
+        ? [{ x, y: top }]
+        : [
+            { x, y: top },
+            { x, y: bottom },
+          ];
+    });
   return {
-    width: Math.max(node.width, ...all.map(({ x, width }) => x + width / 2 - left)),
-    height,
-    spots: new Map([...vertices].map(([id, vertex]) => [id, { x: vertex.x - left, y: yOf(vertex) }])),
-    edges: ways.map(({ edge, isBack, way }) => {
-      const points = way.flatMap((vertex, index): readonly Spot[] => {
-        const [x, y] = [vertex.x - left, yOf(vertex)];
-        if (index === 0) return [{ x, y: y + node.height / 2 }];
-        if (index === way.length - 1) return [{ x, y: y - node.height / 2 }];
-        return [
-          { x, y: y - node.height / 2 },
-          { x, y: y + node.height / 2 },
-        ];
-      });
-      return { edge, isBack, points: isBack ? points.toReversed() : points };
+    width: Math.max(1, ...all.map(({ x, width }) => x + width / 2 - left)),
+    height: Math.max(1, ...bands.map(({ bottom }) => bottom)),
+    spots: new Map([...vertices].map(([id, vertex]) => [id, middleOf(vertex)])),
+    edges: ways.map(({ edge, isBack, way, labelled }) => {
+      const points = pointsOf(way);
+      return {
+        edge,
+        isBack,
+        points: isBack ? points.toReversed() : points,
+        ...(labelled !== undefined && { labelAt: middleOf(labelled) }),
+      };
     }),
   };
 }
