@@ -83,7 +83,7 @@ test('P14 whatever nodes are called, the picture is of as many nodes, and only s
   expect(dangersIn(svg)).toEqual([]);
   expect(svg).toContain('>&lt;script&gt;alert(1)&lt;/script&gt;</text>');
   expect(svg).toContain('&amp;lt;script&amp;gt;');
-  expect(svg).not.toMatch(/<script|[\u0000\u202e]/);
+  for (const sign of ['<script', '\u0000', '\u202e']) expect(svg).not.toContain(sign);
   const tags = new Set([...svg.matchAll(/<([a-zA-Z]+)/g)].map(([, tag]) => tag));
   expect(tags).toEqual(new Set(['circle', 'g', 'path', 'rect', 'svg', 'text', 'title']));
 });
