@@ -261,7 +261,8 @@ function createWork({ each, effectClass, retry, timeoutMs, idempotent, reconcile
     ctx.step(
       key,
       { ...fixed, input: item, ...(reconcile && { reconcile: (asked) => reconcile({ ...asked, item }) }) },
-      (step) => work({ item, index, ...step }),
+      // Not a copy: it would read the signal, which is made for functions that read it.
+      (step) => work(Object.assign(step, { item, index })),
     );
 }
 
