@@ -6,6 +6,8 @@ import { CairnError } from '../errors.ts';
 import { timer } from '../history/read/follow.ts';
 import { refuseUnknownKeys } from '../operations/declare/known-keys.ts';
 import type { WorkContext } from '../operations/declare/operation.ts';
+import { refuseAnswer } from '../operations/runs/reserved-answers.ts';
+import { readQuestions } from '../operations/waits/list-waits.ts';
 import type { Caller } from './authorize.ts';
 import { serverSentEvents, type Leaving } from './events.ts';
 import { answerHeaders, HttpRefused, jsonResponse, problemOf } from './problem.ts';
@@ -168,6 +170,7 @@ export class ChatRoutes {
     }
     if (posted.isRetry) throw invalid('only an answer that failed is made again');
     if (answers.length > 0) {
+      await refuseOfPrograms(context, runId, answers);
       await engine.answerAll(runId, answers, { by: caller.principal, readsTexts: true, stays: true });
       context.posted?.(runId);
       // A text that is an answer stands behind the agent's message, which the client then gets whole.
@@ -326,6 +329,18 @@ function answersTo(view: MessageView | undefined, posted: Posted): readonly (rea
   if (found.size === 0 && posted.text !== undefined && only !== undefined && others.length === 0)
     answer(only, posted.text);
   return [...found];
+}
+
+/** A program that speaks in a chat says what a user would, and approves nothing. @throws ANSWER_RESERVED */
+async function refuseOfPrograms(
+  context: WorkContext,
+  runId: string,
+  answers: readonly (readonly [string, unknown])[],
+): Promise<void> {
+  if (context.reserved === undefined) return;
+  const { waits } = await readQuestions(context, runId);
+  for (const [waitId] of answers)
+    refuseAnswer(context, { runId, waitId, wait: waits.find((wait) => wait.waitId === waitId) }, undefined);
 }
 
 function approvalOf(approval: unknown): unknown {

@@ -110,7 +110,10 @@ export function createContexts({ app, engine, graphs = [] }: Served): ContextOf 
     throw invalid('the graphs have several engines: share one with compile({ engine: first.engine })');
   const base = app ?? contextOfEngine(own);
   for (const { graph } of graphs) own.know(graph);
-  return ({ tenant = base.tenant, kind }) => {
+  return ({ tenant = base.tenant, kind, principal }) => {
+    // Answers of `person` are those of people.
+    if (kind === 'program' && principal === 'person')
+      throw new CairnError('CONFIG_INVALID', { path: 'authorize', reason: 'a program cannot be called person' });
     const context = tenant === base.tenant ? base : app?.ofTenant(tenant);
     if (context === undefined) return undefined;
     const known = ({ graphId }: { readonly graphId: string }): WorkedGraph | undefined =>

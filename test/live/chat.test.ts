@@ -237,6 +237,45 @@ test('CH4 an approval for staff is shown as waiting, without its words, and cann
   expect(textsOf(await openPage('c1', fetch)).at(-1)).toBe('All done.');
 });
 
+test('CH4 a program that speaks in a chat approves no call of a tool there, whatever it is called', async () => {
+  const models = scriptedModel();
+  const engine = createDefaultEngine({ store: createMemoryStore(), models, leaseMs: 300 });
+  engines.push(engine);
+  const handler = createHandler({
+    graphs: [chatGraph().compile({ engine })],
+    authorize: ({ headers }) => ({
+      kind: 'program',
+      principal: (headers.get('authorization') ?? '').slice(7),
+      scopes: ['chat', 'answer', 'read'],
+    }),
+    chat: { node: 'clerk' },
+  });
+  const fetch = fetchOf(handler, 'robot');
+  const chat = new NodeChat('c1', fetch, [], false);
+  await say(chat, 'send it');
+  const part = chat.messages.at(-1)?.parts.find(({ type }) => type === 'dynamic-tool');
+  const { id } = (part as { approval: { id: string } }).approval;
+  const [run] = await runsOf(engine);
+  const [wait] = await engine.waits(run?.runId ?? '');
+  const post = async (path: string, body: object, name = 'robot'): Promise<number> =>
+    (
+      await fetchOf(handler, name)(`http://localhost/${path}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      })
+    ).status;
+  const parts = [
+    { type: 'dynamic-tool', toolCallId: id, state: 'approval-responded', approval: { id, approved: true } },
+  ];
+  const waitId = wait?.waitId ?? '';
+  expect(await post('chat/c1', { messages: [{ id: 'm', role: 'assistant', parts }] })).toBe(403);
+  expect(await post('chat/c1', { messages: [], answers: { [waitId]: 'approve' } })).toBe(403);
+  expect(await post(`v1/runs/${run?.runId}/answer`, { wait: waitId, value: 'approve' })).toBe(403);
+  expect(await post(`v1/runs/${run?.runId}/answer`, { wait: waitId, value: 'approve' }, 'person')).toBe(400);
+  expect((await engine.waits(run?.runId ?? '')).length).toBe(1);
+});
+
 test('CH5 the id of a chat is of use to its own user alone', async () => {
   const { handler } = serve();
   await say(new NodeChat('c1', fetchOf(handler, tokens.ann)), 'hello');
