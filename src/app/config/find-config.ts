@@ -1,7 +1,7 @@
 /** Finds the configuration of a folder without reading more of it than a command needs. */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { basename, dirname, extname, join, resolve } from 'node:path';
-import { decodeText } from '../process/decode-text.ts';
+import { readRegularText } from '../process/decode-text.ts';
 import { CairnError } from '../../errors.ts';
 
 /** Possible names of the file that is data, and of the one that is code; of each, the first that exists is used. */
@@ -50,7 +50,7 @@ function isDataName(path: string): boolean {
 /** Parses a JSON file. @throws CONFIG_INVALID */
 export function readJsonConfig(path: string): unknown {
   try {
-    return JSON.parse(decodeText(readFileSync(path)));
+    return JSON.parse(readRegularText(path));
   } catch (error) {
     throw new CairnError('CONFIG_INVALID', { path, reason: (error as Error).message }, { cause: error });
   }

@@ -1,8 +1,7 @@
 /** Reads the configuration of a folder, in whatever format. */
-import { readFileSync } from 'node:fs';
 import { basename, dirname, extname, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { decodeText } from '../process/decode-text.ts';
+import { readRegularText } from '../process/decode-text.ts';
 import { CairnError } from '../../errors.ts';
 import { checkConfig, type Config } from './config.ts';
 import { findConfig, readJsonConfig, type ConfigChoice } from './find-config.ts';
@@ -28,7 +27,7 @@ async function readModule(path: string): Promise<unknown> {
 
 async function readYaml(path: string): Promise<unknown> {
   const { readDocument } = await import('../../dialects/yaml/file/read-document.ts');
-  const { document, faults } = readDocument(decodeText(readFileSync(path)), path);
+  const { document, faults } = readDocument(readRegularText(path), path);
   const [first] = faults;
   if (document === undefined || first?.severity === 'error')
     throw new CairnError('CONFIG_INVALID', {

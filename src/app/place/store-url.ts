@@ -62,7 +62,14 @@ export type StorePlace =
 /** Folder of the default store, inside the working folder. */
 export const defaultFolder = '.cairn';
 
-function sqlitePlace(path: string, isDefault: boolean): StorePlace {
+/** @param name - as it was given. @throws CONFIG_INVALID it is no place for a database */
+function sqlitePlace(path: string, isDefault: boolean, name: string): StorePlace {
+  const found = statSync(path, { throwIfNoEntry: false });
+  // A pipe, which an unpacked archive can hold, would wait for a writer.
+  if (found?.isFile() === false) {
+    const reason = found.isDirectory() ? `${name} is a folder; name a file in it` : `${name} is not a file`;
+    throw new CairnError('CONFIG_INVALID', { path: '--store', reason });
+  }
   const isInDefaultFolder = path.endsWith(join(defaultFolder, 'cairn.db'));
   const blobs = isInDefaultFolder ? join(dirname(path), 'blobs') : `${path.replace(/\.(db|sqlite3?)$/, '')}.blobs`;
   return { kind: 'sqlite', path, blobs, isDefault };
@@ -88,7 +95,10 @@ function filePlace(rest: string, cwd: string): StorePlace {
  * @throws CONFIG_INVALID the scheme is unknown, the path is empty, or it is a folder
  */
 export function parseStoreUrl(url: string | undefined, cwd: string): StorePlace {
-  if (url === undefined) return sqlitePlace(join(cwd, defaultFolder, 'cairn.db'), true);
+  if (url === undefined) {
+    const name = join(defaultFolder, 'cairn.db');
+    return sqlitePlace(join(cwd, name), true, name);
+  }
   const [, scheme, rest = ''] = /^(?:([a-z][a-z0-9+]+):)?(.*)$/s.exec(url) ?? [];
   if (scheme === 'memory') return { kind: 'memory' };
   if (scheme === 'postgres' || scheme === 'postgresql') return { kind: 'postgres', url };
@@ -105,9 +115,7 @@ export function parseStoreUrl(url: string | undefined, cwd: string): StorePlace 
       reason: 'a store needs the path of a database: sqlite:PATH',
     });
   const file = resolve(cwd, path);
-  if (statSync(file, { throwIfNoEntry: false })?.isDirectory() === true)
-    throw new CairnError('CONFIG_INVALID', { path: '--store', reason: `${path} is a folder; name a file in it` });
-  return sqlitePlace(file, false);
+  return sqlitePlace(file, false, path);
 }
 
 /**

@@ -4,8 +4,6 @@ import { join } from 'node:path';
 
 /** The most files in one folder. Further ones are left out, and that is reported. */
 export const filesMax = 10_000;
-/** Larger files are not read. */
-export const fileBytesMax: number = 5 * 1024 * 1024;
 const depthMax = 32;
 const skipped: ReadonlySet<string> = new Set(['node_modules']);
 

@@ -4,12 +4,12 @@ import type { Permissions } from '../../graph/permissions/permissions.ts';
 import { CairnError } from '../../errors.ts';
 import { existsSync, readFileSync } from 'node:fs';
 import { basename, dirname, extname, join, resolve, sep } from 'node:path';
-import { decodeText } from '../process/decode-text.ts';
+import { decodeText, textBytesMax } from '../process/decode-text.ts';
 import type { RunMeta } from '../../engine/api.ts';
 import type { Violation, Graph } from '../../graph/graph.ts';
 import type { LoadedGraph } from '../../operations/declare/operation.ts';
 import type { KnownWorkflow } from '../../operations/declare/workflows.ts';
-import { fileBytesMax, isWorkflowFile } from './find-workflow-files.ts';
+import { isWorkflowFile } from './find-workflow-files.ts';
 import { loadGraphModule } from './load-graph-module.ts';
 import { sourceFrom, textsBeside, type WorkflowCatalog } from './workflow-catalog.ts';
 import type { FileDialects } from './file-dialects.ts';
@@ -83,8 +83,8 @@ export interface GraphLoader {
 function readFile(cwd: string, file: string): string {
   const path = resolve(cwd, file);
   const { size } = requireFile(path, file);
-  if (size > fileBytesMax)
-    throw unreadable(file, `it has ${size} bytes, over the limit of ${fileBytesMax}: keep data in files of its own`);
+  if (size > textBytesMax)
+    throw unreadable(file, `it has ${size} bytes, over the limit of ${textBytesMax}: keep data in files of its own`);
   try {
     return decodeText(readFileSync(path));
   } catch (error) {

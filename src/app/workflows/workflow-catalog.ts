@@ -1,7 +1,7 @@
 /** The workflows in the folders given to a process. They are read on first use, and again on request. */
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { dirname, relative, resolve } from 'node:path';
-import { decodeText } from '../process/decode-text.ts';
+import { readRegularText } from '../process/decode-text.ts';
 import type { WorkflowText, WorkflowTexts } from '../../dialects/yaml/file/read-options.ts';
 import { pipelineNameOf } from '../../dialects/dot/text/head.ts';
 import { CairnError } from '../../errors.ts';
@@ -11,7 +11,7 @@ import type { BrokenWorkflow, CheckedText, KnownWorkflow, Workflows } from '../.
 import { describe } from '../../operations/workflows/describe-workflow.ts';
 import { isPipeline } from './text-reader.ts';
 import type { ForeignTexts } from './foreign-texts.ts';
-import { fileBytesMax, filesBeside, filesMax, findWorkflowFiles } from './find-workflow-files.ts';
+import { filesBeside, filesMax, findWorkflowFiles } from './find-workflow-files.ts';
 import type { FileDialects } from './file-dialects.ts';
 
 /** The most names listed in a hint. */
@@ -221,9 +221,7 @@ function readFolders({ folders, cwd }: CatalogOptions): Reading {
 
 function readText(path: string): { readonly text: string } | { readonly text?: undefined; readonly fault: string } {
   try {
-    const { size } = statSync(path);
-    if (size > fileBytesMax) return { fault: `it has ${size} bytes, over the limit of ${fileBytesMax}` };
-    return { text: decodeText(readFileSync(path)) };
+    return { text: readRegularText(path) };
   } catch (error) {
     return { fault: (error as Error).message };
   }

@@ -32,6 +32,7 @@ import {
   makeFolder,
   readJournal,
   replaceJournal,
+  requireOwn,
   syncFolder,
   textOfFileName,
   toReadable,
@@ -117,6 +118,7 @@ class JournaledTables extends MemoryTables {
     this.#isReadOnly = readOnly;
     if (!readOnly) {
       withErrors(this.name, () => makeFolder(folder));
+      requireOwn(join(folder, 'lock'), 'file', this.name);
       this.#lock = lock(join(folder, 'lock'), this.name);
     }
     try {
@@ -177,7 +179,9 @@ class JournaledTables extends MemoryTables {
     const damaged: { readonly key: RunKey; readonly damage: string }[] = [];
     const top = join(this.#folder, 'runs');
     this.#ends.clear();
-    for (const folder of withErrors(this.name, () => (existsSync(top) ? readdirSync(top) : [])))
+    requireOwn(top, 'folder', this.name);
+    for (const folder of withErrors(this.name, () => (existsSync(top) ? readdirSync(top) : []))) {
+      requireOwn(join(top, folder), 'folder', this.name);
       for (const file of withErrors(this.name, () => readdirSync(join(top, folder)))) {
         if (!file.endsWith(journalSuffix)) continue;
         const [path, name] = [join(top, folder, file), `${folder}/${file}`];
@@ -188,6 +192,7 @@ class JournaledTables extends MemoryTables {
         if (damage !== undefined) damaged.push({ key, damage });
         for (const entry of entries) lines.push({ number: Number(entry['n']), ...key, entry });
       }
+    }
     for (const line of lines.sort((a, b) => a.number - b.number))
       try {
         replay(tables, line);

@@ -1,18 +1,21 @@
 /** Journals: files of JSON lines that people can read. Each line is chained to the one before by a checksum, so that damage of any byte is found. */
 import {
   closeSync,
+  constants,
   fdatasyncSync,
   fsyncSync,
   ftruncateSync,
   mkdirSync,
   openSync,
+  lstatSync,
   readFileSync,
   renameSync,
+  rmSync,
   writeSync,
 } from 'node:fs';
 import { hash } from 'node:crypto';
 import { dirname } from 'node:path';
-import { fileFault } from '../../errors.ts';
+import { CairnError, fileFault } from '../../errors.ts';
 
 /** One line, without its checksum. */
 export type Entry = Readonly<Record<string, unknown>>;
@@ -35,6 +38,9 @@ export interface ReadJournal {
   readonly tornBytes: number;
 }
 
+/** How journals are opened to be written: never through a link. */
+const existingFile = constants.O_RDWR | constants.O_NOFOLLOW;
+const newFile = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW;
 const lineFeed = Buffer.from('\n');
 const sumDigits = 32;
 const beforeSum = ',"sum":"';
@@ -47,8 +53,19 @@ const sumOf = (before: string, bytes: Uint8Array): string =>
 /** Where a new journal begins. Its name is part of the chain, so that one that took another's place is found. */
 export const emptyEnd = (name: string): JournalEnd => ({ sum: sumOf('', Buffer.from(name)), sizeBytes: 0 });
 
+/**
+ * Refuses what is not of the store's own making: a link leads out of its folder, and would be written through; a pipe or a device never
+ * ends. What is not there is fine. @throws STORE_CORRUPT
+ */
+export function requireOwn(path: string, kind: 'file' | 'folder', store: string): void {
+  const found = withErrors(store, () => lstatSync(path, { throwIfNoEntry: false }));
+  if (found === undefined || (kind === 'file' ? found.isFile() : found.isDirectory())) return;
+  throw new CairnError('STORE_CORRUPT', { store, reason: `${path} is not a ${kind} of the store` });
+}
+
 /** Reads a journal. @param name - what `emptyEnd` was given */
 export function readJournal(path: string, name: string, store: string): ReadJournal {
+  requireOwn(path, 'file', store);
   const bytes = withErrors(store, () => readFileSync(path));
   const entries: Entry[] = [];
   let end = emptyEnd(name);
@@ -95,7 +112,7 @@ export function append(path: string, entry: Entry, before: JournalEnd, isSynced:
     const bytes = isNew ? line : Buffer.concat([lineFeed, line]);
     const from = isNew ? 0 : before.sizeBytes - 1;
     if (isNew) makeFolder(dirname(path));
-    const file = openSync(path, isNew ? 'w' : 'r+', 0o600);
+    const file = openSync(path, isNew ? newFile : existingFile, 0o600);
     try {
       for (let at = 0; at < bytes.length;) at += writeSync(file, bytes, at, bytes.length - at, from + at);
       if (isSynced) fdatasyncSync(file);
@@ -110,7 +127,7 @@ export function append(path: string, entry: Entry, before: JournalEnd, isSynced:
 /** Cuts off what was being written when the process was killed. */
 export function cutTorn(path: string, { sizeBytes }: JournalEnd, store: string): void {
   withErrors(store, () => {
-    const file = openSync(path, 'r+');
+    const file = openSync(path, existingFile);
     try {
       ftruncateSync(file, sizeBytes);
       if (sizeBytes > 0) writeSync(file, lineFeed, 0, 1, sizeBytes - 1);
@@ -126,7 +143,8 @@ export function replaceJournal(path: string, name: string, entry: Entry, store: 
   const { bytes, end } = writeLine(entry, emptyEnd(name));
   return withErrors(store, () => {
     const part = `${path}.part`;
-    const file = openSync(part, 'w', 0o600);
+    rmSync(part, { force: true });
+    const file = openSync(part, 'wx', 0o600);
     try {
       for (let at = 0; at < bytes.length;) at += writeSync(file, bytes, at);
       fsyncSync(file);
