@@ -14,6 +14,7 @@ import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import * as fc from 'fast-check';
 import { failBlock, runBlock } from '../../../../test/support/run-block.ts';
+import { scale } from '../../../../test/support/scale.ts';
 import { editFile } from './edit-file.ts';
 import { applyOperation, readOperations } from './edits.ts';
 import { applyUnifiedDiff, countChangedLines, writeUnifiedDiff } from './text-diff.ts';
@@ -89,6 +90,41 @@ test('B19 a patch that was made of two texts leads from one to the other, and li
       expect(added - removed).toBe(after.split('\n').length - before.split('\n').length);
     }),
   );
+});
+
+test('B19 a difference of very many lines is one of their replacement, in time that goes with the size, and still leads from one to the other', () => {
+  const line = fc.constantFrom('a', 'b', 'c', '', '\\ No newline at end of file', '--- x');
+  const text = fc
+    .tuple(fc.array(line, { maxLength: 8 }), fc.nat(2_000), fc.array(line, { maxLength: 8 }), fc.boolean())
+    .map(([first, count, last, isEnded]) => {
+      const lines = [...first, ...Array.from({ length: count }, (_, index) => `${count} ${index}`), ...last];
+      return lines.join('\n') + (isEnded ? '\n' : '');
+    });
+  fc.assert(
+    fc.property(text, text, (before, after) => {
+      const patch = writeUnifiedDiff('f', before, after);
+      expect(patch === '' ? before : applyUnifiedDiff(before, patch)).toBe(after);
+      const { added, removed } = countChangedLines(before, after);
+      expect(before.split('\n').length + added - removed).toBeLessThanOrEqual(after.split('\n').length + 1);
+    }),
+    { numRuns: scale(6, 300) },
+  );
+  const lines = (of: string, count: number): string =>
+    `${of}\n`.repeat(count).replaceAll(/^/gmu, () => `${(number += 1)}`);
+  let number = 0;
+  const cpuOf = (count: number): number => {
+    const [before, after] = [lines('a', count), lines('b', count)];
+    const start = process.cpuUsage().user;
+    writeUnifiedDiff('f', before, after);
+    countChangedLines(before, after);
+    return (process.cpuUsage().user - start) / 1_000;
+  };
+  cpuOf(4_000);
+  expect(cpuOf(32_000)).toBeLessThan(8 * Math.max(100, cpuOf(4_000)));
+  const hunks = '@@ -40000,1 +1,1 @@\n-a\n+c\n@@ -1,1 +1,1 @@\n-a\n+c\n'.repeat(10_000);
+  const start = process.cpuUsage().user;
+  expect(applyUnifiedDiff('a\nb\n'.repeat(20_000), `--- a/f\n+++ b/f\n${hunks}`)).toBeUndefined();
+  expect((process.cpuUsage().user - start) / 1_000).toBeLessThan(2_000);
 });
 
 test('B20 a file is edited, its old text and mode kept beside it, and the change is told', async () => {
