@@ -15,6 +15,7 @@ const packagePlaces: Readonly<Record<string, readonly string[]>> = {
   '@restatedev/restate-sdk': ['src/hosts/restate-host.ts'],
   '@aws-sdk/client-s3': ['src/blobs/s3-blobs.ts'],
   croner: ['src/app/schedules/cron-times.ts'],
+  e2b: ['src/sandboxes/e2b.ts'],
   'fast-string-width': ['src/cli/text/width.ts'],
   diff: ['src/nodes/blocks/files/text-diff.ts'],
   ignore: ['src/nodes/blocks/files/ignored-files.ts'],

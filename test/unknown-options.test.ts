@@ -259,6 +259,7 @@ const rows: Readonly<Record<string, { readonly door: object; readonly of: Readon
     door: boxes,
     of: {
       bubblewrap: [() => boxes.bubblewrap(odd)],
+      e2b: [() => boxes.e2b(odd)],
       docker: [() => boxes.docker({ image: 'x', ...odd })],
       sandboxNode: [() => boxes.sandboxNode({ sandboxes: boxes.bubblewrap(), commands: [['x']], ...odd })],
       sandboxTools: [() => boxes.sandboxTools({ sandboxes: boxes.bubblewrap(), ...odd })],

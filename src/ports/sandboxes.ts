@@ -51,7 +51,10 @@ export interface Sandbox {
   readonly owner?: { readonly uid: number; readonly gid: number };
   write(path: string, bytes: Uint8Array, mode?: number): Promise<void>;
   read(path: string): Promise<Uint8Array>;
-  /** Runs a program; no shell reads its arguments. Rejects if the program could not be started. */
+  /**
+   * Runs a program; no shell reads its arguments. Rejects if the program could not be started. A sandbox that was found by `connect` rejects
+   * with the NodeFailure SANDBOX_GONE if it is not there any more and nothing began: the command is then run in a new one.
+   */
   exec(argv: readonly string[], command: SandboxCommand): Promise<SandboxEnd>;
   /** Removes the sandbox with all that is in it. */
   close(): Promise<void>;
@@ -64,6 +67,9 @@ export interface Sandboxes {
   readonly isolates: boolean;
   /** @throws SANDBOX_UNAVAILABLE nothing was run */
   create(request: SandboxRequest): Promise<Sandbox>;
-  /** The sandbox with this id, if it still is there. Kinds whose folder is recorded need none. */
+  /**
+   * The sandbox with this id; undefined if it is not there any more. For kinds whose sandboxes have no `folder` here and outlive an attempt:
+   * what is in them is not recorded, so they are found again by their id.
+   */
   connect?(id: string, request: SandboxRequest): Promise<Sandbox | undefined>;
 }

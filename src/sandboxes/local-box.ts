@@ -23,9 +23,14 @@ export interface LocalBox {
   readonly onClose?: () => Promise<void>;
 }
 
-/** @throws SANDBOX_UNAVAILABLE */
-export function unavailable(name: string, reason: string): CairnError {
-  return new CairnError('SANDBOX_UNAVAILABLE', { sandboxes: name, reason });
+/** Why there is no sandbox, so that nothing was run. */
+export function unavailable(name: string, reason: string, cause?: unknown): CairnError {
+  return new CairnError('SANDBOX_UNAVAILABLE', { sandboxes: name, reason }, { cause });
+}
+
+/** Says of an error that it came before the command began, so that nobody is asked whether it did. */
+export function throwNotBegun(error: unknown): never {
+  throw Object.assign(error as Error, { applied: 'no' as const });
 }
 
 const prefix = 'cairn-box-';

@@ -67,9 +67,11 @@ export function sandboxNode<S extends StateView = StateView>(
         });
         if (output.exitCode !== 0) throw failure(argv, output);
       }
-      return { ...(output as SandboxOutput), files: output?.isUnrecorded === true ? {} : session.files };
-    } finally {
+      const files = output?.isUnrecorded === true ? {} : session.files;
       await session.close();
+      return { ...(output as SandboxOutput), files };
+    } finally {
+      await session.leave();
     }
   };
   return draftNode(

@@ -6,9 +6,18 @@ import type { FileRef } from '../graph/file-ref.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
 import { resolveSecrets } from '../nodes/secrets/secret.ts';
 import { createBoundedText } from '../nodes/shell/bounded-text.ts';
-import type { Sandbox, SandboxEnd, SandboxLimits, Sandboxes } from '../ports/sandboxes.ts';
+import type {
+  Sandbox,
+  SandboxCommand,
+  SandboxEnd,
+  SandboxLimits,
+  SandboxRequest,
+  Sandboxes,
+} from '../ports/sandboxes.ts';
 import { approvalSchema, readApproval } from '../schema/approval-answer.ts';
 import { changesIn, checkPath, makeEqual, withChanges, withFile, type FolderChanges, type Manifest } from './folder.ts';
+import { throwNotBegun } from './local-box.ts';
+import { isRemote, RemoteBox, type RemoteSandbox } from './remote-box.ts';
 
 /** Options of a sandbox. */
 export interface SandboxOptions {
@@ -16,7 +25,7 @@ export interface SandboxOptions {
   readonly sandboxes: Sandboxes;
   /** Whether commands may reach the network. Then each is `external`, and a person is asked before it. Default false. */
   readonly network?: boolean;
-  /** When a person is asked before a command. Default: `always` with the network on, else `never`. */
+  /** When a person is asked before a command. Default: `always` with the network on or in a kind that does not isolate, else `never`. */
   readonly approval?: 'always' | 'never';
   readonly limits?: SandboxLimits;
   /** Environment variables of commands, beside PATH, HOME, LANG and CAIRN_IDEMPOTENCY_KEY. */
@@ -37,6 +46,14 @@ export interface SandboxOutput extends SandboxEnd {
   readonly stderr: string;
   /** True if it changed more than `maxChangedBytes`: then what is in the folder is known to this attempt alone (SB2.1). */
   readonly isUnrecorded?: true;
+  /** What changed since the command before: that the sandbox is a new one (SB7). */
+  readonly notice?: string;
+}
+
+/** A command on record. */
+interface RecordedCommand extends SandboxOutput {
+  readonly changes: FolderChanges;
+  readonly sandbox?: RemoteSandbox;
 }
 
 /** Manifests of folders of which more was changed than is recorded: a folder that is not at hand cannot be made equal to one. */
@@ -65,6 +82,8 @@ export function checkSandboxOptions(builder: string, options: SandboxOptions): v
 export class SandboxSession {
   readonly #ctx: NodeContext;
   readonly #options: SandboxOptions;
+  /** For sandboxes that outlive an attempt. */
+  readonly #remote: RemoteBox | undefined;
   #manifest: Manifest = new Map();
   #opened: Promise<Sandbox> | undefined;
   /** The manifest that the folder is equal to; undefined: nobody knows what is in it. */
@@ -80,7 +99,8 @@ export class SandboxSession {
     checkSandboxOptions('SandboxSession', options);
     this.#ctx = ctx;
     this.#options = options;
-    ctx.signal.addEventListener('abort', () => void this.close(), { once: true });
+    this.#remote = isRemote(options.sandboxes) ? new RemoteBox(options.sandboxes, ctx.runId) : undefined;
+    ctx.signal.addEventListener('abort', () => void this.leave(), { once: true });
   }
 
   /** What is in the folder, by path. */
@@ -103,6 +123,7 @@ export class SandboxSession {
       const file = bytes instanceof Uint8Array ? await ctx.files.put(bytes, { name: path }) : bytes;
       const before = this.#manifest;
       const after = withChanges(before, withFile(before, path, file, mode));
+      this.#remote?.write(path, { file, mode });
       if (unrecorded.has(before)) {
         // The folder is kept as it is, so the file is put into it now.
         if (this.#equalTo === before) {
@@ -127,6 +148,7 @@ export class SandboxSession {
           code: 'ARGUMENT_INVALID',
           applied: 'no',
         });
+      if (this.#remote !== undefined && this.#remote.unsent(path) === undefined) return this.#readRemote(path, ctx);
       const entry = this.#manifest.get(path);
       if (entry === undefined || !('file' in entry))
         throw new NodeFailure(`there is no file ${path}`, { code: 'ARGUMENT_INVALID', applied: 'no' });
@@ -147,13 +169,13 @@ export class SandboxSession {
       const {
         sandboxes,
         network = false,
-        approval = network ? 'always' : 'never',
+        approval = network || !sandboxes.isolates ? 'always' : 'never',
         timeoutMs = 120_000,
       } = this.#options;
       const isOutside = network || !sandboxes.isolates;
       if (approval === 'always') await this.#ask(ctx, argv, network);
       const before = this.#manifest;
-      const { changes, ...output } = await ctx.step(
+      const { changes, sandbox, ...output } = await ctx.step(
         'command',
         {
           effect: isOutside ? 'external' : 'pure',
@@ -168,6 +190,7 @@ export class SandboxSession {
         },
         (step) => this.#run(ctx, step, argv, input, before),
       );
+      if (sandbox !== undefined) this.#remote?.note(sandbox);
       this.#manifest = withChanges(before, changes);
       if (output.isUnrecorded === true) unrecorded.add(this.#manifest);
       // A command that ran just now left the folder as the record says.
@@ -177,7 +200,14 @@ export class SandboxSession {
     });
   }
 
+  /** Ends this attempt's use of the sandbox. One that outlives attempts stays as it is, for the next one. */
+  async leave(): Promise<void> {
+    if (this.#remote === undefined) await this.close();
+  }
+
+  /** Removes the sandbox. */
   async close(): Promise<void> {
+    await this.#remote?.close().catch(() => undefined);
     const opened = this.#opened;
     this.#opened = undefined;
     await opened?.then((box) => box.close()).catch(() => undefined);
@@ -207,8 +237,23 @@ export class SandboxSession {
     argv: readonly string[],
     input: string | undefined,
     before: Manifest,
-  ): Promise<SandboxOutput & { readonly changes: FolderChanges }> {
+  ): Promise<RecordedCommand> {
     const { env = {}, maxOutputBytes = 64 * 1024, maxChangedBytes = 64 * 1024 * 1024 } = this.#options;
+    const { mask } = await resolveSecrets({}, ctx.secrets);
+    const texts = { stdout: createBoundedText(maxOutputBytes), stderr: createBoundedText(maxOutputBytes) };
+    const decoders = { stdout: new TextDecoder(), stderr: new TextDecoder() };
+    const onOutput = (stream: 'stdout' | 'stderr', bytes: Uint8Array): void =>
+      texts[stream].push(decoders[stream].decode(bytes, { stream: true }));
+    const command: SandboxCommand = { signal, key, env, onOutput, ...(input !== undefined && { input }) };
+    const printed = (): Pick<SandboxOutput, 'stdout' | 'stderr'> => ({
+      stdout: mask.text(texts.stdout.end().text),
+      stderr: mask.text(texts.stderr.end().text),
+    });
+    if (this.#remote !== undefined) {
+      const end = await this.#remote.run(ctx.files, this.#request(key), argv, command, before);
+      signal.throwIfAborted();
+      return { ...end, ...printed(), changes: {} };
+    }
     if (this.#equalTo !== before && unrecorded.has(before)) throw lost();
     const box = await this.#open(key);
     if (this.#equalTo !== before && box.folder !== undefined) {
@@ -216,12 +261,7 @@ export class SandboxSession {
       await makeEqual(box.folder, before, ctx.files, box.owner);
     }
     this.#equalTo = undefined;
-    const { mask } = await resolveSecrets({}, ctx.secrets);
-    const texts = { stdout: createBoundedText(maxOutputBytes), stderr: createBoundedText(maxOutputBytes) };
-    const decoders = { stdout: new TextDecoder(), stderr: new TextDecoder() };
-    const onOutput = (stream: 'stdout' | 'stderr', bytes: Uint8Array): void =>
-      texts[stream].push(decoders[stream].decode(bytes, { stream: true }));
-    const end = await box.exec(argv, { signal, key, env, onOutput, ...(input !== undefined && { input }) });
+    const end = await box.exec(argv, command);
     signal.throwIfAborted();
     const known =
       box.folder === undefined
@@ -230,18 +270,31 @@ export class SandboxSession {
           ? undefined
           : await changesIn(box.folder, before, ctx.files, maxChangedBytes);
     this.#ranFrom = before;
-    const said = { stdout: mask.text(texts.stdout.end().text), stderr: mask.text(texts.stderr.end().text) };
     return known === undefined
-      ? { ...end, ...said, isUnrecorded: true, changes: {} }
-      : { ...end, ...said, changes: known };
+      ? { ...end, ...printed(), isUnrecorded: true, changes: {} }
+      : { ...end, ...printed(), changes: known };
+  }
+
+  /** Reads a file of a sandbox elsewhere, as a recorded step. */
+  async #readRemote(path: string, ctx: NodeContext): Promise<Uint8Array> {
+    checkPath(path, new Map());
+    const file = await ctx.step('read file', { effect: 'read', input: { path }, about: path }, async (step) => {
+      const bytes = await this.#remote?.read(path, this.#request(step.idempotencyKey));
+      return ctx.files.put(bytes ?? new Uint8Array(), { name: path });
+    });
+    return ctx.files.get(file);
+  }
+
+  #request(key: string): SandboxRequest {
+    const { network = false, limits = {} } = this.#options;
+    const all = { processes: 64, memoryBytes: 512 * 1024 * 1024, diskBytes: 256 * 1024 * 1024, ...limits };
+    return { key, network, limits: all };
   }
 
   #open(key: string): Promise<Sandbox> {
-    const { sandboxes, network = false, limits = {} } = this.#options;
-    const all = { processes: 64, memoryBytes: 512 * 1024 * 1024, diskBytes: 256 * 1024 * 1024, ...limits };
-    return (this.#opened ??= sandboxes.create({ key, network, limits: all }).catch((error: unknown) => {
+    return (this.#opened ??= this.#options.sandboxes.create(this.#request(key)).catch((error: unknown) => {
       this.#opened = undefined;
-      throw error;
+      return throwNotBegun(error);
     }));
   }
 
