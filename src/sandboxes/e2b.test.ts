@@ -42,7 +42,7 @@ const work =
     const session = new SandboxSession(ctx, options);
     await session.write('in/data.txt', '1\n2\n');
     await session.exec(sh('sort -r in/data.txt > sorted.txt'));
-    await ctx.ask({ name: 'go', prompt: 'Go on?' });
+    await ctx.ask({ prompt: 'Go on?' });
     await session.write('more.txt', 'more');
     const { stdout, notice } = await session.exec(sh('cat setup.txt more.txt in/data.txt; cat sorted.txt 2>/dev/null'));
     await session.close();
@@ -61,7 +61,7 @@ describe('E2B', () => {
     const { runId, status } = await graphOf(work(), store).invoke({});
     expect(status).toBe('paused');
     const id = lastId();
-    const { state } = await graphOf(work(), store).resume(runId, { answers: { go: 'yes' } });
+    const { state } = await graphOf(work(), store).resume(runId, { answers: { a: 'yes' } });
     expect(state.outputs.a).toEqual({ stdout: 'ready\nmore1\n2\n2\n1\n', notice: undefined });
     expect(steps()).toEqual([`create ${id}`, 'run', 'run', `connect ${id}`, 'run', `kill ${id}`]);
   });
@@ -71,7 +71,7 @@ describe('E2B', () => {
     const { runId } = await app.invoke({});
     const old = lastId();
     server.expire(old);
-    const { state } = await app.resume(runId, { answers: { go: 'yes' } });
+    const { state } = await app.resume(runId, { answers: { a: 'yes' } });
     expect(state.outputs.a).toEqual({
       stdout: 'ready\nmore1\n2\n',
       notice: expect.stringMatching(/had expired/) as string,
@@ -84,13 +84,13 @@ describe('E2B', () => {
     const { runId } = await app.invoke({});
     const original = lastId();
     const fork = await app.fork(runId);
-    const forked = await app.resume(fork.runId, { answers: { go: 'yes' } });
+    const forked = await app.resume(fork.runId, { answers: { a: 'yes' } });
     expect(forked.state.outputs.a).toEqual({
       stdout: 'ready\nmore1\n2\n',
       notice: expect.stringMatching(/is a fork/) as string,
     });
     expect(lastId()).not.toBe(original);
-    const { state } = await app.resume(runId, { answers: { go: 'yes' } });
+    const { state } = await app.resume(runId, { answers: { a: 'yes' } });
     expect(state.outputs.a).toEqual({ stdout: 'ready\nmore1\n2\n2\n1\n', notice: undefined });
   });
 
@@ -99,7 +99,7 @@ describe('E2B', () => {
     const { runId } = await app.invoke({});
     const made = server.ids().length;
     server.fault = 500;
-    const failed = await app.resume(runId, { answers: { go: 'yes' } });
+    const failed = await app.resume(runId, { answers: { a: 'yes' } });
     expect([failed.status, failed.error?.cause, server.ids().length]).toMatchObject([
       'failed',
       { code: 'SANDBOX_UNAVAILABLE' },

@@ -96,7 +96,7 @@ async function withKey<Result>(
     } catch (error) {
       const isRefused = error instanceof sdk.AuthenticationError;
       if (!isRefused || refused !== undefined || (await apiKey()) === key) {
-        throw unavailable('e2b', isRefused ? 'the key is refused' : String((error as Error).message), error);
+        throw unavailable('e2b', isRefused ? 'the key is refused' : (error as Error).message, error);
       }
       refused = key;
     }

@@ -3,7 +3,7 @@
  * the next attempt connects to it. If it has expired, or belongs to the run that was forked, a new one is made, set up, and given the files
  * that were written; and whoever sent the command is told.
  */
-import { NodeFailure, type NodeContext, type StepContext } from '../graph/contracts/node-contract.ts';
+import { NodeFailure, type NodeContext } from '../graph/contracts/node-contract.ts';
 import type { Sandbox, SandboxCommand, SandboxEnd, Sandboxes, SandboxRequest } from '../ports/sandboxes.ts';
 import type { FolderEntry, Manifest } from './folder.ts';
 import { throwNotBegun } from './local-box.ts';

@@ -3,7 +3,6 @@
  * the interface that makes sandboxes and the one within them; the SDK names a sandbox in a header.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -72,7 +71,7 @@ export async function startE2b(): Promise<E2bUnderTest> {
       envdVersion: '0.2.0',
       envdAccessToken: 't',
     });
-    const [, , second, third] = path.replace('/v2', '').split('/').map(decodeURIComponent).toSpliced(0, 0);
+    const [, , second, third] = path.replace('/v2', '').split('/');
     const id = second ?? '';
     if (request.method === 'POST' && id === '') {
       const fresh = `box${made.length + 1}`;
@@ -95,62 +94,83 @@ export async function startE2b(): Promise<E2bUnderTest> {
     body: Buffer,
     request: IncomingMessage,
     response: ServerResponse,
-    say: (status: number, value: unknown) => void,
+    say: Say,
   ): Promise<void> {
+    const folder = folderOf(box);
     // The proxy before a sandbox that is not there.
-    if (!existsSync(folderOf(box)))
-      return say(502, { code: 502, message: 'The sandbox was not found', sandboxId: box });
-    if (path === '/files') {
-      const name = query.get('path') ?? '';
-      const file = name.startsWith('/tmp/') ? join(folderOf(box), '.tmp', name) : join(folderOf(box), name);
-      if (request.method === 'GET') {
-        if (!existsSync(file)) return say(404, { code: 404, message: 'no such file' });
-        response.writeHead(200, { 'content-type': 'application/octet-stream' });
-        response.end(readFileSync(file));
-        return;
-      }
-      const form = await new Response(new Uint8Array(body), {
-        headers: { 'content-type': request.headers['content-type'] ?? '' },
-      }).formData();
-      mkdirSync(dirname(file), { recursive: true });
-      writeFileSync(file, Buffer.from(await (form.get('file') as File).arrayBuffer()));
-      return say(200, [{ name, path: name, type: 'file' }]);
-    }
+    if (!existsSync(folder)) return say(502, { code: 502, message: 'The sandbox was not found', sandboxId: box });
+    if (path === '/files') return answerFiles(folder, query.get('path') ?? '', body, request, response, say);
     if (path === '/process.Process/SendSignal') {
       const { process: wanted } = JSON.parse(body.toString()) as { process: { pid: number } };
       running.get(wanted.pid)?.kill('SIGKILL');
       return say(200, {});
     }
     if (path !== '/process.Process/Start') return say(404, { code: 'unimplemented', message: path });
-    const { process: asked } = JSON.parse(body.subarray(5).toString()) as {
-      process: { cmd: string; args: string[]; envs: Record<string, string> };
-    };
-    const line = asked.args.at(-1) ?? '';
-    world.asked.push(`run ${line}`);
-    response.writeHead(200, { 'content-type': 'application/connect+json' });
-    const send = (value: unknown, flags = 0): void => {
-      const text = Buffer.from(JSON.stringify(value));
-      const head = Buffer.alloc(5);
-      head.writeUInt8(flags, 0);
-      head.writeUInt32BE(text.length, 1);
-      response.write(Buffer.concat([head, text]));
-    };
-    const child = spawn('/bin/sh', ['-c', line.replaceAll('/tmp/', `${folderOf(box)}/.tmp/tmp/`)], {
-      cwd: folderOf(box),
-      env: { PATH: process.env['PATH'], ...asked.envs },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    const pid = child.pid ?? randomBytes(2).readUInt16BE();
-    running.set(pid, child);
-    send({ event: { start: { pid } } });
-    child.stdout.on('data', (piece: Buffer) => send({ event: { data: { stdout: piece.toString('base64') } } }));
-    child.stderr.on('data', (piece: Buffer) => send({ event: { data: { stderr: piece.toString('base64') } } }));
-    child.on('close', (code) => {
-      running.delete(pid);
-      send({ event: { end: { exitCode: code ?? -1, exited: code !== null, status: `exit status ${code}` } } });
-      send({}, 2);
-      response.end();
-    });
+    const { process: asked } = JSON.parse(body.subarray(5).toString()) as { process: StartedProcess };
+    world.asked.push(`run ${asked.args.at(-1)}`);
+    startProcess(folder, asked, response, running);
   }
   return world;
+}
+
+type Say = (status: number, value: unknown) => void;
+
+async function answerFiles(
+  folder: string,
+  name: string,
+  body: Buffer,
+  request: IncomingMessage,
+  response: ServerResponse,
+  say: Say,
+): Promise<void> {
+  const file = name.startsWith('/tmp/') ? join(folder, '.tmp', name) : join(folder, name);
+  if (request.method === 'GET') {
+    if (!existsSync(file)) return say(404, { code: 404, message: 'no such file' });
+    response.writeHead(200, { 'content-type': 'application/octet-stream' });
+    response.end(readFileSync(file));
+    return;
+  }
+  const headers = { 'content-type': request.headers['content-type'] ?? '' };
+  const form = await new Response(new Uint8Array(body), { headers }).formData();
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, Buffer.from(await (form.get('file') as File).arrayBuffer()));
+  say(200, [{ name, path: name, type: 'file' }]);
+}
+
+interface StartedProcess {
+  readonly args: readonly string[];
+  readonly envs: Readonly<Record<string, string>>;
+}
+
+/** Runs a command line, and answers with what happens to it, as a stream of the protocol Connect. */
+function startProcess(
+  folder: string,
+  { args, envs }: StartedProcess,
+  response: ServerResponse,
+  running: Map<number, ChildProcess>,
+): void {
+  response.writeHead(200, { 'content-type': 'application/connect+json' });
+  const send = (value: unknown, flags = 0): void => {
+    const text = Buffer.from(JSON.stringify(value));
+    const head = Buffer.alloc(5);
+    head.writeUInt8(flags, 0);
+    head.writeUInt32BE(text.length, 1);
+    response.write(Buffer.concat([head, text]));
+  };
+  const child = spawn('/bin/sh', ['-c', (args.at(-1) ?? '').replaceAll('/tmp/', `${folder}/.tmp/tmp/`)], {
+    cwd: folder,
+    env: { PATH: process.env['PATH'], ...envs },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const pid = child.pid ?? 0;
+  running.set(pid, child);
+  send({ event: { start: { pid } } });
+  child.stdout.on('data', (piece: Buffer) => send({ event: { data: { stdout: piece.toString('base64') } } }));
+  child.stderr.on('data', (piece: Buffer) => send({ event: { data: { stderr: piece.toString('base64') } } }));
+  child.on('close', (code) => {
+    running.delete(pid);
+    send({ event: { end: { exitCode: code ?? -1, exited: code !== null, status: `exit status ${code}` } } });
+    send({}, 2);
+    response.end();
+  });
 }
