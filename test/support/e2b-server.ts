@@ -28,89 +28,88 @@ export interface E2bUnderTest {
 }
 
 export async function startE2b(): Promise<E2bUnderTest> {
-  const root = mkdtempSync(join(tmpdir(), 'cairn-e2b-'));
-  const running = new Map<number, ChildProcess>();
-  const folderOf = (id: string): string => join(root, id);
-  const server = createServer((request, response) => {
-    answer(request, response).catch((error: unknown) => response.writeHead(500).end(String(error)));
+  const world = new E2bServer();
+  await world.listen();
+  return world;
+}
+
+class E2bServer implements E2bUnderTest {
+  key = 'e2b_one';
+  fault: number | undefined;
+  readonly asked: string[] = [];
+  connection = { apiUrl: '', sandboxUrl: '' };
+  readonly #root = mkdtempSync(join(tmpdir(), 'cairn-e2b-'));
+  readonly #running = new Map<number, ChildProcess>();
+  readonly #made: string[] = [];
+  readonly #server = createServer((request, response) => {
+    this.#answer(request, response).catch((error: unknown) => response.writeHead(500).end(String(error)));
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const made: string[] = [];
-  const world: E2bUnderTest = {
-    connection: { apiUrl: url, sandboxUrl: url },
-    key: 'e2b_one',
-    asked: [],
-    fault: undefined,
-    folderOf,
-    expire: (id) => rmSync(folderOf(id), { recursive: true, force: true }),
-    ids: () => made,
-    stop: async () => {
-      for (const child of running.values()) child.kill('SIGKILL');
-      server.closeAllConnections();
-      await new Promise<void>((resolve) => server.close(() => resolve()));
-      rmSync(root, { recursive: true, force: true });
-    },
+
+  async listen(): Promise<void> {
+    await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve));
+    const url = `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+    this.connection = { apiUrl: url, sandboxUrl: url };
+  }
+
+  folderOf = (id: string): string => join(this.#root, id);
+  expire = (id: string): void => rmSync(this.folderOf(id), { recursive: true, force: true });
+  ids = (): readonly string[] => this.#made;
+
+  stop = async (): Promise<void> => {
+    for (const child of this.#running.values()) child.kill('SIGKILL');
+    this.#server.closeAllConnections();
+    await new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    rmSync(this.#root, { recursive: true, force: true });
   };
 
-  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { pathname: path, searchParams } = new URL(request.url ?? '/', url);
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { pathname, searchParams } = new URL(request.url ?? '/', this.connection.apiUrl);
     const body = await buffer(request);
-    const say = (status: number, value: unknown): void => {
+    const say: Say = (status, value) => {
       response.writeHead(status, { 'content-type': 'application/json' });
       response.end(value === undefined ? undefined : JSON.stringify(value));
     };
     const box = request.headers['e2b-sandbox-id'];
-    if (typeof box === 'string') return answerInside(box, path, searchParams, body, request, response, say);
-    if (request.headers['x-api-key'] !== world.key) return say(401, { code: 401, message: 'no such key' });
-    if (world.fault !== undefined) return say(world.fault, { code: world.fault, message: 'not now' });
-    const description = (id: string): unknown => ({
-      sandboxID: id,
+    if (typeof box !== 'string') return this.#answerOutside(pathname, request, say);
+    const folder = this.folderOf(box);
+    // The proxy before a sandbox that is not there.
+    if (!existsSync(folder)) return say(502, { code: 502, message: 'The sandbox was not found', sandboxId: box });
+    if (pathname === '/files') return answerFiles(folder, searchParams.get('path') ?? '', body, request, response, say);
+    if (pathname === '/process.Process/SendSignal') {
+      const { process: wanted } = JSON.parse(body.toString()) as { process: { pid: number } };
+      this.#running.get(wanted.pid)?.kill('SIGKILL');
+      return say(200, {});
+    }
+    if (pathname !== '/process.Process/Start') return say(404, { code: 'unimplemented', message: pathname });
+    const { process: asked } = JSON.parse(body.subarray(5).toString()) as { process: StartedProcess };
+    this.asked.push(`run ${asked.args.at(-1)}`);
+    startProcess(folder, asked, response, this.#running);
+  }
+
+  #answerOutside(path: string, request: IncomingMessage, say: Say): void {
+    if (request.headers['x-api-key'] !== this.key) return say(401, { code: 401, message: 'no such key' });
+    if (this.fault !== undefined) return say(this.fault, { code: this.fault, message: 'not now' });
+    const describe = (sandboxID: string): unknown => ({
+      sandboxID,
       templateID: 'base',
       clientID: 'c',
       envdVersion: '0.2.0',
       envdAccessToken: 't',
     });
-    const [, , second, third] = path.replace('/v2', '').split('/');
-    const id = second ?? '';
+    const [, , id = '', act] = path.replace('/v2', '').split('/');
     if (request.method === 'POST' && id === '') {
-      const fresh = `box${made.length + 1}`;
-      mkdirSync(folderOf(fresh));
-      made.push(fresh);
-      world.asked.push(`create ${fresh}`);
-      return say(201, description(fresh));
+      const fresh = `box${this.#made.length + 1}`;
+      mkdirSync(this.folderOf(fresh));
+      this.#made.push(fresh);
+      this.asked.push(`create ${fresh}`);
+      return say(201, describe(fresh));
     }
-    if (!existsSync(folderOf(id))) return say(404, { code: 404, message: 'no such sandbox' });
-    world.asked.push(`${third === 'connect' ? 'connect' : 'kill'} ${id}`);
-    if (third === 'connect') return say(200, description(id));
-    world.expire(id);
-    return say(204, undefined);
+    if (!existsSync(this.folderOf(id))) return say(404, { code: 404, message: 'no such sandbox' });
+    this.asked.push(`${act === 'connect' ? 'connect' : 'kill'} ${id}`);
+    if (act === 'connect') return say(200, describe(id));
+    this.expire(id);
+    say(204, undefined);
   }
-
-  async function answerInside(
-    box: string,
-    path: string,
-    query: URLSearchParams,
-    body: Buffer,
-    request: IncomingMessage,
-    response: ServerResponse,
-    say: Say,
-  ): Promise<void> {
-    const folder = folderOf(box);
-    // The proxy before a sandbox that is not there.
-    if (!existsSync(folder)) return say(502, { code: 502, message: 'The sandbox was not found', sandboxId: box });
-    if (path === '/files') return answerFiles(folder, query.get('path') ?? '', body, request, response, say);
-    if (path === '/process.Process/SendSignal') {
-      const { process: wanted } = JSON.parse(body.toString()) as { process: { pid: number } };
-      running.get(wanted.pid)?.kill('SIGKILL');
-      return say(200, {});
-    }
-    if (path !== '/process.Process/Start') return say(404, { code: 'unimplemented', message: path });
-    const { process: asked } = JSON.parse(body.subarray(5).toString()) as { process: StartedProcess };
-    world.asked.push(`run ${asked.args.at(-1)}`);
-    startProcess(folder, asked, response, running);
-  }
-  return world;
 }
 
 type Say = (status: number, value: unknown) => void;
