@@ -13,7 +13,16 @@ export {
 export { judgeNode, type JudgeNodeConfig, type Judgement, type ScoredVerdict } from './answers/judge-node.ts';
 export { gmiNode, type GmiNodeConfig, type GmiPolicies, llmNode, type LlmNodeConfig } from './answers/llm-node.ts';
 export type { HistoryLimit, SummaryOptions } from './history/conversation.ts';
-export { mcpTools, type McpCommandConfig, type McpConfig, type McpTools, type McpUrlConfig } from './mcp/mcp-tools.ts';
+export {
+  mcpTools,
+  type MadeCall,
+  type McpCommandConfig,
+  type McpConfig,
+  type McpSessionConfig,
+  type McpTools,
+  type McpUrlConfig,
+  type ReopenedSession,
+} from './mcp/mcp-tools.ts';
 export type { ModeName } from './modes/text-modes.ts';
 export { embedTexts, rerankDocuments, type EmbedOptions, type VectorStepOptions } from './model/vector-steps.ts';
 export { askPerson } from './people/ask-person.ts';

@@ -9,7 +9,7 @@ import type { SecretReader } from '../../graph/contracts/contracts.ts';
 import type { JsonSchema } from '../../graph/contracts/node-type.ts';
 import { encodeValue } from '../../state/values/codec.ts';
 import { maskFailure, resolveSecrets, type ResolvedSecrets } from '../../nodes/secrets/secret.ts';
-import type { McpTools } from './mcp-tools.ts';
+import type { MadeCall, McpTools } from './mcp-tools.ts';
 
 /** A tool as its server describes it. Nothing of it is verified. */
 export interface ListedTool {
@@ -26,7 +26,8 @@ export type McpResult = Pick<CallToolResult, 'content' | 'structuredContent' | '
 /** An open connection. */
 export interface McpSession {
   list(): Promise<readonly ListedTool[]>;
-  call(tool: string, args: unknown): Promise<McpResult>;
+  /** @param signal - ends this call. Default: that of the connection */
+  call(tool: string, args: unknown, signal?: AbortSignal): Promise<McpResult>;
 }
 
 /** What a connection needs from its user. */
@@ -73,11 +74,20 @@ export async function withMcpServer<T>(
     await tryFirst(settings.server, said, async () =>
       client.connect(await transportOf(settings, sdk.StreamableHTTPClientTransport, said), options),
     );
+    const masked = <Result>(what: Promise<Result>): Promise<Result> =>
+      what.then(
+        (value) => mask.all(value) as Result,
+        (error: unknown) => {
+          throw error instanceof NodeFailure ? maskFailure(error, mask) : error;
+        },
+      );
     const list = (): Promise<readonly ListedTool[]> =>
-      tryFirst(settings.server, said, async () => (await client.listTools(undefined, options)).tools.map(listed));
-    const call = (name: string, args: unknown): Promise<McpResult> =>
-      callTool(client, settings.server, said, name, args, options);
-    return mask.all(await work({ list, call })) as T;
+      masked(
+        tryFirst(settings.server, said, async () => (await client.listTools(undefined, options)).tools.map(listed)),
+      );
+    const call = (name: string, args: unknown, callSignal = signal): Promise<McpResult> =>
+      masked(callTool(client, settings.server, said, name, args, { ...options, signal: callSignal }));
+    return await work({ list, call });
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof NodeFailure)) throw error;
@@ -89,6 +99,62 @@ export async function withMcpServer<T>(
     throw maskFailure(error, mask);
   } finally {
     await client.close().catch(() => undefined);
+  }
+}
+
+/** Work over a connection, and what is to be said of it once: that it is a new one. */
+type KeptWork<T> = (session: McpSession, notice: string | undefined) => Promise<T>;
+
+/**
+ * A connection that is kept from call to call as long as an attempt, for a server whose session has a state. When it is opened and calls were
+ * made before, `reopen` brings the state back. After a failure the next call opens another.
+ */
+export class KeptSession {
+  readonly #source: McpTools;
+  readonly #use: McpUse;
+  /** Calls that were made, in this attempt and before it: by the server's name of the tool, and what each gave. */
+  readonly #made: MadeCall[];
+  #opened: Promise<McpSession> | undefined;
+  #notice: string | undefined;
+  #end: () => void = () => undefined;
+
+  constructor(source: McpTools, use: McpUse, made: readonly MadeCall[]) {
+    this.#source = source;
+    this.#use = use;
+    this.#made = [...made];
+    use.signal.addEventListener('abort', () => this.#end(), { once: true });
+  }
+
+  /** @throws as withMcpServer */
+  async with<T>(tool: string, work: KeptWork<T>): Promise<T> {
+    const opened = (this.#opened ??= this.#open());
+    try {
+      const session = await opened;
+      const notice = this.#notice;
+      this.#notice = undefined;
+      const output = await work(session, notice);
+      this.#made.push({ tool, output });
+      return output;
+    } catch (error) {
+      if (this.#opened === opened) {
+        this.#opened = undefined;
+        this.#end();
+      }
+      throw error;
+    }
+  }
+
+  #open(): Promise<McpSession> {
+    return new Promise<McpSession>((resolve, reject) => {
+      const ended = new Promise<void>((end) => (this.#end = end));
+      withMcpServer(this.#source, this.#use, async (session) => {
+        const { reopen } = this.#source.config.session ?? {};
+        if (reopen !== undefined && this.#made.length > 0)
+          this.#notice = await reopen({ call: (tool, args) => session.call(tool, args), made: this.#made });
+        resolve(session);
+        await ended;
+      }).catch(reject);
+    });
   }
 }
 

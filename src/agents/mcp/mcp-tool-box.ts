@@ -8,7 +8,7 @@ import type { FileAccess } from '../../graph/contracts/contracts.ts';
 import type { FileRef } from '../../graph/file-ref.ts';
 import { canonicalText, hashText } from '../../state/values/values.ts';
 import type { FunctionTool, NamedTool, ToolBox, ToolOffer } from '../tools/tool-box.ts';
-import { withMcpServer, type ListedTool, type McpResult } from './mcp-connection.ts';
+import { KeptSession, withMcpServer, type ListedTool, type McpResult, type McpSession } from './mcp-connection.ts';
 import type { McpTools } from './mcp-tools.ts';
 import type { SavedOffer } from '../turn-note.ts';
 
@@ -56,7 +56,7 @@ export function servedName({ config }: McpTools, tool: string): string {
 }
 
 /** Makes an agent's tool. It has class `external` and asks a person, unless the server is trusted or the user allows the tool. */
-export function servedTool(source: McpTools, listed: ListedTool): FunctionTool {
+export function servedTool(source: McpTools, listed: ListedTool, kept?: KeptSession): FunctionTool {
   const { server, allow, trustsAnnotations } = source.config;
   const { name, description, inputSchema } = listed;
   const isRead = trustsAnnotations && listed.isReadOnly;
@@ -68,14 +68,23 @@ export function servedTool(source: McpTools, listed: ListedTool): FunctionTool {
     idempotent: trustsAnnotations && listed.idempotent,
     approval: isRead || allow === true || allow.includes(name) ? 'never' : 'always',
     retry: { attempts: 3, on: ['MCP_UNAVAILABLE'] },
-    run: (args, { secrets, signal, files }) =>
-      withMcpServer(source, { secrets, signal }, async (session) => {
+    run: (args, { secrets, signal, files }) => {
+      const call = async (session: McpSession): Promise<unknown> => {
         // If the tool has changed since it was agreed to, it must not be called.
         const now = (await session.list()).find((tool) => tool.name === name);
         if (now === undefined || fingerprint(now) !== mark) throw changed(server, [name]);
-        return resultOf(await session.call(name, args), files, name);
-      }),
+        return resultOf(await session.call(name, args, signal), files, name);
+      };
+      if (kept === undefined) return withMcpServer(source, { secrets, signal }, call);
+      return kept.with(name, async (session, notice) => withNotice(await call(session), notice));
+    },
   };
+}
+
+/** A result with what is to be told of its session. */
+function withNotice(result: unknown, notice: string | undefined): unknown {
+  if (notice === undefined) return result;
+  return typeof result === 'string' ? `${notice}\n\n${result}` : { notice, result };
 }
 
 export function changed(server: string, what: readonly string[]): NodeFailure {
@@ -134,6 +143,7 @@ export class ServedBox implements ToolOffer {
   readonly #servers: readonly Agreed[];
   #served = new Map<string, NamedTool>();
   #offered: ToolOffer['offered'] = [];
+  readonly #sessions = new Map<McpTools, KeptSession>();
   /** The place in the conversation at which the tools were last checked. */
   #place: number | undefined;
 
@@ -227,6 +237,20 @@ export class ServedBox implements ToolOffer {
     return answer === goOn;
   }
 
+  /** The session of a server that keeps one. */
+  #sessionOf(source: McpTools): KeptSession | undefined {
+    if (source.config.session === undefined) return undefined;
+    const { past, secrets, signal } = this.#ctx;
+    const prefix = `tool ${source.config.server}__`;
+    const made = past
+      .steps()
+      .filter(({ name, status }) => status === 'done' && name.startsWith(prefix))
+      .map(({ name, output }) => ({ tool: name.slice(prefix.length).split(' ')[0] ?? '', output }));
+    const session = this.#sessions.get(source) ?? new KeptSession(source, { secrets, signal }, made);
+    this.#sessions.set(source, session);
+    return session;
+  }
+
   #offer(): void {
     this.#served = new Map();
     for (const { source, tools } of this.#servers)
@@ -236,7 +260,7 @@ export class ServedBox implements ToolOffer {
           throw new CairnError('CONFIG_INVALID', {
             reason: `the tool ${listed.name} of the MCP server ${source.config.server} would be known as ${name}, which ${name.length > 64 ? 'is too long for models' : 'is another tool'}: leave it out with \`only\``,
           });
-        const definition = servedTool(source, listed);
+        const definition = servedTool(source, listed, this.#sessionOf(source));
         this.#served.set(name, {
           name,
           definition,

@@ -22,6 +22,34 @@ interface McpCommonConfig {
   readonly trustsAnnotations?: boolean;
   /** Timeout of one request, with connecting, in milliseconds. Default 60,000. */
   readonly timeoutMs?: number;
+  /**
+   * For a server whose session has a state, such as a browser: the connection is kept from call to call, as long as the attempt, and a
+   * program is started once. Default: a connection for each call.
+   */
+  readonly session?: McpSessionConfig;
+}
+
+/** A session of an MCP server that is kept. */
+export interface McpSessionConfig {
+  /**
+   * Brings the state of a session back when a new one is opened after calls were made: in another attempt, or after a failure. The text that
+   * it returns is put before what the next call gives, for the model.
+   */
+  readonly reopen?: (past: ReopenedSession) => string | undefined | Promise<string | undefined>;
+}
+
+/** A session that has just been opened, and the calls that were made in those before. */
+export interface ReopenedSession {
+  /** Calls a tool, by the server's name. The call is part of the next one of the model, and not on record by itself. */
+  call(tool: string, args: unknown): Promise<unknown>;
+  /** In order. Calls that a summary of the conversation has left out are not among them. */
+  readonly made: readonly MadeCall[];
+}
+
+export interface MadeCall {
+  /** The server's name of the tool. */
+  readonly tool: string;
+  readonly output: unknown;
 }
 
 /** A server that is started as a program for each use, and spoken to over standard input and output. */
@@ -49,7 +77,7 @@ export interface McpTools {
   readonly data: unknown;
 }
 
-const configKeys = 'server only allow trustsAnnotations timeoutMs command args env cwd url headers'.split(' ');
+const configKeys = 'server only allow trustsAnnotations timeoutMs command args env cwd url headers session'.split(' ');
 const timeoutMsDefault = 60_000;
 
 /**
@@ -69,10 +97,12 @@ export function mcpTools(config: McpConfig): McpTools {
   if (url !== undefined ? 'args' in copy || 'env' in copy || 'cwd' in copy : 'headers' in copy)
     refuse(`${server}: args, env and cwd are for a command, headers for a url`);
   if (!Number.isSafeInteger(timeoutMs) || timeoutMs < 1) refuse(`${server}: timeoutMs must be a whole number over 0`);
-  const { allow = [], only, trustsAnnotations = false } = copy;
+  const { allow = [], only, session, trustsAnnotations = false } = copy;
   if (allow !== true && !isTexts(allow)) refuse(`${server}: allow must be a list of names of tools, or true`);
   if (only !== undefined && !isTexts(only)) refuse(`${server}: only must be a list of names of tools`);
   if (typeof trustsAnnotations !== 'boolean') refuse(`${server}: trustsAnnotations must be true or false`);
+  if (session !== undefined) refuseUnknownKeys('mcpTools: session', session, ['reopen']);
+  if (!['undefined', 'function'].includes(typeof session?.reopen)) refuse(`${server}: reopen must be a function`);
   const stray = allow === true || only === undefined ? undefined : allow.find((name) => !only.includes(name));
   if (stray !== undefined) refuse(`${server}: allow names ${stray}, which is not offered`);
   return { config: { ...copy, allow, trustsAnnotations, timeoutMs }, data };
