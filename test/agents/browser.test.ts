@@ -96,7 +96,7 @@ test.skipIf(chromium === undefined)(
     const lineOfKilled = async (): Promise<unknown> => {
       const where = JSON.stringify({ site: `http://127.0.0.1:${(site.address() as AddressInfo).port}`, command });
       const args = ['--disable-warning=ExperimentalWarning', join(folder, 'run.ts'), where];
-      const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+      const child = spawn(process.execPath, args, { cwd: folder, stdio: ['ignore', 'pipe', 'inherit'] });
       const ended = once(child, 'exit');
       try {
         const [line] = (await Promise.race([once(createInterface(child.stdout), 'line'), ended])) as [unknown];

@@ -207,6 +207,52 @@ describe('A22 tools of an MCP server', () => {
     const lives = (word: string): number => readFileSync(livesOf(served.file), 'utf8').split(word).length;
     await until('all servers have ended', () => lives('open') === lives('closed'), 10);
   });
+
+  test('A22.4 a session is kept from call to call; when the server has died, the next call opens another, and the model is told', async () => {
+    const served = serve(
+      say,
+      { name: 'tell', description: 'Tells.', does: 'tell' },
+      { name: 'die', description: 'Dies.', does: 'die' },
+    );
+    const made: unknown[] = [];
+    const source = mcpTools({
+      ...served.command,
+      allow: true,
+      env: { NAMED: secret('TOKEN') },
+      session: {
+        reopen: async (past) => {
+          made.push(...past.made.map((call) => [call.tool, call.output]));
+          await past.call('say', { text: 'again' });
+          return 'It was started anew.';
+        },
+      },
+    });
+    const texts = [['say', 'one'], ['tell', 'NAMED'], ['die', ''], ['say', 'two'], ['say', 'three']] as const; // prettier-ignore
+    const turns = texts.map(([name, text]) => ({ calls: [{ tool: `files__${name}`, input: { text } }] }));
+    const one = agentKit([...turns, 'Done.'], { servers: [source] }, { secrets: { read: () => 'a-long-token' } });
+    expect((await runToRest(one.bench.engine, one.graph)).status).toBe('completed');
+    const outputs = one.models.requests
+      .at(-1)
+      ?.messages.flatMap(({ role, content }) => (role === 'tool' ? (content as { output: unknown }[]) : []));
+    expect(outputs?.map(({ output }) => output)).toEqual([
+      'one',
+      '[secret:TOKEN]',
+      expect.stringMatching(/did not answer/u),
+      'It was started anew.\n\ntwo',
+      'three',
+    ]);
+    expect(made).toEqual([
+      ['say', 'one'],
+      ['tell', '[secret:TOKEN]'],
+    ]);
+    expect(served.calls()).toEqual(['say one', 'tell NAMED', 'die ', 'say again', 'say two', 'say three']);
+    // One to list the tools, and two sessions.
+    const opened = (): number => readFileSync(livesOf(served.file), 'utf8').split('open').length - 1;
+    expect(opened()).toBe(3);
+    const closed = (): number => readFileSync(livesOf(served.file), 'utf8').split('closed').length - 1;
+    // The one that died says nothing.
+    await until('the others have ended', () => closed() === 2, 10);
+  });
 });
 
 describe('A23 a server that has changed', () => {
@@ -386,6 +432,8 @@ describe('A22 what cannot be is refused', () => {
     [{ server: 'a', command: 'x', only: ['b'], allow: ['c'] }, /allow names c, which is not offered/u],
     [{ server: 'a', command: 'x', timeoutMs: 0 }, /timeoutMs/u],
     [{ server: 'a', command: 'x', alow: [] }, /no option "alow"/u],
+    [{ server: 'a', command: 'x', session: { reopn: 1 } }, /no option "reopn"/u],
+    [{ server: 'a', command: 'x', session: { reopen: 1 } }, /reopen must be a function/u],
   ])('A22 where it is written: %j', (config, reason) => {
     expect(() => mcpTools(config as McpConfig)).toThrow(reason);
   });
