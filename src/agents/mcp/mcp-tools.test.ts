@@ -233,7 +233,7 @@ describe('A22 tools of an MCP server', () => {
     expect((await runToRest(one.bench.engine, one.graph)).status).toBe('completed');
     const outputs = one.models.requests
       .at(-1)
-      ?.messages.flatMap(({ role, content }) => (role === 'tool' ? (content as { output: unknown }[]) : []));
+      ?.messages.flatMap(({ role, content }) => (role === 'tool' ? (content as readonly { output: unknown }[]) : []));
     expect(outputs?.map(({ output }) => output)).toEqual([
       'one',
       '[secret:TOKEN]',
