@@ -5,6 +5,7 @@ import type { ModelDeltaEvent } from '../graph/contracts/contracts.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
 import type { History } from '../history/history.ts';
 import type { FollowedCheckpoint } from '../history/read/follow.ts';
+import type { ListedRun } from '../history/read/list-runs.ts';
 import type { OpenQuestion } from '../history/stored/messages.ts';
 import { isUnderWay } from '../state/tree.ts';
 import { type ChatChunk, type ChatMessage, type MessageView, MessageWriter, messageOf, viewOf } from './ui-messages.ts';
@@ -73,13 +74,13 @@ export async function* messageChunks(
   { after, since, visit: first = 0, signal }: UIMessageStreamOptions,
 ): AsyncGenerator<ChatChunk, void, undefined> {
   const { runId, history } = run;
-  const { head, status, hasMessages } = await history.find(runId);
+  const listed = await history.find(runId);
+  const { head } = listed;
   const writer = new MessageWriter((visit) => idOf(runId, node, visit), after);
   let view = await readMessageView(run, node, head);
   const isWanted = (): boolean => view !== undefined && view.visit >= first;
   if (view !== undefined && isWanted()) yield* writer.update(view);
-  const rests = !isUnderWay(status) && !hasMessages && (since === undefined || head > since);
-  if (!rests && !(isWanted() && view?.isSettled === true && since === undefined))
+  if (!isResting(listed, since) && !(isWanted() && view?.isSettled === true && since === undefined))
     for await (const event of history.follow(runId, {
       after: head,
       live: true,
@@ -96,10 +97,17 @@ export async function* messageChunks(
         if (event.change.some(({ kind }) => kind === 'resume')) yield* writer.restart();
         view = await readMessageView(run, node, event.seq);
         if (view !== undefined && isWanted()) yield* writer.update(view);
-        if (isRest(event) || (isWanted() && view?.isSettled === true)) break;
+        if (isWanted() && view?.isSettled === true) break;
+        // What was posted just before a pause is taken behind it.
+        if (isRest(event) && (!isPause(event) || isResting(await history.find(runId), since))) break;
       }
     }
   if (signal?.aborted !== true) yield* writer.finish(await endOf(run));
+}
+
+/** Whether nothing that was posted is still to be taken, and nothing goes on. */
+function isResting({ status, hasMessages, head }: ListedRun, since = -1): boolean {
+  return !isUnderWay(status) && !hasMessages && head > since;
 }
 
 async function endOf({ runId, history }: ChatRun): Promise<'finish' | 'abort' | { readonly error: string }> {
@@ -108,6 +116,7 @@ async function endOf({ runId, history }: ChatRun): Promise<'finish' | 'abort' | 
   return status === 'cancelled' || status === 'cancelling' ? 'abort' : 'finish';
 }
 
+const isPause = ({ change }: FollowedCheckpoint): boolean => change.some(({ kind }) => kind === 'pause');
 const isRest = ({ change }: FollowedCheckpoint): boolean =>
   change.some(({ kind }) => kind === 'pause' || kind === 'end' || kind === 'cancel');
 

@@ -4,6 +4,7 @@ import { messageChunks, readMessageView, readUIMessages, type ChatRun } from '..
 import type { ChatMessage, ChatWait, MessageView } from '../ai-sdk/ui-messages.ts';
 import { CairnError } from '../errors.ts';
 import { timer } from '../history/read/follow.ts';
+import { readPendingSignals } from '../history/stored/messages.ts';
 import { refuseUnknownKeys } from '../operations/declare/known-keys.ts';
 import type { WorkContext } from '../operations/declare/operation.ts';
 import { refuseAnswer } from '../operations/runs/reserved-answers.ts';
@@ -130,11 +131,24 @@ export class ChatRoutes {
     const { runId, row, stopped } = await this.#find(request, id);
     const shownRunId = row === undefined ? stopped : runId;
     if (shownRunId === undefined) return jsonResponse({ messages: [], isUnderWay: false });
-    const { node, signal } = this.#options;
-    const messages = await readUIMessages(this.#runOf(request, shownRunId), node, {
-      ...(signal !== undefined && { signal }),
-    });
+    const { node, signal = 'message' } = this.#options;
+    const run = this.#runOf(request, shownRunId);
+    // Before the record, so that what the run takes meanwhile is in one of them.
+    const pending = await this.#pending(request, shownRunId);
+    const messages = [...(await readUIMessages(run, node, { signal }))];
+    // Behind a message that is not whole, the client could not go on with it.
+    if (pending.length > 0 && (await readMessageView(run, node))?.isSettled === true)
+      messages.push(...pending.filter(({ id }) => !messages.some((known) => known.id === id)));
     return jsonResponse({ messages, isUnderWay: row !== undefined && isUnderWay(row) });
+  }
+
+  /** What the user said and the run has not taken yet. */
+  async #pending({ context: { store, tenant } }: ChatRequest, runId: string): Promise<readonly ChatMessage[]> {
+    const { signal = 'message' } = this.#options;
+    const values = await readPendingSignals(store, { tenant, runId }, signal);
+    return (values as readonly Partial<Record<'id' | 'text', unknown>>[]).flatMap(({ id, text }) =>
+      typeof id === 'string' && typeof text === 'string' ? [{ id, role: 'user', parts: [{ type: 'text', text }] }] : [],
+    );
   }
 
   async #stream(request: ChatRequest, id: string): Promise<Response> {

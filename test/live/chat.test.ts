@@ -2,7 +2,8 @@
 import { afterEach, expect, test } from 'vitest';
 import { agent, tool } from '../../src/agents/index.ts';
 import { bearerTokens, createHandler, type Handler, type Scope } from '../../src/http/index.ts';
-import { AgentGraph, outcome, START, type Engine } from '../../src/index.ts';
+import { toUIMessageStream, type ChatRun } from '../../src/ai-sdk/index.ts';
+import { AgentGraph, CairnError, outcome, START, type Engine } from '../../src/index.ts';
 import { createDefaultEngine } from '../../src/app/default-engine.ts';
 import type { ModelRequest, Models } from '../../src/ports/model.ts';
 import { textOf } from '../../src/graph/contracts/contracts.ts';
@@ -44,7 +45,8 @@ function scriptedModel(): Models & { readonly goOn: () => void; readonly asked: 
         }) as const;
       if (said.startsWith('refund')) return call('refund', { order: 'A-17' });
       if (said.startsWith('send')) return call('send', { to: 'me' });
-      const pieces = isTold ? ['All ', 'done.'] : ['You said ', `${said}.`];
+      const long = Array.from({ length: 500 }, (_, index) => `${index} `);
+      const pieces = said.endsWith('long') ? long : isTold ? ['All ', 'done.'] : ['You said ', `${said}.`];
       const reasoning = 'Let me see.';
       onDelta?.({ type: 'reasoning', text: reasoning });
       for (const text of pieces) onDelta?.({ type: 'text', text });
@@ -106,9 +108,15 @@ interface Server {
   readonly models: ReturnType<typeof scriptedModel>;
 }
 
-function serve(store: Store = createMemoryStore(), advance: 'here' | 'elsewhere' = 'here'): Server {
+interface How {
+  readonly advance?: 'here' | 'elsewhere';
+  readonly leaseMs?: number;
+}
+
+/** @param leaseMs - short where another server is to take the run over; otherwise a busy machine would lose it */
+function serve(store: Store = createMemoryStore(), { advance = 'here', leaseMs = 30_000 }: How = {}): Server {
   const models = scriptedModel();
-  const engine = createDefaultEngine({ store, models, leaseMs: 300 });
+  const engine = createDefaultEngine({ store, models, leaseMs });
   engines.push(engine);
   const app = chatGraph().compile({ engine });
   const authorize = bearerTokens(
@@ -172,6 +180,69 @@ test('CH2 a page reloaded in the middle of an answer shows its beginning and goe
   expect(textsOf(page)).toEqual(['hello', 'You said hello.', 'slow one', 'You said slow one.']);
   const agents = (of: NodeChat) => shownOf(of).filter(({ role }) => role === 'assistant');
   expect(agents(page)).toEqual(agents(chat));
+});
+
+test('CH1.1 a page reloaded before the run has taken what was said shows it, and the answer comes behind it, with the one before as it was (vercel/ai 18457)', async () => {
+  const { handler, engine } = serve(undefined, { advance: 'elsewhere' });
+  const fetch = fetchOf(handler, tokens.ann);
+  const advance = async (): Promise<void> => {
+    const [run] = await runsOf(engine);
+    await (await engine.resume(run?.runId ?? '')).result();
+  };
+  const chat = new NodeChat('c1', fetch);
+  const first = say(chat, 'hello');
+  await when(async () => (await runsOf(engine)).length === 1);
+  await Promise.all([first, advance()]);
+  const second = say(chat, 'again');
+  await when(async () => (await openPage('c1', fetch)).messages.length === 3);
+  const page = await openPage('c1', fetch);
+  expect(textsOf(page)).toEqual(['hello', 'You said hello.', 'again']);
+  const resumed = page.resumeStream();
+  await Promise.all([second, advance(), resumed]);
+  const whole = ['hello', 'You said hello.', 'again', 'You said again.'];
+  for (const each of [chat, page, await openPage('c1', fetch)]) expect(textsOf(each)).toEqual(whole);
+});
+
+test('CH2 what was told before a page is reloaded comes in one piece, and is not typed out again (vercel/workflow 1820)', async () => {
+  const { handler, models } = serve();
+  const fetch = fetchOf(handler, tokens.ann);
+  const chat = new NodeChat('c1', fetch);
+  const answered = say(chat, 'slow and long');
+  await when(() => textsOf(chat).at(-1)?.endsWith('499 ') === true);
+  const stream = (await (await fetch('http://localhost/chat/c1/stream')).body) as ReadableStream<Uint8Array>;
+  let read = '';
+  for await (const piece of stream) {
+    read += Buffer.from(piece).toString();
+    if (read.includes('499 "')) models.goOn();
+  }
+  expect(read.match(/"text-delta"/gu)?.length).toBeLessThan(10);
+  await answered;
+  await say(chat, 'long');
+  const page = await openPage('c1', fetch);
+  expect(textsOf(page).map((text) => text.length)).toEqual([13, 1890, 4, 1890]);
+  await when(async () => (await fetch('http://localhost/chat/c1/stream')).status === 204);
+});
+
+test('CH2 the stream of what was posted just before a pause goes on over it, until the run has taken it and rests', async () => {
+  const runId = 'r';
+  const pauses = [4, 6].map((seq) => ({ type: 'checkpoint', runId, seq, change: [{ kind: 'pause' }] }));
+  const seen: number[] = [];
+  const statuses = ['running', 'paused', 'paused'];
+  const history = {
+    find: async () => ({ head: 3 + seen.length, status: statuses[seen.length], hasMessages: seen.length === 1 }),
+    visit: async () => {
+      throw new CairnError('USAGE_INVALID', { reason: 'not begun' });
+    },
+    async *waits() {},
+    async *follow() {
+      for (const pause of pauses) {
+        seen.push(pause.seq);
+        yield pause;
+      }
+    },
+  } as unknown as ChatRun['history'];
+  for await (const chunk of toUIMessageStream({ runId, history }, 'clerk', { since: 3 })) expect(chunk).toBe(undefined);
+  expect(seen).toEqual([4, 6]);
 });
 
 test('CH3 the user approves what is meant for the user, over a reload, and the message goes on as the same one', async () => {
@@ -311,12 +382,12 @@ test('CH6 stop ends an answer that was resumed (vercel/ai 6502), and the chat go
 
 test('CH7 after a kill in the middle of an answer, another process makes it anew, and a page shows it once', async () => {
   const store = createMemoryStore();
-  const one = serve(store);
+  const one = serve(store, { leaseMs: 300 });
   const chat = new NodeChat('c1', fetchOf(one.handler, tokens.ann));
   void say(chat, 'slow one');
   await when(() => textsOf(chat).at(-1) === 'You said slow one.');
   // As a kill: the first engine is not heard of any more, and its claim runs out.
-  const other = serve(store);
+  const other = serve(store, { leaseMs: 300 });
   const page = await openPage('c1', fetchOf(other.handler, tokens.ann));
   const resumed = page.resumeStream();
   await when(() => textsOf(page).at(-1) === 'You said slow one.');

@@ -88,6 +88,15 @@ export async function readSound(store: Store, run: RunKey): Promise<readonly Mes
   return rows;
 }
 
+/** Values of posted signals of a name that the run has not taken yet, oldest first. @throws STORE_CORRUPT */
+export async function readPendingSignals(store: Store, run: RunKey, name: string): Promise<readonly unknown[]> {
+  const rows = (await readSound(store, run)).filter(({ kind }) => kind === 'signal');
+  return rows.flatMap(({ body }) => {
+    const { signal, value } = decodeJson(asBuffer(body).toString()) as { readonly signal?: string; value?: unknown };
+    return signal === name ? [value] : [];
+  });
+}
+
 /** The error for a damaged message. */
 export function damagedMessage(store: string, { runId }: RunKey, { kind, name }: MessageRow): CairnError {
   const reason = `a message of run ${runId}, its ${kind} ${name}, does not fit its checksum`;
