@@ -209,7 +209,7 @@ test('CH2 what was told before a page is reloaded comes in one piece, and is not
   const chat = new NodeChat('c1', fetch);
   const answered = say(chat, 'slow and long');
   await when(() => textsOf(chat).at(-1)?.endsWith('499 ') === true);
-  const stream = (await (await fetch('http://localhost/chat/c1/stream')).body) as ReadableStream<Uint8Array>;
+  const stream = (await fetch('http://localhost/chat/c1/stream')).body as ReadableStream<Uint8Array>;
   let read = '';
   for await (const piece of stream) {
     read += Buffer.from(piece).toString();
