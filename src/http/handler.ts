@@ -456,10 +456,15 @@ async function readBytes({ body, headers }: Request, limit: number): Promise<Uin
   if (Number(headers.get('content-length') ?? 0) > limit) throw tooLarge;
   const chunks: Uint8Array[] = [];
   let size = 0;
-  for await (const chunk of body ?? []) {
-    size += chunk.length;
-    if (size > limit) throw tooLarge;
-    chunks.push(chunk);
+  try {
+    for await (const chunk of body ?? []) {
+      size += chunk.length;
+      if (size > limit) throw tooLarge;
+      chunks.push(chunk);
+    }
+  } catch (error) {
+    // The client left in the middle: nothing of the server's is wrong.
+    throw error === tooLarge ? error : new HttpRefused(400, 'the body was not sent to its end');
   }
   return Buffer.concat(chunks);
 }

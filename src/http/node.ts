@@ -24,10 +24,12 @@ export function toNodeHandler(
 
 /** The request; or a status if it is none that can be answered. */
 function toRequest(incoming: NodeRequest, signal: AbortSignal): Request | number {
-  const { method = 'GET', headers, originalUrl } = incoming;
+  const { method = 'GET', headers, rawHeaders, originalUrl } = incoming;
   const path = originalUrl ?? incoming.url ?? '';
   const host = headers.host ?? '';
   if (!path.startsWith('/') || !/^(?:\[[\da-f:.]+\]|[\w.-]+)(?::\d{1,5})?$/i.test(host)) return 400;
+  // Of two names, a proxy before this server may go by the other one.
+  if (rawHeaders.filter((text, index) => index % 2 === 0 && text.toLowerCase() === 'host').length > 1) return 400;
   const isEncrypted = (incoming.socket as { readonly encrypted?: boolean }).encrypted === true;
   const url = `${isEncrypted ? 'https' : 'http'}://${host}${path}`;
   if (!URL.canParse(url)) return 400;

@@ -30,6 +30,8 @@ export interface ServeOptions extends Pick<AppOptions, 'cwd' | 'storeUrl' | 'con
   readonly modules?: readonly string[];
   /** A folder of files for browsers, served at `/`. Default: the studio. */
   readonly pages?: string;
+  /** A request that is not complete by then is refused. Answers may take any time. Default 30,000. */
+  readonly requestMs?: number;
   /** Told of faults, a line each. */
   readonly tell: (error: unknown) => void;
 }
@@ -50,8 +52,6 @@ export interface Server {
 }
 
 const defaultPort = 4310;
-/** A request that is not complete by then is refused. Answers may take any time. */
-const requestMs = 30_000;
 /** How long runs may take to come to rest when the server closes; after that they are handed back as they are. */
 const graceMs = 5_000;
 /** How long a code can be used. */
@@ -80,7 +80,7 @@ function readTokens(file: string): readonly BearerToken[] {
 /** Starts the server. @throws CONFIG_INVALID the address, the tokens or the configuration; STORE_* the store cannot be opened */
 export async function startServer(options: ServeOptions): Promise<Server> {
   const { host = '127.0.0.1', port = defaultPort, tokenFile, hosts = [], origins = [] } = options;
-  const { readOnly = false, tell, modules = [] } = options;
+  const { readOnly = false, tell, modules = [], requestMs = 30_000 } = options;
   const token = tokenFile === undefined ? createToken() : undefined;
   const authorize = bearerTokens(
     token === undefined ? readTokens(tokenFile ?? '') : [{ token, principal: 'person', kind: 'person', scopes }],

@@ -120,10 +120,17 @@ export function createPageGuard({ host, hosts, origins, allowsNavigation = false
   const isMounted = host === undefined && hosts.length === 0;
   const anyHost = isMounted || (listened.some((name) => wildcards.includes(name)) && hosts.length === 0);
   const pages = readOrigins(origins);
-  /** Whether the page came from this server itself, under a name that is known. */
+  /**
+   * Whether the page came from this server itself, under a name that is known. A server that listens speaks http; it is called by https where
+   * a proxy stands before it, which goes by a name that was given.
+   */
   const isOwnPage = (origin: string, called: URL): boolean => {
     const page = URL.parse(origin);
-    return page !== null && page.host === called.host && (isMounted || names.includes(page.hostname));
+    if (page === null || page.host !== called.host) return false;
+    const maySpeak =
+      page.protocol === 'http:' ||
+      (page.protocol === 'https:' && (host === undefined || hosts.includes(page.hostname)));
+    return maySpeak && (isMounted || names.includes(page.hostname));
   };
   return ({ headers, url = '', method }) => {
     if (!url.startsWith('/'))
