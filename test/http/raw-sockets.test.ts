@@ -48,7 +48,7 @@ beforeAll(async () => {
   server = await startServer({ cwd, storeUrl: 'runs.db', port: 0, tokenFile, requestMs: 1_000, tell });
   port = Number(new URL(server.url).port);
   const started = await ask({ method: 'POST', path: '/v1/runs', body: { workflow: 'ask', runId: 'r' } });
-  expect(started.status).toBe(201);
+  if (started.status !== 201) throw new Error(started.text);
 });
 afterAll(async () => {
   await server.close();
