@@ -5,8 +5,11 @@
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
+import { createHmac } from 'node:crypto';
 import { delimiter, dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openHistory } from '../../src/app/place/open-history.ts';
+import { openSqliteStore } from '../../src/stores/sqlite/index.ts';
 import { installPackage } from '../support/installed-package.ts';
 import { isProving } from '../support/scale.ts';
 import { NodeChat, openPage, shownOf } from './chat-kit.ts';
@@ -25,6 +28,8 @@ const packages = [
 ];
 const page = readFileSync(join(import.meta.dirname, '../../docs/guide/next.md'), 'utf8');
 const started: ChildProcess[] = [];
+const secret = 'whsec_test';
+const hostToken = 'token-of-the-cron-job-0123456789';
 
 // npm chooses packages by the Node that runs it.
 const env = {
@@ -46,10 +51,16 @@ function writeApp(): readonly string[] {
   return files.map(([, path = '']) => path);
 }
 
-async function serve(): Promise<{ readonly fetch: typeof fetch; readonly kill: () => Promise<void> }> {
-  const child = spawn(process.execPath, ['node_modules/next/dist/bin/next', 'start', '-p', '0', '-H', '127.0.0.1'], {
+interface Served {
+  readonly url: string;
+  readonly fetch: typeof fetch;
+  readonly kill: () => Promise<void>;
+}
+
+async function serve(mode: 'start' | 'dev' = 'start'): Promise<Served> {
+  const child = spawn(process.execPath, ['node_modules/next/dist/bin/next', mode, '-p', '0', '-H', '127.0.0.1'], {
     cwd: folder,
-    env: { ...env, RUNS: join(folder, 'runs.db') },
+    env: { ...env, RUNS: join(folder, 'runs.db'), WEBHOOK_SECRET: secret, HOST_TOKEN: hostToken },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   started.push(child);
@@ -63,6 +74,7 @@ async function serve(): Promise<{ readonly fetch: typeof fetch; readonly kill: (
     child.once('exit', (code) => reject(new Error(`next start ended with ${code}: ${said}`)));
   });
   return {
+    url,
     fetch: ((path: string, init?: RequestInit) =>
       fetch(path.replace('http://localhost', `${url}/api`), init)) as typeof fetch,
     kill: async () => {
@@ -110,6 +122,8 @@ test('the page of the guide about Next has a whole app', () => {
       'lib/agent.ts',
       'app/api/[...path]/route.ts',
       'instrumentation.ts',
+      'app/host/[...path]/route.ts',
+      'app/webhooks/payments/route.ts',
       'app/page.tsx',
       'app/layout.tsx',
     ]),
@@ -150,6 +164,78 @@ test.skipIf(!isProving)(
       shownOf(page).filter(({ role }) => role === 'assistant'),
     );
     await second.kill();
+  },
+  300_000,
+);
+
+test.skipIf(!isProving)(
+  'in the app of the page, a signed webhook becomes a signal once, and a cron job may sweep (it needs packages from npm: npm run prove)',
+  async () => {
+    const { url, fetch: api, kill } = await serve();
+    const chat = new NodeChat('paid', api);
+    await chat.sendMessage({ text: 'hello' });
+    const store = openSqliteStore({ path: join(folder, 'runs.db') });
+    const history = openHistory(store);
+    const [runId = ''] = (await Array.fromAsync(history.list())).map((run) => run.runId);
+    const body = JSON.stringify({ id: 'evt_1', data: { object: { amount: 40, metadata: { run: runId } } } });
+    const pay = async (key: string): Promise<number> => {
+      const at = Math.floor(Date.now() / 1000);
+      const signature = createHmac('sha256', key).update(`${at}.${body}`).digest('hex');
+      const headers = { 'content-type': 'application/json', 'stripe-signature': `t=${at},v1=${signature}` };
+      return (await fetch(`${url}/webhooks/payments`, { method: 'POST', headers, body })).status;
+    };
+    expect([await pay('another secret'), await pay(secret), await pay(secret)]).toEqual([400, 200, 200]);
+    const sweep = async (token: string): Promise<number> => {
+      const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+      return (await fetch(`${url}/host/sweep`, { method: 'POST', headers, body: '{}' })).status;
+    };
+    expect([await sweep('wrong'), await sweep(hostToken)]).toEqual([401, 200]);
+    const signals = async (): Promise<number> =>
+      (await Array.fromAsync(history.log(runId)))
+        .flatMap(({ change }) => change)
+        .filter(({ kind, detail }) => kind === 'signal' && detail === 'paid').length;
+    for (let tries = 0; tries < 300 && (await signals()) === 0; tries += 1)
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(await signals()).toBe(1);
+    await store.close();
+    await kill();
+  },
+  300_000,
+);
+
+test.skipIf(!isProving)(
+  'in development, one engine outlives the reloads of its module (it needs packages from npm: npm run prove)',
+  async () => {
+    const file = join(folder, 'lib/agent.ts');
+    const code = readFileSync(file, 'utf8');
+    const counted = code.replace(
+      '(kept.support ??= open())',
+      "(kept.support ??= (appendFileSync('opens', 'o'), open()))",
+    );
+    expect(counted).not.toBe(code);
+    const countOf = (name: string): number =>
+      existsSync(join(folder, name)) ? readFileSync(join(folder, name), 'utf8').length : 0;
+    for (const name of ['opens', 'loads']) rmSync(join(folder, name), { force: true });
+    const write = (nth: number): void =>
+      writeFileSync(
+        file,
+        `import { appendFileSync } from 'node:fs';\nappendFileSync('loads', 'l');\n// ${nth}\n${counted}`,
+      );
+    write(0);
+    const { fetch: api, kill } = await serve('dev');
+    const chat = new NodeChat('dev', api);
+    await chat.sendMessage({ text: 'hello' });
+    const before = countOf('loads');
+    for (let nth = 1; nth < 100 && countOf('loads') === before; nth += 1) {
+      write(nth);
+      await new Promise((resolve) => setTimeout(resolve, 1000));
+      await openPage('dev', api);
+    }
+    expect(countOf('loads')).toBeGreaterThan(before);
+    expect(countOf('opens')).toBe(1);
+    await chat.sendMessage({ text: 'again' });
+    expect(textOf(chat)).toBe('You said: again');
+    await kill();
   },
   300_000,
 );
