@@ -6,13 +6,15 @@ import { isSigned } from './webhook.ts';
 
 const secret = process.env['WEBHOOK_SECRET'] ?? '';
 const authorize = bearerTokens([
-  { token: process.env['TOKEN'] ?? '', principal: 'ann', kind: 'person', scopes: ['read', 'run', 'answer'] },
+  { token: process.env['TOKEN'] ?? '', principal: 'ann', kind: 'person', scopes: ['read', 'run', 'answer', 'chat'] },
 ]);
+// `chat`: `useChat` of a page talks with the clerk at /cairn/chat.
+const cairn = createHandler({ graphs: [support], authorize, basePath: '/cairn', chat: { node: 'clerk' } });
 
 export const app: Express = express();
 
 // Before `express.json()`, or behind it: both are understood.
-app.use('/cairn', toNodeHandler(createHandler({ graphs: [support], authorize, basePath: '/cairn' })));
+app.use('/cairn', toNodeHandler(cairn));
 
 // As it came, since the signature is of the bytes.
 app.post('/webhooks/payments', express.text({ type: 'application/json' }), (request, response, next) => {

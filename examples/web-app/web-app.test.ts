@@ -77,21 +77,25 @@ test.each(['hono', 'express'])(
   120_000,
 );
 
-test('in hono, the clerk is chatted with: what it does for its customer waits for staff, and is told when they have approved', async () => {
-  const { url } = await start('hono');
-  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
-  const message = { id: 'm1', role: 'user', parts: [{ type: 'text', text: 'Refund A-17.' }] };
-  const body = JSON.stringify({ id: 'c1', messages: [message] });
-  const said = await (await fetch(`${url}/cairn/chat`, { method: 'POST', headers, body })).text();
-  expect(said).toContain('"waits":[{"audience":"staff","toolCallId":"1:1:1"}]');
-  expect(said.trimEnd().endsWith('data: [DONE]')).toBe(true);
-  const client = createClient(`${url}/cairn`, token, { waitSeconds: 20 });
-  const { runs } = await client.ls();
-  await client.answer({ run: runs[0]?.runId ?? '', value: 'approve' });
-  await client.resume({ run: runs[0]?.runId ?? '' });
-  const chat = await (await fetch(`${url}/cairn/chat/c1`, { headers })).text();
-  expect(chat).toContain('Your order A-17 is paid back.');
-}, 120_000);
+test.each(['hono', 'express'])(
+  'in %s, the clerk is chatted with: what it does for its customer waits for staff, and is told when they have approved',
+  async (kind) => {
+    const { url } = await start(kind);
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+    const message = { id: 'm1', role: 'user', parts: [{ type: 'text', text: 'Refund A-17.' }] };
+    const body = JSON.stringify({ id: 'c1', messages: [message] });
+    const said = await (await fetch(`${url}/cairn/chat`, { method: 'POST', headers, body })).text();
+    expect(said).toContain('"waits":[{"audience":"staff","toolCallId":"1:1:1"}]');
+    expect(said.trimEnd().endsWith('data: [DONE]')).toBe(true);
+    const client = createClient(`${url}/cairn`, token, { waitSeconds: 20 });
+    const { runs } = await client.ls();
+    await client.answer({ run: runs[0]?.runId ?? '', value: 'approve' });
+    await client.resume({ run: runs[0]?.runId ?? '' });
+    const chat = await (await fetch(`${url}/cairn/chat/c1`, { headers })).text();
+    expect(chat).toContain('Your order A-17 is paid back.');
+  },
+  120_000,
+);
 
 test('a webhook is taken only with its own signature, and only for five minutes', () => {
   expect(isSigned('{}', signed('{}', 1000), secret, 1100)).toBe(true);
