@@ -73,8 +73,8 @@ export function createClient(url: string, token: string, options: ClientOptions 
   const methods = operationRoutes.map((route) => {
     const act = async (input: Values = {}): Promise<unknown> => {
       const { path, init } = requestOf(route, input);
-      const prefer = waitSeconds > 0 ? { prefer: `wait=${waitSeconds}` } : {};
-      return (await ask(path, { ...init, headers: { ...init.headers, ...prefer } })).json();
+      const prefer = waitSeconds > 0 ? `return=representation, wait=${waitSeconds}` : 'return=representation';
+      return (await ask(path, { ...init, headers: { ...init.headers, prefer } })).json();
     };
     return [route.id, act] as const;
   });

@@ -352,6 +352,23 @@ describe('security', () => {
     expect(await statusOf('/v1/checkpoints/r/preview', 'POST')).toBe(200);
   });
 
+  test('an answer over a mebibyte is refused with its size, unless all of it is asked for, as the client does', async () => {
+    const note = 'x'.repeat(1_200_000);
+    const started = await call('/v1/runs', { body: { workflow: 'ask', runId: 'big', input: { note } } });
+    expect(started.status).toBe(201);
+    const { status, json } = await call('/v1/checkpoints/big@0/state');
+    expect([status, json['title']]).toEqual([
+      413,
+      expect.stringMatching(/^the answer has 12\d{5} bytes; ask for a part/),
+    ]);
+    const whole = await send('/v1/checkpoints/big@0/state', { headers: { prefer: 'return=representation' } });
+    expect([whole.status, (await whole.text()).length > note.length]).toEqual([200, true]);
+    const client = createClient('http://localhost', tokens.ann, {
+      fetch: (url, init) => handler(new Request(url, init)),
+    });
+    expect(JSON.stringify(await client.state({ checkpoint: 'big@0' }))).toContain(note);
+  });
+
   test('only so many streams are open at once', async () => {
     await startAndWait('r');
     const authorize = bearerTokens([{ token: tokens.ann, principal: 'ann', kind: 'person', scopes: all }]);

@@ -40,6 +40,8 @@ export interface HandlerOptions extends Served {
   readonly streams?: number;
   /** The largest body of a request in bytes. Default 4 MiB. */
   readonly bodyBytes?: number;
+  /** The largest answer in bytes; who asks with `Prefer: return=representation` gets all of a larger one. Default 1 MiB. */
+  readonly answerBytes?: number;
   /** A folder whose files are served below `basePath`, where no route is: a page for browsers. */
   readonly pages?: string;
   /**
@@ -72,6 +74,7 @@ const optionNames = Object.keys({
   origins: true,
   streams: true,
   bodyBytes: true,
+  answerBytes: true,
   pages: true,
   exchangeCode: true,
   chat: true,
@@ -90,6 +93,7 @@ const othersHave = [
 ] as const;
 const version = 'v1';
 const defaultBodyBytes = 4 * 1024 * 1024;
+const defaultAnswerBytes = 1024 * 1024;
 const longestWaitS = 60;
 
 /**
@@ -324,10 +328,22 @@ class HttpHandler {
     if (ifMatch !== undefined && 'expect' in operation.input) input['expect'] = ifMatch;
     const advancing = this.#advancing(context, request);
     const output = await perform(operation, { ...contextFor(operation, context, request), ...advancing }, input);
-    return jsonResponse(withoutFolder(output), statusOf(route, output), {
+    const response = jsonResponse(withoutFolder(output), statusOf(route, output), {
       ...this.#location(route, output),
       ...etagOf(output),
     });
+    return operation.isReadOnly ? this.#bounded(response, request) : response;
+  }
+
+  /** @throws 413 the answer is larger than who asked may expect */
+  #bounded(response: Response, { headers }: Request): Response {
+    const { answerBytes = defaultAnswerBytes } = this.#options;
+    const size = Number(response.headers.get('content-length'));
+    if (size <= answerBytes || /\breturn=representation\b/.test(headers.get('prefer') ?? '')) return response;
+    throw new HttpRefused(
+      413,
+      `the answer has ${size} bytes; ask for a part of it, or for all of it with the header Prefer: return=representation`,
+    );
   }
 
   /** Runs that were posted an answer or a signal go on in this process, if it advances runs and nobody has them. */

@@ -82,6 +82,7 @@ export function problemResponse(thrown: unknown): Response {
 }
 
 export function jsonResponse(value: unknown, status = 200, headers: Readonly<Record<string, string>> = {}): Response {
-  const body = JSON.stringify(toJson(value) ?? null);
-  return new Response(body, { status, headers: { ...answerHeaders, 'content-type': 'application/json', ...headers } });
+  const body = Buffer.from(JSON.stringify(toJson(value) ?? null));
+  const own = { ...answerHeaders, 'content-type': 'application/json', 'content-length': String(body.length) };
+  return new Response(body, { status, headers: { ...own, ...headers } });
 }

@@ -52,6 +52,7 @@ export interface Server {
 }
 
 const defaultPort = 4310;
+const studioAnswerBytes = 64 * 1024 * 1024;
 /** How long runs may take to come to rest when the server closes; after that they are handed back as they are. */
 const graceMs = 5_000;
 /** How long a code can be used. */
@@ -107,7 +108,8 @@ export async function startServer(options: ServeOptions): Promise<Server> {
       origins,
       advance: works ? 'here' : 'elsewhere',
       exchangeCode: codes.exchange,
-      ...(pages !== undefined && { pages }),
+      // The studio reads runs as a whole.
+      ...(pages !== undefined && { pages, answerBytes: studioAnswerBytes }),
       ...(app.config.chat !== undefined && !readOnly && { chat: app.config.chat }),
       onError: tell,
     });
