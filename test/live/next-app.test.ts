@@ -182,7 +182,8 @@ test.skipIf(!isProving)(
     await chat.sendMessage({ text: 'hello' });
     const store = openSqliteStore({ path: join(folder, 'runs.db') });
     const history = openHistory(store);
-    const [runId = ''] = (await Array.fromAsync(history.list())).map((run) => run.runId);
+    let runId = '';
+    for await (const run of history.list()) runId ||= run.runId;
     const body = JSON.stringify({ id: 'evt_1', data: { object: { amount: 40, metadata: { run: runId } } } });
     const pay = async (key: string): Promise<number> => {
       const at = Math.floor(Date.now() / 1000);
@@ -196,10 +197,12 @@ test.skipIf(!isProving)(
       return (await fetch(`${url}/host/sweep`, { method: 'POST', headers, body: '{}' })).status;
     };
     expect([await sweep('wrong'), await sweep(hostToken)]).toEqual([401, 200]);
-    const signals = async (): Promise<number> =>
-      (await Array.fromAsync(history.log(runId)))
-        .flatMap(({ change }) => change)
-        .filter(({ kind, detail }) => kind === 'signal' && detail === 'paid').length;
+    const signals = async (): Promise<number> => {
+      let count = 0;
+      for await (const { change } of history.log(runId))
+        count += change.filter(({ kind, detail }) => kind === 'signal' && detail === 'paid').length;
+      return count;
+    };
     for (let tries = 0; tries < 300 && (await signals()) === 0; tries += 1)
       await new Promise((resolve) => setTimeout(resolve, 100));
     expect(await signals()).toBe(1);
