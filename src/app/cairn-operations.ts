@@ -48,6 +48,7 @@ const optionNames = [
   'config',
   'workflows',
   'allow',
+  'trustsStore',
   'watch',
 ] as const satisfies readonly (keyof CairnOptions)[];
 

@@ -107,6 +107,11 @@ export interface CairnOptions {
   readonly config?: string;
   /** As `--workflows`: folders of workflows, later ones override earlier ones. */
   readonly workflows?: readonly string[];
+  /**
+   * False for a store in files that may be somebody else's: texts of its runs are then held to `allow` unless a file here gives the same.
+   * Default true. A store on a server is never trusted so far.
+   */
+  readonly trustsStore?: boolean;
   /** As `--allow`: what workflows given as texts may reach for. */
   readonly allow?: readonly string[];
   /** Told of each event of a run that a method here stays with. */

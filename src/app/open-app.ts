@@ -21,7 +21,7 @@ import { createGraphLoader, type GraphLoader, type TextDialect } from './workflo
 import { defaultTenant } from './config/default-tenant.ts';
 import { openIfThere, type StoreChoice } from './place/open-reading.ts';
 import { openPostgres } from './place/open-postgres.ts';
-import { choosePlace, type StorePlace, makeFolder } from './place/store-url.ts';
+import { choosePlace, isOwnPlace, type StorePlace, makeFolder } from './place/store-url.ts';
 import { openExplainer } from './place/open-history.ts';
 import { isWorkerDead, createSystemIds } from './process/process-ids.ts';
 import { readConfig, type FoundConfig } from './config/read-config.ts';
@@ -143,6 +143,11 @@ export interface AppOptions extends StoreChoice {
   readonly workflows?: readonly string[] | undefined;
   /** Permissions of workflows given as text, `inline` included. Default: the configuration's, else none. */
   readonly allow?: readonly string[] | undefined;
+  /**
+   * Whether a store in files is believed that a run's text was read from a file of its user, and so not held to the grants. Default true. If
+   * false, of a store other than the folder's own, a text is held to the grants unless a file here gives the same.
+   */
+  readonly trustsStore?: boolean;
   /** Whether the folder's configuration is read at all. Default true. */
   readonly readsConfig?: boolean;
   /** Interval of periodic clean-ups in milliseconds, or as configured. Default: never. */
@@ -225,6 +230,11 @@ const importedSchedule = {
   grant: '--trust at its import, which lets it start what it names',
 };
 
+const restoredSchedule = {
+  need: 'a schedule from a backup',
+  grant: '--trust at its restore, which lets it start what it names',
+};
+
 /** Makes a loader that loads on first use, and only once. */
 function once<Value>(load: () => Promise<Value>): () => Promise<Value> {
   let loaded: Promise<Value> | undefined;
@@ -267,7 +277,8 @@ function openTexts(
     // Paths are recorded relative to the working folder if the store belongs to it, so that they can be moved together.
     isModuleNamed,
     isMovable: place.kind === 'sqlite' && place.isDefault,
-    isOpenToOthers: place.kind === 'postgres',
+    isOpenToOthers:
+      place.kind === 'postgres' || (options.trustsStore === false && !isOwnPlace(place, config.store, cwd)),
     openDialect,
     dialects: { yaml: openSaved, dot: openSavedDot },
     openCatalog: openWorkflows,
@@ -331,6 +342,7 @@ export async function openApp(options: AppOptions): Promise<App> {
       if (graphId !== 'schedule') return (await loader.findGraph(meta, readText)) ?? graphNamed(graphId, meta.source);
       // It starts runs of a file that it names.
       if (meta.isImported === true) throw new CairnError('PERMISSION_DENIED', importedSchedule);
+      if (meta.isRestored === true) throw new CairnError('PERMISSION_DENIED', restoredSchedule);
       return (await openSchedules()).graph;
     },
   };

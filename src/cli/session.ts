@@ -106,6 +106,8 @@ export interface Session {
   readonly cwd: string;
   /** The option as given. Undefined means the default. */
   readonly storeUrl: string | undefined;
+  /** Whether texts of runs in the store are believed to be files of this user: see `AppOptions`. */
+  readonly trustsStore: boolean;
   /** The configuration file that was named. Undefined means that of the folder. */
   readonly configFile: string | undefined;
   /** Whether the folder's configuration is run if it is code. */
@@ -182,6 +184,8 @@ export function openSession(
   const { CAIRN_STORE: named } = process.env;
   return {
     ...given,
+    // A store that somebody types may be a file that somebody else made.
+    trustsStore: given.storeUrl === undefined,
     ...(given.storeUrl === undefined && named !== undefined && named !== '' && { storeUrl: named }),
     screen,
     cwd,

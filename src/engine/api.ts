@@ -76,6 +76,8 @@ export interface RunMeta {
   readonly labels?: Readonly<Record<string, string>>;
   /** Set on runs that were imported and are not trusted: their texts are held to the grants, and no module is imported because they name it. */
   readonly isImported?: true;
+  /** Set on runs of a restored backup that is not trusted: their texts count as a file's only if a file here gives the same. */
+  readonly isRestored?: true;
 }
 
 /** How a run is started. */

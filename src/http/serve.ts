@@ -11,7 +11,10 @@ import { createHandler } from './handler.ts';
 import { toNodeHandler } from './node.ts';
 import { findStudio } from './pages.ts';
 
-export interface ServeOptions extends Pick<AppOptions, 'cwd' | 'storeUrl' | 'configFile' | 'workflows' | 'allow'> {
+export interface ServeOptions extends Pick<
+  AppOptions,
+  'cwd' | 'storeUrl' | 'trustsStore' | 'configFile' | 'workflows' | 'allow'
+> {
   /** Default `127.0.0.1`. */
   readonly host?: string;
   /** Default 4310; 0 picks a free one. */

@@ -5,10 +5,11 @@ import { dirname } from 'node:path';
 import { createFileBlobs } from '../../blobs/file-blobs.ts';
 import { CairnError } from '../../errors.ts';
 import { collectRuns, holdRun, openStatuses } from '../../history/place/place.ts';
+import { metaOf } from '../../history/stored/stored-meta.ts';
 import { toListedRun, type ListedRun } from '../../history/read/list-runs.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { Store } from '../../ports/store.ts';
-import { BackupFile, openSqliteStore, type BackupLabel } from '../../stores/sqlite/index.ts';
+import { BackupFile, changeMetas, openSqliteStore, type BackupLabel } from '../../stores/sqlite/index.ts';
 import { makeFolder, parseStoreUrl } from '../place/store-url.ts';
 import { findFaults } from './back-up.ts';
 import { makeWhole, renameDurably } from './part-files.ts';
@@ -22,6 +23,11 @@ export interface RestoreOptions {
    * Whether to move an existing store aside, to `PATH.replaced`. No process may have it open. Default false: an existing store is an error.
    */
   readonly replace?: boolean;
+  /**
+   * Whether the backup is one's own. Default false: a text in it counts as a file's only if a file here gives the same, and is else held to
+   * the grants of the process that goes on with its run; its schedules start nothing.
+   */
+  readonly trust?: boolean;
 }
 
 /** Report of a restore. */
@@ -36,7 +42,10 @@ export interface RestoreReport {
   readonly faults: readonly string[];
 }
 
-const optionNames = Object.keys({ blobs: true, replace: true } satisfies Record<keyof RestoreOptions, true>);
+const optionNames = Object.keys({ blobs: true, replace: true, trust: true } satisfies Record<
+  keyof RestoreOptions,
+  true
+>);
 
 /**
  * Restores a backup. Everything is verified before the store gets its name, so an interrupted restore leaves no store.
@@ -50,7 +59,7 @@ export async function restore(file: string, store: string, options: RestoreOptio
   const place = parseStoreUrl(store, process.cwd());
   if (place.kind !== 'sqlite')
     throw new CairnError('CONFIG_INVALID', { path: 'store', reason: 'a backup is restored into a SQLite store' });
-  const { blobs = createFileBlobs(place.blobs), replace = false } = options;
+  const { blobs = createFileBlobs(place.blobs), replace = false, trust = false } = options;
   if (existsSync(place.path) && !replace)
     throw new CairnError('CONFIG_INVALID', {
       path: 'store',
@@ -69,10 +78,23 @@ export async function restore(file: string, store: string, options: RestoreOptio
     await chmod(part, 0o600);
     const { label, count, tenants } = await takeApart(part, blobs);
     const held = await holdOpen(part, blobs, tenants, label, file);
+    changeMetas(part, (meta) => markedMeta(meta, trust));
     if (existsSync(place.path)) await putAside(place.path);
     await renameDurably(part, place.path);
     return { store: `sqlite:${place.path}`, madeAt: label.madeAt, blobs: count, held, faults: label.faults };
   });
+}
+
+/** Says in a run's meta whether it is trusted, whatever the backup says of that. Undefined: it says nothing else than before. */
+function markedMeta(meta: Uint8Array, isTrusted: boolean): Uint8Array | undefined {
+  try {
+    const { isRestored, ...kept } = metaOf({ key: '', meta });
+    if (isTrusted === (isRestored === undefined)) return undefined;
+    return Buffer.from(JSON.stringify(isTrusted ? kept : { ...kept, isRestored: true }));
+  } catch {
+    // Nobody finds the graph of a run by a meta that cannot be read.
+    return undefined;
+  }
 }
 
 async function takeApart(

@@ -119,6 +119,17 @@ export function parseStoreUrl(url: string | undefined, cwd: string): StorePlace 
 }
 
 /**
+ * Whether the place is the working folder's own: the default one, or what its configuration or CAIRN_STORE names. Another file, named on a
+ * command line, may be anybody's: a backup that was sent, a store of an unpacked archive.
+ */
+export function isOwnPlace(place: StorePlace, configured: string | undefined, cwd: string): boolean {
+  if (!('path' in place)) return place.kind === 'memory';
+  const { CAIRN_STORE: named } = process.env;
+  const own = [undefined, configured, named === '' ? undefined : named].map((url) => parseStoreUrl(url, cwd));
+  return own.some((one) => one.kind === place.kind && one.path === place.path);
+}
+
+/**
  * The store that is named, else the configuration's. A configuration lies in a folder, whose author may be somebody else; so it names files
  * only, and no password of this user is sent where it says.
  *

@@ -56,7 +56,7 @@ export interface GraphLoaderOptions {
   /** Whether paths are recorded relative to the folder, so that they move together with its store. */
   readonly isMovable: boolean;
   /**
-   * Whether others may write rows of the store, as on a server. Then what a row says is not trusted: a recorded text counts as a file's only if
+   * Whether others may write rows of the store, as on a server, or have made the file that it is. Then what a row says is not trusted: a recorded text counts as a file's only if
    * the same text is found in a file here, and a module is imported only from this folder, or if the configuration names it.
    */
   readonly isOpenToOthers?: boolean;
@@ -104,7 +104,9 @@ async function readUntrusted(dialects: TextDialects, text: string, trust: string
   } catch (error) {
     if (!CairnError.is(error, 'PERMISSION_DENIED')) throw error;
     const grant = `a grant that covers it (--allow), or ${trust}`;
-    throw new CairnError(error.code, { ...error.data, grant }, { cause: error });
+    const { violations } = error.data as { readonly violations?: readonly Violation[] };
+    const told = violations?.map((violation) => ({ ...violation, fix: `start the process with ${grant}` }));
+    throw new CairnError(error.code, { ...error.data, grant, ...(told && { violations: told }) }, { cause: error });
   }
 }
 
@@ -119,6 +121,11 @@ async function needsOf(dialects: TextDialects, text: string): Promise<readonly s
     return violations?.map(({ place, message }) => `${place}: ${message}`) ?? [error.message];
   }
 }
+
+const waysOfOthers =
+  'have the file that it was read from in this folder, as it was; or, if the store is yours, name it as `store` in the configuration of this folder';
+const waysOfRestored =
+  'have the file that it was read from in this folder, as it was; or, if the backup is yours, restore it with --trust';
 
 interface OwnTextsPlace {
   readonly cwd: string;
@@ -205,15 +212,16 @@ export function createGraphLoader(options: GraphLoaderOptions): GraphLoader {
       }
     },
     needsOf: (text) => needsOf(dialects, text),
-    async findGraph({ source, exportName, isImported = false }, readText) {
+    async findGraph({ source, exportName, isImported = false, isRestored = false }, readText) {
       const text = await readText();
+      const isFromOthers = isOpenToOthers || isRestored;
       if (text !== undefined) {
         if (isImported) return (await readUntrusted(dialects, text, 'import the run anew with --trust')).graph;
-        if (!isOpenToOthers || (await isOwn(text, source))) return (await readSavedText(dialects, text)).graph;
-        return (await readUntrusted(dialects, text, 'have its file in the folder of this process')).graph;
+        if (!isFromOthers || (await isOwn(text, source))) return (await readSavedText(dialects, text)).graph;
+        return (await readUntrusted(dialects, text, isRestored ? waysOfRestored : waysOfOthers)).graph;
       }
       if (source === undefined) return undefined;
-      if (isOpenToOthers && !isModuleNamed(source) && !isInside(source)) return undefined;
+      if (isFromOthers && !isModuleNamed(source) && !isInside(source)) return undefined;
       if (isImported && !isModuleNamed(source))
         throw new CairnError('CODE_NOT_RUN', {
           what: `${source}, which an imported run names,`,

@@ -14,11 +14,13 @@ import { listenForInterrupt } from '../live/interrupt.ts';
 interface RestoreArguments {
   readonly file: string;
   readonly replace?: boolean;
+  readonly trust?: boolean;
 }
 
 const restoreFields: FieldsOf<RestoreArguments> = {
   file: { type: 'text', description: 'the backup', isRequired: true, isPositional: true },
   replace: { type: 'flag', description: 'put a store that is there aside, as STORE.replaced; nobody may have it open' },
+  trust: { type: 'flag', description: 'the backup is your own: its runs go on with what they were started with' },
 };
 
 export const restoreCommand: Command<RestoreArguments> = {
@@ -26,18 +28,19 @@ export const restoreCommand: Command<RestoreArguments> = {
   summary: 'bring a backup back as a store, its open runs held',
   fields: restoreFields,
   details:
-    'All of it is verified before the store has its name. What happened after the backup was made is not in it: runs that were not over are held, and no worker takes them until cairn release says so.',
+    'All of it is verified before the store has its name. What happened after the backup was made is not in it: runs that were not over are held, and no worker takes them until cairn release says so. Without --trust they are held to your grants (--allow), as an import is, unless a file here gives the workflow that they name; schedules start nothing then.',
   examples: [
     { line: 'cairn restore /backups/cairn.backup', does: 'into the store of this folder, which is not there yet' },
+    { line: 'cairn restore /backups/cairn.backup --trust', does: 'the same of your own backup, as it was' },
     { line: 'cairn restore /backups/cairn.backup --store sqlite:trial.db', does: 'somewhere else' },
   ],
   runsConfig: true,
-  async execute(session, { file, replace = false }) {
+  async execute(session, { file, replace = false, trust = false }) {
     const place = await chooseStore(session);
     if (place.kind === 'postgres')
       throw new CairnError('CONFIG_INVALID', { path: 'store', reason: 'a Postgres store is restored with pg_restore' });
     const store = 'path' in place ? `${place.kind}:${place.path}` : 'memory:';
-    const report = await restore(resolve(session.cwd, file), store, { replace });
+    const report = await restore(resolve(session.cwd, file), store, { replace, trust });
     if (session.isJson) session.printJson(report);
     else {
       const { screen } = session;

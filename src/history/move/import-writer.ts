@@ -125,7 +125,11 @@ export class ImportWriter {
    */
   async #metaOf(meta: string): Promise<Uint8Array> {
     const { tenant, runId, isTrusted } = this.#options;
-    const { isImported: _, ...exported } = metaOf({ key: this.runKey, meta: Buffer.from(meta, 'base64') });
+    const {
+      isImported: _,
+      isRestored: __,
+      ...exported
+    } = metaOf({ key: this.runKey, meta: Buffer.from(meta, 'base64') });
     const isCopy = runId !== this.#header.runId;
     return Buffer.from(
       JSON.stringify({

@@ -13,6 +13,8 @@ export interface StoredMeta {
   readonly labels?: Readonly<Record<string, string>>;
   /** Set on runs that were imported without being trusted, and on their forks. */
   readonly isImported?: true;
+  /** Set on runs that were restored from a backup without being trusted, and on their forks. */
+  readonly isRestored?: true;
   /** Seed of the run's idempotency keys: see key-seed.ts. */
   readonly keySeed?: string;
   /** Hash of the graph that the run was started with, which `structure` and `text` describe. */

@@ -301,6 +301,7 @@ const optionNames = Object.keys({
   cwd: true,
   configFile: true,
   storeUrl: true,
+  trustsStore: true,
   workflows: true,
   allow: true,
   cleanUpEvery: true,
