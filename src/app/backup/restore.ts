@@ -9,7 +9,7 @@ import { metaOf } from '../../history/stored/stored-meta.ts';
 import { toListedRun, type ListedRun } from '../../history/read/list-runs.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { Store } from '../../ports/store.ts';
-import { BackupFile, changeMetas, openSqliteStore, type BackupLabel } from '../../stores/sqlite/index.ts';
+import { BackupFile, openSqliteStore, type BackupLabel } from '../../stores/sqlite/index.ts';
 import { makeFolder, parseStoreUrl } from '../place/store-url.ts';
 import { findFaults } from './back-up.ts';
 import { makeWhole, renameDurably } from './part-files.ts';
@@ -78,7 +78,7 @@ export async function restore(file: string, store: string, options: RestoreOptio
     await chmod(part, 0o600);
     const { label, count, tenants } = await takeApart(part, blobs);
     const held = await holdOpen(part, blobs, tenants, label, file);
-    changeMetas(part, (meta) => markedMeta(meta, trust));
+    BackupFile.changeMetas(part, (meta) => markedMeta(meta, trust));
     if (existsSync(place.path)) await putAside(place.path);
     await renameDurably(part, place.path);
     return { store: `sqlite:${place.path}`, madeAt: label.madeAt, blobs: count, held, faults: label.faults };

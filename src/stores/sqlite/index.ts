@@ -1,5 +1,5 @@
 /** The entry point of the SQLite store. */
 
 export { type SqliteStoreOptions, openSqliteMemories, type SqliteMemoriesOptions } from './sqlite-memories.ts';
-export { BackupFile, changeMetas, copyDatabase, type BackupLabel } from './file/backup-file.ts';
+export { BackupFile, copyDatabase, type BackupLabel } from './file/backup-file.ts';
 export { openSqliteStore } from './sqlite-store.ts';

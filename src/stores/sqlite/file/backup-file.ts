@@ -121,44 +121,6 @@ export async function copyDatabase(from: string, to: string): Promise<void> {
 const rowsAtOnce = 500;
 const checkedTexts = ['tenant', 'run_id', 'key', 'graph_id', 'parent_run', 'queue', 'queue_key'];
 
-/**
- * Changes the meta of every run of a store that nobody else has open. What is damaged stays recognisable as that.
- *
- * @param change - the new meta; undefined to leave it
- */
-export function changeMetas(path: string, change: (meta: Uint8Array) => Uint8Array | undefined): void {
-  const name = `sqlite:${path}`;
-  const db = loadDriver()(path);
-  try {
-    const read = db.prepare(
-      `select no, created_at, parent_seq, priority, due, meta, check_value, ${checkedTexts.map(asBytes).join(', ')}
-       from runs where (tenant, run_id) > (cast(? as text), cast(? as text)) order by runs.tenant, runs.run_id limit ${rowsAtOnce}`,
-    );
-    const write = db.prepare(
-      'update runs set meta = ?, check_value = ? where tenant = cast(? as text) and run_id = cast(? as text)',
-    );
-    db.exec('begin immediate');
-    let last: readonly [Uint8Array, Uint8Array] = [new Uint8Array(), new Uint8Array()];
-    for (;;) {
-      const rows = read.all(...last) as unknown as (CheckedColumns & { readonly check_value: number | null })[];
-      for (const row of rows) {
-        const meta = change(row.meta);
-        const isWhole = row.check_value !== null && row.check_value === checkOf(row);
-        if (meta !== undefined)
-          write.run(meta, isWhole ? checkOf({ ...row, meta }) : row.check_value, row.tenant, row.run_id);
-      }
-      const end = rows.at(-1);
-      if (end === undefined) break;
-      last = [end.tenant, end.run_id];
-    }
-    db.exec('commit');
-  } catch (error) {
-    throw mapSqliteError(error, name);
-  } finally {
-    db.close();
-  }
-}
-
 /** A backup that is being made or restored. */
 export class BackupFile {
   readonly #db: DatabaseSync;
@@ -181,6 +143,44 @@ export class BackupFile {
       this.blobs = openBackupBlobs(this.#db, this.name);
     } catch (error) {
       throw CairnError.is(error) ? error : mapSqliteError(error, this.name);
+    }
+  }
+
+  /**
+   * Changes the meta of every run of a store that nobody else has open. What is damaged stays recognisable as that.
+   *
+   * @param change - the new meta; undefined to leave it
+   */
+  static changeMetas(path: string, change: (meta: Uint8Array) => Uint8Array | undefined): void {
+    const name = `sqlite:${path}`;
+    const db = loadDriver()(path);
+    try {
+      const read = db.prepare(
+        `select no, created_at, parent_seq, priority, due, meta, check_value, ${checkedTexts.map(asBytes).join(', ')}
+         from runs where (tenant, run_id) > (cast(? as text), cast(? as text)) order by runs.tenant, runs.run_id limit ${rowsAtOnce}`,
+      );
+      const write = db.prepare(
+        'update runs set meta = ?, check_value = ? where tenant = cast(? as text) and run_id = cast(? as text)',
+      );
+      db.exec('begin immediate');
+      let last: readonly [Uint8Array, Uint8Array] = [new Uint8Array(), new Uint8Array()];
+      for (;;) {
+        const rows = read.all(...last) as unknown as (CheckedColumns & { readonly check_value: number | null })[];
+        for (const row of rows) {
+          const meta = change(row.meta);
+          const isWhole = row.check_value !== null && row.check_value === checkOf(row);
+          if (meta !== undefined)
+            write.run(meta, isWhole ? checkOf({ ...row, meta }) : row.check_value, row.tenant, row.run_id);
+        }
+        const end = rows.at(-1);
+        if (end === undefined) break;
+        last = [end.tenant, end.run_id];
+      }
+      db.exec('commit');
+    } catch (error) {
+      throw mapSqliteError(error, name);
+    } finally {
+      db.close();
     }
   }
 
