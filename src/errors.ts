@@ -117,13 +117,49 @@ export function fileFault(store: string, error: unknown): CairnError {
   );
 }
 
+// Commands that are printed for people: in messages and hints, at every door.
+
+/** Options in printed commands, and those of them that take the word after them. */
+const printedOptions: ReadonlySet<string> = new Set([
+  ...['--all', '--answer', '--config', '--file', '--force', '--limit', '--resume', '--run', '--set', '--store'],
+]);
+const takingOptions: ReadonlySet<string> = new Set(['--answer', '--config', '--file', '--limit', '--set', '--store']);
+
+/**
+ * The words of a command in an order in which none is mistaken: an id or an answer may begin with a dash, and is no option then. It stands
+ * behind all options, and behind `--`.
+ */
+export function orderedWords(words: readonly string[]): readonly string[] {
+  const [command = '', ...rest] = words;
+  const isTaken = (at: number): boolean => takingOptions.has(rest[at - 1] ?? '');
+  const isOption = (word: string, at: number): boolean => isTaken(at) || printedOptions.has(word);
+  if (rest.every((word, at) => !word.startsWith('-') || isOption(word, at))) return words;
+  return [command, ...rest.filter(isOption), '--', ...rest.filter((word, at) => !isOption(word, at))];
+}
+
+/** A word as a shell reads it unchanged. */
+function quotedWord(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
+}
+
+/** A command as it can be pasted into a shell: `cairn answer RUN yes`. @param words - the command, and its operands and options */
+export function commandText(...words: readonly string[]): string {
+  return ['cairn', ...orderedWords(words).map(quotedWord)].join(' ');
+}
+
+/** A prose that ends in a command: what follows is its operand. */
+const endsInCommand = /cairn ([a-z-]+) $/;
+
 /** Fills the values into a text of the table, whose form is described at {@link ErrorRow}. */
 function render(prose: string, data: ErrorData): string {
   return prose.replaceAll(
     /\{(?:([^{}|]*)\|)?(\w+)(?:\|([^{}]*))?\}/g,
-    (_, before: string | undefined, name: string, otherwise: string | undefined) => {
+    (_, before: string | undefined, name: string, otherwise: string | undefined, at: number) => {
       const value = data[name];
       if (value === undefined && before !== undefined) return otherwise ?? '';
+      const [, command] = endsInCommand.exec(prose.slice(0, at)) ?? [];
+      if (command !== undefined && typeof value === 'string')
+        return commandText(command, value).slice(`cairn ${command} `.length);
       return `${before ?? ''}${name === 'violations' ? violationLines(value) : name === 'path' && Array.isArray(value) ? value.join('.') : asText(value)}`;
     },
   );

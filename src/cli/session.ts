@@ -1,6 +1,6 @@
 /** What a command is given: the screen, the store it was pointed at, and how cairn is called again. */
 import { describeWorker } from '../app/process/process-ids.ts';
-import { CairnError, errorTable } from '../errors.ts';
+import { CairnError, errorTable, orderedWords } from '../errors.ts';
 import { shownError } from '../operations/declare/perform.ts';
 import type { BrokenWorkflow } from '../operations/declare/workflows.ts';
 import type { Screen } from './screen.ts';
@@ -128,22 +128,6 @@ function nameOfProgram(script: string | undefined, cwd: string, environment: Nod
   return environment['npm_command'] === 'exec' ? 'npx cairn' : 'cairn';
 }
 
-/** Options that are printed in commands for people. */
-const printedOptions: readonly string[] = ['--all', '--config', '--file', '--limit', '--resume', '--run', '--store'];
-
-/** An id or an answer may begin with a dash, and is no option then: it stands behind all options, and behind `--`. */
-function operandsLast(words: readonly string[]): readonly string[] {
-  if (words.every((word) => !word.startsWith('-') || printedOptions.includes(word))) return words;
-  const [command = '', ...rest] = words;
-  const options: string[] = [];
-  const operands: string[] = [];
-  for (const [at, word] of rest.entries()) {
-    const takesNext = ['--config', '--file', '--limit', '--store'].includes(rest[at - 1] ?? '');
-    (takesNext || printedOptions.includes(word) ? options : operands).push(word);
-  }
-  return [command, ...options, '--', ...operands];
-}
-
 /** The password in the URL of a store on a server, which stands in no command line: those are seen by other users and kept in histories. */
 export function splitPassword(storeUrl: string): { readonly url: string; readonly password?: string } {
   const [, before = '', password, after = ''] = /^(postgres(?:ql)?:\/\/[^:@/]*):([^@]*)(@.*)$/s.exec(storeUrl) ?? [];
@@ -189,7 +173,7 @@ export function openSession(
     ...(given.storeUrl === undefined && named !== undefined && named !== '' && { storeUrl: named }),
     screen,
     cwd,
-    commandLine: (...words) => [program, ...operandsLast([...words, ...store]).map(quote)].join(' '),
+    commandLine: (...words) => [program, ...orderedWords([...words, ...store]).map(quote)].join(' '),
     printJson: (value) => screen.print(jsonText(toJson(value))),
   };
 }

@@ -1,7 +1,7 @@
 /** Finds graphs for commands and runs: in modules, in files, by the names of workflows, and in texts recorded with runs. */
 import { dialectOf, type TextWorkflow, type CheckpointSettings } from '../../dialects/text-workflow.ts';
 import type { Permissions } from '../../graph/permissions/permissions.ts';
-import { CairnError } from '../../errors.ts';
+import { CairnError, commandText } from '../../errors.ts';
 import { existsSync, readFileSync } from 'node:fs';
 import { basename, dirname, extname, join, resolve, sep } from 'node:path';
 import { decodeText, textBytesMax } from '../process/decode-text.ts';
@@ -225,7 +225,7 @@ export function createGraphLoader(options: GraphLoaderOptions): GraphLoader {
       if (isImported && !isModuleNamed(source))
         throw new CairnError('CODE_NOT_RUN', {
           what: `${source}, which an imported run names,`,
-          hint: `Name it if you trust it: cairn resume RUN --file ${source}. Or name it in the configuration, under modules.`,
+          hint: `Name it if you trust it: ${commandText('resume', 'RUN', '--file', source)}. Or name it in the configuration, under modules.`,
         });
       return (await loadGraphModule(cwd, source, exportName)).graph;
     },

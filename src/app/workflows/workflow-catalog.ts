@@ -4,7 +4,7 @@ import { dirname, relative, resolve } from 'node:path';
 import { readRegularText } from '../process/decode-text.ts';
 import type { WorkflowText, WorkflowTexts } from '../../dialects/yaml/file/read-options.ts';
 import { pipelineNameOf } from '../../dialects/dot/text/head.ts';
-import { CairnError } from '../../errors.ts';
+import { CairnError, commandText } from '../../errors.ts';
 import type { Violation } from '../../graph/graph.ts';
 import { nearestFirst } from '../../graph/nearest.ts';
 import type { BrokenWorkflow, CheckedText, KnownWorkflow, Workflows } from '../../operations/declare/workflows.ts';
@@ -129,7 +129,7 @@ class Catalog implements Workflows {
     if (from === to)
       throw new CairnError('USAGE_INVALID', {
         reason: `${name} is written in ${to} already`,
-        hint: to === 'dot' ? `Run: cairn fmt ${name}` : 'For a file with {{ }}, convert --to cairn.',
+        hint: to === 'dot' ? `Run: ${commandText('fmt', name)}` : 'For a file with {{ }}, convert --to cairn.',
       });
     const workflow =
       source === undefined

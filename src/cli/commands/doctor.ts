@@ -80,7 +80,7 @@ export const verifyCommand: Command<VerifyRunsInput> = {
           );
           if (isHalfImported === true)
             print(
-              `  Half an import, as whoever made it died: import the same text again, or cairn rm ${printable(runId)}`,
+              `  Half an import, as whoever made it died: import the same text again, or ${session.commandLine('rm', runId)}`,
             );
           print(faults.map(({ message, code }) => `  ${printable(message)} ${paint('dim', `[${code}]`)}`));
         }

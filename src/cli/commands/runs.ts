@@ -8,7 +8,7 @@ import { printable } from '../../operations/words/terminal.ts';
 import { wrap } from '../text/width.ts';
 import { resumeRun, type ResumeRunInput } from '../../operations/runs/resume-run.ts';
 import { signalRun, type SignalRunInput } from '../../operations/waits/signal-run.ts';
-import { CairnError } from '../../errors.ts';
+import { CairnError, commandText } from '../../errors.ts';
 import type { WorkContext } from '../../operations/declare/operation.ts';
 import { cancelRun, type CancelRunInput } from '../../operations/runs/cancel-run.ts';
 import { releaseRuns, type ReleaseRunsInput } from '../../operations/runs/release-runs.ts';
@@ -144,12 +144,11 @@ async function endOf({ engine }: WorkContext, runId: string): Promise<string> {
 
 function formatStatus(id: string, status: string): string {
   const run = printable(id);
-  const operand = printable(id.startsWith('-') ? `-- ${id}` : id);
   if (status === 'cancelled') return `cancelled ${run}`;
   if (status === 'cancelling')
-    return `${run} is cancelling: what follows a cancel has yet to end; cairn log ${operand}`;
+    return `${run} is cancelling: what follows a cancel has yet to end; ${printable(commandText('log', id))}`;
   if (status === 'failed')
-    return `what follows the cancel of ${run} failed: cairn resume ${operand} tries it again, cairn cancel --force ${operand} gives it up`;
+    return `what follows the cancel of ${run} failed: ${printable(commandText('resume', id))} tries it again, ${printable(commandText('cancel', '--force', id))} gives it up`;
   if (status === 'paused') return `what follows the cancel of ${run} waits: cairn inbox says for what`;
   return `asked the owner of ${run} to cancel it; it is ${status}`;
 }

@@ -1,5 +1,5 @@
 /** Finds the graph of a run given by id: by its name, or by compiling the text recorded with it (H3). */
-import { CairnError } from '../../errors.ts';
+import { CairnError, commandText } from '../../errors.ts';
 import type { Graph } from '../../graph/graph.ts';
 import { loadState } from '../../history/load/load.ts';
 import { metaOf } from '../../history/stored/stored-meta.ts';
@@ -20,7 +20,7 @@ export async function findGraphOf(
   if (graph === undefined)
     throw new CairnError('CONFIG_INVALID', {
       reason: `the graph ${run.graphId} of run ${run.runId} is not known here`,
-      hint: `Name the module that it is in: cairn resume ${run.runId} --file MODULE; in a program, resume by the graph.`,
+      hint: `Name the module that it is in: ${commandText('resume', run.runId, '--file', 'MODULE')}; in a program, resume by the graph.`,
     });
   return graph;
 }

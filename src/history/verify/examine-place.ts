@@ -1,4 +1,5 @@
 /** Examines a store for `cairn doctor`: which runs need a person, and whether unfinished runs could be resumed. */
+import { commandText } from '../../errors.ts';
 import type { Store, StoredStatus } from '../../ports/store.ts';
 import { isHeld, openStatuses, type StatePlace } from '../place/place.ts';
 import { isStopped } from '../read/list-runs.ts';
@@ -26,7 +27,7 @@ async function findStopped({ store, tenant, isWorkerDead }: StatePlace): Promise
     name: 'stopped runs',
     verdict: 'warning',
     detail: `${stopped.length} without a process: ${stopped.slice(0, shownRuns).join(', ')}`,
-    fix: `cairn resume ${stopped[0] ?? 'RUN'}`,
+    fix: commandText('resume', stopped[0] ?? 'RUN'),
   };
 }
 
@@ -51,7 +52,7 @@ async function findHeld({ store, tenant }: StatePlace): Promise<Finding | undefi
     name: 'held runs',
     verdict: 'warning',
     detail: `${held.length} restored and not released: ${held.slice(0, shownRuns).join(', ')}`,
-    fix: `cairn release ${held[0] ?? 'RUN'}`,
+    fix: commandText('release', held[0] ?? 'RUN'),
   };
 }
 

@@ -1,5 +1,5 @@
 /** Checks that unfinished runs could be resumed, by reading of each what a resume would read (C6). */
-import { CairnError } from '../../errors.ts';
+import { CairnError, commandText } from '../../errors.ts';
 import { loadState } from '../load/load.ts';
 import { listMetaBlobs } from '../stored/stored-meta.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
@@ -41,7 +41,7 @@ export async function examineRuns(store: Store, blobs: BlobStore, tenant: string
     name: 'histories',
     verdict: 'bad',
     detail: `${damaged.length} of ${counted} cannot be taken up: ${first.run.runId}: ${first.error.message}`,
-    fix: `cairn verify ${first.run.runId}`,
+    fix: commandText('verify', first.run.runId),
     code: first.error.code,
   };
 }

@@ -1,7 +1,7 @@
 /** Starts the MCP server: opens the store, serves clients over stdio or HTTP, and shuts down cleanly. */
 import { perform } from '../../operations/declare/perform.ts';
 import type { ReadResourceResult } from '@modelcontextprotocol/server';
-import { CairnError, reasonOf } from '../../errors.ts';
+import { CairnError, commandText, reasonOf } from '../../errors.ts';
 import { describeCheckpoint } from '../../operations/checkpoints/describe-checkpoint.ts';
 import { listWorkflows } from '../../operations/workflows/describe-workflow.ts';
 import { listCheckpoints } from '../../operations/checkpoints/list-checkpoints.ts';
@@ -328,8 +328,6 @@ export interface RunningMcpServer {
   close(): Promise<void>;
 }
 
-const plainCommandLine = (...words: readonly string[]): string => ['cairn', ...words].join(' ');
-
 /** Tells the operator if there are runs whose process has died; they can be resumed. */
 async function tellInterrupted(context: WorkContext, tell: (line: string) => void): Promise<void> {
   const { runs } = await perform(listRuns, context, { status: ['running'], limit: 100 });
@@ -350,7 +348,7 @@ export async function startMcpServer(options: McpServerOptions): Promise<Running
     http,
     canAskClient = true,
     answers,
-    commandLine = plainCommandLine,
+    commandLine = commandText,
     tell = (line) => writeLog(`cairn mcp: ${line}`),
   } = options;
   const sdk = await loadSdk();

@@ -2,6 +2,7 @@
  * A post-mortem in words, in the order in which it is read. The terminal and the HTML page say the same; each only decides how it looks.
  * The texts hold what runs and authors wrote as it is, so whoever shows them makes them safe for that place first.
  */
+import { commandText } from '../../errors.ts';
 import { isLarge } from '../../dialects/dot/run/context/context-reader.ts';
 import type { ExplainedEdge } from '../../history/trace/explain-edges.ts';
 import type {
@@ -300,7 +301,7 @@ function changeWords(change: ValueChange, { runId, seq, path: node }: StoryVisit
   const { path, before, beforeBytes, after, afterBytes, isDeleted } = change;
   const was = beforeBytes === undefined ? largeWords(before) : `large, ${formatSize(beforeBytes)}`;
   // The state of a child run is read with more than a path.
-  const where = node.length > 1 ? '' : `: cairn state ${runId}@${seq} ${formatPath(path)}`;
+  const where = node.length > 1 ? '' : `: ${commandText('state', `${runId}@${seq}`, formatPath(path))}`;
   const large = afterBytes === undefined ? largeWords(after) : `large, ${formatSize(afterBytes)}${where}`;
   const is = isDeleted === true ? 'gone' : large;
   return {
