@@ -120,9 +120,9 @@ export function fileFault(store: string, error: unknown): CairnError {
 // Commands that are printed for people: in messages and hints, at every door.
 
 /** Options in printed commands, and those of them that take the word after them. */
-const printedOptions: ReadonlySet<string> = new Set([
-  ...['--all', '--answer', '--config', '--file', '--force', '--limit', '--resume', '--run', '--set', '--store'],
-]);
+const printedOptions: ReadonlySet<string> = new Set(
+  '--all --answer --config --file --force --limit --resume --run --set --store'.split(' '),
+);
 const takingOptions: ReadonlySet<string> = new Set(['--answer', '--config', '--file', '--limit', '--set', '--store']);
 
 /**
