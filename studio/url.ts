@@ -63,12 +63,12 @@ export function followLinks(): void {
   document.addEventListener('click', (event) => {
     const link = (event.target as Element | null)?.closest?.('a');
     if (!link || event.defaultPrevented || event.button !== 0) return;
-    if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey || link.target !== '') return;
-    if (link.origin !== home.origin || !link.pathname.startsWith(home.pathname) || link.hasAttribute('download'))
-      return;
+    if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey || link.hasAttribute('target')) return;
+    // A link in a picture has no parts of an address.
+    const to = new URL(link.getAttribute('href') ?? '', home);
+    if (to.origin !== home.origin || !to.pathname.startsWith(home.pathname) || link.hasAttribute('download')) return;
     event.preventDefault();
-    if (link.hash !== '' && link.pathname === location.pathname && link.search === location.search)
-      document.getElementById(link.hash.slice(1))?.focus();
-    else goTo(link.href);
+    if (to.hash !== '') document.getElementById(to.hash.slice(1))?.focus();
+    else goTo(to.href);
   });
 }
