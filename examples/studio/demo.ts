@@ -64,6 +64,8 @@ const pages: Readonly<Record<string, string>> = {
   forked: '/run?id=refund-forked',
   inbox: '/inbox',
   start: '/start',
+  fork: '/fork?id=refund-failed&at=4',
+  chat: '/talk',
 };
 
 async function signIn(page: Page, url: string, token: string): Promise<void> {
@@ -77,7 +79,7 @@ async function signIn(page: Page, url: string, token: string): Promise<void> {
 async function writeScreenshots(executablePath: string): Promise<void> {
   const token = 'shown-on-this-machine-only';
   const tokens = join(folder, 'tokens.json');
-  const scopes = ['read', 'run', 'answer', 'fork', 'admin'];
+  const scopes = ['read', 'run', 'answer', 'fork', 'admin', 'chat'];
   writeFileSync(tokens, JSON.stringify([{ token, principal: 'ann', kind: 'person', scopes }]), { mode: 0o600 });
   const args = [cairn, 'serve', '--http', '127.0.0.1:0', '--json', '--token-file', tokens, ...place];
   const server = spawn(process.execPath, args, { cwd: root, stdio: ['ignore', 'pipe', 'inherit'] });

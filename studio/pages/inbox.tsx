@@ -1,12 +1,15 @@
 /** All that waits for people, over all runs: soonest due first. */
 import type { JSX } from 'preact';
-import { useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import { encode, may, post, type Problem } from '../data/api.ts';
+import { useLoaded } from '../data/query.ts';
+import type { ListedRun, Wait } from '../data/types.ts';
 import { reloadWaits, waits, waitsProblem } from '../data/waits.ts';
 import { AnswerCard } from '../parts/answer.tsx';
 import { Awaited, Copy, Empty, now, Trouble } from '../parts/common.tsx';
+import { Choose, LabelField } from '../parts/filters.tsx';
 import { Mark } from '../parts/icons.tsx';
-import { linkToRun, linkWith, readParam } from '../url.ts';
+import { linkTo, linkToRun, linkWith, readParam } from '../url.ts';
 import { command, count, nodeName, waitWords } from '../words.ts';
 import '../style/run.css';
 
@@ -19,15 +22,14 @@ export function InboxPage(): JSX.Element {
   const reload = (): void => void reloadWaits();
   const [shown, setShown] = useState(pageSize);
   const kind = readParam('kind') ?? 'all';
+  const { fits, isFiltered } = useFilter();
   if (data === undefined)
     return (
       <div class="page narrow">
         {problem === undefined ? <Awaited lines={6} /> : <Trouble problem={problem} onRetry={reload} />}
       </div>
     );
-  const open = data.waits.filter(
-    (wait) => kind === 'all' || wait.kind === kind || (kind === 'question' && wait.kind !== 'doubt'),
-  );
+  const open = data.waits.filter((wait) => isOfKind(wait, kind) && fits(wait));
   // An effect in doubt may be money: it comes before questions.
   const sorted = [...open.filter((wait) => wait.kind === 'doubt'), ...open.filter((wait) => wait.kind !== 'doubt')];
   const isEmpty = data.waits.length === 0 && data.answered.length === 0 && data.waiting.length === 0;
@@ -52,6 +54,7 @@ export function InboxPage(): JSX.Element {
           </nav>
         )}
       </header>
+      {(data.waits.length > 0 || isFiltered) && <Filters graphs={data.waits.map(({ graphId }) => graphId)} />}
       <div class="stack">
         {sorted.slice(0, shown).map((wait) => (
           <AnswerCard key={wait.waitId} wait={wait} namesRun onAnswered={reload} />
@@ -94,7 +97,63 @@ export function InboxPage(): JSX.Element {
           <Copy text={command('inbox')} />
         </Empty>
       )}
-      {!isEmpty && open.length === 0 && kind !== 'all' && <p class="quiet">None of these.</p>}
+      {data.waits.length > 0 && open.length === 0 && (
+        <Empty title="No question fits">
+          <p>{`${count(data.waits.length)} are open, and none of them is of this kind, graph, label and time.`}</p>
+          <a class="button" href={linkTo('inbox')}>
+            Show all
+          </a>
+        </Empty>
+      )}
+    </div>
+  );
+}
+
+const isOfKind = (wait: Wait, kind: string): boolean =>
+  kind === 'all' || wait.kind === kind || (kind === 'question' && wait.kind !== 'doubt');
+
+/** How long ago a question was asked at most. */
+const agesMs: Readonly<Record<string, number>> = { '1h': 3_600_000, '1d': 86_400_000, '7d': 604_800_000 };
+/** Runs with a label that are known at once. */
+const labelledMax = 500;
+
+/** What is asked of questions besides their kind; all of it is in the address. */
+function useFilter(): { readonly fits: (wait: Wait) => boolean; readonly isFiltered: boolean } {
+  const [graph, label, since] = [readParam('graph'), readParam('label'), readParam('since')];
+  const ageMs = since === undefined ? undefined : agesMs[since];
+  const labelled = useLoaded<{ readonly runs: readonly ListedRun[] }>(
+    label === undefined ? undefined : `/runs?limit=${labelledMax}&status=paused&label=${encode(label)}`,
+    { everyMs: labelEveryMs },
+  );
+  const runs = useMemo(() => new Set(labelled.data?.runs.map(({ runId }) => runId)), [labelled.data]);
+  return {
+    isFiltered: [graph, label, since].some((value) => value !== undefined),
+    fits: ({ graphId, runId, openedAt = 0 }) =>
+      (graph === undefined || graphId === graph) &&
+      (label === undefined || runs.has(runId)) &&
+      (ageMs === undefined || now.value - openedAt <= ageMs),
+  };
+}
+
+const labelEveryMs = 5_000;
+
+function Filters({ graphs }: { readonly graphs: readonly string[] }): JSX.Element {
+  const graph = readParam('graph');
+  const names = [...new Set([...(graph === undefined ? [] : [graph]), ...graphs])].sort((a, b) => a.localeCompare(b));
+  return (
+    <div class="filters">
+      <Choose name="graph" label="Graph" none="any graph" options={names.map((name) => [name, name])} />
+      <Choose
+        name="since"
+        label="Asked"
+        none="any time"
+        options={[
+          ['1h', 'last hour'],
+          ['1d', 'last day'],
+          ['7d', 'last week'],
+        ]}
+      />
+      <LabelField />
     </div>
   );
 }

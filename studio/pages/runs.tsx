@@ -9,9 +9,10 @@ import { useLoaded } from '../data/query.ts';
 import type { ListedRun } from '../data/types.ts';
 import { waits, waitsByRun } from '../data/waits.ts';
 import { Awaited, Copy, Empty, now, Trouble, When } from '../parts/common.tsx';
+import { Choose, LabelField, setFilter } from '../parts/filters.tsx';
 import { Icon, Mark } from '../parts/icons.tsx';
 import { VirtualList } from '../parts/virtual-list.tsx';
-import { goTo, linkTo, linkToRun, linkWith, readParam } from '../url.ts';
+import { linkTo, linkToRun, linkWith, readParam } from '../url.ts';
 import { command, cost, count, costShort, runWords, type StatusWords } from '../words.ts';
 
 const views = {
@@ -132,7 +133,6 @@ function Row({ run, words }: { readonly run: ListedRun; readonly words: StatusWo
 function Filters({ view, runs }: { readonly view: View; readonly runs: readonly ListedRun[] }): JSX.Element {
   const graph = readParam('graph');
   const graphs = [...new Set([...(graph === undefined ? [] : [graph]), ...runs.map(({ graphId }) => graphId)])].sort();
-  const set = (name: string, value: string): void => goTo(linkWith({ [name]: value || undefined }), { replaces: true });
   return (
     <div class="filters">
       <nav class="choice" aria-label="Which runs">
@@ -154,40 +154,21 @@ function Filters({ view, runs }: { readonly view: View; readonly runs: readonly 
           aria-label="Find a run by its id"
           placeholder="Run id"
           value={readParam('q') ?? ''}
-          onInput={({ currentTarget }) => set('q', currentTarget.value)}
+          onInput={({ currentTarget }) => setFilter('q', currentTarget.value)}
         />
       </div>
-      <select
-        class="field"
-        aria-label="Graph"
-        value={graph ?? ''}
-        onChange={({ currentTarget }) => set('graph', currentTarget.value)}
-      >
-        <option value="">any graph</option>
-        {graphs.map((name) => (
-          <option value={name}>{name}</option>
-        ))}
-      </select>
-      <select
-        class="field"
-        aria-label="Started"
-        value={readParam('since') ?? ''}
-        onChange={({ currentTarget }) => set('since', currentTarget.value)}
-      >
-        <option value="">any time</option>
-        <option value="1h">last hour</option>
-        <option value="1d">last day</option>
-        <option value="7d">last week</option>
-      </select>
-      <input
-        class="field"
-        aria-label="Label"
-        placeholder="label=value"
-        value={readParam('label') ?? ''}
-        onChange={({ currentTarget }) =>
-          set('label', /^[^:=]+[:=].+/u.test(currentTarget.value) ? currentTarget.value : '')
-        }
+      <Choose name="graph" label="Graph" none="any graph" options={graphs.map((name) => [name, name])} />
+      <Choose
+        name="since"
+        label="Started"
+        none="any time"
+        options={[
+          ['1h', 'last hour'],
+          ['1d', 'last day'],
+          ['7d', 'last week'],
+        ]}
       />
+      <LabelField />
     </div>
   );
 }

@@ -187,11 +187,19 @@ function DoubtFacts({ wait }: { readonly wait: Wait }): JSX.Element {
   const { key, deadlineAt } = (wait.metadata ?? {}) as { readonly key?: string; readonly deadlineAt?: number };
   return (
     <div class="stack small">
-      <p class="quiet">
-        It was begun, and nothing says how it ended: the process died, or the answer was lost. Look where it acts, then
-        decide. Nothing is done again until you do.
-      </p>
+      {wait.prompt !== undefined && (
+        <p>
+          <LongText text={wait.prompt} max={600} />
+        </p>
+      )}
+      <p class="quiet">Look where it acts, then decide. Nothing is done again until you do.</p>
       <dl class="facts">
+        <dt>acts on</dt>
+        <dd>
+          <a class="linked" href={linkToRun(wait.runId, { tab: 'state' })}>
+            the state as it is
+          </a>
+        </dd>
         {wait.openedAt !== undefined && (
           <>
             <dt>since</dt>

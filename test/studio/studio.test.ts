@@ -68,6 +68,11 @@ test('P6 a stranger does five tasks by what the page says: starts a run, answers
   // Finds what waits, and answers it.
   await page.getByRole('link', { name: /^Inbox/u }).click();
   await page.getByRole('article', { name: 'Question of approve' }).getByText('Pay 1800 EUR back').waitFor();
+  await page.getByLabel('Asked').selectOption('last hour');
+  await page.getByLabel('Graph').selectOption('refund');
+  await page.getByLabel('Label').fill('team=none');
+  await page.getByText('No question fits').waitFor();
+  await page.getByRole('link', { name: 'Show all' }).click();
   await answer(page, 'yes');
   // Finds why it failed.
   await page.getByRole('link', { name: 'Runs', exact: true }).click();
