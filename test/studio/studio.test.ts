@@ -71,6 +71,7 @@ test('P6 a stranger does five tasks by what the page says: starts a run, answers
   await page.getByLabel('Asked').selectOption('last hour');
   await page.getByLabel('Graph').selectOption('refund');
   await page.getByLabel('Label').fill('team=none');
+  await page.getByLabel('Label').press('Enter');
   await page.getByText('No question fits').waitFor();
   await page.getByRole('link', { name: 'Show all' }).click();
   await answer(page, 'yes');
