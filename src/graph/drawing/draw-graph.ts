@@ -67,6 +67,8 @@ export interface Placed extends Size {
   readonly layout: Layout<DrawnEdge>;
   readonly sizes: ReadonlyMap<string, Size>;
   readonly inner: ReadonlyMap<string, Placed>;
+  /** The lines of the edges, in their order: they are drawn again and again while a run goes on. */
+  readonly lines: readonly string[];
 }
 
 const gaps = { gapX: 22, gapY: 30 };
@@ -117,7 +119,8 @@ export function placeGraph({ nodes, edges }: Drawing): Placed {
     edges.map((edge) => ({ ...edge, room: labelOf(edge.text) })),
     gaps,
   );
-  return { layout, sizes, inner, width: layout.width, height: layout.height };
+  const lines = layout.edges.map((placed) => curve(placed) + headOf(placed));
+  return { layout, sizes, inner, lines, width: layout.width, height: layout.height };
 }
 
 export interface DrawOptions<T> {
@@ -176,33 +179,33 @@ class Picture<T> {
 
   graph({ nodes, edges }: Drawing, placed: Placed): readonly T[] {
     const { isCoarse = false } = this.#options;
+    const { lines } = placed;
     const placedEdges = placed.layout.edges;
     return [
-      ...(isCoarse ? this.#together(placedEdges) : placedEdges.map((edge) => this.#edge(edge))),
+      ...(isCoarse
+        ? this.#together(placedEdges, lines)
+        : placedEdges.map((edge, index) => this.#edge(edge, lines[index] ?? ''))),
       ...edges.filter(isLoop).map((edge) => this.#loop(edge, placed)),
       ...nodes.map((node) => this.#node(node, placed)),
     ];
   }
 
   /** Edges of a large graph: one line for those that were taken, and one for the others. */
-  #together(edges: readonly PlacedEdge<DrawnEdge>[]): readonly T[] {
+  #together(edges: readonly PlacedEdge<DrawnEdge>[], lines: readonly string[]): readonly T[] {
     const { make, isTaken } = this.#options;
     return [false, true].map((taken) => {
-      const d = edges
-        .filter(({ edge }) => isTaken(edge) === taken)
-        .map((placed) => curve(placed) + headOf(placed))
-        .join('');
+      const d = lines.filter((_, index) => isTaken((edges[index] as PlacedEdge<DrawnEdge>).edge) === taken).join('');
       return make('g', { key: `edges ${taken}`, ...this.#paint(taken ? 'edge taken' : 'edge') }, [
         make('path', { d }, []),
       ]);
     });
   }
 
-  #edge(placed: PlacedEdge<DrawnEdge>): T {
+  #edge(placed: PlacedEdge<DrawnEdge>, d: string): T {
     const { make } = this.#options;
     const { edge, isBack, labelAt } = placed;
     return make('g', { key: `${edge.from}\n${edge.to}`, ...this.#paintEdge(edge, isBack) }, [
-      make('path', { d: curve(placed) + headOf(placed) }, []),
+      make('path', { d }, []),
       ...(labelAt === undefined ? [] : [this.#label(edge, labelAt)]),
     ]);
   }
