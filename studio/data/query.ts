@@ -40,7 +40,7 @@ function remember(key: string, text: string): unknown {
 /** First answers that are still to come, over all that is asked. */
 let awaited = 0;
 /** Nobody is kept waiting for longer: a page whose answers come late is then seen as it grows. */
-const arrivalMsMax = 2_500;
+const arrivalMsMax = 5_000;
 /** After the last answer: what it shows may ask for more. */
 const quietFrames = 3;
 
