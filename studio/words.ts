@@ -26,7 +26,7 @@ export function timeOf(at: number, now: number): string {
 }
 
 const numbers = new Intl.NumberFormat('en', { maximumFractionDigits: 4 });
-export const count = (value: number): string => numbers.format(value).replaceAll(',', ' ');
+export const count = (value: number): string => numbers.format(value).replaceAll(',', '\u202f');
 export const countOf = (value: number, noun: string): string => `${count(value)} ${noun}${value === 1 ? '' : 's'}`;
 
 export function bytes(size: number): string {

@@ -97,6 +97,8 @@ export interface LoadOptions {
   readonly body?: unknown;
   /** How long what is asked must stay the same before it is asked. Default: at once. */
   readonly settleMs?: number;
+  /** Asks one after the other, and passes over what is no longer wanted by then: while a slider is moved the server is asked no more than it can answer. */
+  readonly oneAtATime?: boolean;
 }
 
 /** Calls something again and again, and when the page is seen again. */
@@ -118,7 +120,7 @@ function useAgain(everyMs: number | undefined, act: () => void): void {
 /** @param path - undefined: nothing is asked */
 export function useLoaded<T>(
   path: string | undefined,
-  { everyMs, version, keepsOld = false, body, settleMs = 0 }: LoadOptions = {},
+  { everyMs, version, keepsOld = false, body, settleMs = 0, oneAtATime = false }: LoadOptions = {},
 ): Loaded<T> {
   const question = body === undefined ? undefined : JSON.stringify(body);
   const key = path === undefined ? undefined : `${path} ${question ?? ''}`;
@@ -127,6 +129,7 @@ export function useLoaded<T>(
   const reload = useCallback(() => setRound((count) => count + 1), []);
   const isBusy = useRef(false);
   const answered = useRef<() => void>(undefined);
+  const before = useRef<Promise<void>>(undefined);
   const again = useCallback(() => {
     if (!isBusy.current) reload();
   }, [reload]);
@@ -145,9 +148,11 @@ export function useLoaded<T>(
       };
     });
     const load = async (): Promise<void> => {
+      if (oneAtATime) await before.current;
+      if (leaving.signal.aborted) return;
       try {
         const options = question === undefined ? {} : { method: 'POST', body: JSON.parse(question) as unknown };
-        const response = await send(path, { ...options, signal: leaving.signal });
+        const response = await send(path, { ...options, ...(!oneAtATime && { signal: leaving.signal }) });
         const data = remember(key, await response.text());
         if (!leaving.signal.aborted)
           setShown((old) =>
@@ -155,6 +160,8 @@ export function useLoaded<T>(
               ? old
               : { key, data, isLoading: false },
           );
+        // Passed over by now, and nearer than what is shown.
+        else if (oneAtATime && keepsOld) setShown((old) => (old.isLoading ? { ...old, data } : old));
       } catch (error) {
         if (leaving.signal.aborted) return;
         const problem = error instanceof Problem ? error : new Problem(0, String(error));
@@ -163,13 +170,16 @@ export function useLoaded<T>(
       isBusy.current = false;
       answered.current?.();
     };
-    const timer = settleMs === 0 ? undefined : setTimeout(() => void load(), settleMs);
-    if (settleMs === 0) void load();
+    const begin = (): void => {
+      before.current = load();
+    };
+    const timer = settleMs === 0 ? undefined : setTimeout(begin, settleMs);
+    if (settleMs === 0) begin();
     return () => {
       clearTimeout(timer);
       leaving.abort();
     };
-  }, [path, question, key, version, round, keepsOld]);
+  }, [path, question, key, version, round, keepsOld, oneAtATime]);
   useEffect(() => () => answered.current?.(), []);
   const isSame = shown.key === key;
   const data = isSame || keepsOld ? shown.data : key && seen.get(key)?.data;

@@ -37,7 +37,7 @@ export function useMoment(standing: Standing, followed: Followed): Moment & { re
   const isLive = wanted === undefined || wanted > head;
   const seq = isLive ? head : wanted;
   const name = `${encode(runId)}@${seq}`;
-  const checkpoint = useLoaded<Checkpoint>(`/checkpoints/${name}`, { keepsOld: true });
+  const checkpoint = useLoaded<Checkpoint>(`/checkpoints/${name}`, { keepsOld: true, oneAtATime: true });
   const [told, setTold] = useState(toldFirst);
   const settleMs = head > longHead ? restMs : 0;
   const story = useLoaded<Story>(`/checkpoints/${name}/story?limit=${told}`, { keepsOld: true, settleMs });
