@@ -117,6 +117,23 @@ function useAgain(everyMs: number | undefined, act: () => void): void {
   }, [everyMs, act]);
 }
 
+async function fetchAnswer(
+  path: string,
+  key: string,
+  question: string | undefined,
+  signal: AbortSignal | undefined,
+): Promise<unknown> {
+  const options = question === undefined ? {} : { method: 'POST', body: JSON.parse(question) as unknown };
+  const response = await send(path, { ...options, ...(signal !== undefined && { signal }) });
+  return remember(key, await response.text());
+}
+
+/** The same object if nothing changes, so that nothing is drawn anew. */
+function shownWith(old: Shown, key: string, data: unknown): Shown {
+  const isSame = old.key === key && old.data === data && !old.isLoading && old.problem === undefined;
+  return isSame ? old : { key, data, isLoading: false };
+}
+
 /** @param path - undefined: nothing is asked */
 export function useLoaded<T>(
   path: string | undefined,
@@ -151,15 +168,8 @@ export function useLoaded<T>(
       if (oneAtATime) await before.current;
       if (leaving.signal.aborted) return;
       try {
-        const options = question === undefined ? {} : { method: 'POST', body: JSON.parse(question) as unknown };
-        const response = await send(path, { ...options, ...(!oneAtATime && { signal: leaving.signal }) });
-        const data = remember(key, await response.text());
-        if (!leaving.signal.aborted)
-          setShown((old) =>
-            old.key === key && old.data === data && !old.isLoading && old.problem === undefined
-              ? old
-              : { key, data, isLoading: false },
-          );
+        const data = await fetchAnswer(path, key, question, oneAtATime ? undefined : leaving.signal);
+        if (!leaving.signal.aborted) setShown((old) => shownWith(old, key, data));
         // Passed over by now, and nearer than what is shown.
         else if (oneAtATime && keepsOld) setShown((old) => (old.isLoading ? { ...old, data } : old));
       } catch (error) {

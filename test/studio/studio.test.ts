@@ -267,7 +267,7 @@ test('P6 megabytes of text and a hundred levels are shown as far as anybody read
   await studio.call('POST', '/checkpoints/big@0/forks', { runId: 'deep', set: { 'scratch.log': [deep] } });
   const { page, faults } = await studio.visit('/run?id=big&tab=state');
   await page
-    .getByText(/3 49\d \d\d\d more characters/u)
+    .getByText(/3\s49\d\s\d\d\d more characters/u)
     .first()
     .waitFor();
   expect(Number(await page.evaluate('document.querySelectorAll("*").length'))).toBeLessThan(1_500);
