@@ -272,6 +272,12 @@ describe('runs', () => {
     });
   });
 
+  test('M8 list_workers says who is alive, and how many runs are ready for one', async () => {
+    const { workers, ready } = await tools.call('list_workers', { all: true });
+    expect(workers).toEqual([]);
+    expect(ready).toBe(0);
+  });
+
   test('M7 an unknown argument is named, with what was meant', async () => {
     for (const [tool, args, message] of [
       ['list_runs', { limt: 3 }, 'there is no argument "limt", perhaps limit is meant (there are: '],

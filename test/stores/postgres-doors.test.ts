@@ -161,6 +161,52 @@ describe.skipIf(typeof found === 'string')(
       await pool.end();
     });
 
+    test('S4 doctor says how far the clocks are apart, who can read, and what waits to be vacuumed', async () => {
+      const store = openStore(server.url);
+      const examine = async (): Promise<ReadonlyMap<string, string>> =>
+        new Map((await store.examine?.())?.map(({ name, verdict, detail }) => [name, `${verdict}: ${detail}`]));
+      const fine = await examine();
+      expect(fine.get('clocks')).toMatch(/^ok: .* of? ?this machine's$/);
+      expect(fine.get('wake-ups')).toMatch(/^ok/);
+      expect(fine.get('readers')).toMatch(/^ok: .*tester \(superuser\)/);
+      expect(fine.get('dead rows')).toMatch(/^ok/);
+      // The server of tests does not wait for its disk.
+      expect(fine.get('durability')).toMatch(/^warning: fsync is off/);
+      await server.advance(3_600_000);
+      await server.run(`create role curious; grant usage on schema cairn to public;
+        grant select on cairn.checkpoints to public; alter table cairn.tags set (autovacuum_enabled = off)`);
+      try {
+        await server.run('insert into cairn.tags select n, $$t$$, 0 from generate_series(1, 12000) n');
+        await server.run('delete from cairn.tags; select pg_stat_force_next_flush()');
+        await server.run('select 1');
+        const worse = await examine();
+        expect(worse.get('clocks')).toMatch(/^warning: the server's clock is 3600 s ahead/);
+        expect(worse.get('readers')).toMatch(/^warning: everybody/);
+        expect(worse.get('dead rows')).toMatch(/^warning: tags has 12000 dead rows/);
+        expect(folder.cairn('doctor').out).toMatch(/look +clocks[\s\S]*look +readers/);
+      } finally {
+        await server.run(`revoke all on schema cairn from public; revoke all on cairn.checkpoints from public;
+          drop role curious; alter table cairn.tags reset (autovacuum_enabled)`);
+        await store.close();
+      }
+    });
+
+    test('O2 runs that no worker takes up are counted, with the age of the oldest', async () => {
+      const graph = counting.compile({ store: server.url });
+      const { store, tenant } = graph.engine.ports;
+      expect(await store.readBacklog?.({ tenant })).toEqual({ ready: 0 });
+      await graph.start({}, { detach: true });
+      await graph.start({}, { detach: true });
+      await server.advance(60_000);
+      const backlog = await store.readBacklog?.({ tenant });
+      expect(backlog?.ready).toBe(2);
+      expect(backlog?.oldestMs).toBeGreaterThanOrEqual(60_000);
+      expect(await store.readBacklog?.({ tenant, graphs: ['other'] })).toEqual({ ready: 0 });
+      expect(folder.cairn('workers').out).toMatch(/2 runs ready for a worker, the oldest for 1 min/);
+      expect(folder.json('workers')).toMatchObject({ workers: [], backlog: { ready: 2 } });
+      await graph.close();
+    });
+
     test('S4 a server that is not there is told in time, without the password', async () => {
       const store = openStore('postgres://u:secret-word@127.0.0.1:1/x?connect_timeout=1');
       const error = await store.readIdentity().catch((thrown: unknown) => thrown as CairnError);
