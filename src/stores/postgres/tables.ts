@@ -137,11 +137,14 @@ const plainColumns = [
   'meta',
 ];
 
-/** The columns of a run, for a table that is called `r` in the statement. */
+/**
+ * The columns of a run, for a table that is called `r` in the statement. Forks and tags are looked for run by run: of `exists` the server
+ * would make a table of all there are.
+ */
 export const runColumns: string = `${plainColumns.map((column) => `r.${column}`).join(', ')},
   r.lease_until - S.now_ms() as remaining,
-  exists (select 1 from S.runs f where f.tenant = r.tenant and f.parent_run = r.run_id) as has_forks,
-  exists (select 1 from S.tags t where t.run = r.no) as has_tags,
+  (select 1 from S.runs f where f.tenant = r.tenant and f.parent_run = r.run_id limit 1) is not null as has_forks,
+  (select 1 from S.tags t where t.run = r.no limit 1) is not null as has_tags,
   (select json_agg(json_build_array(f.refused_by, f.at) order by f.at)::text from S.refusals f
     where f.run = r.no and f.head = r.head) as refusals`;
 
