@@ -4,6 +4,8 @@ import { connect, createServer, type AddressInfo, type Server, type Socket } fro
 export class CuttingProxy {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
+  /** Port of the server: another one after {@link turnTo}. */
+  #target: number;
   #cutsNext = false;
   /** How often it has cut. */
   cuts = 0;
@@ -16,8 +18,9 @@ export class CuttingProxy {
   }
 
   private constructor(port: number) {
+    this.#target = port;
     this.#server = createServer((client) => {
-      const server = connect(port, '127.0.0.1');
+      const server = connect(this.#target, '127.0.0.1');
       const end = (): void => {
         client.destroy();
         server.destroy();
@@ -50,6 +53,12 @@ export class CuttingProxy {
   /** The next reply of the server is lost, and with it its connection. */
   cutNextReply(): void {
     this.#cutsNext = true;
+  }
+
+  /** From now on connections go to another server; those that are open are cut. */
+  turnTo(port: number): void {
+    this.#target = port;
+    for (const socket of this.#sockets) socket.destroy();
   }
 
   async close(): Promise<void> {

@@ -248,16 +248,18 @@ export class RandomCaller {
   }
 }
 
-interface Made {
+/** A call that was made, and when. */
+export interface Made {
   readonly call: RunCall;
   readonly reply: RunReply;
-  /** Moments as counted events, not as time. */
+  /** Moments: counted events in one process; among several, times of the machine's one clock. */
   readonly calledAt: number;
   readonly repliedAt: number;
 }
 
 const histories = 30;
-const callsEach = 6;
+/** How many calls each of those who call at once makes. */
+export const callsEach = 6;
 
 export const linearizabilityTests: SuitePart = {
   tests: {
@@ -288,7 +290,7 @@ export const linearizabilityTests: SuitePart = {
 };
 
 /** Whether some order explains all replies. Calls that did not overlap keep their order. */
-function findOrder(made: readonly Made[]): boolean {
+export function findOrder(made: readonly Made[]): boolean {
   const seen = new Set<string>();
   const search = (state: RunState, left: readonly Made[]): boolean => {
     if (left.length === 0) return true;
