@@ -60,3 +60,17 @@ test('G9 what cannot be is refused when a worker is made: no graph, several engi
   expect(refused({ concurrency: 0 })).toBe('concurrency');
   expect(refused({ pollMs: Number.NaN })).toBe('pollMs');
 });
+
+test('O2 a worker says from its first word on which code it has, so that runs of other code pass it over', async () => {
+  const store = createMemoryStore();
+  const graph = new AgentGraph({}, { id: 'g' })
+    .addNode('a', () => 1)
+    .addEdge(START, 'a')
+    .addEdge('a', END)
+    .compile({ store });
+  const worker = createWorker({ graphs: [graph] });
+  const [noted] = await store.listWorkers('default');
+  expect(noted?.graphs).toEqual({ g: graph.graph.hash });
+  await worker.stop();
+  await graph.close();
+});

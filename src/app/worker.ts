@@ -56,6 +56,8 @@ export function createWorker(options: WorkerOptions): Worker {
   if (store !== undefined) return workOver(store, graphs, rest);
   if (graphs.some(({ engine }) => engine !== first.engine))
     throw invalid('graphs', 'they have several engines: share one with compile({ engine: first.engine })');
+  // Before the first look and the first word of itself: by their hashes, runs come to who has their code.
+  for (const { graph, engine } of graphs) engine.know(graph);
   return createEngineWorker({ ...rest, engine: first.engine, graphs: graphs.map(({ graph }) => graph.id) });
 }
 
