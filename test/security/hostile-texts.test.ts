@@ -12,6 +12,7 @@ import { convertText } from '../../src/dialects/convert/convert-text.ts';
 import { openApp } from '../../src/app/open-app.ts';
 import { bearerTokens } from '../../src/http/authorize.ts';
 import { createHandler } from '../../src/http/handler.ts';
+import { createSeededRandom } from '../../src/testing/virtual-clock.ts';
 import { createWorkspace, serveHere } from '../mcp/mcp-kit.ts';
 import { isProving, sample, scale } from '../support/scale.ts';
 
@@ -117,6 +118,126 @@ test.each(sample(Object.entries(shapes), 8))(
       eight / one,
       `ms per 1,000 signs: ${costs.map((cost) => (cost * 1_000).toFixed(2)).join(', ')}`,
     ).toBeLessThan(3);
+  },
+);
+
+/** Pieces of the languages, of which random texts are made. */
+const pieces = [
+  ...[
+    'a',
+    '${',
+    '}',
+    '{{',
+    '}}',
+    '{%',
+    '%}',
+    'inputs.x',
+    '${inputs.x}',
+    'blocks.b.outputs.y',
+    '(',
+    ')',
+    '[',
+    ']',
+    '.',
+    '"',
+    "'",
+    '\\',
+  ],
+  ...[
+    ' ',
+    '\n',
+    '\t',
+    '-',
+    '--',
+    ':',
+    ',',
+    '=',
+    '==',
+    '&&',
+    '||',
+    '!',
+    '?',
+    '$',
+    '$(',
+    '`',
+    '<<',
+    '<<E',
+    '|',
+    '&',
+    '*',
+    '#',
+    ';',
+    '&a',
+    '*a',
+  ],
+  ...[
+    '<<: *a',
+    '!x',
+    '/*',
+    '//',
+    '*/',
+    'raw',
+    'endraw',
+    '->',
+    'get(',
+    'size(',
+    '1',
+    '0.',
+    '\u0301',
+    '\u{1f600}',
+    'context.',
+    'outcome=',
+  ],
+  ...['read ', 'declare -', 'printf -v ', 'getopts ', '@', '%', '{', '/', '~', '^'],
+];
+const quoted = JSON.stringify;
+const oneBlock = (field: string): string => `${head}  - { id: a, type: Shell, inputs: { command: echo }, ${field} }\n`;
+const oneStage = (attributes: string): string => pipeline(`start -> a -> end; a [${attributes}];`);
+/** Places at which a text can stand. */
+const contexts: readonly ((text: string) => string)[] = [
+  (text) => text,
+  (text) => head + block('a', '', quoted(text)),
+  (text) => head + block('a', '', `x ${text}`),
+  (text) => head + block('a', '', `>-\n${text.replaceAll(/^/gm, '        ')}`),
+  (text) => oneBlock(`condition: ${quoted(text)}`),
+  (text) => oneBlock(`description: ${quoted(text)}, depends_on: [${quoted(text)}]`),
+  (text) => `${head}${block(quoted(text))}outputs:\n  o: { value: ${quoted(`\${${text}}`)} }\n`,
+  (text) => `${head}${block('a')}outputs:\n  o: { value: ${quoted(`{{ ${text} }}`)} }\n`,
+  (text) =>
+    `name: w\ninputs: { x: { type: str, pattern: ${quoted(text)}, default: ${quoted(text)} } }\n${quoted(text)}: 1\nblocks: []\n`,
+  (text) => `digraph g {${text}`,
+  (text) => oneStage(`prompt=${quoted(text)}, label=${quoted(text)}, class=${quoted(text)}, timeout=${quoted(text)}`),
+  (text) => oneStage(`shape=parallelogram, tool_command=${quoted(text)}, at_most=${quoted(text)}`),
+  (text) => pipeline(`start -> a; a [shape=diamond]; a -> end [condition=${quoted(text)}, label=${quoted(text)}];`),
+  (text) =>
+    pipeline(`graph [goal=${quoted(text)}, params=${quoted(text)}, model_stylesheet=${quoted(text)}]; start -> end;`),
+];
+
+test(
+  'P6 the CPU time of texts made of random pieces, again and again, goes with their size',
+  { timeout: 1_200_000 },
+  () => {
+    const random = createSeededRandom(Number(process.env['CAIRN_SEED'] ?? 1));
+    const some = (count: number): string => Array.from({ length: count }, () => random.pick(pieces)).join('');
+    for (let round = 0; round < scale(8, 1_000); round += 1) {
+      const context = random.pick(contexts);
+      const [first, again, last] = [some(random.integer(3)), some(1 + random.integer(3)), some(random.integer(3))];
+      const costOf = (size: number): number => {
+        const text = context(first + again.repeat(Math.ceil(size / again.length)) + last);
+        return cpuMs(() => readAndConvert(text));
+      };
+      const one = Math.max(4, costOf(8_000));
+      // Others use the machine too: what seems to be slow is read again.
+      const isSlow = costOf(64_000) > 24 * one && costOf(64_000) > 24 * Math.max(one, costOf(8_000));
+      expect([round, contexts.indexOf(context), first, again, last, isSlow]).toEqual([
+        round,
+        contexts.indexOf(context),
+        first,
+        again,
+        last,
+        false,
+      ]);
+    }
   },
 );
 
