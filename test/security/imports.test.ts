@@ -7,13 +7,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test, vi } from 'vitest';
 import { openApp, type App } from '../../src/app/open-app.ts';
-import { importRun } from '../../src/operations/store/move-runs.ts';
+import { scale } from '../support/scale.ts';
+import { importRun, type ImportRunOutput } from '../../src/operations/store/move-runs.ts';
 import { resumeRun } from '../../src/operations/runs/resume-run.ts';
 import { startRun } from '../../src/operations/runs/start-run.ts';
 import { answerWait } from '../../src/operations/waits/answer-wait.ts';
 import { createSeededRandom } from '../../src/testing/virtual-clock.ts';
 
-vi.setConfig({ testTimeout: 60_000 });
+vi.setConfig({ testTimeout: 600_000 });
 
 const folders: string[] = [];
 const apps: App[] = [];
@@ -52,16 +53,24 @@ async function sent(
   dialect: 'yaml' | 'dot',
   change: (meta: Record<string, unknown>) => Record<string, unknown> = (meta) => meta,
 ): Promise<string> {
+  const name = `${dialect} ${ran}`;
+  const text = exported.get(name) ?? (await exportOf(ran, dialect));
+  exported.set(name, text);
+  return text.replace(/"meta":"([^"]*)"/, (_, meta: string) => {
+    const changed = change(JSON.parse(Buffer.from(meta, 'base64').toString()) as Record<string, unknown>);
+    return `"meta":"${Buffer.from(JSON.stringify(changed)).toString('base64')}"`;
+  });
+}
+
+const exported = new Map<string, string>();
+async function exportOf(ran: string, dialect: 'yaml' | 'dot'): Promise<string> {
   const { app, cwd } = await open();
   const file = `sent.${dialect}`;
   writeFileSync(join(cwd, file), dialect === 'yaml' ? yaml(ran) : dot(ran));
   await startRun.run(app, { file, runId: 'r' });
   let text = '';
   for await (const piece of app.engine.history.export('r')) text += piece;
-  return text.replace(/"meta":"([^"]*)"/, (_, meta: string) => {
-    const changed = change(JSON.parse(Buffer.from(meta, 'base64').toString()) as Record<string, unknown>);
-    return `"meta":"${Buffer.from(JSON.stringify(changed)).toString('base64')}"`;
-  });
+  return text;
 }
 
 async function* pieces(text: string): AsyncGenerator<string> {
@@ -78,25 +87,77 @@ async function goOn(app: App, run: string): Promise<string> {
   }
 }
 
+/** What an export may say of itself, and as what. */
+const lieKeys = [
+  'isImported',
+  'isTrusted',
+  'trust',
+  'trusted',
+  'origin',
+  'source',
+  'exportName',
+  'allow',
+  'permissions',
+  'grants',
+  'labels',
+  'tenant',
+  'isOwn',
+  '__proto__',
+] as const;
+const lieValues = [
+  true,
+  false,
+  null,
+  0,
+  1,
+  '',
+  'file',
+  'evil.mjs',
+  '../evil.mjs',
+  'inline',
+  ['shell'],
+  { shell: true },
+  { isTrusted: true },
+] as const;
+
 test('N8.1 an imported run is held to the grants, whatever its export says of itself', async () => {
   const random = createSeededRandom(6_112);
-  for (let round = 0; round < 8; round += 1) {
+  let imported = 0;
+  const ran = join((await open()).cwd, 'ran');
+  for (let round = 0; round < scale(5, 200); round += 1) {
     const { app, cwd } = await open();
-    const ran = join(cwd, 'ran');
     writeFileSync(
       join(cwd, 'evil.mjs'),
       `import { writeFileSync } from 'node:fs';\nwriteFileSync(${JSON.stringify(ran)}, '');\n`,
     );
-    const lie = random.pick([{}, { isImported: false }, { isTrusted: true }, { source: 'evil.mjs' }]);
-    const text = await sent(ran, random.pick(['yaml', 'dot']), (meta) => ({ ...meta, ...lie }));
+    const lies = (count: number): Record<string, unknown> =>
+      Object.fromEntries(Array.from({ length: count }, () => [random.pick(lieKeys), random.pick(lieValues)]));
+    const inMeta = lies(random.integer(4));
+    const honest = await sent(ran, random.pick(['yaml', 'dot']), (meta) => ({ ...meta, ...inMeta }));
+    const [header = '', ...rest] = honest.split('\n');
+    const inHeader = lies(random.chance(0.5) ? 0 : random.integer(3));
+    const text = [JSON.stringify({ ...JSON.parse(header), ...inHeader }), ...rest].join('\n');
     const move = random.chance(0.5);
-    const { runId, needs, isTrusted } = await importRun.run({ ...app, text: pieces(text) }, { move });
+    const said = await importRun.run({ ...app, text: pieces(text) }, { move }).catch((error: unknown) => error);
+    if (said instanceof Error) {
+      // A lie of a wrong kind is refused by name.
+      expect([(said as { readonly code?: string }).code, existsSync(ran)]).toEqual([expect.any(String), false]);
+      continue;
+    }
+    imported += 1;
+    const { runId, needs, isTrusted } = said as ImportRunOutput;
     expect([isTrusted, needs.join('; ')]).toEqual([false, expect.stringContaining('shell')]);
-    expect([await goOn(app, runId), existsSync(ran)]).toEqual(['PERMISSION_DENIED', false]);
+    expect([inMeta, inHeader, await goOn(app, runId), existsSync(ran)]).toEqual([
+      inMeta,
+      inHeader,
+      'PERMISSION_DENIED',
+      false,
+    ]);
     const fork = await app.engine.fork({ runId, seq: 0 });
     await expect(resumeRun.run(app, { run: fork.runId })).rejects.toMatchObject({ code: 'PERMISSION_DENIED' });
     expect(existsSync(ran)).toBe(false);
   }
+  expect(imported).toBeGreaterThan(0);
 });
 
 test('N8.1 a person trusts an import, or grants what it asks for', async () => {
