@@ -184,7 +184,7 @@ export class ChatRoutes {
     }
     if (posted.isRetry) throw invalid('only an answer that failed is made again');
     if (answers.length > 0) {
-      await refuseOfPrograms(context, runId, answers);
+      if (caller.kind === 'program') await refuseOfPrograms(context, runId, answers);
       await engine.answerAll(runId, answers, { by: caller.principal, readsTexts: true, stays: true });
       context.posted?.(runId);
       // A text that is an answer stands behind the agent's message, which the client then gets whole.
@@ -351,10 +351,10 @@ async function refuseOfPrograms(
   runId: string,
   answers: readonly (readonly [string, unknown])[],
 ): Promise<void> {
-  if (context.reserved === undefined) return;
   const { waits } = await readQuestions(context, runId);
+  const reserved = { questions: 'approvals', command: (...words: string[]) => `cairn ${words.join(' ')}` } as const;
   for (const [waitId] of answers)
-    refuseAnswer(context, { runId, waitId, wait: waits.find((wait) => wait.waitId === waitId) }, undefined);
+    refuseAnswer({ reserved }, { runId, waitId, wait: waits.find((wait) => wait.waitId === waitId) }, undefined);
 }
 
 function approvalOf(approval: unknown): unknown {

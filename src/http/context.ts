@@ -110,12 +110,15 @@ export function createContexts({ app, engine, graphs = [] }: Served): ContextOf 
     throw invalid('the graphs have several engines: share one with compile({ engine: first.engine })');
   const base = app ?? contextOfEngine(own);
   for (const { graph } of graphs) own.know(graph);
-  return ({ tenant = base.tenant, kind, principal }) => {
+  return ({ tenant = base.tenant, kind, principal, scopes }) => {
     // Answers of `person` are those of people.
     if (kind === 'program' && principal === 'person')
       throw new CairnError('CONFIG_INVALID', { path: 'authorize', reason: 'a program cannot be called person' });
     const context = tenant === base.tenant ? base : app?.ofTenant(tenant);
     if (context === undefined) return undefined;
+    // Who may not answer answers nothing by a fork or a retry either.
+    const mayAnswer = scopes.includes('answer') || scopes.includes('admin');
+    const questions = mayAnswer ? (kind === 'program' ? 'approvals' : undefined) : 'all';
     const known = ({ graphId }: { readonly graphId: string }): WorkedGraph | undefined =>
       graphs.find(({ graph }) => graph.id === graphId);
     return {
@@ -123,10 +126,7 @@ export function createContexts({ app, engine, graphs = [] }: Served): ContextOf 
       isKnown: (run) => known(run) !== undefined,
       findGraph: async (run) => known(run)?.graph ?? context.findGraph(run),
       ...namedGraphs(context, tenant === base.tenant ? graphs : []),
-      // Nobody who calls over HTTP reads what this process prints.
-      ...(kind === 'program' && {
-        reserved: { questions: 'approvals', command: (...words) => `cairn ${words.join(' ')}` },
-      }),
+      ...(questions !== undefined && { reserved: { questions, command: (...words) => `cairn ${words.join(' ')}` } }),
     };
   };
 }

@@ -323,7 +323,10 @@ class HttpHandler {
     const isInQuery = route.method === 'GET' || route.method === 'DELETE';
     const body = isInQuery ? undefined : await readBody(request, this.#options.bodyBytes ?? defaultBodyBytes);
     const input = readInput(route, inPath, url.searchParams, body);
-    for (const [name, { isActor }] of Object.entries(operation.input)) if (isActor) input[name] = caller.principal;
+    for (const [name, { isActor, scope }] of Object.entries(operation.input)) {
+      if (isActor) input[name] = caller.principal;
+      if (scope !== undefined && ![undefined, false].includes(input[name] as undefined)) requireScope(caller, scope);
+    }
     const ifMatch = readEtag(request);
     if (ifMatch !== undefined && 'expect' in operation.input) input['expect'] = ifMatch;
     const advancing = this.#advancing(context, request);

@@ -41,6 +41,8 @@ export interface Field {
   readonly isActor?: boolean;
   /** Its name over HTTP, where that is another one. */
   readonly remoteName?: string;
+  /** What a caller must be allowed to do, beside what the operation needs, to give it. */
+  readonly scope?: Scope;
 }
 
 export type Fields = Readonly<Record<string, Field>>;

@@ -37,7 +37,7 @@ export const forkRun: Operation<ForkRunInput, ForkRunOutput, WorkContext> = {
   input: {
     ...branchFields,
     runId: { type: 'text', description: 'id of the new run' },
-    run: { type: 'flag', description: 'run it at once' },
+    run: { type: 'flag', description: 'run it at once', scope: 'run' },
     expect: expectField,
   },
   output: 'the new run',
