@@ -58,7 +58,7 @@ afterEach(async () => {
   if (faults.length > 0) throw new AggregateError(faults, 'the server failed');
 });
 
-test('D13.2 a caller without the scope answer answers nothing by a fork or its state, and without run runs no fork', async () => {
+test('M13.5 a caller without the scope answer answers nothing by a fork or its state, and without run runs no fork', async () => {
   const { runId } = await app.engine.start(await graphOfAsk(), {}, { runId: 'asks' }).then(async (handle) => {
     await handle.result();
     return handle;
