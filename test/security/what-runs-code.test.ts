@@ -3,11 +3,12 @@
  * piece of code in the archive writes when it is executed.
  */
 import { spawnSync } from 'node:child_process';
-import { existsSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test, vi } from 'vitest';
 import { environment, main, openFolder, type Folder } from '../cli/cairn.ts';
+import { scale } from '../support/scale.ts';
 import { createSeededRandom } from '../../src/testing/virtual-clock.ts';
 
 // Processes of a loaded machine start slowly.
@@ -66,6 +67,30 @@ function openArchive(): Folder {
 
 const hasRun = (folder: Folder): boolean => existsSync(join(folder.path, 'ran'));
 const forget = (folder: Folder): void => rmSync(join(folder.path, 'ran'), { force: true });
+/** What else an archive can hold so that a program which looks there runs it. */
+const traps: Readonly<Record<string, string>> = {
+  '.env': 'NODE_OPTIONS=--import=./evil.mjs\nCAIRN_STORE=evil.mjs\n',
+  '.npmrc': 'node-options=--import=./evil.mjs\n',
+  'package.json': '{ "type": "module", "imports": { "#config": "./evil.mjs" }, "main": "./evil.mjs" }',
+  'cairn.config.cjs': "require('node:fs').appendFileSync(__dirname + '/ran', 'x');\n",
+  'cairn.config.mts': marks,
+  'workflow.config.js': marks,
+  'yaml.js': marks,
+  node: '#!/bin/sh\ntouch ran\n',
+  'node_modules/yaml/index.js': marks,
+  'node_modules/pg/index.js': marks,
+  'node_modules/ai/index.js': marks,
+  'node_modules/@viz-js/viz/index.js': marks,
+  'node_modules/cairn-workflows/index.js': marks,
+};
+function plant(folder: Folder, name: string): void {
+  const path = join(folder.path, name);
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, traps[name] ?? '', { mode: 0o755 });
+  if (name.startsWith('node_modules/'))
+    writeFileSync(join(dirname(path), 'package.json'), '{ "type": "module", "main": "index.js" }');
+}
+
 const configNames = ['cairn.config.ts', 'cairn.config.mjs', 'cairn.config.js'];
 const config = `${marks}export default {};\n`;
 
@@ -124,7 +149,9 @@ test('D15.1 beside data no code is run by what reads, whatever is combined', () 
   const random = createSeededRandom(20_261_127);
   const folder = openArchive();
   const commands = Object.entries(reading);
-  for (let round = 0; round < 16; round += 1) {
+  for (let round = 0; round < scale(14, 150); round += 1) {
+    const trap = random.pick(Object.keys(traps));
+    plant(folder, trap);
     const data = random.pick(['cairn.config.json', 'cairn.config.yaml']);
     const store = random.pick([{}, { store: 'sqlite:.cairn/cairn.db' }]);
     const code = random.pick(configNames);
@@ -136,7 +163,8 @@ test('D15.1 beside data no code is run by what reads, whatever is combined', () 
     expect([words.join(' '), hasRun(folder)]).toEqual([words.join(' '), false]);
     // Only the preview's module is asked for: the store and the configuration are read as data.
     expect([words.join(' '), reply.err.includes('CODE_NOT_RUN')]).toEqual([words.join(' '), command === 'preview']);
-    for (const name of [data, code]) rmSync(join(folder.path, name));
+    for (const name of [data, code, trap]) rmSync(join(folder.path, name), { recursive: true });
+    rmSync(join(folder.path, 'node_modules'), { recursive: true, force: true });
   }
 });
 
