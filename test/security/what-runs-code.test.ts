@@ -12,7 +12,7 @@ import { scale } from '../support/scale.ts';
 import { createSeededRandom } from '../../src/testing/virtual-clock.ts';
 
 // Processes of a loaded machine start slowly.
-vi.setConfig({ testTimeout: 240_000 });
+vi.setConfig({ testTimeout: 900_000 });
 
 const marks = "import { appendFileSync as mark } from 'node:fs';\nmark(new URL('ran', import.meta.url), 'x');\n";
 const library = join(import.meta.dirname, '../../src/index.ts');
