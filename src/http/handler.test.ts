@@ -58,6 +58,16 @@ afterEach(async () => {
   if (faults.length > 0) throw new AggregateError(faults, 'the server failed');
 });
 
+test('M13.5 a program raises no budget by a resume', async () => {
+  await call('/v1/runs', { body: { workflow: 'ask', runId: 'b' } });
+  const body = { budget: { usd: 8 } };
+  expect(await call('/v1/runs/b/resume', { body, token: tokens.model })).toMatchObject({
+    status: 403,
+    json: { code: 'ANSWER_RESERVED' },
+  });
+  expect((await call('/v1/runs/b/resume', { body })).status).toBe(200);
+});
+
 test('M13.5 a caller without the scope answer answers nothing by a fork or its state, and without run runs no fork', async () => {
   const { runId } = await app.engine.start(await graphOfAsk(), {}, { runId: 'asks' }).then(async (handle) => {
     await handle.result();

@@ -37,6 +37,13 @@ async function compareWithFile(context: WorkContext, run: RunRow): Promise<Store
   }
 }
 
+/** More to spend is for people to give, as is the answer to the question about it, which a resume with a budget closes. @throws ANSWER_RESERVED */
+function refuseBudget({ reserved }: WorkContext, run: string, by: string | undefined): void {
+  if (reserved === undefined || by === 'person') return;
+  const command = reserved.command('resume', run, '--budget', 'UNIT=AMOUNT');
+  throw new CairnError('ANSWER_RESERVED', { runId: run, reason: 'a budget is raised by a person', command });
+}
+
 /** A resume with `retry` answers questions about commands that ended: that may be left to people. @throws ANSWER_RESERVED */
 async function refuseRetry(context: WorkContext, { runId }: RunRow, by: string | undefined): Promise<void> {
   const { store, tenant, reserved } = context;
@@ -85,6 +92,7 @@ export const resumeRun: Operation<ResumeRunInput, RunStanding, WorkContext> = {
   route: 'POST /runs/{run}/resume',
   /** @throws PREVIEW_CHANGED, ANSWER_RESERVED, and the errors of the engine's resume */
   async run(context, { run, file, export: exportName, leaveOutAdded, retry = false, budget, by, expect }) {
+    if (budget !== undefined) refuseBudget(context, run, by);
     await requireSame(context, expect, {
       checkpoint: run,
       ...(file !== undefined && { file }),
