@@ -58,47 +58,6 @@ afterEach(async () => {
   if (faults.length > 0) throw new AggregateError(faults, 'the server failed');
 });
 
-test('M13.5 a program raises no budget by a resume', async () => {
-  await call('/v1/runs', { body: { workflow: 'ask', runId: 'b' } });
-  const body = { budget: { usd: 8 } };
-  expect(await call('/v1/runs/b/resume', { body, token: tokens.model })).toMatchObject({
-    status: 403,
-    json: { code: 'ANSWER_RESERVED' },
-  });
-  expect((await call('/v1/runs/b/resume', { body })).status).toBe(200);
-});
-
-test('M13.5 a caller without the scope answer answers nothing by a fork or its state, and without run runs no fork', async () => {
-  const { runId } = await app.engine.start(await graphOfAsk(), {}, { runId: 'asks' }).then(async (handle) => {
-    await handle.result();
-    return handle;
-  });
-  const [wait] = await app.engine.waits(runId);
-  const limited = createHandler({
-    app,
-    authorize: () => ({ principal: 'fred', kind: 'person', scopes: ['read', 'fork'] }),
-    onError: (error) => faults.push(error),
-  });
-  const fork = async (body: object): Promise<number> =>
-    (
-      await limited(
-        new Request(`http://localhost/v1/checkpoints/${runId}/forks`, {
-          method: 'POST',
-          headers: { 'content-type': 'application/json' },
-          body: JSON.stringify(body),
-        }),
-      )
-    ).status;
-  expect(await fork({ answer: { [wait?.waitId ?? '']: 'yes' } })).toBe(403);
-  expect(await fork({ answer: { q: 'yes' } })).toBe(403);
-  expect(await fork({ set: { 'outputs.q': { response: 'yes' } } })).toBe(403);
-  expect(await fork({ run: true })).toBe(403);
-  expect(await fork({ set: { 'input.note': 'other' }, run: false })).toBe(201);
-  limited.close();
-});
-
-const graphOfAsk = async () => (await app.loadGraph('ask')).graph;
-
 interface Sent {
   readonly method?: string;
   readonly body?: unknown;
