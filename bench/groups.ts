@@ -27,6 +27,7 @@ import { postgresWaits } from './rows/postgres-waits.ts';
 import { pureNodes } from './rows/pure-nodes.ts';
 import { residentMemory } from './rows/resident-memory.ts';
 import { resume } from './rows/resume.ts';
+import { storesBesideSqlite } from './rows/stores.ts';
 import { trace } from './rows/trace.ts';
 import { writeNodes } from './rows/write-nodes.ts';
 import { yaml } from './rows/yaml.ts';
@@ -54,6 +55,7 @@ export const groups: Readonly<Record<string, Group>> = {
   hosts,
   largeFiles,
   http,
+  storesBesideSqlite,
   aiSdkLoop,
   agentLoop,
   agentResume,

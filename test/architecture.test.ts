@@ -29,6 +29,7 @@ const packagePlaces: Readonly<Record<string, readonly string[]>> = {
   ai: ['src/models/ai-sdk', 'src/ai-sdk/'],
   postgres: ['src/nodes/blocks/sql/'],
   pg: ['src/stores/postgres/place.ts'],
+  redis: ['src/stores/redis/server.ts'],
 };
 
 /** Folders of adapters: a folder in one of them knows nothing of the folders beside it. */

@@ -231,7 +231,7 @@ test('P6 the command, a YAML workflow and a graph in TypeScript run from the pac
     'name: hello\ndescription: d\nblocks: [{ id: a, type: EchoBlock, inputs: { message: hi } }]\noutputs: { o: "${a.echoed}" }\n',
   );
   writeFileSync(
-    join(installed.app, 'graph.ts'),
+    join(installed.app, 'small.ts'),
     `import { AgentGraph, END, START } from 'cairn-workflows';
 export const graph = new AgentGraph({}).addNode('a', (): string => 'hi').addEdge(START, 'a').addEdge('a', END).compile();
 `,
@@ -240,7 +240,7 @@ export const graph = new AgentGraph({}).addNode('a', (): string => 'hi').addEdge
     status: 'completed',
     outputs: { o: 'Echo: hi' },
   });
-  expect(JSON.parse(cairn('run', 'graph.ts', '--json'))).toMatchObject({ status: 'completed' });
+  expect(JSON.parse(cairn('run', 'small.ts', '--json'))).toMatchObject({ status: 'completed' });
   expect(cairn('ls')).toContain('hello');
 });
 

@@ -21,6 +21,7 @@ import * as nodes from '../src/nodes/index.ts';
 import * as memory from '../src/stores/memory/index.ts';
 import * as plans from '../src/plans/index.ts';
 import * as postgres from '../src/stores/postgres/index.ts';
+import * as redis from '../src/stores/redis/index.ts';
 import * as boxes from '../src/sandboxes/index.ts';
 import * as sqlite from '../src/stores/sqlite/index.ts';
 import * as testing from '../src/testing/index.ts';
@@ -228,6 +229,13 @@ const rows: Readonly<Record<string, { readonly door: object; readonly of: Readon
     door: postgres,
     of: {
       openPostgresStore: [() => postgres.openPostgresStore({ url: 'postgres://localhost/db', ...odd })],
+      passwordFrom: noOptions,
+    },
+  },
+  'cairn-workflows/stores/redis': {
+    door: redis,
+    of: {
+      openRedisStore: [() => redis.openRedisStore({ url: 'redis://localhost', ...odd })],
       passwordFrom: noOptions,
     },
   },

@@ -20,7 +20,7 @@ import { environmentSecrets, openHost, openModels } from './config/config.ts';
 import { createGraphLoader, type GraphLoader, type TextDialect } from './workflows/graph-loader.ts';
 import { defaultTenant } from './config/default-tenant.ts';
 import { openIfThere, type StoreChoice } from './place/open-reading.ts';
-import { openPostgres } from './place/open-postgres.ts';
+import { openServer } from './place/open-server.ts';
 import { choosePlace, isOwnPlace, type StorePlace, makeFolder } from './place/store-url.ts';
 import { openExplainer } from './place/open-history.ts';
 import { isWorkerDead, createSystemIds } from './process/process-ids.ts';
@@ -193,8 +193,8 @@ async function openPlace(
   place: StorePlace,
   { makesStore = true, readOnly = false }: Pick<AppOptions, 'makesStore' | 'readOnly'>,
 ): Promise<{ readonly store: Store; readonly blobs: BlobStore }> {
-  if (place.kind === 'postgres') {
-    const store = await openPostgres(place.url);
+  if ('url' in place) {
+    const store = await openServer(place);
     return { store, blobs: store.blobs };
   }
   if (readOnly && place.kind !== 'memory') {
@@ -277,8 +277,7 @@ function openTexts(
     // Paths are recorded relative to the working folder if the store belongs to it, so that they can be moved together.
     isModuleNamed,
     isMovable: place.kind === 'sqlite' && place.isDefault,
-    isOpenToOthers:
-      place.kind === 'postgres' || (options.trustsStore === false && !isOwnPlace(place, config.store, cwd)),
+    isOpenToOthers: 'url' in place || (options.trustsStore === false && !isOwnPlace(place, config.store, cwd)),
     openDialect,
     dialects: { yaml: openSaved, dot: openSavedDot },
     openCatalog: openWorkflows,

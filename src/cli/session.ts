@@ -130,7 +130,8 @@ function nameOfProgram(script: string | undefined, cwd: string, environment: Nod
 
 /** The password in the URL of a store on a server, which stands in no command line: those are seen by other users and kept in histories. */
 export function splitPassword(storeUrl: string): { readonly url: string; readonly password?: string } {
-  const [, before = '', password, after = ''] = /^(postgres(?:ql)?:\/\/[^:@/]*):([^@]*)(@.*)$/s.exec(storeUrl) ?? [];
+  const [, before = '', password, after = ''] =
+    /^((?:postgres(?:ql)?|rediss?):\/\/[^:@/]*):([^@]*)(@.*)$/s.exec(storeUrl) ?? [];
   if (password === undefined) return { url: storeUrl };
   try {
     return { url: before + after, password: decodeURIComponent(password) };

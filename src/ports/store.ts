@@ -230,6 +230,8 @@ export interface Commit {
   readonly takeMessages?: readonly number[];
   /** Whether the claim is given up with this commit, as `releaseClaim` does. The reply then says that it is not held. */
   readonly releases?: boolean;
+  /** Whether effects begin once it is written, so that its loss would leave one without a trace. A store that may lose it can say so. */
+  readonly beginsEffects?: boolean;
   readonly durability: Durability;
 }
 

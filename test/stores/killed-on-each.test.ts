@@ -9,6 +9,7 @@ import { pathToFileURL } from 'node:url';
 import { afterAll, describe, expect, test } from 'vitest';
 import { packageDoors } from '../support/package-doors.ts';
 import { preparePostgres } from '../support/postgres-store.ts';
+import { startRedis } from '../support/redis.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'cairn-each-'));
 const guide = readFileSync(join(import.meta.dirname, '../../docs/guide/stores.md'), 'utf8');
@@ -33,10 +34,10 @@ const program = `
 `;
 writeFileSync(join(folder, 'run.ts'), program);
 
-const server = await preparePostgres();
+const servers = { postgres: await preparePostgres(), redis: await startRedis() };
 afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
-  if (typeof server !== 'string') await server.stop();
+  for (const server of Object.values(servers)) if (typeof server !== 'string') await server.stop();
 });
 
 /** The first line of a process, which is then killed. */
@@ -67,15 +68,16 @@ describe('P1 the workflow of the guide is killed, and the next process ends it t
     },
   );
 
-  test.skipIf(typeof server === 'string')(
-    `on postgres://${typeof server === 'string' ? `: ${server}` : ''}`,
-    { timeout: 60_000 },
-    async () => {
-      if (typeof server === 'string') return;
-      expect(await lineOfKilled(server.url)).toEqual(paused);
-      expect(await lineOfKilled(server.url)).toEqual(completed);
-    },
-  );
+  for (const [name, server] of Object.entries(servers))
+    test.skipIf(typeof server === 'string')(
+      `on ${name}://${typeof server === 'string' ? `: ${server}` : ''}`,
+      { timeout: 60_000 },
+      async () => {
+        if (typeof server === 'string') return;
+        expect(await lineOfKilled(server.url)).toEqual(paused);
+        expect(await lineOfKilled(server.url)).toEqual(completed);
+      },
+    );
 
   test('on memory:, where nothing is left and it begins anew', { timeout: 60_000 }, async () => {
     expect(await lineOfKilled('memory:')).toEqual(completed);

@@ -7,7 +7,7 @@ import type { Store } from '../../ports/store.ts';
 import { openSqliteStore } from '../../stores/sqlite/index.ts';
 import { findConfig, type ConfigChoice } from '../config/find-config.ts';
 import { isWorkerDead } from '../process/process-ids.ts';
-import { openPostgres } from './open-postgres.ts';
+import { openServer } from './open-server.ts';
 import { choosePlace, parseStoreUrl, type StorePlace } from './store-url.ts';
 import { defaultTenant } from '../config/default-tenant.ts';
 
@@ -39,7 +39,7 @@ function isEmptyStore(error: unknown): boolean {
 
 /** Opens the store; undefined if it does not exist. @throws STORE_* as the store */
 export async function openIfThere(place: StorePlace): Promise<Store | undefined> {
-  if (place.kind === 'postgres') return openPostgres(place.url);
+  if ('url' in place) return openServer(place);
   if (place.kind === 'memory' || !existsSync(place.path)) return undefined;
   if (place.kind === 'file') {
     const { openFileStore } = await import('../../stores/file/index.ts');

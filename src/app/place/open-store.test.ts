@@ -34,5 +34,5 @@ test('S4 the file of memories is made when one is written, not before', async ()
 
 test('P6 what is no URL and no pool is refused', () => {
   expect(() => openStore({} as never)).toThrow(/a pool of the package pg/);
-  expect(() => openStore('redis://x')).toThrow(/stores of kind redis are not known/);
+  expect(() => openStore('mysql://x')).toThrow(/stores of kind mysql are not known/);
 });

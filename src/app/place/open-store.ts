@@ -9,6 +9,7 @@ import type { Store } from '../../ports/store.ts';
 import { createMemoryMemories, createMemoryStore } from '../../stores/memory/index.ts';
 import { openFileMemories, openFileStore } from '../../stores/file/index.ts';
 import { openPostgresStore, passwordFrom, type PostgresPool } from '../../stores/postgres/index.ts';
+import { openRedisStore } from '../../stores/redis/index.ts';
 import { openSqliteMemories, openSqliteStore } from '../../stores/sqlite/index.ts';
 import { makeFolder, parseStoreUrl, type StorePlace } from './store-url.ts';
 
@@ -19,8 +20,8 @@ export interface OpenedStore extends Store {
 }
 
 /**
- * Opens the store of a URL: `sqlite:PATH`, `file:FOLDER`, `postgres://USER@HOST:PORT/DATABASE`, or `memory:`. In place of a URL it takes a pool of the package
- * `pg`, which stays yours: closing the store does not end it.
+ * Opens the store of a URL: `sqlite:PATH`, `file:FOLDER`, `postgres://USER@HOST:PORT/DATABASE`, `redis://HOST:PORT`, or
+ * `memory:`. In place of a URL it takes a pool of the package `pg`, which stays yours: closing the store does not end it.
  *
  * A file is made if there is none. A server is connected to by the first call; its password comes from the URL, CAIRN_STORE_PASSWORD or the
  * file that CAIRN_STORE_PASSWORD_FILE names.
@@ -41,8 +42,10 @@ function listenOption(): { readonly listenUrl?: string } {
 }
 
 function openUrl(place: StorePlace): OpenedStore {
-  if (place.kind === 'postgres')
-    return openPostgresStore({ url: place.url, password: passwordFrom(process.env), ...listenOption() });
+  if ('url' in place) {
+    const server = { url: place.url, password: passwordFrom(process.env) };
+    return place.kind === 'redis' ? openRedisStore(server) : openPostgresStore({ ...server, ...listenOption() });
+  }
   if (place.kind === 'memory')
     return Object.assign(createMemoryStore(), { blobs: createMemoryBlobs(), memories: createMemoryMemories() });
   const { path, blobs } = place;

@@ -1,4 +1,4 @@
-/** Parses store URLs: `sqlite:PATH`, `sqlite:///absolute/path`, `file:FOLDER`, `memory:`, `postgres://USER@HOST/DATABASE`. */
+/** Parses store URLs: `sqlite:PATH`, `sqlite:///absolute/path`, `file:FOLDER`, `memory:`, `postgres://USER@HOST/DATABASE`, `redis://HOST`. */
 import { existsSync, mkdirSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { CairnError } from '../../errors.ts';
@@ -38,7 +38,7 @@ export function makeFolder(folder: string, store: string): void {
 export type StorePlace =
   | { readonly kind: 'memory' }
   | {
-      readonly kind: 'postgres';
+      readonly kind: 'postgres' | 'redis';
       /** May hold a password: not for messages. */
       readonly url: string;
     }
@@ -102,11 +102,12 @@ export function parseStoreUrl(url: string | undefined, cwd: string): StorePlace 
   const [, scheme, rest = ''] = /^(?:([a-z][a-z0-9+]+):)?(.*)$/s.exec(url) ?? [];
   if (scheme === 'memory') return { kind: 'memory' };
   if (scheme === 'postgres' || scheme === 'postgresql') return { kind: 'postgres', url };
+  if (scheme === 'redis' || scheme === 'rediss') return { kind: 'redis', url };
   if (scheme === 'file') return filePlace(rest, cwd);
   if (scheme !== 'sqlite' && scheme !== undefined)
     throw new CairnError('CONFIG_INVALID', {
       path: '--store',
-      reason: `stores of kind ${scheme} are not known; use sqlite:PATH, file:FOLDER or postgres://USER@HOST/DATABASE`,
+      reason: `stores of kind ${scheme} are not known; use sqlite:PATH, file:FOLDER, postgres://USER@HOST/DATABASE or redis://HOST`,
     });
   const path = rest.replace(/^\/\/(?=\/)/, '');
   if (path === '' || path.endsWith('/') || path.includes('\0'))
@@ -137,7 +138,7 @@ export function isOwnPlace(place: StorePlace, configured: string | undefined, cw
  */
 export function choosePlace(named: string | undefined, configured: string | undefined, cwd: string): StorePlace {
   const place = parseStoreUrl(named ?? configured, cwd);
-  if (named !== undefined || place.kind !== 'postgres') return place;
+  if (named !== undefined || !('url' in place)) return place;
   const reason = 'a configuration names stores of this machine only; name a server with --store or CAIRN_STORE';
   throw new CairnError('CONFIG_INVALID', { path: 'store', reason });
 }

@@ -11,9 +11,7 @@ export function withHistory<Result>(
 ): Promise<Result> {
   return withReading(choice, (context, place) => {
     const blobs =
-      place.kind === 'postgres'
-        ? blobsBeside(context.store)
-        : createFileBlobs('blobs' in place ? place.blobs : choice.cwd);
+      'url' in place ? blobsBeside(context.store) : createFileBlobs('blobs' in place ? place.blobs : choice.cwd);
     return read({ ...context, blobs, explainChoice: openExplainer });
   });
 }

@@ -2,6 +2,7 @@
 import { resolve } from 'node:path';
 import { restore } from '../../app/backup/restore.ts';
 import { chooseStore } from '../../app/place/open-reading.ts';
+import type { StorePlace } from '../../app/place/store-url.ts';
 import { CairnError } from '../../errors.ts';
 import type { FieldsOf } from '../../operations/declare/operation.ts';
 import { type Command, reportFailure, type Session } from '../session.ts';
@@ -23,6 +24,13 @@ const restoreFields: FieldsOf<RestoreArguments> = {
   trust: { type: 'flag', description: 'the backup is your own: its runs go on with what they were started with' },
 };
 
+/** What is copied with the server's own tools is not copied here. @throws CONFIG_INVALID */
+function refuseServer(place: StorePlace, how: Readonly<Record<'postgres' | 'redis', string>>): void {
+  if (!('url' in place)) return;
+  const name = place.kind === 'redis' ? 'Redis' : 'Postgres';
+  throw new CairnError('CONFIG_INVALID', { path: 'store', reason: `a ${name} store ${how[place.kind]}` });
+}
+
 export const restoreCommand: Command<RestoreArguments> = {
   name: 'restore',
   summary: 'bring a backup back as a store, its open runs held',
@@ -37,8 +45,7 @@ export const restoreCommand: Command<RestoreArguments> = {
   runsConfig: true,
   async execute(session, { file, replace = false, trust = false }) {
     const place = await chooseStore(session);
-    if (place.kind === 'postgres')
-      throw new CairnError('CONFIG_INVALID', { path: 'store', reason: 'a Postgres store is restored with pg_restore' });
+    refuseServer(place, { postgres: 'is restored with pg_restore', redis: 'is restored from the files of its server' });
     const store = 'path' in place ? `${place.kind}:${place.path}` : 'memory:';
     const report = await restore(resolve(session.cwd, file), store, { replace, trust });
     if (session.isJson) session.printJson(report);
@@ -138,8 +145,7 @@ export const backupCommand: Command<BackupArguments> = {
     if (keep === 0) throw new CairnError('USAGE_INVALID', { reason: '--keep takes 1 or more' });
     const everyMs = every === undefined ? undefined : readInterval(every);
     const place = await chooseStore(session);
-    if (place.kind === 'postgres')
-      throw new CairnError('CONFIG_INVALID', { path: 'store', reason: 'a Postgres store is backed up with pg_dump' });
+    refuseServer(place, { postgres: 'is backed up with pg_dump', redis: 'is backed up as its server is' });
     const store = 'path' in place ? `${place.kind}:${place.path}` : 'memory:';
     const make = async (): Promise<void> =>
       print(session, await backUp(store, resolve(session.cwd, file), keep === undefined ? {} : { keep }));

@@ -14,7 +14,7 @@ import { formatAge } from '../../operations/words/time.ts';
 import { withReading, chooseStore } from '../../app/place/open-reading.ts';
 import { CairnError } from '../../errors.ts';
 import { storeIdentity, type StoreIdentityInput } from '../../operations/store/store-identity.ts';
-import { migrateStore } from '../../app/place/open-postgres.ts';
+import { migrateStore } from '../../app/place/open-server.ts';
 import type { FieldsOf } from '../../operations/declare/operation.ts';
 
 // `cairn tag`
@@ -217,7 +217,7 @@ export const migrateCommand: Command<MigrateArguments> = {
     const place = await chooseStore(session);
     if (place.kind !== 'postgres')
       throw new CairnError('USAGE_INVALID', {
-        reason: 'only a store on a server is migrated; others are when they are opened',
+        reason: 'only a Postgres store is migrated; others are when they are opened',
         hint: 'Name it: --store postgres://USER@HOST/DATABASE, or CAIRN_STORE.',
       });
     const { name, ...done } = await migrateStore(place.url, role === undefined ? undefined : { role, name: to ?? '' });

@@ -25,7 +25,7 @@ import { nearest } from '../../graph/nearest.ts';
 /** Settings of the engine that `compile` creates. What is left out gets the default of the package's entry point. */
 export interface EngineSettings extends Partial<Omit<EngineOptions, 'store'>> {
   /**
-   * Where runs are kept: a store, or the URL of one: `sqlite:PATH`, `postgres://USER@HOST:PORT/DATABASE`. One that is opened from its URL is
+   * Where runs are kept: a store, or the URL of one: `sqlite:PATH`, `file:FOLDER`, `postgres://USER@HOST:PORT/DATABASE`, `redis://HOST:PORT`. One that is opened from its URL is
    * closed with the graph. Default: memory.
    */
   readonly store?: Store | string;

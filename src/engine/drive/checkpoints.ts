@@ -55,6 +55,7 @@ export class Checkpoints {
     const { agenda, committer, draft, rootFrame, root } = this.#core;
     if (!draft.mustCommit && agenda.gates.length === 0) return;
     const starters = agenda.gates.splice(0);
+    const beginsEffects = starters.length > 0;
     if (draft.holdsEffect) starters.push(...agenda.launches.splice(0));
     const isPower = starters.length > 0 || draft.holdsEffect || draft.wantsPower;
     const isLazy = rootFrame.graph.policies.durability === 'exit';
@@ -67,7 +68,7 @@ export class Checkpoints {
     if (isPending) {
       const status = root.cancel === undefined ? 'running' : 'cancelling';
       if (root.status !== status) draft.setStatus(status);
-      committer.commit(durability);
+      committer.commit(durability, { beginsEffects });
       this.#snapshots.afterCommit();
     }
     const waiting = this.#durable;
@@ -96,7 +97,7 @@ export class Checkpoints {
   async makeLast(status: RunStatus): Promise<boolean> {
     const { committer, draft } = this.#core;
     const releases = draft.isPending && status !== 'paused' && status !== 'cancelling';
-    if (draft.isPending) committer.commit('power', releases);
+    if (draft.isPending) committer.commit('power', { isLast: releases });
     await committer.settled();
     if (committer.broken !== undefined) throw committer.broken;
     this.#durable?.resolve();

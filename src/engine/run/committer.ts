@@ -83,6 +83,11 @@ export interface CommitterOptions {
 /**
  * One for each run being advanced. `commit` makes a checkpoint of what its draft holds. Commits become durable in the order of their seqs.
  */
+interface CommitOptions {
+  readonly isLast?: boolean;
+  readonly beginsEffects?: boolean;
+}
+
 export class Committer {
   seq: number;
   /** Seq of the newest checkpoint that is durable. */
@@ -127,9 +132,10 @@ export class Committer {
 
   /**
    * Makes the next checkpoint from everything in the draft. {@link settled} tells when it is durable.
-   * @param releases - whether it is the last one, and gives the claim up
+   * @param isLast - whether it is the last one, and gives the claim up
+   * @param beginsEffects - whether effects were announced in it, which begin then
    */
-  commit(durability: Durability, releases = false): void {
+  commit(durability: Durability, { isLast: releases = false, beginsEffects = false }: CommitOptions = {}): void {
     if (this.broken !== undefined) return;
     this.#isReleasing = releases;
     const { draft, clock, runKey, claim, store } = this.#options;
@@ -152,7 +158,14 @@ export class Committer {
     this.seq = seq;
     this.checksum = checksum;
     const checkpoint = { seq, at, body, checksum };
-    const commit: Commit = { claim, checkpoint, durability, ...index, ...(releases && { releases }) };
+    const commit: Commit = {
+      claim,
+      checkpoint,
+      durability,
+      ...index,
+      ...(releases && { releases }),
+      ...(beginsEffects && { beginsEffects }),
+    };
     this.#send({ commit, changeJson, sizeBytes, settled: undefined });
   }
 

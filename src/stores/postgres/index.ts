@@ -1,5 +1,6 @@
 /** The entry point of the Postgres store. */
 
-export { openPostgresStore, passwordFrom, type PostgresStore, type PostgresStoreOptions } from './postgres-store.ts';
+export { passwordFrom } from '../password.ts';
+export { openPostgresStore, type PostgresStore, type PostgresStoreOptions } from './postgres-store.ts';
 export type { PgConnection, PostgresPool } from './database.ts';
 export type { PostgresRole } from './layout.ts';

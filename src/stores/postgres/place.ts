@@ -37,7 +37,7 @@ export function isPostgresUrl(url: string): boolean {
   return /^postgres(?:ql)?:\/\//i.test(url);
 }
 
-const isLoopback = (host: string): boolean => host === 'localhost' || host === '::1' || host.startsWith('127.');
+const isLoopback = (host: string): boolean => host === 'localhost' || host === '::1' || /^127(\.\d+){3}$/.test(host);
 
 /** Validates the name of a schema. It is written into statements. @throws CONFIG_INVALID */
 export function checkSchema(schema: string): string {

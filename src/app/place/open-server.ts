@@ -1,5 +1,9 @@
-/** Opens Postgres stores for commands, with the password of the environment. Their code is loaded only then. */
+/** Opens stores on servers for commands, with the password of the environment. Their code is loaded only then. */
+import type { BlobStore } from '../../ports/blobs.ts';
+import type { Store } from '../../ports/store.ts';
 import type { PostgresRole, PostgresStore } from '../../stores/postgres/index.ts';
+import type { RedisStore } from '../../stores/redis/index.ts';
+import type { StorePlace } from './store-url.ts';
 
 async function openAt(url: string): Promise<PostgresStore> {
   const { openPostgresStore, passwordFrom } = await import('../../stores/postgres/index.ts');
@@ -11,9 +15,17 @@ async function openAt(url: string): Promise<PostgresStore> {
   });
 }
 
+async function openRedis(url: string): Promise<RedisStore> {
+  const { openRedisStore, passwordFrom } = await import('../../stores/redis/index.ts');
+  return openRedisStore({ url, password: passwordFrom(process.env) });
+}
+
 /** @throws CONFIG_INVALID the URL; CONFIG_MISSING_PEER; STORE_UNAVAILABLE the server does not answer in time; STORE_VERSION_UNKNOWN */
-export async function openPostgres(url: string): Promise<PostgresStore> {
-  const store = await openAt(url);
+export async function openServer({
+  kind,
+  url,
+}: Extract<StorePlace, { url: string }>): Promise<Store & { blobs: BlobStore }> {
+  const store = kind === 'redis' ? await openRedis(url) : await openAt(url);
   try {
     await store.ready();
     return store;
@@ -26,7 +38,7 @@ export async function openPostgres(url: string): Promise<PostgresStore> {
 /**
  * Brings the tables to the newest layout, and grants a role of the database its rights.
  * @returns the version of the layout before and after
- * @throws as {@link openPostgres}; STORE_READ_ONLY this role may not; CONFIG_INVALID there is no role of that name
+ * @throws as {@link openServer}; STORE_READ_ONLY this role may not; CONFIG_INVALID there is no role of that name
  */
 export async function migrateStore(
   url: string,

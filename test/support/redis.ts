@@ -1,0 +1,138 @@
+/** A real Redis server for tests, on a free port of this machine, and stores on it. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { libraryText } from '../../src/stores/redis/library.ts';
+import { openRedisStore, type RedisStore } from '../../src/stores/redis/index.ts';
+
+export interface RedisUnderTest {
+  /** URL of the server. */
+  readonly url: string;
+  readonly port: number;
+  /** Sends a command. */
+  readonly run: (...command: readonly string[]) => Promise<unknown>;
+  /** Removes all keys, and sets the store's clock right. */
+  readonly empty: () => Promise<void>;
+  /** Advances the store's clock by this many milliseconds. */
+  readonly advance: (byMs: number) => Promise<void>;
+  /** Ends the server with SIGKILL, and starts it again. */
+  readonly crash: () => Promise<void>;
+  /** Copies the server's files aside. */
+  readonly save: () => void;
+  /** Ends the server with SIGKILL, and starts it from the files that were copied aside. */
+  readonly goBack: () => Promise<void>;
+  readonly stop: () => Promise<void>;
+}
+
+interface TestClient {
+  connect(): Promise<unknown>;
+  sendCommand(command: readonly string[]): Promise<unknown>;
+  on(event: 'error', listener: () => void): unknown;
+  destroy(): void;
+}
+
+/** Starts a server with further settings. @returns why there is none here, if it cannot be started */
+export async function startRedis(...settings: readonly string[]): Promise<RedisUnderTest | string> {
+  const folder = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'cairn-redis-'));
+  const [data, aside] = [join(folder, 'data'), join(folder, 'aside')];
+  const port = await findFreePort();
+  let server: ChildProcess;
+  let client: TestClient | undefined;
+  const begin = async (): Promise<void> => {
+    server = await start(folder, data, port, settings);
+  };
+  const end = async (): Promise<void> => {
+    client?.destroy();
+    client = undefined;
+    const isOver = server.exitCode === null && server.signalCode === null ? once(server, 'exit') : undefined;
+    server.kill('SIGKILL');
+    await isOver;
+  };
+  try {
+    await begin();
+  } catch (error) {
+    rmSync(folder, { recursive: true, force: true });
+    return `no redis-server here: ${(error as Error).message}`;
+  }
+  const packageName = 'redis';
+  const { createClient } = (await import(packageName)) as { createClient: (options: object) => TestClient };
+  const run = async (...command: readonly string[]): Promise<unknown> => {
+    const password = settings[settings.indexOf('--requirepass') + 1];
+    if (client === undefined) {
+      client = createClient({
+        socket: { host: '127.0.0.1', port, reconnectStrategy: false },
+        ...(settings.includes('--requirepass') && { password }),
+      });
+      client.on('error', () => undefined);
+      await client.connect();
+    }
+    return client.sendCommand(command);
+  };
+  let skewMs = 0;
+  const setClock = async (ms: number): Promise<void> => {
+    skewMs = ms;
+    await run('FUNCTION', 'LOAD', 'REPLACE', libraryText.replace('local skewMs = 0', `local skewMs = ${ms}`));
+  };
+  return {
+    url: `redis://127.0.0.1:${port}`,
+    port,
+    run,
+    advance: (byMs) => setClock(skewMs + byMs),
+    empty: async () => {
+      await run('FLUSHALL');
+      if (skewMs !== 0) await setClock(0);
+    },
+    crash: async () => {
+      await end();
+      await begin();
+    },
+    save: () => {
+      rmSync(aside, { recursive: true, force: true });
+      cpSync(data, aside, { recursive: true });
+    },
+    goBack: async () => {
+      await end();
+      rmSync(data, { recursive: true, force: true });
+      cpSync(aside, data, { recursive: true });
+      await begin();
+    },
+    stop: async () => {
+      await end();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function start(folder: string, data: string, port: number, settings: readonly string[]): Promise<ChildProcess> {
+  mkdirSync(data, { recursive: true, mode: 0o700 });
+  const flags = ['--port', String(port), '--bind', '127.0.0.1', '--dir', data, '--save', '', '--appendonly', 'yes'];
+  const all = [...flags, '--appendfsync', 'always', ...settings];
+  const server = spawn('redis-server', all, { cwd: folder, stdio: ['ignore', 'pipe', 'ignore'] });
+  const kill = (): boolean => server.kill('SIGKILL');
+  process.once('exit', kill);
+  server.once('exit', () => process.off('exit', kill));
+  let log = '';
+  await new Promise<void>((resolve, reject) => {
+    server.stdout.on('data', (chunk: Buffer) => {
+      log += chunk.toString();
+      if (log.includes('Ready to accept connections')) resolve();
+    });
+    server.once('error', reject);
+    server.once('exit', () => reject(new Error(log.slice(-300))));
+  });
+  return server;
+}
+
+export async function findFreePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+/** A store of its own on the server. */
+export const openOn = (server: RedisUnderTest): RedisStore => openRedisStore({ url: server.url });
