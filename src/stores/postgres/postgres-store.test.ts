@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { openOn, preparePostgres, type PostgresUnderTest } from '../../../test/support/postgres-store.ts';
+import { isProving } from '../../../test/support/scale.ts';
 import { blobSuite } from '../../testing/blob-suite.ts';
 import { memoriesSuite } from '../../testing/memories-suite.ts';
 import { networkFaults, putNetworkBefore } from '../../testing/store-suite/random/network-under-test.ts';
@@ -24,7 +25,8 @@ describe.skipIf(typeof server === 'string')(`Postgres store${typeof server === '
     storeSuite({ test, create: createUnderTest });
   });
 
-  describe('behind a network', () => {
+  // Replies that are really lost are in the gate: test/stores/postgres-connections.test.ts.
+  describe.skipIf(!isProving)('behind a network, in npm run prove: it takes as long as all else here', () => {
     let seed = 500;
     storeSuite({
       test,
