@@ -75,8 +75,8 @@ export const engineMutants: readonly Mutant[] = [
   {
     name: 'the end of a run is not kept through a power cut',
     file: 'src/engine/drive/checkpoints.ts',
-    old: "if (draft.isPending) committer.commit('power');",
-    new: "if (draft.isPending) committer.commit('process');",
+    old: "if (draft.isPending) committer.commit('power', { isLast: releases });",
+    new: "if (draft.isPending) committer.commit('process', { isLast: releases });",
     tests: ['src/engine/drive/durability.test.ts'],
   },
   {

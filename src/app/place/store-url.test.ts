@@ -28,7 +28,7 @@ test('O3 a server is named by whoever calls, never by a configuration in a folde
 });
 
 test.each([
-  ['redis://x/y', /redis are not known/],
+  ['mysql://x/y', /mysql are not known/],
   ['sqlite:', /needs the path/],
   ['sqlite:folder/', /needs the path/],
   ['sqlite:..', /\.\. is a folder/],
