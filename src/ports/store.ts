@@ -407,7 +407,7 @@ export interface Store {
    * runs to advance: another may claim a run meanwhile, and a damaged run may be listed.
    */
   listClaimable(query: ClaimableQuery): Promise<readonly string[]>;
-  /** How many runs `claimNext` would find. Absent: callers count those that `listClaimable` lists. */
+  /** How many runs `claimNext` would find. Absent: callers look at the newest open runs. */
   readBacklog?(query: Pick<ClaimableQuery, 'tenant' | 'graphs' | 'queues'>): Promise<Backlog>;
   /**
    * Calls `wake` when a run of the tenant may have become claimable through this store, or got a message: it was admitted, posted to, or its

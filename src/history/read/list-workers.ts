@@ -82,21 +82,31 @@ export async function listWorkers({
   return workers.sort((a, b) => Number(b.isAlive) - Number(a.isAlive) || b.seenAt - a.seenAt);
 }
 
-/** Where a store only lists the runs that could go on, so many are counted, and so many read for their age. */
-const [countedRuns, readRuns] = [1_000, 50];
+/** Where a store does not count by itself, so many of its newest open runs are looked at. */
+const countedRuns = 1_000;
 
-/** How many runs could go on now, and for how long the one that waits longest could have. */
+/**
+ * How many runs could go on now, and for how long the one that waits longest could have. Nothing is written. Where the store does not count
+ * by itself, paused runs whose time has come are left out.
+ */
 export async function readBacklog(
   store: Store,
   now: number,
   query: Pick<ClaimableQuery, 'tenant' | 'graphs' | 'queues'>,
 ): Promise<Backlog> {
   if (store.readBacklog !== undefined) return store.readBacklog(query);
-  const { tenant } = query;
-  const ready = await store.listClaimable({ ...query, limit: countedRuns });
-  const rows = await Promise.all(ready.slice(0, readRuns).map((runId) => store.readRun({ tenant, runId })));
-  const since = rows.flatMap((run) => (run === undefined ? [] : [Math.max(run.schedule.dueAt, run.updatedAt)]));
-  return { ready: ready.length, ...(since.length > 0 && { oldestMs: Math.max(0, now - Math.min(...since)) }) };
+  const { tenant, graphs, queues } = query;
+  const { rows } = await store.listRuns({ tenant, status: ['running', 'cancelling', 'paused'], limit: countedRuns });
+  const ready = rows.filter(
+    ({ claim, status, hasMessages, graphId, schedule }) =>
+      claim === undefined &&
+      schedule.dueAt <= now &&
+      (status !== 'paused' || hasMessages) &&
+      (graphs?.includes(graphId) ?? true) &&
+      (queues?.includes(schedule.queue) ?? true),
+  );
+  const oldest = Math.min(...ready.map(({ schedule, updatedAt }) => Math.max(schedule.dueAt, updatedAt)));
+  return { ready: ready.length, ...(ready.length > 0 && { oldestMs: Math.max(0, now - oldest) }) };
 }
 
 /** Whether a worker takes up runs of this graph and queue. */
