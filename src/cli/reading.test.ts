@@ -145,3 +145,11 @@ test('H1 every command explains itself with an example', () => {
     for (const line of out.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
   }
 });
+
+test('O2 workers says how many runs are ready for one, and writes nothing to a store that it only reads', () => {
+  const own = openFolder();
+  own.cairn('run', releaseGraph, '--run-id', 'done', '--input', 'topic=cairns');
+  const listed = own.cairn('workers', '--json');
+  expect([listed.code, listed.err]).toEqual([0, '']);
+  expect(JSON.parse(listed.out)).toEqual({ workers: [], backlog: { ready: 0 } });
+});
