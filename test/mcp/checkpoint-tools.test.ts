@@ -324,6 +324,7 @@ test('M1 test_tools_handle_no_executor_gracefully: a server with nothing to run 
     list_workflows: {},
     list_checkpoints: {},
     list_runs: {},
+    list_workers: {},
     inbox: {},
     reload_workflows: {},
     get_checkpoint_info: checkpoint,
