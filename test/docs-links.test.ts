@@ -1,5 +1,5 @@
 /** The documentation: its links, and how its pages are laid out for the site. */
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
@@ -119,4 +119,11 @@ test('P6 a built site that lacks a page, a heading or its search, or loads somet
     'llms.txt: /guide/one.md is not there',
     'there is no index for the search',
   ]);
+});
+
+test('P6 the list of guides names each of them', () => {
+  const guides = join(import.meta.dirname, '../docs/guide');
+  const named = new Set(linksOf(readFileSync(join(guides, 'README.md'), 'utf8')).map(({ target }) => target));
+  const isUnnamed = (name: string): boolean => name.endsWith('.md') && name !== 'README.md' && !named.has(name);
+  expect(readdirSync(guides).filter(isUnnamed)).toEqual([]);
 });
