@@ -83,7 +83,8 @@ function decide(
 ): Decision | 'ask' {
   const ids = [...new Set([...required, ...(condition?.named.blocks ?? [])])];
   const all = ids.map((id) => viewsOf(id));
-  if (all.reduce((count, views) => count * views.length, 1) > statesMax) return 'ask';
+  const states = all.reduce((count, views) => count * views.length, 1);
+  if (states > statesMax) return 'ask';
   const found = new Set<Decision>();
   const evaluate = (chosen: ReadonlyMap<string, BlockView>): Decision => {
     if (required.some((id) => chosen.get(id)?.status !== 'completed')) return 'no';
@@ -94,12 +95,17 @@ function decide(
       return 'fail';
     }
   };
-  const go = (place: number, chosen: ReadonlyMap<string, BlockView>): void => {
-    const id = ids[place];
-    if (id === undefined) found.add(evaluate(chosen));
-    else for (const view of all[place] ?? []) if (found.size < 2) go(place + 1, new Map(chosen).set(id, view));
-  };
-  go(0, new Map());
+  // A block may name thousands of others, so the states are counted through and not walked by calls within calls.
+  for (let state = 0; state < states && found.size < 2; state += 1) {
+    const chosen = new Map<string, BlockView>();
+    let rest = state;
+    for (const [place, id] of ids.entries()) {
+      const views = all[place] ?? [];
+      chosen.set(id, views[rest % views.length] as BlockView);
+      rest = Math.floor(rest / views.length);
+    }
+    found.add(evaluate(chosen));
+  }
   const [only, ...others] = found;
   if (only === undefined || others.length > 0 || (only === 'yes' && isAsked)) return 'ask';
   return only;
