@@ -40,7 +40,7 @@ const shapes: Readonly<Record<string, (size: number) => string>> = {
   'anchors and aliases': (size) =>
     `name: w\nx:\n${many(size * 300, (i) => `  - &a${i} [1]\n  - *a${i}\n`)}blocks: []\n`,
   'a long chain of blocks': (size) =>
-    head + many(size * 60, (i) => block(`b${i}`, i > 0 ? `    depends_on: [b${i - 1}]\n` : '')),
+    head + many(size * 30, (i) => block(`b${i}`, i > 0 ? `    depends_on: [b${i - 1}]\n` : '')),
   'conditions that read what is not over': (size) =>
     head +
     many(size * 50, (i) => block(`b${i}`, i > 0 ? `    condition: \${blocks.b${i - 1}.outputs.exit_code == 0}\n` : '')),
@@ -48,7 +48,7 @@ const shapes: Readonly<Record<string, (size: number) => string>> = {
   'the same key': (size) => 'a: 1\n'.repeat(size * 800),
   tabs: (size) => `a:\n${'\t- x\n'.repeat(size * 1_000)}`,
   'many comments': (size) => head + '# c\n'.repeat(size * 3_000) + block('a'),
-  'one long line': (size) => `name: w\ndescription: "${'a'.repeat(size * 100_000)}"\nblocks: []\n`,
+  'one long line': (size) => `name: w\ndescription: "${'a'.repeat(size * 50_000)}"\nblocks: []\n`,
   'a long command': (size) => head + block('a', '', `|\n${'        echo ${inputs.x} "a $(b)"\n'.repeat(size * 200)}`),
   'a chain of stages': (size) => chain(size * 150),
   'stages that only edges name': (size) => pipeline(`start -> ${many(size * 150, (i) => `s${i} -> `)}end;`),

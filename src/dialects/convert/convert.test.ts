@@ -295,11 +295,12 @@ test('CV4 what has too many ways to be written one by one is refused, with what 
       ],
     }) as object,
   };
-  const long = Array.from(
-    { length: 2_001 },
-    (_, index) => `  - { id: b${index}, type: EchoBlock, inputs: { message: hi } }\n`,
-  );
-  expect(() => converted(`name: w\nblocks:\n${long.join('')}`)).toThrow(expect.objectContaining(refusal));
+  const chain = Array.from({ length: 1_001 }, (_, index) => {
+    const before = index === 0 ? '' : `, depends_on: [b${index - 1}]`;
+    return `  - { id: b${index}, type: EchoBlock, inputs: { message: hi }${before} }\n`;
+  });
+  expect(() => converted(`name: w\nblocks:\n${chain.join('')}`)).toThrow(expect.objectContaining(refusal));
+  expect(converted(`name: w\nblocks:\n${chain.slice(1).join('').replace(', depends_on: [b0]', '')}`)).toBeDefined();
   // What comes at the end asks how each of those before it ended: 2 to the power of 16 ways.
   const asked = Array.from({ length: 16 }, (_, index) => `b${index}`);
   const wide = asked.map((id) => `  - { id: ${id}, type: ConfirmOperation, inputs: { message: hi, operation: hi } }\n`);

@@ -29,7 +29,7 @@ export interface LaidStep {
 /** The most places on all ways together. */
 const placesMax = 20_000;
 /** The most steps: the search goes as deep. */
-const stepsMax = 2_000;
+const stepsMax = 1_000;
 
 export interface Ways {
   readonly first: Target;
