@@ -55,7 +55,6 @@ export interface Server {
 }
 
 const defaultPort = 4310;
-const studioAnswerBytes = 64 * 1024 * 1024;
 /** How long runs may take to come to rest when the server closes; after that they are handed back as they are. */
 const graceMs = 5_000;
 /** How long a code can be used. */
@@ -111,8 +110,7 @@ export async function startServer(options: ServeOptions): Promise<Server> {
       origins,
       advance: works ? 'here' : 'elsewhere',
       exchangeCode: codes.exchange,
-      // The studio reads runs as a whole.
-      ...(pages !== undefined && { pages, answerBytes: studioAnswerBytes }),
+      ...(pages !== undefined && { pages }),
       ...(app.config.chat !== undefined && !readOnly && { chat: app.config.chat }),
       onError: tell,
     });

@@ -62,6 +62,8 @@ export async function send(
       headers: {
         ...(token !== undefined && { authorization: `Bearer ${token}` }),
         ...(body !== undefined && { 'content-type': 'application/json' }),
+        // The page shows whole states, also those beyond the largest answer that a server gives unasked.
+        prefer: 'return=representation',
         ...headers,
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
