@@ -277,7 +277,7 @@ test('each answer to random requests fits the OpenAPI document, and none is a de
     Object.entries(methods).map(([method, of]) => ({ template, method: method.toUpperCase(), of })),
   );
   const statuses = new Map<number, number>();
-  const count = scale(300, 50_000);
+  const count = scale(500, 50_000);
   for (let seed = 1; seed <= count; seed += 1) {
     const { template, method, of } = routes[seed % routes.length] as (typeof routes)[number];
     const sent = requestFor(createSeededRandom(seed), template, method, of);
