@@ -4,10 +4,11 @@ import { z } from 'zod';
 import type { NodeDraft } from '../graph/node-draft.ts';
 import { agentKit } from '../../test/agents/agent-kit.ts';
 import { afterCrash, resumeToRest, runToRest } from '../../test/engine-kit.ts';
-import { NodeFailure } from '../graph/contracts/node-contract.ts';
+import { NodeFailure, type StateView } from '../graph/contracts/node-contract.ts';
 import { AgentGraph, END, functionNode, START, subgraphNode } from '../index.ts';
-import type { Script } from '../models/scripted.ts';
+import { createScriptedModels, type Script } from '../models/scripted.ts';
 import { agent } from './agent.ts';
+import { llmNode } from './answers/llm-node.ts';
 import { tool } from './tools/tool-box.ts';
 
 const add = tool({
@@ -287,4 +288,25 @@ test('A12 a tool that yields gives its last value, and tells the others as they 
   expect((await handle.result()).status).toBe('completed');
   expect(models.requests[1]?.messages.at(-1)?.content).toMatchObject([{ output: 3 }]);
   expect(told.filter((value) => value !== undefined)).toEqual([1, 2]);
+});
+
+test('A2 the model may be a value of the state, so a fork sets another one, and what the first one answered stays with the original', async () => {
+  const models = createScriptedModels(({ model }) => `I am ${model}.`);
+  const modelOf = ({ state }: { readonly state: StateView }): string =>
+    (state.input as { readonly model: string }).model;
+  const graph = new AgentGraph({}, { id: 'g' })
+    .addNode('a', agent({ model: modelOf, prompt: 'Who are you?' }))
+    .addNode('b', llmNode({ model: modelOf, prompt: 'And you?' }))
+    .addEdge(START, 'a')
+    .addEdge('a', 'b')
+    .addEdge('b', END)
+    .compile({ models });
+  const first = await graph.invoke({ model: 'small' }, { runId: 'r' });
+  expect(first.state.outputs).toEqual({ a: 'I am small.', b: 'I am small.' });
+  const handle = await graph.fork('r@0', { set: { 'input.model': 'large' } });
+  const { state } = await graph.resume(handle.runId);
+  expect(state.outputs).toEqual({ a: 'I am large.', b: 'I am large.' });
+  expect(models.requests.map(({ model }) => model)).toEqual(['small', 'small', 'large', 'large']);
+  const none = await graph.invoke({ model: '' }, { runId: 'none' });
+  expect(none.error?.message).toContain('agent: model gave no name of a model, or several');
 });

@@ -99,6 +99,21 @@ export function openingOf(
   return [...system, ...(typeof asked === 'string' ? [{ role: 'user', content: asked } as const] : asked)];
 }
 
+/** The models that a node asks, the first one first. @throws CONFIG_INVALID it is no name, or its function gave none */
+export function modelsOf(
+  node: string,
+  model: Computed<string | readonly string[]>,
+  { state }: { readonly state: StateView },
+): readonly string[] {
+  const named = typeof model === 'function' ? model({ state }) : model;
+  const names = typeof named === 'string' ? [named] : named;
+  if (Array.isArray(names) && names.length > 0 && names.every((name) => typeof name === 'string' && name !== ''))
+    return names;
+  return refuse(
+    `${node}: model ${typeof model === 'function' ? 'gave no' : 'must be the'} name of a model, or several`,
+  );
+}
+
 function promptOf(input: unknown): Prompt {
   if (typeof input === 'string') return input;
   const prompt = isPlainObject(input) ? input['prompt'] : undefined;
@@ -116,9 +131,9 @@ export interface AgentConfig<
 > extends Opening<S> {
   /**
    * Name of the model: `anthropic:claude-…`, or a name from the configuration. In a list, each model is tried if those before it give no
-   * answer.
+   * answer. A function of the state lets a fork set another model.
    */
-  readonly model: string | readonly string[];
+  readonly model: Computed<string | readonly string[], S>;
   readonly tools?: Readonly<Record<string, ToolEntry & OfState<S>>>;
   /** MCP servers. Their tools are offered as `server__tool`. */
   readonly servers?: readonly McpTools[];
@@ -209,13 +224,15 @@ export function agent<S extends StateView = StateView, Schema extends AnySchema 
   checkServers(servers, box.names);
   checkAllow(allow, box.names);
   const form = output === undefined ? undefined : finalForm(output, 'agent: output');
-  const [first, ...fallbacks] = namesOf(model);
-  const settings: ModelSettings = { model: first as string, ...config.settings };
+  const isFixed = typeof model !== 'function';
+  const settingsFor = (name: string): ModelSettings => ({ model: name, ...config.settings });
   const counted = Object.keys(config.budget ?? {});
   const { instructions, prompt, context, history = {} } = config;
-  const described = describeConfig({ instructions, prompt, context, history });
+  const described = describeConfig({ instructions, prompt, context, history, ...(!isFixed && { model }) });
   const own = described.config as { readonly history: HistoryLimit } & Opening & Pick<AgentConfig, 'context'>;
   const run = async (ctx: NodeContext): Promise<unknown> => {
+    const [first, ...fallbacks] = modelsOf('agent', model as AgentConfig['model'], ctx);
+    const settings = settingsFor(first as string);
     const opened = files === undefined ? undefined : await openFiles(files, ctx);
     const answer = await traceAgent(ctx, { name: ctx.nodeId, model: settings.model }, (span) =>
       converse(ctx, openingOf(own, ctx), {
@@ -246,7 +263,11 @@ export function agent<S extends StateView = StateView, Schema extends AnySchema 
   });
   const data = {
     ...(described.data as object),
-    settings: { ...settings, tools: box.offered, ...(form !== undefined && { schema: form.json }) },
+    settings: {
+      ...(isFixed ? settingsFor((typeof model === 'string' ? model : model[0]) as string) : config.settings),
+      tools: box.offered,
+      ...(form !== undefined && { schema: form.json }),
+    },
     ...(servers.length > 0 && { servers: servers.map((server) => server.data) }),
     mode,
     maxLoops,
@@ -260,14 +281,8 @@ export function agent<S extends StateView = StateView, Schema extends AnySchema 
   };
 }
 
-function namesOf(model: string | readonly string[]): readonly string[] {
-  return typeof model === 'string' ? [model] : model;
-}
-
-function check(config: Pick<AgentConfig, 'model'> & AgentOptions): void {
-  const names = namesOf(config.model);
-  if (!Array.isArray(names) || names.length === 0 || !names.every((name) => typeof name === 'string' && name !== ''))
-    refuse2('model must be the name of a model, or several');
+function check(config: { readonly model: unknown } & AgentOptions): void {
+  if (typeof config.model !== 'function') modelsOf('agent', config.model as string, { state: undefined as never });
   checkAgentOptions(config, modeNames);
 }
 

@@ -2,9 +2,9 @@
 import { CairnError } from '../../errors.ts';
 import type { NodeContext, StateView } from '../../graph/contracts/node-contract.ts';
 import { converse, type LoopOptions } from '../agent-loop.ts';
-import { openingOf, type Opening, type Answer, agent } from '../agent.ts';
+import { agent, type Answer, modelsOf, type Opening, openingOf } from '../agent.ts';
 import { createToolBox, type ToolEntry } from '../tools/tool-box.ts';
-import { describeConfig, type OfState } from '../../nodes/draft/node-parts.ts';
+import { type Computed, describeConfig, type OfState } from '../../nodes/draft/node-parts.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from '../../nodes/draft/node-draft.ts';
 import type { AnySchema } from '../../schema/standard-schema.ts';
@@ -41,8 +41,8 @@ export interface LlmNodeConfig<
   S extends StateView = StateView,
   Schema extends AnySchema | undefined = AnySchema | undefined,
 > extends Opening<S> {
-  /** Name of the model: `anthropic:claude-…`, or a name from the configuration. */
-  readonly model: string;
+  /** Name of the model: `anthropic:claude-…`, or a name from the configuration. A function of the state lets a fork set another one. */
+  readonly model: Computed<string, S>;
   /** Schema of the answer, which is then a value that fits it. Default: the answer is a text. */
   readonly output?: Schema;
   readonly settings?: Omit<ModelSettings, 'model' | 'tools' | 'toolChoice' | 'schema'>;
@@ -71,14 +71,17 @@ export function llmNode<S extends StateView = StateView, Schema extends AnySchem
 ): NodeDraft<S, Answer<Schema>> {
   refuseUnknownKeys('llmNode', config, configKeys);
   const { model, output, instructions, prompt, calls = {} } = config;
-  checkModel('llmNode', model);
+  if (typeof model !== 'function') checkModel('llmNode', model);
   checkAnswerOptions('llmNode', config);
   const form = output === undefined ? undefined : finalForm(output, 'llmNode: output');
-  const settings: ModelSettings = { model, ...config.settings, ...(form !== undefined && { schema: form.json }) };
-  const { data, codeText, config: opening } = describeConfig({ instructions, prompt });
-  const run = (ctx: NodeContext): Promise<unknown> =>
-    askOnce(ctx, opening as Opening, { settings, form, steps: calls });
-  const described = { ...(data as object), settings };
+  const others = { ...config.settings, ...(form !== undefined && { schema: form.json }) };
+  const isFixed = typeof model !== 'function';
+  const { data, codeText, config: opening } = describeConfig({ instructions, prompt, ...(!isFixed && { model }) });
+  const run = async (ctx: NodeContext): Promise<unknown> => {
+    const [name = ''] = modelsOf('llmNode', model as LlmNodeConfig['model'], ctx);
+    return askOnce(ctx, opening as Opening, { settings: { model: name, ...others }, form, steps: calls });
+  };
+  const described = { ...(data as object), settings: isFixed ? { model, ...others } : others };
   return draftNode({ type: 'llm', effect: 'pure', config: described, implementation: { run, codeText } }, options);
 }
 
