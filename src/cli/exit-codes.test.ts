@@ -100,6 +100,16 @@ test.each([[[]], [['--json']]])(
   },
 );
 
+test('N8.2 E2 a run in a store that was typed is gone on with by the command that is printed, which names the file', () => {
+  const folder = openFolder();
+  const place = ['--store', 'other.db'];
+  const paused = folder.cairn('run', releaseGraph, '--run-id', 's', '--input', `folder=${folder.path}`, ...place);
+  expect(paused.out).toContain(`Then go on: cairn resume s --file ${releaseGraph} --store other.db\n`);
+  folder.cairn('answer', 's', 'approve', 'yes', ...place);
+  expect(folder.cairn('resume', 's', ...place).code).toBe(2);
+  expect(folder.cairn('resume', 's', '--file', releaseGraph, ...place).code).toBe(0);
+});
+
 test.each([
   ['--store', 'other.db'],
   ['--config', 'other.json'],

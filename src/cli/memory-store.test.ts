@@ -26,7 +26,7 @@ test('S1 a run that pauses or fails in a store in memory is told to be gone, and
   folder.write('cairn.config.json', '{ "store": "memory:" }');
   expect(folder.cairn('run', 'q.dot', '--run-id', 'q').out).toContain(gone);
   expect(folder.cairn('run', 'q.dot', '--run-id', 'q', '--store', 'runs.db').out).toMatch(
-    / resume q --store runs\.db\n$/,
+    / resume q --file q\.dot --store runs\.db\n$/,
   );
 });
 

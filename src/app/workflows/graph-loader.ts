@@ -123,7 +123,7 @@ async function needsOf(dialects: TextDialects, text: string): Promise<readonly s
 }
 
 const waysOfOthers =
-  'have the file that it was read from in this folder, as it was; or, if the store is yours, name it as `store` in the configuration of this folder';
+  'resume with the file that it was read from (--file), or have it in this folder, as it was; or, if the store is yours, name it as `store` in the configuration of this folder';
 const waysOfRestored =
   'have the file that it was read from in this folder, as it was; or, if the backup is yours, restore it with --trust';
 

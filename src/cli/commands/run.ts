@@ -16,6 +16,8 @@ import type { Tone } from '../text/terminal-text.ts';
 import { wrap } from '../text/width.ts';
 import { perform } from '../../operations/declare/perform.ts';
 import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
 import type { App } from '../../app/open-app.ts';
 import { CairnError } from '../../errors.ts';
 import type { FieldsOf, RunStanding } from '../../operations/declare/operation.ts';
@@ -110,11 +112,17 @@ async function load(app: App, { texts, screen }: Session, args: RunArguments): P
   };
 }
 
+/** A store that somebody typed is not believed about where its graphs are (N8.2), so what goes on with the run is told the file as well. */
+function wordsOfFile({ trustsStore, cwd }: Session, args: RunArguments): readonly string[] {
+  if (trustsStore || !existsSync(resolve(cwd, args.file))) return [];
+  return ['--file', args.file, ...(args.export === undefined ? [] : ['--export', args.export])];
+}
+
 /** Starts a separate process that goes on with the run and outlives this one. */
-function resumeInBackground(session: Session, runId: string): void {
+function resumeInBackground(session: Session, runId: string, ofFile: readonly string[]): void {
   const [node, script = ''] = process.argv as [string, string?];
   const { password } = splitPassword(session.storeUrl ?? '');
-  spawn(node, [...process.execArgv, script, 'resume', runId, '--json', ...storeOptions(session)], {
+  spawn(node, [...process.execArgv, script, 'resume', runId, '--json', ...ofFile, ...storeOptions(session)], {
     cwd: session.cwd,
     ...(password !== undefined && { env: { ...process.env, CAIRN_STORE_PASSWORD: password } }),
     detached: true,
@@ -142,7 +150,13 @@ export const runRunCommand: Command<RunArguments> = {
     { line: 'cat input.json | cairn run release.ts --input-file - --json', does: 'for programs' },
   ],
   runsConfig: true,
-  execute(session, args) {
+  execute(given, args) {
+    const ofFile = wordsOfFile(given, args);
+    const session: Session = {
+      ...given,
+      commandLine: (...words) =>
+        given.commandLine(...words, ...(words[0] === 'resume' && !words.includes('--file') ? ofFile : [])),
+    };
     const { input: _parts, inputFile: _file, workflows, dryRun, simulate, ...rest } = args;
     if (dryRun === true || simulate !== undefined) {
       const input = (readInput(args) ?? {}) as Readonly<Record<string, unknown>>;
@@ -165,7 +179,7 @@ export const runRunCommand: Command<RunArguments> = {
         session.screen.note(`Run ${printable(runId)} was started before; this is the same run.`);
       if (result !== undefined) return result;
       // A host was woken by the start.
-      if (app.config.host === undefined) resumeInBackground(session, runId);
+      if (app.config.host === undefined) resumeInBackground(session, runId, ofFile);
       if (session.isJson) session.printJson({ runId, isNew });
       else session.screen.print(`started ${printable(runId)}; see: ${session.commandLine('log', runId)}`);
       return undefined;
