@@ -20,8 +20,7 @@ export default defineConfig({
     passWithNoTests: true,
     // Processes, not threads: tests kill children, change folders and open databases.
     pool: 'forks',
-    // One more than the two cores that the gate has: a third fills the time in which tests wait for processes.
-    maxWorkers: 3,
+    maxWorkers: 2,
     // A busy machine is no failure; this ends only what hangs. `npm run prove` does ten times as much in a test.
     testTimeout: process.env['CAIRN_PROVE'] === '1' ? 600_000 : 60_000,
     hookTimeout: 60_000,
