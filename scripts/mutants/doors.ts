@@ -54,8 +54,8 @@ export const doorsMutants: readonly Mutant[] = [
   {
     name: 'a detached run loses the store it was given',
     file: 'src/cli/commands/run.ts',
-    old: "'resume', runId, '--json', ...storeOptions(session)]",
-    new: "'resume', runId, '--json']",
+    old: "'--json', ...ofFile, ...storeOptions(session)]",
+    new: "'--json', ...ofFile]",
     tests: ['src/cli/exit-codes.test.ts'],
   },
   {
