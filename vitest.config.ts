@@ -2,18 +2,9 @@ import { defineConfig } from 'vitest/config';
 import { CompactReporter } from './scripts/compact-reporter.ts';
 
 /** Tests of the whole that leave their process as it was. */
-const sharing = [
-  'agents',
-  'bad-input',
-  'checkpoints',
-  'convert',
-  'dot',
-  'history',
-  'maps',
-  'preview',
-  'trace',
-  'yaml',
-].map((folder) => `test/${folder}/**/*.test.ts`);
+const sharing = ['agents', 'bad-input', 'checkpoints', 'convert', 'dot', 'history', 'maps', 'preview', 'yaml'].map(
+  (folder) => `test/${folder}/**/*.test.ts`,
+);
 
 export default defineConfig({
   test: {
