@@ -94,7 +94,8 @@ export class RecordedOutcomes {
       ancestors.map((part) => part.run),
     );
     for (const [index, { run: ancestor, upTo }] of ancestors.entries()) {
-      await outcomes.#indexReopened(ancestor, (ancestors[index + 1]?.upTo ?? -1) + 1, upTo, reopened);
+      const from = (ancestors[index + 1]?.upTo ?? -1) + 1;
+      await outcomes.#indexReopened(ancestor, from, upTo, reopened);
       await outcomes.#index(ancestor, upTo, ancestor.head);
     }
     return outcomes;
@@ -105,7 +106,7 @@ export class RecordedOutcomes {
     ancestor: RunRow,
     from: number,
     upTo: number,
-    reopened: RunTree['reopened'] = {},
+    reopened: NonNullable<RunTree['reopened']>,
   ): Promise<void> {
     const visits = Object.entries(reopened).filter(([, visit]) => visit.from <= upTo && visit.to >= from);
     if (visits.length === 0) return;

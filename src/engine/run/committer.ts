@@ -80,14 +80,17 @@ export interface CommitterOptions {
   readonly onBroken: (error: unknown) => void;
 }
 
-/**
- * One for each run being advanced. `commit` makes a checkpoint of what its draft holds. Commits become durable in the order of their seqs.
- */
+/** What is special about a commit. Default: nothing. */
 interface CommitOptions {
+  /** Whether it is the run's last one here, and gives the claim up. */
   readonly isLast?: boolean;
+  /** Whether effects are announced in it, which begin when it is durable. */
   readonly beginsEffects?: boolean;
 }
 
+/**
+ * One for each run being advanced. `commit` makes a checkpoint of what its draft holds. Commits become durable in the order of their seqs.
+ */
 export class Committer {
   seq: number;
   /** Seq of the newest checkpoint that is durable. */
@@ -130,14 +133,10 @@ export class Committer {
     return last.settled.promise;
   }
 
-  /**
-   * Makes the next checkpoint from everything in the draft. {@link settled} tells when it is durable.
-   * @param isLast - whether it is the last one, and gives the claim up
-   * @param beginsEffects - whether effects were announced in it, which begin then
-   */
-  commit(durability: Durability, { isLast: releases = false, beginsEffects = false }: CommitOptions = {}): void {
+  /** Makes the next checkpoint from everything in the draft. {@link settled} tells when it is durable. */
+  commit(durability: Durability, { isLast = false, beginsEffects = false }: CommitOptions = {}): void {
     if (this.broken !== undefined) return;
-    this.#isReleasing = releases;
+    this.#isReleasing = isLast;
     const { draft, clock, runKey, claim, store } = this.#options;
     const at = clock.now();
     const { changeJson, ops, given, index } = draft.take();
@@ -163,7 +162,7 @@ export class Committer {
       checkpoint,
       durability,
       ...index,
-      ...(releases && { releases }),
+      ...(isLast && { releases: true }),
       ...(beginsEffects && { beginsEffects }),
     };
     this.#send({ commit, changeJson, sizeBytes, settled: undefined });

@@ -5,19 +5,13 @@
 import type { Graph, GraphNode } from '../../graph/graph.ts';
 import { loadState } from '../../history/load/load.ts';
 import type { RunRow } from '../../ports/store.ts';
+import { overlaps } from '../../state/channels/view.ts';
 import { type NodeRecord, type RunTree, type StepRecord, nodeRecord } from '../../state/tree.ts';
 import { pathKeyOf } from '../record/node-record.ts';
 import { viewOf, wholeView } from '../record/shown-state.ts';
 import type { Draft } from '../run/draft.ts';
 import { rootFrameRun } from '../run/loop.ts';
 import type { EngineEnvironment } from '../run/run-core.ts';
-
-/** Whether a change of some channels changes what was read under some names. The name of a partition stands for all of it. */
-export function channelsRead(changed: readonly string[], reads: readonly string[]): readonly string[] {
-  return changed.filter((channel) =>
-    reads.some((read) => channel === read || channel.startsWith(`${read}.`) || read.startsWith(`${channel}.`)),
-  );
-}
 
 /**
  * Call when a fork is resumed for the first time, before anything is planned. Visits that had read nothing of the patch go on, and see it
@@ -39,7 +33,8 @@ export async function reopenVisits(env: EngineEnvironment, run: RunRow, draft: D
     const before = await stateAt(record.view);
     const isSame = (names: readonly string[]): boolean =>
       versionsIn(before, graph, names) === versionsIn(draft.root, graph, names);
-    const changed = channelsRead(patched, readsOf(node, record)).filter((channel) => !isSame([channel]));
+    const reads = readsOf(node, record);
+    const changed = patched.filter((channel) => reads.some((read) => overlaps(channel, read)) && !isSame([channel]));
     if (changed.length > 0) reopen(draft, node, record, { first, changed });
     else if (record.intent === undefined && isSame(record.reads ?? []))
       draft.set(['frame', 'nodes', node.id, 'view'], first);
@@ -74,16 +69,16 @@ interface Change {
 
 const droppedFields = ['intent', 'reads', 'applied', 'withheld', 'retryAt', 'deadlineAt', 'view'] as const;
 
-/** Questions, timers and signals stay: whether the function asks the same again is found when it does (W1.4). So do child runs. */
+/** Questions, timers, signals and child runs stay: whether the function asks the same again is found when it does (W1.4). */
 function reopen(draft: Draft, { id }: GraphNode, record: NodeRecord, { first, changed }: Change): void {
   const at = ['frame', 'nodes', id];
   const { view = first, visits: visit = 1, steps = {}, status, children, saves, retired, took } = record;
-  const kept = Object.keys(steps).filter((key) => isKept(steps[key] as StepRecord));
-  const hasWork = kept.length > 0 || children !== undefined || saves !== undefined || retired !== undefined;
+  const staying = Object.keys(steps).filter((key) => stays(steps[key] as StepRecord));
+  const hasWork = staying.length > 0 || children !== undefined || saves !== undefined || retired !== undefined;
   for (const field of droppedFields) draft.delete([...at, field]);
   if (hasWork) {
     draft.set([...at, 'view'], first);
-    for (const key of Object.keys(steps)) if (!kept.includes(key)) draft.delete([...at, 'steps', key]);
+    for (const key of Object.keys(steps)) if (!staying.includes(key)) draft.delete([...at, 'steps', key]);
   } else if (status === 'failed') {
     // It keeps counting its attempts (G8).
     draft.delete([...at, 'steps']);
@@ -92,11 +87,12 @@ function reopen(draft: Draft, { id }: GraphNode, record: NodeRecord, { first, ch
   } else for (const field of ['steps', 'attempt', 'budgetFrom']) draft.delete([...at, field]);
   for (const [waitId, { node, step, budget }] of Object.entries(draft.root.waits)) {
     const isOwn = node.length === 1 && node[0] === id && budget === undefined;
-    if (isOwn && (step === undefined || !kept.includes(step))) draft.closeWait(waitId);
+    if (isOwn && (step === undefined || !staying.includes(step))) draft.closeWait(waitId);
   }
   draft.set(['reopened', id], { visit, from: view, to: first - 1, changed });
 }
 
-function isKept({ kind, status, decision }: StepRecord): boolean {
+/** Whether a step stays on record: a question, a timer or a signal, or one of which a person has decided what happened. */
+function stays({ kind, status, decision }: StepRecord): boolean {
   return decision !== undefined || (kind !== 'step' && status !== 'failed');
 }

@@ -1,9 +1,9 @@
 /** Repeats routing decisions affected by a fork's patch, if none of their targets has started (H2). */
 import type { Graph, GraphEdge, GraphNode } from '../../graph/graph.ts';
+import { overlaps } from '../../state/channels/view.ts';
 import type { TreeWriter } from '../../state/tree-writer.ts';
 import { type FrameRun, rootFrameRun } from '../run/loop.ts';
 import { routeEdges } from '../plan/route.ts';
-import { channelsRead } from './reopen.ts';
 
 /** Decides again with the patched state, before any plan is made from it, and writes the new decisions to the next checkpoint. */
 export function takeRoutesAgain(state: TreeWriter, graph: Graph): void {
@@ -58,7 +58,7 @@ function decideAgain(
   });
   const reads = view.reads();
   view.close();
-  if (channelsRead(patched, reads).length === 0) return undefined;
+  if (!patched.some((channel) => reads.some((read) => overlaps(channel, read)))) return undefined;
   const keys = fired.map((edge) => edge.key);
   const before = record?.fired ?? [];
   return keys.length === before.length && keys.every((key) => before.includes(key)) ? undefined : fired;

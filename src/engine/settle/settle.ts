@@ -4,7 +4,7 @@ import type { ConditionScope, GraphEdge } from '../../graph/graph.ts';
 import { outputsOfSteps } from '../../state/channels/channels.ts';
 import type { StepOrder } from '../../state/tree.ts';
 import type { Admitted } from '../../state/values/codec.ts';
-import { channelNames } from '../../state/channels/view.ts';
+import { channelNames, overlaps } from '../../state/channels/view.ts';
 import { hashParts } from '../../state/values/values.ts';
 import type { Activation, FrameRun } from '../run/loop.ts';
 import { type AdmittedOutcome, admitError, asError, errorSummary } from '../admit/admit-outcome.ts';
@@ -184,11 +184,6 @@ function findConflict(activation: Activation, outcome: AdmittedOutcome): Conflic
     }
   }
   return undefined;
-}
-
-/** Whether two channel paths are the same place, or one is inside of the other. */
-function overlaps(a: string, b: string): boolean {
-  return a === b || a.startsWith(`${b}.`) || b.startsWith(`${a}.`);
 }
 
 function recordConflict(

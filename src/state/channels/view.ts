@@ -28,6 +28,11 @@ export function channelNames(names: ReadonlySet<string>): readonly string[] {
   return [...names].filter((name) => !inWhole(name)).toSorted();
 }
 
+/** Whether two channels are the same place, or one is inside the other. The name of a partition stands for all of it. */
+export function overlaps(a: string, b: string): boolean {
+  return a === b || a.startsWith(`${b}.`) || b.startsWith(`${a}.`);
+}
+
 const nothing: Amounts = Object.freeze({});
 const areas: readonly Area[] = ['scratch', 'artifacts', 'diagnostics', 'outputs', 'failures'];
 const stateKeys: readonly string[] = ['input', ...areas];
