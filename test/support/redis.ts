@@ -5,7 +5,7 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { libraryText } from '../../src/stores/redis/library.ts';
+import { libraryText } from '../../src/stores/redis/server.ts';
 import { openRedisStore, type RedisStore } from '../../src/stores/redis/index.ts';
 
 export interface RedisUnderTest {

@@ -1,9 +1,11 @@
-/** Where a Redis store is and how it is reached: its URL, password and TLS, the driver, and what is asked of the server. */
+/** Where a Redis store is and how it is reached: its URL, password and TLS, the driver, and the functions that run on the server. */
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { CairnError, maybeWritten, type ErrorCode, type ErrorData } from '../../errors.ts';
 import { importPeer } from '../../optional-peers.ts';
 import type { Durability, StoreFinding } from '../../ports/store.ts';
-import { functionOf, layoutVersion, libraryText } from './library.ts';
+import { historyFunctions } from './history-functions.ts';
+import { runFunctions } from './run-functions.ts';
 
 const parameters = ['prefix', 'ca', 'cleartext', 'connect_timeout'];
 
@@ -70,6 +72,40 @@ export function readRedisUrl(text: string): RedisPlace {
     connectTimeoutMs: seconds * 1000,
   };
 }
+
+/** The newest layout of the keys that this version knows. */
+const layoutVersion = 1;
+
+/** The functions of the store as a library of the server: each call reads, checks and writes as one atomic act. */
+const source = `${runFunctions}${historyFunctions}
+local function run(ops, args, isWriting)
+  P = args[2]
+  if isWriting then begin() else serverId = serverId or call('INFO', 'server'):match('run_id:(%w+)') end
+  local bytes = {}
+  for i = 4, #args do bytes[i - 3] = args[i] end
+  return ops[args[1]](cjson.decode(args[3]), bytes)
+end
+
+redis.register_function({ function_name = 'NAME_r', flags = { 'no-writes' }, callback = function(_, args) return run(reads, args, false) end })
+redis.register_function({ function_name = 'NAME_w', callback = function(_, args) return run(writes, args, true) end })
+redis.register_function({ function_name = 'NAME_f', flags = { 'allow-oom' }, callback = function(_, args) return run(frees, args, true) end })
+`;
+
+/** Name of the library and beginning of its functions' names. It has a hash of the text, so that versions stand side by side on a server. */
+const libraryName = `cairn_${createHash('sha256').update(source).digest('hex').slice(0, 12)}`;
+
+export const libraryText: string = `#!lua name=${libraryName}\n${source.replaceAll('NAME', libraryName)}`;
+
+/** Operations that only read, and those that free memory, which a full server permits; all others write. */
+const readNames = /^function reads\.(\w+)/gm;
+const freeNames = /^function frees\.(\w+)/gm;
+const namesIn = (pattern: RegExp): ReadonlySet<string> =>
+  new Set([...source.matchAll(pattern)].map(([, name]) => name ?? ''));
+const [reading, freeing] = [namesIn(readNames), namesIn(freeNames)];
+
+/** The server's function for an operation. */
+const functionOf = (operation: string): string =>
+  `${libraryName}_${reading.has(operation) ? 'r' : freeing.has(operation) ? 'f' : 'w'}`;
 
 /** What is used of a client of the package `redis`. */
 interface RedisClient {
