@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { checkServerIdentity, type PeerCertificate } from 'node:tls';
 import { CairnError } from '../../errors.ts';
+import { invalidStore, isLoopback, readServerUrl } from '../server-url.ts';
 import type { PostgresPool } from './database.ts';
 
 /** At most this many connections a process, of which one listens. */
@@ -31,53 +32,37 @@ export interface PostgresPlace {
   readonly connectTimeoutMs: number;
 }
 
-const invalid = (reason: string): CairnError => new CairnError('CONFIG_INVALID', { path: 'store', reason });
-
-export function isPostgresUrl(url: string): boolean {
-  return /^postgres(?:ql)?:\/\//i.test(url);
-}
-
-const isLoopback = (host: string): boolean => host === 'localhost' || host === '::1' || /^127(\.\d+){3}$/.test(host);
-
 /** Validates the name of a schema. It is written into statements. @throws CONFIG_INVALID */
 export function checkSchema(schema: string): string {
   if (!/^[a-z_][a-z0-9_]{0,50}$/.test(schema))
-    throw invalid(`a schema has lower-case letters, digits and _, at most 51: not ${JSON.stringify(schema)}`);
+    throw invalidStore(`a schema has lower-case letters, digits and _, at most 51: not ${JSON.stringify(schema)}`);
   return schema;
 }
 
 /** Reads a URL: `postgres://USER@HOST:PORT/DATABASE?schema=…&sslmode=…`. @throws CONFIG_INVALID; it never repeats the URL, which may hold a password */
 export function readPostgresUrl(text: string): PostgresPlace {
-  if (!isPostgresUrl(text) || !URL.canParse(text))
-    throw invalid('a Postgres store has a URL: postgres://USER@HOST:PORT/DATABASE');
-  const url = new URL(text);
+  const form = 'a Postgres store has a URL: postgres://USER@HOST:PORT/DATABASE';
+  const { url, ...common } = readServerUrl(text, /^postgres(?:ql)?:\/\//i, form, parameters);
+  const { host } = common;
   const query = url.searchParams;
-  const unknown = [...query.keys()].find((key) => !parameters.includes(key));
-  if (unknown !== undefined)
-    throw invalid(`the URL has a parameter ${JSON.stringify(unknown)}; known ones are ${parameters.join(', ')}`);
-  const host = decodeURIComponent(url.hostname).replace(/^\[(.*)\]$/, '$1') || 'localhost';
   const user = decodeURIComponent(url.username) || userInfo().username;
   const database = decodeURIComponent(url.pathname.slice(1)) || user;
   const schema = checkSchema(query.get('schema') ?? 'cairn');
   const tls = query.get('sslmode') ?? (isLoopback(host) ? 'disable' : 'verify-full');
-  if (!isTlsMode(tls)) throw invalid(`sslmode is one of ${tlsModes.join(', ')}`);
-  const seconds = Number(query.get('connect_timeout') ?? 5);
-  if (!(seconds > 0 && seconds <= 600)) throw invalid('connect_timeout is a number of seconds, at most 600');
+  if (!isTlsMode(tls)) throw invalidStore(`sslmode is one of ${tlsModes.join(', ')}`);
   const port = Number(url.port || 5432);
   const certificates = query.get('sslrootcert');
   return {
+    ...common,
     name: `postgres://${url.host || host}/${encodeURIComponent(database)}${schema === 'cairn' ? '' : `?schema=${schema}`}`,
-    host,
     port,
     database,
     user,
     schema,
     tls,
-    ...(url.password === '' ? {} : { password: decodeURIComponent(url.password) }),
     ...(certificates === null ? {} : { certificates }),
     isPooled: query.get('pgbouncer') === 'true',
     applicationName: query.get('application_name') ?? 'cairn',
-    connectTimeoutMs: seconds * 1000,
   };
 }
 

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { CairnError, maybeWritten, type ErrorCode, type ErrorData } from '../../errors.ts';
 import { importPeer } from '../../optional-peers.ts';
 import type { Durability, StoreFinding } from '../../ports/store.ts';
+import { invalidStore, isLoopback, readServerUrl } from '../server-url.ts';
 import { historyFunctions } from './history-functions.ts';
 import { runFunctions } from './run-functions.ts';
 
@@ -27,49 +28,38 @@ export interface RedisPlace {
   readonly connectTimeoutMs: number;
 }
 
-const invalid = (reason: string): CairnError => new CairnError('CONFIG_INVALID', { path: 'store', reason });
-const isLoopback = (host: string): boolean => host === 'localhost' || host === '::1' || /^127(\.\d+){3}$/.test(host);
-
 /**
  * Reads a URL: `redis://USER@HOST:PORT/DATABASE?prefix=…`, or `rediss://` for TLS, whose certificate is always checked. Beyond this machine
  * plain connections are refused unless the URL says `cleartext=allow`.
  * @throws CONFIG_INVALID; it never repeats the URL, which may hold a password
  */
 export function readRedisUrl(text: string): RedisPlace {
-  if (!/^rediss?:\/\//i.test(text) || !URL.canParse(text))
-    throw invalid('a Redis store has a URL: redis://USER@HOST:PORT/DATABASE');
-  const url = new URL(text);
+  const form = 'a Redis store has a URL: redis://USER@HOST:PORT/DATABASE';
+  const { url, ...common } = readServerUrl(text, /^rediss?:\/\//i, form, parameters);
+  const { host } = common;
   const query = url.searchParams;
-  const unknown = [...query.keys()].find((key) => !parameters.includes(key));
-  if (unknown !== undefined)
-    throw invalid(`the URL has a parameter ${JSON.stringify(unknown)}; known ones are ${parameters.join(', ')}`);
   const isTls = url.protocol === 'rediss:';
-  const host = decodeURIComponent(url.hostname).replace(/^\[(.*)\]$/, '$1') || 'localhost';
   const cleartext = query.get('cleartext');
-  if (cleartext !== null && cleartext !== 'allow') throw invalid('cleartext=allow is all that cleartext can be');
+  if (cleartext !== null && cleartext !== 'allow') throw invalidStore('cleartext=allow is all that cleartext can be');
   if (!isTls && !isLoopback(host) && cleartext === null)
-    throw invalid(
+    throw invalidStore(
       `redis:// to ${host} would send all in clear; use rediss://, or ?cleartext=allow on a network of your own`,
     );
   const database = url.pathname.slice(1) || '0';
-  if (!/^\d{1,4}$/.test(database)) throw invalid('the database of a Redis store is a number: redis://HOST/0');
+  if (!/^\d{1,4}$/.test(database)) throw invalidStore('the database of a Redis store is a number: redis://HOST/0');
   const prefix = query.get('prefix') ?? 'cairn';
-  if (!/^[\w.-]{1,50}$/.test(prefix)) throw invalid('a prefix has letters, digits and _ . -, at most 50');
-  const seconds = Number(query.get('connect_timeout') ?? 5);
-  if (!(seconds > 0 && seconds <= 600)) throw invalid('connect_timeout is a number of seconds, at most 600');
+  if (!/^[\w.-]{1,50}$/.test(prefix)) throw invalidStore('a prefix has letters, digits and _ . -, at most 50');
   const certificates = query.get('ca');
   const port = Number(url.port || 6379);
   return {
+    ...common,
     name: `${url.protocol}//${url.host || host}/${database}${prefix === 'cairn' ? '' : `?prefix=${prefix}`}`,
-    host,
     port,
     database: Number(database),
     prefix: `${prefix}:`,
     isTls,
     ...(url.username === '' ? {} : { user: decodeURIComponent(url.username) }),
-    ...(url.password === '' ? {} : { password: decodeURIComponent(url.password) }),
     ...(certificates === null ? {} : { certificates }),
-    connectTimeoutMs: seconds * 1000,
   };
 }
 
@@ -330,7 +320,7 @@ export class RedisServer {
   async #check(client: RedisClient): Promise<void> {
     client.ref();
     const info = readInfo(String(await client.sendCommand(['INFO'])));
-    const refuse = (reason: string): CairnError => invalid(`${this.name} ${reason}`);
+    const refuse = (reason: string): CairnError => invalidStore(`${this.name} ${reason}`);
     if (Number.parseInt(info.get('redis_version') ?? '0', 10) < 7)
       throw refuse(`is Redis ${info.get('redis_version')}; Redis 7 or Valkey is needed`);
     if (info.get('cluster_enabled') === '1') throw refuse('is a Cluster; a store is on one primary');
