@@ -12,6 +12,7 @@ export const isLoopback = (host: string): boolean =>
 export interface ServerUrl {
   readonly url: URL;
   readonly host: string;
+  readonly user?: string;
   /** The password in the URL. */
   readonly password?: string;
   readonly connectTimeoutMs: number;
@@ -34,10 +35,20 @@ export function readServerUrl(text: string, scheme: RegExp, form: string, parame
   return {
     url,
     // Addresses of IPv6 stand in brackets.
-    host: decodeURIComponent(url.hostname).replace(/^\[(.*)\]$/, '$1') || 'localhost',
-    ...(url.password === '' ? {} : { password: decodeURIComponent(url.password) }),
+    host: decodePart(url.hostname).replace(/^\[(.*)\]$/, '$1') || 'localhost',
+    ...(url.username === '' ? {} : { user: decodePart(url.username) }),
+    ...(url.password === '' ? {} : { password: decodePart(url.password) }),
     connectTimeoutMs: seconds * 1000,
   };
+}
+
+/** Decodes a part of a URL. @throws CONFIG_INVALID a `%` in it begins no letter */
+export function decodePart(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw invalidStore('the URL has a % that begins no letter; the sign itself is written %25');
+  }
 }
 
 /** Reads a password from CAIRN_STORE_PASSWORD, or from the file that CAIRN_STORE_PASSWORD_FILE names, without its line end. */

@@ -36,3 +36,13 @@ test('P6 what is no URL and no pool is refused', () => {
   expect(() => openStore({} as never)).toThrow(/a pool of the package pg/);
   expect(() => openStore('mysql://x')).toThrow(/stores of kind mysql are not known/);
 });
+
+test.each([
+  'postgres://u:100%@127.0.0.1/x',
+  'postgres://127.0.0.1/100%',
+  'redis://u:100%@127.0.0.1',
+  'redis://100%@127.0.0.1',
+])('P6 %j is refused, as its % stands for no letter, and is not repeated', (url) => {
+  expect(() => openStore(url)).toThrow(expect.objectContaining({ code: 'CONFIG_INVALID' }));
+  expect(() => openStore(url)).not.toThrow(/100%/);
+});

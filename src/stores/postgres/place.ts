@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { checkServerIdentity, type PeerCertificate } from 'node:tls';
 import { CairnError } from '../../errors.ts';
-import { invalidStore, isLoopback, readServerUrl } from '../server-url.ts';
+import { decodePart, invalidStore, isLoopback, readServerUrl } from '../server-url.ts';
 import type { PostgresPool } from './database.ts';
 
 /** At most this many connections a process, of which one listens. */
@@ -43,10 +43,9 @@ export function checkSchema(schema: string): string {
 export function readPostgresUrl(text: string): PostgresPlace {
   const form = 'a Postgres store has a URL: postgres://USER@HOST:PORT/DATABASE';
   const { url, ...common } = readServerUrl(text, /^postgres(?:ql)?:\/\//i, form, parameters);
-  const { host } = common;
+  const { host, user = userInfo().username } = common;
   const query = url.searchParams;
-  const user = decodeURIComponent(url.username) || userInfo().username;
-  const database = decodeURIComponent(url.pathname.slice(1)) || user;
+  const database = decodePart(url.pathname.slice(1)) || user;
   const schema = checkSchema(query.get('schema') ?? 'cairn');
   const tls = query.get('sslmode') ?? (isLoopback(host) ? 'disable' : 'verify-full');
   if (!isTlsMode(tls)) throw invalidStore(`sslmode is one of ${tlsModes.join(', ')}`);

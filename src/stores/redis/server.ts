@@ -58,7 +58,6 @@ export function readRedisUrl(text: string): RedisPlace {
     database: Number(database),
     prefix: `${prefix}:`,
     isTls,
-    ...(url.username === '' ? {} : { user: decodeURIComponent(url.username) }),
     ...(certificates === null ? {} : { certificates }),
   };
 }
