@@ -1,4 +1,4 @@
-/** Callbacks to call when a run may have become claimable, or got a message. */
+/** Callbacks to call when a run may have become claimable, or got a message; and how servers tell other processes of it. */
 
 export class Watchers {
   readonly #wakes = new Map<string, Set<(runId?: string) => void>>();
@@ -16,5 +16,21 @@ export class Watchers {
   wake(tenant: string, runId?: string): void {
     const wakes = this.#wakes.get(tenant);
     if (wakes !== undefined && wakes.size > 0) queueMicrotask(() => wakes.forEach((wake) => wake(runId)));
+  }
+}
+
+/** Delays between tries to listen to a server again, in milliseconds: each is twice the one before, up to the last. */
+export const [firstRetryMs, retryMaxMs] = [200, 5_000];
+
+/**
+ * Reads a wake-up that a server passed on: tenant and run id as JSON. Anybody who may connect can send one: what is no list of texts wakes
+ * nobody.
+ */
+export function readWakeUp(text: string): readonly string[] {
+  try {
+    const read: unknown = JSON.parse(text);
+    return Array.isArray(read) ? read.filter((item) => typeof item === 'string') : [];
+  } catch {
+    return [];
   }
 }

@@ -1,7 +1,7 @@
 /** Tells other processes that runs may have become claimable, and hears of it, over a connection that listens. */
 import { createHash, randomUUID } from 'node:crypto';
 import type { RunKey } from '../../ports/store.ts';
-import { Watchers } from '../watchers.ts';
+import { firstRetryMs, readWakeUp, retryMaxMs, Watchers } from '../watchers.ts';
 import type { Database, PgConnection } from './database.ts';
 import { fromText, toText } from './tables.ts';
 
@@ -9,20 +9,8 @@ import { fromText, toText } from './tables.ts';
 const collectMs = 2;
 /** How often it is looked whether a wake-up has come. */
 const probeMs = 20;
-/** Delays between tries to listen again, in milliseconds. */
-const [firstRetryMs, retryMaxMs] = [200, 5_000];
 /** Payloads of Postgres are below 8,000 bytes; longer names wake everybody. */
 const payloadMax = 2_000;
-
-/** Anybody who may connect can notify: what is no list of texts wakes nobody. */
-function readPayload(payload: string): readonly string[] {
-  try {
-    const read: unknown = JSON.parse(payload);
-    return Array.isArray(read) ? read.filter((text) => typeof text === 'string') : [];
-  } catch {
-    return [];
-  }
-}
 
 /**
  * A wake-up is a hint: users go on polling. So it is sent after the write that it is about has been committed, in a statement of its own,
@@ -134,7 +122,7 @@ export class WakeUps {
         return;
       }
       if (payload === '') return this.#wakeAll();
-      const [tenant = '', runId = ''] = readPayload(payload);
+      const [tenant = '', runId = ''] = readWakeUp(payload);
       this.#watchers.wake(fromText(tenant), fromText(runId));
     });
     try {

@@ -23,7 +23,7 @@ import type {
   WaitQuery,
   WaitRow,
 } from '../../ports/store.ts';
-import { Watchers } from '../watchers.ts';
+import { firstRetryMs, readWakeUp, retryMaxMs, Watchers } from '../watchers.ts';
 import { createRedisBlobs, createRedisLiveFeed, createRedisMemories } from './beside-runs.ts';
 import { never } from './run-functions.ts';
 import { bounded, listOf, readRedisUrl, RedisServer, textOf, type Reply } from './server.ts';
@@ -464,9 +464,6 @@ function createClaims(server: RedisServer, wake: Wake): Claims {
   };
 }
 
-/** Delays between tries to listen again, in milliseconds. */
-const [firstRetryMs, retryMaxMs] = [200, 5_000];
-
 /** Hears of runs that may have become claimable: the functions that write them publish it. A hint, so users go on polling. */
 class WakeUps {
   readonly #server: RedisServer;
@@ -514,7 +511,7 @@ class WakeUps {
       const client = await this.#server.open(lose);
       this.#stop = () => client.destroy();
       await client.subscribe(`${this.#server.prefix}wake`, (message) => {
-        const [tenant = '', runId = ''] = readWake(message);
+        const [tenant = '', runId = ''] = readWakeUp(message);
         this.#watchers.wake(tenant, runId);
       });
     } catch {
@@ -531,15 +528,5 @@ class WakeUps {
     clearTimeout(this.#retry);
     this.#stop?.();
     this.#stop = undefined;
-  }
-}
-
-/** Anybody who may connect can publish: what is no list of texts wakes nobody. */
-function readWake(message: string): readonly string[] {
-  try {
-    const read: unknown = JSON.parse(message);
-    return Array.isArray(read) ? read.filter((text) => typeof text === 'string') : [];
-  } catch {
-    return [];
   }
 }
