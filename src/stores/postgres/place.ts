@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { checkServerIdentity, type PeerCertificate } from 'node:tls';
-import { CairnError } from '../../errors.ts';
+import { importPeer } from '../../optional-peers.ts';
 import { decodePart, invalidStore, isLoopback, readServerUrl } from '../server-url.ts';
 import type { PostgresPool } from './database.ts';
 
@@ -106,26 +106,19 @@ export async function openPool(
   connections: number = connectionsMax,
 ): Promise<PostgresPool> {
   const settings = toSettings(place, password, connections);
-  // Not a literal, so that bundlers leave the package where it is.
-  const packageName = 'pg';
-  let driver: { readonly default: Driver };
-  try {
-    driver = (await import(packageName)) as typeof driver;
-  } catch (error) {
-    throw new CairnError('CONFIG_MISSING_PEER', { package: packageName }, { cause: error });
-  }
+  const { default: driver } = await importPeer<{ readonly default: Driver }>('pg');
   const weakness = weaknessOf(place);
-  if (weakness !== undefined && !told.has(place.name)) {
-    told.add(place.name);
+  if (weakness !== undefined && !warnedPlaces.has(place.name)) {
+    warnedPlaces.add(place.name);
     process.emitWarning(`${place.name}: ${weakness}. Leave out sslmode, or name the certificates: sslrootcert=FILE`, {
       code: 'CAIRN_STORE_UNVERIFIED',
     });
   }
-  return new driver.default.Pool({ ...settings, Client: guardPassword(driver.default.Client) });
+  return new driver.Pool({ ...settings, Client: guardPassword(driver.Client) });
 }
 
-/** Places of which it was said that their connection is weak. */
-const told = new Set<string>();
+/** Names of places about whose weak connection this process has warned. */
+const warnedPlaces = new Set<string>();
 
 /** What is used of a connection of the driver. */
 interface DriverClient {
