@@ -77,10 +77,10 @@ function examineFiles(place: StorePlace): readonly Finding[] {
   if (!existsSync(place.path)) return [examineRoom(folder)];
   const log = `${place.path}-wal`;
   const size = statSync(place.path).size + (existsSync(log) ? statSync(log).size : 0);
-  const kept = [place.path, ...(existsSync(place.blobs) ? [place.blobs] : [])];
+  const paths = [place.path, ...(existsSync(place.blobs) ? [place.blobs] : [])];
   return [
     { name: 'file', verdict: 'ok', detail: `${place.path}, ${formatSize(size)}` },
-    ...kept.map(examinePermissions),
+    ...paths.map(examinePermissions),
     examineWriting(place.path),
     examineRoom(folder),
   ];

@@ -5,14 +5,15 @@ import type { PostgresRole, PostgresStore } from '../../stores/postgres/index.ts
 import type { RedisStore } from '../../stores/redis/index.ts';
 import type { StorePlace } from './store-url.ts';
 
-async function openAt(url: string): Promise<PostgresStore> {
-  const { openPostgresStore, passwordFrom } = await import('../../stores/postgres/index.ts');
+/** Where wake-ups are heard if a pooler stands before the server, as an option of `openPostgresStore`. */
+export function listenOption(): { readonly listenUrl?: string } {
   const listenUrl = process.env['CAIRN_LISTEN_URL'];
-  return openPostgresStore({
-    url,
-    password: passwordFrom(process.env),
-    ...(listenUrl !== undefined && { listenUrl }),
-  });
+  return listenUrl === undefined ? {} : { listenUrl };
+}
+
+async function openPostgres(url: string): Promise<PostgresStore> {
+  const { openPostgresStore, passwordFrom } = await import('../../stores/postgres/index.ts');
+  return openPostgresStore({ url, password: passwordFrom(process.env), ...listenOption() });
 }
 
 async function openRedis(url: string): Promise<RedisStore> {
@@ -25,7 +26,7 @@ export async function openServer({
   kind,
   url,
 }: Extract<StorePlace, { url: string }>): Promise<Store & { blobs: BlobStore }> {
-  const store = kind === 'redis' ? await openRedis(url) : await openAt(url);
+  const store = kind === 'redis' ? await openRedis(url) : await openPostgres(url);
   try {
     await store.ready();
     return store;
@@ -44,7 +45,7 @@ export async function migrateStore(
   url: string,
   grant: { readonly role: PostgresRole; readonly name: string } | undefined,
 ): Promise<{ readonly name: string; readonly from: number; readonly to: number }> {
-  const store = await openAt(url);
+  const store = await openPostgres(url);
   try {
     const versions = await store.migrate();
     if (grant !== undefined) await store.grant(grant.name, grant.role);

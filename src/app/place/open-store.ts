@@ -11,6 +11,7 @@ import { openFileMemories, openFileStore } from '../../stores/file/index.ts';
 import { openPostgresStore, passwordFrom, type PostgresPool } from '../../stores/postgres/index.ts';
 import { openRedisStore } from '../../stores/redis/index.ts';
 import { openSqliteMemories, openSqliteStore } from '../../stores/sqlite/index.ts';
+import { listenOption } from './open-server.ts';
 import { makeFolder, parseStoreUrl, type StorePlace } from './store-url.ts';
 
 /** A store with all that is kept beside it. `close` closes all three. */
@@ -34,11 +35,6 @@ export function openStore(place: string | PostgresPool): OpenedStore {
     return openPostgresStore({ pool: place, ...listenOption() });
   const reason = 'it takes the URL of a store, or a pool of the package pg';
   throw new CairnError('CONFIG_INVALID', { path: 'openStore', reason });
-}
-
-function listenOption(): { readonly listenUrl?: string } {
-  const listenUrl = process.env['CAIRN_LISTEN_URL'];
-  return listenUrl === undefined ? {} : { listenUrl };
 }
 
 function openUrl(place: StorePlace): OpenedStore {
