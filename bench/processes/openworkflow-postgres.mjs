@@ -10,11 +10,11 @@ const [runs, steps] = numbers.map(Number);
 const text = 'a step of the run writes some words '.repeat(28).slice(0, 990);
 const ow = new OpenWorkflow({ backend: await BackendPostgres.connect(url) });
 const ended = Promise.withResolvers();
-let left = runs;
+let remaining = runs;
 const workflow = ow.defineWorkflow({ name: `measured-${process.pid}` }, async ({ step }) => {
   for (let index = 0; index < steps; index += 1) await step.run({ name: `s${index}` }, async () => ({ index, text }));
-  left -= 1;
-  if (left === 0) ended.resolve();
+  remaining -= 1;
+  if (remaining === 0) ended.resolve();
 });
 const worker = ow.newWorker({ concurrency: runs });
 const startMs = performance.now();

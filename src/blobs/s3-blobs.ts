@@ -37,8 +37,8 @@ type Call<Result> = (client: S3.S3Client, sdk: Sdk) => Promise<Result>;
 
 const leastPartBytes = 5 * 1024 ** 2;
 const partsAtOnce = 4;
-/** For blobs of at least this size it is worth asking whether they are there before they are sent. */
-const askedFromBytes = 1024 ** 2;
+/** Blobs of at least this size are looked for before they are sent: what is there already need not be sent again. */
+const lookedForFromBytes = 1024 ** 2;
 const pageSize = 1_000;
 /** How often a request is sent in all, and how often a read that breaks off goes on where it was. */
 const attempts = 5;
@@ -113,7 +113,7 @@ export class S3Blobs implements BlobStore {
   async put({ tenant }: BlobOwner, given: Uint8Array): Promise<string> {
     const bytes = new Uint8Array(given);
     const hash = hashBlob(bytes);
-    if (bytes.length >= askedFromBytes && (await this.#sizeOf(tenant, hash)) === bytes.length)
+    if (bytes.length >= lookedForFromBytes && (await this.#sizeOf(tenant, hash)) === bytes.length)
       if (await this.touch(tenant, hash)) return hash;
     const Key = this.#keyOf(tenant, hash);
     await this.#whileNotRemoved(tenant, hash, async () => {

@@ -323,9 +323,9 @@ function createWrites(server: RedisServer, wake: Wake): Writes {
       const { tenant, runId, kind, name, at } = message;
       const query = { tenant, runId, kind, name, at };
       const [status, first] = await server.call('post', query, [packRow(message)], () => notFound(message));
-      const said = textOf(status) as 'accepted' | 'equal' | 'closed' | 'taken';
-      if (said === 'accepted') wake(message);
-      return said === 'taken' ? { status: said, first: new Uint8Array(first as Buffer) } : { status: said };
+      const reply = textOf(status) as 'accepted' | 'equal' | 'closed' | 'taken';
+      if (reply === 'accepted') wake(message);
+      return reply === 'taken' ? { status: reply, first: new Uint8Array(first as Buffer) } : { status: reply };
     },
     tagCheckpoint: async (key, { name, seq }) =>
       void (await server.call('tag', { ...keyOf(key), name, seq }, [], () => noCheckpoint(key.runId, seq))),
@@ -402,7 +402,7 @@ async function writeCommit(server: RedisServer, commit: Commit, wake: Wake): Pro
     waits: openWaits && waitQuery(openWaits),
   };
   const bytes = [packRow(checkpoint), ...(openWaits ?? []).map((wait) => packRow(wait))];
-  if (commit.beginsEffects === true) server.tellLimit();
+  if (commit.beginsEffects === true) server.warnOfLimit();
   const [isHeld] = await server.call('commit', query, bytes, (word, [current]) =>
     word === 'CLAIM_FENCED'
       ? fenced(claim, current)

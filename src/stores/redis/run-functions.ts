@@ -425,11 +425,11 @@ function frees.release(q)
   local r = load(q.tenant, q.runId)
   if not holds(r, q.token) then return { 'ok', 0 } end
   if q.refusedBy then
-    local kept = {}
-    for _, one in ipairs(refusalsOf(r)) do if one[1] ~= q.refusedBy then kept[#kept + 1] = one end end
-    kept[#kept + 1] = { q.refusedBy, now(), r.head }
-    while #kept > 32 do table.remove(kept, 1) end
-    set(r, { refusals = pack(kept) })
+    local refusals = {}
+    for _, one in ipairs(refusalsOf(r)) do if one[1] ~= q.refusedBy then refusals[#refusals + 1] = one end end
+    refusals[#refusals + 1] = { q.refusedBy, now(), r.head }
+    while #refusals > 32 do table.remove(refusals, 1) end
+    set(r, { refusals = pack(refusals) })
   end
   giveUp(r)
   place(r)

@@ -151,7 +151,7 @@ export class RedisServer {
   #hasConnected = false;
   #isClosed = false;
   #underWay = 0;
-  #hasTold = false;
+  #hasWarned = false;
   #promise: ServerPromise = { durability: 'process' };
 
   constructor(place: RedisPlace, password: () => string | undefined) {
@@ -181,10 +181,10 @@ export class RedisServer {
   }
 
   /** Warns once where the beginning of an effect may be lost. */
-  tellLimit(): void {
+  warnOfLimit(): void {
     const { limit } = this.#promise;
-    if (limit === undefined || this.#hasTold) return;
-    this.#hasTold = true;
+    if (limit === undefined || this.#hasWarned) return;
+    this.#hasWarned = true;
     process.emitWarning(
       `${this.name}: ${limit.reason}. A write or external node may then begin again without a trace of its first attempt; ${limit.fix}.`,
       { code: 'CAIRN_LESS_DURABLE' },

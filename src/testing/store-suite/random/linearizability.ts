@@ -292,20 +292,20 @@ export const linearizabilityTests: SuitePart = {
 /** Whether some order explains all replies. Calls that did not overlap keep their order. */
 export function findOrder(made: readonly Made[]): boolean {
   const seen = new Set<string>();
-  const search = (state: RunState, left: readonly Made[]): boolean => {
-    if (left.length === 0) return true;
-    const memo = `${left.map(({ calledAt }) => calledAt).join()} ${JSON.stringify(state)}`;
+  const search = (state: RunState, remaining: readonly Made[]): boolean => {
+    if (remaining.length === 0) return true;
+    const memo = `${remaining.map(({ calledAt }) => calledAt).join()} ${JSON.stringify(state)}`;
     if (seen.has(memo)) return false;
     seen.add(memo);
-    const firstReply = Math.min(...left.map(({ repliedAt }) => repliedAt));
-    return left.some((one) => {
+    const firstReply = Math.min(...remaining.map(({ repliedAt }) => repliedAt));
+    return remaining.some((one) => {
       if (one.calledAt > firstReply) return false;
       const next = followCall(state, one.call, one.reply);
       return (
         next !== undefined &&
         search(
           next,
-          left.filter((other) => other !== one),
+          remaining.filter((other) => other !== one),
         )
       );
     });
