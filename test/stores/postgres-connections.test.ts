@@ -1,6 +1,6 @@
 /** What stands between a store and its Postgres server: TLS, a pooler, and a network that loses replies. */
 import { execFileSync } from 'node:child_process';
-import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,6 +13,7 @@ import { CuttingProxy } from '../support/cutting-proxy.ts';
 import { startPgBouncer } from '../support/pg-bouncer.ts';
 import { preparePostgres, type PostgresUnderTest } from '../support/postgres-store.ts';
 import { startPostgres, type PostgresServer } from '../support/postgres-server.ts';
+import { giveToPlainUser } from '../support/server-process.ts';
 
 vi.setConfig({ testTimeout: 60_000 });
 
@@ -283,7 +284,7 @@ function makeCertificates(): Certificates | string {
     const [certificate, key] = [join(home, 'server.pem'), join(home, 'server.key')];
     writeFileSync(certificate, readFileSync(at('server.pem')), { mode: 0o600 });
     writeFileSync(key, readFileSync(at('server.key')), { mode: 0o600 });
-    if (process.getuid?.() === 0) for (const path of [home, certificate, key]) chownSync(path, 65_534, 65_534);
+    giveToPlainUser(home, certificate, key);
     return { authority: at('authority.pem'), otherAuthority: at('other.pem'), certificate, key };
   } catch (error) {
     return existsSync('/usr/bin/openssl') ? (error as Error).message : 'openssl is not installed';

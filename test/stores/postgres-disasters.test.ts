@@ -1,7 +1,7 @@
 /** What `npm run prove` does to workers over Postgres: kills at every call, calls of several processes at once, deploys, a full disk, a failover. */
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { chownSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -18,6 +18,7 @@ import { bundleScript } from '../support/bundled-script.ts';
 import { CuttingProxy } from '../support/cutting-proxy.ts';
 import { openOn, preparePostgres, type PostgresUnderTest } from '../support/postgres-store.ts';
 import { isProving } from '../support/scale.ts';
+import { giveToPlainUser } from '../support/server-process.ts';
 import { startPair } from '../support/standby.ts';
 import { releaseOf } from './deployed-worker.ts';
 
@@ -124,7 +125,7 @@ describe.skipIf(typeof found === 'string')(
       }
       try {
         mkdirSync(tablespace);
-        if (process.getuid?.() === 0) chownSync(tablespace, 65_534, 65_534);
+        giveToPlainUser(tablespace);
         // The server reaches it by a path of its own user.
         execFileSync('chmod', ['755', folder, place]);
         await server.run(`create tablespace small location '${tablespace}'`);

@@ -1,14 +1,11 @@
 /** The real PgBouncer before a Postgres server, in transaction mode. */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { chownSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
+import type { ChildProcess } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { endProcess, findFreePort, giveToPlainUser, plainUser, startProcess } from './server-process.ts';
 
 const program = '/usr/sbin/pgbouncer';
-/** It refuses to run as root; this user has no rights and is on every machine. */
-const nobody = 65_534;
 
 export interface PgBouncer {
   /** URL of the database over it. */
@@ -36,40 +33,18 @@ default_pool_size = 3
 unix_socket_dir =
 `,
   );
-  const isRoot = process.getuid?.() === 0;
-  if (isRoot) for (const path of [folder, settings]) chownSync(path, nobody, nobody);
-  const child = spawn(program, [settings], {
-    stdio: ['ignore', 'ignore', 'pipe'],
-    ...(isRoot && { uid: nobody, gid: nobody }),
-  });
-  process.once('exit', () => child.kill('SIGKILL'));
-  const log = await new Promise<string>((resolve) => {
-    let text = '';
-    child.stderr.on('data', (chunk: Buffer) => {
-      text += chunk.toString();
-      if (text.includes('process up')) resolve('');
-    });
-    child.once('exit', () => resolve(`it ended: ${text}`));
-  });
-  const stop = async (): Promise<void> => {
-    if (child.exitCode === null) {
-      const isOver = once(child, 'exit');
-      child.kill('SIGINT');
-      await isOver;
-    }
-    rmSync(folder, { recursive: true, force: true });
-  };
-  if (log !== '') {
-    await stop();
-    return log;
+  giveToPlainUser(folder, settings);
+  const remove = (): void => rmSync(folder, { recursive: true, force: true });
+  let server: ChildProcess;
+  try {
+    server = await startProcess(program, [settings], /process up/, plainUser);
+  } catch (error) {
+    remove();
+    return `it ended: ${(error as Error).message}`;
   }
+  const stop = async (): Promise<void> => {
+    await endProcess(server, 'SIGINT');
+    remove();
+  };
   return { url: `postgres://${username}@127.0.0.1:${ownPort}${pathname}`, stop };
-}
-
-async function findFreePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

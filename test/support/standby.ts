@@ -1,14 +1,11 @@
 /** A Postgres server and a synchronous standby that follows it, of the programs of the system: those of packages bring no pg_basebackup. */
-import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
-import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
+import { execFileSync, type ChildProcess } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { endProcess, findFreePort, giveToPlainUser, plainUser, startProcess } from './server-process.ts';
 
 const programs = '/usr/lib/postgresql';
-const nobody = 65_534;
-const identity = process.getuid?.() === 0 ? { uid: nobody, gid: nobody } : {};
 
 export interface ServerPair {
   readonly port: number;
@@ -28,31 +25,25 @@ export async function startPair(): Promise<ServerPair | string> {
   const folder = mkdtempSync(join(tmpdir(), 'cairn-pair-'));
   const [data, copy] = [join(folder, 'data'), join(folder, 'copy')];
   mkdirSync(data, { mode: 0o700 });
-  if ('uid' in identity) for (const path of [folder, data]) chownSync(path, nobody, nobody);
+  giveToPlainUser(folder, data);
   const run = (program: string, ...args: readonly string[]): void =>
-    void execFileSync(join(bin, program), args, { ...identity, stdio: 'pipe', cwd: folder });
+    void execFileSync(join(bin, program), args, { ...plainUser, stdio: 'pipe', cwd: folder });
   const [port, standbyPort] = [await findFreePort(), await findFreePort()];
   run('initdb', '-D', data, '-U', 'tester', '--auth=trust', '--encoding=UTF8', '--no-sync');
   const common = ['fsync=off', 'listen_addresses=127.0.0.1', `unix_socket_directories=${folder}`];
   const first = await start(join(bin, 'postgres'), data, port, [...common, 'synchronous_standby_names=*']);
   run('pg_basebackup', '-D', copy, '-R', '-h', '127.0.0.1', '-p', `${port}`, '-U', 'tester', '--no-sync', '-c', 'fast');
   const second = await start(join(bin, 'postgres'), copy, standbyPort, [...common, 'synchronous_standby_names=']);
-  const end = async (server: ChildProcess, signal: NodeJS.Signals): Promise<void> => {
-    if (server.exitCode !== null || server.signalCode !== null) return;
-    const isOver = once(server, 'exit');
-    server.kill(signal);
-    await isOver;
-  };
   return {
     port,
     standbyPort,
     urlAt: (at) => `postgres://tester@127.0.0.1:${at}/postgres`,
     failOver: async () => {
-      await end(first, 'SIGQUIT');
+      await endProcess(first, 'SIGQUIT');
       run('pg_ctl', 'promote', '-D', copy, '-w');
     },
     stop: async () => {
-      await Promise.all([end(first, 'SIGQUIT'), end(second, 'SIGQUIT')]);
+      await Promise.all([endProcess(first, 'SIGQUIT'), endProcess(second, 'SIGQUIT')]);
       rmSync(folder, { recursive: true, force: true });
     },
   };
@@ -60,24 +51,5 @@ export async function startPair(): Promise<ServerPair | string> {
 
 async function start(program: string, data: string, port: number, settings: readonly string[]): Promise<ChildProcess> {
   const flags = ['-D', data, '-p', `${port}`, ...settings.flatMap((setting) => ['-c', setting])];
-  const server = spawn(program, flags, { ...identity, stdio: ['ignore', 'ignore', 'pipe'] });
-  process.once('exit', () => server.kill('SIGKILL'));
-  let log = '';
-  await new Promise<void>((resolve, reject) => {
-    server.stderr.on('data', (chunk: Buffer) => {
-      log += chunk.toString();
-      if (/ready to accept (?:read-only )?connections/.test(log)) resolve();
-    });
-    server.once('error', reject);
-    server.once('exit', () => reject(new Error(log)));
-  });
-  return server;
-}
-
-async function findFreePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
+  return startProcess(program, flags, /ready to accept (?:read-only )?connections/, plainUser);
 }
