@@ -3,7 +3,6 @@
  * with ids that are none, bodies that are too large or never come, names of hosts and origins of others, and bytes that are changed at random.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -11,6 +10,7 @@ import { operationRoutes } from '../../src/http/routes.ts';
 import { startServer, type Server } from '../../src/http/serve.ts';
 import { createSeededRandom, type SeededRandom } from '../../src/testing/virtual-clock.ts';
 import { within } from '../support/awaited.ts';
+import { exchange, type RawAnswer } from '../support/raw-socket.ts';
 import { seeds } from '../support/scale.ts';
 
 const tokens = {
@@ -55,30 +55,11 @@ afterAll(async () => {
   rmSync(cwd, { recursive: true, force: true });
 });
 
-interface Answer {
-  /** 0: the connection was closed without an answer. */
-  readonly status: number;
-  readonly text: string;
-}
-
-/** Sends bytes and reads an answer to its end, or until it is known to be a stream. */
-function exchange(bytes: string | Uint8Array): Promise<Answer> {
-  const answer = new Promise<Answer>((resolve) => {
-    let text = '';
-    const socket = connect(port, '127.0.0.1');
-    const done = (): void => {
-      socket.destroy();
-      resolve({ status: Number(/^HTTP\/1\.1 (\d{3})/.exec(text)?.[1] ?? 0), text });
-    };
-    socket.on('data', (piece: Buffer) => {
-      text += piece.toString('latin1');
-      if (text.includes('text/event-stream') || text.endsWith('\r\n0\r\n\r\n')) done();
-    });
-    // Who refuses a body closes the connection while it is still sent.
-    socket.on('error', done).on('close', done);
-    socket.write(bytes);
-  });
-  return within(`an answer to ${Buffer.from(bytes).toString('latin1').slice(0, 300)}`, answer);
+/** Sends bytes and takes the answer to its end, or until it is known to be a stream; at the end of a chunked body nothing follows. */
+function send(bytes: string | Uint8Array): Promise<RawAnswer> {
+  const isDone = (text: string): boolean => text.includes('text/event-stream') || text.endsWith('\r\n0\r\n\r\n');
+  const start = Buffer.from(bytes).toString('latin1').slice(0, 300);
+  return within(`an answer to ${start}`, exchange(port, bytes, { isDone }));
 }
 
 interface Sent {
@@ -106,7 +87,7 @@ function bytesOf({ method, path, token = tokens.ann, body, headers = {} }: Sent)
   return `${method} ${path} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n${text}`;
 }
 
-const ask = (sent: Sent): Promise<Answer> => exchange(bytesOf(sent));
+const ask = (sent: Sent): Promise<RawAnswer> => send(bytesOf(sent));
 
 /** What only the server's side may know. */
 const ownWords = /sqlite|SQLITE_|node:internal|\bat \w+.*\.[cm]?[jt]s:\d|TypeError|RangeError/i;
@@ -186,16 +167,16 @@ test('each route that takes a body refuses wrong types, what is too large, and w
       expect([id, body, await statusOf({ body })]).toEqual([id, body, 400]);
     expect([id, await statusOf({ body: { nothing: 1 } })]).toEqual([id, 400]);
     expect([id, await statusOf({ body: '{}', headers: { 'content-type': 'text/plain' } })]).toEqual([id, 415]);
-    // Told in the header, and told by nothing but its bytes.
+    // Too large by what the header says; then without a header that says so.
     expect([id, await statusOf({ headers: { ...json, 'content-length': String(5 * mib) } })]).toEqual([id, 413]);
     const head = bytesOf({ ...to, headers: { ...json, 'transfer-encoding': 'chunked' } });
     const chunk = `${mib.toString(16)}\r\n${' '.repeat(mib)}\r\n`;
-    expect([id, (await exchange(head + chunk.repeat(5))).status]).toEqual([id, 413]);
+    expect([id, (await send(head + chunk.repeat(5))).status]).toEqual([id, 413]);
   }
   // A body that stops in the middle: its time runs out.
   const stopped = posts.map(async ({ path }) => {
     const headers = { ...json, 'content-length': '100' };
-    const { status } = await exchange(`${bytesOf({ method: 'POST', path: path('r'), headers })}{"a":`);
+    const { status } = await send(`${bytesOf({ method: 'POST', path: path('r'), headers })}{"a":`);
     return status;
   });
   expect(await Promise.all(stopped)).toEqual(posts.map(() => 408));
@@ -247,7 +228,7 @@ test('requests that are none, names of hosts and origins of others are refused',
     ],
   ];
   for (const [statuses, sent] of rows) {
-    const { status, text } = await exchange(typeof sent === 'string' ? sent : bytesOf(sent));
+    const { status, text } = await send(typeof sent === 'string' ? sent : bytesOf(sent));
     expect([sent, statuses.includes(status) ? statuses : status]).toEqual([sent, statuses]);
     expect(text).not.toMatch(ownWords);
   }
@@ -285,16 +266,16 @@ test('requests with bytes changed at random get an answer or an end, never one o
   const statuses = new Map<number, number>();
   const trial = async (seed: number): Promise<void> => {
     const bytes = mutate(createSeededRandom(seed));
-    const { status, text } = await exchange(bytes);
+    const { status, text } = await send(bytes);
     statuses.set(status, (statuses.get(status) ?? 0) + 1);
     const name = `seed ${seed}: ${bytes.toString('latin1').slice(0, 200)}`;
     expect([name, status < 500, faults]).toEqual([name, true, []]);
     expect([name, ownWords.exec(text)?.[0]]).toEqual([name, undefined]);
   };
   // Many at once, since what is cut off is answered when its time has run out.
-  const left = [...seeds(200, 10_000)].toReversed();
+  const remaining = [...seeds(200, 10_000)].toReversed();
   const follow = async (): Promise<void> => {
-    for (let seed = left.pop(); seed !== undefined; seed = left.pop()) await trial(seed);
+    for (let seed = remaining.pop(); seed !== undefined; seed = remaining.pop()) await trial(seed);
   };
   await Promise.all(Array.from({ length: 40 }, follow));
   expect(statuses.size).toBeGreaterThan(3);
