@@ -9,6 +9,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { agent, askPerson, readAgentState } from '../../src/agents/index.ts';
 import { flow, type History, mapNode, NodeFailure, openHistory, openStore, type OpenedStore } from '../../src/index.ts';
 import { createScriptedModels } from '../../src/models/index.ts';
+import { collect } from '../support/small-graphs.ts';
 
 const folders: string[] = [];
 const closing: (() => Promise<void>)[] = [];
@@ -30,12 +31,6 @@ function open(kind: string): Place {
   return { store, history: openHistory(store) };
 }
 
-async function listed<Item>(items: AsyncIterable<Item>, limit = 100): Promise<readonly Item[]> {
-  const taken: Item[] = [];
-  for await (const item of items) if (taken.push(item) === limit) break;
-  return taken;
-}
-
 /** Runs of a flow that returns its input, one after the other: `run-0`, `run-1`, … */
 async function runs({ store }: Place, count: number): Promise<void> {
   const echo = flow('f', { echo: { run: ({ input }) => input } }).compile({ store });
@@ -46,7 +41,7 @@ async function runs({ store }: Place, count: number): Promise<void> {
 const idsOf = (found: readonly { readonly runId: string }[]): readonly string[] => found.map(({ runId }) => runId);
 
 describe.each(['sqlite', 'file'])('over %s', (kind) => {
-  test('P6 test_save_and_load, test_serialization_roundtrip: a run is read as it was written, in another process too', async () => {
+  test('P6 test_save_and_load, test_serialization_roundtrip: a run is read as it was written, by a history that is opened later too', async () => {
     const place = open(kind);
     await runs(place, 1);
     expect(await openHistory(place.store).state('run-0', 'input')).toEqual({ query: 'test', nested: { value: 0 } });
@@ -81,30 +76,30 @@ describe.each(['sqlite', 'file'])('over %s', (kind) => {
   test('P6 test_list_by_flow, test_get_latest: the newest come first, as many as are taken', async () => {
     const place = open(kind);
     await runs(place, 5);
-    expect(idsOf(await listed(place.history.list({ graphId: 'f' }), 3))).toEqual(['run-4', 'run-3', 'run-2']);
+    expect(idsOf(await collect(place.history.list({ graphId: 'f' }), 3))).toEqual(['run-4', 'run-3', 'run-2']);
     expect((await place.history.latest('f'))?.runId).toBe('run-4');
   });
 
-  test('P6 test_list_by_flow_with_status_filter', async () => {
+  test('P6 test_list_by_flow_with_status_filter: runs of the named statuses are listed alone', async () => {
     const place = open(kind);
     await runs(place, 1);
     const fails = flow('f', { fail: { run: () => Promise.reject(new NodeFailure('no')) } }).compile({
       store: place.store,
     });
     await fails.invoke({}, { runId: 'bad' });
-    expect(idsOf(await listed(place.history.list({ graphId: 'f', status: ['failed'] })))).toEqual(['bad']);
-    expect(idsOf(await listed(place.history.list({ graphId: 'f', status: ['completed'] })))).toEqual(['run-0']);
+    expect(idsOf(await collect(place.history.list({ graphId: 'f', status: ['failed'] })))).toEqual(['bad']);
+    expect(idsOf(await collect(place.history.list({ graphId: 'f', status: ['completed'] })))).toEqual(['run-0']);
   });
 
   test('P6 test_cleanup, test_checkpoint_list_and_cleanup: the newest are kept, over all runs of a flow', async () => {
     const place = open(kind);
     await runs(place, 10);
-    const perRun = (await listed(place.history.checkpoints({ graphId: 'f' }))).length / 10;
+    const perRun = (await collect(place.history.checkpoints({ graphId: 'f' }))).length / 10;
     await place.history.cleanUp({ max_per_workflow: perRun }, { graphId: 'f' });
     // Of the run that ended last all are kept; of each other one its last, with which it can still be read and forked.
-    const left = idsOf(await listed(place.history.checkpoints({ graphId: 'f' })));
+    const remaining = idsOf(await collect(place.history.checkpoints({ graphId: 'f' })));
     const others = Array.from({ length: 9 }, (_, index) => `run-${8 - index}`);
-    expect(left).toEqual([...Array.from({ length: perRun }, () => 'run-9'), ...others]);
+    expect(remaining).toEqual([...Array.from({ length: perRun }, () => 'run-9'), ...others]);
   });
 
   test('P6 test_mark_node_complete, test_resume_after_failure: what completed is not done again, what failed is', async () => {
@@ -155,7 +150,7 @@ describe.each(['sqlite', 'file'])('over %s', (kind) => {
     expect([nodes.map.output, calls]).toEqual([items.map((item) => `done-${item}`), [0, 1, 2, 2, 3, 4]]);
   });
 
-  test('P6 test_get_checkpoint_state_empty and _with_history, test_restore_from_checkpoint, test_mark_pending_input, test_hitl_checkpoint_and_resume', async () => {
+  test('P6 test_get_checkpoint_state_empty and _with_history, test_restore_from_checkpoint, test_mark_pending_input, test_hitl_checkpoint_and_resume: a paused agent is read and answered from the store alone', async () => {
     const { store, history } = open(kind);
     const script = [{ calls: [{ tool: 'ask', input: { message: 'Please approve this action' } }] }, 'It was approved.'];
     const models = createScriptedModels(script);
@@ -165,7 +160,7 @@ describe.each(['sqlite', 'file'])('over %s', (kind) => {
       }).compile({ store, models });
     expect((await compile().invoke({}, { runId: 'r' })).status).toBe('paused');
     await expect(readAgentState(history, 'r@0', 'agent-1')).rejects.toThrow(/nothing is on record of a node agent-1/);
-    const [wait] = await listed(history.waits());
+    const [wait] = await collect(history.waits());
     expect(wait).toMatchObject({ runId: 'r', prompt: 'Please approve this action' });
     const paused = await readAgentState(history, 'r', 'agent-1');
     expect([paused?.loop, paused?.pendingCalls.length, paused?.messages.length]).toEqual([1, 1, 2]);
@@ -175,7 +170,7 @@ describe.each(['sqlite', 'file'])('over %s', (kind) => {
     expect((await readAgentState(history, 'r', 'agent-1'))?.answer).toBe('It was approved.');
   });
 
-  test('P6 the node with a counter of 3.3: its state is what it saved, and a version that it does not know is its own affair', async () => {
+  test('P6 the node with a counter of 3.3: each attempt goes on from the state that the one before it saved', async () => {
     const { store } = open(kind);
     interface Saved {
       readonly counter: number;

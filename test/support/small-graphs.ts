@@ -21,8 +21,12 @@ export function diamond(graph: AgentGraph, sides: readonly string[], join: strin
 /** After the callbacks that are waiting now. */
 export const later = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
-export async function collect<Item = StreamEvent>(items: AsyncIterable<Item>): Promise<readonly Item[]> {
+/** All items, or the first few: then no more are asked for. */
+export async function collect<Item = StreamEvent>(
+  items: AsyncIterable<Item>,
+  limit = Number.POSITIVE_INFINITY,
+): Promise<readonly Item[]> {
   const seen: Item[] = [];
-  for await (const item of items) seen.push(item);
+  for await (const item of items) if (seen.push(item) === limit) break;
   return seen;
 }
