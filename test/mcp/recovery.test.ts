@@ -113,14 +113,14 @@ const overHttp: Start = async (workspace, choice) => {
 };
 
 // In the gate an old client over stdio and a new one over HTTP; each pair in `npm run prove`.
-for (const { transport, start, era, isFirst } of [
-  { transport: 'stdio', start: overStdio, era: 'legacy' as const, isFirst: true },
+for (const { transport, start, era, isInGate } of [
+  { transport: 'stdio', start: overStdio, era: 'legacy' as const, isInGate: true },
   { transport: 'stdio', start: overStdio, era: 'modern' as const },
   { transport: 'HTTP', start: overHttp, era: 'legacy' as const },
-  { transport: 'HTTP', start: overHttp, era: 'modern' as const, isFirst: true },
+  { transport: 'HTTP', start: overHttp, era: 'modern' as const, isInGate: true },
 ]) {
-  const where = isFirst ? `over ${transport} (${era})` : `over ${transport} (${era}, in npm run prove)`;
-  test.skipIf(!isFirst && !isProving)(
+  const where = isInGate ? `over ${transport} (${era})` : `over ${transport} (${era}, in npm run prove)`;
+  test.skipIf(!isInGate && !isProving)(
     `M8 ${where}: run, question, kill -9 of the server, restart, answer, result; and what was at work is resumed`,
     async () => {
       const workspace = create();

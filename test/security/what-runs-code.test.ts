@@ -80,7 +80,7 @@ const traps: Readonly<Record<string, string>> = {
   'node_modules/yaml/index.js': marks,
   'node_modules/pg/index.js': marks,
   'node_modules/ai/index.js': marks,
-  'node_modules/@viz-js/viz/index.js': marks,
+  'node_modules/redis/index.js': marks,
   'node_modules/cairn-workflows/index.js': marks,
 };
 function plant(folder: Folder, name: string): void {
