@@ -1,6 +1,9 @@
 /**
- * Source maps that tell lines: where a line of the bundle comes from, and no more. Stack traces name the same file and line as with
- * whole maps, which are a third of the package.
+ * Source maps that say of each line of a bundle where it comes from, and no more. Stack traces name the same file and line as with whole
+ * maps, which are a third of the package.
+ *
+ * In a source map, `mappings` has a part for each line of the bundle, ended by `;`. A part has segments, one for each place in the line,
+ * separated by `,`. A segment is four numbers (a place), or only the first of them where the code comes from no source.
  */
 const digits = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
 
@@ -34,19 +37,20 @@ function encode(numbers: readonly number[]): string {
   return numbers.map(encodeOne).join('');
 }
 
-/** Place in a bundle's line, and the file, line and column that it comes from; each counted from the one before, as maps do. */
+/** A column in a line of the bundle, and the file, line and column that the code there comes from. */
 type Place = readonly [column: number, source: number, line: number, sourceColumn: number];
 
+/** What a segment holds: each number less that of the segment before. */
 const differences = (place: Place, before: Place): readonly number[] =>
   place.map((number, index) => number - before[index]!);
 
 /**
- * Keeps of each line of a bundle the places where another line of a source begins. Of bundled packages only where each begins is kept,
- * as a place without a source: their frames name the bundle. @param json - a source map
+ * Keeps of each line of a bundle the places where another line of a source begins. Code of bundled packages counts as one stretch without
+ * a source, of which only the beginning is kept: stack traces name the bundle there. @param json - a source map
  */
 export function keepLines(json: string): string {
   const map = JSON.parse(json) as { readonly mappings: string; readonly sources: readonly string[] };
-  let isThirdParty = false;
+  let isPackaged = false;
   let [source, line, sourceColumn] = [0, 0, 0];
   let written: Place = [0, 0, 0, 0];
   const mappings = map.mappings.split(';').map((segments) => {
@@ -62,15 +66,20 @@ export function keepLines(json: string): string {
       source += sources;
       line += lines;
       sourceColumn += sourceColumns;
-      const wasThirdParty = isThirdParty;
-      isThirdParty = map.sources[source]!.includes('/node_modules/');
-      const key = isThirdParty ? undefined : `${source}:${line}`;
-      if (isThirdParty ? wasThirdParty : key === last) continue;
-      last = key;
-      const place: Place = isThirdParty
-        ? [column, written[1], written[2], written[3]]
-        : [column, source, line, sourceColumn];
-      kept.push(encode(isThirdParty ? [column - written[0]] : differences(place, written)));
+      const wasPackaged = isPackaged;
+      isPackaged = map.sources[source]!.includes('/node_modules/');
+      if (isPackaged) {
+        last = undefined;
+        if (wasPackaged) continue;
+        kept.push(encode([column - written[0]]));
+        written = [column, written[1], written[2], written[3]];
+        continue;
+      }
+      const own = `${source}:${line}`;
+      if (own === last) continue;
+      last = own;
+      const place: Place = [column, source, line, sourceColumn];
+      kept.push(encode(differences(place, written)));
       written = place;
     }
     return kept.join(',');
