@@ -40,7 +40,7 @@ describe.skipIf(typeof found === 'string')(
     test.each(['publish', 'orders'])(
       'P1 P2 %s, killed at every call of the store, ends as if it never was',
       async (name) => {
-        vi.stubEnv('CAIRN_CASE_POSTGRES', server.url);
+        vi.stubEnv('CAIRN_CASE_STORE', server.url);
         const script = await bundleScript(join(import.meta.dirname, '../crash/cases', `${name}.ts`));
         const report = await crashProcesses({ script, folder: join(folder, name) });
         vi.unstubAllEnvs();

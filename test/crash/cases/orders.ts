@@ -3,7 +3,7 @@ import { AgentGraph, END, START, outcome, type Graph, type NodeContext } from '.
 import { stepsOutput } from '../../../src/graph/contracts/node-contract.ts';
 import { runCrashScript } from '../../../src/testing/crash-kit/crash-processes.ts';
 import type { CrashProcess } from '../../../src/testing/crash-kit/process-life.ts';
-import { sqliteCase } from './open-case.ts';
+import { storeOfCase } from './open-case.ts';
 
 const items = ['one', 'two', 'three', 'four'];
 
@@ -65,4 +65,4 @@ function ordersGraph(process: CrashProcess): Graph {
     .toGraph();
 }
 
-await runCrashScript({ ...sqliteCase, graph: ordersGraph, input: {}, signal: (name) => `${name} in full` });
+await runCrashScript({ ...storeOfCase, graph: ordersGraph, input: {}, signal: (name) => `${name} in full` });

@@ -13,7 +13,7 @@ import {
 import { runCrashScript } from '../../../src/testing/crash-kit/crash-processes.ts';
 import type { CrashProcess } from '../../../src/testing/crash-kit/process-life.ts';
 import type { EffectPromise } from '../../../src/testing/crash-kit/find-effect-faults.ts';
-import { sqliteCase } from './open-case.ts';
+import { storeOfCase } from './open-case.ts';
 
 type Keyed = Readonly<Record<string, unknown>>;
 
@@ -67,7 +67,7 @@ function publishGraph(process: CrashProcess): Graph {
 }
 
 await runCrashScript({
-  ...sqliteCase,
+  ...storeOfCase,
   graph: publishGraph,
   input: { topic: 'stones' },
   answer: ({ prompt }) => (prompt === 'review 2' ? 'good' : 'again'),

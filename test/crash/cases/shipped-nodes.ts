@@ -23,7 +23,7 @@ import {
 import { createNodeTypes } from '../../../src/nodes/blocks/index.ts';
 import type { CrashCase } from '../../../src/testing/crash-kit/process-life.ts';
 import { runCrashScript } from '../../../src/testing/crash-kit/crash-processes.ts';
-import { sqliteCase } from './open-case.ts';
+import { storeOfCase } from './open-case.ts';
 
 /** One node, between a start and an end that also do something. */
 function around(node: NodeDraft): Graph {
@@ -121,5 +121,5 @@ const { NODE_CASE, NODE_URL = '' } = process.env;
 if (NODE_CASE !== undefined) {
   const [, found] = shippedNodeCases(NODE_URL).find(([name]) => name === NODE_CASE) ?? [];
   if (found === undefined) throw new Error(`no case is named ${NODE_CASE}`);
-  await runCrashScript({ ...found, ...sqliteCase, enter: (folder) => process.chdir(folder) });
+  await runCrashScript({ ...found, ...storeOfCase, enter: (folder) => process.chdir(folder) });
 }
