@@ -16,7 +16,7 @@ import { openForkTrial, type ForkTrial } from './fork-trial.ts';
 const firstSeed = Number(process.env['CAIRN_SEED'] ?? 1);
 const graphs = Number(process.env['CAIRN_GRAPHS'] ?? scale(40, 300));
 
-/** What a node saw of the channel that only forks set. */
+/** What a node saw of the channel `scratch.marker`, which nothing but forks sets. */
 interface Sight {
   readonly node: string;
   readonly marker: unknown;
@@ -35,9 +35,9 @@ function watchedCase(plan: RandomGraphPlan, seen: Sight[]): CrashCase {
     const look = (ctx: NodeContext): unknown => seen.push({ node: node.id, marker: ctx.state.scratch['marker'] });
     const { run } = node.implementation;
     const late = async (ctx: NodeContext): Promise<unknown> => {
-      const given = await run(ctx);
+      const returned = await run(ctx);
       look(ctx);
-      return given;
+      return returned;
     };
     const early = (ctx: NodeContext): unknown => {
       look(ctx);
@@ -54,11 +54,11 @@ function watchedCase(plan: RandomGraphPlan, seen: Sight[]): CrashCase {
   };
 }
 
-/** Forks the run twice, each from anywhere, and sets another marker each time. */
+/** Forks the run from anywhere with one marker, and that fork with another; tells which nodes did not see the newest. */
 async function findBlind(trial: ForkTrial, random: SeededRandom, seen: Sight[]): Promise<readonly string[]> {
   const { engine, graph, drive } = trial;
   const faults: string[] = [];
-  // What fails before it looks late has not seen the marker.
+  // Of nodes that look when they are done, one that fails before has not seen the marker: they are left out.
   const hasLooked = (id: string): boolean =>
     graph.nodes.some((node) => node.id === id && node.reads === undefined && !looksLate(node));
   let { runId, seq } = { runId: 'original', seq: (await drive('original', 2)).seq };
@@ -69,15 +69,15 @@ async function findBlind(trial: ForkTrial, random: SeededRandom, seen: Sight[]):
     seen.length = 0;
     const fork = await engine.fork(from, options);
     const result = await drive(fork.runId);
-    const told = `${from.runId}@${from.seq}`;
+    const forkedAt = `${from.runId}@${from.seq}`;
     for (const sight of seen)
-      if (sight.marker !== marker) faults.push(`${told}: ${sight.node} saw ${String(sight.marker)}, not ${marker}`);
+      if (sight.marker !== marker) faults.push(`${forkedAt}: ${sight.node} saw ${String(sight.marker)}, not ${marker}`);
     const ran = new Set(seen.map(({ node }) => node));
     for (const { node, prediction, because = '' } of rows)
       if (because.startsWith('begins anew') && result.status === 'completed' && !ran.has(node[0] ?? ''))
-        faults.push(`${told}: ${node.join('/')} was told ${prediction} (${because}), and did not run`);
+        faults.push(`${forkedAt}: the preview says of ${node.join('/')}: ${prediction} (${because}); it did not run`);
     for (const part of await trial.read(() => replayed(trial, fork.runId, fork.seq)))
-      if (hasLooked(part)) faults.push(`${told}: ${part} was taken over, and had seen another marker`);
+      if (hasLooked(part)) faults.push(`${forkedAt}: ${part} was taken over, and had seen another marker`);
     ({ runId, seq } = result);
   }
   return faults;

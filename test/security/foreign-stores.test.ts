@@ -20,8 +20,8 @@ blocks:
   - { id: act, type: Shell, depends_on: [ask], inputs: { command: "touch ${ran}" } }
 `;
 
-/** What a process has said up to a word. */
-function said({ stderr, stdout }: ChildProcess, word: string): Promise<string> {
+/** What a process has printed, once a word is in it. */
+function printed({ stderr, stdout }: ChildProcess, word: string): Promise<string> {
   let text = '';
   return new Promise((resolve) => {
     const take = (piece: unknown): void => {
@@ -76,9 +76,9 @@ test('N8.2 a store file that is named on the command line is not believed that i
   expect(refused.err).toMatch(/PERMISSION_DENIED/);
   expect(refused.err.replaceAll(/\s+/g, ' ')).toContain('name it as `store` in the configuration of this folder');
   const worker = folder.start('worker', ...store);
-  const told = await within('the worker tells of the run', said(worker, 'PERMISSION_DENIED'));
+  const report = await within('the worker reports the run', printed(worker, 'PERMISSION_DENIED'));
   worker.kill('SIGTERM');
-  expect([told.includes(' r'), existsSync(ran)]).toEqual([true, false]);
+  expect([report.includes(' r'), existsSync(ran)]).toEqual([true, false]);
   folder.cairn('fork', 'r@0', '--run', '--run-id', 'f', ...store);
   folder.cairn('answer', 'f', 'yes', '--resume', ...store);
   expect(existsSync(ran)).toBe(false);

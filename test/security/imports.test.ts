@@ -48,6 +48,9 @@ const dot = (ran: string): string => `digraph Sent {
 }
 `;
 
+/** Honest exports that were made already, by dialect and the file that the command would write. */
+const exported = new Map<string, string>();
+
 /** The export of a run that waits before its command, as its sender could write it: `change` alters its header's meta. */
 async function sent(
   ran: string,
@@ -63,7 +66,6 @@ async function sent(
   });
 }
 
-const exported = new Map<string, string>();
 async function exportOf(ran: string, dialect: 'yaml' | 'dot'): Promise<string> {
   const { app, cwd } = await open();
   const file = `sent.${dialect}`;
@@ -139,12 +141,12 @@ test('N8.1 an imported run is held to the grants, whatever its export says of it
     const inHeader = lies(random.chance(0.5) ? 0 : random.integer(3));
     const text = [JSON.stringify({ ...JSON.parse(header), ...inHeader }), ...rest].join('\n');
     const move = random.chance(0.5);
-    const said = await importRun.run({ ...app, text: pieces(text) }, { move }).catch((error: unknown) => error);
+    const output = await importRun.run({ ...app, text: pieces(text) }, { move }).catch((error: unknown) => error);
     expect(existsSync(ran)).toBe(false);
     // A lie of a wrong kind is refused.
-    if (said instanceof CairnError) continue;
+    if (output instanceof CairnError) continue;
     imported += 1;
-    const { runId, needs, isTrusted } = said as ImportRunOutput;
+    const { runId, needs, isTrusted } = output as ImportRunOutput;
     expect([isTrusted, needs.join('; ')]).toEqual([false, expect.stringContaining('shell')]);
     expect([inMeta, inHeader, await goOn(app, runId), existsSync(ran)]).toEqual([
       inMeta,
