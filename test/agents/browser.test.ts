@@ -1,35 +1,18 @@
 /** The guide's browser: Playwright's MCP server with real Chromium. Its process is killed, and the next one opens the last page again. */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { createInterface } from 'node:readline';
-import { pathToFileURL } from 'node:url';
 import { afterAll, expect, test } from 'vitest';
 import { findChromium } from '../support/chromium.ts';
-import { packageDoors } from '../support/package-doors.ts';
+import { openGuideProgram } from '../support/guide-program.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'cairn-browser-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
-
-const doorOf = (name: string): string => pathToFileURL(packageDoors[name] ?? '').href;
-const guide = readFileSync(join(import.meta.dirname, '../../docs/guide/browser.md'), 'utf8');
-for (const [, name = '', code = ''] of guide.matchAll(/^```ts file=(\S+)\n(.*?)^```$/gmsu))
-  writeFileSync(
-    join(folder, name),
-    code.replaceAll(/'(cairn-workflows[\w/-]*)'/gu, (_, door: string) => `'${doorOf(door)}'`),
-  );
-
-writeFileSync(
-  join(folder, 'run.ts'),
+const program = openGuideProgram(
+  'browser.md',
   `
-  import { AgentGraph, END, START } from '${doorOf('cairn-workflows')}';
-  import { agent, tool } from '${doorOf('cairn-workflows/agents')}';
-  import { createScriptedModels } from '${doorOf('cairn-workflows/testing')}';
+  import { AgentGraph, END, START } from 'cairn-workflows';
+  import { agent, tool } from 'cairn-workflows/agents';
+  import { createScriptedModels } from 'cairn-workflows/testing';
   import { allowHosts } from './allowed-hosts.ts';
   import { browserTools } from './browser-tools.ts';
 
@@ -37,10 +20,10 @@ writeFileSync(
   const proxy = await allowHosts([new URL(site).host]);
   const pages = ['/login', '/away', '/account'].map((path) => ({ tool: 'browser__browser_navigate', input: { url: site + path } }));
   const calls = [...pages, { tool: 'note', input: {} }, { tool: 'browser__browser_snapshot', input: {} }];
-  const told = [];
+  const shown = [];
   const models = createScriptedModels(({ messages }) => {
     const results = messages.filter(({ role }) => role === 'tool').flatMap(({ content }) => content);
-    told.splice(0, told.length, ...results.map(({ output }) => JSON.stringify(output)));
+    shown.splice(0, shown.length, ...results.map(({ output }) => JSON.stringify(output)));
     const next = calls[results.length];
     return next === undefined ? 'Done.' : { calls: [{ id: 'c' + results.length, ...next }] };
   });
@@ -58,10 +41,11 @@ writeFileSync(
     await engine.answer('reader', wait.waitId, 'approve');
     result = await (await engine.resume('reader')).result();
   } else result = await app.invoke({}, { runId: 'reader' });
-  console.log(JSON.stringify({ status: result.status, error: result.error?.message, told, refused: proxy.refused }));
+  console.log(JSON.stringify({ status: result.status, error: result.error?.message, shown, refused: proxy.refused }));
   setInterval(() => {}, 1_000);
 `,
 );
+afterAll(() => program.remove());
 
 const chromium = await findChromium();
 
@@ -69,9 +53,9 @@ test.skipIf(chromium === undefined)(
   `A22.4 a browser opens its last page again in another process, logged out, and reaches allowed hosts alone${chromium === undefined ? ': there is no Chromium' : ''}`,
   { timeout: 120_000 },
   async () => {
-    const asked: string[] = [];
+    const requested: string[] = [];
     const site = createServer((request, response) => {
-      asked.push(request.url ?? '');
+      requested.push(request.url ?? '');
       const isIn = request.headers.cookie === 'user=ann';
       if (request.url === '/away') response.writeHead(302, { location: 'http://elsewhere.example/' }).end();
       else {
@@ -91,37 +75,25 @@ test.skipIf(chromium === undefined)(
       '--executable-path',
       chromium ?? '',
       '--output-dir',
-      folder,
+      program.folder,
     ];
-    const lineOfKilled = async (): Promise<unknown> => {
-      const where = JSON.stringify({ site: `http://127.0.0.1:${(site.address() as AddressInfo).port}`, command });
-      const args = ['--disable-warning=ExperimentalWarning', join(folder, 'run.ts'), where];
-      const child = spawn(process.execPath, args, { cwd: folder, stdio: ['ignore', 'pipe', 'inherit'] });
-      const ended = once(child, 'exit');
-      try {
-        const [line] = (await Promise.race([once(createInterface(child.stdout), 'line'), ended])) as [unknown];
-        return typeof line === 'string' ? JSON.parse(line) : `it ended with ${String(line)}`;
-      } finally {
-        child.kill('SIGKILL');
-        await ended;
-      }
-    };
+    const where = JSON.stringify({ site: `http://127.0.0.1:${(site.address() as AddressInfo).port}`, command });
     try {
       const containing = (...texts: readonly string[]): unknown =>
         expect.stringMatching(new RegExp(texts.join('.*'), 'u'));
-      const first = await lineOfKilled();
+      const first = await program.firstLine([where]);
       expect(first).toMatchObject({
         status: 'paused',
-        told: [containing('/login', 'logged out'), expect.any(String), containing('/account', 'logged in')],
+        shown: [containing('/login', 'logged out'), expect.any(String), containing('/account', 'logged in')],
         refused: expect.arrayContaining(['elsewhere.example:80', 'pictures.example:80']) as string[],
       });
-      asked.length = 0;
-      const second = (await lineOfKilled()) as { status: string; told: readonly string[] };
+      requested.length = 0;
+      const second = (await program.firstLine([where])) as { status: string; shown: readonly string[] };
       expect(second.status).toBe('completed');
-      expect(second.told.at(-1)).toEqual(
+      expect(second.shown.at(-1)).toEqual(
         containing('The browser was opened anew, at http://127.0.0.1:\\d+/account', 'logged out'),
       );
-      expect(asked).toEqual(['/account']);
+      expect(requested).toEqual(['/account']);
     } finally {
       site.closeAllConnections();
       site.close();
