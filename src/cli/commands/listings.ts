@@ -172,7 +172,7 @@ function printWorkers({ screen }: Session, { workers }: ListWorkersOutput, now: 
     }
 }
 
-/** Runs that wait for a worker are told, and for how long: that is when more of them are needed. */
+/** How many runs wait for a worker, and for how long: a backlog that grows needs another worker. */
 function printBacklog({ screen }: Session, { backlog: { ready, oldestMs = 0 } }: ListWorkersOutput): void {
   if (ready === 0) return;
   const age = formatAge(oldestMs);

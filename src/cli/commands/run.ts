@@ -112,7 +112,10 @@ async function load(app: App, { texts, screen }: Session, args: RunArguments): P
   };
 }
 
-/** A store that somebody typed is not believed about where its graphs are (N8.2), so what goes on with the run is told the file as well. */
+/**
+ * Options that name the workflow's file. A store that was typed with `--store` is not trusted to say where its workflows are (N8.2), so a
+ * command that goes on with the run must name the file again.
+ */
 function wordsOfFile({ trustsStore, cwd }: Session, args: RunArguments): readonly string[] {
   if (trustsStore || !existsSync(resolve(cwd, args.file))) return [];
   return ['--file', args.file, ...(args.export === undefined ? [] : ['--export', args.export])];
@@ -150,12 +153,13 @@ export const runRunCommand: Command<RunArguments> = {
     { line: 'cat input.json | cairn run release.ts --input-file - --json', does: 'for programs' },
   ],
   runsConfig: true,
-  execute(given, args) {
-    const ofFile = wordsOfFile(given, args);
+  execute(plain, args) {
+    const ofFile = wordsOfFile(plain, args);
+    // Every command that is printed to resume the run names its file where that is needed.
     const session: Session = {
-      ...given,
+      ...plain,
       commandLine: (...words) =>
-        given.commandLine(...words, ...(words[0] === 'resume' && !words.includes('--file') ? ofFile : [])),
+        plain.commandLine(...words, ...(words[0] === 'resume' && !words.includes('--file') ? ofFile : [])),
     };
     const { input: _parts, inputFile: _file, workflows, dryRun, simulate, ...rest } = args;
     if (dryRun === true || simulate !== undefined) {

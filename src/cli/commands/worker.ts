@@ -109,7 +109,7 @@ async function drain(worker: Worker, graceMs: number): Promise<void> {
 async function work(session: Session, app: App, input: WorkerArguments): Promise<number> {
   const { concurrency, graphs, queues, grace = defaultGraceS, healthFile } = input;
   const report = new WorkerReport(session, healthFile);
-  // Whoever reads that it works may end it by a signal from then on.
+  // Before the report: whoever reads it may send a signal at once.
   const interrupt = listenForInterrupt();
   report.write();
   const worker = startWorker(app, {
