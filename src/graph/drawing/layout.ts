@@ -96,9 +96,9 @@ export function layersOf(ids: readonly string[], links: readonly Link[]): Readon
   for (const id of ready)
     for (const { to } of outgoing.get(id) ?? []) {
       layers.set(to, Math.max(layers.get(to) ?? 0, (layers.get(id) ?? 0) + 1));
-      const left = (missing.get(to) ?? 0) - 1;
-      missing.set(to, left);
-      if (left === 0) ready.push(to);
+      const remaining = (missing.get(to) ?? 0) - 1;
+      missing.set(to, remaining);
+      if (remaining === 0) ready.push(to);
     }
   return layers;
 }
@@ -162,7 +162,7 @@ function alignLayer(layer: readonly Vertex[], gapX: number, near: (vertex: Verte
   });
   let index = 0;
   for (const { sum, count } of blocks)
-    for (let left = count; left > 0; left -= 1, index += 1) {
+    for (let remaining = count; remaining > 0; remaining -= 1, index += 1) {
       const vertex = layer[index];
       if (vertex !== undefined) vertex.x = sum / count + (offsets[index] ?? 0);
     }
@@ -300,8 +300,8 @@ const foldOf = (band: number): string => `~fold ${band}`;
  * Folds a graph that has more nodes than are drawn: layers are put together to bands, and of each band the nodes that are most worth seeing
  * are drawn, with one for the rest.
  *
- * @param weigh - how much a node is worth seeing; of equal ones the earlier is shown
- * @param open - a fold of which as many nodes as possible are shown
+ * @param weigh - how much a node is worth seeing; of equal ones the earlier is drawn
+ * @param open - a fold of which as many nodes as possible are drawn
  */
 export function foldGraph(
   ids: readonly string[],
@@ -313,9 +313,9 @@ export function foldGraph(
   const layers = layersOf(ids, downwards(ids, edges));
   const depth = 1 + ids.reduce((deepest, id) => Math.max(deepest, layers.get(id) ?? 0), 0);
   const bands = Math.min(depth, Math.max(1, Math.floor(max / 6)));
-  const shownAs = new Map<string, string>();
+  const drawnAs = new Map<string, string>();
   const folds = new Map<string, readonly string[]>();
-  const kept: string[] = [];
+  const drawn: string[] = [];
   const byBand = Map.groupBy(ids, (id) => Math.floor(((layers.get(id) ?? 0) * bands) / depth));
   const isOpen = (band: number): boolean => open === foldOf(band);
   const openRoom = [...byBand.keys()].some(isOpen) ? Math.floor(max / 2) : 0;
@@ -326,18 +326,18 @@ export function foldGraph(
       members.length <= room + 1 ? members : members.toSorted((a, b) => weigh(b) - weigh(a)).slice(0, room);
     const known = new Set(visible);
     const rest = members.filter((id) => !known.has(id));
-    for (const id of visible) shownAs.set(id, id);
-    kept.push(...visible);
+    for (const id of visible) drawnAs.set(id, id);
+    drawn.push(...visible);
     if (rest.length === 0) continue;
-    for (const id of rest) shownAs.set(id, foldOf(band));
+    for (const id of rest) drawnAs.set(id, foldOf(band));
     folds.set(foldOf(band), rest);
-    kept.push(foldOf(band));
+    drawn.push(foldOf(band));
   }
   const links = new Map<string, Link>();
   for (const edge of edges) {
-    const [from, to] = [shownAs.get(edge.from), shownAs.get(edge.to)];
+    const [from, to] = [drawnAs.get(edge.from), drawnAs.get(edge.to)];
     if (from === undefined || to === undefined || (from === to && folds.has(from))) continue;
     links.set(`${from}\n${to}`, folds.has(from) || folds.has(to) ? { from, to } : edge);
   }
-  return { ids: kept, links: [...links.values()], folds };
+  return { ids: drawn, links: [...links.values()], folds };
 }

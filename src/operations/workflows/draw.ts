@@ -33,9 +33,9 @@ export const draw: Operation<DrawInput, DrawOutput, WorkContext> = {
   isReadOnly: true,
   scope: 'read',
   async run(context, { target, name }) {
-    const told = name === undefined ? await pictureOfRun(context, target) : undefined;
-    const svg = told ?? (await pictureOfGraph(context, { target, ...(name !== undefined && { name }) }));
-    return { svg, isRun: told !== undefined };
+    const ofRun = name === undefined ? await pictureOfRun(context, target) : undefined;
+    const svg = ofRun ?? (await pictureOfGraph(context, { target, ...(name !== undefined && { name }) }));
+    return { svg, isRun: ofRun !== undefined };
   },
 };
 

@@ -127,8 +127,8 @@ function edgeOf(
   const count = marks?.taken.get(`${[...path, from].join('/')}\n${to}`) ?? 0;
   const condition = (edge['condition'] as { readonly text?: string } | undefined)?.text;
   const parts = [label ?? condition ?? (edge['on'] === 'failed' ? 'failed' : ''), count > 1 ? `${count}×` : ''];
-  const told = parts.filter((part) => part !== '');
-  return { from, to, count, text: told.map(short).join(' '), title: readable(told.join(' ')) };
+  const words = parts.filter((part) => part !== '');
+  return { from, to, count, text: words.map(short).join(' '), title: readable(words.join(' ')) };
 }
 
 /** Removes characters that would break a line or the file, or turn the direction of writing. */
