@@ -7,7 +7,7 @@ import type { ListedRun, Wait } from '../data/types.ts';
 import { reloadWaits, waits, waitsProblem } from '../data/waits.ts';
 import { AnswerCard } from '../parts/answer.tsx';
 import { Awaited, Copy, Empty, now, Trouble } from '../parts/common.tsx';
-import { Choose, LabelField } from '../parts/filters.tsx';
+import { ageMsOf, Filters } from '../parts/filters.tsx';
 import { Mark } from '../parts/icons.tsx';
 import { linkTo, linkToRun, linkWith, readParam } from '../url.ts';
 import { command, count, nodeName, waitWords } from '../words.ts';
@@ -54,7 +54,11 @@ export function InboxPage(): JSX.Element {
           </nav>
         )}
       </header>
-      {(data.waits.length > 0 || isFiltered) && <Filters graphs={data.waits.map(({ graphId }) => graphId)} />}
+      {(data.waits.length > 0 || isFiltered) && (
+        <div class="filters">
+          <Filters graphs={data.waits.map(({ graphId }) => graphId)} time="Asked" />
+        </div>
+      )}
       <div class="stack">
         {sorted.slice(0, shown).map((wait) => (
           <AnswerCard key={wait.waitId} wait={wait} namesRun onAnswered={reload} />
@@ -112,15 +116,14 @@ export function InboxPage(): JSX.Element {
 const isOfKind = (wait: Wait, kind: string): boolean =>
   kind === 'all' || wait.kind === kind || (kind === 'question' && wait.kind !== 'doubt');
 
-/** How long ago a question was asked at most. */
-const agesMs: Readonly<Record<string, number>> = { '1h': 3_600_000, '1d': 86_400_000, '7d': 604_800_000 };
 /** Runs with a label that are known at once. */
 const labelledMax = 500;
+const labelEveryMs = 5_000;
 
-/** What is asked of questions besides their kind; all of it is in the address. */
+/** How questions are narrowed down besides by their kind; all of it is in the address. */
 function useFilter(): { readonly fits: (wait: Wait) => boolean; readonly isFiltered: boolean } {
   const [graph, label, since] = [readParam('graph'), readParam('label'), readParam('since')];
-  const ageMs = since === undefined ? undefined : agesMs[since];
+  const ageMs = ageMsOf(since);
   const labelled = useLoaded<{ readonly runs: readonly ListedRun[] }>(
     label === undefined ? undefined : `/runs?limit=${labelledMax}&status=paused&label=${encode(label)}`,
     { everyMs: labelEveryMs },
@@ -133,29 +136,6 @@ function useFilter(): { readonly fits: (wait: Wait) => boolean; readonly isFilte
       (label === undefined || runs.has(runId)) &&
       (ageMs === undefined || now.value - openedAt <= ageMs),
   };
-}
-
-const labelEveryMs = 5_000;
-
-function Filters({ graphs }: { readonly graphs: readonly string[] }): JSX.Element {
-  const graph = readParam('graph');
-  const names = [...new Set([...(graph === undefined ? [] : [graph]), ...graphs])].sort((a, b) => a.localeCompare(b));
-  return (
-    <div class="filters">
-      <Choose name="graph" label="Graph" none="any graph" options={names.map((name) => [name, name])} />
-      <Choose
-        name="since"
-        label="Asked"
-        none="any time"
-        options={[
-          ['1h', 'last hour'],
-          ['1d', 'last day'],
-          ['7d', 'last week'],
-        ]}
-      />
-      <LabelField />
-    </div>
-  );
 }
 
 /** A run whose questions are all answered, and that no worker goes on with. */

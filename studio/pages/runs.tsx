@@ -9,7 +9,7 @@ import { useLoaded } from '../data/query.ts';
 import type { ListedRun } from '../data/types.ts';
 import { waits, waitsByRun } from '../data/waits.ts';
 import { Awaited, Copy, Empty, now, Trouble, When } from '../parts/common.tsx';
-import { Choose, LabelField, setFilter } from '../parts/filters.tsx';
+import { Filters, setFilter } from '../parts/filters.tsx';
 import { Icon, Mark } from '../parts/icons.tsx';
 import { VirtualList } from '../parts/virtual-list.tsx';
 import { linkTo, linkToRun, linkWith, readParam } from '../url.ts';
@@ -130,9 +130,7 @@ function Row({ run, words }: { readonly run: ListedRun; readonly words: StatusWo
   );
 }
 
-function Filters({ view, runs }: { readonly view: View; readonly runs: readonly ListedRun[] }): JSX.Element {
-  const graph = readParam('graph');
-  const graphs = [...new Set([...(graph === undefined ? [] : [graph]), ...runs.map(({ graphId }) => graphId)])].sort();
+function RunFilters({ view, runs }: { readonly view: View; readonly runs: readonly ListedRun[] }): JSX.Element {
   return (
     <div class="filters">
       <nav class="choice" aria-label="Which runs">
@@ -157,18 +155,7 @@ function Filters({ view, runs }: { readonly view: View; readonly runs: readonly 
           onInput={({ currentTarget }) => setFilter('q', currentTarget.value)}
         />
       </div>
-      <Choose name="graph" label="Graph" none="any graph" options={graphs.map((name) => [name, name])} />
-      <Choose
-        name="since"
-        label="Started"
-        none="any time"
-        options={[
-          ['1h', 'last hour'],
-          ['1d', 'last day'],
-          ['7d', 'last week'],
-        ]}
-      />
-      <LabelField />
+      <Filters graphs={runs.map(({ graphId }) => graphId)} time="Started" />
     </div>
   );
 }
@@ -236,7 +223,7 @@ export function RunsPage(): JSX.Element {
           Start a run
         </a>
       </header>
-      <Filters view={view} runs={runs} />
+      <RunFilters view={view} runs={runs} />
       {problem !== undefined && problem.status !== 0 && <Trouble problem={problem} onRetry={reload} />}
       {!isLoaded && problem === undefined && <Awaited lines={6} />}
       {isLoaded && shown.length === 0 && !hasMore && <NoRuns isFiltered={isFiltered} />}

@@ -1,9 +1,39 @@
-/** Fields that narrow a list down. What they say is in the address. */
+/** Fields that narrow a list of runs or of questions down. What they say is in the address. */
 import type { JSX } from 'preact';
 import { goTo, linkWith, readParam } from '../url.ts';
 
 export const setFilter = (name: string, value: string): void =>
   goTo(linkWith({ [name]: value || undefined }), { replaces: true });
+
+/** How far back lists can be narrowed down. */
+const ages = [
+  { value: '1h', title: 'last hour', ms: 3_600_000 },
+  { value: '1d', title: 'last day', ms: 86_400_000 },
+  { value: '7d', title: 'last week', ms: 604_800_000 },
+] as const;
+
+/** An age of the address in milliseconds. */
+export const ageMsOf = (age: string | undefined): number | undefined => ages.find(({ value }) => value === age)?.ms;
+
+interface FiltersProps {
+  /** The graphs of what is listed. */
+  readonly graphs: readonly string[];
+  /** What the time is of. */
+  readonly time: string;
+}
+
+/** Narrows down to a graph, an age and a label. */
+export function Filters({ graphs, time }: FiltersProps): JSX.Element {
+  const graph = readParam('graph');
+  const names = [...new Set([...(graph === undefined ? [] : [graph]), ...graphs])].sort((a, b) => a.localeCompare(b));
+  return (
+    <>
+      <Choose name="graph" label="Graph" none="any graph" options={names.map((name) => [name, name])} />
+      <Choose name="since" label={time} none="any time" options={ages.map(({ value, title }) => [value, title])} />
+      <LabelField />
+    </>
+  );
+}
 
 interface ChooseProps {
   /** The parameter of the address. */
@@ -14,7 +44,7 @@ interface ChooseProps {
   readonly options: readonly (readonly [value: string, title: string])[];
 }
 
-export function Choose({ name, label, none, options }: ChooseProps): JSX.Element {
+function Choose({ name, label, none, options }: ChooseProps): JSX.Element {
   return (
     <select
       class="field"
@@ -30,7 +60,7 @@ export function Choose({ name, label, none, options }: ChooseProps): JSX.Element
   );
 }
 
-export function LabelField(): JSX.Element {
+function LabelField(): JSX.Element {
   return (
     <input
       class="field"
