@@ -6,19 +6,7 @@ import { toJson } from '../state/values/to-json.ts';
 import { agentStateOf, type AgentVisit } from '../agents/view/agent-state.ts';
 import { openCallOf, type AgentCall, type AgentLoopState } from '../agents/view/agent-loop-state.ts';
 import type { ModelDelta } from '../graph/contracts/contracts.ts';
-
-/** Something that the chat waits for. */
-export interface ChatWait {
-  /** `user`: the person of the chat may answer. `staff`: somebody else is asked; what, is not told here. */
-  readonly audience: 'user' | 'staff';
-  /** The tool's call that waits for it, if one does. */
-  readonly toolCallId?: string;
-  /** Of a question for the user: its id, its words, and what fits it. */
-  readonly waitId?: string;
-  readonly prompt?: string;
-  readonly choices?: readonly unknown[];
-  readonly schema?: unknown;
-}
+import { partsAfter, type ChatWait, type MessagePart } from './message-parts.ts';
 
 /** What `message.metadata` of an agent's message tells. */
 export interface ChatMetadata {
@@ -258,54 +246,20 @@ function progressOf(state: unknown): CallProgress {
 
 /** A whole message, from the chunks that a client without any of it gets. */
 export function messageOf(messageId: string, view: MessageView): ChatMessage {
-  const writer = new MessageWriter(() => messageId);
-  const parts: Record<string, unknown>[] = [];
-  const texts = new Map<string, Record<string, unknown>>();
-  const callOf = (id: string): Record<string, unknown> | undefined => parts.find(({ toolCallId }) => toolCallId === id);
-  for (const chunk of writer.update(view)) {
-    if (chunk.type === 'start-step') parts.push({ type: 'step-start' });
-    else if (chunk.type === 'text-start' || chunk.type === 'reasoning-start') {
-      const isText = chunk.type === 'text-start';
-      const part = { type: isText ? 'text' : 'reasoning', ...(!isText && { id: chunk.id }), text: '', state: 'done' };
-      parts.push(part);
-      texts.set(chunk.id, part);
-    } else if (chunk.type === 'text-delta' || chunk.type === 'reasoning-delta') {
-      const part = texts.get(chunk.id);
-      if (part !== undefined) part['text'] = `${part['text'] as string}${chunk.delta}`;
-    } else if (chunk.type === 'tool-input-available') {
-      const { toolCallId, toolName, input } = chunk;
-      parts.push({ type: 'dynamic-tool', toolName, toolCallId, state: 'input-available', input });
-    } else if ('toolCallId' in chunk || 'approvalId' in chunk) {
-      const part = callOf('toolCallId' in chunk ? chunk.toolCallId : chunk.approvalId);
-      if (part !== undefined) Object.assign(part, changeOf(chunk, part));
-    }
-  }
+  let parts: readonly MessagePart[] = [];
+  for (const chunk of new MessageWriter(() => messageId).update(view)) parts = partsAfter(parts, chunk);
   const { waits } = view;
   return {
     id: messageId,
     role: 'assistant',
-    parts: parts as unknown as ChatMessage['parts'],
+    parts: parts.map(donePart) as ChatMessage['parts'],
     ...(waits.length > 0 && { metadata: { waits } }),
   };
 }
 
-/** What a chunk changes in the part of a call. */
-function changeOf(chunk: ChatChunk, { approval }: Record<string, unknown>): object {
-  switch (chunk.type) {
-    case 'tool-approval-request':
-      return { state: 'approval-requested', approval: { id: chunk.approvalId } };
-    case 'tool-approval-response': {
-      const { approved, reason } = chunk;
-      const decided = { ...(approval as object), approved, ...(reason !== undefined && { reason }) };
-      return { state: 'approval-responded', approval: decided };
-    }
-    case 'tool-output-denied':
-      return { state: 'output-denied' };
-    case 'tool-output-available':
-      return { state: 'output-available', output: chunk.output };
-    case 'tool-output-error':
-      return { state: 'output-error', errorText: chunk.errorText };
-    default:
-      return {};
-  }
+/** A part of which nothing more comes. */
+function donePart(part: MessagePart): MessagePart {
+  const { type, text = '' } = part;
+  if (type === 'text') return { type, text, state: 'done' };
+  return type === 'reasoning' ? { ...part, state: 'done' } : part;
 }
