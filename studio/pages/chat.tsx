@@ -3,15 +3,16 @@ import { signal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { me, may } from '../data/api.ts';
-import type { ChatMessage, ChatPart, ChatWait } from '../data/chat.ts';
+import type { ChatWait, MessagePart } from '../../src/ai-sdk/message-parts.ts';
+import type { ChatMessage } from '../data/chat.ts';
 import type { JsonSchema } from '../data/types.ts';
 import { useChat, type ChatSession, type ShownChat } from '../data/use-chat.ts';
+import { AnswerForm, ChoiceButtons } from '../parts/answer.tsx';
 import { Awaited, Copy, Empty, now, Trouble } from '../parts/common.tsx';
-import { Field, isComplete } from '../parts/form.tsx';
 import { Icon, Mark } from '../parts/icons.tsx';
 import { Inline, LongText } from '../parts/value.tsx';
 import { goTo, linkTo, linkToRun, readParam } from '../url.ts';
-import { age, choiceOf, command } from '../words.ts';
+import { age, command } from '../words.ts';
 import '../style/run.css';
 import '../style/chat.css';
 
@@ -108,7 +109,6 @@ function Conversation({ id, agent }: { readonly id: string; readonly agent: stri
     return () => removeEventListener('scroll', look);
   }, []);
   const runId = messages.find(({ role }) => role === 'assistant')?.id.split(':')[0];
-  const last = messages.at(-1);
   return (
     <section class="chat" aria-label={`Chat with ${agent}`}>
       <header class="page-head">
@@ -137,16 +137,9 @@ function Conversation({ id, agent }: { readonly id: string; readonly agent: stri
       )}
       <ol class="messages" aria-label="Conversation" aria-live="polite">
         {messages.map((message) => (
-          <Message
-            key={message.id}
-            message={message}
-            agent={agent}
-            isLast={message === last}
-            session={session}
-            isBusy={isUnderWay}
-          />
+          <Message key={message.id} message={message} agent={agent} session={session} isBusy={isUnderWay} />
         ))}
-        {isUnderWay && last?.role === 'user' && (
+        {isUnderWay && messages.at(-1)?.role === 'user' && (
           <li class="assistant">
             <span class="quiet small">thinking…</span>
           </li>
@@ -173,14 +166,12 @@ interface MessageProps {
   readonly agent: string;
   readonly session: ChatSession;
   readonly isBusy: boolean;
-  readonly isLast: boolean;
 }
 
-function Message({ message, agent, session, isBusy, isLast }: MessageProps): JSX.Element {
-  const { role, parts, metadata } = message;
-  // A call that waits for approval is asked about at the call.
-  const asked = isLast || role === 'assistant' ? (metadata?.waits ?? []) : [];
-  const questions = asked.filter(({ toolCallId }) => !isApproved(parts, toolCallId));
+function Message({ message, agent, session, isBusy }: MessageProps): JSX.Element {
+  const { role, parts, metadata: { waits = [] } = {} } = message;
+  // A call that waits for approval has its buttons itself.
+  const questions = waits.filter(({ toolCallId }) => !hasApproval(parts, toolCallId));
   return (
     <li class={role}>
       <span class="hidden-text">{role === 'user' ? 'You said: ' : `${agent}: `}</span>
@@ -200,7 +191,7 @@ function Message({ message, agent, session, isBusy, isLast }: MessageProps): JSX
   );
 }
 
-const isApproved = (parts: readonly ChatPart[], toolCallId: string | undefined): boolean =>
+const hasApproval = (parts: readonly MessagePart[], toolCallId: string | undefined): boolean =>
   parts.some(
     ({ toolCallId: id, state }) => id !== undefined && id === toolCallId && state?.startsWith('approval-') === true,
   );
@@ -214,7 +205,7 @@ const callWords: Readonly<Record<string, string>> = {
 };
 
 interface PartProps {
-  readonly part: ChatPart;
+  readonly part: MessagePart;
   readonly message: ChatMessage;
   readonly session: ChatSession;
   readonly isBusy: boolean;
@@ -235,15 +226,21 @@ function Part({ part, message, session, isBusy }: PartProps): JSX.Element | null
       </p>
     );
   if (type !== 'dynamic-tool') return null;
-  const isAsked = state === 'approval-requested';
+  const isRequested = state === 'approval-requested';
   const tone =
-    state === 'output-error' ? 'failed' : isAsked ? 'waiting' : state === 'output-available' ? 'completed' : 'running';
+    state === 'output-error'
+      ? 'failed'
+      : isRequested
+        ? 'waiting'
+        : state === 'output-available'
+          ? 'completed'
+          : 'running';
   return (
     <div
-      class={`chat-call${isAsked ? ' asks' : ''}`}
+      class={`chat-call${isRequested ? ' asks' : ''}`}
       data-tone={tone}
-      role={isAsked ? 'group' : undefined}
-      aria-label={isAsked ? `Approval of ${toolName}` : undefined}
+      role={isRequested ? 'group' : undefined}
+      aria-label={isRequested ? `Approval of ${toolName}` : undefined}
     >
       <p class="row wrap small">
         <Mark tone={state === 'output-denied' ? 'cancelled' : tone} size={14} />
@@ -253,7 +250,7 @@ function Part({ part, message, session, isBusy }: PartProps): JSX.Element | null
         {output !== undefined && <Inline value={output} />}
         {errorText !== undefined && <span class="foreign">{errorText}</span>}
       </p>
-      {isAsked && (
+      {isRequested && (
         <div class="choices">
           <button
             type="button"
@@ -288,8 +285,7 @@ function Question({
   readonly session: ChatSession;
   readonly isBusy: boolean;
 }): JSX.Element {
-  const { audience, waitId, prompt, choices = [], schema } = wait;
-  const [value, setValue] = useState<unknown>();
+  const { audience, waitId, prompt, choices = [], schema = { type: 'string' } } = wait;
   if (audience !== 'user' || waitId === undefined)
     return (
       <p class="row small quiet" data-tone="waiting">
@@ -297,36 +293,16 @@ function Question({
         Somebody else is asked. It goes on when they have answered.
       </p>
     );
-  const form = (schema ?? { type: 'string' }) as JsonSchema;
-  const answer = (given: unknown): void => session.answer(message, waitId, given);
+  const answer = (value: unknown): void => session.answer(message, waitId, value);
   return (
     <div class="chat-call asks" data-tone="waiting" role="group" aria-label="Question to you">
       <p>
         <LongText text={prompt ?? 'It asks.'} />
       </p>
       {choices.length > 0 ? (
-        <div class="choices">
-          {choices.map(choiceOf).map((choice) => (
-            <button type="button" class="button" disabled={isBusy} onClick={() => answer(choice.value)}>
-              {choice.label}
-            </button>
-          ))}
-        </div>
+        <ChoiceButtons choices={choices} isBusy={isBusy} answer={answer} />
       ) : (
-        <form
-          class="stack"
-          onSubmit={(event) => {
-            event.preventDefault();
-            if (value !== undefined) answer(value);
-          }}
-        >
-          <Field schema={form} name="Answer" value={value} onChange={setValue} />
-          <div>
-            <button type="submit" class="button primary" disabled={isBusy || !isComplete(form, value)}>
-              Answer
-            </button>
-          </div>
-        </form>
+        <AnswerForm schema={schema as JsonSchema} isBusy={isBusy} answer={answer} />
       )}
     </div>
   );

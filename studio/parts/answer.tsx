@@ -3,7 +3,7 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { ask, encode, may, post, type Problem } from '../data/api.ts';
 import { useLoaded } from '../data/query.ts';
-import type { Preview, Question, Story, Wait } from '../data/types.ts';
+import type { JsonSchema, Preview, Question, Story, Wait } from '../data/types.ts';
 import { linkToRun } from '../url.ts';
 import { choiceOf, command, doubtQuestion, inline, nodeName, timeOf, waitWords } from '../words.ts';
 import { announced, Copy, now, Trouble, When } from './common.tsx';
@@ -20,7 +20,7 @@ interface CardProps {
 }
 
 export function AnswerCard({ wait, namesRun = false, onAnswered }: CardProps): JSX.Element {
-  const [given, setGiven] = useState<unknown>();
+  const [recorded, setRecorded] = useState<unknown>();
   const [isBusy, setBusy] = useState(false);
   const [problem, setProblem] = useState<Problem>();
   const [closed, setClosed] = useState<Question>();
@@ -33,7 +33,7 @@ export function AnswerCard({ wait, namesRun = false, onAnswered }: CardProps): J
     post(`/runs/${encode(wait.runId)}/answer`, { wait: wait.waitId, value }).then(
       () => {
         announced.value = `answered: ${inline(value)}`;
-        setGiven(value);
+        setRecorded(value);
         onAnswered();
       },
       async (error: Problem) => {
@@ -81,10 +81,10 @@ export function AnswerCard({ wait, namesRun = false, onAnswered }: CardProps): J
               All right
             </button>
           </p>
-        ) : given !== undefined ? (
+        ) : recorded !== undefined ? (
           <p class="row" role="status">
             <Mark tone="completed" />
-            <span class="foreign">{`Answered: ${inline(given)}`}</span>
+            <span class="foreign">{`Answered: ${inline(recorded)}`}</span>
           </p>
         ) : may('answer') ? (
           isDoubt ? (
@@ -96,7 +96,7 @@ export function AnswerCard({ wait, namesRun = false, onAnswered }: CardProps): J
           <p class="quiet small">You may look, and not answer: that needs the scope answer.</p>
         )}
         {problem !== undefined && <Trouble problem={problem} />}
-        {given === undefined && closed === undefined && (
+        {recorded === undefined && closed === undefined && (
           <Copy
             text={command(
               'answer',
@@ -138,48 +138,62 @@ interface AnswersProps {
 
 /** Up to four choices are buttons; else the form of the schema, or a line of text. */
 function Answers({ wait, isBusy, answer }: AnswersProps): JSX.Element {
-  const { choices = [], schema, matching } = wait;
-  const [value, setValue] = useState<unknown>();
+  const { choices = [], schema = { type: 'string' }, matching } = wait;
   const isOpen = choices.length === 0 || matching === 'open';
-  const form = schema ?? { type: 'string' };
+  const areMany = choices.length > 4;
+  const form = areMany && !isOpen ? { enum: choices.map((choice) => choiceOf(choice).value) } : schema;
   return (
     <>
-      {choices.length > 0 && choices.length <= 4 && (
-        <div class="choices">
-          {choices.map(choiceOf).map((choice, index) => (
-            <button
-              type="button"
-              class={`button${index === 0 ? ' primary' : ''}`}
-              disabled={isBusy}
-              onClick={() => answer(choice.value)}
-            >
-              {choice.label}
-            </button>
-          ))}
-        </div>
-      )}
-      {(isOpen || choices.length > 4) && (
-        <form
-          class="stack"
-          onSubmit={(event) => {
-            event.preventDefault();
-            if (value !== undefined) answer(value);
-          }}
-        >
-          <Field
-            schema={choices.length > 4 && !isOpen ? { enum: choices.map((choice) => choiceOf(choice).value) } : form}
-            name="Answer"
-            value={value}
-            onChange={setValue}
-          />
-          <div>
-            <button type="submit" class="button primary" disabled={isBusy || !isComplete(form, value)}>
-              Answer
-            </button>
-          </div>
-        </form>
-      )}
+      {choices.length > 0 && !areMany && <ChoiceButtons choices={choices} isBusy={isBusy} answer={answer} />}
+      {(isOpen || areMany) && <AnswerForm schema={form} isBusy={isBusy} answer={answer} />}
     </>
+  );
+}
+
+/** A button for each choice. */
+export function ChoiceButtons({
+  choices,
+  isBusy,
+  answer,
+}: Omit<AnswersProps, 'wait'> & { readonly choices: readonly unknown[] }): JSX.Element {
+  return (
+    <div class="choices">
+      {choices.map(choiceOf).map((choice, index) => (
+        <button
+          type="button"
+          class={`button${index === 0 ? ' primary' : ''}`}
+          disabled={isBusy}
+          onClick={() => answer(choice.value)}
+        >
+          {choice.label}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+/** A field for an answer that fits the schema. */
+export function AnswerForm({
+  schema,
+  isBusy,
+  answer,
+}: Omit<AnswersProps, 'wait'> & { readonly schema: JsonSchema }): JSX.Element {
+  const [value, setValue] = useState<unknown>();
+  return (
+    <form
+      class="stack"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (value !== undefined) answer(value);
+      }}
+    >
+      <Field schema={schema} name="Answer" value={value} onChange={setValue} />
+      <div>
+        <button type="submit" class="button primary" disabled={isBusy || !isComplete(schema, value)}>
+          Answer
+        </button>
+      </div>
+    </form>
   );
 }
 
