@@ -1,7 +1,8 @@
 /** Chats over HTTP, as the AI SDK's `useChat` and its `DefaultChatTransport` speak: each chat is one run, and what is shown is folded from its record. */
 import { createHash } from 'node:crypto';
 import { messageChunks, readMessageView, readUIMessages, type ChatRun } from '../ai-sdk/ui-stream.ts';
-import type { ChatMessage, ChatWait, MessageView } from '../ai-sdk/ui-messages.ts';
+import type { ChatWait } from '../ai-sdk/message-parts.ts';
+import type { ChatMessage, MessageView } from '../ai-sdk/ui-messages.ts';
 import { CairnError } from '../errors.ts';
 import { timer } from '../history/read/follow.ts';
 import { readPendingSignals } from '../history/stored/messages.ts';
@@ -72,19 +73,22 @@ const invalid = (reason: string): CairnError => new CairnError('USAGE_INVALID', 
 export class ChatRoutes {
   readonly #options: ChatOptions;
   readonly #graph: string;
+  /** Name of the signal that brings what the user says. */
+  readonly #signal: string;
 
   /** @throws CONFIG_INVALID an option is unknown, no node is named, or the graph is not known */
   constructor(options: ChatOptions, graphIds: readonly string[]) {
     refuseUnknownKeys('createHandler chat', options, optionNames);
-    const { node, graph = graphIds.length === 1 ? graphIds[0] : undefined } = options;
+    const { node, graph = graphIds.length === 1 ? graphIds[0] : undefined, signal = 'message' } = options;
     const refuse = (path: string, reason: string): CairnError => new CairnError('CONFIG_INVALID', { path, reason });
     if (typeof node !== 'string' || node === '') throw refuse('chat.node', 'it names the agent’s node');
     if (graph === undefined) throw refuse('chat.graph', 'it names the graph whose runs are chats');
     this.#options = options;
     this.#graph = graph;
+    this.#signal = signal;
   }
 
-  /** What is talked with. */
+  /** The agent that chats are with. */
   get about(): { readonly graph: string; readonly node: string } {
     return { graph: this.#graph, node: this.#options.node };
   }
@@ -131,11 +135,11 @@ export class ChatRoutes {
     const { runId, row, stopped } = await this.#find(request, id);
     const shownRunId = row === undefined ? stopped : runId;
     if (shownRunId === undefined) return jsonResponse({ messages: [], isUnderWay: false });
-    const { node, signal = 'message' } = this.#options;
+    const { node } = this.#options;
     const run = this.#runOf(request, shownRunId);
     // Before the record, so that what the run takes meanwhile is in one of them.
     const pending = await this.#pending(request, shownRunId);
-    const messages = [...(await readUIMessages(run, node, { signal }))];
+    const messages = [...(await readUIMessages(run, node, { signal: this.#signal }))];
     // Behind a message that is not whole, the client could not go on with it.
     if (pending.length > 0 && (await readMessageView(run, node))?.isSettled === true)
       messages.push(...pending.filter(({ id }) => !messages.some((known) => known.id === id)));
@@ -144,8 +148,7 @@ export class ChatRoutes {
 
   /** What the user said and the run has not taken yet. */
   async #pending({ context: { store, tenant } }: ChatRequest, runId: string): Promise<readonly ChatMessage[]> {
-    const { signal = 'message' } = this.#options;
-    const values = await readPendingSignals(store, { tenant, runId }, signal);
+    const values = await readPendingSignals(store, { tenant, runId }, this.#signal);
     return (values as readonly Partial<Record<'id' | 'text', unknown>>[]).flatMap(({ id, text }) =>
       typeof id === 'string' && typeof text === 'string' ? [{ id, role: 'user', parts: [{ type: 'text', text }] }] : [],
     );
@@ -201,9 +204,8 @@ export class ChatRoutes {
 
   async #say({ context: { engine } }: ChatRequest, runId: string, { text, messageId }: Posted): Promise<void> {
     if (text === undefined) return;
-    const { signal = 'message' } = this.#options;
     const id = messageId ?? createHash('sha256').update(text).digest('hex').slice(0, 16);
-    await engine.signal(runId, signal, { id, text }, { id: `chat:${id}`, stays: true });
+    await engine.signal(runId, this.#signal, { id, text }, { id: `chat:${id}`, stays: true });
   }
 
   async #begin(request: ChatRequest, { runId, stopped }: Chat, posted: Posted): Promise<Response> {
