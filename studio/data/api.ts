@@ -32,6 +32,11 @@ export class Problem extends Error {
     this.hint = body.hint;
     this.body = body;
   }
+
+  /** Whether asking again gets the same: a server that is not reached, fails or has too much to do may do it later. */
+  get isFinal(): boolean {
+    return this.status >= 400 && this.status < 500 && this.status !== 429;
+  }
 }
 
 let token = sessionStorage.getItem(storageKey) ?? undefined;

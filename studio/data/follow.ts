@@ -59,8 +59,7 @@ export function useFollowed(runId: string, from: number | undefined): Followed {
           if (head !== heard) waitMs = retryMs;
         } catch (error) {
           if (leaving.signal.aborted) return;
-          if (error instanceof Problem && error.status >= 400 && error.status < 500 && error.status !== 429)
-            return tell('lost');
+          if (error instanceof Problem && error.isFinal) return tell('lost');
         }
         tell('connecting');
         await new Promise((resolve) => setTimeout(resolve, waitMs));

@@ -99,7 +99,7 @@ export class ChatSession {
         if (!read.isUnderWay || !(await this.#take(await send(`${this.#path}/stream`, { signal }), true))) break;
       } catch (error) {
         if (signal.aborted) return;
-        if (error instanceof Problem && error.status >= 400 && error.status < 500) {
+        if (error instanceof Problem && error.isFinal) {
           this.#change({ problem: error });
           break;
         }

@@ -31,6 +31,10 @@ test('P6 a chat is streamed, asks in place before it acts, and is the same after
   await conversation.getByText('I can look').waitFor();
   expect((await spoken(page)).join(' ')).not.toContain('Which one is it about?');
   await page.getByRole('button', { name: 'Stop' }).waitFor();
+  // A server that has too many streams just then is asked again.
+  await page.route('**/stream', (route) => route.fulfill({ status: 429, json: { title: 'too many streams' } }), {
+    times: 1,
+  });
   await page.reload();
   await conversation.getByText('Which one is it about?').waitFor();
   await page.getByRole('button', { name: 'Send' }).waitFor();
