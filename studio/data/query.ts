@@ -101,20 +101,17 @@ export interface LoadOptions {
   readonly oneAtATime?: boolean;
 }
 
-/** Calls something again and again, and when the page is seen again. */
-function useAgain(everyMs: number | undefined, act: () => void): void {
-  useEffect(() => {
-    if (everyMs === undefined) return undefined;
-    const look = (): void => {
-      if (!document.hidden) act();
-    };
-    const timer = setInterval(look, everyMs);
-    document.addEventListener('visibilitychange', look);
-    return () => {
-      clearInterval(timer);
-      document.removeEventListener('visibilitychange', look);
-    };
-  }, [everyMs, act]);
+/** Calls something again and again while the page is seen, and when it is seen again. @returns what ends it */
+export function repeat(everyMs: number, act: () => void): () => void {
+  const look = (): void => {
+    if (!document.hidden) act();
+  };
+  const timer = setInterval(look, everyMs);
+  document.addEventListener('visibilitychange', look);
+  return () => {
+    clearInterval(timer);
+    document.removeEventListener('visibilitychange', look);
+  };
 }
 
 async function fetchAnswer(
@@ -150,7 +147,8 @@ export function useLoaded<T>(
   const again = useCallback(() => {
     if (!isBusy.current) reload();
   }, [reload]);
-  useAgain(path === undefined ? undefined : everyMs, again);
+  const repeatMs = path === undefined ? undefined : everyMs;
+  useEffect(() => (repeatMs === undefined ? undefined : repeat(repeatMs, again)), [repeatMs, again]);
   useEffect(() => {
     if (path === undefined || key === undefined) return undefined;
     const leaving = new AbortController();

@@ -1,7 +1,7 @@
 /** What waits, over all runs: asked for again and again, once for all parts of the page that show it. */
 import { computed, signal } from '@preact/signals';
 import { ask, session, type Problem } from './api.ts';
-import { awaitFirst } from './query.ts';
+import { awaitFirst, repeat } from './query.ts';
 import type { Wait, Waits } from './types.ts';
 
 interface WaitsPage extends Waits {
@@ -83,10 +83,9 @@ function withoutTwice(all: WaitsPage): WaitsPage {
 
 /** Begins to ask; once for the page. */
 export function watchWaits(): void {
-  const look = (): void => {
-    if (!document.hidden) void reloadWaits(false);
-  };
-  session.subscribe(look);
-  setInterval(look, refreshMs);
-  document.addEventListener('visibilitychange', look);
+  const look = (): void => void reloadWaits(false);
+  session.subscribe(() => {
+    if (!document.hidden) look();
+  });
+  repeat(refreshMs, look);
 }
