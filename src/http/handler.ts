@@ -325,7 +325,7 @@ class HttpHandler {
     const input = readInput(route, inPath, url.searchParams, body);
     for (const [name, { isActor, scope }] of Object.entries(operation.input)) {
       if (isActor) input[name] = caller.principal;
-      if (scope !== undefined && ![undefined, false].includes(input[name] as undefined)) requireScope(caller, scope);
+      if (scope !== undefined && input[name] !== undefined && input[name] !== false) requireScope(caller, scope);
     }
     const ifMatch = readEtag(request);
     if (ifMatch !== undefined && 'expect' in operation.input) input['expect'] = ifMatch;

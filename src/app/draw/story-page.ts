@@ -161,7 +161,7 @@ function summaryText({ failures, open, gates, failedOnTheWay }: StorySummary, pl
   return lines.length === 0 ? '' : `<section class="summary"><h2>In short</h2>\n${lines.join('\n')}</section>`;
 }
 
-/** Share of a picture's width to which it may shrink, of each that it has: smaller letters are not read. It can be scrolled then. */
+/** The least share of its own width to which a picture shrinks: smaller letters could not be read. In a narrower place it is scrolled. */
 const leastShare = 0.65;
 
 const legend = [
