@@ -19,8 +19,10 @@ export class Watchers {
   }
 }
 
-/** Delays between tries to listen to a server again, in milliseconds: each is twice the one before, up to the last. */
-export const [firstRetryMs, retryMaxMs] = [200, 5_000];
+/** Delay before the first try to listen to a server again, in milliseconds; each further one is twice the one before. */
+export const firstRetryMs = 200;
+/** The longest such delay, in milliseconds. */
+export const retryMaxMs = 5_000;
 
 /**
  * Reads a wake-up that a server passed on: tenant and run id as JSON. Anybody who may connect can send one: what is no list of texts wakes
