@@ -1,14 +1,13 @@
 /** Blobs in Postgres, in pieces, so that a part can be read without the whole. */
-import { createHash, type Hash } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { CairnError } from '../../errors.ts';
 import type { BlobRange, BlobStore } from '../../ports/blobs.ts';
+import { joinPieces, readPieces } from '../beside-runs.ts';
 import { toText, type Tables } from './tables.ts';
 
 /** Bytes of a piece. Statements take and give one at a time. */
 const pieceBytes = 256 * 1024;
 const pageSize = 1_000;
-
-const sha256 = (): Hash => createHash('sha256');
 
 export function createPostgresBlobs(tables: Tables): BlobStore {
   const touch = async (tenant: string, hash: string): Promise<boolean> => {
@@ -19,12 +18,12 @@ export function createPostgresBlobs(tables: Tables): BlobStore {
     return found.length > 0;
   };
   const stream = (tenant: string, hash: string, range?: BlobRange): AsyncIterable<Uint8Array> =>
-    readPieces(tables, toText(tenant), toText(hash), range);
+    streamBlob(tables, toText(tenant), toText(hash), range);
   return {
     name: tables.database.name,
     put: async ({ tenant }, given) => {
       const bytes = Buffer.from(given);
-      const hash = sha256().update(bytes).digest('hex');
+      const hash = createHash('sha256').update(bytes).digest('hex');
       if (await touch(tenant, hash)) return hash;
       await tables.transaction(async (query) => {
         const key = [toText(tenant), hash];
@@ -44,11 +43,7 @@ export function createPostgresBlobs(tables: Tables): BlobStore {
       });
       return hash;
     },
-    get: async (tenant, hash, range) => {
-      const pieces: Uint8Array[] = [];
-      for await (const piece of stream(tenant, hash, range)) pieces.push(piece);
-      return new Uint8Array(Buffer.concat(pieces));
-    },
+    get: (tenant, hash, range) => joinPieces(stream(tenant, hash, range)),
     stream,
     has: async (tenant, hash) => {
       const found = await tables.query(`select 1 from S.blobs where tenant = $1 and hash = $2`, [
@@ -80,30 +75,19 @@ export function createPostgresBlobs(tables: Tables): BlobStore {
   };
 }
 
-/** Reads a blob piece by piece. A whole one is held against its hash at the end. @throws BLOB_NOT_FOUND, BLOB_CORRUPT */
-async function* readPieces(
-  tables: Tables,
-  tenant: string,
-  hash: string,
-  range: BlobRange = {},
-): AsyncIterable<Uint8Array> {
+/** @throws BLOB_NOT_FOUND, BLOB_CORRUPT */
+async function* streamBlob(tables: Tables, tenant: string, hash: string, range?: BlobRange): AsyncIterable<Uint8Array> {
   const [blob] = await tables.query<{ size: number }>(`select size from S.blobs where tenant = $1 and hash = $2`, [
     tenant,
     hash,
   ]);
   if (blob === undefined) throw new CairnError('BLOB_NOT_FOUND', { hash });
-  const from = Math.min(range.offset ?? 0, blob.size);
-  const to = Math.min(from + (range.length ?? blob.size), blob.size);
-  const sum = from === 0 && to === blob.size ? sha256() : undefined;
-  for (let no = Math.floor(from / pieceBytes); no * pieceBytes < to; no += 1) {
+  const readPiece = async (no: number): Promise<Uint8Array | undefined> => {
     const [piece] = await tables.query<{ body: Uint8Array }>(
       `select body from S.blob_pieces where tenant = $1 and hash = $2 and no = $3`,
       [tenant, hash, no],
     );
-    if (piece === undefined) throw new CairnError('BLOB_CORRUPT', { hash });
-    sum?.update(piece.body);
-    const start = no * pieceBytes;
-    yield new Uint8Array(piece.body.subarray(Math.max(0, from - start), to - start));
-  }
-  if (sum !== undefined && sum.digest('hex') !== hash) throw new CairnError('BLOB_CORRUPT', { hash });
+    return piece?.body;
+  };
+  yield* readPieces({ hash, sizeBytes: blob.size, pieceBytes, readPiece }, range);
 }

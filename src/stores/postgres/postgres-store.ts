@@ -1,7 +1,8 @@
 /** The store in a Postgres database, which any number of machines share. */
 import type { LiveFeed } from '../../ports/live-feed.ts';
 import { fromText, toText, Tables, keyOf, runNo } from './tables.ts';
-import { readLimit, type Memories, type MemoryEntry } from '../../ports/memories.ts';
+import type { Memories, MemoryEntry, MemoryOwner } from '../../ports/memories.ts';
+import { findNewest } from '../beside-runs.ts';
 import { CairnError } from '../../errors.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { RunKey, Store } from '../../ports/store.ts';
@@ -243,25 +244,19 @@ function createWrites(tables: Tables, lane: CommitLane, wake: Wake, assertOpen: 
 const pageSize = 200;
 
 function createPostgresMemories(tables: Tables): Memories {
+  async function* newestFirst({ user, session }: MemoryOwner): AsyncIterable<readonly MemoryEntry[]> {
+    for (let before = Number.MAX_SAFE_INTEGER; ;) {
+      const rows = await tables.query<{ id: number; content: string; at: number }>(
+        `select id, content, at from S.memories where owner = $1 and session = $2 and id < $3 order by id desc limit ${pageSize}`,
+        [toText(user), toText(session), before],
+      );
+      yield rows.map(({ content, at }) => ({ content: fromText(content), at }));
+      if (rows.length < pageSize) return;
+      before = rows.at(-1)?.id ?? 0;
+    }
+  }
   return {
-    read: async ({ user, session }, { text = '', limit = readLimit } = {}) => {
-      const sought = text.toLowerCase();
-      const found: MemoryEntry[] = [];
-      // Texts are compared here, so that letter case is that of every other store.
-      for (let before = Number.MAX_SAFE_INTEGER; found.length < limit;) {
-        const rows = await tables.query<{ id: number; content: string; at: number }>(
-          `select id, content, at from S.memories where owner = $1 and session = $2 and id < $3 order by id desc limit ${pageSize}`,
-          [toText(user), toText(session), before],
-        );
-        for (const row of rows) {
-          const content = fromText(row.content);
-          if (found.length < limit && content.toLowerCase().includes(sought)) found.push({ content, at: row.at });
-        }
-        if (rows.length < pageSize) break;
-        before = rows.at(-1)?.id ?? 0;
-      }
-      return found.reverse();
-    },
+    read: (owner, query) => findNewest(newestFirst(owner), query),
     write: async ({ user, session }, contents, key) => {
       await tables.query(
         `with made as (insert into S.memory_writes (owner, session, key) values ($1, $2, $3) on conflict do nothing returning 1)

@@ -3,7 +3,8 @@ import { createHash } from 'node:crypto';
 import { CairnError } from '../../errors.ts';
 import type { BlobRange, BlobStore } from '../../ports/blobs.ts';
 import type { LiveFeed } from '../../ports/live-feed.ts';
-import { readLimit, type Memories, type MemoryEntry } from '../../ports/memories.ts';
+import type { Memories, MemoryEntry, MemoryOwner } from '../../ports/memories.ts';
+import { findNewest, joinPieces, readPieces } from '../beside-runs.ts';
 import { bounded, listOf, textOf, type RedisServer } from './server.ts';
 
 /** Bytes of a piece of a blob, so that a part can be read without the whole, and no call is long. */
@@ -12,20 +13,14 @@ const pieceBytes = 512 * 1024;
 export function createRedisBlobs(server: RedisServer): BlobStore {
   const touch = async (tenant: string, hash: string): Promise<boolean> =>
     (await server.call('touch', { tenant, hash }))[0] === 1;
-  async function* stream(tenant: string, hash: string, range: BlobRange = {}): AsyncIterable<Uint8Array> {
+  async function* stream(tenant: string, hash: string, range?: BlobRange): AsyncIterable<Uint8Array> {
     const [size] = await server.call('blob', { tenant, hash });
     if (typeof size !== 'number') throw new CairnError('BLOB_NOT_FOUND', { hash });
-    const from = Math.min(range.offset ?? 0, size);
-    const to = Math.min(from + (range.length ?? size), size);
-    const sum = from === 0 && to === size ? createHash('sha256') : undefined;
-    for (let no = Math.floor(from / pieceBytes); no * pieceBytes < to; no += 1) {
+    const readPiece = async (no: number): Promise<Uint8Array | undefined> => {
       const [piece] = await server.call('piece', { tenant, hash, no });
-      if (!Buffer.isBuffer(piece)) throw new CairnError('BLOB_CORRUPT', { hash });
-      sum?.update(piece);
-      const start = no * pieceBytes;
-      yield new Uint8Array(piece.subarray(Math.max(0, from - start), to - start));
-    }
-    if (sum !== undefined && sum.digest('hex') !== hash) throw new CairnError('BLOB_CORRUPT', { hash });
+      return Buffer.isBuffer(piece) ? piece : undefined;
+    };
+    yield* readPieces({ hash, sizeBytes: size, pieceBytes, readPiece }, range);
   }
   return {
     name: server.name,
@@ -44,11 +39,7 @@ export function createRedisBlobs(server: RedisServer): BlobStore {
         if (isWhole === 1) return hash;
       }
     },
-    get: async (tenant, hash, range) => {
-      const pieces: Uint8Array[] = [];
-      for await (const piece of stream(tenant, hash, range)) pieces.push(piece);
-      return new Uint8Array(Buffer.concat(pieces));
-    },
+    get: (tenant, hash, range) => joinPieces(stream(tenant, hash, range)),
     stream,
     has: async (tenant, hash) => typeof (await server.call('blob', { tenant, hash }))[0] === 'number',
     touch,
@@ -68,20 +59,18 @@ export function createRedisBlobs(server: RedisServer): BlobStore {
 const memoryPage = 200;
 
 export function createRedisMemories(server: RedisServer): Memories {
+  async function* newestFirst({ user, session }: MemoryOwner): AsyncIterable<readonly MemoryEntry[]> {
+    for (let skip = 0; ; skip += memoryPage) {
+      const page = listOf((await server.call('memories', { user, session, skip, limit: memoryPage }))[0]);
+      yield page.toReversed().map((entry) => {
+        const [, at, content = ''] = /^(\d+):(.*)$/su.exec(textOf(entry)) ?? [];
+        return { content, at: Number(at) };
+      });
+      if (page.length < memoryPage) return;
+    }
+  }
   return {
-    read: async ({ user, session }, { text = '', limit = readLimit } = {}) => {
-      const sought = text.toLowerCase();
-      const found: MemoryEntry[] = [];
-      for (let skip = 0; found.length < limit; skip += memoryPage) {
-        const page = listOf((await server.call('memories', { user, session, skip, limit: memoryPage }))[0]);
-        for (const entry of page.toReversed()) {
-          const [, at, content = ''] = /^(\d+):(.*)$/su.exec(textOf(entry)) ?? [];
-          if (found.length < limit && content.toLowerCase().includes(sought)) found.push({ content, at: Number(at) });
-        }
-        if (page.length < memoryPage) break;
-      }
-      return found.reverse();
-    },
+    read: (owner, query) => findNewest(newestFirst(owner), query),
     write: async ({ user, session }, contents, key) =>
       void (await server.call('remember', { user, session, contents, key })),
     forget: async ({ user, session }) => void (await server.call('forget', { user, session })),
