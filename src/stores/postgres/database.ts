@@ -65,6 +65,17 @@ const reasonOf = (error: unknown): string =>
     'postgres://…',
   );
 
+/** Codes of Node for a certificate that is not accepted, which no further try changes. */
+const isOfCertificate = /^(CERT_|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_(GET_ISSUER|VERIFY)_|ERR_TLS_CERT_|INVALID_CA|HOSTNAME_)/;
+
+/** Whether a server, or what verifies it, refused a connection, so that another try would end the same. */
+function isRefusal(error: unknown): boolean {
+  const state = sqlStateOf(error);
+  if (state !== '') return !state.startsWith('57P');
+  const { code } = error as { code?: unknown };
+  return typeof code === 'string' && (code === 'CAIRN_PASSWORD_IN_CLEAR' || isOfCertificate.test(code));
+}
+
 /** The SQLSTATE of an error that the server reported; empty if the connection failed. */
 export function sqlStateOf(error: unknown): string {
   const { code, severity } = (error ?? {}) as { code?: unknown; severity?: unknown };
@@ -143,11 +154,8 @@ export class Database {
           this.#pool = undefined;
           throw error;
         }
-        const isRefusal =
-          (sqlStateOf(error) !== '' && !sqlStateOf(error).startsWith('57P')) ||
-          (error as { code?: unknown }).code === 'CAIRN_PASSWORD_IN_CLEAR';
         const isOver = this.#hasConnected || performance.now() + delayMs >= deadline;
-        if (isRefusal || isOver || this.#isClosed) throw this.#unavailable(error, { written: 'no' });
+        if (isRefusal(error) || isOver || this.#isClosed) throw this.#unavailable(error, { written: 'no' });
         await new Promise((resolve) => setTimeout(resolve, delayMs));
       }
     }
