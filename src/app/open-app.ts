@@ -274,10 +274,10 @@ function openTexts(
   });
   const loader = createGraphLoader({
     cwd,
-    // Paths are recorded relative to the working folder if the store belongs to it, so that they can be moved together.
     isModuleNamed,
+    // Paths are recorded relative to the working folder if the store belongs to it, so that they can be moved together.
     isMovable: place.kind === 'sqlite' && place.isDefault,
-    isOpenToOthers: 'url' in place || (options.trustsStore === false && !isOwnPlace(place, config.store, cwd)),
+    trustsStore: !('url' in place) && (options.trustsStore !== false || isOwnPlace(place, config.store, cwd)),
     openDialect,
     dialects: { yaml: openSaved, dot: openSavedDot },
     openCatalog: openWorkflows,

@@ -56,10 +56,11 @@ export interface GraphLoaderOptions {
   /** Whether paths are recorded relative to the folder, so that they move together with its store. */
   readonly isMovable: boolean;
   /**
-   * Whether others may write rows of the store, as on a server, or have made the file that it is. Then what a row says is not trusted: a recorded text counts as a file's only if
-   * the same text is found in a file here, and a module is imported only from this folder, or if the configuration names it.
+   * Whether rows of the store are believed about where texts and modules came from. Default true. If false, since others may write them, as on
+   * a server, or have made the file: a recorded text counts as a file's only if a file here gives the same text, and a module is imported only
+   * from this folder, or if the configuration names it.
    */
-  readonly isOpenToOthers?: boolean;
+  readonly trustsStore?: boolean;
   /** Whether the configuration names this module. */
   readonly isModuleNamed: (source: string) => boolean;
   /** Opens the dialects of files. */
@@ -105,8 +106,9 @@ async function readUntrusted(dialects: TextDialects, text: string, trust: string
     if (!CairnError.is(error, 'PERMISSION_DENIED')) throw error;
     const grant = `a grant that covers it (--allow), or ${trust}`;
     const { violations } = error.data as { readonly violations?: readonly Violation[] };
-    const told = violations?.map((violation) => ({ ...violation, fix: `start the process with ${grant}` }));
-    throw new CairnError(error.code, { ...error.data, grant, ...(told && { violations: told }) }, { cause: error });
+    const fixable = violations?.map((violation) => ({ ...violation, fix: `start the process with ${grant}` }));
+    const data = { ...error.data, grant, ...(fixable && { violations: fixable }) };
+    throw new CairnError(error.code, data, { cause: error });
   }
 }
 
@@ -122,7 +124,8 @@ async function needsOf(dialects: TextDialects, text: string): Promise<readonly s
   }
 }
 
-const waysOfOthers =
+/** How a text may count as a file's, if the store is not trusted, or the run was restored. */
+const waysOfUntrusted =
   'resume with the file that it was read from (--file), or have it in this folder, as it was; or, if the store is yours, name it as `store` in the configuration of this folder';
 const waysOfRestored =
   'have the file that it was read from in this folder, as it was; or, if the backup is yours, restore it with --trust';
@@ -162,7 +165,7 @@ function ownTexts({
 }
 
 export function createGraphLoader(options: GraphLoaderOptions): GraphLoader {
-  const { cwd, isMovable, isModuleNamed, isOpenToOthers = false, openDialect, dialects, openCatalog } = options;
+  const { cwd, isMovable, isModuleNamed, trustsStore = true, openDialect, dialects, openCatalog } = options;
   const savedSource = (source: string): string =>
     isMovable ? sourceFrom(cwd, resolve(cwd, source)) : resolve(cwd, source);
 
@@ -214,14 +217,14 @@ export function createGraphLoader(options: GraphLoaderOptions): GraphLoader {
     needsOf: (text) => needsOf(dialects, text),
     async findGraph({ source, exportName, isImported = false, isRestored = false }, readText) {
       const text = await readText();
-      const isFromOthers = isOpenToOthers || isRestored;
+      const isTrusted = trustsStore && !isRestored;
       if (text !== undefined) {
         if (isImported) return (await readUntrusted(dialects, text, 'import the run anew with --trust')).graph;
-        if (!isFromOthers || (await isOwn(text, source))) return (await readSavedText(dialects, text)).graph;
-        return (await readUntrusted(dialects, text, isRestored ? waysOfRestored : waysOfOthers)).graph;
+        if (isTrusted || (await isOwn(text, source))) return (await readSavedText(dialects, text)).graph;
+        return (await readUntrusted(dialects, text, isRestored ? waysOfRestored : waysOfUntrusted)).graph;
       }
       if (source === undefined) return undefined;
-      if (isFromOthers && !isModuleNamed(source) && !isInside(source)) return undefined;
+      if (!isTrusted && !isModuleNamed(source) && !isInside(source)) return undefined;
       if (isImported && !isModuleNamed(source))
         throw new CairnError('CODE_NOT_RUN', {
           what: `${source}, which an imported run names,`,
