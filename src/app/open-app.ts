@@ -348,7 +348,7 @@ export async function openApp(options: AppOptions): Promise<App> {
   const engines = createTenantEngines(engineOptions);
   const openSchedules = once(async () => {
     const { fileScheduleGraph, schedulesOfFiles } = await import('./schedules/file-schedules.ts');
-    const files = { engine: engines.of(defaultTenant), loadGraph: loader.loadGraph };
+    const files = { engine: engines.of(defaultTenant), ...loader };
     return { graph: fileScheduleGraph(files), schedules: schedulesOfFiles(files) };
   });
   const settingsOf = async (run: RunRow): Promise<CheckpointSettings | undefined> => {

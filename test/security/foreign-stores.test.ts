@@ -3,7 +3,7 @@
  * which a command in such a text would write.
  */
 import type { ChildProcess } from 'node:child_process';
-import { copyFileSync, cpSync, existsSync, mkdirSync } from 'node:fs';
+import { copyFileSync, cpSync, existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import type { CairnError } from '../../src/errors.ts';
@@ -20,13 +20,13 @@ blocks:
   - { id: act, type: Shell, depends_on: [ask], inputs: { command: "touch ${ran}" } }
 `;
 
-/** What a process has printed, once a word is in it. */
-function printed({ stderr, stdout }: ChildProcess, word: string): Promise<string> {
+/** What a process has printed, once some words are in it. */
+function printed({ stderr, stdout }: ChildProcess, words: string | RegExp): Promise<string> {
   let text = '';
   return new Promise((resolve) => {
     const take = (piece: unknown): void => {
       text += String(piece);
-      if (text.includes(word)) resolve(text);
+      if (typeof words === 'string' ? text.includes(words) : words.test(text)) resolve(text);
     };
     stderr?.on('data', take);
     stdout?.on('data', take);
@@ -97,6 +97,35 @@ test.each(['default', 'configured', 'environment'])('N8.2 the own store of a fol
   expect(typed.code).toBe(0);
   vi.unstubAllEnvs();
   expect([done.code, existsSync(ran)]).toEqual([0, true]);
+});
+
+test('N8.2 a schedule of a store that is named on the command line starts files of the folder alone', async () => {
+  const [sender, folder] = [openFolder(), openFolder()];
+  const ran = join(folder.path, 'ran');
+  sender.write(
+    'sent.ts',
+    `import { writeFileSync } from 'node:fs';
+import { AgentGraph, END, functionNode, START } from '${new URL('../../src/index.ts', import.meta.url).href}';
+writeFileSync(${JSON.stringify(ran)}, 'yes');
+export const graph = new AgentGraph({}, { id: 'sent' })
+  .addNode('a', functionNode(() => 1)).addEdge(START, 'a').addEdge('a', END).compile();
+`,
+  );
+  const every = ['schedule', 'add', 'sent.ts', '--name', 'n', '--cron', '* * * * * *'];
+  expect(sender.cairn(...every, '--store', 'sent.db').code).toBe(0);
+  const store = ['--store', join(sender.path, 'sent.db')];
+  for (const [place, isStarted] of [
+    [folder, false],
+    [sender, true],
+  ] as const) {
+    rmSync(ran, { force: true });
+    const worker = place.start('worker', ...store);
+    // It was due at the second pause at the latest, and what fails is tried four times.
+    await within('the schedule was due', printed(worker, /(?:paused +n\.schedule[^]*){6}/));
+    worker.kill('SIGTERM');
+    const isRefused = place.cairn('schedule', 'list', ...store).out.includes('failed: ');
+    expect([existsSync(ran), isRefused]).toEqual([isStarted, !isStarted]);
+  }
 });
 
 test('N8.2 a program that opens the store of somebody else says so', async () => {

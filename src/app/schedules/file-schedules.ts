@@ -9,6 +9,8 @@ import { endSchedule, openSchedule, readSettings, scheduleGraph, type ScheduleSe
 interface Files {
   readonly engine: Engine;
   readonly loadGraph: (file: string, exportName?: string) => Promise<LoadedGraph>;
+  /** The same for a file that a schedule on record names. */
+  readonly loadScheduled: (file: string, exportName?: string) => Promise<LoadedGraph>;
 }
 
 interface FileSettings extends ScheduleSettings {
@@ -17,10 +19,10 @@ interface FileSettings extends ScheduleSettings {
 }
 
 /** The graph of all such schedules. */
-export function fileScheduleGraph({ engine, loadGraph }: Files): Graph {
+export function fileScheduleGraph({ engine, loadScheduled }: Files): Graph {
   return scheduleGraph('schedule', async (settings, runId, dueMs) => {
     const { file, export: exportName, input, name } = settings as FileSettings;
-    const { graph, source = file, exportName: found } = await loadGraph(file, exportName);
+    const { graph, source = file, exportName: found } = await loadScheduled(file, exportName);
     const meta = { source, labels: { schedule: name }, ...(found !== undefined && { exportName: found }) };
     await engine.start(graph, input, { runId, detach: true, schedule: { dueAt: dueMs }, meta });
   });

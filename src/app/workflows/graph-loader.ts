@@ -58,7 +58,7 @@ export interface GraphLoaderOptions {
   /**
    * Whether rows of the store are believed about where texts and modules came from. Default true. If false, since others may write them, as on
    * a server, or have made the file: a recorded text counts as a file's only if a file here gives the same text, and a module is imported only
-   * from this folder, or if the configuration names it.
+   * from this folder, or if the configuration names it, as is the file of a schedule.
    */
   readonly trustsStore?: boolean;
   /** Whether the configuration names this module. */
@@ -73,6 +73,8 @@ export interface GraphLoaderOptions {
 export interface GraphLoader {
   readonly savedSource: (source: string) => string;
   readonly loadGraph: (file: string, exportName?: string) => Promise<LoadedGraph>;
+  /** Loads what a schedule on record names. @throws PERMISSION_DENIED the store is not trusted, and the file is neither of this folder nor named */
+  readonly loadScheduled: (file: string, exportName?: string) => Promise<LoadedGraph>;
   readonly loadWorkflow: (file: string) => Promise<KnownWorkflow>;
   /** The checkpoint settings in a text recorded with a run; undefined if there are none or the text cannot be read any more. */
   readonly readSettings: (text: string | undefined) => Promise<CheckpointSettings | undefined>;
@@ -129,6 +131,12 @@ const waysOfUntrusted =
   'resume with the file that it was read from (--file), or have it in this folder, as it was; or, if the store is yours, name it as `store` in the configuration of this folder';
 const waysOfRestored =
   'have the file that it was read from in this folder, as it was; or, if the backup is yours, restore it with --trust';
+
+function scheduledElsewhere(file: string): CairnError {
+  const need = `${file}, which a schedule of this store names,`;
+  const grant = 'the folder of the file as its working folder, or a configuration that names it under modules';
+  return new CairnError('PERMISSION_DENIED', { need, grant });
+}
 
 interface OwnTextsPlace {
   readonly cwd: string;
@@ -199,11 +207,17 @@ export function createGraphLoader(options: GraphLoaderOptions): GraphLoader {
 
   const isInside = (path: string): boolean => resolve(cwd, path).startsWith(`${resolve(cwd)}${sep}`);
 
+  const loadScheduled = async (file: string, exportName?: string): Promise<LoadedGraph> => {
+    if (trustsStore || isName(cwd, file) || isModuleNamed(file) || isInside(file)) return loadGraph(file, exportName);
+    throw scheduledElsewhere(file);
+  };
+
   const isOwn = ownTexts({ cwd, isInside, loadText, openCatalog });
 
   return {
     savedSource,
     loadGraph,
+    loadScheduled,
     loadWorkflow,
     async readSettings(text) {
       if (text === undefined) return undefined;
