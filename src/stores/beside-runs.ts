@@ -32,7 +32,9 @@ export async function* readPieces(
 }
 
 export async function joinPieces(pieces: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
-  return new Uint8Array(Buffer.concat(await Array.fromAsync(pieces)));
+  const all: Uint8Array[] = [];
+  for await (const piece of pieces) all.push(piece);
+  return new Uint8Array(Buffer.concat(all));
 }
 
 /**

@@ -1,6 +1,7 @@
 /** Opens, finds and ends schedules by name. */
 import { compileGraph } from '../../graph/compile/compile-graph.ts';
 import { END, START, type Graph } from '../../graph/graph.ts';
+import type { RetryPolicy } from '../../graph/contracts/contracts.ts';
 import type { NodeContext } from '../../graph/contracts/node-contract.ts';
 import { CairnError, reasonOf } from '../../errors.ts';
 import { readCron, type CronTimes } from './cron-times.ts';
@@ -45,8 +46,8 @@ export type StartDue = (settings: ScheduleSettings, runId: string, dueMs: number
 
 /** A time counts as missed after this delay. It is longer than the interval at which workers look for due runs. */
 const lateMs = 60_000;
-/** A file that cannot be read now may be readable in a moment. A due time that fails does not hold up others. */
-const retry = { attempts: 4, delayMs: 1_000 } as const;
+/** A file that cannot be read now may be readable in a moment, but no grant comes in that time. A due time that fails does not hold up others. */
+const retry: RetryPolicy = { attempts: 4, delayMs: 1_000, when: ({ code }) => code !== 'PERMISSION_DENIED' };
 
 /** Id of the run that a schedule starts at a time: `nightly.20261123T020000Z`. */
 export function dueRunId(name: string, dueMs: number): string {
