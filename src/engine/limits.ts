@@ -52,8 +52,8 @@ export const defaultLimits: Limits = {
 };
 
 /** The given limits, with defaults for the others. @throws CONFIG_INVALID an unknown limit, or a value that is not a number (G9) */
-export function limitsOf(given: Partial<Limits> = {}): Limits {
-  for (const [name, value] of Object.entries(given)) {
+export function limitsOf(overrides: Partial<Limits> = {}): Limits {
+  for (const [name, value] of Object.entries(overrides)) {
     const reason = !Object.hasOwn(defaultLimits, name)
       ? `there is no such limit; there are ${Object.keys(defaultLimits).join(', ')}`
       : value >= 0
@@ -61,5 +61,5 @@ export function limitsOf(given: Partial<Limits> = {}): Limits {
         : 'a limit is a number, 0 or more';
     if (reason !== undefined) throw new CairnError('CONFIG_INVALID', { path: `limits.${name}`, reason });
   }
-  return { ...defaultLimits, ...given };
+  return { ...defaultLimits, ...overrides };
 }

@@ -94,7 +94,7 @@ export function createDriver(graph: Graph, routing: Routing, entry?: string): Dr
     trace(node) {
       const activation = open.get(node);
       if (activation === undefined) throw new Error(`${idOf(node)} is not open`);
-      const held = plan.heldBy(node);
+      const held = plan.unusedFirings(node);
       tree.nodes[idOf(node)] = {
         status: 'waiting',
         visits: activation.visit,

@@ -18,9 +18,9 @@ export function admitExternal(
   path: readonly string[],
   where: string,
 ): Admitted {
-  const given = admitValue(value, path, limits);
-  refuseMasked(given.value, where);
-  return intake === undefined ? given : admitValue(given.value, path, limits, intake);
+  const admitted = admitValue(value, path, limits);
+  refuseMasked(admitted.value, where);
+  return intake === undefined ? admitted : admitValue(admitted.value, path, limits, intake);
 }
 
 // Checks files referred to by values from outside: they must be stored, and stay so until a checkpoint refers to them (C5).
@@ -108,10 +108,10 @@ function chosenValue(choices: readonly Choice[], matching: 'exact' | 'lenient', 
   if (found !== undefined) return found.value;
   if (matching === 'exact')
     return refuse(`${encodeValue(answer)} is none of ${choices.map(({ value }) => encodeValue(value)).join(', ')}`);
-  const shown = typeof answer === 'string' ? answer.trim() : encodeValue(answer);
-  if (numberIn(answer) !== undefined) return refuse(`\`${shown}\` is no number of a choice: 1 to ${choices.length}`);
+  const text = typeof answer === 'string' ? answer.trim() : encodeValue(answer);
+  if (numberIn(answer) !== undefined) return refuse(`\`${text}\` is no number of a choice: 1 to ${choices.length}`);
   const labels = choices.map(({ label }) => label).join(', ');
-  return refuse(`Invalid choice: ${shown}: answer 1 to ${choices.length}, or one of: ${labels}`);
+  return refuse(`Invalid choice: ${text}: answer 1 to ${choices.length}, or one of: ${labels}`);
 }
 
 function equalChoice(choices: readonly Choice[], answer: unknown): Choice | undefined {

@@ -68,8 +68,8 @@ export function admitOutcome(core: RunCore, activation: Activation, returned: un
 }
 
 function partsOf({ node }: Activation, { output, updates = {} }: AdmittedOutcome): readonly SizedPart[] {
-  const written = Object.entries(updates).flatMap(([partition, given]) =>
-    Object.entries(given).map(([key, admitted]) => ({ path: [partition, key], ...admitted })),
+  const written = Object.entries(updates).flatMap(([partition, values]) =>
+    Object.entries(values).map(([key, admitted]) => ({ path: [partition, key], ...admitted })),
   );
   return output === undefined ? written : [{ path: ['outputs', node.id], ...output }, ...written];
 }
@@ -117,12 +117,12 @@ function checkParts(node: string, parts: OutcomeParts): void {
       reason: `it is ${describeValue(verdict)}, and has to be a word of small letters and _, at most 40`,
     });
   for (const partition of partitions) {
-    const given: unknown = parts[partition];
-    if (given === undefined || isKeyed(given)) continue;
+    const updates: unknown = parts[partition];
+    if (updates === undefined || isKeyed(updates)) continue;
     throw new CairnError('NODE_OUTPUT_INVALID', {
       node,
       path: partition,
-      reason: `it is ${describeValue(given)}, and has to be an object of updates`,
+      reason: `it is ${describeValue(updates)}, and has to be an object of updates`,
     });
   }
 }
@@ -140,13 +140,13 @@ function admitUpdates(core: RunCore, parts: OutcomeParts, graph: Graph): Admitte
   }
   let updates: AdmittedUpdates | undefined;
   for (const partition of partitions) {
-    const given = parts[partition];
-    if (given === undefined) continue;
+    const values = parts[partition];
+    if (values === undefined) continue;
     const admitted: [string, Admitted][] = [];
-    for (const [key, value] of Object.entries(given)) {
+    for (const [key, value] of Object.entries(values)) {
       checkUpdate(graph, partition, key, value);
-      const kept = core.env.intake?.keepsOut?.(key, () => [partition]) === true ? maskedText : value;
-      admitted.push([key, admitValue(kept, [partition, key], core.env.limits, core.secrets.intake)]);
+      const storable = core.env.intake?.keepsOut?.(key, () => [partition]) === true ? maskedText : value;
+      admitted.push([key, admitValue(storable, [partition, key], core.env.limits, core.secrets.intake)]);
     }
     if (admitted.length > 0) (updates ??= {})[partition] = Object.fromEntries(admitted);
   }
@@ -261,9 +261,9 @@ export function hasLargeValues(outcome: AdmittedOutcome, inlineBytes: number): b
 /** The outcome with its large values in the blob store. */
 export async function offloadOutcome(core: RunCore, outcome: AdmittedOutcome): Promise<AdmittedOutcome> {
   const updates: AdmittedUpdates = {};
-  for (const [partition, given] of Object.entries(outcome.updates ?? {})) {
+  for (const [partition, values] of Object.entries(outcome.updates ?? {})) {
     const moved = await Promise.all(
-      Object.entries(given).map(async ([key, value]) => [key, await offloadValue(core, value)] as const),
+      Object.entries(values).map(async ([key, value]) => [key, await offloadValue(core, value)] as const),
     );
     updates[partition] = Object.fromEntries(moved);
   }
@@ -278,8 +278,8 @@ export async function offloadOutcome(core: RunCore, outcome: AdmittedOutcome): P
 // make its outcome be lost.
 
 /** Whatever was thrown, as an Error. An object that is none is its `data`. */
-export function asError(given: unknown): Error {
-  const thrown = readableThrown(given);
+export function asError(raw: unknown): Error {
+  const thrown = readableThrown(raw);
   if (thrown instanceof Error) return thrown;
   const error = new Error(reasonOf(thrown));
   if (typeof thrown !== 'object' || thrown === null) return error;

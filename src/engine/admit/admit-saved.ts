@@ -6,19 +6,19 @@ import type { AdmittedOutcome, AdmittedUpdates } from './admit-outcome.ts';
 import type { RunCore } from '../run/run-core.ts';
 
 /** Its values were validated when they were kept, so they only have to be encoded. */
-export function admitSaved(core: RunCore, activation: Activation, kept: SavedOutcome): AdmittedOutcome {
+export function admitSaved(core: RunCore, activation: Activation, saved: SavedOutcome): AdmittedOutcome {
   const admit = (value: unknown, path: readonly string[]): Admitted => admitValue(value, path, core.env.limits);
   const updates: AdmittedUpdates = {};
-  for (const [partition, given] of Object.entries(kept.updates ?? {})) {
+  for (const [partition, values] of Object.entries(saved.updates ?? {})) {
     updates[partition] = Object.fromEntries(
-      Object.entries(given).map(([key, value]) => [key, admit(value, [partition, key])]),
+      Object.entries(values).map(([key, value]) => [key, admit(value, [partition, key])]),
     );
   }
   return {
-    ...(kept.output === undefined ? {} : { output: admit(kept.output, ['outputs', activation.node.id]) }),
-    ...(kept.outputOfSteps === undefined ? {} : { outputOfSteps: kept.outputOfSteps }),
-    ...(kept.updates === undefined ? {} : { updates }),
-    ...(kept.goto === undefined ? {} : { goto: kept.goto }),
-    ...(kept.verdict === undefined ? {} : { verdict: kept.verdict }),
+    ...(saved.output === undefined ? {} : { output: admit(saved.output, ['outputs', activation.node.id]) }),
+    ...(saved.outputOfSteps === undefined ? {} : { outputOfSteps: saved.outputOfSteps }),
+    ...(saved.updates === undefined ? {} : { updates }),
+    ...(saved.goto === undefined ? {} : { goto: saved.goto }),
+    ...(saved.verdict === undefined ? {} : { verdict: saved.verdict }),
   };
 }

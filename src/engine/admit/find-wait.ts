@@ -50,8 +50,8 @@ export function findWait<Wait extends KnownWait>(
   name: string | undefined,
 ): Wait | undefined {
   const fitting = name === undefined ? waits.filter(isAnswerable) : waitsNamed(waits, name);
-  const left = fitting.filter(({ isAnswered }) => isAnswered !== true);
-  const found = left.length === 0 ? fitting : left;
+  const unanswered = fitting.filter(({ isAnswered }) => isAnswered !== true);
+  const found = unanswered.length === 0 ? fitting : unanswered;
   if (found.length > 1) refuseSeveral(found, runId, name);
   if (found.length === 0 && name === undefined) throw new CairnError('WAIT_NOT_FOUND', { runId, open: 'open ' });
   return found[0];

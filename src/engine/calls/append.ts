@@ -30,11 +30,11 @@ export async function append(
   core: RunCore,
   activation: Activation,
   list: string,
-  given: readonly unknown[],
+  appended: readonly unknown[],
 ): Promise<void> {
   const { generation } = activation;
   guardCall(activation, generation, 'append');
-  const items = admitItems(core, activation, list, given);
+  const items = admitItems(core, activation, list, appended);
   const cursor = cursorOf(activation, list);
   const { steps: limit } = core.env.limits;
   if (cursor.called - callsBeforeSave(activation, list) >= limit)
@@ -50,12 +50,13 @@ export async function append(
   }
 }
 
-function admitItems(core: RunCore, activation: Activation, list: string, given: readonly unknown[]): Admitted {
+function admitItems(core: RunCore, activation: Activation, list: string, appended: readonly unknown[]): Admitted {
   checkId('list name', list, core.env.limits.idBytes);
-  if (!Array.isArray(given)) refuse(activation, 'what is appended is a list of items');
+  if (!Array.isArray(appended)) refuse(activation, 'what is appended is a list of items');
   const path = [...activation.path, list];
-  const kept = core.env.intake?.keepsOut?.(list, () => activation.path) === true ? given.map(() => maskedText) : given;
-  const items = admitValue(kept, path, core.env.limits, core.secrets.intake);
+  const storable =
+    core.env.intake?.keepsOut?.(list, () => activation.path) === true ? appended.map(() => maskedText) : appended;
+  const items = admitValue(storable, path, core.env.limits, core.secrets.intake);
   checkWritten(core, activation, () => [{ path, ...items }]);
   return items;
 }

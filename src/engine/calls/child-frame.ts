@@ -81,13 +81,13 @@ function recordedChild(
   activation: Activation,
   key: string,
   { entry, graph }: ChildCall,
-  given: string,
+  inputHash: string,
 ): FrameTree | undefined {
   const { children } = ensureSteps(activation);
   const known = children !== undefined && Object.hasOwn(children, key) ? children[key] : undefined;
   if (known === undefined) return undefined;
   // A child run kept by a save is identified by its name alone, because the function goes on from what it saved.
-  const hasOtherInput = known.born === undefined && known.given !== undefined && known.given !== given;
+  const hasOtherInput = known.born === undefined && known.given !== undefined && known.given !== inputHash;
   const hasOtherGraph = known.graph !== undefined && known.graph !== graph.id;
   if (!hasOtherInput && !hasOtherGraph && known.entry === entry) return known;
   if (core.run.parent !== undefined) return forgetChild(core, activation, key);

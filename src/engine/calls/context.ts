@@ -123,7 +123,9 @@ function recordedCalls({ frameRun, node }: Activation): readonly { readonly key:
 export async function save(core: RunCore, activation: Activation, state: unknown): Promise<void> {
   const { generation } = activation;
   // Decided now: a child that ends later was still running for the function when it saved.
-  const kept = [...(activation.children?.values() ?? [])].filter(({ isTaken }) => !isTaken).map(({ key }) => key);
+  const pendingKeys = [...(activation.children?.values() ?? [])]
+    .filter(({ isTaken }) => !isTaken)
+    .map(({ key }) => key);
   const path = [...activation.path, 'saved'];
   const admitted = admitValue(state, path, core.env.limits, core.secrets.intake);
   checkWritten(core, activation, () => [{ path, ...admitted }]);
@@ -140,13 +142,13 @@ export async function save(core: RunCore, activation: Activation, state: unknown
   const { frame } = activation.frameRun;
   const { id } = activation.node;
   const { saves = 0 } = record;
-  retireChildren(activation, record, kept);
+  retireChildren(activation, record, pendingKeys);
   frame.setNodeField(id, 'saved', admitted.value, encodeValue(saved));
   frame.setNodeField(id, 'saves', saves + 1, String(saves + 1));
   frame.setNodeField(id, 'steps', {}, '{}');
   frame.deleteNodeField(id, 'retired');
   keepBeside(core, activation);
-  activation.forgetCalls(kept);
+  activation.forgetCalls(pendingKeys);
   core.draft.note({ kind: 'save', node: activation.path });
   await core.loop.durable();
 }
@@ -155,11 +157,11 @@ export async function save(core: RunCore, activation: Activation, state: unknown
 function retireChildren(
   { frameRun: { frame }, node: { id } }: Activation,
   { saves = 0, children = {} }: NodeRecord,
-  kept: readonly string[],
+  pendingKeys: readonly string[],
 ): void {
-  if (kept.length === 0) return frame.deleteNodeField(id, 'children');
+  if (pendingKeys.length === 0) return frame.deleteNodeField(id, 'children');
   for (const [key, { born }] of Object.entries(children)) {
-    if (!kept.includes(key)) frame.deleteNodeField(id, ['children', key]);
+    if (!pendingKeys.includes(key)) frame.deleteNodeField(id, ['children', key]);
     else if (born === undefined) frame.setNodeField(id, ['children', key, 'born'], saves, String(saves));
   }
 }
@@ -242,10 +244,10 @@ export class Context implements NodeContext {
   step<T>(name: string, options: StepOptions, fn: (step: StepContext) => Promise<T> | T): Promise<T> {
     return this.#call('step', () => runStep(this.#core, this.#activation, name, options, fn, this.#onWaiting));
   }
-  ask<const Asked extends Question>(question: Asked): Promise<AnswerTo<Asked>> {
+  ask<const Q extends Question>(question: Q): Promise<AnswerTo<Q>> {
     return this.#call('ask', async () => {
       // The answer was checked against the question when it was accepted.
-      return (await ask(this.#core, this.#activation, question, this.#onWaiting)) as AnswerTo<Asked>;
+      return (await ask(this.#core, this.#activation, question, this.#onWaiting)) as AnswerTo<Q>;
     });
   }
   sleepUntil(time: number | Date, name = 'sleep'): Promise<void> {

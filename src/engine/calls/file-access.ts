@@ -12,8 +12,8 @@ export function accessFiles(
   secrets?: RunSecrets,
 ): FileAccess {
   return {
-    async put(given, { name, type = 'application/octet-stream' }) {
-      const bytes = secrets?.mask?.bytes(given) ?? given;
+    async put(content, { name, type = 'application/octet-stream' }) {
+      const bytes = secrets?.mask?.bytes(content) ?? content;
       const hash = await blobs.put(owner, bytes);
       return new FileRef({ hash, name, type, sizeBytes: bytes.byteLength });
     },

@@ -78,10 +78,10 @@ function dropFrom(
   table: 'steps' | 'children',
   keys: readonly string[],
 ): void {
-  const held = frameRun.openRecordOf(node)?.[table] ?? {};
-  const dropped = keys.filter((key) => Object.hasOwn(held, key));
+  const records = frameRun.openRecordOf(node)?.[table] ?? {};
+  const dropped = keys.filter((key) => Object.hasOwn(records, key));
   const place = [...recordPathOf(path), table];
-  if (dropped.length > 0 && dropped.length === Object.keys(held).length) core.draft.set(place, {}, '{}');
+  if (dropped.length > 0 && dropped.length === Object.keys(records).length) core.draft.set(place, {}, '{}');
   else for (const key of dropped) core.draft.delete([...place, key]);
 }
 

@@ -31,7 +31,7 @@ import { Charge } from '../run/agenda.ts';
 import { holdTimer } from '../run/timers.ts';
 import { inputHashOf } from '../settle/settle.ts';
 import { askForBudget } from '../waits/budget-wait.ts';
-import { giveBack, inTurn, beginCall, endCall, leaveAtWait, wakeLeft, retryWait } from '../waits/wait.ts';
+import { giveBack, inTurn, beginCall, endCall, leaveAtWait, wakeUp, retryWait } from '../waits/wait.ts';
 import { openWait } from '../waits/open-wait.ts';
 
 type StepFunction<T> = (step: StepContext) => Promise<T> | T;
@@ -234,9 +234,9 @@ class StepCall<T> {
     const { atMost } = this.#options;
     if (typeof atMost !== 'function') return atMost;
     if (!isBudgeted(this.#activation)) return undefined;
-    const told = atMost();
-    this.#refuse(atMostFault(told));
-    return told;
+    const reported = atMost();
+    this.#refuse(atMostFault(reported));
+    return reported;
   }
 
   /** Starts the cost account of an attempt that fits its budgets. @throws BUDGET_EXCEEDED */
@@ -255,7 +255,7 @@ class StepCall<T> {
       else {
         if (met.onBudget === 'fail') throw this.#fail(effort, attempt, budgetExceeded(met, effort.name));
         askForBudget(core, activation, this.#key, met);
-        core.ledger.whenChanged(() => wakeLeft(core, activation, this.#generation, this.#key));
+        core.ledger.whenChanged(() => wakeUp(core, activation, this.#generation, this.#key));
         await this.#leave();
       }
       if (!this.#isCurrent()) await never();

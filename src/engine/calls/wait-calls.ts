@@ -63,7 +63,7 @@ async function waitFor(core: RunCore, activation: Activation, call: WaitCall): P
     const refused = refusal(core, activation);
     if (refused !== undefined) await refused;
     // A signal that arrives during this search finds no open wait and is kept, so the search is repeated.
-    const isKept = (): boolean =>
+    const isSignalPending = (): boolean =>
       recorded === undefined &&
       call.kind === 'signal' &&
       earlySignalOf(core, activation.frameRun, call.name) !== undefined;
@@ -74,7 +74,7 @@ async function waitFor(core: RunCore, activation: Activation, call: WaitCall): P
         return checkSignal(core, activation, key, call, ended.output);
       }
       if (activation.generation !== generation || activation.phase !== 'running') return never();
-    } while (isKept());
+    } while (isSignalPending());
     if (call.waits === false && recorded === undefined) return noneCame(core, activation, key, call);
     openCall(core, activation, key, call, known);
   } catch (error) {
@@ -255,9 +255,9 @@ function deadlineFault({ deadlineAt }: Question): string | undefined {
 /** Refuses a question that could never be answered, or would never be due. @returns its schema as JSON Schema */
 function checkQuestion(activation: Activation, question: Question): Schema | undefined {
   const fault = questionFault(question) ?? deadlineFault(question);
-  const told = fault === undefined ? tellSchema(question) : undefined;
-  const reason = fault ?? told?.fault ?? schemaDefect(told?.schema);
-  if (reason === undefined) return told?.schema;
+  const exported = fault === undefined ? tellSchema(question) : undefined;
+  const reason = fault ?? exported?.fault ?? schemaDefect(exported?.schema);
+  if (reason === undefined) return exported?.schema;
   throw new CairnError('NODE_CALL_REFUSED', { call: 'ask', node: activation.path.join('/'), reason });
 }
 

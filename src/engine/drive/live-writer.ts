@@ -13,7 +13,7 @@ const runBytesMax = 1024 * 1024;
 const numbersPerMs = 1000;
 
 /** A piece that is in the feed or on its way. */
-interface HeldPiece {
+interface PendingPiece {
   readonly n: number;
   readonly path: readonly string[];
   /** Key of the step that tells it, if that is known. */
@@ -41,8 +41,8 @@ export interface LiveWriterOptions {
 /** One for each run being advanced. It never fails and nobody waits for it: pieces are lost rather than that work is. */
 export class LiveWriter {
   readonly #options: LiveWriterOptions;
-  readonly #written = new Map<number, HeldPiece>();
-  #unwritten: HeldPiece[] = [];
+  readonly #written = new Map<number, PendingPiece>();
+  #unwritten: PendingPiece[] = [];
   /** Numbers of pieces that are recorded by now, or void. */
   #removed: number[] = [];
   /** What is recorded with the checkpoint of this seq, which is not durable yet. */
@@ -81,7 +81,7 @@ export class LiveWriter {
     this.#cancelTimer ??= this.#options.clock.setTimer(joinMs, () => this.#flush());
   }
 
-  #join(last: HeldPiece, text = ''): void {
+  #join(last: PendingPiece, text = ''): void {
     if (this.#bytes + text.length > runBytesMax) return;
     const before = last.detail as { readonly delta: { readonly text: string } };
     last.detail = { ...before, delta: { ...before.delta, text: before.delta.text + text } };
@@ -90,7 +90,7 @@ export class LiveWriter {
   }
 
   /** An attempt of a node begins or has ended: what it told before is void, or recorded with the checkpoint of this seq. */
-  left(path: readonly string[], seq: number): void {
+  attemptEnded(path: readonly string[], seq: number): void {
     this.#record(seq, (piece) => path.every((id, index) => piece.path[index] === id));
   }
 
@@ -118,12 +118,12 @@ export class LiveWriter {
     return this.#written.size === 0 && this.#unwritten.length === 0;
   }
 
-  #record(seq: number, fits: (piece: HeldPiece) => boolean): void {
+  #record(seq: number, fits: (piece: PendingPiece) => boolean): void {
     for (const piece of [...this.#written.values(), ...this.#unwritten])
       if (fits(piece)) this.#recorded.push({ seq, n: piece.n });
   }
 
-  #drop(fits: (piece: HeldPiece) => boolean): void {
+  #drop(fits: (piece: PendingPiece) => boolean): void {
     for (const piece of this.#written.values())
       if (fits(piece)) {
         this.#written.delete(piece.n);

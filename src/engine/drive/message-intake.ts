@@ -102,7 +102,7 @@ export class MessageIntake {
       mask === undefined ? posted : { ...posted, value: copyValue(posted.value, [row.kind], anySize, { mask }) };
     const { inlineBytes } = core.env.limits;
     if (row.body.byteLength <= inlineBytes) return this.#take(row, body, body.value);
-    core.agenda.heldCount += 1;
+    core.agenda.keepAliveCount += 1;
     try {
       const form = await offloadForm(core, body.value);
       if (!this.#isStopped) this.#take(row, body, form);
@@ -111,7 +111,7 @@ export class MessageIntake {
       this.#seen.delete(row.id);
       throw error;
     } finally {
-      core.agenda.heldCount -= 1;
+      core.agenda.keepAliveCount -= 1;
       core.loop.requestTurn();
     }
   }

@@ -4,7 +4,7 @@ import { CairnError, readableThrown, reasonOf } from '../../errors.ts';
 import type { GraphNode } from '../../graph/graph.ts';
 import type { NodeRecord } from '../../state/tree.ts';
 import { admitSaved } from '../admit/admit-saved.ts';
-import { decideStart, nothingLeft, type StartDecision } from '../plan/decide-start.ts';
+import { decideStart, nothingRecorded, type StartDecision } from '../plan/decide-start.ts';
 import { NodeEffort, announceIfReleased } from '../record/intent.ts';
 import { noteView, pathKeyOf, reopenedVisit } from '../record/node-record.ts';
 import { accountOf } from '../record/account.ts';
@@ -39,7 +39,7 @@ export function prepareStart(core: RunCore, queued: QueuedStart): void {
   activation.account = accountOf(record);
   if (record?.reads !== undefined) {
     activation.noteEarlierReads(record.reads);
-    activation.keptReadCount = activation.readCount;
+    activation.recordedReadCount = activation.readCount;
   }
   frameRun.activations.set(node.index, activation);
   noteView(core, activation);
@@ -81,9 +81,9 @@ function decide(core: RunCore, activation: Activation, record: NodeRecord | unde
       isOverLimit: visit > node.maxVisits && hasDoneNothing(record),
       isEffect: isEffect(node),
       isSupplied: supplied !== undefined && Object.hasOwn(supplied, pathKeyOf(activation.path)),
-      left:
+      earlier:
         record === undefined
-          ? nothingLeft
+          ? nothingRecorded
           : { hasOutcome: record.kept !== undefined, hasIntent: record.intent !== undefined, retryAt: record.retryAt },
       passesCondition: () => node.when === undefined || passesWhen(activation),
       offer: (what) => replay?.offer(new NodeEffort(activation), what),
@@ -162,7 +162,7 @@ function skip(core: RunCore, activation: Activation): void {
 }
 
 /** Fields in which a completed visit leaves results for others. */
-const shownFields: readonly string[] = ['output', 'outputOfSteps', 'steps', 'as'];
+const resultFields: readonly string[] = ['output', 'outputOfSteps', 'steps', 'as'];
 
 /** Records a skip. The results of the last completed visit stay, whether inline or in a blob (C5); only the node's status changes. */
 function recordSkip({ frameRun, node, visit }: Activation): void {
@@ -175,10 +175,10 @@ function recordSkip({ frameRun, node, visit }: Activation): void {
     ...(epoch > 0 ? { epoch } : {}),
     ...(held === undefined ? {} : { held }),
   };
-  const left = frameRun.recordOf(node);
-  if (left?.output === undefined && left?.outputOfSteps === undefined)
+  const last = frameRun.recordOf(node);
+  if (last?.output === undefined && last?.outputOfSteps === undefined)
     return frame.setNode(node.id, record, JSON.stringify(record));
-  for (const name of Object.keys(left))
-    if (!(name in record) && !shownFields.includes(name)) frame.deleteNodeField(node.id, name);
+  for (const name of Object.keys(last))
+    if (!(name in record) && !resultFields.includes(name)) frame.deleteNodeField(node.id, name);
   for (const [name, value] of Object.entries(record)) frame.setNodeField(node.id, name, value, JSON.stringify(value));
 }

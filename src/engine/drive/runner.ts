@@ -86,7 +86,7 @@ export class Runner implements Loop {
   #isTurnScheduled = false;
   #isResting = false;
   #isOver = false;
-  #heldBy: OwnerHold | undefined;
+  #ownerHold: OwnerHold | undefined;
   #cancelled: CancelRequest = {};
   /** Until this is set, messages may be taken but nothing is planned, because the plan has not listed the open activations yet. */
   #isStarted = false;
@@ -124,7 +124,7 @@ export class Runner implements Loop {
     const { core } = this;
     if (this.#isOver) return;
     this.#keeper.attach({
-      onRenewed: (askedAt) => core.standing.renewLease(askedAt),
+      onRenewed: (requestedAt) => core.standing.renewLease(requestedAt),
       onMessages: () => this.#intake.read(),
       onLost: (error) => this.fail(error),
     });
@@ -198,14 +198,14 @@ export class Runner implements Loop {
   }
 
   /** The first to be over of the effects that other processes may still be running, if that is all the run waited for. */
-  get heldBy(): OwnerHold | undefined {
-    return this.#heldBy;
+  get ownerHold(): OwnerHold | undefined {
+    return this.#ownerHold;
   }
 
   /** Whether the run is to be given back now: nothing works here any more, and it has neither ended nor paused. */
   #isYielded(): boolean {
     const { agenda, env, standing } = this.core;
-    if (this.#heldBy !== undefined || agenda.isDue || agenda.openingCount > 0) return false;
+    if (this.#ownerHold !== undefined || agenda.isDue || agenda.openingCount > 0) return false;
     if (!standing.isYielding && (env.isSlice !== true || agenda.busyCount === 0 || agenda.queue.length > 0))
       return false;
     if (standing.isYielding && agenda.busyCount === 0) return true;
@@ -213,9 +213,9 @@ export class Runner implements Loop {
       .frames()
       .flatMap(({ activations }) => [...activations.values()])
       .filter(({ isBusy }) => isBusy);
-    const holds = busy.flatMap(({ heldBy, stepsInFlight }) => (stepsInFlight > 1 ? [] : (heldBy ?? [])));
+    const holds = busy.flatMap(({ ownerHold, stepsInFlight }) => (stepsInFlight > 1 ? [] : (ownerHold ?? [])));
     if (holds.length < agenda.busyCount) return false;
-    this.#heldBy = holds.reduce((first, hold) => (hold.until < first.until ? hold : first));
+    this.#ownerHold = holds.reduce((first, hold) => (hold.until < first.until ? hold : first));
     return true;
   }
 
@@ -314,7 +314,8 @@ export class Runner implements Loop {
   publishLive(type: LiveEvent['type'], activation: Activation, detail: unknown): void {
     if (this.#feed.isWatched) this.#feed.publishLive(liveEventOf(this.core, type, activation, detail));
     if (type === 'emitted') this.#live?.take(activation.path, detail);
-    else if (type !== 'waiting' && this.#live?.isEmpty === false) this.#live.left(activation.path, this.core.nextSeq);
+    else if (type !== 'waiting' && this.#live?.isEmpty === false)
+      this.#live.attemptEnded(activation.path, this.core.nextSeq);
   }
 
   stepEnded(key: string): void {
@@ -440,8 +441,8 @@ export class Runner implements Loop {
   /** The node that runs now, if the run ends because it was cancelled and its graph has one. */
   #onCancel(status: RunStatus): string | undefined {
     const { root, rootFrame } = this.core;
-    const isLeftOut = status !== 'cancelled' || root.cancel !== undefined || this.#cancelled.force === true;
-    return isLeftOut ? undefined : rootFrame.graph.policies.onCancel;
+    const isSkipped = status !== 'cancelled' || root.cancel !== undefined || this.#cancelled.force === true;
+    return isSkipped ? undefined : rootFrame.graph.policies.onCancel;
   }
 
   #noteEnd(status: RunStatus): void {
@@ -474,10 +475,10 @@ export class Runner implements Loop {
     this.#stopTimers();
     this.#checkpoints
       .makeLast(status)
-      .then(async (isHeld) => {
+      .then(async (isClaimHeld) => {
         await this.#live?.end(status !== 'paused');
         // The last commit is durable. If releasing the claim fails, it expires. A cancelled run whose `onCancel` node is next keeps it.
-        if (isHeld) await core.env.store.releaseClaim(core.claim).catch(() => {});
+        if (isClaimHeld) await core.env.store.releaseClaim(core.claim).catch(() => {});
       })
       .then(this.#end.resolve, this.#end.reject);
   }

@@ -141,7 +141,7 @@ function reopenView(core: RunCore, activation: Activation): void {
   activation.view.close();
   activation.view = activation.frameRun.frame.openView();
   activation.viewSeq = core.nextSeq;
-  activation.keptReadCount = 0;
+  activation.recordedReadCount = 0;
   noteView(core, activation);
 }
 

@@ -29,10 +29,10 @@ export async function judgeStep(
   if (verdict.kind === 'original') return judgeByOriginal(core, effort, isCurrent, verdict.end);
   if (verdict.kind === 'happened') {
     const { returned, by } = verdict;
-    const said = by === 'person' ? outputSaid(effort, returned) : { output: returned };
-    if ('output' in said) return recordKnownEnd(core, effort, isCurrent, said.output, by);
+    const read = by === 'person' ? outputOfAnswer(effort, returned) : { output: returned };
+    if ('output' in read) return recordKnownEnd(core, effort, isCurrent, read.output, by);
     forgetDecision(effort);
-    return askWhetherItHappened(core, effort, isCurrent, said.fault);
+    return askWhetherItHappened(core, effort, isCurrent, read.fault);
   }
   if (verdict.kind === 'fail') throw new CairnError('EFFECT_IN_DOUBT', { node: effort.name, decided: 'fail' });
   // The question was answered while the step was judged.
@@ -41,12 +41,12 @@ export async function judgeStep(
 }
 
 /** What a person says that the effect gave, as the step's own output; or why it cannot be that. */
-function outputSaid(
+function outputOfAnswer(
   { options: { said } }: StepEffort,
-  given: unknown,
+  answer: unknown,
 ): { readonly output: unknown } | { readonly fault: string } {
   try {
-    return { output: said === undefined ? given : said(given) };
+    return { output: said === undefined ? answer : said(answer) };
   } catch (error) {
     return { fault: reasonOf(error) };
   }

@@ -43,14 +43,14 @@ export async function judge(core: RunCore, effort: Effort, onInDoubt: 'ask' | 'f
   const view = doubtViewOf(effort, onInDoubt);
   if (view.decision === undefined && found?.happened === true)
     return { kind: 'happened', returned: found.output, by: 'reconcile' };
-  const said = found?.happened === false ? 'did not happen' : 'unknown';
-  return verdictOf(effort, decideDoubt({ ...view, found: said })) as Verdict;
+  const reconciled = found?.happened === false ? 'did not happen' : 'unknown';
+  return verdictOf(effort, decideDoubt({ ...view, found: reconciled })) as Verdict;
 }
 
 function verdictOf(effort: Effort, decision: DoubtDecision): Verdict | 'reconcile' {
   if (decision === 'reconcile') return decision;
   return decision === 'happened'
-    ? { kind: 'happened', returned: saidByPerson(effort), by: 'person' }
+    ? { kind: 'happened', returned: resultByPerson(effort), by: 'person' }
     : { kind: decision };
 }
 
@@ -77,7 +77,7 @@ export function recordedDoubt(
 }
 
 /** The result of the effect according to the person who said that it happened. */
-export function saidByPerson(effort: Effort): unknown {
+export function resultByPerson(effort: Effort): unknown {
   return doubtDecision(effort.fields()?.decision).returned;
 }
 
@@ -95,12 +95,12 @@ async function ownerGone(core: RunCore, activation: Activation, intent: Intent):
   for (let hasWaited = false; ; hasWaited = true) {
     const remainingMs = overAt - clock.now();
     if (isGone() || remainingMs <= 0) {
-      activation.heldBy = undefined;
+      activation.ownerHold = undefined;
       return hasWaited;
     }
     if (!isOwn && !hasWaited) {
-      activation.heldBy = { owner: intent.by, until: overAt };
-      core.loop.publishLive('waiting', activation, activation.heldBy);
+      activation.ownerHold = { owner: intent.by, until: overAt };
+      core.loop.publishLive('waiting', activation, activation.ownerHold);
       if (core.env.isSlice === true) core.loop.requestTurn();
     }
     // It may be over long before its deadline: an effect that still runs in this process, in an attempt that is over, may end, and a

@@ -24,11 +24,11 @@ export function isWholeChannel({ path, isRemoved }: Patch): boolean {
 }
 
 /** Validates a patch's value. @throws VALUE_UNSTORABLE, FILE_NOT_FOUND */
-export async function admitPatch(env: EngineEnvironment, { path, value: given }: Patch): Promise<unknown> {
+export async function admitPatch(env: EngineEnvironment, { path, value: patchValue }: Patch): Promise<unknown> {
   const redact = env.intake?.keepsOut;
-  const patched = admitExternal(env, given, path, `the patch of ${path.join('.')}`).value;
-  const isKept = redact === undefined || unstoredPart(redact, path) === undefined;
-  const value = isKept ? patched : maskedText;
+  const patched = admitExternal(env, patchValue, path, `the patch of ${path.join('.')}`).value;
+  const isStorable = redact === undefined || unstoredPart(redact, path) === undefined;
+  const value = isStorable ? patched : maskedText;
   await takeFiles(env, value, `the patch of ${path.join('.')}`);
   return value;
 }
@@ -99,29 +99,29 @@ export class ForkPatches {
   /**
    * Opens a question again that was answered in the original.
    *
-   * @param asked - the original's state in which the wait is open
+   * @param before - the original's state in which the wait is open
    * @param takenNode - the node whose whole outcome was taken over from there. It becomes due here with everything it had recorded there,
    * and sees the state that the fork begins with. Undefined: only the answer was taken over, by a function that ran here
    */
   async openAgain(
-    asked: RunTree,
+    before: RunTree,
     waitId: string,
     view: number,
     takenNode: readonly string[] | undefined,
   ): Promise<void> {
     const { root } = this.#state;
-    const wait = asked.waits[waitId];
+    const wait = before.waits[waitId];
     if (wait === undefined || root.waits[waitId] !== undefined) return;
     if (takenNode !== undefined) {
-      const record = recordIn(asked, takenNode);
+      const record = recordIn(before, takenNode);
       if (record === undefined || !hasFrame(root, takenNode)) return;
       // Before the fork's first checkpoint its child runs do not exist.
       await this.#setLarge(recordPathOf(takenNode), { ...seenAt(record, view + 1), view });
-      for (const [openId, open] of Object.entries(asked.waits))
+      for (const [openId, open] of Object.entries(before.waits))
         if (takenNode.every((part, index) => open.node[index] === part)) this.#state.set(['waits', openId], open);
       return;
     }
-    const there = recordIn(asked, wait.node);
+    const there = recordIn(before, wait.node);
     const step = wait.step === undefined ? undefined : there?.steps?.[wait.step];
     if (there === undefined || wait.step === undefined || step === undefined || !hasFrame(root, wait.node)) return;
     const here = recordIn(root, wait.node);
@@ -136,13 +136,13 @@ export class ForkPatches {
   async answer(
     runId: string,
     waitId: string,
-    given: unknown,
+    answer: unknown,
     { by = 'person', readsTexts }: AnswerForm,
   ): Promise<void> {
     const { root } = this.#state;
     const wait = root.waits[waitId];
     if (wait === undefined) throw new CairnError('WAIT_NOT_FOUND', { runId, waitId });
-    const meant = readsTexts === true && typeof given === 'string' ? readAnswer(wait, given) : given;
+    const meant = readsTexts === true && typeof answer === 'string' ? readAnswer(wait, answer) : answer;
     const admitted = admitExternal(this.#env, meant, ['answer'], 'the answer').value;
     await takeFiles(this.#env, admitted, 'the answer');
     const value = checkAnswer(wait, admitted);

@@ -219,8 +219,8 @@ export async function draftFork<State extends TreeWriter>(
   if (patched.length > 0) state.set(['patched'], patched);
   for (const { waitId, original, openAt, takenNode } of meant.values()) {
     if (original === undefined || openAt !== from) continue;
-    const asked = await loadState(env.store, env.blobs, original.run, original.seq);
-    await patches.openAgain(asked.root, waitId, from, takenNode);
+    const before = await loadState(env.store, env.blobs, original.run, original.seq);
+    await patches.openAgain(before.root, waitId, from, takenNode);
   }
   for (const [name, { waitId }] of meant) await patches.answer(run.runId, waitId, options.answers?.[name], options);
   if (options.rerunPure === true) state.set(['rerunPure'], true);

@@ -1,17 +1,17 @@
 import { expect, test } from 'vitest';
-import { decideStart, nothingLeft, type StartDecision, type StartView } from './decide-start.ts';
+import { decideStart, nothingRecorded, type StartDecision, type StartView } from './decide-start.ts';
 
 const fresh: StartView<string> = {
   isOverLimit: false,
   isEffect: false,
   isSupplied: false,
-  left: nothingLeft,
+  earlier: nothingRecorded,
   passesCondition: () => true,
   offer: () => undefined,
   now: 100,
 };
-const left = (fields: Partial<StartView<string>['left']>): Partial<StartView<string>> => ({
-  left: { ...nothingLeft, ...fields },
+const left = (fields: Partial<StartView<string>['earlier']>): Partial<StartView<string>> => ({
+  earlier: { ...nothingRecorded, ...fields },
 });
 const record = { kind: 'replay', offer: 'record' } as const;
 /** An ancestor recorded an outcome; it announced nothing since. */

@@ -12,7 +12,7 @@ export interface StartView<Offer> {
   /** Whether a fork was given an outcome for it. */
   readonly isSupplied: boolean;
   /** What an earlier attempt of this visit recorded; undefined if it has not begun. */
-  readonly left: {
+  readonly earlier: {
     /** Whether an outcome was kept whose reducer or condition failed. */
     readonly hasOutcome: boolean;
     /** Whether it was announced and its end is not known. */
@@ -29,7 +29,11 @@ export interface StartView<Offer> {
 }
 
 /** For an activation that has recorded nothing. */
-export const nothingLeft: StartView<unknown>['left'] = { hasOutcome: false, hasIntent: false, retryAt: undefined };
+export const nothingRecorded: StartView<unknown>['earlier'] = {
+  hasOutcome: false,
+  hasIntent: false,
+  retryAt: undefined,
+};
 
 export type StartDecision<Offer> =
   /** Fail with RUN_LIMIT. */
@@ -58,7 +62,7 @@ export function decideStart<Offer>(view: StartView<Offer>, hasBegun: boolean): S
   if (view.isSupplied) return { kind: 'supplied' };
   // A resume does not get past the limit. Another graph can, and so can an outcome given to a fork.
   if (view.isOverLimit) return { kind: 'overLimit' };
-  const { hasOutcome, hasIntent, retryAt = 0 } = view.left;
+  const { hasOutcome, hasIntent, retryAt = 0 } = view.earlier;
   if (hasOutcome) return { kind: 'kept' };
   const isOpen = hasIntent && view.isEffect;
   // Work that is not an effect and has begun continues with what it recorded; its steps are taken over one by one.

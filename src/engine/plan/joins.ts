@@ -71,13 +71,13 @@ export class PlanJoins {
   }
 
   /** Whether the node comes before the frame's entry and no round has led back to it. It does not run, and no join waits for it. */
-  isLeftOut(node: number): boolean {
+  isBeforeEntry(node: number): boolean {
     return this.#isBefore[node] === 1;
   }
 
   #countedInto({ incoming }: GraphNode): number {
     let count = 0;
-    for (const { backOf, from } of incoming) if (backOf === undefined && !this.isLeftOut(from)) count += 1;
+    for (const { backOf, from } of incoming) if (backOf === undefined && !this.isBeforeEntry(from)) count += 1;
     return count;
   }
 

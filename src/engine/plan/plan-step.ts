@@ -51,7 +51,7 @@ export interface Plan {
   /** The fields to put in the record of a visit that settles and fires these edges. `always` edges are added. */
   settledFields(node: number, fired: readonly GraphEdge[]): SettledFields;
   /** Firings of earlier visits that are not used yet. Every record of the node must keep them while a visit is open. */
-  heldBy(node: number): SettledFields['held'];
+  unusedFirings(node: number): SettledFields['held'];
   /**
    * Settles a visit that fires exactly these edges and the `always` ones. Returns what may start as a result.
    * Call {@link settledFields} before. `skipped`: the node's `when` was false.

@@ -87,7 +87,7 @@ export class TokenPlan implements Plan {
     return { fired: keys, epoch: this.#lap, held: undefined };
   }
 
-  heldBy(): undefined {
+  unusedFirings(): undefined {
     return undefined;
   }
 
@@ -236,7 +236,7 @@ export class CancelPlan implements Plan {
     return { fired: [], epoch: this.#epoch, held: undefined };
   }
 
-  heldBy(): undefined {
+  unusedFirings(): undefined {
     return undefined;
   }
 

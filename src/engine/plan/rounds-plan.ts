@@ -24,10 +24,10 @@ class OpenFirings {
   restore(node: GraphNode, { fired, held, epoch = 0 }: NodeRecord): void {
     if (held === undefined && fired === undefined) return;
     const firedKeys = new Set(fired);
-    const heldKeys = new Map(held);
+    const unusedKeys = new Map(held);
     for (const edge of node.outgoing) {
       if (!mayWait(edge)) continue;
-      this.#firedAt[edge.index] = heldKeys.get(edge.key) ?? (firedKeys.has(edge.key) ? epoch : -1);
+      this.#firedAt[edge.index] = unusedKeys.get(edge.key) ?? (firedKeys.has(edge.key) ? epoch : -1);
     }
   }
 
@@ -49,17 +49,17 @@ class OpenFirings {
    * The firings that a node's record must keep if its visit fires these edges. What the settled visit itself fired does not count if that
    * is decided again.
    */
-  heldBy(node: GraphNode, fires: (edge: GraphEdge) => boolean): SettledFields['held'] {
-    const held: [string, number][] = [];
+  unusedOf(node: GraphNode, fires: (edge: GraphEdge) => boolean): SettledFields['held'] {
+    const unused: [string, number][] = [];
     for (const edge of node.outgoing) {
       // An `always` edge fires in every round, the last included, so nothing of it has to be kept.
       if (edge.always || !mayWait(edge)) continue;
       const before = this.#firedAt[edge.index] as number;
       const isOwn = this.#settledAt[node.index] === before;
       const at = !isOwn && this.isInUse(edge) ? before : fires(edge) ? this.#rounds.epoch : -1;
-      if (this.#rounds.mustHold(edge, at)) held.push([edge.key, at]);
+      if (this.#rounds.mustHold(edge, at)) unused.push([edge.key, at]);
     }
-    return held.length === 0 ? undefined : held;
+    return unused.length === 0 ? undefined : unused;
   }
 }
 
@@ -148,11 +148,11 @@ export class RoundsPlan implements Plan {
     const keys = this.#node(node)
       .outgoing.filter(fires)
       .map((edge) => edge.key);
-    return { fired: keys, epoch: this.#rounds.epoch, held: this.#firings.heldBy(this.#node(node), fires) };
+    return { fired: keys, epoch: this.#rounds.epoch, held: this.#firings.unusedOf(this.#node(node), fires) };
   }
 
-  heldBy(node: number): SettledFields['held'] {
-    return this.#firings.heldBy(this.#node(node), () => false);
+  unusedFirings(node: number): SettledFields['held'] {
+    return this.#firings.unusedOf(this.#node(node), () => false);
   }
 
   settle(node: number, fired: readonly GraphEdge[], options: { readonly skipped?: boolean } = {}): PlanStep {
@@ -189,19 +189,21 @@ export class RoundsPlan implements Plan {
     };
     // Whether something after a loop, or after a loop around it, has started, so that the loop cannot go round again. For a back edge, what
     // counts is the visit that it would start: if that round had been opened, the edge's source would not be settled any more.
-    const isLeft = (loop: number | undefined): boolean =>
+    const isLoopLeft = (loop: number | undefined): boolean =>
       loop !== undefined &&
       (this.#graph.edges.some(({ exitOf, to }) => exitOf === loop && !isUnstarted(to)) ||
-        isLeft(this.#rounds.loop(loop).parent));
+        isLoopLeft(this.#rounds.loop(loop).parent));
     return (
       this.stateOf(node) === 'settled' &&
-      this.#node(node).outgoing.every(({ to, backOf }) => (backOf === undefined ? isUnstarted(to) : !isLeft(backOf)))
+      this.#node(node).outgoing.every(({ to, backOf }) =>
+        backOf === undefined ? isUnstarted(to) : !isLoopLeft(backOf),
+      )
     );
   }
 
   /** What comes before the entry fires nothing, not even `always` edges. */
   #firing(node: number, fired: readonly GraphEdge[]): (edge: GraphEdge) => boolean {
-    return this.#joins.isLeftOut(node) ? () => false : firing(fired);
+    return this.#joins.isBeforeEntry(node) ? () => false : firing(fired);
   }
 
   #isInFirstRound(index: number): boolean {
@@ -252,9 +254,9 @@ export class RoundsPlan implements Plan {
   #close(node: number, state: 'settled' | 'skipped', fires: (edge: GraphEdge) => boolean): void {
     this.#state[node] = state;
     this.#firings.settle(node, this.#rounds.epoch);
-    const isLeftOut = this.#joins.isLeftOut(node);
+    const isBeforeEntry = this.#joins.isBeforeEntry(node);
     for (const edge of this.#node(node).outgoing) {
-      const isFiring = !isLeftOut && fires(edge);
+      const isFiring = !isBeforeEntry && fires(edge);
       if (!mayWait(edge)) this.#arrived.push([edge, isFiring]);
       else if (isFiring) this.#firings.fire(edge);
     }

@@ -1,5 +1,5 @@
 /** Predicts what a resume or a fork would do. The same code decides the starts, over a loop that runs and writes nothing (X5). */
-import { recordedDoubt, doubtViewOf, saidByPerson, applyVerdict } from '../effects/judge.ts';
+import { recordedDoubt, doubtViewOf, resultByPerson, applyVerdict } from '../effects/judge.ts';
 import { decideDoubt } from '../plan/decide-doubt.ts';
 import { type BegunEffect, begunEffectsOf } from '../record/settle-record.ts';
 import { effectKey } from '../record/finish-step.ts';
@@ -67,12 +67,12 @@ async function previewResume(
   options: ResumeOptions,
   isPatched?: boolean,
 ): Promise<readonly PreviewRow[]> {
-  const isLeft = hasEnded(loaded.root, options);
-  if (!isLeft) await openState(env, run, draft, graph, options);
+  const isOver = hasEnded(loaded.root, options);
+  if (!isOver) await openState(env, run, draft, graph, options);
   const preview = new Preview(env, run, graph, loaded, draft);
   if (options.retry === true) preview.retryEnded();
   if (run.parent !== undefined) preview.core.replay = await ReplaySource.load(preview.core, run, isPatched);
-  return isLeft ? preview.restored() : preview.predict();
+  return isOver ? preview.restored() : preview.predict();
 }
 
 /** A loop that starts nothing. It notes what would start, and settles what needs no running. */
@@ -182,7 +182,7 @@ class Preview implements Loop {
     const record = frameRun.openRecordOf(node);
     const reopened = reopenedVisit(this.core.root, activation);
     const hasRun = record !== undefined || reopened !== undefined || replay?.hasRecord(activation.path) === true;
-    const isAsking = node.effect === 'human' && (isAsked(record) ?? replay?.hasAnswer(activation) !== true);
+    const isAsking = node.effect === 'human' && (hasOpenQuestion(record) ?? replay?.hasAnswer(activation) !== true);
     const met =
       record?.steps === undefined ? budgetMet(this.core, new Charge(activation, undefined, node.atMost)) : undefined;
     if (met?.decision === 'over')
@@ -239,7 +239,7 @@ class Preview implements Loop {
     if (decision === 'ask') return this.#untell(activation, 'in doubt');
     if (decision === 'reconcile') return this.#untell(activation, 'in doubt', 'its `reconcile` is asked first');
     if (decision === 'happened') {
-      const returned = saidByPerson(effort);
+      const returned = resultByPerson(effort);
       return applyVerdict(this.core, activation, { kind: 'happened', returned, by: 'person' });
     }
     applyVerdict(this.core, activation, { kind: 'fail' });
@@ -280,7 +280,7 @@ class Preview implements Loop {
         visit: record.visits ?? 1,
         effect: node.effect,
         prediction: 'restored',
-        ...costShown(record),
+        ...costPart(record),
       });
     }
     return this.#rows;
@@ -304,7 +304,7 @@ class Preview implements Loop {
 
   #add(activation: Activation, prediction: Prediction, because?: string): void {
     const { path, visit, node, account } = activation;
-    const cost = costShown(account) ?? this.#lastCost(path, visit);
+    const cost = costPart(account) ?? this.#lastCost(path, visit);
     const reason = because === undefined ? {} : { because };
     const calls = this.#callsOnRecord(activation);
     this.#rows.push({
@@ -401,7 +401,7 @@ function dueStep(activation: Activation, stepKey: string): Due {
 // Makes rows of a preview from parts of a change and from the graph (X5).
 
 /** The cost in a record, including what the record took over. */
-function costShown(account: Account | undefined): Pick<PreviewRow, 'cost'> | undefined {
+function costPart(account: Account | undefined): Pick<PreviewRow, 'cost'> | undefined {
   const cost = account === undefined ? undefined : costOf(account);
   return hasAmounts(cost) ? { cost } : undefined;
 }
@@ -415,7 +415,7 @@ function rowOfPart(part: ChangePart): PreviewRow | undefined {
     effect,
     prediction,
     because,
-    ...costShown(part),
+    ...costPart(part),
   });
   if (kind === 'replay' && from !== undefined)
     return row(part.effect === undefined ? 'reused' : 'replayed', `${from.runId}@${from.seq}`);
@@ -427,7 +427,7 @@ function rowOfPart(part: ChangePart): PreviewRow | undefined {
 }
 
 /** Whether the visit has an open question; undefined if, as far as its record tells, it has asked nothing yet. */
-export function isAsked(record: NodeRecord | undefined): boolean | undefined {
+export function hasOpenQuestion(record: NodeRecord | undefined): boolean | undefined {
   const questions = Object.values(record?.steps ?? {}).filter(({ kind }) => kind === 'ask');
   // Questions asked before a save may be part of the saved state.
   if (questions.length === 0 && record?.saves === undefined) return undefined;

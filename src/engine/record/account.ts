@@ -15,9 +15,9 @@ import type { Draft } from '../run/draft.ts';
 
 /** Adds a cost that an attempt reports. @throws NODE_CALL_REFUSED the attempt is over, or the amounts are invalid */
 export function spend(core: RunCore, charge: Charge, amounts: Amounts): void {
-  const told = addAmounts(core.root.frame.spent, charge.spent);
+  const reported = addAmounts(core.root.frame.spent, charge.spent);
   const isOver = charge.isOver || charge.activation.isOver;
-  const reason = isOver ? 'this attempt is over' : (amountsFault(amounts) ?? unitsFault(told, amounts));
+  const reason = isOver ? 'this attempt is over' : (amountsFault(amounts) ?? unitsFault(reported, amounts));
   if (reason !== undefined)
     throw new CairnError('NODE_CALL_REFUSED', { call: 'spend', node: charge.activation.path.join('/'), reason });
   charge.spent = addAmounts(charge.spent, amounts);

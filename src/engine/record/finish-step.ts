@@ -197,8 +197,8 @@ function ordinalOf(key: string, own: string): number | undefined {
 export function nextChildKey(core: RunCore, activation: Activation, name: string): string {
   const { children = {} } = activation.frameRun.openRecordOf(activation.node) ?? {};
   const own = callKey(name, 1);
-  const kept = Object.entries(children).flatMap(([key, { born }]) => (born === undefined ? [] : [{ key, born }]));
-  const [next] = kept
+  const saved = Object.entries(children).flatMap(([key, { born }]) => (born === undefined ? [] : [{ key, born }]));
+  const [next] = saved
     .map(({ key, born }) => ({ key, born, ordinal: ordinalOf(key, own) ?? 0 }))
     .filter(({ key, ordinal }) => ordinal > 0 && activation.attached?.has(key) !== true)
     .toSorted((a, b) => a.born - b.born || a.ordinal - b.ordinal);
@@ -208,7 +208,7 @@ export function nextChildKey(core: RunCore, activation: Activation, name: string
   }
   for (;;) {
     const key = nextStepKey(core, activation, name);
-    if (!kept.some((child) => child.key === key)) return key;
+    if (!saved.some((child) => child.key === key)) return key;
   }
 }
 

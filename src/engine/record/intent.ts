@@ -84,8 +84,8 @@ export class NodeEffort implements Effort {
     this.activation = activation;
     const { node, view } = activation;
     const { implementation, config } = node;
-    const reconcile: Effort['reconcile'] = (asked) =>
-      implementation.reconcile?.({ ...asked, config, state: view.state, signal: activation.signal }) as Reconciliation;
+    const reconcile: Effort['reconcile'] = (args) =>
+      implementation.reconcile?.({ ...args, config, state: view.state, signal: activation.signal }) as Reconciliation;
     if (implementation.reconcile !== undefined) this.reconcile = reconcile;
   }
 
@@ -260,8 +260,8 @@ export function announceIfReleased(core: RunCore, effort: Effort, attempt: numbe
 
 function maskedAbout({ secrets }: RunCore, about: string): string {
   const text = secrets.mask?.text(about) ?? about;
-  const told = text.slice(0, aboutLengthMax).toWellFormed();
-  return text.length > aboutLengthMax ? `${told}… [${text.length} characters]` : told;
+  const shortened = text.slice(0, aboutLengthMax).toWellFormed();
+  return text.length > aboutLengthMax ? `${shortened}… [${text.length} characters]` : shortened;
 }
 
 /** Records that an effect is about to start. If it was started before, it keeps its key. It starts when this is durable. */

@@ -95,12 +95,12 @@ export function addCall({ draft }: RunCore, activation: Activation, list: string
 }
 
 /** Removes the calls of a list after the first `kept`. Large items stay in the blob store. */
-export async function dropCalls(core: RunCore, activation: Activation, list: string, kept: number): Promise<void> {
+export async function dropCalls(core: RunCore, activation: Activation, list: string, count: number): Promise<void> {
   const { generation } = activation;
-  const left = callsOf(activation, list).slice(0, kept);
-  const forms = await Promise.all(left.map((items) => offloadForm(core, items)));
+  const retained = callsOf(activation, list).slice(0, count);
+  const forms = await Promise.all(retained.map((items) => offloadForm(core, items)));
   if (activation.generation !== generation || activation.phase !== 'running') return never();
-  core.draft.set([...recordPathOf(activation.path), 'lists', list], left, encodeValue(forms));
+  core.draft.set([...recordPathOf(activation.path), 'lists', list], retained, encodeValue(forms));
 }
 
 /** Makes the present content of the lists part of the state from which the function goes on. */
@@ -121,8 +121,8 @@ export async function dropUnmade(core: RunCore, activation: Activation): Promise
 }
 
 /** Whether a call was recorded with the same items. */
-export function isSameCall(recorded: readonly unknown[], given: Admitted): boolean {
-  return encodeValue(recorded) === given.json;
+export function isSameCall(recorded: readonly unknown[], admitted: Admitted): boolean {
+  return encodeValue(recorded) === admitted.json;
 }
 
 function ownOf<Value>(table: Readonly<Record<string, Value>> | undefined, key: string): Value | undefined {
@@ -217,9 +217,9 @@ export function noteEvents(core: RunCore, activation: Activation): void {
 export function keepEvents(core: RunCore, activation: Activation): void {
   enterEvents(core, activation);
   if (activation.eventCounts === undefined) return;
-  const told = Object.fromEntries(activation.eventCounts);
+  const counts = Object.fromEntries(activation.eventCounts);
   for (const field of ['events', 'eventsFrom'])
-    core.draft.set([...recordPathOf(activation.path), field], { ...told }, encodeValue(told));
+    core.draft.set([...recordPathOf(activation.path), field], { ...counts }, encodeValue(counts));
 }
 
 // Saves what a composed node has in addition to steps, when calls are retired or its state is saved (X4).

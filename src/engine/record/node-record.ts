@@ -45,7 +45,7 @@ export function openRecord(activation: Activation): NodeRecord {
   const { frameRun, node } = activation;
   const epoch = frameRun.frame.tree.epoch ?? 0;
   // Firings of earlier visits that leave a loop or lead back are still to be used, so this record has to keep them (G4).
-  const held = frameRun.plan.heldBy(node.index);
+  const unused = frameRun.plan.unusedFirings(node.index);
   const { budget, onBudget } = frameRun.openRecordOf(node) ?? {};
   return {
     status: 'started',
@@ -53,7 +53,7 @@ export function openRecord(activation: Activation): NodeRecord {
     ...(activation.attempt > 1 ? { attempt: activation.attempt } : {}),
     ...(activation.budgetFrom > 0 ? { budgetFrom: activation.budgetFrom } : {}),
     ...(epoch > 0 ? { epoch } : {}),
-    ...(held === undefined ? {} : { held }),
+    ...(unused === undefined ? {} : { held: unused }),
     ...(activation.took === undefined ? {} : { took: activation.took }),
     ...activation.account,
     ...(budget === undefined ? {} : { budget }),

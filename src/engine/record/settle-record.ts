@@ -93,7 +93,7 @@ export interface Ending {
   readonly fired: readonly GraphEdge[] | undefined;
   readonly error?: unknown;
   readonly outcome: AdmittedOutcome;
-  readonly isKept?: boolean;
+  readonly isSaved?: boolean;
   readonly source: SettleSource;
 }
 
@@ -178,18 +178,18 @@ function keepForRetry(
   if (applied !== undefined) field('applied', applied, `"${applied}"`);
   if (activation.isRetryWithheld) field('withheld', true, 'true');
   if (activation.budgetFrom > 0) field('budgetFrom', activation.budgetFrom, String(activation.budgetFrom));
-  const held = activation.frameRun.plan.heldBy(activation.node.index);
-  if (held !== undefined) field('held', held, JSON.stringify(held));
-  if (ending.isKept !== true) return;
+  const unused = activation.frameRun.plan.unusedFirings(activation.node.index);
+  if (unused !== undefined) field('held', unused, JSON.stringify(unused));
+  if (ending.isSaved !== true) return;
   const { output, outputOfSteps, updates, goto, verdict } = ending.outcome;
-  const plain = (given: Readonly<Record<string, Admitted>>): Record<string, unknown> =>
-    Object.fromEntries(Object.entries(given).map(([key, value]) => [key, value.value]));
+  const plain = (admitted: Readonly<Record<string, Admitted>>): Record<string, unknown> =>
+    Object.fromEntries(Object.entries(admitted).map(([key, value]) => [key, value.value]));
   const saved: SavedOutcome = {
     ...(output === undefined ? {} : { output: output.value }),
     ...(outputOfSteps === undefined ? {} : { outputOfSteps }),
     ...(updates === undefined
       ? {}
-      : { updates: Object.fromEntries(Object.entries(updates).map(([name, given]) => [name, plain(given)])) }),
+      : { updates: Object.fromEntries(Object.entries(updates).map(([name, values]) => [name, plain(values)])) }),
     ...(goto === undefined ? {} : { goto }),
     ...(verdict === undefined ? {} : { verdict }),
   };

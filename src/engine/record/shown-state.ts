@@ -15,7 +15,7 @@ import type { RunCore } from '../run/run-core.ts';
 export const wholeView: readonly string[] = ['input', ...partitions, 'outputs', 'failures'];
 
 /** Fields of a node's record that determine its output or failure. */
-const shownFields: readonly string[] = ['status', 'output', 'outputOfSteps', 'error'];
+const resultFields: readonly string[] = ['status', 'output', 'outputOfSteps', 'error'];
 
 /**
  * Whether ops may change what a view shows. It is never false if they do, but may be true if they do not: for example for the record of a
@@ -30,8 +30,8 @@ export function mayChangeState(ops: readonly unknown[], treePath: readonly strin
     const [field, , ...inRecord] = path.slice(treePath.length);
     if (field === 'input' || field === 'channels' || field === 'spent') return true;
     if (field !== 'nodes') return false;
-    if (inRecord.length > 0) return shownFields.includes(inRecord[0] as string);
-    return kind !== 's' || isLaterOrShown(value as NodeRecord | undefined);
+    if (inRecord.length > 0) return resultFields.includes(inRecord[0] as string);
+    return kind !== 's' || mayChangeView(value as NodeRecord | undefined);
   });
 }
 
@@ -39,7 +39,7 @@ export function mayChangeState(ops: readonly unknown[], treePath: readonly strin
  * Whether a record that is set as a whole shows an output or failure, or belongs to a later visit or attempt and may have replaced one that
  * did.
  */
-function isLaterOrShown(record: NodeRecord | undefined): boolean {
+function mayChangeView(record: NodeRecord | undefined): boolean {
   if (record === undefined || 'output' in record || record.outputOfSteps !== undefined) return true;
   return record.status === 'failed' || record.visits !== undefined || record.attempt !== undefined;
 }

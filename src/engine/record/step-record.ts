@@ -29,9 +29,9 @@ export function ensureSteps(activation: Activation): NodeRecord {
     if (reads !== undefined) frameRun.frame.setNodeField(node.id, 'reads', reads, JSON.stringify(reads));
     return known;
   }
-  const { error: _, applied: __, ...left } = known ?? {};
+  const { error: _, applied: __, ...rest } = known ?? {};
   const record: NodeRecord = {
-    ...left,
+    ...rest,
     ...openRecord(activation),
     view: known?.view ?? activation.viewSeq,
     ...(reads === undefined ? {} : { reads }),
@@ -47,13 +47,13 @@ export function ensureSteps(activation: Activation): NodeRecord {
  */
 function newReads(activation: Activation, known: NodeRecord | undefined): readonly string[] | undefined {
   const { node, readCount } = activation;
-  if (node.reads !== undefined || readCount === activation.keptReadCount) return undefined;
-  activation.keptReadCount = readCount;
+  if (node.reads !== undefined || readCount === activation.recordedReadCount) return undefined;
+  activation.recordedReadCount = readCount;
   const { reads } = activation;
-  const told = new Set(known?.reads);
-  const untold = reads.filter((name) => !told.has(name));
+  const recorded = new Set(known?.reads);
+  const untold = reads.filter((name) => !recorded.has(name));
   // A function that is repeated reads again what its record names.
-  if (untold.length === 0 && reads.length === told.size) return undefined;
+  if (untold.length === 0 && reads.length === recorded.size) return undefined;
   activation.unreportedReads = [...activation.unreportedReads, ...untold];
   return reads;
 }

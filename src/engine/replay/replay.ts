@@ -127,10 +127,10 @@ export class ReplaySource implements RecordedPast {
   #ended(due: Pick<Due, 'activation' | 'stepKey' | 'effect' | 'ownInputHash' | 'asked'>): Recorded | undefined {
     const { activation, stepKey } = due;
     const last = this.#core.root.replayed?.[endKeyOf(due)];
-    const left = this.#outcomes
+    const candidates = this.#outcomes
       .of(activation, stepKey)
       .filter((recorded) => !isTaken(recorded, last) && this.#hasEqualInput(due, recorded));
-    return left.find(({ part }) => isSuccess(part)) ?? (isEffect(due) ? left[0] : undefined);
+    return candidates.find(({ part }) => isSuccess(part)) ?? (isEffect(due) ? candidates[0] : undefined);
   }
 
   /** The original's announcement of an effect whose end is not recorded. */

@@ -33,9 +33,9 @@ export class Waiters {
     if (waiter === undefined) return;
     this.#byWait.delete(waitId);
     if (!waiter.isInDoubt) return;
-    const left = (this.#doubts.get(waiter.activation) ?? 1) - 1;
-    if (left === 0) this.#doubts.delete(waiter.activation);
-    else this.#doubts.set(waiter.activation, left);
+    const remaining = (this.#doubts.get(waiter.activation) ?? 1) - 1;
+    if (remaining === 0) this.#doubts.delete(waiter.activation);
+    else this.#doubts.set(waiter.activation, remaining);
   }
 
   /** The activations that have an effect in doubt. */
@@ -78,7 +78,7 @@ export class Agenda {
   /** Functions that cancel the timers of this process. */
   readonly timers: Set<() => void> = new Set();
   /** Number of pending retries and timers that keep the run from pausing. */
-  heldCount = 0;
+  keepAliveCount = 0;
   /** Number of activations whose earlier view is being loaded. They are decided about afterwards (E9). */
   openingCount = 0;
   /** Number of attempts in progress. */

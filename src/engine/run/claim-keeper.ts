@@ -7,7 +7,7 @@ import { claimLost, momentOf, type Moment } from './draft.ts';
 
 /** Callbacks of whoever advances the run, once it is open. */
 export interface ClaimHolder {
-  readonly onRenewed: (askedAt: Moment) => void;
+  readonly onRenewed: (requestedAt: Moment) => void;
   /** Called when messages are waiting for the run. */
   readonly onMessages: () => Promise<void>;
   /** Called when another worker has taken the run. */
@@ -25,9 +25,9 @@ export interface ClaimRenewalsOptions {
 /** Renews what an engine holds whenever a third of a lease has passed: all of it in one call. */
 export class ClaimRenewals {
   readonly #options: ClaimRenewalsOptions;
-  readonly #held = new Set<ClaimKeeper>();
+  readonly #keepers = new Set<ClaimKeeper>();
   /** Those whose renewal has not been answered. */
-  readonly #asked = new Set<ClaimKeeper>();
+  readonly #unanswered = new Set<ClaimKeeper>();
   #cancel: (() => void) | undefined;
 
   constructor(options: ClaimRenewalsOptions) {
@@ -35,13 +35,13 @@ export class ClaimRenewals {
   }
 
   add(keeper: ClaimKeeper): void {
-    this.#held.add(keeper);
+    this.#keepers.add(keeper);
     this.#startTimer();
   }
 
   delete(keeper: ClaimKeeper): void {
-    this.#held.delete(keeper);
-    if (this.#held.size > 0) return;
+    this.#keepers.delete(keeper);
+    if (this.#keepers.size > 0) return;
     this.#cancel?.();
     this.#cancel = undefined;
   }
@@ -50,27 +50,27 @@ export class ClaimRenewals {
     const { clock, leaseMs } = this.#options;
     this.#cancel ??= clock.setTimer(leaseMs / 3, () => {
       this.#cancel = undefined;
-      void this.#renew([...this.#held].filter((keeper) => !this.#asked.has(keeper)));
+      void this.#renew([...this.#keepers].filter((keeper) => !this.#unanswered.has(keeper)));
     });
   }
 
   async #renew(keepers: readonly ClaimKeeper[]): Promise<void> {
     if (keepers.length === 0) return;
     const { store, clock, onRenew } = this.#options;
-    const askedAt = momentOf(clock);
-    for (const keeper of keepers) this.#asked.add(keeper);
+    const requestedAt = momentOf(clock);
+    for (const keeper of keepers) this.#unanswered.add(keeper);
     try {
       onRenew();
       const renewals = await store.renewClaims(keepers.map(({ claim }) => claim));
       for (const [at, keeper] of keepers.entries()) {
         const renewal = renewals[at];
-        if (renewal !== undefined && this.#held.has(keeper)) keeper.take(renewal, askedAt);
+        if (renewal !== undefined && this.#keepers.has(keeper)) keeper.take(renewal, requestedAt);
       }
     } catch {
       // The store may come back before the leases run out. Effects check their lease themselves.
     } finally {
-      for (const keeper of keepers) this.#asked.delete(keeper);
-      if (this.#held.size > 0) this.#startTimer();
+      for (const keeper of keepers) this.#unanswered.delete(keeper);
+      if (this.#keepers.size > 0) this.#startTimer();
     }
   }
 }
@@ -103,14 +103,14 @@ export class ClaimKeeper {
   }
 
   /** Takes the reply to a renewal that was asked for at this moment. */
-  take(renewal: Renewal, askedAt: Moment): void {
+  take(renewal: Renewal, requestedAt: Moment): void {
     if (!renewal.isHeld) {
       this.stop();
       this.#lost = claimLost(this.claim.runId, 'claimed', fencedError(this.claim, renewal.current));
       return this.#holder?.onLost(this.#lost);
     }
-    this.leasedAt = askedAt;
-    this.#holder?.onRenewed(askedAt);
+    this.leasedAt = requestedAt;
+    this.#holder?.onRenewed(requestedAt);
     // What cannot be read now is read with a later renewal, or by whoever has the run then.
     if (renewal.hasMessages) this.#holder?.onMessages().catch(() => undefined);
   }

@@ -139,7 +139,7 @@ export class Committer {
     this.#isReleasing = isLast;
     const { draft, clock, runKey, claim, store } = this.#options;
     const at = clock.now();
-    const { changeJson, ops, given, index } = draft.take();
+    const { changeJson, ops, updates, index } = draft.take();
     const seq = this.seq + 1;
     const pending = pendingOf(draft.root);
     const { body: text, checksum } = encodeCheckpoint(
@@ -148,12 +148,12 @@ export class Committer {
       at,
       changeJson,
       ops,
-      given,
+      updates,
       pending,
     );
     // Compression saves disk space, which a store in memory does not use.
     const body = store.capabilities.durability === 'none' ? text : storedForm(seq, changeJson, text);
-    const sizeBytes = changeJson.length + ops.length + (given?.length ?? 0);
+    const sizeBytes = changeJson.length + ops.length + (updates?.length ?? 0);
     this.seq = seq;
     this.checksum = checksum;
     const checkpoint = { seq, at, body, checksum };
@@ -183,11 +183,11 @@ export class Committer {
     if (this.#isRetrying) return;
     const { store, onSaved } = this.#options;
     const sent = onSaved === undefined ? store.commit(flight.commit) : this.#commitTimed(flight.commit, onSaved);
-    sent.then(({ isHeld }) => this.#landed(flight, isHeld), this.#failed);
+    sent.then(({ isHeld: isClaimHeld }) => this.#landed(flight, isClaimHeld), this.#failed);
   }
 
   /** Acknowledgements may arrive out of order, but commits become durable in order, so the oldest one decides. */
-  #landed(flight: InFlight, isHeld: boolean): void {
+  #landed(flight: InFlight, isClaimHeld: boolean): void {
     if (this.broken !== undefined) return;
     while (this.#inFlight.length > 0) {
       const first = this.#inFlight[0] as InFlight;
@@ -200,7 +200,7 @@ export class Committer {
       first.settled?.resolve();
     }
     // The commit was written, but another worker has the run by now, so nothing may start because of it (P4).
-    if (!isHeld && !this.#isReleasing) return this.#break(claimLost(flight.commit.claim.runId, 'claimed'));
+    if (!isClaimHeld && !this.#isReleasing) return this.#break(claimLost(flight.commit.claim.runId, 'claimed'));
     if (this.#drainers.length > 0 && !this.isFull) for (const callback of this.#drainers.splice(0)) callback();
   }
 
@@ -228,8 +228,8 @@ export class Committer {
     try {
       while (this.#inFlight.length > 0 && this.broken === undefined) {
         const first = this.#inFlight[0] as InFlight;
-        const { isHeld } = await this.#options.store.commit(first.commit);
-        this.#landed(first, isHeld);
+        const { isHeld: isClaimHeld } = await this.#options.store.commit(first.commit);
+        this.#landed(first, isClaimHeld);
       }
       this.#isRetrying = false;
     } catch (error) {

@@ -18,7 +18,7 @@ export interface TakenDraft {
   readonly changeJson: string;
   readonly ops: string;
   /** Updates as nodes gave them, as JSON, where they cannot be derived from the ops (X2). */
-  readonly given: string | undefined;
+  readonly updates: string | undefined;
   readonly index: Readonly<IndexChanges> | undefined;
 }
 
@@ -36,7 +36,7 @@ export class Draft extends TreeWriter {
   readonly unsealed: Set<Activation> = new Set();
   readonly #run: RunKey;
   #parts: string[] = [];
-  #givens: [string, string][] = [];
+  #updates: [string, string][] = [];
   #settles = 0;
   #mustSaveUpdates = false;
   #index: IndexChanges | undefined;
@@ -60,9 +60,9 @@ export class Draft extends TreeWriter {
   }
 
   /** Counts an outcome, and keeps its original updates in case they cannot be derived from the ops (X2). */
-  noteOutcome(pathKey: string, givenJson: string | undefined, isTransformed: boolean): void {
+  noteOutcome(pathKey: string, updatesJson: string | undefined, isTransformed: boolean): void {
     this.#settles += 1;
-    if (givenJson !== undefined) this.#givens.push([pathKey, givenJson]);
+    if (updatesJson !== undefined) this.#updates.push([pathKey, updatesJson]);
     if (isTransformed) this.#mustSaveUpdates = true;
   }
 
@@ -120,19 +120,19 @@ export class Draft extends TreeWriter {
   take(): TakenDraft {
     const changeJson = `[${this.#parts.join(',')}]`;
     this.#parts = [];
-    return { changeJson, ops: this.delta.take(), given: this.#takeUpdates(), index: this.#takeIndex() };
+    return { changeJson, ops: this.delta.take(), updates: this.#takeUpdates(), index: this.#takeIndex() };
   }
 
   #takeUpdates(): string | undefined {
     const needed = this.#mustSaveUpdates || this.#settles > 1;
-    const given =
-      needed && this.#givens.length > 0
-        ? `{${this.#givens.map(([key, json]) => `${JSON.stringify(key)}:${json}`).join(',')}}`
+    const updates =
+      needed && this.#updates.length > 0
+        ? `{${this.#updates.map(([key, json]) => `${JSON.stringify(key)}:${json}`).join(',')}}`
         : undefined;
-    if (this.#givens.length > 0) this.#givens = [];
+    if (this.#updates.length > 0) this.#updates = [];
     this.#settles = 0;
     this.#mustSaveUpdates = false;
-    return given;
+    return updates;
   }
 
   #indexChanges(): IndexChanges {
@@ -197,9 +197,9 @@ export class Standing {
     this.#leasedAt = leasedAt;
   }
 
-  /** @param askedAt - when the renewal was requested */
-  renewLease(askedAt: Moment): void {
-    this.#leasedAt = askedAt;
+  /** @param requestedAt - when the renewal was requested */
+  renewLease(requestedAt: Moment): void {
+    this.#leasedAt = requestedAt;
   }
 
   /**

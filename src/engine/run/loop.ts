@@ -175,7 +175,7 @@ export class Activation extends OpenCalls {
    */
   #earlierReads: Set<string> | undefined;
   /** The `readCount` up to which the visit's record holds what was read. */
-  keptReadCount = 0;
+  recordedReadCount = 0;
   /** Names that are in the visit's record but in no part of the history yet. The next recorded step tells them. */
   unreportedReads: readonly string[] = [];
   /** The recorded cost of the visit. */
@@ -202,7 +202,7 @@ export class Activation extends OpenCalls {
   /** Whether it counts as work in progress. */
   isBusy = false;
   /** Set while it waits for an effect that another process may still be running; shown to listeners. */
-  heldBy: OwnerHold | undefined;
+  ownerHold: OwnerHold | undefined;
   cancelTimer: (() => void) | undefined;
   /** The last key made, with its seed. A fork also makes keys with the seeds of its ancestors. */
   #key: readonly [keySeed: string, key: string] | undefined;
@@ -283,11 +283,11 @@ export class Activation extends OpenCalls {
   }
 
   /** A save retires what is recorded of its calls, but for the child runs of these keys: names begin anew. */
-  forgetCalls(kept: readonly string[]): void {
+  forgetCalls(retainedKeys: readonly string[]): void {
     this.ordinals = undefined;
     this.calls = undefined;
     this.order = undefined;
-    for (const key of this.children?.keys() ?? []) if (!kept.includes(key)) this.children?.delete(key);
+    for (const key of this.children?.keys() ?? []) if (!retainedKeys.includes(key)) this.children?.delete(key);
     this.attached = undefined;
   }
 

@@ -93,7 +93,7 @@ export class OpenCalls {
   /** Number of calls in progress, or ended and about to return. */
   stepsInFlight = 0;
   /** Number of calls that have returned but from which the function may not have continued yet. */
-  givenBack = 0;
+  returningCount = 0;
   /** Whether calls have overlapped since the last one that was made alone. Their order of ending is recorded then (X4.13). */
   isOverlapping = false;
   /** Whether its function has ended. It makes no more calls, and settles when the effects it called have ended. */
@@ -199,7 +199,7 @@ export class OpenCalls {
     this.failure = undefined;
     this.#effectSteps = undefined;
     this.#parts = undefined;
-    this.givenBack = 0;
+    this.returningCount = 0;
     this.isOverlapping = false;
     this.childrenInFlight = 0;
     this.childrenAwaited = 0;

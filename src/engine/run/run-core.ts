@@ -32,9 +32,9 @@ export type EffectsInFlight = Map<string, number>;
 export function enterEffect(inFlight: EffectsInFlight, key: string): () => void {
   inFlight.set(key, (inFlight.get(key) ?? 0) + 1);
   return () => {
-    const left = (inFlight.get(key) ?? 1) - 1;
-    if (left === 0) inFlight.delete(key);
-    else inFlight.set(key, left);
+    const remaining = (inFlight.get(key) ?? 1) - 1;
+    if (remaining === 0) inFlight.delete(key);
+    else inFlight.set(key, remaining);
   };
 }
 
@@ -264,7 +264,7 @@ export function runningNow(core: RunCore): readonly LiveEvent[] {
     .frames()
     .flatMap(({ activations }) => [...activations.values()])
     .flatMap((activation) => {
-      if (activation.heldBy !== undefined) return [liveEventOf(core, 'waiting', activation, activation.heldBy)];
+      if (activation.ownerHold !== undefined) return [liveEventOf(core, 'waiting', activation, activation.ownerHold)];
       return activation.phase === 'running' ? [liveEventOf(core, 'started', activation, undefined)] : [];
     });
 }

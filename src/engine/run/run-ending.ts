@@ -21,7 +21,7 @@ export function endingOf(core: RunCore): RunStatus | undefined {
   if (isFailing(core.root)) return 'failed';
   if (standing.isYielding) return undefined;
   const hasRoom = agenda.placesTaken < core.rootFrame.graph.policies.concurrency;
-  if ((agenda.queue.length > 0 && hasRoom) || agenda.heldCount > 0) return undefined;
+  if ((agenda.queue.length > 0 && hasRoom) || agenda.keepAliveCount > 0) return undefined;
   // The questions of a node that failed are kept for the resume that tries it again.
   const { failedNodes = {} } = core.root.frame;
   const waits = Object.entries(core.root.waits).filter(([, { node }]) => !Object.hasOwn(failedNodes, node[0] ?? ''));
@@ -76,9 +76,9 @@ export function noteCancelling(draft: Draft, node: string, request: CancelReques
 /** Notes that a run is cancelled. If its `onCancel` node has not ended, somebody gave it up, and the history says so. */
 export function noteCancelled(draft: Draft, request: CancelRequest): void {
   const { cancel, frame, waits } = draft.root;
-  const isGivenUp = cancel !== undefined && nodeRecord(frame, { id: cancel.node })?.fired === undefined;
-  const { by, detail } = requestedBy(cancel === undefined || isGivenUp ? request : {});
-  const recorded = { ...(detail as object | undefined), ...(isGivenUp && { gaveUp: cancel.node }) };
+  const isUnfinished = cancel !== undefined && nodeRecord(frame, { id: cancel.node })?.fired === undefined;
+  const { by, detail } = requestedBy(cancel === undefined || isUnfinished ? request : {});
+  const recorded = { ...(detail as object | undefined), ...(isUnfinished && { gaveUp: cancel.node }) };
   draft.setStatus('cancelled');
   draft.note({
     kind: 'end',

@@ -13,11 +13,11 @@ export function watchTimer(core: RunCore, delayMs: number, callback: () => void)
 
 function startTimer(core: RunCore, delayMs: number, weight: 0 | 1, callback: () => void): () => void {
   let isPending = true;
-  core.agenda.heldCount += weight;
+  core.agenda.keepAliveCount += weight;
   const release = (): void => {
     if (!isPending) return;
     isPending = false;
-    core.agenda.heldCount -= weight;
+    core.agenda.keepAliveCount -= weight;
   };
   const cancel = core.env.clock.setTimer(Math.max(0, delayMs), () => {
     release();

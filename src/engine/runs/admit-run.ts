@@ -31,14 +31,14 @@ export interface Origin {
 
 const form = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/u;
 
-/** @param given - W3C trace context; default: the caller's according to the telemetry. @throws CONFIG_INVALID it is malformed */
-export function originOf({ version, telemetry }: EngineEnvironment, given: string | undefined): Origin {
-  if (given !== undefined && !form.test(given))
+/** @param requested - W3C trace context; default: the caller's according to the telemetry. @throws CONFIG_INVALID it is malformed */
+export function originOf({ version, telemetry }: EngineEnvironment, requested: string | undefined): Origin {
+  if (requested !== undefined && !form.test(requested))
     throw new CairnError('CONFIG_INVALID', {
       path: 'traceparent',
       reason: 'it must be a W3C traceparent of version 00',
     });
-  const traceparent = given ?? callersTrace(telemetry);
+  const traceparent = requested ?? callersTrace(telemetry);
   return { ...(version !== undefined && { version }), ...(traceparent !== undefined && { traceparent }) };
 }
 
@@ -58,9 +58,9 @@ function callersTrace(telemetry: EngineEnvironment['telemetry']): string | undef
 export async function parentTrace(
   env: EngineEnvironment,
   run: RunRow,
-  given: string | undefined,
+  requested: string | undefined,
 ): Promise<string | undefined> {
-  const { traceparent } = originOf(env, given);
+  const { traceparent } = originOf(env, requested);
   if (traceparent !== undefined) return traceparent;
   const [row] = await env.store.readCheckpoints(run, { from: 0, to: 0, limit: 1 }).catch(() => []);
   const change = row && decodeOrNothing(run, row)?.change;
@@ -82,14 +82,14 @@ const storedForMs = 3_600_000;
 
 /** Stores a graph's structure and text as blobs, at most once an hour for each engine and graph. */
 function storeGraph(env: EngineEnvironment, run: RunKey, graph: Graph): Promise<StoredMeta> {
-  const kept = storedGraphs.get(env) ?? new WeakMap<Graph, StoredGraph>();
-  storedGraphs.set(env, kept);
+  const byGraph = storedGraphs.get(env) ?? new WeakMap<Graph, StoredGraph>();
+  storedGraphs.set(env, byGraph);
   const now = env.clock.monotonic();
-  const stored = kept.get(graph);
+  const stored = byGraph.get(graph);
   if (stored !== undefined && now - stored.putAtMs < storedForMs) return stored.meta;
   const meta = putGraph(env, run, graph);
-  kept.set(graph, { meta, putAtMs: now });
-  meta.catch(() => kept.delete(graph));
+  byGraph.set(graph, { meta, putAtMs: now });
+  meta.catch(() => byGraph.delete(graph));
   return meta;
 }
 

@@ -36,7 +36,7 @@ export async function advanceRun(
   try {
     await open();
   } catch (error) {
-    if (CairnError.is(error, 'CLAIM_TAKEN')) return heldUntil(env, error);
+    if (CairnError.is(error, 'CLAIM_TAKEN')) return ownedElsewhere(env, error);
     if (!CairnError.is(error) || !handedOver.has(error.code)) throw error;
     runs.checkOpen();
   }
@@ -45,7 +45,7 @@ export async function advanceRun(
   return standOf(env, await requireRun(env, runId));
 }
 
-function heldUntil({ clock }: EngineEnvironment, { data }: CairnError): AdvanceResult {
+function ownedElsewhere({ clock }: EngineEnvironment, { data }: CairnError): AdvanceResult {
   return { status: 'held', by: String(data['owner']), until: clock.now() + Number(data['remainingMs']) };
 }
 
@@ -79,9 +79,9 @@ async function advanceActive(
     signal?.removeEventListener('abort', stop);
   }
   const stand = await standOf(env, await requireRun(env, runId));
-  const { heldBy } = active.runner;
-  if (!isGoing(stand) || heldBy === undefined) return stand;
-  return { status: 'held', by: heldBy.owner ?? 'unknown', until: heldBy.until };
+  const { ownerHold } = active.runner;
+  if (!isGoing(stand) || ownerHold === undefined) return stand;
+  return { status: 'held', by: ownerHold.owner ?? 'unknown', until: ownerHold.until };
 }
 
 const isGoing = ({ status }: AdvanceResult): boolean => status === 'running' || status === 'cancelling';
@@ -98,11 +98,11 @@ async function standOf({ store, clock, ids }: EngineEnvironment, run: RunRow): P
   if (isOthers) return { status: 'held', by: claim.workerId, until: now + claim.remainingMs };
   if (schedule.dueAt > now) return { status: 'paused', dueAt: schedule.dueAt, asks: false };
   if (status !== 'paused' || hasMessages) return { status: status === 'cancelling' ? status : 'running' };
-  const [due, asked] = await Promise.all([
+  const [due, answerable] = await Promise.all([
     store.listWaits({ tenant, runId, limit: 1 }),
     store.listWaits({ tenant, runId, kinds: ['question', 'signal', 'doubt'], limit: 1 }),
   ]);
   const dueAt = due.rows[0]?.dueAt;
   if (dueAt !== undefined && dueAt <= now) return { status: 'running' };
-  return { status: 'paused', ...(dueAt !== undefined && { dueAt }), asks: asked.rows.length > 0 };
+  return { status: 'paused', ...(dueAt !== undefined && { dueAt }), asks: answerable.rows.length > 0 };
 }

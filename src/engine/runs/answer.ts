@@ -31,7 +31,7 @@ export interface MeantWait {
 /** An answered wait, and the part of the change that reports it. If a node asks in each round, the last round counts. */
 export interface AnsweredWait extends KnownWait, MeantWait {
   /** The question as it was asked; undefined if the checkpoint that asked it was pruned. */
-  readonly asked: AnswerFormat | undefined;
+  readonly question: AnswerFormat | undefined;
   readonly part: ChangePart;
 }
 
@@ -66,9 +66,9 @@ export async function readAnswered(
       const openAt = checkpoint.seq - 1;
       for (const wait of await takenOver(env, run.tenant, part)) note({ ...wait, openAt });
       if (part.kind !== 'answer' || part.node === undefined || part.wait === undefined) continue;
-      const asked = records.get(part.wait);
-      const { kind = 'question', name = '' } = asked ?? {};
-      note({ waitId: part.wait, kind, name, node: part.node, part, openAt, asked });
+      const question = records.get(part.wait);
+      const { kind = 'question', name = '' } = question ?? {};
+      note({ waitId: part.wait, kind, name, node: part.node, part, openAt, question });
     }
   }
   return [...answered.values()];
@@ -90,8 +90,8 @@ async function takenOver(
   const isMeant = isAnswer
     ? (wait: AnsweredWait): boolean => placeOf(wait.node, wait.part, wait.part.step) === placeOf(node, part, step)
     : (wait: AnsweredWait): boolean => isWithin(wait, node, visitsOf(node, part));
-  const asked = (await readAnswered(env, original, from.seq)).filter(isMeant);
-  return asked.map((wait) => ({
+  const answers = (await readAnswered(env, original, from.seq)).filter(isMeant);
+  return answers.map((wait) => ({
     ...wait,
     part: isAnswer ? part : wait.part,
     original: wait.original ?? { run: original, seq: wait.openAt },
@@ -139,7 +139,7 @@ type SubmittedAnswer = readonly [waitId: string, value: unknown];
 interface FittingAnswer {
   readonly waitId: string;
   /** What the answer stands for, such as the value of a choice. @throws ANSWER_INVALID */
-  readonly meaning: (asked: AnswerFormat) => unknown;
+  readonly meaning: (question: AnswerFormat) => unknown;
   /** What it stands for in its question, if that is open; otherwise what it would if anything were an answer. */
   readonly meant: unknown;
   readonly body: Uint8Array;
@@ -188,14 +188,14 @@ export async function postAnswers(
 async function fitAnswer(
   env: EngineEnvironment,
   runId: string,
-  given: { readonly waitId: string; readonly wait: OpenQuestion | undefined; readonly value: unknown },
+  answer: { readonly waitId: string; readonly wait: OpenQuestion | undefined; readonly value: unknown },
   { by = 'person', readsTexts = false }: AnswerOptions,
 ): Promise<FittingAnswer> {
-  const { waitId, wait: open, value } = given;
+  const { waitId, wait: open, value } = answer;
   if (open?.isDamaged === true) throw damagedWait(env.store.name, runId, waitId);
-  const meaning = (asked: AnswerFormat): unknown => {
-    const read = readsTexts && typeof value === 'string' ? readAnswer(asked, value) : value;
-    return checkAnswer(asked, admitExternal(env, read, ['answer'], 'the answer').value);
+  const meaning = (question: AnswerFormat): unknown => {
+    const read = readsTexts && typeof value === 'string' ? readAnswer(question, value) : value;
+    return checkAnswer(question, admitExternal(env, read, ['answer'], 'the answer').value);
   };
   const meant = meaning(open ?? {});
   await takeFiles(env, meant, 'the answer');
@@ -250,7 +250,7 @@ async function stoodFor(
   if (isOpen) return false;
   const closed = (await readAnswered(env, run, run.head)).find((wait) => wait.waitId === waitId);
   try {
-    return isDeepStrictEqual(meaning(closed?.asked ?? {}), recorded);
+    return isDeepStrictEqual(meaning(closed?.question ?? {}), recorded);
   } catch (error) {
     if (CairnError.is(error, 'ANSWER_INVALID')) return false;
     throw error;

@@ -72,9 +72,9 @@ function definitionOf({ structure, text }: Graph): GraphDefinitionRecord {
 }
 
 /** @throws VALUE_UNSTORABLE, STATE_UNKNOWN_CHANNEL a key is not a partition */
-function admitMigrated(env: EngineEnvironment, given: Readonly<Record<string, unknown>>): FrameTree['channels'] {
+function admitMigrated(env: EngineEnvironment, partsByName: Readonly<Record<string, unknown>>): FrameTree['channels'] {
   const migrated: FrameTree['channels'] = {};
-  for (const [name, values] of Object.entries(given)) {
+  for (const [name, values] of Object.entries(partsByName)) {
     const partition = partitions.find((known) => known === name);
     if (partition === undefined) throw new CairnError('STATE_UNKNOWN_CHANNEL', { channel: name, known: partitions });
     migrated[partition] = { ...(admitValue(values, [name], env.limits, env.intake).value as object) };

@@ -70,15 +70,15 @@ function placeKey(path: readonly string[], step?: string): string {
 }
 
 /** Makes effects that ended and failed due at once, as if their retry policy had planned another attempt (X3). */
-function planEnded(draft: Draft, asked: ReadonlySet<string>, path: readonly string[], { nodes }: FrameTree): void {
+function planEnded(draft: Draft, doubted: ReadonlySet<string>, path: readonly string[], { nodes }: FrameTree): void {
   for (const [id, record] of Object.entries(nodes)) {
     if (record.fired !== undefined) continue;
     const at = [...path, 'nodes', id];
-    if (record.applied === 'ended' && !asked.has(placeKey(at))) draft.set([...at, 'retryAt'], 0);
+    if (record.applied === 'ended' && !doubted.has(placeKey(at))) draft.set([...at, 'retryAt'], 0);
     for (const [key, { status, applied }] of Object.entries(record.steps ?? {}))
-      if (status !== 'done' && applied === 'ended' && !asked.has(placeKey(at, key)))
+      if (status !== 'done' && applied === 'ended' && !doubted.has(placeKey(at, key)))
         draft.set([...at, 'steps', key, 'retryAt'], 0);
     for (const [key, child] of Object.entries(record.children ?? {}))
-      planEnded(draft, asked, [...at, 'children', key], child);
+      planEnded(draft, doubted, [...at, 'children', key], child);
   }
 }

@@ -47,8 +47,8 @@ function stopBelow(core: RunCore, activation: Activation): boolean {
 
 /** @returns whether an effect in a child run has not ended */
 function stopFrames(core: RunCore, activation: Activation): boolean {
-  let isHeld = false;
-  if (activation.childrenInFlight === 0) return isHeld;
+  let hasOpenEffect = false;
+  if (activation.childrenInFlight === 0) return hasOpenEffect;
   for (const frameRun of core.agenda.childFrames) {
     if (!isBelow(frameRun, activation)) continue;
     frameRun.hasFailed = true;
@@ -57,14 +57,14 @@ function stopFrames(core: RunCore, activation: Activation): boolean {
       if (holdsEffect(core, child)) {
         child.isEnding = true;
         child.isStopped = true;
-        isHeld = true;
+        hasOpenEffect = true;
       } else {
         child.withdraw?.();
         core.agenda.forget(child);
       }
     }
   }
-  return isHeld;
+  return hasOpenEffect;
 }
 
 function isBelow({ nodePath }: FrameRun, { path }: Activation): boolean {
@@ -92,36 +92,36 @@ export function askOpenEffects(core: RunCore, activation: Activation): boolean {
   const record = frameRun.openRecordOf(node);
   if (record?.steps === undefined && record?.children === undefined) return false;
   if (node.onInDoubt === 'fail') return false;
-  const isAsked = askAbout(core, activation, openEffectsOf(record, path));
-  if (isAsked) leave(core, activation);
-  return isAsked;
+  const hasAsked = askAbout(core, activation, openEffectsOf(record, path));
+  if (hasAsked) leave(core, activation);
+  return hasAsked;
 }
 
 /**
  * Asks about the effects that a crash left in doubt in an activation of a cancelled child run, before it settles as cancelled. What began
  * in this process was told to stop, and had its grace; what is to be tried again has failed. @returns whether it asked
  */
-export function askLeftBehind(core: RunCore, activation: Activation): boolean {
+export function askAfterCrash(core: RunCore, activation: Activation): boolean {
   const { node, frameRun, path } = activation;
   const record = frameRun.isCancelled ? frameRun.openRecordOf(node) : undefined;
   if (record === undefined || node.onInDoubt === 'fail') return false;
   const { workerId } = core.env.ids;
   const isUnknown = ({ intent: { by, idempotent }, retryAt }: DoubtedEffect): boolean =>
     by !== workerId && idempotent !== true && retryAt === undefined;
-  const isAsked = askAbout(core, activation, [...openInVisit(record, path)].filter(isUnknown));
-  if (isAsked && activation.phase !== 'left') leave(core, activation);
-  return isAsked;
+  const hasAsked = askAbout(core, activation, [...openInVisit(record, path)].filter(isUnknown));
+  if (hasAsked && activation.phase !== 'left') leave(core, activation);
+  return hasAsked;
 }
 
 /** Asks about each effect that changes something outside. @returns whether there is one */
 function askAbout(core: RunCore, activation: Activation, effects: Iterable<DoubtedEffect>): boolean {
-  let isAsked = false;
+  let hasAsked = false;
   for (const effect of effects) {
     if (effect.intent.forgettable === true) continue;
     openDoubt(core, activation, effect);
-    isAsked = true;
+    hasAsked = true;
   }
-  return isAsked;
+  return hasAsked;
 }
 
 /** Aborts an activation. When its attempt has ended it settles as cancelled, without firing edges. */

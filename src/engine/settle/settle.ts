@@ -9,7 +9,7 @@ import { hashParts } from '../../state/values/values.ts';
 import type { Activation, FrameRun } from '../run/loop.ts';
 import { type AdmittedOutcome, admitError, asError, errorSummary } from '../admit/admit-outcome.ts';
 import { startPlanned } from './start-planned.ts';
-import { dropChildren, askLeftBehind, askOpenEffects } from './cancel.ts';
+import { dropChildren, askAfterCrash, askOpenEffects } from './cancel.ts';
 import { tellWaiting } from '../waits/wait.ts';
 import { dropWaitsOf } from '../waits/open-wait.ts';
 import { routeEdges } from '../plan/route.ts';
@@ -106,16 +106,16 @@ export function settleFailed(
   core: RunCore,
   activation: Activation,
   error: unknown,
-  kept?: AdmittedOutcome,
+  saved?: AdmittedOutcome,
   source: SettleSource = {},
 ): void {
   const { node } = activation;
   let fired: readonly GraphEdge[] | undefined;
   let failure = error;
   try {
-    const handled = route(activation, kept ?? {}, 'failed', asError(error));
+    const handled = route(activation, saved ?? {}, 'failed', asError(error));
     if (handled.isHandled || node.onFailure === 'skip-dependents') fired = handled.fired;
-    else if (node.onFailure === 'continue') fired = route(activation, kept ?? {}, 'completed', asError(error)).fired;
+    else if (node.onFailure === 'continue') fired = route(activation, saved ?? {}, 'completed', asError(error)).fired;
   } catch (routing) {
     failure = routing;
   }
@@ -125,8 +125,8 @@ export function settleFailed(
     status: 'failed',
     fired,
     error: failure,
-    outcome: kept ?? {},
-    isKept: kept !== undefined,
+    outcome: saved ?? {},
+    isSaved: saved !== undefined,
     source,
   });
 }
@@ -152,9 +152,9 @@ function route(
     const { outputOfSteps } = outcome;
     const steps = outputOfSteps === undefined ? undefined : frameRun.openRecordOf(node);
     const output = steps === undefined ? outcome.output?.value : outputsOfSteps(steps, outputOfSteps as StepOrder);
-    const shown = failure === undefined ? output : undefined;
+    const completedOutput = failure === undefined ? output : undefined;
     const error = status === 'failed' ? failure : undefined;
-    const state = settledState(view.state, frameRun, node, { output: shown, error: failure });
+    const state = settledState(view.state, frameRun, node, { output: completedOutput, error: failure });
     return { outcome: { status, output, error }, state };
   };
   try {
@@ -310,7 +310,7 @@ export function settleCancelled(core: RunCore, activation: Activation): void {
   const error = new CairnError('NODE_CANCELLED', { node: activation.path.join('/') });
   activation.withdraw?.();
   activation.withdraw = undefined;
-  if (askLeftBehind(core, activation)) return;
+  if (askAfterCrash(core, activation)) return;
   finish(core, activation, {
     status: 'cancelled',
     fired: activation.node.outgoing.filter((edge) => edge.always),
@@ -341,8 +341,8 @@ function settlePart(
   if (reads !== undefined && reads.length > 0) json += `,"reads":${JSON.stringify(reads)}`;
   const durationMs = Math.max(0, core.env.clock.now() - activation.startedAt);
   // In the most frequent record the usual case is left out: that a pure node took no time.
-  const isTold = activation.startedAt > 0 && (durationMs > 0 || node.effect !== 'pure');
-  if (isTold) json += `,"durationMs":${durationMs}`;
+  const isWorthRecording = activation.startedAt > 0 && (durationMs > 0 || node.effect !== 'pure');
+  if (isWorthRecording) json += `,"durationMs":${durationMs}`;
   if (by !== undefined) json += `,"by":${JSON.stringify(by)}`;
   if (from !== undefined) json += `,"from":${JSON.stringify(from)}`;
   if (ending.error !== undefined) json += `,"error":${JSON.stringify(errorSummary(core, ending.error))}`;

@@ -91,9 +91,14 @@ function faultOf({ path }: Activation, before: string, now: string): CairnError 
  * Whether a timer is another one now. Under the same code the recorded time holds, since a function may compute it from a clock. Under other
  * code the new time does, unless the timer has ended and the new time has passed too.
  */
-function isMoved({ env }: RunCore, { status, dueAt, code }: StepRecord, asked: string, isSameCode: boolean): boolean {
-  if (code === undefined || isSameCode || String(dueAt) === asked) return false;
-  return status === 'open' || Number(asked) > env.clock.now();
+function isMoved(
+  { env }: RunCore,
+  { status, dueAt, code }: StepRecord,
+  identity: string,
+  isSameCode: boolean,
+): boolean {
+  if (code === undefined || isSameCode || String(dueAt) === identity) return false;
+  return status === 'open' || Number(identity) > env.clock.now();
 }
 
 /** Closes a wait as changed, with whatever ended it. */

@@ -123,7 +123,7 @@ export function fireDueWait(core: RunCore, waitId: string): void {
 export function answerHere(core: RunCore, waitId: string, answer: Partial<MessageBody>): void {
   const { store, tenant, clock } = core.env;
   const body = encoder.encode(encodeValue(answer));
-  core.agenda.heldCount += 1;
+  core.agenda.keepAliveCount += 1;
   postSealed(store, { tenant, runId: core.runId, kind: 'answer', name: waitId, body, at: clock.now() })
     .then(async ({ status }) => {
       await core.loop.readMessages();
@@ -132,7 +132,7 @@ export function answerHere(core: RunCore, waitId: string, answer: Partial<Messag
     })
     .catch((error: unknown) => core.loop.fail(error))
     .finally(() => {
-      core.agenda.heldCount -= 1;
+      core.agenda.keepAliveCount -= 1;
       core.loop.requestTurn();
     });
 }
@@ -201,8 +201,8 @@ function closeBudgetWait(core: RunCore, waitId: string, wait: WaitRecord, closin
   takeBudgetAnswer(core.draft, wait, closing.output);
   if (isFailing(core.root)) core.standing.stop('failing');
   const { visit, outer } = wait.budget ?? {};
-  const asked = { ...(visit !== undefined && { visit }), ...(outer !== undefined && { outer }) };
-  core.draft.note(answerPart(wait, waitId, closing, undefined, asked));
+  const round = { ...(visit !== undefined && { visit }), ...(outer !== undefined && { outer }) };
+  core.draft.note(answerPart(wait, waitId, closing, undefined, round));
   core.draft.mustCommit = true;
   core.draft.holdsEffect = true;
   core.ledger.change();

@@ -40,7 +40,7 @@ const doubtChoices: readonly string[] = ['happened', 'run again', 'fail'];
 type Schema = Readonly<Record<string, unknown>>;
 
 /** Answers to an effect in doubt: one of the choices, or `{ decision: 'happened', output, updates }`; a step has no updates. */
-function doubtSchema(isStep: boolean, said: Schema = {}): Schema {
+function doubtSchema(isStep: boolean, answerSchema: Schema = {}): Schema {
   const parts = Object.fromEntries(partitions.map((name) => [name, { type: 'object' }]));
   const updates = {
     type: 'object',
@@ -50,7 +50,7 @@ function doubtSchema(isStep: boolean, said: Schema = {}): Schema {
   };
   const properties = {
     decision: { enum: doubtChoices },
-    output: { description: 'What it gave. Default: null.', ...said },
+    output: { description: 'What it gave. Default: null.', ...answerSchema },
     ...(isStep ? {} : { updates }),
   };
   return {
@@ -146,11 +146,11 @@ export function endCall(core: RunCore, activation: Activation): void {
 export function goesOn(core: RunCore, activation: Activation): void {
   if (activation.openWaits + activation.childrenInFlight === 0) return updateBusy(core, activation);
   const { generation } = activation;
-  activation.givenBack += 1;
+  activation.returningCount += 1;
   updateBusy(core, activation);
   core.env.clock.defer(() => {
     if (activation.generation !== generation || activation.phase !== 'running') return;
-    activation.givenBack -= 1;
+    activation.returningCount -= 1;
     if (activation.openWaits === 0 || activation.childrenInFlight > 0 || !hasNoWork(activation))
       return updateBusy(core, activation);
     closeUncalled(core, activation);
@@ -159,7 +159,7 @@ export function goesOn(core: RunCore, activation: Activation): void {
   });
 }
 
-function hasNoWork({ stepsInFlight, givenBack }: Activation): boolean {
+function hasNoWork({ stepsInFlight, returningCount: givenBack }: Activation): boolean {
   return stepsInFlight + givenBack === 0;
 }
 
@@ -254,7 +254,7 @@ export function goOnFromWait(core: RunCore, activation: Activation, key: string)
 /**
  * Call when what a call stopped at may be there now. The function continues if it is still running; otherwise it is run again from its top.
  */
-export function wakeLeft(core: RunCore, activation: Activation, generation: number, key: string): void {
+export function wakeUp(core: RunCore, activation: Activation, generation: number, key: string): void {
   if (activation.generation !== generation) return;
   if (activation.phase === 'left') core.agenda.wakeUps.push(activation);
   else goOnFromWait(core, activation, key);

@@ -25,7 +25,7 @@ const nothing: Amounts = Object.freeze({});
 const frames = new WeakMap<object, FrameRun>();
 
 /** One getter shared by all results. With getters of their own, V8 would keep each result's whole run until the next full collection. */
-const stateWhenAsked: PropertyDescriptor = {
+const lazyState: PropertyDescriptor = {
   enumerable: true,
   configurable: true,
   get(this: object): StateView | undefined {
@@ -50,7 +50,7 @@ export function resultOf(
     ...(repeated.size === 0 ? {} : { repeated: [...repeated] }),
   };
   frames.set(result, frameRun);
-  return Object.defineProperty(result, 'state', stateWhenAsked) as typeof result & Pick<RunResult, 'state'>;
+  return Object.defineProperty(result, 'state', lazyState) as typeof result & Pick<RunResult, 'state'>;
 }
 
 /** Waits in the order of the graph's nodes: branches that ask at once open theirs in any order, and a stored state has them by id. */

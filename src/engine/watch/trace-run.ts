@@ -39,8 +39,8 @@ export class AttemptTrace {
 
   begin(name: string, parts: SpanParts, secrets: RunSecrets, parent: Span | undefined): TraceSpan | undefined {
     const span = quietly(() => {
-      const told = this.told(parts, secrets.mask);
-      return this.#telemetry.startSpan(name, { ...this.#about, ...told }, parent);
+      const attributes = this.spanAttributes(parts, secrets.mask);
+      return this.#telemetry.startSpan(name, { ...this.#about, ...attributes }, parent);
     });
     if (span === undefined) return undefined;
     const begun = new CodeSpan(this, span, secrets);
@@ -53,9 +53,10 @@ export class AttemptTrace {
     return this.#open.delete(span);
   }
 
-  told({ attributes, contents }: SpanParts, mask: TextMask | undefined): Attributes {
-    const said = contents !== undefined && this.#telemetry.contents === true ? quietly(contents) : undefined;
-    return masked({ ...attributes, ...(shown(said) as SpanAttributes | undefined) }, mask);
+  spanAttributes({ attributes, contents }: SpanParts, mask: TextMask | undefined): Attributes {
+    const contentAttributes =
+      contents !== undefined && this.#telemetry.contents === true ? quietly(contents) : undefined;
+    return masked({ ...attributes, ...(shown(contentAttributes) as SpanAttributes | undefined) }, mask);
   }
 }
 
@@ -81,8 +82,8 @@ class CodeSpan implements TraceSpan {
   end({ error, ...parts }: SpanParts & { readonly error?: string } = {}): void {
     if (!this.#attempt.close(this)) return;
     quietly(() => {
-      const told = this.#attempt.told(parts, this.#secrets.mask);
-      this.#span.end(error === undefined ? told : { ...told, 'error.type': error, error });
+      const attributes = this.#attempt.spanAttributes(parts, this.#secrets.mask);
+      this.#span.end(error === undefined ? attributes : { ...attributes, 'error.type': error, error });
     });
   }
 }
