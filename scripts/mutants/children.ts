@@ -5,7 +5,7 @@ export const childMutants: readonly Mutant[] = [
   {
     name: 'a cancelled child run ends over an effect in doubt',
     file: 'src/engine/settle/settle.ts',
-    old: 'if (askLeftBehind(core, activation)) return;',
+    old: 'if (askAfterCrash(core, activation)) return;',
     new: '',
     tests: ['src/engine/settle/cancelled-doubts.test.ts'],
   },

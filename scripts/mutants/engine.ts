@@ -5,14 +5,14 @@ export const engineMutants: readonly Mutant[] = [
   {
     name: 'a renewal does not move the end of the lease',
     file: 'src/engine/run/claim-keeper.ts',
-    old: 'this.#holder?.onRenewed(askedAt);',
+    old: 'this.#holder?.onRenewed(requestedAt);',
     new: '',
     tests: ['src/engine/drive/leases.test.ts'],
   },
   {
     name: 'the lease is counted from after a slow renewal',
     file: 'src/engine/run/claim-keeper.ts',
-    old: 'this.#holder?.onRenewed(askedAt);',
+    old: 'this.#holder?.onRenewed(requestedAt);',
     new: 'this.#holder?.onRenewed({ monotonicMs: Infinity, wallMs: Infinity });',
     tests: ['src/engine/drive/leases.test.ts'],
   },
@@ -271,8 +271,8 @@ export const engineMutants: readonly Mutant[] = [
   {
     name: 'a signal that comes while its receive looks for one is lost',
     file: 'src/engine/calls/wait-calls.ts',
-    old: '} while (isKept());',
-    new: '} while (isKept() && generation < 0);',
+    old: '} while (isSignalPending());',
+    new: '} while (isSignalPending() && generation < 0);',
     tests: ['src/engine/waits/messages.test.ts'],
   },
   {

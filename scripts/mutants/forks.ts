@@ -33,14 +33,14 @@ export const forksMutants: readonly Mutant[] = [
   {
     name: 'an outcome that is kept for a resume forgets that its output is that of its steps',
     file: 'src/engine/admit/admit-saved.ts',
-    old: '...(kept.outputOfSteps === undefined ? {} : { outputOfSteps: kept.outputOfSteps }),',
+    old: '...(saved.outputOfSteps === undefined ? {} : { outputOfSteps: saved.outputOfSteps }),',
     new: '',
     tests: ['src/engine/forks/fork-records.test.ts'],
   },
   {
     name: 'a skip hides the outputs of the steps of the visit before',
     file: 'src/engine/drive/prepare.ts',
-    old: ' && left?.outputOfSteps === undefined',
+    old: ' && last?.outputOfSteps === undefined',
     new: '',
     tests: ['src/engine/forks/fork-records.test.ts'],
   },
@@ -54,8 +54,8 @@ export const forksMutants: readonly Mutant[] = [
   {
     name: 'a preview says that a question is asked whose answer is on record',
     file: 'src/engine/preview/preview.ts',
-    old: '(isAsked(record) ?? replay?.hasAnswer(activation) !== true)',
-    new: '(isAsked(record) ?? true)',
+    old: '(hasOpenQuestion(record) ?? replay?.hasAnswer(activation) !== true)',
+    new: '(hasOpenQuestion(record) ?? true)',
     tests: ['test/preview/preview.test.ts'],
   },
   {
@@ -89,8 +89,8 @@ export const forksMutants: readonly Mutant[] = [
   {
     name: 'a preview of a resume forgets what its options say',
     file: 'src/engine/preview/preview.ts',
-    old: 'if (!isLeft) await openState(env, run, draft, graph, options);',
-    new: 'if (!isLeft) await openState(env, run, draft, graph, {});',
+    old: 'if (!isOver) await openState(env, run, draft, graph, options);',
+    new: 'if (!isOver) await openState(env, run, draft, graph, {});',
     tests: ['test/yaml/ended-commands.test.ts'],
   },
   {

@@ -33,14 +33,14 @@ export const planMutants: readonly Mutant[] = [
   {
     name: 'a join behind an entry waits for what is before it',
     file: 'src/engine/plan/joins.ts',
-    old: 'if (backOf === undefined && !this.isLeftOut(from)) count += 1;',
+    old: 'if (backOf === undefined && !this.isBeforeEntry(from)) count += 1;',
     new: 'if (backOf === undefined) count += 1;',
     tests: ['src/engine/calls/child-entry.test.ts'],
   },
   {
     name: 'what is before an entry fires what fires always',
     file: 'src/engine/plan/rounds-plan.ts',
-    old: 'const isFiring = !isLeftOut && fires(edge);',
+    old: 'const isFiring = !isBeforeEntry && fires(edge);',
     new: 'const isFiring = fires(edge);',
     tests: ['src/engine/plan/entry.test.ts'],
   },

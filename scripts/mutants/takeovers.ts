@@ -58,8 +58,8 @@ export const takeoverMutants: readonly Mutant[] = [
   {
     name: 'a fork reuses the failure of a pure node',
     file: 'src/engine/replay/replay.ts',
-    old: 'return left.find(({ part }) => isSuccess(part)) ?? (isEffect(due) ? left[0] : undefined);',
-    new: 'return left.find(({ part }) => isSuccess(part)) ?? left[0];',
+    old: 'return candidates.find(({ part }) => isSuccess(part)) ?? (isEffect(due) ? candidates[0] : undefined);',
+    new: 'return candidates.find(({ part }) => isSuccess(part)) ?? candidates[0];',
     tests: ['src/engine/replay/recorded-order.test.ts'],
   },
   {
@@ -72,8 +72,8 @@ export const takeoverMutants: readonly Mutant[] = [
   {
     name: 'a child run is taken up for another input than it was begun with',
     file: 'src/engine/calls/child-frame.ts',
-    old: 'known.given !== undefined && known.given !== given;',
-    new: 'known.given !== undefined && known.given === undefined && known.given !== given;',
+    old: 'known.given !== undefined && known.given !== inputHash;',
+    new: 'known.given !== undefined && known.given === undefined && known.given !== inputHash;',
     tests: ['src/engine/calls/child-forks.test.ts'],
   },
   {

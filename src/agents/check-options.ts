@@ -12,7 +12,7 @@ import {
   checkRange,
   checkType,
   createReport,
-  shown,
+  formatValue,
   type Report,
 } from '../graph/validate/violations.ts';
 import { historyFault } from './history/conversation.ts';
@@ -94,7 +94,7 @@ export function checkThat(
   fits: (value: unknown) => boolean,
   fix: string,
 ): void {
-  if (value !== undefined && !fits(value)) report.error('G9', '', `${field} is ${shown(value)}`, fix);
+  if (value !== undefined && !fits(value)) report.error('G9', '', `${field} is ${formatValue(value)}`, fix);
 }
 
 /** Whether a value is a list of texts. */
@@ -142,7 +142,7 @@ function checkToolChoice(report: Report, choice: unknown, mode: unknown): void {
     report.error(
       'A10',
       '',
-      `settings.toolChoice is for tool calls of the provider's own, and the mode is ${shown(mode)}`,
+      `settings.toolChoice is for tool calls of the provider's own, and the mode is ${formatValue(mode)}`,
       'leave one of them out',
     );
 }

@@ -19,17 +19,17 @@ export function sourceOf(code: (...parameters: never[]) => unknown): string {
   return sources.get(code) ?? String(code);
 }
 
-const naming = (code: { readonly name: string }, given: FunctionNaming): FunctionNaming => ({
-  text: given.text ?? (code.name === '' ? 'function' : code.name),
-  ...(given.version === undefined ? {} : { version: given.version }),
+const naming = (code: { readonly name: string }, options: FunctionNaming): FunctionNaming => ({
+  text: options.text ?? (code.name === '' ? 'function' : code.name),
+  ...(options.version === undefined ? {} : { version: options.version }),
 });
 
 /**
  * Makes a condition from a pure function that returns true or false (G6). Its `evaluate` throws CONDITION_FAILED for any other value, and
  * passes on what the function throws.
  */
-export function functionCondition(fn: (scope: ConditionScope) => boolean, given: FunctionNaming = {}): Condition {
-  const named = naming(fn, given);
+export function functionCondition(fn: (scope: ConditionScope) => boolean, options: FunctionNaming = {}): Condition {
+  const named = naming(fn, options);
   const evaluate = (scope: ConditionScope): boolean => requireBoolean(fn(scope), named.text ?? '');
   sources.set(evaluate, String(fn));
   return { ...named, text: named.text ?? '', evaluate };
@@ -38,9 +38,9 @@ export function functionCondition(fn: (scope: ConditionScope) => boolean, given:
 /** Makes a choice from a pure function that returns the label, or labels, of the edges that fire (G5). */
 export function functionChoice(
   fn: (scope: ConditionScope) => string | readonly string[],
-  given: FunctionNaming = {},
+  options: FunctionNaming = {},
 ): Choice {
-  const named = naming(fn, given);
+  const named = naming(fn, options);
   const choose = (scope: ConditionScope): string | readonly string[] => fn(scope);
   sources.set(choose, String(fn));
   return { ...named, text: named.text ?? '', choose };

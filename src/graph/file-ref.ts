@@ -18,13 +18,13 @@ export class FileRef {
 
   /** @throws VALUE_UNSTORABLE a field has the wrong type or form */
   constructor({ hash, name, type, sizeBytes }: Pick<FileRef, 'hash' | 'name' | 'type' | 'sizeBytes'>) {
-    const isSound =
+    const isValid =
       /^[0-9a-f]{64}$/u.test(hash) &&
       typeof name === 'string' &&
       typeof type === 'string' &&
       Number.isSafeInteger(sizeBytes) &&
       sizeBytes >= 0;
-    if (!isSound)
+    if (!isValid)
       throw new CairnError('VALUE_UNSTORABLE', { reason: 'a file reference has hash, name, type, sizeBytes' });
     this.hash = hash;
     this.name = name;

@@ -27,7 +27,7 @@ export interface Tool<Args = unknown, Result = unknown> {
   /** Validates the arguments before the tool is called; may fill in defaults. */
   readonly schema?: StandardSchema<Args>;
   /** Finds out whether the call with this key took effect, when that is in doubt. */
-  readonly reconcile?: (asked: ToolDoubt<Args>) => Promise<Reconciliation> | Reconciliation;
+  readonly reconcile?: (context: ToolDoubt<Args>) => Promise<Reconciliation> | Reconciliation;
 }
 
 /** A tool that nodes refer to by name. */

@@ -21,10 +21,10 @@ export type GraphOrRunnable<Input = never, State = StateView> = Graph | Runnable
 const isGraph = (value: unknown): value is Graph => (value as Partial<Graph> | undefined)?.nodeIndex !== undefined;
 
 /** The graph inside; undefined if the value is none of the three. @throws GRAPH_INVALID what builds it has faults */
-export function graphOf(given: unknown): Graph | undefined {
-  if (isGraph(given)) return given;
-  if ((typeof given !== 'object' && typeof given !== 'function') || given === null) return undefined;
-  const { graph, toGraph } = given as { readonly graph?: unknown; readonly toGraph?: unknown };
+export function graphOf(value: unknown): Graph | undefined {
+  if (isGraph(value)) return value;
+  if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return undefined;
+  const { graph, toGraph } = value as { readonly graph?: unknown; readonly toGraph?: unknown };
   if (isGraph(graph)) return graph;
-  return typeof toGraph === 'function' ? (toGraph.call(given) as Graph) : undefined;
+  return typeof toGraph === 'function' ? (toGraph.call(value) as Graph) : undefined;
 }

@@ -115,16 +115,16 @@ function checkConfig(config: { readonly action: unknown; readonly path: unknown;
 }
 
 async function readWhole({ state, signal }: NodeContext, config: FileReadConfig): Promise<string | Uint8Array> {
-  const given = resolveComputed(config.path, state);
+  const path = resolveComputed(config.path, state);
   const limitBytes = config.maxBytes ?? 32 * 1024 * 1024;
-  const bytes = await readBounded(await confinePath(given, config.root), limitBytes, signal);
+  const bytes = await readBounded(await confinePath(path, config.root), limitBytes, signal);
   if (config.encoding === 'bytes') return bytes;
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
-    throw new NodeFailure(`${String(given)} is no UTF-8: read it with encoding 'bytes'`, {
+    throw new NodeFailure(`${String(path)} is no UTF-8: read it with encoding 'bytes'`, {
       code: 'ENCODING',
-      data: { path: given },
+      data: { path: path },
     });
   }
 }
@@ -173,14 +173,14 @@ async function readTarget(
   state: StateView,
   config: FileWriteConfig,
 ): Promise<{ place: ConfinedPath; bytes: Uint8Array; output: FileOutput }> {
-  const given = resolveComputed(config.path, state);
+  const path = resolveComputed(config.path, state);
   const content = resolveComputed(config.content, state);
   if (typeof content !== 'string' && !(content instanceof Uint8Array)) {
     throw new NodeFailure('content is neither text nor bytes', { code: 'CONTENT_INVALID', applied: 'no' });
   }
-  const place = await confinePath(given, config.root);
+  const place = await confinePath(path, config.root);
   const bytes = Buffer.from(content);
-  return { place, bytes, output: { path: given as string, sizeBytes: bytes.length, sha256: hashBytes(bytes) } };
+  return { place, bytes, output: { path: path as string, sizeBytes: bytes.length, sha256: hashBytes(bytes) } };
 }
 
 async function append({ path, isGranted }: ConfinedPath, bytes: Uint8Array, mode = 0o666): Promise<void> {

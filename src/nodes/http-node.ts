@@ -101,13 +101,13 @@ export function httpNode<S extends StateView = StateView, const As extends BodyA
 ): NodeDraft<S, HttpOutput<BodyOf<As>>> {
   refuseUnknownKeys('httpNode', config, configKeys);
   if (config.url === undefined) throw new CairnError('CONFIG_INVALID', { reason: 'httpNode: url is missing' });
-  const { timeoutMs = 30_000, retry, method = 'GET', url, as = 'auto', ...given } = config as unknown as HttpNodeConfig;
+  const { timeoutMs = 30_000, retry, method = 'GET', url, as = 'auto', ...rest } = config as unknown as HttpNodeConfig;
   const isRead = safeMethods.has(method);
   const effect = options.effectClass ?? (isRead ? 'read' : 'external');
   const mayRepeat = effect === 'read' || effect === 'pure' || options.idempotent === true;
   // A schema is code, so it is not hashed. If it changes, the author changes the node's version.
   const format = typeof as === 'string' ? as : 'json';
-  const plain = { method, ...given, as: format, url: url instanceof URL ? url.href : url };
+  const plain = { method, ...rest, as: format, url: url instanceof URL ? url.href : url };
   const { config: own, data, codeText } = describeConfig(plain);
   return draftNode(
     {
@@ -126,7 +126,7 @@ async function request(ctx: NodeContext, method: string, config: Omit<HttpNodeCo
   const { url, query, headers, body, redirect = 'same-origin', maxBytes, okStatus, as = 'auto' } = config;
   const answer = await exchangeHttp(ctx, {
     method,
-    given: () => resolveComputed({ url, query, headers, body }, ctx.state) as { readonly url: unknown },
+    readRequest: () => resolveComputed({ url, query, headers, body }, ctx.state) as { readonly url: unknown },
     redirect,
     maxBytes,
   });
@@ -137,8 +137,8 @@ async function request(ctx: NodeContext, method: string, config: Omit<HttpNodeCo
     const received = parseBody(bytes, contentType, typeof as === 'string' ? as : 'json', mask);
     return { status, headers: answer.headers, body: typeof as === 'string' ? received : await checkBody(as, received) };
   }
-  const told = mask.text(new TextDecoder().decode(bytes.subarray(0, 4_096)));
-  throw failStatus(answer, ctx.now(), { status, headers: answer.headers, body: told });
+  const excerpt = mask.text(new TextDecoder().decode(bytes.subarray(0, 4_096)));
+  throw failStatus(answer, ctx.now(), { status, headers: answer.headers, body: excerpt });
 }
 
 /** Validates the body with a schema. @throws NodeFailure HTTP_PARSE */

@@ -101,8 +101,8 @@ export function humanNode<
     ? config
     : { ...config, schema: jsonSchemaOf(schema, 'input', 'humanNode: schema') }) as unknown as StoredConfig;
   checkConfig(known);
-  const { policy, outputAs, ...given } = known;
-  const { config: asked, data, codeText } = describeConfig(given);
+  const { policy, outputAs, ...rest } = known;
+  const { config: questionConfig, data, codeText } = describeConfig(rest);
   return draftNode(
     {
       type: 'human',
@@ -110,8 +110,8 @@ export function humanNode<
       config: data,
       outputAs,
       implementation: {
-        run: (ctx) => decide(ctx, asked, policy),
-        outputFault: (output, state) => outputFault(asked, output, state),
+        run: (ctx) => decide(ctx, questionConfig, policy),
+        outputFault: (output, state) => outputFault(questionConfig, output, state),
         codeText: policy ? `${codeText}\n${String(policy)}` : codeText,
       },
     },

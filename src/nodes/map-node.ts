@@ -56,12 +56,12 @@ export function subgraphNode<
   Child = StateView,
   Parts extends OutcomeParts = never,
 >(
-  given: GraphOrRunnable<Input, Child>,
+  child: GraphOrRunnable<Input, Child>,
   config: SubgraphNodeConfig<S, NoInfer<Input>, NoInfer<Child>, Parts> = {},
   options: NodeOptions = {},
 ): NodeDraft<S, SubgraphOutput<Child, Parts>> {
   refuseUnknownKeys('subgraphNode', config, configKeys);
-  const graph = graphOf(given);
+  const graph = graphOf(child);
   if (graph === undefined)
     throw new CairnError('CONFIG_INVALID', { reason: 'subgraphNode(graph) needs a graph, or what compile() gives' });
   const { input = ({ state }) => state.input, output = ({ state }) => ({ output: state.artifacts }) } =
@@ -128,7 +128,7 @@ export interface MapNodeConfig<
   readonly timeoutMs?: number;
   /** Whether a repeated call for an item with the same key has no second effect. */
   readonly idempotent?: boolean;
-  readonly reconcile?: (asked: {
+  readonly reconcile?: (context: {
     readonly idempotencyKey: string;
     readonly item: Item;
   }) => Promise<Reconciliation> | Reconciliation;
@@ -175,8 +175,8 @@ export function mapNode<
   options: Omit<NodeOptions, 'effectClass' | 'idempotent'> = {},
 ): NodeDraft<S, MapOutput<Result, Settles>> {
   refuseUnknownKeys('mapNode', config, configKeys2);
-  const { over, each, key, reconcile, ...given } = config as unknown as MapNodeConfig;
-  const { config: settings, data, codeText } = describeConfig(given);
+  const { over, each, key, reconcile, ...rest } = config as unknown as MapNodeConfig;
+  const { config: settings, data, codeText } = describeConfig(rest);
   const { effectClass = 'pure', concurrency = 8 } = settings;
   const subgraph = graphOf(each);
   const own: MapNodeConfig = { over, each: subgraph ?? each, ...settings, ...definedOnly({ key, reconcile }) };
@@ -260,7 +260,7 @@ function createWork({ each, effectClass, retry, timeoutMs, idempotent, reconcile
   return (ctx, key, item, index) =>
     ctx.step(
       key,
-      { ...fixed, input: item, ...(reconcile && { reconcile: (asked) => reconcile({ ...asked, item }) }) },
+      { ...fixed, input: item, ...(reconcile && { reconcile: (context) => reconcile({ ...context, item }) }) },
       // Not a copy: it would read the signal, which is made for functions that read it.
       (step) => work(Object.assign(step, { item, index })),
     );

@@ -79,8 +79,8 @@ export function shellNode<S extends StateView = StateView>(
 ): NodeDraft<S, ShellOutput> {
   refuseUnknownKeys('shellNode', config, configKeys);
   checkConfig(config);
-  const { timeoutMs, retry, ...given } = config as ShellNodeConfig;
-  const { config: own, data, codeText } = describeConfig(given);
+  const { timeoutMs, retry, ...rest } = config as ShellNodeConfig;
+  const { config: own, data, codeText } = describeConfig(rest);
   return draftNode(
     {
       type: 'shell',

@@ -58,9 +58,9 @@ function draftToolNode<S extends StateView, Args, Result>(
   options: NodeOptions,
 ): NodeDraft<S, Result> {
   checkTool(tool);
-  const { config: given, data, codeText } = describeConfig(config.args ?? {});
+  const { config: args, data, codeText } = describeConfig(config.args ?? {});
   const { reconcile } = tool;
-  const readArgs = (state: StateView): Promise<Args> => parseArgs(tool, resolveComputed(given, state));
+  const readArgs = (state: StateView): Promise<Args> => parseArgs(tool, resolveComputed(args, state));
   return draftNode(
     {
       type: 'tool',

@@ -1,6 +1,6 @@
 /** Takes answers, signals and cancel requests into a run. The next commit records that they were taken (O1). */
 import { CairnError } from '../../errors.ts';
-import { readSound } from '../../history/stored/messages.ts';
+import { readMessagesIntact } from '../../history/stored/messages.ts';
 import { copyValue } from '../../state/values/admit.ts';
 import { decodeJson, encodeValue } from '../../state/values/codec.ts';
 import type { MessageRow } from '../../ports/store.ts';
@@ -70,7 +70,7 @@ export class MessageIntake {
 
   async #readAll(): Promise<void> {
     const core = this.#core;
-    const rows = await readSound(core.env.store, core.run);
+    const rows = await readMessagesIntact(core.env.store, core.run);
     if (this.#isStopped) return;
     for (const row of rows) {
       if (this.#seen.has(row.id)) continue;

@@ -1,7 +1,7 @@
 /** Cancels a run that no worker has (E7). */
 import { CairnError } from '../../errors.ts';
 import { loadState } from '../../history/load/load.ts';
-import { postSealed, readSound } from '../../history/stored/messages.ts';
+import { postSealed, readMessagesIntact } from '../../history/stored/messages.ts';
 import type { RunRow } from '../../ports/store.ts';
 import { admitValue, encodeValue } from '../../state/values/codec.ts';
 import type { RunTree } from '../../state/tree.ts';
@@ -69,7 +69,7 @@ async function endCancelled(
 ): Promise<boolean> {
   const { store, blobs, clock, limits } = env;
   const { root, seq, checksum } = await loadState(store, blobs, run);
-  const posted = (await readSound(store, run)).filter(({ kind }) => kind === 'cancel');
+  const posted = (await readMessagesIntact(store, run)).filter(({ kind }) => kind === 'cancel');
   const requests = posted.map(({ body }) => cancelBody(body));
   const isForced = requests.some(({ force }) => force === true);
   // What follows a cancel is under way, or has failed: another request changes nothing.

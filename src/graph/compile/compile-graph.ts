@@ -35,9 +35,9 @@ const named = (code: { readonly text: string; readonly version?: string } | unde
 
 /** Removes undefined properties, which storing would drop anyway, so that data compares equal before and after it is stored. */
 function defined(data: Data): Data {
-  const kept: Record<string, unknown> = {};
-  for (const key of Object.keys(data)) if (data[key] !== undefined) kept[key] = data[key];
-  return kept;
+  const present: Record<string, unknown> = {};
+  for (const key of Object.keys(data)) if (data[key] !== undefined) present[key] = data[key];
+  return present;
 }
 
 // Keys are written in sorted order, which saves `canonicalText` from sorting them.

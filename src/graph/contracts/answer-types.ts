@@ -83,10 +83,10 @@ export type ChoiceValue<Offered> = Offered extends readonly (infer Choice)[]
  * The type of the answer to a question: one of its choices (unless they are only suggestions), or a value that fits its schema; or the
  * default answer, which is used when the deadline passes.
  */
-export type AnswerTo<Asked> =
-  | (Asked extends { readonly matching: 'open' }
-      ? SchemaValue<Entry<Asked, 'schema'>>
-      : Asked extends { readonly choices: infer Offered }
+export type AnswerTo<Q> =
+  | (Q extends { readonly matching: 'open' }
+      ? SchemaValue<Entry<Q, 'schema'>>
+      : Q extends { readonly choices: infer Offered }
         ? ChoiceValue<Offered>
-        : SchemaValue<Entry<Asked, 'schema'>>)
-  | Entry<Asked, 'defaultAnswer'>;
+        : SchemaValue<Entry<Q, 'schema'>>)
+  | Entry<Q, 'defaultAnswer'>;

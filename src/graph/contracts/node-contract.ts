@@ -171,12 +171,12 @@ export interface StepOptions {
   readonly timeoutMs?: number;
   /** Whether a repeated call with the same key has no second effect. If so, a step in doubt is retried; otherwise a person is asked. */
   readonly idempotent?: boolean;
-  readonly reconcile?: (asked: { readonly idempotencyKey: string }) => Promise<Reconciliation> | Reconciliation;
+  readonly reconcile?: (context: { readonly idempotencyKey: string }) => Promise<Reconciliation> | Reconciliation;
   /**
    * Makes the step's output of what a person says that the effect gave: null if they do not say. If it throws, they are asked again.
    * Default: what they say.
    */
-  readonly said?: (given: unknown) => unknown;
+  readonly said?: (answer: unknown) => unknown;
   /**
    * JSON Schema of what a person may say that the effect gave: another answer is refused where it is given (`ANSWER_INVALID`), and the
    * question stays open. Default: anything.
@@ -291,7 +291,7 @@ export interface NodeContext {
   /** Runs `fn` as a recorded step. A repeated function gets the recorded value, and `fn` is not called again (X4). */
   step<T>(name: string, options: StepOptions, fn: (step: StepContext) => Promise<T> | T): Promise<T>;
   /** Asks a question. The function stops here. When the answer has come, it runs again from its top and gets the answer here. */
-  ask<const Asked extends Question>(question: Asked): Promise<AnswerTo<Asked>>;
+  ask<const Q extends Question>(question: Q): Promise<AnswerTo<Q>>;
   /** @param time - epoch ms, or a Date */
   sleepUntil(time: number | Date, name?: string): Promise<void>;
   /**
@@ -422,7 +422,7 @@ export interface NodeImplementation {
   /** Does the work. Returns an output or an {@link Outcome}. A plain return creates no promise. */
   readonly run: (ctx: NodeContext) => unknown;
   /** Finds out whether this effect happened. Called first of all for an effect in doubt. */
-  readonly reconcile?: (asked: ReconcileContext) => Promise<Reconciliation> | Reconciliation;
+  readonly reconcile?: (context: ReconcileContext) => Promise<Reconciliation> | Reconciliation;
   /**
    * Checks an output that somebody sets in a fork. Returns in a few words why this node would not give it, or undefined if it fits. May
    * throw if the state does not tell yet; it is called again when the outcome is taken. Default: any output fits.

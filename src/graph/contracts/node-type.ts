@@ -159,7 +159,7 @@ export interface NodeType {
   readonly outputFault?: (output: Readonly<Record<string, unknown>>, inputs: Inputs) => string | undefined;
   /** Does the work and returns the output. */
   readonly run: (ctx: TypedNodeContext) => unknown;
-  readonly reconcile?: (asked: {
+  readonly reconcile?: (context: {
     readonly idempotencyKey: string;
     readonly inputs: Inputs;
     readonly isGranted?: (need: Need) => boolean;

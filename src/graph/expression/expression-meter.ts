@@ -178,15 +178,15 @@ function payForFunction(name: string, [first, second]: readonly unknown[], budge
   if (name.startsWith('get') && second !== undefined) budget.takeSteps(1_000);
 }
 
-function payForCall(name: string, given: readonly unknown[], budget: Budget): void {
-  payForFunction(name, given, budget);
-  const [left, right] = given;
+function payForCall(name: string, args: readonly unknown[], budget: Budget): void {
+  payForFunction(name, args, budget);
+  const [left, right] = args;
   if (name === 'size' && Array.isArray(left)) return;
-  if (writers.includes(name)) payForWhole(given, budget);
-  else if (name === 'in' && (Array.isArray(right) || right instanceof Set)) payForWhole(given, budget);
+  if (writers.includes(name)) payForWhole(args, budget);
+  else if (name === 'in' && (Array.isArray(right) || right instanceof Set)) payForWhole(args, budget);
   else if (name === 'in') payForParts([left, typeof right === 'string' ? right : null], budget);
-  else if ((name === '==' || name === '!=') && isWhole(left) && isWhole(right)) payForWhole(given, budget);
-  else payForParts(given, budget);
+  else if ((name === '==' || name === '!=') && isWhole(left) && isWhole(right)) payForWhole(args, budget);
+  else payForParts(args, budget);
 }
 
 const isWhole = (value: unknown): boolean => typeof value === 'object' && value !== null;
@@ -202,10 +202,10 @@ function meteredHandle(tree: MeteredTree, handle: Handle): Handle {
   const { op } = tree;
   const name = isCall(op) ? ((tree.args as readonly unknown[])[0] as string) : op;
   if (isCall(op)) {
-    return (given, ...others) => {
+    return (first, ...others) => {
       const budget = currentBudget();
-      payForCall(name, given as readonly unknown[], budget);
-      return payForResult(handle(given, ...others), budget);
+      payForCall(name, first as readonly unknown[], budget);
+      return payForResult(handle(first, ...others), budget);
     };
   }
   if (isAccess(op)) {

@@ -61,11 +61,11 @@ export function referencesOf(root: Tree): readonly ExpressionReference[] {
     if (reference !== undefined && !bound.has(reference.name)) found.push(reference);
     if (tree.op === 'value' || tree.op === 'id') return;
     if (tree.op === 'rcall') {
-      const [method, receiver, given] = tree.args as readonly [string, Tree, readonly Tree[]];
+      const [method, receiver, args] = tree.args as readonly [string, Tree, readonly Tree[]];
       visit(receiver, bound);
-      const [variable, ...others] = given;
+      const [variable, ...others] = args;
       const binds = binders.includes(method) && variable?.op === 'id' && others.length > 0;
-      visitAll(binds ? others : given, binds ? new Set([...bound, variable.args as string]) : bound);
+      visitAll(binds ? others : args, binds ? new Set([...bound, variable.args as string]) : bound);
     } else if (reference === undefined) visitAll(tree.args, bound);
     else visitIndexes(tree, bound);
   };

@@ -362,8 +362,8 @@ const openTexts = onFirstUse(() => {
     'default(ast, ast, ast): dyn',
     macro('dyn', (evaluator, context, [wanted, otherwise, isEmpty]) => {
       const value = readOrNull(evaluator, wanted, context);
-      const isKept = readOrNull(evaluator, isEmpty, context) === true ? isTruthy(value) : value !== null;
-      return isKept || otherwise === undefined ? value : evaluator.run(otherwise, context);
+      const isPresent = readOrNull(evaluator, isEmpty, context) === true ? isTruthy(value) : value !== null;
+      return isPresent || otherwise === undefined ? value : evaluator.run(otherwise, context);
     }),
     metadata,
   );

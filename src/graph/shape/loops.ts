@@ -81,11 +81,13 @@ export function findLoops(nodeCount: number, edges: readonly Arrow[]): LoopFores
       if (heads.length > 0) regions.push({ nodes: members, parent: position });
     }
   }
-  const exitOf = edges.map((edge, index) => (backOf[index] === undefined ? outermostLeft(loopsOf, edge) : undefined));
+  const exitOf = edges.map((edge, index) =>
+    backOf[index] === undefined ? outermostLoopLeft(loopsOf, edge) : undefined,
+  );
   return { loops, loopsOf, backOf, exitOf, isTooDeep };
 }
 
-function outermostLeft(loopsOf: readonly (readonly number[])[], edge: Arrow): number | undefined {
+function outermostLoopLeft(loopsOf: readonly (readonly number[])[], edge: Arrow): number | undefined {
   const target = loopsOf[edge.to] ?? [];
   // Loops are listed outermost first, so the first loop that the two nodes do not share is the outermost one that the edge leaves.
   return loopsOf[edge.from]?.find((loop, depth) => target[depth] !== loop);
@@ -251,11 +253,11 @@ export function waveNumbers(nodeCount: number, edges: readonly Arrow[]): readonl
 
 /**
  * The waves of a stored graph: lists of node ids, each in the order of the structure.
- * @param isShown - whether a node appears in the lists
+ * @param isVisible - whether a node appears in the lists
  */
 export function wavesOf(
   structure: GraphStructure,
-  isShown: (node: Readonly<Record<string, unknown>>) => boolean,
+  isVisible: (node: Readonly<Record<string, unknown>>) => boolean,
 ): readonly (readonly string[])[] {
   // Nodes that are not shown, the start included, take part too: a loop may be entered from them.
   const ids = [START, ...structure.nodes.map((node) => String(node['id']))];
@@ -266,10 +268,10 @@ export function wavesOf(
     return from === undefined || to === undefined ? [] : [{ from, to }];
   });
   const waves = waveNumbers(ids.length, edges);
-  const shown = structure.nodes.flatMap((node, index) => (isShown(node) ? [index + 1] : []));
+  const visible = structure.nodes.flatMap((node, index) => (isVisible(node) ? [index + 1] : []));
   return groupByWave(
-    shown.map((index) => ids[index] ?? ''),
-    shown.map((index) => waves[index] ?? 0),
+    visible.map((index) => ids[index] ?? ''),
+    visible.map((index) => waves[index] ?? 0),
   );
 }
 

@@ -117,7 +117,7 @@ export function validateChannels(report: Report, definition: GraphDefinition): v
 const channelRead = new RegExp(`\\b(?:state\\.)?(?:${partitions.join('|')})[.[]`);
 
 /** Whether a person may be asked if the effect happened. */
-function mayBeAsked({ effect, idempotent, implementation }: NodeDefinition): boolean {
+function mayNeedDoubt({ effect, idempotent, implementation }: NodeDefinition): boolean {
   const isEffect = effect === 'write' || effect === 'external';
   return isEffect && idempotent !== true && implementation.reconcile === undefined;
 }
@@ -128,10 +128,10 @@ function mayBeAsked({ effect, idempotent, implementation }: NodeDefinition): boo
  */
 export function validateDoubts(report: Report, { nodes, edges }: GraphDefinition): void {
   if (!Array.isArray(nodes) || !Array.isArray(edges)) return;
-  const asked = new Set(nodes.filter(mayBeAsked).map(({ id }) => id));
+  const doubted = new Set(nodes.filter(mayNeedDoubt).map(({ id }) => id));
   for (const edge of edges) {
     const text = edge.condition?.text;
-    if (!asked.has(edge.from) || text === undefined || !channelRead.test(text)) continue;
+    if (!doubted.has(edge.from) || text === undefined || !channelRead.test(text)) continue;
     report.warn(
       'X3',
       edgePlace(edge),

@@ -27,14 +27,14 @@ export function idFault(id: unknown): string | undefined {
 }
 
 /** A wrong value as messages show it, cut off if it is long. Some values cannot be written as JSON. */
-export function shown(value: unknown): string {
+export function formatValue(value: unknown): string {
   if (typeof value === 'number' || typeof value === 'bigint') return String(value);
   if (typeof value === 'function' || typeof value === 'symbol' || value === undefined) return `a ${typeof value}`;
   const text = jsonOf(value);
-  return text.length > shownMax ? `${text.slice(0, shownMax)}…` : text;
+  return text.length > formattedMax ? `${text.slice(0, formattedMax)}…` : text;
 }
 
-const shownMax = 100;
+const formattedMax = 100;
 
 function jsonOf(value: unknown): string {
   try {
@@ -73,7 +73,7 @@ export function checkOneOf(
   allowed: readonly string[],
 ): void {
   if (value === undefined || (typeof value === 'string' && allowed.includes(value))) return;
-  report.error(rule, place, `${field} is ${shown(value)}`, `use one of: ${allowed.join(', ')}`);
+  report.error(rule, place, `${field} is ${formatValue(value)}`, `use one of: ${allowed.join(', ')}`);
 }
 
 /** Reports a value of the wrong type. */
@@ -86,7 +86,7 @@ export function checkType(
 ): void {
   const name = type === 'string' ? 'text' : type === 'boolean' ? 'true or false' : 'a function';
   if (value !== undefined && typeof value !== type)
-    report.error('G9', place, `${field} is ${shown(value)}`, `give ${name}`);
+    report.error('G9', place, `${field} is ${formatValue(value)}`, `give ${name}`);
 }
 
 /** Reports a number outside its range. `isWhole` requires an integer. */
@@ -103,5 +103,5 @@ export function checkRange(
   const fits = typeof value === 'number' && value >= range.min && value <= max && (!isWhole || Number.isInteger(value));
   if (fits) return;
   const kind = isWhole ? 'a whole number' : 'a number';
-  report.error('G9', place, `${field} is ${shown(value)}`, `give ${kind} from ${range.min} to ${max}`);
+  report.error('G9', place, `${field} is ${formatValue(value)}`, `give ${kind} from ${range.min} to ${max}`);
 }

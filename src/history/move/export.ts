@@ -4,7 +4,7 @@ import type { CheckpointRow, Claim, RunRow, Store, WaitRow } from '../../ports/s
 import type { RunTree } from '../../state/tree.ts';
 import { fileHashesIn } from '../../state/values/codec.ts';
 import { checkpointId, checkpointText, decodeCheckpoint, encodeCheckpoint, listBlobs } from '../stored/checkpoint.ts';
-import { asBuffer, toHex, readSound, openWaitRows } from '../stored/messages.ts';
+import { asBuffer, toHex, readMessagesIntact, openWaitRows } from '../stored/messages.ts';
 import { decodeOrNothing, decodeSnapshot, readSnapshotText } from '../stored/chain.ts';
 import { exportVersion, type CheckpointLine, type ExportLine, type HeaderLine } from './export-masked.ts';
 import { firstSeqOf, readLineage, readRows, type LineagePart } from '../load/lineage.ts';
@@ -60,7 +60,7 @@ async function* exportLines(
   }
   if (close !== undefined && !isClosed) await closeMoved(store, run, close, root, checksum);
   if (head !== lastSeq) return;
-  for (const { kind, name, body, at } of await readSound(store, run)) {
+  for (const { kind, name, body, at } of await readMessagesIntact(store, run)) {
     yield* exportBlobs(blobs, run.tenant, new Set(fileHashesIn(asBuffer(body).toString())), sent);
     yield { message: kind, name, body: toBase64(body), at };
   }

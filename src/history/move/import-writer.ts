@@ -65,8 +65,8 @@ export class ImportWriter {
   async finish(tags: readonly TagLine[], messages: readonly MessageLine[]): Promise<void> {
     for (const { tag, seq } of tags) await this.#store.tagCheckpoint(this.#runId, { name: tag, seq });
     for (const { message, name, body, at } of messages) {
-      const given = { ...this.#runId, kind: message, name, body: Buffer.from(body, 'base64'), at };
-      await postSealed(this.#store, given);
+      const imported = { ...this.#runId, kind: message, name, body: Buffer.from(body, 'base64'), at };
+      await postSealed(this.#store, imported);
     }
     if (this.#claim !== undefined) await this.#store.releaseClaim(this.#claim);
   }

@@ -37,7 +37,7 @@ export class ImportedRun {
   /**
    * The latest checkpoint, not written yet. The last one is written only after the whole text was read, because it makes the run usable.
    */
-  #held: CheckpointRow | undefined;
+  #pending: CheckpointRow | undefined;
   readonly #tags: TagLine[] = [];
   readonly #messages: MessageLine[] = [];
 
@@ -60,15 +60,15 @@ export class ImportedRun {
 
   /** Writes the last checkpoint. A copy gets one more, which records where it came from. @returns the number of checkpoints and the head */
   async finish(isCopy: boolean, number: number): Promise<{ readonly checkpoints: number; readonly head: number }> {
-    const held = this.#held;
+    const last = this.#pending;
     const { head, runId } = this.#header;
-    if (held === undefined || held.seq !== head) throw invalidLine(number, `checkpoint ${head} is missing`);
+    if (last === undefined || last.seq !== head) throw invalidLine(number, `checkpoint ${head} is missing`);
     const standing = await this.#state.standing(this.#header);
     if (isCopy) {
-      await this.#writer.write(held);
-      await this.#writer.writeLast(this.#markCopy(held, { runId, seq: head }), standing);
+      await this.#writer.write(last);
+      await this.#writer.writeLast(this.#markCopy(last, { runId, seq: head }), standing);
     } else {
-      await this.#writer.writeLast(held, standing);
+      await this.#writer.writeLast(last, standing);
     }
     await this.#writer.finish(this.#tags, this.#messages);
     const extra = isCopy ? 1 : 0;
@@ -88,10 +88,10 @@ export class ImportedRun {
     const checkpoint = await this.#verify(owner, row);
     const checksum = sealBody({ runKey: this.#writer.runKey, seq: row.seq }, this.#link, row.at, row.body);
     this.#link = checkpoint.fold?.covers ?? checksum;
-    if (this.#held !== undefined) await this.#writer.write(this.#held);
+    if (this.#pending !== undefined) await this.#writer.write(this.#pending);
     else if (this.#snapshot !== undefined) this.#writer.beginAt(this.#sealSnapshot(this.#snapshot));
     const body = storedForm(row.seq, JSON.stringify(checkpoint.change), row.body);
-    this.#held = { ...row, body, checksum };
+    this.#pending = { ...row, body, checksum };
     this.#count += 1;
   }
 
@@ -114,11 +114,11 @@ export class ImportedRun {
   }
 
   /** Makes the last checkpoint of a copy, which records where it came from. */
-  #markCopy(held: CheckpointRow, from: { readonly runId: string; readonly seq: number }): CheckpointRow {
-    const seq = held.seq + 1;
+  #markCopy(last: CheckpointRow, from: { readonly runId: string; readonly seq: number }): CheckpointRow {
+    const seq = last.seq + 1;
     const change = JSON.stringify([{ kind: 'fork', from }]);
-    const encoded = encodeCheckpoint({ runKey: this.#writer.runKey, seq }, this.#link, held.at, change, '[]');
-    return { seq, at: held.at, ...encoded };
+    const encoded = encodeCheckpoint({ runKey: this.#writer.runKey, seq }, this.#link, last.at, change, '[]');
+    return { seq, at: last.at, ...encoded };
   }
 }
 

@@ -70,10 +70,10 @@ export interface ListQuery {
 }
 
 /** The recorded statuses that a run with this shown status can have. */
-function recordedAs(shown: ShownStatus): readonly StoredStatus[] {
-  if (shown === 'damaged') return [...openStatuses, 'completed', 'cancelled'];
-  if (shown === 'held') return openStatuses;
-  return [shown === 'stopped' || shown === 'queued' ? 'running' : shown === 'answered' ? 'paused' : shown];
+function recordedAs(status: ShownStatus): readonly StoredStatus[] {
+  if (status === 'damaged') return [...openStatuses, 'completed', 'cancelled'];
+  if (status === 'held') return openStatuses;
+  return [status === 'stopped' || status === 'queued' ? 'running' : status === 'answered' ? 'paused' : status];
 }
 
 /** @throws CONFIG_INVALID `status` is not a list of statuses */
@@ -119,11 +119,11 @@ export function statusAt(
 
 /** Whether a run has an answer, or another message, that nobody takes until it is resumed. */
 export function waitsForResume(run: RunRow, isWorkerDead: ReadPlace['isWorkerDead']): boolean {
-  const shown = shownStatusOf(toListedRun(run, isWorkerDead));
+  const status = shownStatusOf(toListedRun(run, isWorkerDead));
   return (
     run.hasMessages &&
     isUnowned(run, isWorkerDead) &&
-    (shown === 'answered' || shown === 'stopped' || shown === 'queued')
+    (status === 'answered' || status === 'stopped' || status === 'queued')
   );
 }
 
@@ -161,7 +161,7 @@ const fits = ({ status }: ListQuery, run: ListedRun): boolean =>
   status === undefined || status.includes(run.status) || status.includes(shownStatusOf(run));
 
 /** Whether every run that the store lists fits. */
-const isToldByStore = ({ status }: ListQuery): boolean =>
+const isDecidedByStore = ({ status }: ListQuery): boolean =>
   status === undefined || status.every((one) => (recordedAs(one) as readonly string[]).includes(one));
 
 /** Adds to a list entry whether the run waits for code. */
@@ -211,7 +211,7 @@ export async function pageOfRuns(
     ({ cursor } = page);
     if (cursor === undefined) return { runs };
     if (runs.length < limit) continue;
-    const hasMore = isToldByStore(query) || (await firstFrom(read, query, cursor, limit)) !== undefined;
+    const hasMore = isDecidedByStore(query) || (await firstFrom(read, query, cursor, limit)) !== undefined;
     return hasMore ? { runs, cursor } : { runs };
   }
 }

@@ -215,8 +215,8 @@ function hintOf(parts: readonly string[], above: readonly string[], wanted: stri
   if (dotted !== undefined)
     return `Write ${formatPath([...above, dotted])}: a dot within a key has a backslash before it.`;
   const place = above.length === 0 ? 'The state' : formatPath(above);
-  const shown = parts.slice(0, 12).map((part) => formatPath([part]));
-  return shown.length === 0 ? `${place} has no parts.` : `${place} has: ${shown.join(', ')}.`;
+  const names = parts.slice(0, 12).map((part) => formatPath([part]));
+  return names.length === 0 ? `${place} has no parts.` : `${place} has: ${names.join(', ')}.`;
 }
 
 /** How far a run is: nodes settled, and the wave it works on. */

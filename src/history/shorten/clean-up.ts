@@ -59,10 +59,10 @@ async function countNewest(
   most: number,
 ): Promise<ReadonlyMap<string, number>> {
   const counts = new Map<string, number>();
-  let left = most;
+  let remaining = most;
   for await (const { run } of newestFirst(place, runs)) {
-    if (left === 0) break;
-    left -= 1;
+    if (remaining === 0) break;
+    remaining -= 1;
     counts.set(run.runId, (counts.get(run.runId) ?? 0) + 1);
   }
   return counts;
@@ -87,16 +87,16 @@ class CleanUp {
     const [newest] = runs;
     if (newest === undefined) return;
     const settingsFor = this.#settingsFor;
-    const given = typeof settingsFor === 'function' ? await settingsFor(newest) : settingsFor;
-    if (given === undefined) return;
-    const settings = { ...cleanUpDefaults, ...given };
+    const chosen = typeof settingsFor === 'function' ? await settingsFor(newest) : settingsFor;
+    if (chosen === undefined) return;
+    const settings = { ...cleanUpDefaults, ...chosen };
     const oldest = this.#place.now() - settings.ttl_seconds * 1000;
-    const kept: RunRow[] = [];
+    const retained: RunRow[] = [];
     for (const run of runs) {
       const isExpired = isRunOver(run.status) && run.updatedAt < oldest;
-      if (!isExpired || !(await this.#remove(run))) kept.push(run);
+      if (!isExpired || !(await this.#remove(run))) retained.push(run);
     }
-    const counted = kept.filter(({ status }) => status !== 'paused' || !settings.keep_paused);
+    const counted = retained.filter(({ status }) => status !== 'paused' || !settings.keep_paused);
     const counts = await countNewest(this.#place, counted, settings.max_per_workflow);
     for (const run of counted)
       if (run.status !== 'running') await this.#prune(run, Math.max(1, counts.get(run.runId) ?? 0));

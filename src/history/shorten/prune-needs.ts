@@ -21,7 +21,7 @@ export interface PruneNeeds {
   /** Seq of the oldest checkpoint to keep. */
   readonly oldest: number;
   /** Seqs of the run's own checkpoints that stay unchanged, from the oldest on, ascending. */
-  readonly kept: readonly number[];
+  readonly retained: readonly number[];
   /** Those of them that are kept only because forks from before them take over what they recorded. */
   readonly takenOver: ReadonlySet<number>;
 }
@@ -55,7 +55,7 @@ export async function readPruneNeeds(
     if (checkpoint.change.some(isOpen)) chosen.add(checkpoint.seq);
     else if (!chosen.has(checkpoint.seq) && holdsOutcome(checkpoint.change)) takenOver.add(checkpoint.seq);
   }
-  return { oldest, kept: [...chosen, ...takenOver].sort((a, b) => a - b), takenOver };
+  return { oldest, retained: [...chosen, ...takenOver].sort((a, b) => a - b), takenOver };
 }
 
 async function choose(

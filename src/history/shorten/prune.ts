@@ -77,7 +77,7 @@ async function foldSpans(store: Store, blobs: BlobStore, run: RunRow, needs: Pru
   const { state, link } = await foldStored(store, blobs, run, oldest);
   const isCut = removed.length > 0;
   const snapshots = isCut ? [await snapshotOldest(store, run, oldest, link, state)] : [];
-  const walk = new SpanWalk(blobs, run, new Set(needs.kept), state, { seq: oldest, link });
+  const walk = new SpanWalk(blobs, run, new Set(needs.retained), state, { seq: oldest, link });
   for await (const { checkpoint } of readHistory(store, run, { from: oldest + 1, to: run.head })) {
     await walk.pass(checkpoint);
   }
@@ -129,7 +129,7 @@ class SpanWalk {
   readonly folds: CheckpointRow[] = [];
   readonly #blobs: BlobStore;
   readonly #run: RunRow;
-  readonly #kept: ReadonlySet<number>;
+  readonly #retained: ReadonlySet<number>;
   /** The state before the current span. */
   readonly #state: StoredState;
   /** The checkpoint before the current span. */
@@ -139,19 +139,19 @@ class SpanWalk {
   constructor(
     blobs: BlobStore,
     run: RunRow,
-    kept: ReadonlySet<number>,
+    retained: ReadonlySet<number>,
     state: StoredState,
     before: { readonly seq: number; readonly link: Uint8Array },
   ) {
     this.#blobs = blobs;
     this.#run = run;
-    this.#kept = kept;
+    this.#retained = retained;
     this.#state = state;
     this.#before = before;
   }
 
   async pass(checkpoint: DecodedCheckpoint): Promise<void> {
-    if (!this.#kept.has(checkpoint.seq)) {
+    if (!this.#retained.has(checkpoint.seq)) {
       this.#span.push(checkpoint);
       return;
     }

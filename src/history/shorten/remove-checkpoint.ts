@@ -40,9 +40,9 @@ async function decideRemoval(place: WritePlace, run: RunRow, seq: number): Promi
   for await (const fork of readAllRuns(place, { parentRunId: run.runId }))
     if (fork.parent?.seq === seq) return refuse(`run ${fork.runId} was forked from it`);
   const only = spanOf(run, seq);
-  const { kept, takenOver } = await readPruneNeeds(store, blobs, run, { only });
-  if (kept.includes(seq)) return takenOver.has(seq) ? 'mark' : refuse('what it opened is still open');
-  return only.length > 1 && kept.includes(seq + 1) ? 'mark' : 'row';
+  const { retained, takenOver } = await readPruneNeeds(store, blobs, run, { only });
+  if (retained.includes(seq)) return takenOver.has(seq) ? 'mark' : refuse('what it opened is still open');
+  return only.length > 1 && retained.includes(seq + 1) ? 'mark' : 'row';
 }
 
 /** Removes a checkpoint. @throws CHECKPOINT_NEEDED, HISTORY_HAS_FORKS, CLAIM_TAKEN, CHECKPOINT_CORRUPT */

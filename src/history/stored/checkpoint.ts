@@ -200,7 +200,7 @@ function unpackOf(identity: CheckpointIdentity, body: Uint8Array): Buffer {
  * @param at - epoch ms
  * @param changeJson - JSON text of a Change
  * @param delta - JSON text of the delta's ops
- * @param given - JSON text of updates as given, by node path
+ * @param updatesJson - JSON text of updates as given, by node path
  * @param pending - see {@link DecodedCheckpoint.pending}
  */
 export function encodeCheckpoint(
@@ -209,10 +209,11 @@ export function encodeCheckpoint(
   at: number,
   changeJson: string,
   delta: string,
-  given?: string,
+  updatesJson?: string,
   pending = 0,
 ): EncodedCheckpoint {
-  const tail = (given === undefined ? '' : `,"given":${given}`) + (pending === 0 ? '' : `,"pending":${pending}`);
+  const tail =
+    (updatesJson === undefined ? '' : `,"given":${updatesJson}`) + (pending === 0 ? '' : `,"pending":${pending}`);
   const text = `{"v":${formatVersion},"change":${changeJson},"delta":${delta}${tail}}`;
   return encodeWithChecksum(prefixOf(identity, at), parentChecksum, text);
 }

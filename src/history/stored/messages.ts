@@ -77,20 +77,20 @@ export function postSealed(store: Store, message: Omit<Message, 'checksum'>): Pr
 }
 
 /** Whether a message matches its checksum. Messages from before checksums existed are accepted. */
-export function isSoundMessage(run: RunKey, row: MessageRow): boolean {
+export function isIntactMessage(run: RunKey, row: MessageRow): boolean {
   return row.checksum === undefined || asBuffer(row.checksum).equals(checksumOfMessage(run, row));
 }
 
 /** The messages that no commit has taken yet. @throws STORE_CORRUPT one does not match its checksum, so its content is unknown */
-export async function readSound(store: Store, run: RunKey): Promise<readonly MessageRow[]> {
+export async function readMessagesIntact(store: Store, run: RunKey): Promise<readonly MessageRow[]> {
   const rows = await store.readMessages(run);
-  for (const row of rows) if (!isSoundMessage(run, row)) throw damagedMessage(store.name, run, row);
+  for (const row of rows) if (!isIntactMessage(run, row)) throw damagedMessage(store.name, run, row);
   return rows;
 }
 
 /** Values of posted signals of a name that the run has not taken yet, oldest first. @throws STORE_CORRUPT */
 export async function readPendingSignals(store: Store, run: RunKey, name: string): Promise<readonly unknown[]> {
-  const rows = (await readSound(store, run)).filter(({ kind }) => kind === 'signal');
+  const rows = (await readMessagesIntact(store, run)).filter(({ kind }) => kind === 'signal');
   return rows.flatMap(({ body }) => {
     const { signal, value } = decodeJson(asBuffer(body).toString()) as { readonly signal?: string; value?: unknown };
     return signal === name ? [value] : [];
@@ -143,14 +143,14 @@ export function openWaitRows(run: RunKey, { status, waits }: Pick<RunTree, 'stat
 }
 
 /** Whether a row matches its checksum. Rows from before checksums existed are accepted. */
-export function isSoundWait(row: OpenWait): boolean {
+export function isIntactWait(row: OpenWait): boolean {
   return row.checksum === undefined || asBuffer(row.checksum).equals(checksumOfWait(row, row));
 }
 
 /** Decodes a row. */
 export function readWait(row: OpenWait): OpenQuestion {
   const { runId, waitId, graphId, kind, body } = row;
-  const wait = isSoundWait(row) ? decodeOrNothing(body) : undefined;
+  const wait = isIntactWait(row) ? decodeOrNothing(body) : undefined;
   if (wait === undefined) return { runId, waitId, graphId, kind, node: [], name: '', isDamaged: true };
   return { ...wait, runId, waitId, graphId };
 }

@@ -57,14 +57,14 @@ export interface Blame {
 
 /** A value whose origin is wanted. Ops never lead into lists, so the search uses the nearest value around it that ops can lead to. */
 class Target {
-  readonly #given: TreeValue;
+  readonly #path: TreeValue;
   readonly #tree: readonly string[];
   readonly #item: number | undefined;
   readonly #claims: Claims<Origin>;
 
-  constructor(given: TreeValue, root: object) {
-    this.#given = given;
-    const { tree, item, value } = listAbove(given, root);
+  constructor(path: TreeValue, root: object) {
+    this.#path = path;
+    const { tree, item, value } = listAbove(path, root);
     this.#tree = tree;
     this.#item = item;
     this.#claims = new Claims(value);
@@ -86,7 +86,7 @@ class Target {
   }
 
   parts(oldest: Origin): readonly BlamedPart[] {
-    const { path, value } = this.#given;
+    const { path, value } = this.#path;
     const parts = this.#claims.parts();
     const item = this.#item;
     if (item === undefined)

@@ -105,7 +105,7 @@ export function explainEdges(
   let isDecided = false;
   return edges.map((edge) => {
     const fired = visit.fired?.includes(edge.key) === true;
-    const told = explainOne(edge, visit, {
+    const explained = explainOne(edge, visit, {
       fired,
       isDecided,
       isFirst,
@@ -116,17 +116,17 @@ export function explainEdges(
       isOnly: edges.length === 1,
     });
     if (fired && edge.always !== true) isDecided = true;
-    const condition = told.condition ?? edge.condition?.text;
+    const condition = explained.condition ?? edge.condition?.text;
     // Labels of a choice that is data are the dialect's own, and say nothing to people.
     const isOwn = edge.label === edge.to || edge.choice?.text.startsWith('[') === true;
-    const label = told.isKnown === true ? told.caption : isOwn ? undefined : edge.label;
+    const label = explained.isKnown === true ? explained.caption : isOwn ? undefined : edge.label;
     return {
       to: edge.to,
       ...(label !== undefined && { label }),
       ...(condition !== undefined && { condition }),
       fired,
-      ...(told.holds !== undefined && { holds: told.holds }),
-      because: told.because,
+      ...(explained.holds !== undefined && { holds: explained.holds }),
+      because: explained.because,
     };
   });
 }
@@ -174,8 +174,8 @@ interface EdgeSituation {
 /** `isKnown`: the dialect explains the edge, and also names it. */
 type EdgeExplanation = Omit<ExplainedWay, 'label'> & { readonly isKnown?: true };
 
-function explainOne(edge: StoredEdge, visit: EndedVisit, asked: EdgeSituation): EdgeExplanation {
-  const { fired, isDecided, isFirst, isOnly, isUnroutable, scope } = asked;
+function explainOne(edge: StoredEdge, visit: EndedVisit, situation: EdgeSituation): EdgeExplanation {
+  const { fired, isDecided, isFirst, isOnly, isUnroutable, scope } = situation;
   const { condition, choice, on = 'completed', always } = edge;
   const { status, goto } = visit;
   if (always === true && fired) return { because: 'it is always taken' };
@@ -185,11 +185,11 @@ function explainOne(edge: StoredEdge, visit: EndedVisit, asked: EdgeSituation): 
   if (goto !== undefined && status === 'completed')
     return { because: fired ? 'the outcome names it' : `the outcome names ${goto.join(', ') || 'nothing'}` };
   if (status !== 'completed' && status !== 'failed') return { because: `the node was ${status}` };
-  const ways = choice === undefined ? undefined : asked.waysOf(choice.text);
+  const ways = choice === undefined ? undefined : situation.waysOf(choice.text);
   const way = ways?.find(({ label }) => label === (edge.label ?? edge.to));
   if (way !== undefined) return { ...way, isKnown: true };
   if (ways !== undefined) return { because: 'nothing called for it', isKnown: true };
-  const isAsWell = on === 'completed' && (asked.isPassedOver || isUnroutable);
+  const isAsWell = on === 'completed' && (situation.isPassedOver || isUnroutable);
   if (on !== 'any' && on !== status && !fired && !isAsWell)
     return { because: on === 'failed' ? 'it is for failures' : 'it is for what ended well' };
   const barred = fired ? undefined : whyBarred(edge, visit, isUnroutable);
@@ -198,12 +198,16 @@ function explainOne(edge: StoredEdge, visit: EndedVisit, asked: EdgeSituation): 
     return { because: barred ?? `${name} ${fired ? 'named it' : 'did not name it'}` };
   }
   if (condition !== undefined && scope !== undefined) {
-    const told = evaluateAgain(condition.text, isAsWell ? asCompleted(scope) : scope, fired);
-    if (told.holds !== true || fired)
-      return isUnroutable && told.holds === undefined ? { ...told, because: barred ?? told.because } : told;
-    if (isDecided && isFirst) return { ...told, because: 'it holds, and one before it was taken' };
+    const evaluated = evaluateAgain(condition.text, isAsWell ? asCompleted(scope) : scope, fired);
+    if (evaluated.holds !== true || fired)
+      return isUnroutable && evaluated.holds === undefined
+        ? { ...evaluated, because: barred ?? evaluated.because }
+        : evaluated;
+    if (isDecided && isFirst) return { ...evaluated, because: 'it holds, and one before it was taken' };
     // It would have been taken, so that the text is the name of a function.
-    return barred === undefined ? { because: 'it was not taken' } : { ...told, because: `it holds, and ${barred}` };
+    return barred === undefined
+      ? { because: 'it was not taken' }
+      : { ...evaluated, because: `it holds, and ${barred}` };
   }
   if (fired)
     return { because: isOnly ? 'it is the only one' : on === 'failed' ? 'the node failed' : 'it has no condition' };

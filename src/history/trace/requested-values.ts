@@ -16,7 +16,7 @@ type RequestedPart = 'all' | ReadonlySet<string>;
 export class RequestedValues {
   readonly #blobs: BlobStore;
   readonly #tenant: string;
-  readonly #asked: ReadonlyMap<string, RequestedPart>;
+  readonly #requested: ReadonlyMap<string, RequestedPart>;
   /** Paths in the tree. An op above or below one of them changes what the condition reads. */
   readonly #paths: readonly (readonly string[])[];
 
@@ -30,14 +30,14 @@ export class RequestedValues {
       if (key === undefined || known === 'all') requested.set(name, 'all');
       else requested.set(name, new Set([...(known ?? []), key]));
     }
-    this.#asked = requested;
+    this.#requested = requested;
     this.#paths = reads.flatMap(({ name, path }) => treePaths(name, path));
   }
 
   areTouchedBy([kind, path, value]: Op): boolean {
     if (this.#paths.some((read) => overlap(read, path))) return true;
     // An output may also be read as an artifact, by the name in its node's record.
-    const names = this.#asked.get('artifacts');
+    const names = this.#requested.get('artifacts');
     if (names === undefined || kind !== 's' || path[0] !== 'frame' || path[1] !== 'nodes') return false;
     const as = (value as { readonly as?: unknown } | null)?.as;
     return path.length > 3 || (typeof as === 'string' && (names === 'all' || names.has(as)));
@@ -57,11 +57,11 @@ export class RequestedValues {
     const values: Record<string, unknown> = {};
     // The complete state is assembled only if the condition needs all outputs or all artifacts.
     let whole: StateValues | undefined;
-    for (const [name, asked] of this.#asked) {
+    for (const [name, part] of this.#requested) {
       const isPlain = name === 'input' || name === 'scratch' || name === 'diagnostics';
-      if (isPlain) values[name] = plainValue(frame, name, asked);
-      else if ((name === 'outputs' || name === 'failures') && asked !== 'all')
-        values[name] = viewValues({ ...frame, nodes: only(frame.nodes, asked) })[name];
+      if (isPlain) values[name] = plainValue(frame, name, part);
+      else if ((name === 'outputs' || name === 'failures') && part !== 'all')
+        values[name] = viewValues({ ...frame, nodes: only(frame.nodes, part) })[name];
       else if (name !== 'status') values[name] = (whole ??= viewValues(frame))[name as keyof StateValues];
     }
     return values;
@@ -78,10 +78,10 @@ function withErrorMaps(values: Keyed): Keyed {
   return { ...values, failures: Object.fromEntries(maps) };
 }
 
-function plainValue(frame: FrameTree, name: string, asked: RequestedPart): unknown {
+function plainValue(frame: FrameTree, name: string, part: RequestedPart): unknown {
   const value = name === 'input' ? frame.input : (frame.channels[name] ?? {});
   const isKeyed = typeof value === 'object' && value !== null && !Array.isArray(value);
-  return asked === 'all' || !isKeyed ? value : only(value as Record<string, unknown>, asked);
+  return part === 'all' || !isKeyed ? value : only(value as Record<string, unknown>, part);
 }
 
 function only<Value>(of: Record<string, Value>, keys: ReadonlySet<string>): Record<string, Value> {

@@ -99,7 +99,7 @@ export class StoryTeller {
   readonly #ends: VisitEnds;
   readonly #open = new Map<string, Gathered>();
   /** Open waits by id, with the visit and entry that describe them. */
-  readonly #asked = new Map<
+  readonly #openQuestions = new Map<
     string,
     { readonly of: Gathered; readonly index: number; readonly step: string | undefined }
   >();
@@ -117,17 +117,17 @@ export class StoryTeller {
     const { checkpoint } = entry;
     const ops = checkpoint.ops as readonly Op[];
     const authors = checkpoint.fold === undefined ? authorsOf(ops) : [];
-    const held = await this.#readOps(entry, authors, state, isApplied);
+    const changes = await this.#readOps(entry, authors, state, isApplied);
     const endedBefore = new Map<string, number>();
     for (const part of checkpoint.change) {
       const key = part.node?.join('\0') ?? '';
       const ended = endedBefore.get(key) ?? 0;
       await this.#rest();
-      await this.#takePart(entry, part, ops, held.get(`${ended} ${key}`), state);
+      await this.#takePart(entry, part, ops, changes.get(`${ended} ${key}`), state);
       if (isEnd(part)) endedBefore.set(key, ended + 1);
     }
     for (const [index, author] of authors.entries())
-      if (author !== undefined && held.get(keyOf(author))?.ended === undefined)
+      if (author !== undefined && changes.get(keyOf(author))?.ended === undefined)
         this.#noteRecord(entry, author.node, ops[index] as Op);
   }
 
@@ -178,11 +178,11 @@ export class StoryTeller {
     for (const { path, since, visit, retries, repeats, steps, questions } of this.#open.values()) {
       const record = recordAt(frame, path);
       if (record === undefined || record.fired !== undefined) continue;
-      const told = { ...since, kind: 'visit', path, visit, status: record.status } as const;
-      const left = isOver && { isUnfinished: true as const };
+      const visited = { ...since, kind: 'visit', path, visit, status: record.status } as const;
+      const unfinished = isOver && { isUnfinished: true as const };
       this.entries.push({
-        ...told,
-        ...left,
+        ...visited,
+        ...unfinished,
         retries,
         ...(repeats && { repeats }),
         steps,
@@ -197,7 +197,7 @@ export class StoryTeller {
     entry: HistoryEntry,
     part: ChangePart,
     ops: readonly Op[],
-    held: VisitChanges | undefined,
+    changes: VisitChanges | undefined,
     state: StoredState,
   ): Promise<void> {
     const { kind, node } = part;
@@ -207,8 +207,8 @@ export class StoryTeller {
       if (kind === 'fork') await this.#answerInFork(entry, ops);
       return;
     }
-    if (isEnd(part) && held?.ended !== undefined)
-      return this.#endVisit(entry, part, node, { ...held, ended: held.ended });
+    if (isEnd(part) && changes?.ended !== undefined)
+      return this.#endVisit(entry, part, node, { ...changes, ended: changes.ended });
     const gathered = this.#gather(entry, node, part.visit);
     if (kind === 'retry') gathered.retries.push(toRetry(entry, part));
     else if (kind === 'repeat')
@@ -242,19 +242,19 @@ export class StoryTeller {
 
   async #changeOf(entry: HistoryEntry, [kind, path, value]: Op, state: StoredState | undefined): Promise<ValueChange> {
     const { rest = [] } = placeInTree(path);
-    const told = { path: rest.slice(1) };
+    const at = { path: rest.slice(1) };
     if (kind === 'a' || kind === 't')
-      return { ...told, ...(await this.#shownAs('after', entry, value)), isAppended: true };
-    const before = await this.#shownAs(
+      return { ...at, ...(await this.#valueAs('after', entry, value)), isAppended: true };
+    const before = await this.#valueAs(
       'before',
       entry,
       state === undefined ? absent : readPath(state.root, path, absent),
     );
-    if (kind === 'd') return { ...told, ...before, isDeleted: true };
-    return { ...told, ...before, ...(await this.#shownAs('after', entry, value)) };
+    if (kind === 'd') return { ...at, ...before, isDeleted: true };
+    return { ...at, ...before, ...(await this.#valueAs('after', entry, value)) };
   }
 
-  async #shownAs(name: 'before' | 'after', { run }: HistoryEntry, stored: unknown): Promise<Partial<ValueChange>> {
+  async #valueAs(name: 'before' | 'after', { run }: HistoryEntry, stored: unknown): Promise<Partial<ValueChange>> {
     if (stored === absent) return {};
     if (blobHash(stored) !== undefined)
       return { [`${name}Bytes`]: (stored as { readonly sizeBytes: number }).sizeBytes };
@@ -265,7 +265,7 @@ export class StoryTeller {
     const { wait = '' } = part;
     const record = (state.root['waits'] as Record<string, WaitRecord> | undefined)?.[wait];
     const { kind = 'question', name = wait, prompt, step } = record ?? {};
-    this.#asked.set(wait, { of: gathered, index: gathered.questions.length, step: step ?? part.step });
+    this.#openQuestions.set(wait, { of: gathered, index: gathered.questions.length, step: step ?? part.step });
     gathered.lastQuestion.set(step ?? part.step ?? '', gathered.questions.length);
     gathered.questions.push({
       ...placeOf(entry),
@@ -280,7 +280,7 @@ export class StoryTeller {
     const index = lastQuestion.get(step);
     const question = index === undefined ? undefined : questions[index];
     if (index === undefined || question === undefined) return;
-    this.#asked.delete(wait);
+    this.#openQuestions.delete(wait);
     questions[index] = { closedAt: placeOf(entry), ...question, isChanged: true };
   }
 
@@ -293,18 +293,18 @@ export class StoryTeller {
 
   async #answer(entry: HistoryEntry, part: ChangePart, ops: readonly Op[]): Promise<void> {
     const { wait = '', step } = part;
-    const asked = this.#asked.get(wait);
-    const question = asked?.of.questions[asked.index];
-    if (asked === undefined || question === undefined) return;
-    this.#asked.delete(wait);
-    const key = step ?? asked.step;
+    const open = this.#openQuestions.get(wait);
+    const question = open?.of.questions[open.index];
+    if (open === undefined || question === undefined) return;
+    this.#openQuestions.delete(wait);
+    const key = step ?? open.step;
     const op = ops.findLast(([, path]) => key !== undefined && path.at(-1) === key && path.at(-2) === 'steps');
     const answered = op?.[0] === 's' ? (op[2] as Partial<StepRecord> | null) : undefined;
-    const output = question.kind === 'doubt' ? decisionIn(ops, key ?? asked.of.path.at(-1)) : answered?.output;
+    const output = question.kind === 'doubt' ? decisionIn(ops, key ?? open.of.path.at(-1)) : answered?.output;
     const by = part.by ?? answered?.by;
     const isKnown = output !== undefined && blobHash(output) === undefined;
     const answer = isKnown ? await resolveValues(this.#blobs, entry.run.tenant, structuredClone(output)) : undefined;
-    asked.of.questions[asked.index] = {
+    open.of.questions[open.index] = {
       ...question,
       closedAt: placeOf(entry),
       ...(by !== undefined && { by }),

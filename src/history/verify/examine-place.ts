@@ -6,7 +6,7 @@ import { isStopped } from '../read/list-runs.ts';
 import { examineRuns, type Finding } from './examine-runs.ts';
 
 const countedRuns = 1_000;
-const shownRuns = 5;
+const listedMax = 5;
 /** Less free room than this is not worth a word. */
 const worthVacuumBytes = 16 * 1024 ** 2;
 
@@ -26,7 +26,7 @@ async function findStopped({ store, tenant, isWorkerDead }: StatePlace): Promise
   return {
     name: 'stopped runs',
     verdict: 'warning',
-    detail: `${stopped.length} without a process: ${stopped.slice(0, shownRuns).join(', ')}`,
+    detail: `${stopped.length} without a process: ${stopped.slice(0, listedMax).join(', ')}`,
     fix: commandText('resume', stopped[0] ?? 'RUN'),
   };
 }
@@ -38,7 +38,7 @@ async function findDoubts(store: Store, tenant: string): Promise<Finding> {
   return {
     name: 'runs in doubt',
     verdict: 'warning',
-    detail: `${runs.length}: ${runs.slice(0, shownRuns).join(', ')}`,
+    detail: `${runs.length}: ${runs.slice(0, listedMax).join(', ')}`,
     fix: 'cairn inbox',
   };
 }
@@ -46,13 +46,13 @@ async function findDoubts(store: Store, tenant: string): Promise<Finding> {
 /** Reports runs that are held. Undefined if there are none, as in every store that was never restored from a backup. */
 async function findHeld({ store, tenant }: StatePlace): Promise<Finding | undefined> {
   const { rows } = await store.listRuns({ tenant, status: openStatuses, limit: countedRuns });
-  const held = rows.filter(isHeld).map(({ runId }) => runId);
-  if (held.length === 0) return undefined;
+  const runIds = rows.filter(isHeld).map(({ runId }) => runId);
+  if (runIds.length === 0) return undefined;
   return {
     name: 'held runs',
     verdict: 'warning',
-    detail: `${held.length} restored and not released: ${held.slice(0, shownRuns).join(', ')}`,
-    fix: commandText('release', held[0] ?? 'RUN'),
+    detail: `${runIds.length} restored and not released: ${runIds.slice(0, listedMax).join(', ')}`,
+    fix: commandText('release', runIds[0] ?? 'RUN'),
   };
 }
 

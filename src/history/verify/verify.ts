@@ -12,7 +12,7 @@ import {
   type DecodedCheckpoint,
   listBlobs,
 } from '../stored/checkpoint.ts';
-import { asBuffer, isSoundMessage, isSoundWait, openWaitRows } from '../stored/messages.ts';
+import { asBuffer, isIntactMessage, isIntactWait, openWaitRows } from '../stored/messages.ts';
 import { CairnError, type ErrorCode } from '../../errors.ts';
 import { damagedRun } from '../../ports/sound-run.ts';
 import { Chain, decodeOrNothing, missingError, decodeSnapshot, type DecodedSnapshot } from '../stored/chain.ts';
@@ -36,7 +36,7 @@ export async function findIndexFaults(
   const now = await store.readRun(run);
   // A worker has advanced the run meanwhile, so rows and history were read at different moments.
   if (now?.head !== run.head || now.status !== run.status) return [];
-  const damaged = messages.filter((message) => !isSoundMessage(run, message));
+  const damaged = messages.filter((message) => !isIntactMessage(run, message));
   const faults = damaged.map(({ kind, name }) => `its ${kind} ${name} does not fit its checksum`);
   if (run.key !== runKeyOf(run.tenant, run.runId)) faults.push(`its row has the key ${run.key}`);
   if (stored === undefined) return faults;
@@ -55,7 +55,7 @@ function findWaitFaults(run: RunRow, rows: readonly OpenWait[], root: RunTree): 
     const row = found.get(waitId);
     found.delete(waitId);
     if (row === undefined) faults.push(`the row of its open wait ${waitId} is missing`);
-    else if (!isSoundWait(row)) faults.push(`the row of its open wait ${waitId} does not fit its checksum`);
+    else if (!isIntactWait(row)) faults.push(`the row of its open wait ${waitId} does not fit its checksum`);
     else if (row.kind !== kind || row.dueAt !== dueAt || !isSameBody(row.body, body))
       faults.push(`the row of its open wait ${waitId} is not what its history has`);
   }
@@ -235,8 +235,8 @@ class Verification {
   async #verifyRow(run: RunRow, row: CheckpointRow, hasSnapshot: boolean): Promise<void> {
     this.#checkpoints += 1;
     const id = checkpointId(run.key, row.seq);
-    const isOldestKept = row.seq === run.prunedBelow && row.seq > firstSeqOf(run);
-    if (isOldestKept) await this.#startAfterPruned(run, row);
+    const isOldestRow = row.seq === run.prunedBelow && row.seq > firstSeqOf(run);
+    if (isOldestRow) await this.#startAfterPruned(run, row);
     try {
       const checkpoint = this.#chain.verify(run, row);
       await this.#verifyBlobs(run, id, blobsOf(checkpoint));
@@ -247,7 +247,7 @@ class Verification {
       this.#chain = new Chain(row.seq, decodeOrNothing(run, row)?.link ?? row.checksum);
     }
     if (hasSnapshot) await this.#verifySnapshot(run, row.seq, id);
-    else if (isOldestKept) {
+    else if (isOldestRow) {
       const missing = { checkpoint: id, reason: 'its snapshot, which holds what was pruned, is missing' };
       this.#note(id, new CairnError('CHECKPOINT_CORRUPT', missing));
     }

@@ -66,7 +66,7 @@ export interface BlockDefinition<Schema extends AnySchema = AnySchema> {
   readonly check?: (inputs: Inputs) => readonly InputFault[];
   readonly run: (inputs: ValueOf<Schema>, ctx: TypedNodeContext) => unknown;
   /** Finds out whether the effect with this key happened, and its output. */
-  readonly reconcile?: (asked: {
+  readonly reconcile?: (context: {
     readonly idempotencyKey: string;
     readonly inputs: Inputs;
   }) => Promise<Reconciliation> | Reconciliation;

@@ -220,21 +220,21 @@ function hidesHost({ url }: Inputs): boolean {
 }
 
 /** Whether a body is given. Null means no body; to send null, use `content: 'null'`. */
-function isGiven(value: unknown): boolean {
+function isPresent(value: unknown): boolean {
   return value !== undefined && value !== null;
 }
 
 function callFaults(inputs: Inputs): readonly InputFault[] {
   const faults: InputFault[] = [];
-  const hasJson = isGiven(inputs['json']);
-  const hasBody = hasJson || isGiven(inputs['content']);
+  const hasJson = isPresent(inputs['json']);
+  const hasBody = hasJson || isPresent(inputs['content']);
   if (!methods.includes(methodOf(inputs)))
     faults.push({ input: 'method', message: 'method is none that is known', fix: `use one of ${methods.join(', ')}` });
   else if (hasBody && inputs['method'] !== undefined && safeMethods.has(methodOf(inputs)))
     faults.push({ input: 'method', message: `a ${methodOf(inputs)} request has no body`, fix: 'use query, or POST' });
   if (hidesHost(inputs))
     faults.push({ input: 'url', message: 'a secret stands in the host of url', fix: 'write the host out' });
-  if (hasJson && isGiven(inputs['content']))
+  if (hasJson && isPresent(inputs['content']))
     faults.push({ input: 'content', message: 'json and content are both given', fix: 'give one of them' });
   return faults;
 }
@@ -244,7 +244,7 @@ async function run(ctx: TypedNodeContext): Promise<unknown> {
   const isFollowed = followRedirects.read(inputs);
   const answer = await exchangeHttp(ctx, {
     method: methodOf(inputs),
-    given: () => ({ url: inputs['url'], query: inputs['query'], headers: inputs['headers'], ...bodyOf(inputs) }),
+    readRequest: () => ({ url: inputs['url'], query: inputs['query'], headers: inputs['headers'], ...bodyOf(inputs) }),
     redirect: isFollowed ? 'follow' : 'manual',
     mayFollow: (url, from) => url.host === from.host || ctx.isGranted?.({ kind: 'net', host: url.host }) === true,
     isUnverified: !verifySsl.read(inputs),
@@ -256,7 +256,7 @@ async function run(ctx: TypedNodeContext): Promise<unknown> {
 
 /** The body. A text with secrets in it is still a reference at this point. */
 function bodyOf({ json, content }: Inputs): { readonly json: unknown } | { readonly body: unknown } {
-  if (isGiven(json)) return { json };
+  if (isPresent(json)) return { json };
   return { body: content instanceof SecretReference ? content : readText({ content }, 'content') };
 }
 

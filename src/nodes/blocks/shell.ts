@@ -206,8 +206,8 @@ async function prepare({ inputs, fileOutputs, idempotencyKey, secrets, signal }:
   const folder = resolveLocalPath(readText(inputs, 'working_dir') || '.');
   const env = { ...writeVariables(named), ...own };
   const input = readText(inputs, 'stdin');
-  const given = { command: command.script, env, cwd: folder, ...(input !== undefined && { input }) };
-  const request = createShellRequest(given, idempotencyKey);
+  const process = { command: command.script, env, cwd: folder, ...(input !== undefined && { input }) };
+  const request = createShellRequest(process, idempotencyKey);
   signal.throwIfAborted();
   await makeFolder(folder);
   return { request, folder, mask };
@@ -229,8 +229,13 @@ interface ShellFields {
   readonly success: boolean;
 }
 
-function describeOutput({ exitCode, signal, stdout, stderr }: CommandEnd, isKept: boolean): ShellFields {
+function describeOutput({ exitCode, signal, stdout, stderr }: CommandEnd, storesOutput: boolean): ShellFields {
   const signals: Readonly<Record<string, number>> = constants.signals;
   const code = exitCode ?? 128 + (signals[signal ?? ''] ?? 0);
-  return { exit_code: code, stdout: isKept ? stdout : '', stderr: isKept ? stderr : '', success: code === 0 };
+  return {
+    exit_code: code,
+    stdout: storesOutput ? stdout : '',
+    stderr: storesOutput ? stderr : '',
+    success: code === 0,
+  };
 }

@@ -84,9 +84,9 @@ export interface DescribedConfig<Config> {
 }
 
 /** Splits a configuration into what is data and what is code (G1). */
-export function describeConfig<Config>(given: Config): DescribedConfig<Config> {
+export function describeConfig<Config>(options: Config): DescribedConfig<Config> {
   const texts: string[] = [];
-  const config = mapLeaves(given, (leaf) => leaf) as Config;
+  const config = mapLeaves(options, (leaf) => leaf) as Config;
   const data = mapLeaves(config, (leaf) => {
     if (leaf instanceof SecretReference) return leaf.text;
     if (typeof leaf !== 'function') return leaf;
@@ -106,12 +106,12 @@ export function resolveComputed(config: unknown, state: StateView): unknown {
 /** Returns the validated value, or why it does not fit: one line for each fault. */
 export async function checkValue<Value>(
   schema: StandardSchema<Value>,
-  given: unknown,
+  raw: unknown,
 ): Promise<
   | { readonly value: Value; readonly reasons?: undefined }
   | { readonly value?: undefined; readonly reasons: readonly string[] }
 > {
-  const { value, faults } = await validateStandard(schema, given);
+  const { value, faults } = await validateStandard(schema, raw);
   return faults === undefined
     ? { value }
     : { reasons: faults.map(({ path, message }) => `${path.join('.')}: ${message}`) };

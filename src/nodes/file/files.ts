@@ -65,14 +65,14 @@ export async function holdFolder(folder: string, isGranted: IsGranted, mode?: nu
   const handle = (await openFolder(folder)) ?? (await makeFolder(folder, isGranted, mode));
   try {
     await requireGranted(handle, folder, isGranted);
-    return held(handle, folder);
+    return asOpenFolder(handle, folder);
   } catch (error) {
     await handle.close();
     throw error;
   }
 }
 
-function held(handle: FileHandle, folder: string): OpenFolder {
+function asOpenFolder(handle: FileHandle, folder: string): OpenFolder {
   return { handle, at: (name) => join(hasDescriptors ? `/proc/self/fd/${handle.fd}` : folder, name) };
 }
 
@@ -91,7 +91,7 @@ async function makeFolder(folder: string, isGranted: IsGranted, mode?: number): 
   try {
     const place = join(await placeOf(handle, above), basename(folder));
     if (isGranted?.({ kind: 'fs', path: place }) === false) refuse(folder);
-    const path = held(handle, above).at(basename(folder));
+    const path = asOpenFolder(handle, above).at(basename(folder));
     await (await files()).mkdir(path, { mode }).catch((error: unknown) => {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     });

@@ -61,8 +61,8 @@ export async function removeLeftovers(place: Pick<AtomicWrite, 'path' | 'isGrant
   try {
     const prefix = temporaryPrefix(path, key);
     const names = await readdir(folder.at('.')).catch(() => []);
-    const left = names.filter((name) => name.startsWith(prefix));
-    await Promise.all(left.map((name) => rm(folder.at(name), { force: true })));
+    const leftovers = names.filter((name) => name.startsWith(prefix));
+    await Promise.all(leftovers.map((name) => rm(folder.at(name), { force: true })));
   } finally {
     await folder.handle.close();
   }

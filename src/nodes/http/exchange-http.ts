@@ -15,7 +15,7 @@ export type { RedirectRule } from './send-request.ts';
 interface HttpExchange {
   readonly method: string;
   /** Returns the request with functions called and secrets still as references. Called when the attempt begins. */
-  readonly given: () => ResolvedHttp;
+  readonly readRequest: () => ResolvedHttp;
   readonly redirect: RedirectRule;
   /** Whether a redirect to another origin may be followed. Default: as `redirect` says. */
   readonly mayFollow?: (url: URL, from: URL) => boolean;
@@ -93,8 +93,8 @@ async function prepare(
   ctx: Pick<NodeContext, 'secrets' | 'signal' | 'idempotencyKey'>,
   exchange: HttpExchange,
 ): Promise<PreparedHttp> {
-  const given = exchange.given();
-  const { value, mask } = await resolveSecrets(given, ctx.secrets);
+  const request = exchange.readRequest();
+  const { value, mask } = await resolveSecrets(request, ctx.secrets);
   const { redirect, mayFollow, isUnverified = false } = exchange;
   return {
     first: createHttpRequest(exchange.method, value as ResolvedHttp, ctx.idempotencyKey),
@@ -102,8 +102,8 @@ async function prepare(
       redirect,
       ...(mayFollow && { mayFollow }),
       isUnverified,
-      secretHeaders: new Set(listSecretHeaders(given.headers)),
-      isBodySecret: hasSecret([given.body, given.json]),
+      secretHeaders: new Set(listSecretHeaders(request.headers)),
+      isBodySecret: hasSecret([request.body, request.json]),
       signal: ctx.signal,
     },
     mask,

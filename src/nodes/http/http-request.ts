@@ -26,19 +26,19 @@ export const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS
  * `Idempotency-Key`.
  * @throws NodeFailure REQUEST_INVALID before anything is sent. The message names the option, never its value
  */
-export function createHttpRequest(method: string, given: ResolvedHttp, idempotencyKey: string): HttpRequest {
-  const headers = readHeaders(given.headers);
-  const { body: whole, json } = given;
+export function createHttpRequest(method: string, request: ResolvedHttp, idempotencyKey: string): HttpRequest {
+  const headers = readHeaders(request.headers);
+  const { body: whole, json } = request;
   const isRaw = json === undefined && (typeof whole === 'string' || whole instanceof Uint8Array || whole === undefined);
   const body = isRaw ? whole : writeJson(json === undefined ? whole : json);
   if (!isRaw && !headers.has('content-type')) headers.set('content-type', 'application/json');
   if (!safeMethods.has(method) && !headers.has('idempotency-key')) headers.set('idempotency-key', idempotencyKey);
   if (safeMethods.has(method) && body !== undefined) refuse('body', `a ${method} request has none`);
-  return { method, url: readUrl(given.url, given.query), headers, body };
+  return { method, url: readUrl(request.url, request.query), headers, body };
 }
 
-function readUrl(given: unknown, query: unknown): URL {
-  const url = URL.parse(String(given)) ?? refuse('url', 'cannot be parsed');
+function readUrl(text: unknown, query: unknown): URL {
+  const url = URL.parse(String(text)) ?? refuse('url', 'cannot be parsed');
   if (url.protocol !== 'http:' && url.protocol !== 'https:')
     refuse('url', `has the scheme ${url.protocol} and must have http: or https:`);
   if (url.username !== '' || url.password !== '') refuse('url', 'holds credentials: use a header with a secret');
@@ -50,9 +50,9 @@ function readUrl(given: unknown, query: unknown): URL {
   return url;
 }
 
-function readHeaders(given: unknown): Headers {
+function readHeaders(fields: unknown): Headers {
   const headers = new Headers();
-  for (const [name, value] of Object.entries((given ?? {}) as Record<string, unknown>)) {
+  for (const [name, value] of Object.entries((fields ?? {}) as Record<string, unknown>)) {
     if (value === undefined) continue;
     try {
       headers.set(name, toText(value, `headers.${name}`));

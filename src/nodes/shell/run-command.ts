@@ -63,13 +63,13 @@ function collectStream(
   stream: 'stdout' | 'stderr',
   ctx: Pick<NodeContext, 'emit'>,
   mask: TextMask,
-  kept: BoundedText,
+  collected: BoundedText,
 ): Collector {
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
   const masked = mask.createStream();
   const take = (text: string): void => {
     if (text === '') return;
-    kept.push(text);
+    collected.push(text);
     ctx.emit({ kind: 'output', stream, text });
   };
   return {
@@ -77,7 +77,7 @@ function collectStream(
     end() {
       take(masked.push(decoder.decode()));
       take(masked.end());
-      return kept.end();
+      return collected.end();
     },
   };
 }

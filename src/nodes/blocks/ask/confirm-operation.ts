@@ -69,7 +69,7 @@ export interface InteractiveContext extends Pick<
  * @typeParam Kept - the type of the questions' metadata
  */
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- a subclass says it once, for both its questions and their answers.
-export abstract class InteractiveBlock<Kept = unknown> {
+export abstract class InteractiveBlock<Saved = unknown> {
   /** The block's `type` in files. */
   abstract readonly name: string;
   /** One line for readers. */
@@ -108,7 +108,7 @@ export abstract class InteractiveBlock<Kept = unknown> {
   abstract resume(
     ctx: InteractiveContext,
     answer: unknown,
-    pauseMetadata: Kept,
+    pauseMetadata: Saved,
   ): BlockOutput | Pause | Refusal | Promise<BlockOutput | Pause | Refusal>;
 }
 
@@ -144,9 +144,9 @@ export function interactiveNodeType(block: InteractiveBlock): NodeType {
     outputs,
     effect: 'human',
     ...(version !== undefined && { version }),
-    ...(needs !== undefined && { needs: (given) => needs.call(block, given) }),
-    ...(check !== undefined && { check: (given) => check.call(block, given) }),
-    ...(outputFault !== undefined && { outputFault: (output, given) => outputFault.call(block, output, given) }),
+    ...(needs !== undefined && { needs: (inputs) => needs.call(block, inputs) }),
+    ...(check !== undefined && { check: (inputs) => check.call(block, inputs) }),
+    ...(outputFault !== undefined && { outputFault: (output, inputs) => outputFault.call(block, output, inputs) }),
     run: (ctx) => converse(block, ctx),
   };
 }
@@ -155,15 +155,15 @@ async function converse(block: InteractiveBlock, ctx: TypedNodeContext): Promise
   // The input of a step is hashed and may be stored, so secrets are replaced by their names.
   const inputs = mapLeaves(ctx.inputs, (leaf) => (leaf instanceof SecretReference ? leaf.text : leaf));
   let turn = await take(block, ctx, 'execute', { inputs }, (own) => block.execute(own));
-  let asked: PauseQuestion | undefined;
+  let pending: PauseQuestion | undefined;
   let refused = '';
   for (;;) {
     if ('output' in turn) return turn.output;
-    if ('question' in turn) [asked, refused] = [turn.question, ''];
+    if ('question' in turn) [pending, refused] = [turn.question, ''];
     else refused = turn.refused;
-    if (asked === undefined) throw new TypeError(`${block.name}: execute refused an answer before there was one`);
-    const { prompt, metadata } = asked;
-    const answer = await ctx.ask({ ...asked, prompt: refused === '' ? prompt : `${refused}\n\n${prompt}` });
+    if (pending === undefined) throw new TypeError(`${block.name}: execute refused an answer before there was one`);
+    const { prompt, metadata } = pending;
+    const answer = await ctx.ask({ ...pending, prompt: refused === '' ? prompt : `${refused}\n\n${prompt}` });
     turn = await take(block, ctx, 'resume', { inputs, answer, metadata }, (own) => block.resume(own, answer, metadata));
   }
 }
@@ -178,14 +178,14 @@ async function take(
 ): Promise<Turn> {
   const { effect, idempotent = false } = block;
   if (effect === 'pure') return turnOf(await call(contextOf(ctx, ctx)));
-  return ctx.step(name, { effect, idempotent, input, said: turnSaid }, async (step) =>
+  return ctx.step(name, { effect, idempotent, input, said: turnOfAnswer }, async (step) =>
     turnOf(await call(contextOf(ctx, step))),
   );
 }
 
 /** If the call was in doubt and a person says that it happened, what they say is the block's output; if they do not say, that is empty. */
-function turnSaid(given: unknown): Turn {
-  return isTurn(given) ? given : { output: isPlainObject(given) ? given : {} };
+function turnOfAnswer(answer: unknown): Turn {
+  return isTurn(answer) ? answer : { output: isPlainObject(answer) ? answer : {} };
 }
 
 function isTurn(taken: unknown): taken is Turn {

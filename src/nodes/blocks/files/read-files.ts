@@ -104,8 +104,8 @@ function sourceFaults(inputs: Inputs): readonly InputFault[] {
 
 /** Reads a list, or JSON text of one. */
 function readPatterns(inputs: Inputs, name: string): readonly string[] {
-  const given = inputs[name] ?? [];
-  const list = typeof given === 'string' && given.trimStart().startsWith('[') ? parseJson(given) : given;
+  const input = inputs[name] ?? [];
+  const list = typeof input === 'string' && input.trimStart().startsWith('[') ? parseJson(input) : input;
   const patterns: unknown = typeof list === 'string' ? [list] : list;
   const isList = Array.isArray(patterns) && patterns.every((each) => typeof each === 'string' && each !== '');
   if (!isList || patterns.length > 50) throw refuseInput(name, 'must be a list of at most 50 patterns');

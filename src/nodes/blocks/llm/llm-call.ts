@@ -246,15 +246,15 @@ function callFaults(inputs: Inputs): readonly InputFault[] {
 }
 
 /** A schema given as a value, or as JSON text. @throws Error it is neither */
-function answerSchema(given: unknown): JsonSchema {
-  const schema: unknown = typeof given === 'string' ? JSON.parse(given) : given;
+function answerSchema(value: unknown): JsonSchema {
+  const schema: unknown = typeof value === 'string' ? JSON.parse(value) : value;
   if (!isPlainObject(schema)) throw new Error('response_schema is no JSON Schema');
   return schema;
 }
 
-function defectOf(given: unknown): string | undefined {
+function defectOf(value: unknown): string | undefined {
   try {
-    return schemaDefect(answerSchema(given));
+    return schemaDefect(answerSchema(value));
   } catch (error) {
     return (error as Error).message;
   }

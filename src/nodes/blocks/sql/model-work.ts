@@ -114,12 +114,12 @@ export interface ModelSource {
 
 /** Makes rows that all have the same columns. A column that no row gives and nothing fills in is left to the database's default. */
 export function newRows(model: TableModel, data: unknown, { idempotencyKey, now }: ModelSource): readonly RowData[] {
-  const given = rowsOf(data);
-  const named = new Set(given.flatMap((row) => Object.keys(row)));
+  const rows = rowsOf(data);
+  const named = new Set(rows.flatMap((row) => Object.keys(row)));
   const filled = Object.entries(model.columns).filter(
     ([name, column]) => named.has(name) || column.auto !== undefined || 'default' in column,
   );
-  return given.map((row, index) =>
+  return rows.map((row, index) =>
     Object.fromEntries(
       filled.map(([name, { type, auto, default: otherwise = null }]) => {
         if (row[name] !== undefined) return [name, encode(type, row[name])];

@@ -123,10 +123,10 @@ const pragmas = new Set(
   ).split(' '),
 );
 
-function pragmaFaults(given: unknown): readonly InputFault[] {
-  if (!isPlainObject(given)) return [];
+function pragmaFaults(settings: unknown): readonly InputFault[] {
+  if (!isPlainObject(settings)) return [];
   const fault = (message: string, fix: string): InputFault => ({ input: 'sqlite_pragmas', message, fix });
-  return Object.entries(given).flatMap(([name, value]) => {
+  return Object.entries(settings).flatMap(([name, value]) => {
     if (name === 'busy_timeout') return [fault('busy_timeout is the block’s own', 'use timeout')];
     if (!pragmas.has(name)) return [fault(`${name} cannot be set`, `use one of ${[...pragmas].join(', ')}`)];
     return /^-?\w+$/u.test(String(value)) ? [] : [fault(`${name} has no such value`, 'give a word or a number')];
@@ -230,10 +230,10 @@ function readConnection(text: string): Address {
   };
 }
 
-function readSsl(given: unknown): PostgresPlace['ssl'] {
-  if (given === true) return 'verify-full';
-  if (given === undefined || given === false) return 'disable';
-  const mode = sslModes.find((each) => each === given);
+function readSsl(ssl: unknown): PostgresPlace['ssl'] {
+  if (ssl === true) return 'verify-full';
+  if (ssl === undefined || ssl === false) return 'disable';
+  const mode = sslModes.find((each) => each === ssl);
   if (mode === undefined) throw refuseInput('ssl', `must be true, false or one of ${sslModes.join(', ')}`);
   return mode;
 }

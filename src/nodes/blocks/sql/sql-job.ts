@@ -237,8 +237,8 @@ function write(
 }
 
 const mixed = (): Error => new Error('it mixes placeholders of several kinds');
-const countFault = (wanted: number, given: number): Error =>
-  new Error(`it has placeholders for ${wanted} values, and params has ${given}`);
+const countFault = (wanted: number, found: number): Error =>
+  new Error(`it has placeholders for ${wanted} values, and params has ${found}`);
 
 export interface SqlJob {
   /** Statements to run first; their results are dropped. */

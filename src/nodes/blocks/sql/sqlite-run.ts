@@ -110,17 +110,19 @@ async function converse(child: ChildProcess, message: ToChild, job: SqlJob): Pro
       stop.signal.addEventListener('abort', () => clearTimeout(timer));
       signal.addEventListener('abort', () => reject(signal.reason as Error), over);
       const ended = (): void => fail('the process that used SQLite has ended', 'SQL_FAILED');
-      const told = (said: FromChild): void => {
-        if (said.kind === 'begun') hasBegun = true;
-        else if (said.kind === 'result') resolve(said.result);
-        else if (said.kind === 'failure') reject(sqlFailure(said.failure.reason, said.failure, undefined));
-        else if (said.kind === 'ready') {
+      const onMessage = (message: FromChild): void => {
+        if (message.kind === 'begun') hasBegun = true;
+        else if (message.kind === 'result') resolve(message.result);
+        else if (message.kind === 'failure') reject(sqlFailure(message.failure.reason, message.failure, undefined));
+        else if (message.kind === 'ready') {
           mayCommit = true;
           child.send({ kind: 'commit' } satisfies ToChild);
         }
       };
-      child.on('message', told).once('exit', ended).once('error', ended);
-      stop.signal.addEventListener('abort', () => child.off('message', told).off('exit', ended).off('error', ended));
+      child.on('message', onMessage).once('exit', ended).once('error', ended);
+      stop.signal.addEventListener('abort', () =>
+        child.off('message', onMessage).off('exit', ended).off('error', ended),
+      );
       child.send(message, (error) => {
         if (error !== null) ended();
       });
