@@ -26,8 +26,8 @@ export const agentMutants: readonly Mutant[] = [
   {
     name: 'an answer that an older version took is read in the new way',
     file: 'src/agents/modes/read-turn.ts',
-    old: 'return next === undefined || next.anew !== undefined || told === text;',
-    new: 'return next === undefined || told !== null;',
+    old: 'return next === undefined || next.anew !== undefined || reported === text;',
+    new: 'return next === undefined || reported !== null;',
     tests: ['test/bad-input/cut-answers.test.ts'],
   },
   {
@@ -54,8 +54,8 @@ export const agentMutants: readonly Mutant[] = [
   {
     name: 'a failure that a model was told of is tried again',
     file: 'src/agents/tools/tool-calls.ts',
-    old: 'if (told?.isError === true) {',
-    new: 'if (told === null) {',
+    old: 'if (recorded?.isError === true) {',
+    new: 'if (recorded === null) {',
     tests: ['src/agents/agent.test.ts'],
   },
   {
@@ -89,8 +89,8 @@ export const agentMutants: readonly Mutant[] = [
   {
     name: 'a verdict that only reaches the threshold does not pass',
     file: 'src/agents/answers/judge-node.ts',
-    old: 'const passed = given >= threshold;',
-    new: 'const passed = given > threshold;',
+    old: 'const passed = rating >= threshold;',
+    new: 'const passed = rating > threshold;',
     tests: ['src/agents/answers/answers.test.ts'],
   },
   {
@@ -166,7 +166,7 @@ export const agentMutants: readonly Mutant[] = [
   {
     name: 'what a model gives to a block is not held to the grants before the block begins',
     file: 'src/agents/block/agent-block-tools.ts',
-    old: 'refuse(type, given, ctx);',
+    old: 'refuse(type, inputs, ctx);',
     new: '',
     tests: ['src/agents/block/agent-block.test.ts'],
   },
@@ -194,7 +194,7 @@ export const agentMutants: readonly Mutant[] = [
   {
     name: 'answers that were dropped count as loops behind a summary',
     file: 'src/agents/agent-loop.ts',
-    old: 'this.#anew = kept?.anew ?? 0;',
+    old: 'this.#anew = saved?.anew ?? 0;',
     new: 'this.#anew = 0;',
     tests: ['test/bad-input/raised-bounds.test.ts'],
   },

@@ -11,7 +11,7 @@ import { createMode } from './modes/modes.ts';
 import { readTurn } from './modes/read-turn.ts';
 import type { FinalAnswer, Mode, ModeName } from './modes/text-modes.ts';
 import type { Observation } from './tools/approval.ts';
-import { ServedBox } from './mcp/mcp-tool-box.ts';
+import { ServerTools } from './mcp/mcp-tool-box.ts';
 import type { McpTools } from './mcp/mcp-tools.ts';
 import { ToolCalls, type CheckedCall } from './tools/tool-calls.ts';
 import type { ToolBox, ToolOffer } from './tools/tool-box.ts';
@@ -27,12 +27,12 @@ export interface OpenedConversation {
   readonly guideFrom: number;
 }
 
-export function openWith(asked: readonly ModelMessage[], guide: string | undefined): OpenedConversation {
-  const first = asked.findIndex(({ role }) => role !== 'system');
-  const end = first < 0 ? asked.length : first;
-  const [system, ...others] = asked.slice(0, end);
-  const rest = asked.slice(end);
-  if (guide === undefined) return { head: asked.slice(0, end), rest, guideFrom: 0 };
+export function openWith(messages: readonly ModelMessage[], guide: string | undefined): OpenedConversation {
+  const first = messages.findIndex(({ role }) => role !== 'system');
+  const end = first < 0 ? messages.length : first;
+  const [system, ...others] = messages.slice(0, end);
+  const rest = messages.slice(end);
+  if (guide === undefined) return { head: messages.slice(0, end), rest, guideFrom: 0 };
   if (system?.role !== 'system') return { head: [{ role: 'system', content: guide }], rest, guideFrom: 0 };
   const guideFrom = system.content.length + 2;
   return { head: [{ ...system, content: `${system.content}\n\n${guide}` }, ...others], rest, guideFrom };
@@ -69,14 +69,14 @@ const repairsMax = 2;
  */
 export async function converse(
   ctx: NodeContext,
-  asked: readonly ModelMessage[],
+  messages: readonly ModelMessage[],
   options: LoopOptions,
 ): Promise<unknown> {
   const { box, servers } = options;
   // Must be read before the first call: it says where a repeated function goes on from.
   const saved = ctx.retired as SavedConversation | undefined;
-  const offer = servers.length === 0 ? box : await ServedBox.open(ctx, box, servers, saved?.served);
-  const loop = new AgentLoop(ctx, asked, { ...options, offer }, saved);
+  const offer = servers.length === 0 ? box : await ServerTools.open(ctx, box, servers, saved?.served);
+  const loop = new AgentLoop(ctx, messages, { ...options, offer }, saved);
   while (loop.countedLoops < options.loopsMax) {
     const answer = await loop.turn();
     if (answer !== undefined) return answer.value;
@@ -96,7 +96,7 @@ interface CutAnswers {
 
 class AgentLoop {
   readonly #ctx: NodeContext;
-  readonly #asked: readonly ModelMessage[];
+  readonly #messages: readonly ModelMessage[];
   readonly #options: LoopOptions & { readonly offer: ToolOffer };
   #mode!: Mode;
   #settings!: ModelSettings;
@@ -117,28 +117,28 @@ class AgentLoop {
 
   constructor(
     ctx: NodeContext,
-    asked: readonly ModelMessage[],
+    messages: readonly ModelMessage[],
     options: LoopOptions & { readonly offer: ToolOffer },
-    kept: SavedConversation | undefined,
+    saved: SavedConversation | undefined,
   ) {
     this.#ctx = ctx;
-    this.#asked = asked;
+    this.#messages = messages;
     this.#options = options;
     const { head, rest } = this.#open();
-    this.#conversation = new Conversation(head, kept?.messages ?? rest, options.history, kept?.replies);
+    this.#conversation = new Conversation(head, saved?.messages ?? rest, options.history, saved?.replies);
     this.#tools = new ToolCalls(ctx, {
       box: options.offer,
       allow: options.allow,
       counted: options.steps.counted,
       span: options.span,
-      kept: kept?.tools,
+      saved: saved?.tools,
     });
     this.#models = new ModelSteps(ctx, options.steps, options.span);
-    this.#note = kept === undefined ? { opening: this.#opening } : {};
-    this.#faulty = kept?.faulty ?? 0;
-    this.#repairs = kept?.repairs ?? 0;
-    this.number = kept?.loop ?? 1;
-    this.#anew = kept?.anew ?? 0;
+    this.#note = saved === undefined ? { opening: this.#opening } : {};
+    this.#faulty = saved?.faulty ?? 0;
+    this.#repairs = saved?.repairs ?? 0;
+    this.number = saved?.loop ?? 1;
+    this.#anew = saved?.anew ?? 0;
   }
 
   /** Number of answers so far that count as loops. */
@@ -151,7 +151,7 @@ class AgentLoop {
     const { offer, form, mode = 'native', context, settings } = this.#options;
     this.#mode = createMode(mode, { tools: offer.offered, answer: form?.json });
     this.#settings = { ...settings, ...this.#mode.request };
-    const opened = openWith(this.#asked, this.#mode.guide);
+    const opened = openWith(this.#messages, this.#mode.guide);
     const { head, rest, guideFrom } = opened;
     const about = { mode, ...(guideFrom > 0 && { guideFrom }), ...(context !== undefined && { context }) };
     this.#opening = { ...about, messages: [...head, ...rest] };
@@ -181,7 +181,7 @@ class AgentLoop {
       message,
       calls,
       last,
-      said,
+      correction,
       isCut,
       fault = 'it is empty',
     } = readTurn(this.#mode, response, this.number, next);
@@ -190,14 +190,14 @@ class AgentLoop {
     if (isCut) {
       const { before: first = before, repairs = this.#repairs, count = 0 } = this.#cut ?? {};
       this.#cut = { before: first, repairs, count: count + 1 };
-      this.#tellCut(response, said as string, next);
+      this.#tellCut(response, correction as string, next);
       return undefined;
     }
     this.#cut = undefined;
     if (calls.length > 0) {
       await this.#checkOffer();
       await this.#callTools(calls, next);
-    } else if (last === undefined) this.#tellFault(fault, said);
+    } else if (last === undefined) this.#tellFault(fault, correction);
     else return this.#take(last);
     return undefined;
   }
@@ -210,9 +210,9 @@ class AgentLoop {
       this.#summaries ??= new ModelSteps(this.#ctx, { ...steps, name }, this.#options.span);
       if (await summarize(this.#summaries, this.#settings, conversation, history)) await this.#retire();
     }
-    const { messages, left } = conversation.take();
-    if (left > 0) this.#ctx.emit({ type: 'history-truncated', loop: this.number, left });
-    const note = left > 0 ? { ...this.#note, left } : this.#note;
+    const { messages, omitted } = conversation.take();
+    if (omitted > 0) this.#ctx.emit({ type: 'history-truncated', loop: this.number, left: omitted });
+    const note = omitted > 0 ? { ...this.#note, left: omitted } : this.#note;
     const atMost = (): Amounts => boundsOf(this.#ctx.models, this.#settings, conversation.tokens(), steps);
     const response = await this.#models.call(this.#settings, messages, { note, atMost });
     conversation.report(response.usage.inputTokens);
@@ -222,16 +222,16 @@ class AgentLoop {
   /** Retires everything before a summary from the live state. A repeated function begins here. */
   async #retire(): Promise<void> {
     const { messages, ...opening } = this.#opening;
-    const served = this.#options.offer.keep?.();
+    const servers = this.#options.offer.keep?.();
     const saved: SavedConversation = {
       opening: { ...opening, messages: messages.filter(({ role }) => role === 'system') },
-      ...this.#conversation.kept(),
+      ...this.#conversation.snapshot(),
       loop: this.number,
       ...(this.#anew > 0 && { anew: this.#anew }),
       faulty: this.#faulty,
       repairs: this.#repairs,
       tools: this.#tools.keep(),
-      ...(served !== undefined && { served }),
+      ...(servers !== undefined && { served: servers }),
     };
     await this.#ctx.retire(saved);
     this.#ctx.emit({ type: 'history-truncated', loop: this.number, isSummarized: true });
@@ -252,11 +252,11 @@ class AgentLoop {
       );
     this.#conversation.add(this.#mode.tell(calls, results), true);
     this.#note = {
-      results: results.map(({ output, parts, from, node, isHeld, whole, isError, isKept, isCached }, index) => ({
+      results: results.map(({ output, parts, from, node, isRecorded, whole, isError, isKept, isCached }, index) => ({
         call: (calls[index] as ToolCallPart).id,
         ...(from !== undefined && { from }),
         ...(node !== undefined && { node }),
-        ...(isHeld !== true && { output }),
+        ...(isRecorded !== true && { output }),
         ...(whole !== undefined && { whole }),
         ...(isError && { isError }),
         ...(parts !== undefined && { isShown: true }),
@@ -268,11 +268,11 @@ class AgentLoop {
 
   #tellFault(
     fault: string,
-    said = `Your answer cannot be used: ${fault}.\nCall a tool, or give your last answer in the form asked for.`,
+    correction = `Your answer cannot be used: ${fault}.\nCall a tool, or give your last answer in the form asked for.`,
   ): void {
     this.#faulty += 1;
-    if (this.#faulty > faultyCallsMax) throw lost(this.#faulty, [said]);
-    this.#say(said);
+    if (this.#faulty > faultyCallsMax) throw lost(this.#faulty, [correction]);
+    this.#say(correction);
   }
 
   /**
@@ -281,10 +281,10 @@ class AgentLoop {
    *
    * @param next - what the model was told after this answer, if that is on record
    */
-  #tellCut(response: ModelResponse, said: string, next: TurnNote | undefined): void {
+  #tellCut(response: ModelResponse, correction: string, next: TurnNote | undefined): void {
     if (this.#repairs < repairsMax) {
       this.#repairs += 1;
-      return this.#say(said);
+      return this.#say(correction);
     }
     const isAnew = next === undefined ? this.#models.mayComeWhole : next.anew !== undefined;
     if (!isAnew) throw cutOffFailure(response, 'settings');
@@ -328,8 +328,8 @@ async function callSideBySide(
   const made = calls.map((call, index) => {
     const own = checked[index] as CheckedCall;
     if (own.fault !== undefined) return Promise.resolve(own.fault);
-    const told = next?.results?.[index];
-    return tools.make(call, own, told?.call === call.id ? told : undefined);
+    const recorded = next?.results?.[index];
+    return tools.make(call, own, recorded?.call === call.id ? recorded : undefined);
   });
   const settled = await Promise.allSettled(made);
   const failed = settled.filter((one) => one.status === 'rejected');

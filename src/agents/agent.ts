@@ -90,13 +90,15 @@ export function openingOf(
   { instructions, prompt }: Opening,
   { state }: { readonly state: StateView },
 ): readonly ModelMessage[] {
-  const said = typeof instructions === 'function' ? instructions({ state }) : instructions;
-  const asked = typeof prompt === 'function' ? prompt({ state }) : (prompt ?? promptOf(state.input));
-  if (said !== undefined && typeof said !== 'string') refuse(`instructions gave ${kindOf(said)}, not a text`);
-  const fault = typeof asked === 'string' ? undefined : messagesFault(asked);
+  const systemText = typeof instructions === 'function' ? instructions({ state }) : instructions;
+  const content = typeof prompt === 'function' ? prompt({ state }) : (prompt ?? promptOf(state.input));
+  if (systemText !== undefined && typeof systemText !== 'string')
+    refuse(`instructions gave ${kindOf(systemText)}, not a text`);
+  const fault = typeof content === 'string' ? undefined : messagesFault(content);
   if (fault !== undefined) refuse(`prompt gave ${fault}`);
-  const system: readonly ModelMessage[] = said === undefined || said === '' ? [] : [{ role: 'system', content: said }];
-  return [...system, ...(typeof asked === 'string' ? [{ role: 'user', content: asked } as const] : asked)];
+  const system: readonly ModelMessage[] =
+    systemText === undefined || systemText === '' ? [] : [{ role: 'system', content: systemText }];
+  return [...system, ...(typeof content === 'string' ? [{ role: 'user', content: content } as const] : content)];
 }
 
 /** The models that a node asks, the first one first. @throws CONFIG_INVALID it is no name, or its function gave none */

@@ -180,7 +180,7 @@ export class DurableTools {
     if (!(await isApprovalRequested(this.#attempt.ctx, key, mustAsk))) return input;
     const args = plainCopy(input);
     const question = { ...(await toolToApprove(name, tool)), audience: how.audience };
-    const decision = await askApproval(this.#attempt.ctx, question, { key, given: args, args });
+    const decision = await askApproval(this.#attempt.ctx, question, { key, input: args, args });
     if (decision.kind === 'refused') throw new Error(refusedText(name, decision.reason));
     return decision.args === args ? input : decision.args;
   }

@@ -61,7 +61,7 @@ export function askingApproval(
     try {
       const decision = await attempt.during(async () => {
         const about = { ...(await toolToApprove(name, tools[name] as Tool)), audience: 'user' } as const;
-        return askApproval(attempt.ctx, about, { key: keyOf(name, args, ordinal), given: args, args });
+        return askApproval(attempt.ctx, about, { key: keyOf(name, args, ordinal), input: args, args });
       });
       if (decision.kind === 'refused') return { type: 'denied', reason: refusedText(name, decision.reason) };
       if (decision.args === args) return 'approved';

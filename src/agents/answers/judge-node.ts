@@ -109,9 +109,9 @@ export function judgeNode<S extends StateView = StateView, Schema extends AnySch
   const run = async (ctx: NodeContext): Promise<unknown> => {
     const opening: Opening = { instructions, ...(judged !== undefined && { prompt: judged }) };
     const verdict = await askOnce(ctx, opening, { settings, form, steps: calls });
-    const given = numberOf(score({ verdict }));
-    const passed = given >= threshold;
-    const output = { passed, score: given, verdict };
+    const rating = numberOf(score({ verdict }));
+    const passed = rating >= threshold;
+    const output = { passed, score: rating, verdict };
     return routes === undefined ? output : outcome({ output, goto: passed ? routes.pass : routes.fail });
   };
   const { data, codeText } = described;

@@ -102,8 +102,8 @@ export function serversOf({ servers }: Inputs): readonly McpTools[] {
 }
 
 export function schemaOf(inputs: Inputs, name: string): JsonSchema | undefined {
-  const given = inputs[name];
-  const schema: unknown = typeof given === 'string' ? JSON.parse(given) : given;
+  const input = inputs[name];
+  const schema: unknown = typeof input === 'string' ? JSON.parse(input) : input;
   if (schema === undefined || isPlainObject(schema)) return schema;
   throw new Error(`${name} is no JSON Schema`);
 }
@@ -116,7 +116,7 @@ export function settingsOf(inputs: Inputs): Omit<ModelSettings, 'model'> {
 }
 
 const count = { type: 'integer', minimum: 1 } as const;
-const given = { type: 'string', minLength: 1 } as const;
+const nonEmptyText = { type: 'string', minLength: 1 } as const;
 
 export const historyField: InputField = {
   schema: {
@@ -131,7 +131,7 @@ export const historyField: InputField = {
           {
             type: 'object',
             additionalProperties: false,
-            properties: { model: given, instructions: given, messages_kept: count },
+            properties: { model: nonEmptyText, instructions: nonEmptyText, messages_kept: count },
           },
         ],
       },
@@ -188,9 +188,9 @@ export function blockTool(type: NodeType, ctx: TypedNodeContext): FunctionTool {
     effect: effectOfBlock(type),
     idempotent: typeof idempotent === 'function' ? idempotent({}) : idempotent,
     run: (args, { idempotencyKey, attempt, signal }) => {
-      const given = withCommands(type, args as Inputs);
-      refuse(type, given, ctx);
-      const own = { inputs: given, fileOutputs: [], idempotencyKey, attempt, signal };
+      const inputs = withCommands(type, args as Inputs);
+      refuse(type, inputs, ctx);
+      const own = { inputs: inputs, fileOutputs: [], idempotencyKey, attempt, signal };
       return type.run(contextWith(ctx, own));
     },
   };
@@ -250,7 +250,7 @@ export function plannedTools(
       return type === undefined ? [] : [planned(name, effectOfBlock(type))];
     }),
     ...ownTools(inputs).map(({ name, acts }) => planned(name, acts)),
-    ...(inputs['servers'] === undefined ? [] : servedTools(inputs)),
+    ...(inputs['servers'] === undefined ? [] : serverTools(inputs)),
     ...(inputs['ask_person'] === false ? [] : [{ name: 'ask_person', effect: 'human', asks: true } as const]),
   ];
 }
@@ -266,7 +266,7 @@ function ownTools(inputs: Inputs): readonly { readonly name: string; readonly ac
   });
 }
 
-function servedTools(inputs: Inputs): readonly PlannedTool[] {
+function serverTools(inputs: Inputs): readonly PlannedTool[] {
   return serversOf(inputs).map(({ config: { server, allow } }) => ({
     name: `${server}__*`,
     effect: 'external',

@@ -33,9 +33,9 @@ export async function runAgent(blocks: ReadonlyMap<string, NodeType>, ctx: Typed
   const root = readText(ctx.inputs, 'files');
   const mayWrite = !isReadOnly.read(ctx.inputs) || usesShell.read(ctx.inputs);
   if (root !== undefined && mayWrite) await makeFolder(resolveLocalPath(root), ctx.isGranted);
-  const given = await boundedBy('block', async () => agent(config).implementation.run(ctx));
+  const result = await boundedBy('block', async () => agent(config).implementation.run(ctx));
   // Files of a folder leave nothing in the state.
-  const answer = given instanceof Outcome ? given.parts.output : given;
+  const answer = result instanceof Outcome ? result.parts.output : result;
   return { response: config.output === undefined ? { content: answer } : answer, success: true };
 }
 

@@ -23,14 +23,14 @@ const byAttempt = new WeakMap<AbortSignal, Map<string, WrittenFile>>();
 function filesOf(node: Pick<AgentNode, 'signal' | 'retired'>): Map<string, WrittenFile> {
   let files = byAttempt.get(node.signal);
   if (files === undefined) {
-    files = new Map(keptFiles(node).map((written) => [written.path, written]));
+    files = new Map(retiredFiles(node).map((written) => [written.path, written]));
     byAttempt.set(node.signal, files);
   }
   return files;
 }
 
 /** Files written by calls whose records were retired. */
-function keptFiles({ retired }: Pick<AgentNode, 'retired'>): readonly WrittenFile[] {
+function retiredFiles({ retired }: Pick<AgentNode, 'retired'>): readonly WrittenFile[] {
   return (retired as Partial<SavedConversation> | undefined)?.tools?.files ?? [];
 }
 
@@ -49,7 +49,7 @@ export function writtenIn(node: Pick<AgentNode, 'signal' | 'retired'>): readonly
  * separately.
  */
 export function recordedWrites(node: Pick<AgentNode, 'past' | 'retired'>): readonly WrittenFile[] {
-  const written = new Map(keptFiles(node).map((each) => [each.path, each]));
+  const written = new Map(retiredFiles(node).map((each) => [each.path, each]));
   const steps = node.past.steps().filter(({ status }) => status === 'done');
   const done = new Set(steps.map(({ name }) => name));
   for (const { name, output } of steps) {
@@ -111,10 +111,10 @@ export function writeTool(
     // A shared store has class `write`, so a person is asked first.
     effect: store.isShared ? 'write' : 'pure',
     run: async (args, ctx) => {
-      const given = args as Readonly<Record<string, unknown>> & { readonly path: string };
+      const input = args as Readonly<Record<string, unknown>> & { readonly path: string };
       const files = await openFiles(store, ctx);
       const planned = await ctx.step(planStep, { effect: 'read', input: args }, async () =>
-        plan(ctx, files, given.path, await changeOf(given)),
+        plan(ctx, files, input.path, await changeOf(input)),
       );
       const { path, file } = planned;
       const options = {
@@ -201,11 +201,11 @@ function readingTools(store: FileStore): Readonly<Record<string, AgentTool>> {
       effect: 'read',
       showsImages: store.showsImages,
       run: async (args, { node }) => {
-        const given = args as { readonly path: string; readonly line?: number };
-        const bytes = Buffer.from(await (await openFiles(store, node)).read(given.path));
+        const input = args as { readonly path: string; readonly line?: number };
+        const bytes = Buffer.from(await (await openFiles(store, node)).read(input.path));
         const text = textOf(bytes);
-        if (text !== undefined) return cutLines(text, given.line ?? 1);
-        return node.files.put(bytes, { name: basename(given.path), type: mediaTypeOf(given.path) });
+        if (text !== undefined) return cutLines(text, input.line ?? 1);
+        return node.files.put(bytes, { name: basename(input.path), type: mediaTypeOf(input.path) });
       },
     }),
   };
@@ -250,9 +250,9 @@ function textOf(bytes: Buffer): string | undefined {
 
 function cutLines(text: string, first: number): string {
   const lines = text.split(/(?<=\n)/);
-  const shown = lines.slice(first - 1, first - 1 + linesMax).join('');
-  const left = lines.length - (first - 1) - linesMax;
-  return left > 0 ? `${shown}[… ${left} more lines, from line ${first + linesMax} on …]\n` : shown;
+  const excerpt = lines.slice(first - 1, first - 1 + linesMax).join('');
+  const remaining = lines.length - (first - 1) - linesMax;
+  return remaining > 0 ? `${excerpt}[… ${remaining} more lines, from line ${first + linesMax} on …]\n` : excerpt;
 }
 
 const mediaTypes: Readonly<Record<string, string>> = {

@@ -13,7 +13,7 @@ export interface MemoryFilesOptions {
   /** Name of the artifact that holds the files. The agent starts with the files in it and saves its files to it. Default: none. */
   readonly as?: string;
   /** Further files to start with. */
-  readonly from?: GivenFiles | ((given: { readonly state: StateView }) => GivenFiles);
+  readonly from?: GivenFiles | ((context: { readonly state: StateView }) => GivenFiles);
   /** Whether images that are read are shown to the model. Default false: it is only told about them. */
   readonly showsImages?: boolean;
 }
@@ -32,9 +32,9 @@ export function memoryFiles(options: MemoryFilesOptions = {}): FileStore {
     isReadOnly: false,
     showsImages,
     open: (ctx) => {
-      const kept = as === undefined ? undefined : ctx.state.artifacts[as];
-      const given = typeof from === 'function' ? from({ state: ctx.state }) : from;
-      return new MemoryFiles(ctx, as, { ...given, ...(isPlainObject(kept) && (kept as GivenFiles)) });
+      const saved = as === undefined ? undefined : ctx.state.artifacts[as];
+      const initial = typeof from === 'function' ? from({ state: ctx.state }) : from;
+      return new MemoryFiles(ctx, as, { ...initial, ...(isPlainObject(saved) && (saved as GivenFiles)) });
     },
   };
 }
@@ -44,10 +44,10 @@ class MemoryFiles implements OpenFiles {
   readonly #as: string | undefined;
   readonly #files: Map<string, GivenFiles[string]>;
 
-  constructor(ctx: FileStoreContext, as: string | undefined, given: GivenFiles) {
+  constructor(ctx: FileStoreContext, as: string | undefined, initial: GivenFiles) {
     this.#ctx = ctx;
     this.#as = as;
-    this.#files = new Map(Object.entries(given));
+    this.#files = new Map(Object.entries(initial));
   }
 
   async read(path: string): Promise<Uint8Array> {

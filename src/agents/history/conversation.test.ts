@@ -17,7 +17,7 @@ function talk(words: string, limit: HistoryLimit): Conversation {
 }
 
 const sent = (conversation: Conversation): readonly unknown[] => {
-  const { messages, left } = conversation.take();
+  const { messages, omitted: left } = conversation.take();
   return [messages.map(({ content }) => (typeof content === 'string' ? content : '!')).join(' '), left];
 };
 

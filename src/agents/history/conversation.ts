@@ -120,9 +120,9 @@ export class Conversation {
   }
 
   /** The messages to send, and the number of those left out. */
-  take(): { readonly messages: readonly ModelMessage[]; readonly left: number } {
+  take(): { readonly messages: readonly ModelMessage[]; readonly omitted: number } {
     this.#start = this.#firstThatFits();
-    return { messages: this.#request(this.#start), left: this.#start };
+    return { messages: this.#request(this.#start), omitted: this.#start };
   }
 
   /** Tokens of the messages that are sent. */
@@ -144,7 +144,7 @@ export class Conversation {
   }
 
   /** What stands after the head, and the places of replies in it: of these a conversation can be made again. */
-  kept(): { readonly messages: readonly ModelMessage[]; readonly replies: readonly number[] } {
+  snapshot(): { readonly messages: readonly ModelMessage[]; readonly replies: readonly number[] } {
     return { messages: [...this.#messages], replies: [...this.#replies] };
   }
 
@@ -192,7 +192,7 @@ export class Conversation {
 
 // Summarizes a long conversation with a model call, in a step of its own.
 
-const defaultKept = 4;
+const defaultMessagesKept = 4;
 const defaultInstructions =
   'You are given the first part of a conversation between a user, an assistant and its tools. Write a summary in whose place the assistant ' +
   'goes on: what it was asked to do, word for word where that matters, what it has found out and done, with names, numbers and ids, and what ' +
@@ -208,12 +208,12 @@ export async function summarize(
   conversation: Conversation,
   { summary }: HistoryLimit,
 ): Promise<boolean> {
-  const given = typeof summary === 'object' ? summary : {};
-  const { messagesKept = defaultKept, instructions = defaultInstructions } = given;
+  const options = typeof summary === 'object' ? summary : {};
+  const { messagesKept = defaultMessagesKept, instructions = defaultInstructions } = options;
   const older = conversation.older(messagesKept);
   // A single message would be an earlier summary.
   if (older.length < 2) return false;
-  const response = await steps.call({ model: given.model ?? model }, [
+  const response = await steps.call({ model: options.model ?? model }, [
     { role: 'system', content: instructions },
     { role: 'user', content: older.map(transcriptOf).join('\n\n') },
   ]);

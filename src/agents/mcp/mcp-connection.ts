@@ -37,7 +37,7 @@ export interface McpUse {
 }
 
 /** What a server said beside its answers. */
-interface Said {
+interface ServerOutput {
   /** The end of what it wrote to standard error. */
   text: string;
   /** Whether it refused the last request, or one while connecting, for its credentials. */
@@ -68,11 +68,11 @@ export async function withMcpServer<T>(
   // Negotiating the protocol with a program would start it twice, so programs get the older protocol, which they all speak.
   const mode = 'url' in settings ? 'auto' : 'legacy';
   const client = new sdk.Client({ name: 'cairn', version: '1' }, { versionNegotiation: { mode } });
-  const said: Said = { text: '', isUnauthorized: false };
+  const output: ServerOutput = { text: '', isUnauthorized: false };
   const options = { signal, timeout: settings.timeoutMs };
   try {
-    await tryFirst(settings.server, said, async () =>
-      client.connect(await transportOf(settings, sdk.StreamableHTTPClientTransport, said), options),
+    await tryFirst(settings.server, output, async () =>
+      client.connect(await transportOf(settings, sdk.StreamableHTTPClientTransport, output), options),
     );
     const masked = <Result>(what: Promise<Result>): Promise<Result> =>
       what.then(
@@ -83,15 +83,15 @@ export async function withMcpServer<T>(
       );
     const list = (): Promise<readonly ListedTool[]> =>
       masked(
-        tryFirst(settings.server, said, async () => (await client.listTools(undefined, options)).tools.map(listed)),
+        tryFirst(settings.server, output, async () => (await client.listTools(undefined, options)).tools.map(listed)),
       );
     const call = (name: string, args: unknown, callSignal = signal): Promise<McpResult> =>
-      masked(callTool(client, settings.server, said, name, args, { ...options, signal: callSignal }));
+      masked(callTool(client, settings.server, output, name, args, { ...options, signal: callSignal }));
     return await work({ list, call });
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof NodeFailure)) throw error;
-    if (said.isUnauthorized && error.applied === 'no' && renewed === undefined) {
+    if (output.isUnauthorized && error.applied === 'no' && renewed === undefined) {
       const again = await resolveSecrets(config, secrets).catch(() => undefined);
       if (again !== undefined && encodeValue(again.value) !== encodeValue(value))
         return await withMcpServer(source, use, work, again);
@@ -103,13 +103,13 @@ export async function withMcpServer<T>(
 }
 
 /** Work over a connection, and what is to be said of it once: that it is a new one. */
-type KeptWork<T> = (session: McpSession, notice: string | undefined) => Promise<T>;
+type SessionWork<T> = (session: McpSession, notice: string | undefined) => Promise<T>;
 
 /**
  * A connection that is kept from call to call as long as an attempt, for a server whose session has a state. When it is opened and calls were
  * made before, `reopen` brings the state back. After a failure the next call opens another.
  */
-export class KeptSession {
+export class ReusedSession {
   readonly #source: McpTools;
   readonly #use: McpUse;
   /** Calls that were made, in this attempt and before it: by the server's name of the tool, and what each gave. */
@@ -126,7 +126,7 @@ export class KeptSession {
   }
 
   /** @throws as withMcpServer */
-  async with<T>(tool: string, work: KeptWork<T>): Promise<T> {
+  async with<T>(tool: string, work: SessionWork<T>): Promise<T> {
     const opened = (this.#opened ??= this.#open());
     try {
       const session = await opened;
@@ -164,14 +164,14 @@ async function transportOf(
     url: URL,
     options: { readonly requestInit: RequestInit; readonly fetch: ClientSdk.FetchLike },
   ) => Transport,
-  said: Said,
+  output: ServerOutput,
 ): Promise<Transport> {
   if ('url' in config)
     return new OverHttp(new URL(config.url), {
       requestInit: { headers: config.headers as Record<string, string> },
       fetch: async (url, init) => {
         const response = await fetch(url, init);
-        if (init?.method === 'POST' && response.status === 401) said.isUnauthorized = true;
+        if (init?.method === 'POST' && response.status === 401) output.isUnauthorized = true;
         return response;
       },
     });
@@ -187,18 +187,18 @@ async function transportOf(
     ...(cwd !== undefined && { cwd }),
   });
   transport.stderr?.on('data', (chunk: Buffer) => {
-    said.text = `${said.text}${chunk.toString()}`.slice(-errorCharacters);
+    output.text = `${output.text}${chunk.toString()}`.slice(-errorCharacters);
   });
   return transport;
 }
 
 /** Runs what comes before a call. A failure here had no effect, so it may be retried. */
-async function tryFirst<T>(server: string, said: { readonly text: string }, act: () => Promise<T>): Promise<T> {
+async function tryFirst<T>(server: string, output: { readonly text: string }, act: () => Promise<T>): Promise<T> {
   try {
     return await act();
   } catch (error) {
     if (CairnError.is(error)) throw error;
-    const wrote = said.text.trim() === '' ? '' : `; it wrote: ${said.text.trim()}`;
+    const wrote = output.text.trim() === '' ? '' : `; it wrote: ${output.text.trim()}`;
     throw new NodeFailure(`the MCP server ${server} cannot be used: ${(error as Error).message}${wrote}`, {
       code: 'MCP_UNAVAILABLE',
       applied: 'no',
@@ -213,19 +213,19 @@ const refusals: ReadonlySet<unknown> = new Set([-32_601, -32_602]);
 async function callTool(
   client: Client,
   server: string,
-  said: Said,
+  output: ServerOutput,
   name: string,
   args: unknown,
   options: { readonly signal: AbortSignal; readonly timeout: number },
 ): Promise<McpResult> {
-  said.isUnauthorized = false;
+  output.isUnauthorized = false;
   try {
     return await client.callTool({ name, arguments: args as Record<string, unknown> }, options);
   } catch (error) {
     const { message, code } = error as { readonly message: string; readonly code?: unknown };
     throw new NodeFailure(`the MCP server ${server} did not answer the call of ${name}: ${message}`, {
       code: 'MCP_CALL_FAILED',
-      applied: refusals.has(code) || said.isUnauthorized ? 'no' : 'unknown',
+      applied: refusals.has(code) || output.isUnauthorized ? 'no' : 'unknown',
       cause: error,
     });
   }

@@ -8,7 +8,7 @@ import type { FileAccess } from '../../graph/contracts/contracts.ts';
 import type { FileRef } from '../../graph/file-ref.ts';
 import { canonicalText, hashText } from '../../state/values/values.ts';
 import type { FunctionTool, NamedTool, ToolBox, ToolOffer } from '../tools/tool-box.ts';
-import { KeptSession, withMcpServer, type ListedTool, type McpResult, type McpSession } from './mcp-connection.ts';
+import { ReusedSession, withMcpServer, type ListedTool, type McpResult, type McpSession } from './mcp-connection.ts';
 import type { McpTools } from './mcp-tools.ts';
 import type { SavedOffer } from '../turn-note.ts';
 
@@ -28,9 +28,9 @@ export function differences(before: readonly ListedTool[], now: readonly ListedT
     const was = old.get(tool.name);
     if (was === undefined) return [`new: ${tool.name}: ${tool.description}`];
     if (fingerprint(was) === fingerprint(tool)) return [];
-    const isSaid = was.description !== tool.description;
+    const isDescribedAnew = was.description !== tool.description;
     return [
-      `changed: ${tool.name}: ${isSaid ? `${was.description} -> ${tool.description}` : 'other arguments or marks'}`,
+      `changed: ${tool.name}: ${isDescribedAnew ? `${was.description} -> ${tool.description}` : 'other arguments or marks'}`,
     ];
   });
   return [...changed, ...before.filter(({ name }) => !fresh.has(name)).map(({ name }) => `gone: ${name}`)];
@@ -51,12 +51,12 @@ export function offeredOf({ config }: McpTools, tools: readonly ListedTool[]): r
 }
 
 /** The tool's name for the model. Characters that models do not accept become `_`. */
-export function servedName({ config }: McpTools, tool: string): string {
+export function nameForModel({ config }: McpTools, tool: string): string {
   return `${config.server}__${tool.replaceAll(/[^A-Za-z0-9_-]/gu, '_')}`;
 }
 
 /** Makes an agent's tool. It has class `external` and asks a person, unless the server is trusted or the user allows the tool. */
-export function servedTool(source: McpTools, listed: ListedTool, kept?: KeptSession): FunctionTool {
+export function toolOfServer(source: McpTools, listed: ListedTool, reused?: ReusedSession): FunctionTool {
   const { server, allow, trustsAnnotations } = source.config;
   const { name, description, inputSchema } = listed;
   const isRead = trustsAnnotations && listed.isReadOnly;
@@ -75,8 +75,8 @@ export function servedTool(source: McpTools, listed: ListedTool, kept?: KeptSess
         if (now === undefined || fingerprint(now) !== mark) throw changed(server, [name]);
         return resultOf(await session.call(name, args, signal), files, name);
       };
-      if (kept === undefined) return withMcpServer(source, { secrets, signal }, call);
-      return kept.with(name, async (session, notice) => withNotice(await call(session), notice));
+      if (reused === undefined) return withMcpServer(source, { secrets, signal }, call);
+      return reused.with(name, async (session, notice) => withNotice(await call(session), notice));
     },
   };
 }
@@ -101,19 +101,19 @@ async function resultOf(
   tool: string,
 ): Promise<unknown> {
   const texts: string[] = [];
-  const kept: FileRef[] = [];
+  const stored: FileRef[] = [];
   for (const part of content) {
     if (part.type === 'text') texts.push(part.text);
     else if (part.type === 'image' || part.type === 'audio')
-      kept.push(await keep(files, tool, part.data, part.mimeType));
+      stored.push(await keep(files, tool, part.data, part.mimeType));
     else if (part.type === 'resource_link') texts.push(part.uri);
     else if ('text' in part.resource) texts.push(part.resource.text);
-    else kept.push(await keep(files, part.resource.uri, part.resource.blob, part.resource.mimeType));
+    else stored.push(await keep(files, part.resource.uri, part.resource.blob, part.resource.mimeType));
   }
   const text = texts.join('\n');
   if (isError === true) return { error: text };
-  const said = structuredContent ?? text;
-  return kept.length === 0 ? said : { result: said, files: kept };
+  const result = structuredContent ?? text;
+  return stored.length === 0 ? result : { result: result, files: stored };
 }
 
 function keep(files: FileAccess, name: string, base64: string, type: string | undefined): Promise<FileRef> {
@@ -137,13 +137,13 @@ interface Agreed {
 const goOn = 'go on';
 const retry = { attempts: 3, on: ['MCP_UNAVAILABLE'] } as const;
 
-export class ServedBox implements ToolOffer {
+export class ServerTools implements ToolOffer {
   readonly #ctx: NodeContext;
   readonly #own: ToolBox;
   readonly #servers: readonly Agreed[];
-  #served = new Map<string, NamedTool>();
+  #tools = new Map<string, NamedTool>();
   #offered: ToolOffer['offered'] = [];
-  readonly #sessions = new Map<McpTools, KeptSession>();
+  readonly #sessions = new Map<McpTools, ReusedSession>();
   /** The place in the conversation at which the tools were last checked. */
   #place: number | undefined;
 
@@ -161,17 +161,17 @@ export class ServedBox implements ToolOffer {
     ctx: NodeContext,
     own: ToolBox,
     sources: readonly McpTools[],
-    kept: SavedOffer = {},
-  ): Promise<ServedBox> {
+    saved: SavedOffer = {},
+  ): Promise<ServerTools> {
     const servers = await Promise.all(
       sources.map(async (source): Promise<Agreed> => {
-        const agreed = kept[source.config.server] as readonly ListedTool[] | undefined;
+        const agreed = saved[source.config.server] as readonly ListedTool[] | undefined;
         if (agreed !== undefined) return { source, tools: agreed, isFresh: false };
         const isFresh = recordedLooks(ctx, nameOf(source)) === 0;
         return { source, tools: (await look(ctx, source, nameOf(source))).tools ?? [], isFresh };
       }),
     );
-    const box = new ServedBox(ctx, own, servers);
+    const box = new ServerTools(ctx, own, servers);
     box.#offer();
     return box;
   }
@@ -181,11 +181,11 @@ export class ServedBox implements ToolOffer {
   }
 
   get names(): readonly string[] {
-    return [...this.#own.names, ...this.#served.keys()];
+    return [...this.#own.names, ...this.#tools.keys()];
   }
 
   find(name: string): NamedTool | undefined {
-    return this.#served.get(name) ?? this.#own.find(name);
+    return this.#tools.get(name) ?? this.#own.find(name);
   }
 
   /**
@@ -238,7 +238,7 @@ export class ServedBox implements ToolOffer {
   }
 
   /** The session of a server that keeps one. */
-  #sessionOf(source: McpTools): KeptSession | undefined {
+  #sessionOf(source: McpTools): ReusedSession | undefined {
     if (source.config.session === undefined) return undefined;
     const { past, secrets, signal } = this.#ctx;
     const prefix = `tool ${source.config.server}__`;
@@ -246,22 +246,22 @@ export class ServedBox implements ToolOffer {
       .steps()
       .filter(({ name, status }) => status === 'done' && name.startsWith(prefix))
       .map(({ name, output }) => ({ tool: name.slice(prefix.length).split(' ')[0] ?? '', output }));
-    const session = this.#sessions.get(source) ?? new KeptSession(source, { secrets, signal }, made);
+    const session = this.#sessions.get(source) ?? new ReusedSession(source, { secrets, signal }, made);
     this.#sessions.set(source, session);
     return session;
   }
 
   #offer(): void {
-    this.#served = new Map();
+    this.#tools = new Map();
     for (const { source, tools } of this.#servers)
       for (const listed of tools) {
-        const name = servedName(source, listed.name);
-        if (this.#served.has(name) || this.#own.find(name) !== undefined || name.length > 64)
+        const name = nameForModel(source, listed.name);
+        if (this.#tools.has(name) || this.#own.find(name) !== undefined || name.length > 64)
           throw new CairnError('CONFIG_INVALID', {
             reason: `the tool ${listed.name} of the MCP server ${source.config.server} would be known as ${name}, which ${name.length > 64 ? 'is too long for models' : 'is another tool'}: leave it out with \`only\``,
           });
-        const definition = servedTool(source, listed, this.#sessionOf(source));
-        this.#served.set(name, {
+        const definition = toolOfServer(source, listed, this.#sessionOf(source));
+        this.#tools.set(name, {
           name,
           definition,
           inputSchema: listed.inputSchema,
@@ -269,10 +269,10 @@ export class ServedBox implements ToolOffer {
           nodeId: undefined,
         });
       }
-    const served = [...this.#served.values()].map(({ name, definition: { description }, inputSchema }) => {
+    const serverTools = [...this.#tools.values()].map(({ name, definition: { description }, inputSchema }) => {
       return { name, description, inputSchema };
     });
-    this.#offered = [...this.#own.offered, ...served];
+    this.#offered = [...this.#own.offered, ...serverTools];
   }
 }
 

@@ -83,10 +83,10 @@ class NodeMemory implements SessionMemory {
     return this.#ctx.step(`${this.#name} recall`, { effect: 'pure', input }, read);
   }
 
-  async remember(...given: readonly string[]): Promise<void> {
+  async remember(...texts: readonly string[]): Promise<void> {
     this.#writes += 1;
     // A memory outlives the run, and others read it without knowing the run's secrets.
-    const contents = withoutSecrets(given, this.#ctx.secrets);
+    const contents = withoutSecrets(texts, this.#ctx.secrets);
     if (this.#consistency === 'snapshot')
       // The reads must be durable before anything is written. Otherwise a run killed in between would read its own writes.
       await this.#ctx.step(
@@ -99,7 +99,7 @@ class NodeMemory implements SessionMemory {
       const key = `${this.#ctx.idempotencyKey} ${this.#name} ${this.#writes}`;
       return this.#memories.write(this.#owner, contents, key);
     }
-    const options = { effect: 'write', idempotent: true, input: { owner: this.#owner, contents: given } } as const;
+    const options = { effect: 'write', idempotent: true, input: { owner: this.#owner, contents: texts } } as const;
     await this.#ctx.step(`${this.#name} remember`, options, async ({ idempotencyKey }) => {
       await this.#memories.write(this.#owner, contents, idempotencyKey);
       return null;

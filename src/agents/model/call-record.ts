@@ -56,7 +56,7 @@ export class CallRecord<Message extends object> {
     this.#name = name;
     const own = ctx.past.steps().filter((step) => step.name.startsWith(`${name} `));
     for (const { name: step, status, output } of own)
-      this.#leftOf(step).push(status === 'done' ? (output as RecordedCall) : undefined);
+      this.#remainingOf(step).push(status === 'done' ? (output as RecordedCall) : undefined);
     this.past = own.filter(({ status }) => status === 'done').map(({ output }) => output as RecordedCall);
     this.#pastMarks = this.past.flatMap(({ marks }) => marks);
   }
@@ -73,9 +73,9 @@ export class CallRecord<Message extends object> {
    */
   enter(settings: object, messages: readonly Message[]): EnteredCall {
     const { name, key, isOlder } = this.#find(settings, messages);
-    const left = this.#leftOf(name);
-    const isRecorded = left.length > 0;
-    if (isRecorded) left.shift();
+    const remaining = this.#remainingOf(name);
+    const isRecorded = remaining.length > 0;
+    if (isRecorded) remaining.shift();
     else this.#refuseDivergence(messages);
     const fresh = messages.slice(this.#last.take(messages)).filter((message) => !this.#sent.has(message));
     for (const message of fresh) this.#sent.add(message);
@@ -105,17 +105,17 @@ export class CallRecord<Message extends object> {
   }
 
   /** The next recorded calls of a name, which this attempt has not made yet. */
-  #leftOf(name: string): (RecordedCall | undefined)[] {
-    let left = this.#recorded.get(name);
-    if (left === undefined) this.#recorded.set(name, (left = []));
-    return left;
+  #remainingOf(name: string): (RecordedCall | undefined)[] {
+    let remaining = this.#recorded.get(name);
+    if (remaining === undefined) this.#recorded.set(name, (remaining = []));
+    return remaining;
   }
 
   /** Whether the next call with this name is on record, and whether it was made in place of the one before. `begun`: its end is not known. */
   nextOf(name: string): 'anew' | 'begun' | 'another' | undefined {
-    const left = this.#leftOf(name);
-    if (left.length === 0) return undefined;
-    const [next] = left;
+    const remaining = this.#remainingOf(name);
+    if (remaining.length === 0) return undefined;
+    const [next] = remaining;
     if (next === undefined) return 'begun';
     return next.isAnew === true ? 'anew' : 'another';
   }
@@ -127,7 +127,7 @@ export class CallRecord<Message extends object> {
 
   /** Whether recorded answers are left, but none is for this request. */
   isDivergent(settings: object, messages: readonly Message[]): boolean {
-    return !this.#isFree && this.#leftOf(this.#find(settings, messages).name).length === 0;
+    return !this.#isFree && this.#remainingOf(this.#find(settings, messages).name).length === 0;
   }
 
   /** Whether any request may be made: every recorded answer was used, or the run is a fork. */
@@ -154,9 +154,9 @@ export class CallRecord<Message extends object> {
   }
 }
 
-const shownCharacters = 80;
+const excerptLength = 80;
 
 function shorten(content: unknown): string {
   const text = typeof content === 'string' ? content : JSON.stringify(content);
-  return text.length <= shownCharacters ? text : `${text.slice(0, shownCharacters - 1)}…`;
+  return text.length <= excerptLength ? text : `${text.slice(0, excerptLength - 1)}…`;
 }

@@ -158,7 +158,7 @@ export class ModelSteps {
     const { retry = defaultRetry, timeoutMs, idempotent = false, fallbacks = [] } = this.#options;
     const { name, key, marks, isRecorded, isOlder } = this.#record.enter(settings, messages);
     // An answer on record spends nothing: what it might have spent is not worth counting.
-    const isGiven = isRecorded && !this.isCaughtUp;
+    const isReplayed = isRecorded && !this.isCaughtUp;
     // A call that offers the provider's own tools may act on the world.
     const isHarmless = idempotent || settings.tools?.some((tool) => 'providerTool' in tool) !== true;
     const options = {
@@ -169,7 +169,7 @@ export class ModelSteps {
       input: key,
       retry,
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
-      ...(atMost === undefined || isGiven ? {} : { atMost }),
+      ...(atMost === undefined || isReplayed ? {} : { atMost }),
     } as const;
     const recorded = await ctx.step(
       name,
@@ -177,12 +177,12 @@ export class ModelSteps {
       async ({ idempotencyKey, signal, attempt }): Promise<RecordedCall<ModelResponse>> => {
         // Announces that pieces of an earlier attempt are void, so that a page showing them removes them.
         if (isRecorded || attempt > 1) ctx.emit({ type: 'model-restarted', call: idempotencyKey });
-        const told = { idempotencyKey, signal, span: this.#span };
+        const options = { idempotencyKey, signal, span: this.#span };
         const answered = await askModel(
           settings,
           messages,
           fallbacks,
-          (call) => this.#generate(call, told),
+          (call) => this.#generate(call, options),
           (from, to, code) => {
             ctx.emit({ type: 'model-restarted', call: idempotencyKey });
             ctx.emit({ type: 'model-fallback', call: idempotencyKey, from, to, code });
@@ -220,10 +220,10 @@ export class ModelSteps {
     return tokensMax ?? this.#models.tokensMaxOf?.(by);
   }
 
-  async #generate(...[call, told]: Parameters<ModelAccess['generate']>): Promise<ModelResponse> {
+  async #generate(...[call, options]: Parameters<ModelAccess['generate']>): Promise<ModelResponse> {
     const [ctx, { counted }] = [this.#ctx, this.#options];
     const generate = async (): Promise<ModelResponse> => {
-      const response = await this.#models.generate(call, told);
+      const response = await this.#models.generate(call, options);
       spendTokens(ctx, ctx, response.usage, counted);
       return response;
     };

@@ -90,8 +90,8 @@ function readEnvelope(text: string, loop: number, { answer }: Offer): Turn {
   const envelope = read.value;
   const calls = callsOf(envelope, loop);
   if (calls.length > 0) return { message, calls };
-  const said = pick(envelope, names.answer);
-  if (said !== undefined && said !== null) return { message, calls, last: { value: said } };
+  const answered = pick(envelope, names.answer);
+  if (answered !== undefined && answered !== null) return { message, calls, last: { value: answered } };
   const isEnvelope = [...names.calls, ...names.answer, 'thought'].some((name) => Object.hasOwn(envelope, name));
   // Without the expected fields, the object is taken as the final answer itself.
   if (!isEnvelope) return { message, calls, last: answer === undefined ? { text } : { value: envelope } };
@@ -101,14 +101,14 @@ function readEnvelope(text: string, loop: number, { answer }: Offer): Turn {
 function callsOf(envelope: Readonly<Record<string, unknown>>, loop: number): readonly ToolCallPart[] {
   const listed = pick(envelope, names.calls);
   const isCall = pick(envelope, names.tool) !== undefined && pick(envelope, names.input) !== undefined;
-  const given = Array.isArray(listed)
+  const listedCalls = Array.isArray(listed)
     ? (listed as readonly unknown[])
     : isCall
       ? [envelope]
       : listed == null
         ? []
         : [listed];
-  return given.map((one, index) => {
+  return listedCalls.map((one, index) => {
     const call = isPlainObject(one) ? one : {};
     const named = isPlainObject(call['function']) ? call['function'] : call;
     const tool = pick(named, names.tool);
@@ -231,15 +231,15 @@ function callsOf2(text: string, loop: number, tools: readonly ModelTool[]): read
 function callOf(text: string, place: Parameters<typeof spokenCall>[2], tools: readonly ModelTool[]): ToolCallPart {
   const at = startOf(text, actionInput);
   const head = text.slice(0, at).trim().split('\n')[0] as string;
-  const given = text.slice(at).replace(actionInput, '');
-  const end = startOf(given, thought);
+  const input = text.slice(at).replace(actionInput, '');
+  const end = startOf(input, thought);
   // Some models write `Action: search({"q": "x"})`.
   const inline = at < text.length ? null : /^([\w-]+)\s*\(([\s\S]*)\)$/u.exec(text.trim());
   const name = (inline?.[1] ?? head).replaceAll(/[`*"'[\]]/gu, '').trim();
   return spokenCall(
     name,
     inputOf(
-      (inline?.[2] ?? given.slice(0, end)).trim(),
+      (inline?.[2] ?? input.slice(0, end)).trim(),
       tools.find((tool) => tool.name === name),
     ),
     place,
@@ -299,8 +299,8 @@ function readTags(text: string, loop: number): Turn {
   const made = answer === null ? calls : calls.filter(({ index }) => index < answer.index);
   const last = made.at(-1);
   if (last !== undefined) {
-    const kept = text.slice(0, last.index + last[0].length);
-    return { message: spokenMessage(kept), calls: made.map((tag, index) => callOf2(tag, { loop, index })) };
+    const spoken = text.slice(0, last.index + last[0].length);
+    return { message: spokenMessage(spoken), calls: made.map((tag, index) => callOf2(tag, { loop, index })) };
   }
   const message = spokenMessage(text);
   if (text === '') return { message, calls: [], fault: 'it is empty' };
@@ -321,8 +321,8 @@ function callOf2(
   const read = readLooseJson(text);
   if (!('value' in read) || !isPlainObject(read.value))
     return { ...spokenCall('', {}, place), input: text, fault: 'it names no tool' };
-  const { name: tool = read.value['tool'], arguments: given = read.value['input'] } = read.value;
-  return spokenCall(typeof tool === 'string' ? tool : '', given, place);
+  const { name: tool = read.value['tool'], arguments: input = read.value['input'] } = read.value;
+  return spokenCall(typeof tool === 'string' ? tool : '', input, place);
 }
 
 const entities: Readonly<Record<string, string>> = { lt: '<', gt: '>', quot: '"', apos: "'", amp: '&' };

@@ -24,15 +24,17 @@ export function readTurn(mode: Mode, response: ModelResponse, loop: number, next
   const { calls, message } = turn;
   if (calls.length > answerCallsMax) {
     const tooMany = `Your answer cannot be used: it makes ${calls.length} calls, and ${answerCallsMax} at most are made of one answer.\nMake fewer at a time; none of these was made.`;
-    return wasReported(next?.text, next, tooMany) ? { message: withoutCalls(message), calls: [], said: tooMany } : turn;
+    return wasReported(next?.text, next, tooMany)
+      ? { message: withoutCalls(message), calls: [], correction: tooMany }
+      : turn;
   }
   if (!isCutOff(response)) return turn;
   const last = calls.at(-1);
   if (last === undefined)
-    return wasReported(next?.text, next, cutAnswer) ? { message, calls, said: cutAnswer, isCut: true } : turn;
+    return wasReported(next?.text, next, cutAnswer) ? { message, calls, correction: cutAnswer, isCut: true } : turn;
   // The calls before the last one are whole, since it came after them.
-  const told = next?.results?.at(-1)?.output;
-  return wasReported(told, next, unreadable(cutCall))
+  const output = next?.results?.at(-1)?.output;
+  return wasReported(output, next, unreadable(cutCall))
     ? { ...turn, calls: [...calls.slice(0, -1), { ...last, fault: cutCall }] }
     : turn;
 }
@@ -43,13 +45,13 @@ export function unreadable(fault: string): string {
 }
 
 /** Whether the model was told this text then, or is to be told it now. An answer that was asked for anew was cut off, and nobody was told. */
-function wasReported(told: unknown, next: TurnNote | undefined, text: string): boolean {
-  return next === undefined || next.anew !== undefined || told === text;
+function wasReported(reported: unknown, next: TurnNote | undefined, text: string): boolean {
+  return next === undefined || next.anew !== undefined || reported === text;
 }
 
 /** Providers accept no calls without results, so the calls are left out. The record of the answer has them. */
 function withoutCalls(message: ModelMessage): ModelMessage {
   if (message.role !== 'assistant' || typeof message.content === 'string') return message;
-  const kept = message.content.filter((part) => part.type !== 'tool-call' || part.isProviderExecuted === true);
-  return { role: 'assistant', content: kept.length === 0 ? '(nothing)' : kept };
+  const content = message.content.filter((part) => part.type !== 'tool-call' || part.isProviderExecuted === true);
+  return { role: 'assistant', content: content.length === 0 ? '(nothing)' : content };
 }

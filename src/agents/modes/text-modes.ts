@@ -125,7 +125,7 @@ export interface Turn {
   /** Why the answer cannot be used. The model is told. */
   readonly fault?: string;
   /** What the model is told in place of a fault, in full. */
-  readonly said?: string;
+  readonly correction?: string;
   /** Whether the answer was cut off, so that nothing of it is taken. */
   readonly isCut?: true;
 }
@@ -188,16 +188,16 @@ export function describeAnswer({ answer }: Offer): string {
 /** Makes a call from parsed text. The arguments are a value, or a JSON text. If they are not JSON, the call has a fault. */
 export function spokenCall(
   tool: string,
-  given: unknown,
+  input: unknown,
   place: { readonly loop: number; readonly index: number },
 ): ToolCallPart {
   const call = { type: 'tool-call', id: `call-${place.loop}-${place.index + 1}`, tool } as const;
-  if (typeof given !== 'string') return { ...call, input: given ?? {} };
-  if (given.trim() === '') return { ...call, input: {} };
-  const read = readLooseJson(given);
+  if (typeof input !== 'string') return { ...call, input: input ?? {} };
+  if (input.trim() === '') return { ...call, input: {} };
+  const read = readLooseJson(input);
   return 'value' in read
     ? { ...call, input: read.value }
-    : { ...call, input: given, fault: `of its input, ${read.fault}` };
+    : { ...call, input: input, fault: `of its input, ${read.fault}` };
 }
 
 /** A result as text. */

@@ -117,12 +117,12 @@ function schemaOf({ options, several, own_words: ownWords }: PersonQuestion): Js
 }
 
 /** The answer to one question, with the person's own words separate from chosen options. */
-function answerTo({ id, options }: PersonQuestion, given: string | readonly string[]): object {
-  const said = typeof given === 'string' ? [given] : given;
-  const own = said.filter((text) => !options.includes(text));
+function answerTo({ id, options }: PersonQuestion, answer: string | readonly string[]): object {
+  const texts = typeof answer === 'string' ? [answer] : answer;
+  const own = texts.filter((text) => !options.includes(text));
   return {
     id,
-    selected: said.filter((text) => options.includes(text)),
+    selected: texts.filter((text) => options.includes(text)),
     ...(own.length > 0 && { own_words: own.join(', ') }),
   };
 }

@@ -88,13 +88,13 @@ export function shellTool<S extends StateView = StateView>(
           });
         const resolved = await resolveSecrets(env, secrets);
         const place = typeof cwd === 'function' ? cwd({ state: node.state as never }) : cwd;
-        const given = {
+        const process = {
           command,
           env: resolved.value as Record<string, string>,
           ...(place !== undefined && { cwd: place }),
         };
         return {
-          request: createShellRequest(given, idempotencyKey),
+          request: createShellRequest(process, idempotencyKey),
           mask: resolved.mask,
         };
       });

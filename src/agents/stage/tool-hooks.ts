@@ -73,10 +73,10 @@ async function around(
   perform: (hook: Hook, when: 'before' | 'after') => Promise<HookEnd>,
   work: () => unknown,
 ): Promise<unknown> {
-  const told = { tool: name, arguments: args };
+  const input = { tool: name, arguments: args };
   const { pre, post, env } = hooks;
   if (pre !== undefined) {
-    const end = await perform(hookOf(pre, env, { ...told, hook: 'pre' }), 'before');
+    const end = await perform(hookOf(pre, env, { ...input, hook: 'pre' }), 'before');
     if (end.exitCode !== 0)
       throw new NodeFailure(`a hook refused the call: it ${describeEnd(end as CommandEnd)}`, {
         code: 'HOOK_REFUSED',
@@ -85,7 +85,7 @@ async function around(
   }
   const after = async (came: Pick<HookInput, 'result' | 'error'>): Promise<void> => {
     if (post === undefined) return;
-    const end = await perform(hookOf(post, env, { ...told, ...came, hook: 'post' }), 'after').catch(
+    const end = await perform(hookOf(post, env, { ...input, ...came, hook: 'post' }), 'after').catch(
       (error: unknown) => error as Error,
     );
     const fault = end instanceof Error ? end.message : end.exitCode === 0 ? undefined : describeEnd(end as CommandEnd);
@@ -103,11 +103,11 @@ async function around(
   return result;
 }
 
-function hookOf(script: string, env: ToolHooks['env'], told: HookInput): Hook {
+function hookOf(script: string, env: ToolHooks['env'], input: HookInput): Hook {
   return async ({ idempotencyKey, signal, secrets }) => {
     const { mask } = await resolveSecrets({}, secrets);
-    const given = { command: script, env: { ...env, CAIRN_TOOL: told.tool }, input: encodeValue(told) };
-    const request = createShellRequest(given, idempotencyKey);
+    const process = { command: script, env: { ...env, CAIRN_TOOL: input.tool }, input: encodeValue(input) };
+    const request = createShellRequest(process, idempotencyKey);
     const bounded = AbortSignal.any([signal, AbortSignal.timeout(hookMs)]);
     const {
       exitCode,

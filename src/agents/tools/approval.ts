@@ -88,7 +88,7 @@ export interface CallToApprove {
   /** Identifies the call, so that after a restart the question is recognised as the same. */
   readonly key: string;
   /** The arguments as the model gave them. */
-  readonly given: unknown;
+  readonly input: unknown;
   /** The arguments as the tool's schema made them: with its defaults and conversions. */
   readonly args: unknown;
 }
@@ -100,13 +100,13 @@ export interface CallToApprove {
 export async function askApproval(
   ctx: NodeContext,
   { name, definition, inputSchema, audience }: ToolToApprove,
-  { key, given, args }: CallToApprove,
+  { key, input, args }: CallToApprove,
 ): Promise<Decision> {
   const question = questionName(key);
   const { past } = ctx;
   // A question of an older run has no such record.
   const isRecorded = past.kindOf(question) === undefined || past.kindOf(`${question} arguments`) !== undefined;
-  let proposed = isRecorded ? await asRecorded(ctx, `${question} arguments`, given, args) : args;
+  let proposed = isRecorded ? await asRecorded(ctx, `${question} arguments`, input, args) : args;
   for (let remark = ''; ;) {
     const answer = await ctx.ask({
       name: question,
@@ -137,9 +137,9 @@ export async function askApproval(
 }
 
 /** Records the arguments that a person is shown: a schema may make others each time, as a default that is a new id does. */
-async function asRecorded(ctx: NodeContext, name: string, given: unknown, args: unknown): Promise<unknown> {
-  if (isDeepStrictEqual(args, given)) return args;
-  const recorded = await ctx.step(name, { effect: 'pure', input: given }, () => args);
+async function asRecorded(ctx: NodeContext, name: string, input: unknown, args: unknown): Promise<unknown> {
+  if (isDeepStrictEqual(args, input)) return args;
+  const recorded = await ctx.step(name, { effect: 'pure', input: input }, () => args);
   // What is recorded is frozen, and tools get arguments of their own.
   return mapLeaves(recorded, (leaf) => leaf);
 }
@@ -154,7 +154,7 @@ export function refusedText(name: string, reason: string | undefined): string {
 // What the model is shown of a tool's result: all of it if it is short, otherwise its two ends and where the whole is.
 
 /** The longest result that a model is shown whole, in bytes. */
-const shownBytesMax = 64 * 1024;
+const resultBytesMax = 64 * 1024;
 /** Bytes kept from each end of a result that is too long to show whole. */
 const endBytes = 8 * 1024;
 /** The deepest nesting of a result that has no record of its own, and becomes part of that of the next model call. */
@@ -171,7 +171,7 @@ export interface Observation {
   /** If that is a child run: id of the node whose output is the result, or null if its artifacts are. */
   readonly node?: string | null;
   /** Whether that record holds the result. */
-  readonly isHeld?: boolean;
+  readonly isRecorded?: boolean;
   /** A result that no record holds, if it is too long to show whole. */
   readonly whole?: FileRef;
   /** Whether equal calls get this result. */
@@ -232,19 +232,19 @@ export function shorten(text: string, place: string): string | undefined {
   const first = new TextDecoder().decode(head, { stream: true });
   const tail = Buffer.from(text.slice(-endBytes)).subarray(-endBytes);
   const last = tail.subarray(tail.findIndex((byte) => (byte & 0xc0) !== 0x80)).toString();
-  const left = Buffer.byteLength(text) - Buffer.byteLength(first) - Buffer.byteLength(last);
-  return `${first}\n[… ${left} bytes are left out here; the whole ${place} …]\n${last}`;
+  const omitted = Buffer.byteLength(text) - Buffer.byteLength(first) - Buffer.byteLength(last);
+  return `${first}\n[… ${omitted} bytes are left out here; the whole ${place} …]\n${last}`;
 }
 
 function isLong(text: string): boolean {
   // One UTF-16 unit takes at most three bytes.
-  return text.length * 3 > shownBytesMax && Buffer.byteLength(text) > shownBytesMax;
+  return text.length * 3 > resultBytesMax && Buffer.byteLength(text) > resultBytesMax;
 }
 
 /** The result as text, whole. */
 function textOf(result: unknown): string {
-  const shown = legible(result);
-  return typeof shown === 'string' ? shown : JSON.stringify(shown);
+  const readable = legible(result);
+  return typeof readable === 'string' ? readable : JSON.stringify(readable);
 }
 
 /** A stored value as a model can read it: as plain JSON, with files and bytes described. Providers refuse a text with half a character. */

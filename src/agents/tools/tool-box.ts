@@ -80,7 +80,7 @@ export interface FunctionTool<Schema extends AnySchema = AnySchema> extends Tool
   /** Timeout of one attempt in milliseconds. */
   readonly timeoutMs?: number;
   /** Finds out whether the call with this key happened, and its result. */
-  readonly reconcile?: (asked: {
+  readonly reconcile?: (context: {
     readonly idempotencyKey: string;
     readonly args: SchemaValue<Schema>;
   }) => Promise<Reconciliation> | Reconciliation;

@@ -153,13 +153,13 @@ export class ToolCalls {
       allow,
       counted,
       span,
-      kept,
+      saved,
     }: {
       readonly box: ToolOffer;
       readonly allow: readonly string[] | true;
       readonly counted: readonly string[] | undefined;
       readonly span?: TraceSpan | undefined;
-      readonly kept: SavedTools | undefined;
+      readonly saved: SavedTools | undefined;
     },
   ) {
     this.#ctx = ctx;
@@ -167,8 +167,8 @@ export class ToolCalls {
     this.#allow = allow;
     this.#counted = counted;
     this.#spans = span ?? ctx;
-    this.#counts = new Map(Object.entries(kept?.counts ?? {}));
-    this.#cached = new Map(Object.entries(kept?.cache ?? {}));
+    this.#counts = new Map(Object.entries(saved?.counts ?? {}));
+    this.#cached = new Map(Object.entries(saved?.cache ?? {}));
     this.#cache = new Map(Array.from(this.#cached, ([key, output]) => [key, Promise.resolve({ output })]));
   }
 
@@ -199,9 +199,9 @@ export class ToolCalls {
   /**
    * Makes a call that was checked. For several calls, call this in order and without awaiting in between, because equal calls are numbered
    * in this order.
-   * @param told - the recorded result of the call, if any. A failure that the model was told about is not retried.
+   * @param recorded - the recorded result of the call, if any. A failure that the model was told about is not retried.
    */
-  make(call: ToolCallPart, { tool, args }: ValidCall, told?: ResultNote): Promise<Observation> {
+  make(call: ToolCallPart, { tool, args }: ValidCall, recorded?: ResultNote): Promise<Observation> {
     const { cacheable = false, callsMax } = tool.definition;
     const key = callName(call);
     const known = cacheable ? this.#cache.get(key) : undefined;
@@ -212,7 +212,7 @@ export class ToolCalls {
     if (callsMax !== undefined && count(this.#counts, tool.name) > callsMax)
       return Promise.resolve(refusal2(`${tool.name} may be called ${callsMax} times, and was: go on without it`));
     const from = nthName(key, count(this.#nths, key));
-    const made = this.#make({ tool, args }, from, call, told).then((observation) => ({ ...observation, from }));
+    const made = this.#make({ tool, args }, from, call, recorded).then((observation) => ({ ...observation, from }));
     return cacheable ? this.#remember(key, made) : made;
   }
 
@@ -231,30 +231,30 @@ export class ToolCalls {
     { tool, args: checked }: ValidCall,
     key: string,
     call: ToolCallPart,
-    told: ResultNote | undefined,
+    recorded: ResultNote | undefined,
   ): Promise<Observation> {
     const { definition, name } = tool;
     let args = checked;
-    const mustAsk = (): boolean | Promise<boolean> => told === undefined && needsApproval(tool, args, this.#allow);
+    const mustAsk = (): boolean | Promise<boolean> => recorded === undefined && needsApproval(tool, args, this.#allow);
     if (await isApprovalRequested(this.#ctx, key, mustAsk)) {
       const decision = await askApproval(
         this.#ctx,
         { ...tool, audience: tool.definition.audience },
-        { key, given: call.input, args },
+        { key, input: call.input, args },
       );
       if (decision.kind === 'refused') return refusal2(refusedText(name, decision.reason));
       args = decision.args;
     }
-    if (told?.isError === true) {
+    if (recorded?.isError === true) {
       this.#ctx.past.passOver((one) => isPartOf(one, key));
-      return { output: told.output, isError: true };
+      return { output: recorded.output, isError: true };
     }
     try {
-      const result = await this.#perform(tool, key, args, call, told);
+      const result = await this.#perform(tool, key, args, call, recorded);
       // The result of a composed tool is not recorded by itself.
       return isComposed(tool)
         ? await composedObservation(result, this.#ctx.files, name, definition.showsImages)
-        : { ...observation(result, key, definition.showsImages), isHeld: true, ...placeOf(tool) };
+        : { ...observation(result, key, definition.showsImages), isRecorded: true, ...placeOf(tool) };
     } catch (thrown) {
       const error = readableThrown(thrown);
       if (definition.onFailure === 'fail' || !isOfTool(error, this.#ctx)) throw error;
@@ -268,14 +268,14 @@ export class ToolCalls {
     key: string,
     args: unknown,
     { id }: ToolCallPart,
-    told: ResultNote | undefined,
+    recorded: ResultNote | undefined,
   ): Promise<unknown> {
     const { definition, graph, name } = tool;
     const ctx = this.#ctx;
     const traced = { name, call: id, args };
     // A recorded call is only read again and takes no time in this attempt, so it gets no span.
     const tell = <T>(run: () => Promise<T> | T): Promise<T> | T =>
-      told === undefined ? traceTool(this.#spans, traced, run) : run();
+      recorded === undefined ? traceTool(this.#spans, traced, run) : run();
     if (graph !== undefined) return tell(() => runAsChild(ctx, tool, key, args));
     const own = definition as FunctionTool | ComposedTool;
     const tellProgress =
@@ -297,8 +297,8 @@ export class ToolCalls {
         : { reconcile: ({ idempotencyKey }: StepDoubt) => reconcile.call(own, { idempotencyKey, args }) }),
     };
     const run = async (step: StepContext): Promise<unknown> => {
-      const given = await own.run(args, callContext(ctx, step));
-      return storable(await lastOf(given, tellProgress(step.idempotencyKey)), ctx.files, name);
+      const returned = await own.run(args, callContext(ctx, step));
+      return storable(await lastOf(returned, tellProgress(step.idempotencyKey)), ctx.files, name);
     };
     return ctx.step(key, options, (step) =>
       traceTool(this.#spans, traced, () => spendSeconds(ctx, step, () => run(step), this.#counted)),

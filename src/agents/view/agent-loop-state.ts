@@ -61,7 +61,7 @@ export interface FoldedVisit {
   /** Number of system messages at the beginning. */
   readonly headCount: number;
   /** Number of messages after them that were not sent in the last request. */
-  readonly left: number;
+  readonly omitted: number;
   readonly loop: number;
   readonly loops: readonly AgentLoopState[];
   readonly cache: Readonly<Record<string, unknown>>;
@@ -87,7 +87,7 @@ export function foldVisit(record: NodeRecord): FoldedVisit | undefined {
   const cache: Record<string, unknown> = { ...retired?.tools.cache };
   let loop = (retired?.loop ?? 1) - 1;
   const used = new Set<string>();
-  let asked: readonly ToolCallPart[] = [];
+  let requested: readonly ToolCallPart[] = [];
   /** Number of messages before each answer. */
   const lengths: number[] = [];
   for (const [index, { response, note = {}, by }] of done.entries()) {
@@ -97,8 +97,8 @@ export function foldVisit(record: NodeRecord): FoldedVisit | undefined {
         ...resultOf(record, result),
         ...(result.isError && { isError: result.isError }),
       }));
-      messages.push(mode.tell(asked, results));
-      settle(loops, asked, note.results, results, cache);
+      messages.push(mode.tell(requested, results));
+      settle(loops, requested, note.results, results, cache);
       for (const { from } of note.results) if (from !== undefined) used.add(from);
     }
     if (note.text !== undefined) messages.push({ role: 'user', content: note.text });
@@ -106,7 +106,7 @@ export function foldVisit(record: NodeRecord): FoldedVisit | undefined {
     const turn = readTurn(mode, response, loop, done[index + 1]?.note);
     lengths.push(messages.length);
     messages.push(turn.message);
-    asked = turn.calls;
+    requested = turn.calls;
     loops.push({ loop, ...loopOf({ record, used: new Set(used), cache }, turn, response, by) });
   }
   const headCount = messages.findIndex(({ role }) => role !== 'system');
@@ -114,7 +114,7 @@ export function foldVisit(record: NodeRecord): FoldedVisit | undefined {
     opening,
     messages,
     headCount,
-    left: done.at(-1)?.note?.left ?? 0,
+    omitted: done.at(-1)?.note?.left ?? 0,
     loop,
     loops,
     cache,
@@ -215,7 +215,7 @@ function waitOf({ wait }: StepRecord): Pick<AgentCall, 'waitId'> {
 /** Enters the results that the model was told into the calls of the last loop. */
 function settle(
   loops: AgentLoopState[],
-  asked: readonly ToolCallPart[],
+  requested: readonly ToolCallPart[],
   notes: readonly ResultNote[],
   results: readonly { readonly output: unknown }[],
   cache: Record<string, unknown>,
@@ -230,6 +230,6 @@ function settle(
     return { ...rest, status, output, ...(from !== undefined && { step: from }), ...(isCached && { isCached }) };
   });
   for (const [index, note] of notes.entries())
-    if (note.isKept === true) cache[callName(asked[index] as ToolCallPart)] = results[index]?.output;
+    if (note.isKept === true) cache[callName(requested[index] as ToolCallPart)] = results[index]?.output;
   loops[loops.length - 1] = { ...last, calls };
 }
