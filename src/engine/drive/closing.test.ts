@@ -16,6 +16,7 @@ import {
   testIds,
 } from '../../../test/engine-kit.ts';
 import { killedInEffect, settleDown } from '../../../test/dying-engine.ts';
+import { within } from '../../../test/support/awaited.ts';
 
 const never = new Promise<never>(() => {});
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -221,6 +222,39 @@ test.each(['answer', 'signal', 'cancel'] as const)(
     expect((await bench.store.readRun({ tenant: 'default', runId: 'r' }))?.claim).toBeUndefined();
   },
 );
+
+test('E3 an engine that is closed while it opens a run for changed code closes, and the next one goes on with the run', async () => {
+  const withNodes = (...more: readonly string[]): Graph =>
+    graphOf(
+      'g',
+      [node('a', 'human', (ctx) => ctx.ask({ prompt: '?' })), ...more.map((id) => node(id, 'pure', () => `${id} ran`))],
+      edges('> a', ...more.flatMap((id) => [`a > ${id}`, `${id} >`]), 'a >'),
+    );
+  let closedEarly = 0;
+  // The engine is closed at each step of opening the run.
+  for (let turns = 0; turns < 60; turns += 1) {
+    const bench = createBench();
+    const handle = await bench.engine.start(withNodes(), {}, { runId: 'r' });
+    const { waits } = await handle.result();
+    const closing = afterCrash(bench);
+    const resumed = closing.resume('r', { graph: withNodes('b') }).then(
+      (opened) =>
+        opened.result().then(
+          () => 'rested',
+          () => 'closed',
+        ),
+      () => 'closed',
+    );
+    for (let turn = 0; turn < turns; turn += 1) await Promise.resolve();
+    await within('the engine closes', closing.close());
+    if ((await resumed) === 'closed') closedEarly += 1;
+    const next = afterCrash(bench);
+    await next.answer('r', waits[0]?.waitId ?? '', 'yes');
+    const { state } = await resumeToRest(next, 'r', withNodes('b'));
+    expect(state.outputs).toEqual({ a: 'yes', b: 'b ran' });
+  }
+  expect(closedEarly).toBeGreaterThan(10);
+});
 
 test('E7 a run that is cancelled while its owner looks whether to go on stays cancelled', async () => {
   const bench = createBench();

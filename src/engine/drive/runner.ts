@@ -236,7 +236,8 @@ export class Runner implements Loop {
     core.standing.stop('closing');
     core.committer.closeSoon();
     this.#abortAll(claimLost(core.runId, reason));
-    for (;;) {
+    // A run that was opened and did not begin is left as it was: what it would have recorded comes with the next resume.
+    while (this.#isStarted) {
       this.#drive();
       await core.committer.settled();
       if (this.#isOver) return this.ended.catch(() => {});
