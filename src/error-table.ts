@@ -172,7 +172,7 @@ export const errorTable: Readonly<Record<ErrorCode, ErrorRow>> = {
   STATE_INVALID: row(422, 3, 'no', 'the state does not fit its schema{ at |path}{: |reason}', 'Correct the node that wrote it, then resume the run.'),
   WAIT_NOT_FOUND: row(404, 3, 'no', 'run {runId} has no {|open}wait{ |waitId}{ up to checkpoint |upTo}{: it is |status}', '{|hint|List open waits with: cairn inbox. A failed run asks again when it is resumed. To answer otherwise what was answered, fork the run.}'),
   WAIT_CLOSED: row(409, 3, 'no', 'wait {waitId} of run {runId} was closed already by {by} with {answer}', 'Fork the run to answer otherwise.'),
-  SIGNAL_INVALID: row(422, 3, 'no', 'signal {name} of node {node} does not fit its schema{ at |path}{: |reason}', 'Resume the run and send the signal anew: the next attempt takes the next one.'),
+  SIGNAL_INVALID: row(422, 3, 'no', 'signal {name} of node {node} does not fit its schema{ at |path}{: |reason}', 'Send a value that fits. If a node failed over it, resume the run too: its next attempt takes the next signal.'),
   ANSWER_INVALID: row(422, 2, 'no', 'the answer does not fit{: |reason}', 'The question stays open: answer it again.'),
   OUTCOME_INVALID: row(422, 2, 'no', 'the outcome set for {node} is none that it gives{: |reason}', 'Set one that the node could have given, or answer its question otherwise: fork with answers.'),
   ANSWER_RESERVED: row(403, 2, 'no', 'answers are for people here{: |reason}', 'Ask the person to run: {command}'),

@@ -438,7 +438,8 @@ export interface Engine {
   /**
    * Sends a signal to a run. It is kept if no node waits for it yet. Sending again with the same `id` has no effect. A paused run goes on
    * as it does after an answer.
-   * @throws RUN_NOT_FOUND, RUN_FINISHED (it has completed or was cancelled), ID_INVALID, VALUE_UNSTORABLE, FILE_NOT_FOUND
+   * @throws RUN_NOT_FOUND, RUN_FINISHED (it has completed or was cancelled), SIGNAL_INVALID (a node waits for it, and it does not fit its
+   * schema), ID_INVALID, VALUE_UNSTORABLE, FILE_NOT_FOUND
    */
   signal(runId: string, name: string, value: unknown, options?: SignalOptions): Promise<void>;
   /**

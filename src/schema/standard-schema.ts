@@ -3,7 +3,7 @@ import { CairnError } from '../errors.ts';
 import type { StandardResult, StandardSchema } from '../graph/graph.ts';
 import type { JsonSchema } from '../graph/contracts/node-type.ts';
 import { isPlainObject, nestingFault } from '../state/values/values.ts';
-import { schemaFault } from './json-schema.ts';
+import { schemaDefect, schemaFault } from './json-schema.ts';
 
 /** JSON Schema, or a Standard Schema that can produce its JSON Schema (Zod 4.2 and later). */
 export type AnySchema = JsonSchema | StandardSchema;
@@ -12,7 +12,13 @@ export type AnySchema = JsonSchema | StandardSchema;
 export type SchemaValue<Schema> = Schema extends StandardSchema<infer Value> ? Value : unknown;
 
 interface TellsJsonSchema {
-  readonly jsonSchema?: Readonly<Record<'input' | 'output', (options: { readonly target: string }) => unknown>>;
+  readonly jsonSchema?: Readonly<Record<'input' | 'output', (options: JsonSchemaOptions) => unknown>>;
+}
+
+interface JsonSchemaOptions {
+  readonly target: string;
+  /** For the schema's own library; others ignore it. */
+  readonly libraryOptions?: Readonly<Record<string, unknown>>;
 }
 
 export function isStandardSchema(schema: unknown): schema is StandardSchema {
@@ -31,18 +37,80 @@ export function jsonSchemaOf(schema: unknown, side: 'input' | 'output', place: s
   throw new CairnError('CONFIG_INVALID', { reason: `${place} must be a schema, such as { type: 'object' }` });
 }
 
-function tellJsonSchema(schema: StandardSchema, side: 'input' | 'output', place: string): unknown {
+function tellJsonSchema(
+  schema: StandardSchema,
+  side: 'input' | 'output',
+  place: string,
+  more: Pick<JsonSchemaOptions, 'libraryOptions'> = {},
+): unknown {
   const standard = schema['~standard'] as StandardSchema['~standard'] & TellsJsonSchema;
   if (standard.jsonSchema === undefined)
     throw new CairnError('CONFIG_INVALID', {
       reason: `${place} cannot tell its JSON Schema: use Zod 4.2 or later, or write JSON Schema`,
     });
   try {
-    return standard.jsonSchema[side]({ target: 'draft-2020-12' });
+    return standard.jsonSchema[side]({ target: 'draft-2020-12', ...more });
   } catch (cause) {
     const reason = `${place} has no JSON Schema: ${(cause as Error).message}`;
     throw new CairnError('CONFIG_INVALID', { reason }, { cause });
   }
+}
+
+/**
+ * JSON Schema that takes every value which a Standard Schema takes, for a first check where the schema itself is unknown; undefined if it
+ * cannot tell one. It may take more: what converts a value before it looks at it, such as `z.coerce.number()`, takes anything here.
+ */
+export function wideJsonSchemaOf(schema: StandardSchema): JsonSchema | undefined {
+  try {
+    const json = tellJsonSchema(schema, 'input', 'the schema', { libraryOptions: { override: widen } });
+    return isPlainObject(json) && schemaDefect(json) === undefined ? json : undefined;
+  } catch (error) {
+    if (CairnError.is(error, 'CONFIG_INVALID')) return undefined;
+    throw error;
+  }
+}
+
+/** What a check of Zod, or a schema that is one itself, says of itself. */
+interface ZodCheck {
+  readonly check?: string;
+  readonly pattern?: RegExp;
+}
+
+/** The parts of a Zod schema that its JSON Schema does not tell, or tells as if the value had been converted before. */
+interface ZodInternals {
+  readonly def: ZodCheck & {
+    readonly type?: string;
+    readonly coerce?: boolean;
+    readonly in?: { readonly _zod?: ZodInternals };
+    readonly checks?: readonly { readonly _zod?: { readonly def?: ZodCheck } }[];
+  };
+  /** Where versions before 4.6 keep the patterns. */
+  readonly bag?: { readonly patterns?: Iterable<RegExp> };
+}
+
+/** Called by Zod for each part of a schema, with the JSON Schema that it made of the part. */
+function widen(part: {
+  readonly zodSchema: { readonly _zod: ZodInternals };
+  readonly jsonSchema: Record<string, unknown>;
+}): void {
+  const { zodSchema, jsonSchema: json } = part;
+  for (const key of narrowKeys(zodSchema._zod, json)) delete json[key];
+  // Of alternatives that are wider now, a value may fit several.
+  if (json['oneOf'] === undefined) return;
+  json['anyOf'] = json['oneOf'];
+  delete json['oneOf'];
+}
+
+/** The keywords that refuse what the schema takes. */
+function narrowKeys({ def, bag }: ZodInternals, json: Readonly<Record<string, unknown>>): readonly string[] {
+  const convertsFirst = def.coerce === true || def.type === 'catch' || def.in?._zod?.def.type === 'transform';
+  if (convertsFirst) return Object.keys(json);
+  const checks = [def, ...(def.checks ?? []).map((check) => check._zod?.def)];
+  // Such as `trim()`: what follows looks at the changed text.
+  if (checks.some((check) => check?.check === 'overwrite')) return Object.keys(json).filter((key) => key !== 'type');
+  // JSON Schema has no flags of patterns.
+  const patterns = [...checks.map((check) => check?.pattern), ...(bag?.patterns ?? [])];
+  return patterns.some((pattern) => /[ims]/u.test(pattern?.flags ?? '')) ? ['pattern', 'allOf'] : [];
 }
 
 /** Why a value does not fit a Standard Schema, and where. */

@@ -302,6 +302,7 @@ export interface WaitRecord {
   choices?: readonly unknown[];
   /** How an answer is matched with the choices. Absent: it must equal one. */
   matching?: 'exact' | 'lenient' | 'open';
+  /** JSON Schema that the answer to a question must fit, or that a signal must fit to be accepted. */
   schema?: unknown;
   metadata?: unknown;
   /** Whether the answer permits what a model wants to do. */

@@ -84,7 +84,7 @@ export const signalCommand: Command<SignalRunInput> = {
   summary: signalRun.summary,
   fields: signalRun.input,
   details:
-    'The oldest wait for this name takes it; without one it is kept for the next. A paused run goes on with it by a worker or a resume. A run that is over refuses it.',
+    'The oldest wait for this name takes it; without one it is kept for the next. A paused run goes on with it by a worker or a resume. A run that is over refuses it, and so does a wait with a schema that it does not fit.',
   examples: [
     { line: 'cairn signal 0198c2f4 paid 40', does: 'what the step that waits for "paid" gets' },
     { line: `cairn signal 0198c2f4 paid '{"amount":40}' --id bank-7781`, does: 'once, however often it is sent' },

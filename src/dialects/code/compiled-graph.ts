@@ -215,7 +215,7 @@ export class CompiledGraph<
 
   /**
    * Sends a signal that a node waits for now or will wait for later.
-   * @throws RUN_NOT_FOUND, VALUE_UNSTORABLE
+   * @throws RUN_NOT_FOUND, RUN_FINISHED, SIGNAL_INVALID a node waits for it, and it does not fit its schema; VALUE_UNSTORABLE
    */
   async signal(run: RunTarget, name: string, value: unknown, options: { readonly id?: string } = {}): Promise<void> {
     checkOptions('signal', options);

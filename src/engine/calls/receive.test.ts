@@ -102,6 +102,59 @@ test('W5.6 a signal that does not fit fails the call, on record; the next attemp
   expect((await resumeToRest(bench.engine, runId, paying)).state.outputs['pay']).toEqual([7, 'more', 'NODE_TIMED_OUT']);
 });
 
+/** Takes one signal of a schema. */
+const taking = (schema: z.ZodType): Graph =>
+  graphOf('taking', [node('take', 'read', (ctx) => ctx.receive('go', { schema }))], edges('> take', 'take >'));
+
+test('W5.6 a signal that does not fit the schema of the call that waits for it is refused, and the call goes on waiting', async () => {
+  const bench = createBench();
+  const graph = taking(z.object({ amount: z.number().min(1) }));
+  const { runId } = await runToRest(bench.engine, graph);
+  // Another process knows no more than what is stored.
+  const other = afterCrash(bench);
+  for (const value of ['much', { amount: 0 }, {}, null])
+    await expect(other.signal(runId, 'go', value)).rejects.toMatchObject({
+      code: 'SIGNAL_INVALID',
+      data: { name: 'go', node: 'take', reason: expect.stringMatching(/value/) as string },
+    });
+  expect(await other.waits(runId)).toMatchObject([{ kind: 'signal', name: 'go' }]);
+  await other.signal(runId, 'go', { amount: 3 }, { id: 'one' });
+  // The first is for the open wait, so this one is for whoever waits next; and the first is the same signal when it is sent again.
+  await other.signal(runId, 'go', 'later');
+  await other.signal(runId, 'go', 'else', { id: 'one' });
+  expect((await resumeToRest(other, runId, graph)).state.outputs['take']).toEqual({ amount: 3 });
+});
+
+test('W5.6 what nobody waits for is taken; so is what a schema makes fit, and what a schema without JSON Schema alone can judge', async () => {
+  const takes = async (schema: z.ZodType, value: unknown): Promise<unknown> => {
+    const { engine } = createBench();
+    const { runId } = await runToRest(engine, taking(schema));
+    await engine.signal(runId, 'other', value);
+    await engine.signal(runId, 'go', value);
+    return (await resumeToRest(engine, runId, taking(schema))).state.outputs['take'];
+  };
+  expect(await takes(z.coerce.number(), '5')).toBe(5);
+  expect(await takes(z.object({ n: z.preprocess(Number, z.number()) }), { n: '5' })).toEqual({ n: 5 });
+  expect(await takes(z.number().catch(0), 'none')).toBe(0);
+  expect(await takes(z.string().trim().max(2), ' ab ')).toBe('ab');
+  expect(await takes(z.string().regex(/^a$/iu), 'A')).toBe('A');
+  expect(await takes(z.stringbool(), 'yes')).toBe(true);
+  expect(await takes(z.object({ a: z.string().default('x') }), {})).toEqual({ a: 'x' });
+  expect(await takes(z.xor([z.coerce.number(), z.literal('a')]), 'a')).toBe('a');
+  expect(await takes(z.instanceof(Date).or(z.string()), 'a')).toBe('a');
+});
+
+test('W5.6 the schema of changed code is the one that signals must fit, once the run was resumed with it', async () => {
+  const { engine } = createBench();
+  const { runId } = await runToRest(engine, taking(z.number()));
+  await expect(engine.signal(runId, 'go', 'text')).rejects.toThrow(/does not fit its schema/);
+  const changed = taking(z.string().max(9));
+  await resumeToRest(engine, runId, changed);
+  await expect(engine.signal(runId, 'go', 5)).rejects.toThrow(/does not fit its schema/);
+  await engine.signal(runId, 'go', 'text');
+  expect((await resumeToRest(engine, runId, changed)).state.outputs['take']).toBe('text');
+});
+
 test('P6 an option of receive that means nothing is refused', async () => {
   const reasonOf = async (options: object): Promise<unknown> => {
     const run = (ctx: NodeContext): Promise<unknown> => ctx.receive('go', options);

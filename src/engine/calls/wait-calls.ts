@@ -1,4 +1,5 @@
 /** `ctx.ask`, `ctx.sleepUntil` and `ctx.receive`: questions, timers and signals of a composed node (X4, W). */
+import { isDeepStrictEqual } from 'node:util';
 import { CairnError } from '../../errors.ts';
 import type { Question, ReceiveOptions } from '../../graph/contracts/node-contract.ts';
 import type { StandardSchema } from '../../graph/graph.ts';
@@ -10,7 +11,13 @@ import type { StepKind, StepRecord, WaitRecord } from '../../state/tree.ts';
 import type { Activation } from '../run/loop.ts';
 import { defaultAnswerOf } from '../admit/admit-input.ts';
 import { schemaDefect, type Schema } from '../../schema/json-schema.ts';
-import { isStandardSchema, jsonSchemaOf, firstFault, validateStandard } from '../../schema/standard-schema.ts';
+import {
+  isStandardSchema,
+  jsonSchemaOf,
+  firstFault,
+  validateStandard,
+  wideJsonSchemaOf,
+} from '../../schema/standard-schema.ts';
 import { earlySignalOf, findEarlySignal } from '../waits/early-signals.ts';
 import { admitError, offloadValue } from '../admit/admit-outcome.ts';
 import { codeOf, compareWait, identityOfQuestion, type KnownWait, type WaitIdentity } from '../waits/changed-waits.ts';
@@ -197,13 +204,38 @@ function openCall(
   const { replaces, ...again } = changed ?? {};
   const place = [...activation.keyParts, keyAcrossSaves(activation, key)];
   const newId = asked === undefined ? undefined : waitIdOf(core.runId, place, `${wait.kind}:${name}:${asked}`);
-  const opened = replaces === undefined ? wait : { ...wait, replaces };
+  const schema = call.schema && checkedAtDoors(core, activation, call.schema);
+  const opened = { ...wait, ...(replaces !== undefined && { replaces }), ...(schema !== undefined && { schema }) };
   const waitId = openWait(core, activation, key, opened, recorded?.wait ?? newId);
-  if (recorded !== undefined) return;
+  if (recorded !== undefined)
+    return call.kind === 'signal' ? replaceSchema(core, activation, waitId, schema) : undefined;
   const { hash } = inputHashOf(activation);
   const due = wait.dueAt === undefined ? {} : { dueAt: wait.dueAt };
   const identity = identityIn(core, activation, call);
   setStep(core, activation.path, key, { kind, status: 'open', wait: waitId, hash, ...due, ...identity, ...again });
+}
+
+/**
+ * What senders of a signal are held against while its wait is open: JSON Schema, which any process can check. Undefined if the schema has no
+ * such form, or one that cannot be stored: then its value is checked when it is received.
+ */
+function checkedAtDoors(core: RunCore, activation: Activation, schema: StandardSchema): unknown {
+  const json = wideJsonSchemaOf(schema);
+  try {
+    return json && admitValue(json, [...activation.path, 'schema'], core.env.limits, core.secrets.intake).value;
+  } catch (error) {
+    if (CairnError.is(error, 'VALUE_UNSTORABLE') || CairnError.is(error, 'VALUE_TOO_LARGE')) return undefined;
+    throw error;
+  }
+}
+
+/** Changed code may take other values: then the open wait's schema is the new one. */
+function replaceSchema(core: RunCore, activation: Activation, waitId: string, schema: unknown): void {
+  const { schema: before, ...wait } = core.root.waits[waitId] as WaitRecord;
+  if (isDeepStrictEqual(before, schema)) return;
+  core.draft.openWait(waitId, { ...wait, ...(schema !== undefined && { schema }) });
+  core.draft.note({ kind: 'wait', node: activation.path, wait: waitId });
+  core.draft.mustCommit = true;
 }
 
 /** What the record keeps of a wait, to tell whether a repeated call is for the same. */

@@ -1,7 +1,7 @@
 /** Posts answers. Each is checked against its question, and durable before it is acknowledged (W2, W3, O1). */
 import { loadState, readHistory } from '../../history/load/load.ts';
 import type { ChangePart } from '../../history/stored/change.ts';
-import type { RunRow, OpenWait } from '../../ports/store.ts';
+import type { RunRow, OpenWait, WaitQuery } from '../../ports/store.ts';
 import { isRunOver, type RunTree, type WaitRecord } from '../../state/tree.ts';
 import { type AnswerFormat, admitExternal, takeFiles, checkAnswer, readAnswer } from '../admit/admit-input.ts';
 import { type KnownWait, nodeNameOf, waitsNamed } from '../admit/find-wait.ts';
@@ -9,7 +9,8 @@ import { placeOf } from '../record/list-record.ts';
 import type { EngineEnvironment } from '../run/run-core.ts';
 import { CairnError } from '../../errors.ts';
 import { isDeepStrictEqual } from 'node:util';
-import { postSealed, readWait } from '../../history/stored/messages.ts';
+import { schemaFault, type Schema } from '../../schema/json-schema.ts';
+import { postSealed, readSound, readWait } from '../../history/stored/messages.ts';
 import { encodeValue } from '../../state/values/codec.ts';
 import type { AnswerOptions, OpenQuestion } from '../api.ts';
 import { messageBody } from '../drive/message-intake.ts';
@@ -272,17 +273,26 @@ function closedBy(runId: string, waitId: string, body: Uint8Array): CairnError {
   return new CairnError('WAIT_CLOSED', { runId, waitId, by, answer: value });
 }
 
-/** All open waits of a run, read from the index. */
-export async function listOpenWaits(env: EngineEnvironment, runId: string): Promise<readonly OpenQuestion[]> {
+/** All open waits of a run, or those of some kinds, read from the index. */
+export async function listOpenWaits(
+  env: EngineEnvironment,
+  runId: string,
+  kinds?: WaitQuery['kinds'],
+): Promise<readonly OpenQuestion[]> {
   const questions: OpenQuestion[] = [];
-  for await (const row of openWaits(env, runId)) questions.push(readWait(row));
+  for await (const row of openWaits(env, { runId, ...(kinds !== undefined && { kinds }) }))
+    questions.push(readWait(row));
   return questions;
 }
 
-async function* openWaits(env: EngineEnvironment, runId: string): AsyncGenerator<OpenWait> {
+async function* openWaits(env: EngineEnvironment, query: Pick<WaitQuery, 'runId' | 'kinds'>): AsyncGenerator<OpenWait> {
   let cursor: string | undefined;
   do {
-    const page = await env.store.listWaits({ tenant: env.tenant, runId, ...(cursor === undefined ? {} : { cursor }) });
+    const page = await env.store.listWaits({
+      tenant: env.tenant,
+      ...query,
+      ...(cursor === undefined ? {} : { cursor }),
+    });
     yield* page.rows;
     cursor = page.cursor;
   } while (cursor !== undefined);
@@ -297,7 +307,10 @@ function damagedWait(store: string, runId: string, waitId: string): CairnError {
 
 const encoder2 = new TextEncoder();
 
-/** @throws RUN_NOT_FOUND, RUN_FINISHED the run has completed or was cancelled, ID_INVALID, VALUE_UNSTORABLE, FILE_NOT_FOUND */
+/**
+ * @throws RUN_NOT_FOUND, RUN_FINISHED the run has completed or was cancelled, SIGNAL_INVALID it is waited for, and does not fit, ID_INVALID,
+ * VALUE_UNSTORABLE, FILE_NOT_FOUND, STORE_CORRUPT a signal that was posted before is damaged
+ */
 export async function postSignal(
   env: EngineEnvironment,
   runId: string,
@@ -312,7 +325,35 @@ export async function postSignal(
   // A failed run may be resumed and then finds its signals.
   if (status === 'completed' || status === 'cancelled') throw new CairnError('RUN_FINISHED', { runId, status });
   const admitted = admitExternal(env, value, ['signal'], 'the signal');
+  await refuseMisfit(env, runId, { name, id, value: admitted.value });
   await takeFiles(env, admitted.value, 'the signal');
   const body = encoder2.encode(encodeValue({ signal: name, value: admitted.value }));
   await postSealed(store, { tenant, runId, kind: 'signal', name: id, body, at: clock.now() });
+}
+
+/**
+ * Refuses a signal that would close a wait whose schema it does not fit: whoever sends it hears of it now, and the run goes on waiting.
+ * Signals that are posted and not taken yet close the waits that are older.
+ */
+async function refuseMisfit(
+  env: EngineEnvironment,
+  runId: string,
+  { name, id, value }: { readonly name: string; readonly id: string; readonly value: unknown },
+): Promise<void> {
+  const found = await listOpenWaits(env, runId, ['signal']);
+  const waits = found.filter((wait) => wait.name === name);
+  if (waits.every(({ schema }) => schema === undefined)) return;
+  const posted = (await readSound(env.store, { tenant: env.tenant, runId })).filter(
+    (message) => message.kind === 'signal' && (message.name === id || messageBody(message.body).signal === name),
+  );
+  if (posted.some((message) => message.name === id)) return;
+  const openedAt = waits.map((wait) => wait.openedAt ?? 0).toSorted((a, b) => a - b)[posted.length];
+  // Of those opened in the same millisecond the order is not known here.
+  const meant = waits.filter((wait) => (wait.openedAt ?? 0) === openedAt);
+  const faults = meant.map(({ schema }) =>
+    schema === undefined ? undefined : schemaFault(schema as Schema, value, 'the value'),
+  );
+  const reason = faults.every((fault) => fault !== undefined) ? faults[0] : undefined;
+  if (reason === undefined) return;
+  throw new CairnError('SIGNAL_INVALID', { name, node: nodeNameOf(meant[0] as OpenQuestion), reason });
 }

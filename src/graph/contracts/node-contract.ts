@@ -400,7 +400,10 @@ export interface NodeContext {
 export interface ReceiveOptions<Value = unknown> {
   /** False: only one that has come already is taken, and it is recorded that there was none, which gives undefined. Default true. */
   readonly waits?: boolean;
-  /** What the value must fit: a Standard Schema, such as Zod's. The value that it makes is returned. */
+  /**
+   * What the value must fit: a Standard Schema, such as Zod's. The value that it makes is returned. While a node waits, what is sent and
+   * does not fit its JSON Schema is refused.
+   */
   readonly schema?: StandardSchema<Value>;
   /** How long to wait, in ms from the first call on. The time is recorded. Default: as long as it takes. */
   readonly timeoutMs?: number;

@@ -33,7 +33,7 @@ export const signalRun: Operation<SignalRunInput, SignalRunOutput, WorkContext> 
   isReadOnly: false,
   scope: 'run',
   route: 'POST /runs/{run}/signals',
-  /** @throws RUN_NOT_FOUND, RUN_FINISHED, ID_INVALID, VALUE_UNSTORABLE */
+  /** @throws RUN_NOT_FOUND, RUN_FINISHED, SIGNAL_INVALID, ID_INVALID, VALUE_UNSTORABLE */
   async run(context, { run, name, value = null, id }) {
     const { runId, status } = await findRun(context, run);
     const { isDetached: stays = false, posted } = context;
