@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { END, type Graph } from '../../src/graph/graph.ts';
+import { followRuns } from '../../src/history/read/follow-runs.ts';
 import { followHistory, type FollowedEvent } from '../../src/history/read/follow.ts';
 import type { Store } from '../../src/ports/store.ts';
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts';
@@ -106,9 +107,9 @@ class Follower {
   }
 }
 
-async function cursorsOf(store: Store, bench: Bench): Promise<readonly string[]> {
+async function cursorsOf(store: Store, bench: Bench, until: 'end' | 'rest' = 'end'): Promise<readonly string[]> {
   const cursors: string[] = [];
-  for await (const event of followHistory({ store, blobs: bench.options.blobs, tenant: 'default' }, 'r'))
+  for await (const event of followHistory({ store, blobs: bench.options.blobs, tenant: 'default' }, 'r', { until }))
     if (event.type === 'checkpoint') cursors.push(event.cursor);
   return cursors;
 }
@@ -177,7 +178,8 @@ test('each event comes once and in order over cut connections, kills, and a stor
   expect(resets).toBeGreaterThan(scale(10, 500));
 }, 3_600_000);
 
-test('a follower that rests is told when the run has another history of the same length by now', async () => {
+/** A run that asks when it has passed its nodes, and the same run as it went on, to the same seq, after its store had lost what came after its first checkpoint. */
+async function replacedRun(): Promise<{ readonly first: Bench; readonly second: Bench; readonly head: number }> {
   const chainOf = (life: string, nodes: number): Graph => {
     const ids = Array.from({ length: nodes }, (_, index) => `n${index}`);
     const asks = node('ask', 'read', (ctx) => ctx.ask({ prompt: 'Go on?' }));
@@ -186,8 +188,11 @@ test('a follower that rests is told when the run has another history of the same
     const work = ids.map((id) => node(id, 'read', () => `${life} ${id}`));
     return graphOf('chain', life === 'first' ? [...work, asks] : work, [...links, ...end]);
   };
+  let lives = 0;
   const benchOf = async (graph: Graph): Promise<Bench> => {
     const bench = createBench();
+    // Each history has times of its own.
+    await bench.clock.advance((lives += 1));
     const handle = await bench.engine.start(graph, {}, { runId: 'r' });
     await within('the run', handle.result());
     return bench;
@@ -199,6 +204,11 @@ test('a follower that rests is told when the run has another history of the same
     second = await benchOf(chainOf('second', nodes));
   expect([(await rowOf(first, 'r')).status, (await rowOf(second, 'r')).status]).toEqual(['paused', 'completed']);
   expect((await rowOf(second, 'r')).head).toBe(head);
+  return { first, second, head };
+}
+
+test('a follower that rests is told when the run has another history of the same length by now', async () => {
+  const { first, second, head } = await replacedRun();
   let pauses = 0;
   const store = (): Store => (pauses < 3 ? first : second).store;
   const changing = new Proxy(first.store, { get: (_, name) => Reflect.get(store(), name) as unknown });
@@ -212,3 +222,36 @@ test('a follower that rests is told when the run has another history of the same
   const once = Array.from({ length: head + 1 }, () => 'checkpoint');
   expect(events).toEqual([...once, 'reset', ...once]);
 });
+
+test.each(['one run', 'one run after a cut', 'all runs'])(
+  'who follows %s is given one history at last, at whichever call the store has another one',
+  async (what) => {
+    const { first, second } = await replacedRun();
+    const [before, cursors] = [await cursorsOf(first.store, first, 'rest'), await cursorsOf(second.store, second)];
+    for (let replacedAt = 1; replacedAt <= 20; replacedAt += 1) {
+      let calls = 0;
+      let looks = 0;
+      const changing = new Proxy(first.store, {
+        get: (_, name) => {
+          if (name === 'readRun' || name === 'listRuns' || name === 'readCheckpoints') calls += 1;
+          return Reflect.get(calls < replacedAt ? first.store : second.store, name) as unknown;
+        },
+      });
+      const over = new AbortController();
+      const pause = async (): Promise<void> => {
+        // The stream of all runs has no end of its own.
+        if (calls >= replacedAt && (looks += 1) > 3 && what === 'all runs') over.abort();
+      };
+      const place = { store: changing, blobs: first.options.blobs, tenant: 'default', pause, now: () => 0 };
+      const seen = what === 'one run after a cut' ? before.slice(0, 3) : [];
+      const after = seen.at(-1);
+      const take = (event: FollowedEvent | { readonly type: 'run' }): void => {
+        if (event.type === 'reset') seen.length = event.from;
+        if (event.type === 'checkpoint') seen.push(event.cursor);
+      };
+      if (what === 'all runs') for await (const { event } of followRuns(place, { signal: over.signal })) take(event);
+      else for await (const event of followHistory(place, 'r', after === undefined ? {} : { after })) take(event);
+      expect([replacedAt, seen]).toEqual([replacedAt, cursors]);
+    }
+  },
+);

@@ -7,10 +7,12 @@ import {
   type Cursor,
   cursorText,
   eventsSince,
+  isReplaced,
   type RecordedEvent,
   type FollowPlace,
   readCursor,
   shortestPauseMs,
+  staleReadsMax,
   timer,
 } from './follow.ts';
 
@@ -42,6 +44,8 @@ const runsMax = 200;
 const longestPauseMs = 1_000;
 /** Clocks of machines that start runs may differ by so much. */
 const skewMs = 60_000;
+/** A run that has ended stays in the stream for so long: a server that crashes may take back what it had not written to its disk yet. */
+const endedMs = 5_000;
 const open = ['running', 'paused'] as const;
 
 /** Runs created before `since` that are not listed have ended, and all of them was seen or came before the stream. */
@@ -94,11 +98,22 @@ export function followRuns(
   return new RunsStream(place, filter, mark, signal).events(from);
 }
 
+/** What this process knows of a run in the stream. */
+interface Look {
+  /** Of the row whose events were told. */
+  updatedAt?: number;
+  /** When it was seen first that the run has ended. */
+  endedAt?: number;
+  /** How often in succession its history became another one while it was read. */
+  failures: number;
+}
+
 class RunsStream {
   readonly #place: FollowPlace;
   readonly #filter: Filter;
   readonly #mark: string;
   readonly #signal: AbortSignal | undefined;
+  readonly #looks = new Map<string, Look>();
 
   constructor(place: FollowPlace, filter: Filter, mark: string, signal: AbortSignal | undefined) {
     this.#place = place;
@@ -121,17 +136,32 @@ class RunsStream {
       let isNew = false;
       const rows = await this.#rows(position);
       for (const run of rows) {
-        if (position.runs.get(run.runId)?.seq === run.head) continue;
-        for await (const event of this.#eventsOf(run, position)) {
+        const look = this.#lookAt(run.runId);
+        // A store that lost its newest checkpoints may have others under the same numbers by now.
+        if (position.runs.get(run.runId)?.seq === run.head && look.updatedAt === run.updatedAt) continue;
+        try {
+          for await (const event of this.#eventsOf(run, position)) {
+            isNew = true;
+            look.failures = 0;
+            yield withCursor(event);
+            if (isOver()) return;
+          }
+          look.updatedAt = run.updatedAt;
+        } catch (error) {
+          if ((look.failures += 1) > staleReadsMax || !(await isReplaced(this.#place.store, run, error))) throw error;
           isNew = true;
-          yield withCursor(event);
-          if (isOver()) return;
         }
       }
       this.#forget(position, rows, at);
       pauseMs = isNew ? shortestPauseMs : Math.min(longestPauseMs, 2 * pauseMs);
       await pause(pauseMs, this.#signal);
     }
+  }
+
+  #lookAt(runId: string): Look {
+    let look = this.#looks.get(runId);
+    if (look === undefined) this.#looks.set(runId, (look = { failures: 0 }));
+    return look;
   }
 
   /** Rows of the runs that are open, that were started since, and that were followed so far, oldest first. */
@@ -171,7 +201,7 @@ class RunsStream {
       position.runs.set(runId, cursor);
       yield { type: 'run', runId, graphId, status, seq };
     }
-    if (cursor.seq === head) return;
+    if (cursor.seq === head && cursor.check === undefined) return;
     for await (const event of eventsSince(this.#place, run, cursor)) {
       position.runs.set(runId, event.type === 'reset' ? { seq: -1 } : readCursor(event.cursor));
       yield event;
@@ -182,8 +212,14 @@ class RunsStream {
   #forget(position: Position, rows: readonly RunRow[], at: number): void {
     const since = Math.max(position.since, at - skewMs);
     for (const { runId, status, head, createdAt } of rows) {
-      if (isRunOver(status) && createdAt < since && position.runs.get(runId)?.seq === head) position.runs.delete(runId);
+      const look = this.#lookAt(runId);
+      if (!isRunOver(status)) delete look.endedAt;
+      else if (createdAt < since && position.runs.get(runId)?.seq === head) {
+        look.endedAt ??= at;
+        if (at - look.endedAt >= endedMs) position.runs.delete(runId);
+      }
     }
+    for (const runId of this.#looks.keys()) if (!position.runs.has(runId)) this.#looks.delete(runId);
     position.since = since;
   }
 }

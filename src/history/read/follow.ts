@@ -5,7 +5,7 @@ import { CairnError } from '../../errors.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { RunRow, Store } from '../../ports/store.ts';
 import type { Op } from '../../state/delta.ts';
-import { readHistory } from '../load/lineage.ts';
+import { readAgain, readHistory } from '../load/lineage.ts';
 import type { Change } from '../stored/change.ts';
 import { checkpointId, type DecodedCheckpoint, listBlobs, resolveValues } from '../stored/checkpoint.ts';
 import { toHex } from '../stored/messages.ts';
@@ -101,6 +101,8 @@ export interface Cursor {
 const start: Cursor = { seq: -1 };
 export const shortestPauseMs = 20;
 const longestPauseMs = 320;
+/** As often in succession a history may become another one while it is read. */
+export const staleReadsMax = 5;
 /** Larger values are told by size and hash. */
 const valueBytesMax = 16 * 1024;
 
@@ -124,16 +126,6 @@ export const cursorText = ({ seq, check, piece }: Cursor): string =>
   piece === undefined ? (check === undefined ? String(seq) : `${seq}.${check}`) : `${seq}.${check ?? ''}.${piece}`;
 
 const checkOf = ({ link }: DecodedCheckpoint): string => toHex(link).slice(0, 8);
-
-/** Whether the checkpoint that a cursor names is still part of the history, or could be: a pruned one is not known any more. */
-async function isPart(store: Store, run: RunRow, { seq, check }: Cursor): Promise<boolean> {
-  if (seq < 0) return true;
-  if (seq > run.head) return false;
-  if (check === undefined || seq < run.prunedBelow) return true;
-  for await (const { checkpoint } of readHistory(store, run, { from: seq, to: seq }))
-    return checkOf(checkpoint) === check;
-  return true;
-}
 
 /** Whether there is nothing more to come for who follows a run until it ends or rests. */
 export function isOverFor({ status }: RunRow, until: 'end' | 'rest'): boolean {
@@ -181,6 +173,7 @@ async function* follow(
   let pauseMs = shortestPauseMs;
   const feed = live ? store.live : undefined;
   let updatedAt = -1;
+  let failures = 0;
   const isOver = (): boolean => signal?.aborted === true;
   if (live) yield { type: 'feed', runId, live: feed !== undefined };
   while (!isOver()) {
@@ -191,10 +184,17 @@ async function* follow(
     const isChanged = run.head !== cursor.seq || run.updatedAt !== updatedAt;
     updatedAt = run.updatedAt;
     if (isChanged || isOverFor(run, until))
-      for await (const event of eventsSince(place, run, cursor)) {
-        cursor = event.type === 'reset' ? start : readCursor(event.cursor);
-        yield event;
-        if (isOver()) return;
+      try {
+        for await (const event of eventsSince(place, run, cursor)) {
+          cursor = event.type === 'reset' ? start : readCursor(event.cursor);
+          failures = 0;
+          yield event;
+          if (isOver()) return;
+        }
+      } catch (error) {
+        if ((failures += 1) > staleReadsMax || !(await isReplaced(store, run, error))) throw error;
+        updatedAt = -1;
+        continue;
       }
     // Read after the checkpoints: a piece is there before what it is part of is recorded, so none comes late.
     for (const { n, node, detail } of (await feed?.read({ tenant, runId }, piece).catch(() => [])) ?? []) {
@@ -209,19 +209,40 @@ async function* follow(
   }
 }
 
-/** What a run has recorded after a cursor, up to its newest checkpoint. */
+/**
+ * What a run has recorded after a cursor, up to its newest checkpoint. The checkpoint of the cursor is read together with those after it,
+ * each verified against the one before, so all are of one history, also if the store loses its newest checkpoints meanwhile.
+ * @throws CHECKPOINT_CORRUPT also if that happens while they are read: {@link isReplaced}
+ */
 export async function* eventsSince(
   place: FollowPlace,
   run: RunRow,
-  after: Cursor,
+  { seq: after, check }: Cursor,
 ): AsyncGenerator<RecordedEvent, void> {
   const { runId, prunedBelow, head } = run;
-  const isLost = !(await isPart(place.store, run, after));
-  const { seq } = isLost ? start : after;
-  if (isLost) yield { type: 'reset', runId, reason: 'lost', from: prunedBelow };
-  else if (seq >= 0 && seq + 1 < prunedBelow) yield { type: 'reset', runId, reason: 'pruned', from: prunedBelow };
-  for await (const entry of readHistory(place.store, run, { from: seq + 1, to: head }))
-    yield await eventOf(place, run, entry);
+  const resetTo = (reason: FollowReset['reason']): FollowReset => ({ type: 'reset', runId, reason, from: prunedBelow });
+  let seq = after;
+  if (seq > head) {
+    yield resetTo('lost');
+    seq = -1;
+  } else if (seq >= 0 && seq + 1 < prunedBelow) yield resetTo('pruned');
+  // A pruned checkpoint is not known any more, and neither is one of which the cursor tells the seq alone.
+  const isKnown = seq >= 0 && check !== undefined && seq >= prunedBelow;
+  for await (const entry of readHistory(place.store, run, { from: isKnown ? seq : seq + 1, to: head })) {
+    if (!isKnown || entry.checkpoint.seq !== seq) yield await eventOf(place, run, entry);
+    else if (checkOf(entry.checkpoint) !== check) {
+      yield resetTo('lost');
+      yield* eventsSince(place, run, start);
+      return;
+    }
+  }
+}
+
+/** Whether the history of a run became another one while it was read, so that it only has to be read again. */
+export async function isReplaced(store: Store, run: RunRow, error: unknown): Promise<boolean> {
+  if (!CairnError.is(error, 'CHECKPOINT_CORRUPT')) return false;
+  const { head, updatedAt } = await readAgain(store, run);
+  return head !== run.head || updatedAt !== run.updatedAt;
 }
 
 async function eventOf(
