@@ -10,7 +10,7 @@ import type { EngineEnvironment } from '../run/run-core.ts';
 import { CairnError } from '../../errors.ts';
 import { isDeepStrictEqual } from 'node:util';
 import { schemaFault, type Schema } from '../../schema/json-schema.ts';
-import { postSealed, readSound, readWait } from '../../history/stored/messages.ts';
+import { postSealed, readMessagesIntact, readWait } from '../../history/stored/messages.ts';
 import { encodeValue } from '../../state/values/codec.ts';
 import type { AnswerOptions, OpenQuestion } from '../api.ts';
 import { messageBody } from '../drive/message-intake.ts';
@@ -343,7 +343,7 @@ async function refuseMisfit(
   const found = await listOpenWaits(env, runId, ['signal']);
   const waits = found.filter((wait) => wait.name === name);
   if (waits.every(({ schema }) => schema === undefined)) return;
-  const posted = (await readSound(env.store, { tenant: env.tenant, runId })).filter(
+  const posted = (await readMessagesIntact(env.store, { tenant: env.tenant, runId })).filter(
     (message) => message.kind === 'signal' && (message.name === id || messageBody(message.body).signal === name),
   );
   if (posted.some((message) => message.name === id)) return;
