@@ -48,12 +48,16 @@ async function fail(process: CrashProcess, { hangs }: EffectPlan, failure: Error
   throw failure;
 }
 
-/** A plan without an attempt to spare fails always, so that its end does not depend on how attempts are counted after a doubt; unless a resume may help. */
+/**
+ * A plan without an attempt to spare fails always, so that its end does not depend on how attempts are counted after a doubt; unless a resume
+ * may help. So does an effect that hangs first: a timeout is its last attempt, but after a crash a person may let it run again.
+ */
 export function failsBefore(
-  { failures, attempts, recovers }: EffectPlan,
+  { effect, failures, attempts, recovers, hangs }: EffectPlan,
   { attempt }: Pick<EffectCall, 'attempt'>,
 ): boolean {
-  return failures > 0 && (attempt <= failures || (attempts <= failures && !recovers));
+  const hasSpare = attempts > failures && !(hangs && (effect === 'write' || effect === 'external'));
+  return failures > 0 && (attempt <= failures || (!hasSpare && !recovers));
 }
 
 function failureBefore({ place }: EffectCall): Error {

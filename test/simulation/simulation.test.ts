@@ -13,6 +13,10 @@ it('E9 what an attempt that was put off changes joins no checkpoint that another
   expect((await simulate(503_349, { open })).faults).toEqual([]);
 });
 
+it('G8 an effect that hangs before it happens fails, also after a crash in it (seed 8145)', async () => {
+  expect((await simulate(8_145, { open, graph: { failsLast: true } })).faults).toEqual([]);
+});
+
 it('P1 P2 P3 P4 hold under faults, takeovers and freezes, of forks too', { timeout: 600_000 }, async () => {
   const found: string[] = [];
   let deaths = 0;
