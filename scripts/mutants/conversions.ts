@@ -58,7 +58,7 @@ export const conversionMutants: readonly Mutant[] = [
   {
     name: 'a condition that a run cannot tell holds',
     file: 'src/dialects/convert/from-yaml/outline-of-workflow.ts',
-    old: "|| (only === 'yes' && isAsked)",
+    old: "|| (only === 'yes' && isOpen)",
     new: '',
     tests: named,
   },

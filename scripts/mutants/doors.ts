@@ -110,8 +110,8 @@ export const doorsMutants: readonly Mutant[] = [
   {
     name: 'a page shows values under names of secrets',
     file: 'src/app/draw/story-page.ts',
-    old: 'const told = shownStory(story);',
-    new: 'const told = story;',
+    old: 'const masked = maskedStory(story);',
+    new: 'const masked = story;',
     tests: ['src/app/draw/draw.test.ts'],
   },
   {

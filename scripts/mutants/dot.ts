@@ -61,8 +61,8 @@ export const dotMutants: readonly Mutant[] = [
   {
     name: 'whatever a handler returns is an outcome',
     file: 'src/dialects/dot/run/stage/stage-outcome.ts',
-    old: 'if (isStatus(given.status) || named.has(given.status)) return given;',
-    new: 'return given;',
+    old: 'if (isStatus(outcome.status) || named.has(outcome.status)) return outcome;',
+    new: 'return outcome;',
     tests: ['test/dot/bad-input.test.ts'],
   },
   {

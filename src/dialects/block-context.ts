@@ -30,7 +30,7 @@ import type { CallableWorkflow, FileOutput, Inputs, Need, TypedNodeContext } fro
 // Questions of a workflow that another one runs say which workflow asks.
 
 /** The question, with the name of the workflow before it. */
-export function namedQuestion<Asked extends { readonly prompt: string }>(name: string, question: Asked): Asked {
+export function namedQuestion<Q extends { readonly prompt: string }>(name: string, question: Q): Q {
   return { ...question, prompt: `[Child workflow '${name}'] ${question.prompt}` };
 }
 
@@ -167,9 +167,9 @@ export class BlockContext implements TypedNodeContext {
     return this.ctx.step(name, options, fn);
   }
   /** If the workflow was called by another one, the question says which workflow asks. */
-  ask<const Asked extends Question>(question: Asked): Promise<AnswerTo<Asked>> {
+  ask<const Q extends Question>(question: Q): Promise<AnswerTo<Q>> {
     if (this.ctx.nodePath.length < 2) return this.ctx.ask(question);
-    return this.ctx.ask<Asked>(namedQuestion(this.#workflow.name, question));
+    return this.ctx.ask<Q>(namedQuestion(this.#workflow.name, question));
   }
   sleepUntil(time: number | Date, name?: string): Promise<void> {
     return this.ctx.sleepUntil(time, name);
@@ -218,8 +218,8 @@ export class ItemContext extends BlockContext {
   override get past(): VisitPast {
     return scopePast(this.ctx.past, `${this.#key}/`);
   }
-  override ask<const Asked extends Question>(question: Asked): Promise<AnswerTo<Asked>> {
-    return super.ask<Asked>({ ...question, name: `${this.#key}/${question.name ?? 'question'}` });
+  override ask<const Q extends Question>(question: Q): Promise<AnswerTo<Q>> {
+    return super.ask<Q>({ ...question, name: `${this.#key}/${question.name ?? 'question'}` });
   }
   override sleepUntil(time: number | Date, name = 'sleep'): Promise<void> {
     return super.sleepUntil(time, `${this.#key}/${name}`);

@@ -24,15 +24,15 @@ export class FaultLimit {
   }
 
   /** The faults that are told, and how many more there are. */
-  withRest(told: readonly Violation[]): readonly Violation[] {
+  withRest(reported: readonly Violation[]): readonly Violation[] {
     const rest = (['error', 'warning'] as const).flatMap((severity): Violation[] => {
       const more = this.#counts[severity] - reportedMax;
-      const last = told.findLast((violation) => violation.severity === severity);
+      const last = reported.findLast((violation) => violation.severity === severity);
       if (more <= 0 || last === undefined) return [];
       const message = `and ${more} ${severity}${more === 1 ? '' : 's'} more, which are not listed`;
       return [{ ...last, message, fix: 'mend those above first' }];
     });
-    return rest.length === 0 ? told : [...told, ...rest];
+    return rest.length === 0 ? reported : [...reported, ...rest];
   }
 }
 

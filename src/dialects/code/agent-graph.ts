@@ -145,7 +145,7 @@ type LabelOf<T> = T extends readonly (infer Label extends string)[] ? Label : ke
 export class AgentGraph<
   const Schemas extends GraphSchemas = GraphSchemas,
   Nodes = NoNames,
-  Asked = NoNames,
+  Answers = NoNames,
   const Reduced extends Reducers = NoNames,
 > {
   readonly #schemas: Schemas;
@@ -173,7 +173,7 @@ export class AgentGraph<
       | NodeFunction<TypedState<Schemas, Nodes>, Result & Fits<Result, Schemas, Reduced>>
       | NodeDraft<TypedState<Schemas, Nodes>, Result & Fits<Result, Schemas, Reduced>, Answer>,
     settings?: NodeSettings<TypedState<Schemas, Nodes>>,
-  ): AgentGraph<Schemas, Nodes & Record<Id, OutputOf<Result>>, Asked & Record<Id, Answer>, Reduced> {
+  ): AgentGraph<Schemas, Nodes & Record<Id, OutputOf<Result>>, Answers & Record<Id, Answer>, Reduced> {
     const place = callPlace();
     this.#nodes.push((drafting) => defineNode(id, work as AnyWork, settings, place, drafting));
     return this as never;
@@ -183,7 +183,7 @@ export class AgentGraph<
    * Declares the outputs of nodes that are added later, so that earlier nodes can read them, as in a loop: `.later<{ review: Review }>()`.
    * Affects types only.
    */
-  later<Outputs>(): AgentGraph<Schemas, Nodes & Outputs, Asked, Reduced> {
+  later<Outputs>(): AgentGraph<Schemas, Nodes & Outputs, Answers, Reduced> {
     return this as never;
   }
 
@@ -274,7 +274,7 @@ export class AgentGraph<
    */
   compile(
     options: CompileOptions = {},
-  ): CompiledGraph<SchemaInput<Schemas['input']>, GraphResult<TypedState<Schemas, Nodes>>, TypedAnswers<Asked>> {
+  ): CompiledGraph<SchemaInput<Schemas['input']>, GraphResult<TypedState<Schemas, Nodes>>, TypedAnswers<Answers>> {
     return new CompiledGraph(
       (parts) => this.toGraph(parts),
       options,

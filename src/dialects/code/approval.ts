@@ -8,13 +8,13 @@ import { NodeFailure, type NodeContext, type Question, type StateView } from '..
 import type { Condition, EdgeDefinition, NodeDefinition } from '../../graph/graph.ts';
 import { approvalSchema, readApproval } from '../../schema/approval-answer.ts';
 
-type Shown<State> = { readonly state: State; readonly input: unknown };
+type ApprovalScope<State> = { readonly state: State; readonly input: unknown };
 
 /** How a person is asked before a node runs. */
 export interface NodeApproval<State = StateView> {
-  readonly prompt: string | ((shown: Shown<State>) => string);
+  readonly prompt: string | ((scope: ApprovalScope<State>) => string);
   /** Whether to ask at all. If not, the node runs. Default: always. */
-  readonly when?: (shown: Shown<State>) => boolean;
+  readonly when?: (scope: ApprovalScope<State>) => boolean;
   /** Names of the fields of the node's input that the person may change. Default: none. */
   readonly edit?: readonly string[];
   /** A text that this matches is an approval, and any other a refusal with that reason. Default: texts are not answers. */
@@ -62,14 +62,14 @@ export interface ApprovedNode {
 export function layApprovals(
   nodes: readonly NodeDefinition[],
   edges: readonly EdgeDefinition[],
-  asked: ReadonlyMap<string, ApprovedNode>,
+  approvals: ReadonlyMap<string, ApprovedNode>,
 ): { readonly nodes: readonly NodeDefinition[]; readonly edges: readonly EdgeDefinition[] } {
-  if (asked.size === 0) return { nodes, edges };
+  if (approvals.size === 0) return { nodes, edges };
   const links = edges.map((edge) =>
-    asked.has(edge.to) ? { ...edge, to: approvalId(edge.to), label: edge.label ?? edge.to } : edge,
+    approvals.has(edge.to) ? { ...edge, to: approvalId(edge.to), label: edge.label ?? edge.to } : edge,
   );
   const laid = nodes.flatMap((node): readonly NodeDefinition[] => {
-    const of = asked.get(node.id);
+    const of = approvals.get(node.id);
     if (of === undefined) return [node];
     const { when: _when, join: _join, ...rest } = node;
     const at = node.place === undefined ? {} : { place: node.place };
@@ -135,14 +135,14 @@ async function ask(
   });
   const { approved, feedback, data: changed } = readApproval(answer, accepts);
   const by = ctx.past.answeredBy('question');
-  const said = { ...(feedback !== undefined && { feedback }), ...(by !== undefined && { by }) };
+  const recorded = { ...(feedback !== undefined && { feedback }), ...(by !== undefined && { by }) };
   if (approved) {
     const edited = changed === undefined ? input : { ...(input as object), ...(changed as object) };
-    return { approved, hash: hashOf(edited), ...(edited !== undefined && { input: edited }), ...said };
+    return { approved, hash: hashOf(edited), ...(edited !== undefined && { input: edited }), ...recorded };
   }
-  if (onRejected === 'skip') return { approved, hash, ...said };
+  if (onRejected === 'skip') return { approved, hash, ...recorded };
   const reason = `${id} was rejected${by === undefined ? '' : ` by ${by}`}${feedback === undefined ? '' : `: ${feedback}`}`;
-  throw new NodeFailure(reason, { code: 'APPROVAL_REJECTED', data: { node: id, ...said } });
+  throw new NodeFailure(reason, { code: 'APPROVAL_REJECTED', data: { node: id, ...recorded } });
 }
 
 function lateAnswer(onDeadline: NodeApproval['onDeadline']): { readonly defaultAnswer?: unknown } {

@@ -47,8 +47,8 @@ export class Faults {
     of: string,
     place?: string,
   ): Partial<Options> {
-    const given = Object.entries(options ?? {});
-    for (const [key] of given.filter(([name]) => !known.includes(name))) {
+    const entries = Object.entries(options ?? {});
+    for (const [key] of entries.filter(([name]) => !known.includes(name))) {
       const guess = nearest(key, known);
       const hint = guess === undefined ? '' : `did you mean ${guess}? `;
       this.add({
@@ -58,7 +58,7 @@ export class Faults {
         fix: `${hint}use one of: ${known.join(', ')}`,
       });
     }
-    return Object.fromEntries(given.filter(([name]) => known.includes(name))) as Partial<Options>;
+    return Object.fromEntries(entries.filter(([name]) => known.includes(name))) as Partial<Options>;
   }
 
   /**

@@ -61,7 +61,7 @@ type OutputOfEnd<End> = End extends Outcome<infer Output> ? Output : End;
  * Answers by the id of the node that asks. Other keys: a wait's id, a path (`node/question`, or `outer/inner` for a node of a child run),
  * and `budget` for the question that is asked when a budget is spent.
  */
-export type TypedAnswers<Asked> = Readonly<Partial<Asked>> & {
+export type TypedAnswers<Answers> = Readonly<Partial<Answers>> & {
   readonly [Wait in `w_${string}` | `${string}/${string}` | `${string}?` | 'budget']?: unknown;
 };
 
@@ -98,19 +98,19 @@ type PartOf<Value> = Value extends Primitive
  * What an update of a channel may hold: the channel's own type without a reducer, a part of it for a built-in reducer, anything for a
  * custom one.
  */
-type UpdateOf<Value, Given> = unknown extends Value
+type UpdateOf<Value, ReducerName> = unknown extends Value
   ? unknown
-  : [Given] extends [never]
+  : [ReducerName] extends [never]
     ? Frozen<Value>
-    : Given extends string
+    : ReducerName extends string
       ? PartOf<Value>
       : unknown;
 
 /** The reducer of a channel, or of a path inside it. */
-type ReducerOf<Given, Channel extends string> = Given[keyof Given & (Channel | `${Channel}.${string}`)];
+type ReducerOf<Table, Channel extends string> = Table[keyof Table & (Channel | `${Channel}.${string}`)];
 
-type Updates<Given, Channels, Name extends string, Reduced> = {
-  readonly [Key in keyof Given]: Key extends keyof Channels
+type Updates<Values, Channels, Name extends string, Reduced> = {
+  readonly [Key in keyof Values]: Key extends keyof Channels
     ? UpdateOf<Channels[Key], ReducerOf<Reduced, `${Name}.${Key & string}`>>
     : never;
 };

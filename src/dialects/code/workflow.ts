@@ -76,9 +76,9 @@ export interface WorkflowResult<State, Value> extends GraphResult<State> {
 }
 
 /** Carries the types of a workflow's nodes and of their answers. Nothing of it exists at run time. */
-interface HasNodes<Nodes, Asked> {
+interface HasNodes<Nodes, Answers> {
   readonly '~nodes': Nodes;
-  readonly '~asked': Asked;
+  readonly '~asked': Answers;
 }
 
 /** What an arm may be: one node, whose id is the arm's key, or steps begun from the `arm` that the callback form receives. */
@@ -95,8 +95,8 @@ type ArmNodes<Work, Key extends string> =
         ? Record<Key, OutputOf<Result>>
         : Record<Key, unknown>;
 type ArmAnswers<Work, Key extends string> =
-  Work extends HasNodes<unknown, infer Asked>
-    ? Asked
+  Work extends HasNodes<unknown, infer Answers>
+    ? Answers
     : Work extends NodeDraft<never, unknown, infer Answer>
       ? Record<Key, Answer>
       : Record<Key, unknown>;
@@ -107,10 +107,10 @@ type NodesOfArms<A> = UnionToIntersection<{ [Key in keyof A & string]: ArmNodes<
 type AnswersOfArms<A> = UnionToIntersection<{ [Key in keyof A & string]: ArmAnswers<A[Key], Key> }[keyof A & string]>;
 
 type ArmsOrCallback<Schemas extends GraphSchemas, Nodes, A> = A | ((arm: Workflow<Schemas, Nodes, unknown>) => A);
-type CompiledWorkflow<Schemas extends GraphSchemas, Nodes, Value, Asked> = CompiledGraph<
+type CompiledWorkflow<Schemas extends GraphSchemas, Nodes, Value, Answers> = CompiledGraph<
   SchemaInput<Schemas['input']>,
   WorkflowResult<WorkflowState<Schemas, Nodes>, Value>,
-  TypedAnswers<Asked>
+  TypedAnswers<Answers>
 >;
 type StateOf<Schemas extends GraphSchemas, Nodes> = WorkflowState<Schemas, Nodes>;
 
@@ -150,9 +150,12 @@ const optionNames = [
  * Builds a workflow. Each method returns a new builder and leaves the original unchanged. Nothing is checked before {@link
  * Workflow.compile}, which reports every fault at once (G7).
  */
-export class Workflow<Schemas extends GraphSchemas, Nodes, Result, Asked = NoNames> implements HasNodes<Nodes, Asked> {
+export class Workflow<Schemas extends GraphSchemas, Nodes, Result, Answers = NoNames> implements HasNodes<
+  Nodes,
+  Answers
+> {
   declare readonly '~nodes': Nodes;
-  declare readonly '~asked': Asked;
+  declare readonly '~asked': Answers;
   readonly #plan: Plan;
 
   constructor(plan: Plan) {
@@ -162,7 +165,7 @@ export class Workflow<Schemas extends GraphSchemas, Nodes, Result, Asked = NoNam
   /** Sets the schema of the workflow's input. */
   input<Input extends StandardSchema>(
     schema: Input,
-  ): Workflow<Schemas & { readonly input: Input }, Nodes, Result, Asked> {
+  ): Workflow<Schemas & { readonly input: Input }, Nodes, Result, Answers> {
     return new Workflow({ ...this.#plan, input: schema });
   }
 
@@ -174,7 +177,7 @@ export class Workflow<Schemas extends GraphSchemas, Nodes, Result, Asked = NoNam
     id: Id,
     work: StepWork<Schemas, Nodes, Output, Answer>,
     settings?: StepSettings<Schemas, Nodes, As>,
-  ): Workflow<Schemas, Nodes & Record<Id | As, OutputOf<Output>>, Result, Asked & Record<Id, Answer>> {
+  ): Workflow<Schemas, Nodes & Record<Id | As, OutputOf<Output>>, Result, Answers & Record<Id, Answer>> {
     return this.#with(layStep(id, work as AnyWork, settings, callPlace()));
   }
 
@@ -187,7 +190,7 @@ export class Workflow<Schemas extends GraphSchemas, Nodes, Result, Asked = NoNam
     id: Id,
     work: StepWork<Schemas, Nodes, Output, Answer>,
     settings?: StepSettings<Schemas, Nodes, As>,
-  ): Workflow<Schemas, Nodes & Record<Id | As, OutputOf<Output>>, Result, Asked & Record<Id, Answer>> {
+  ): Workflow<Schemas, Nodes & Record<Id | As, OutputOf<Output>>, Result, Answers & Record<Id, Answer>> {
     refuseAwait(id);
     return this.#with(layStep(id, work as AnyWork, settings, callPlace()));
   }
@@ -201,7 +204,7 @@ export class Workflow<Schemas extends GraphSchemas, Nodes, Result, Asked = NoNam
     choose: Choose<StateOf<Schemas, Nodes>, NoInfer<keyof A & string>>,
     arms: ArmsOrCallback<Schemas, Nodes, A>,
     settings: BranchSettings = {},
-  ): Workflow<Schemas, Nodes & NodesOfArms<A>, Result, Asked & AnswersOfArms<A>> {
+  ): Workflow<Schemas, Nodes & NodesOfArms<A>, Result, Answers & AnswersOfArms<A>> {
     const place = callPlace();
     return this.#with(layBranch(choose as Choose<never, string>, this.#armParts(arms, place), settings, place));
   }
@@ -212,7 +215,7 @@ export class Workflow<Schemas extends GraphSchemas, Nodes, Result, Asked = NoNam
   parallel<const A extends Arms<StateOf<Schemas, Nodes>>>(
     arms: ArmsOrCallback<Schemas, Nodes, A>,
     settings: ParallelSettings = {},
-  ): Workflow<Schemas, Nodes & NodesOfArms<A>, Result, Asked & AnswersOfArms<A>> {
+  ): Workflow<Schemas, Nodes & NodesOfArms<A>, Result, Answers & AnswersOfArms<A>> {
     const place = callPlace();
     return this.#with(layParallel(this.#armParts(arms, place), settings, place));
   }
@@ -224,14 +227,14 @@ export class Workflow<Schemas extends GraphSchemas, Nodes, Result, Asked = NoNam
   returns<Schema extends StandardSchema>(
     schema: Schema,
     compute?: ReturnsFunction<StateOf<Schemas, Nodes>, unknown>,
-  ): Workflow<Schemas, Nodes, SchemaOutput<Schema, unknown>, Asked>;
+  ): Workflow<Schemas, Nodes, SchemaOutput<Schema, unknown>, Answers>;
   returns<Value>(
     compute: ReturnsFunction<StateOf<Schemas, Nodes>, Value>,
-  ): Workflow<Schemas, Nodes, Awaited<Value>, Asked>;
+  ): Workflow<Schemas, Nodes, Awaited<Value>, Answers>;
   returns(
     first: StandardSchema | ReturnsFunction<never, unknown>,
     second?: ReturnsFunction<never, unknown>,
-  ): Workflow<Schemas, Nodes, never, Asked> {
+  ): Workflow<Schemas, Nodes, never, Answers> {
     return new Workflow({ ...this.#plan, returns: defineReturns(first, second, callPlace()) });
   }
 
@@ -243,7 +246,7 @@ export class Workflow<Schemas extends GraphSchemas, Nodes, Result, Asked = NoNam
     id: Id,
     work: StepWork<Schemas, Nodes, Output, Answer>,
     settings?: StepSettings<Schemas, Nodes, Id>,
-  ): Workflow<Schemas, Nodes, Result, Asked & Record<Id, Answer>> {
+  ): Workflow<Schemas, Nodes, Result, Answers & Record<Id, Answer>> {
     const place = callPlace();
     const lay: Part = ({ layout }) => void layout.nodes.push(defineNode(id, work as AnyWork, settings, place, layout));
     return new Workflow({ ...this.#plan, onCancel: { id, lay } });
@@ -297,7 +300,7 @@ export class Workflow<Schemas extends GraphSchemas, Nodes, Result, Asked = NoNam
    * Builds the workflow and makes it ready to run. Without a store, runs are kept in memory.
    * @throws GRAPH_INVALID, CONFIG_INVALID
    */
-  compile(options: CompileOptions = {}): CompiledWorkflow<Schemas, Nodes, Result, Asked> {
+  compile(options: CompileOptions = {}): CompiledWorkflow<Schemas, Nodes, Result, Answers> {
     return new CompiledGraph(
       (parts) => this.toGraph(parts),
       options,
@@ -305,7 +308,7 @@ export class Workflow<Schemas extends GraphSchemas, Nodes, Result, Asked = NoNam
     );
   }
 
-  #with<NewNodes, NewAsked>(part: Part): Workflow<Schemas, NewNodes, Result, NewAsked> {
+  #with<NewNodes, NewAnswers>(part: Part): Workflow<Schemas, NewNodes, Result, NewAnswers> {
     return new Workflow({ ...this.#plan, parts: [...this.#plan.parts, part] });
   }
 
@@ -315,9 +318,9 @@ export class Workflow<Schemas extends GraphSchemas, Nodes, Result, Asked = NoNam
     place: string | undefined,
   ): ReadonlyMap<string, Part> {
     const blank = new Workflow<Schemas, Nodes, unknown>({ name: this.#plan.name, options: {}, parts: [] });
-    const given: object = typeof arms === 'function' ? arms(blank) : arms;
+    const made: object = typeof arms === 'function' ? arms(blank) : arms;
     return new Map(
-      Object.entries(given).map(([key, work]) => [
+      Object.entries(made).map(([key, work]) => [
         key,
         work instanceof Workflow ? layArm(key, work.#plan, place) : layStep(key, work as AnyWork, undefined, place),
       ]),

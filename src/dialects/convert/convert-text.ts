@@ -30,9 +30,9 @@ interface TextToConvert {
   readonly nodeTypes: readonly NodeType[];
 }
 
-export function convertText(given: TextToConvert, to: WrittenDialect): Conversion {
+export function convertText(input: TextToConvert, to: WrittenDialect): Conversion {
   const notes = new Notes();
-  const outline = outlineOf(given, notes);
+  const outline = outlineOf(input, notes);
   return writeOutline(outline, to, notes);
 }
 

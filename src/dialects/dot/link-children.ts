@@ -14,7 +14,7 @@ interface ReadChild {
   readonly workflow: TextWorkflow | undefined;
   readonly violations: readonly Violation[];
   /** The text that is kept with the run: of this pipeline, and by path of those that it runs. */
-  readonly kept?: string;
+  readonly savedText?: string;
   readonly files?: ReadonlyMap<string, string>;
 }
 
@@ -95,7 +95,7 @@ function readChild(
     isSteered: around.isSteered || stage.attributes.text('manager.actions').includes('steer'),
     isCalled: around.isCalled,
   };
-  const { workflow, violations, kept = text, files = new Map<string, string>() } = check(text, inner, path);
+  const { workflow, violations, savedText: kept = text, files = new Map<string, string>() } = check(text, inner, path);
   if (workflow !== undefined) {
     warnOfMissing(workflow);
     return { workflow, files: new Map([[path, kept], ...files]) };

@@ -142,10 +142,10 @@ export function readKeptDot(
   text: string,
   options: Omit<DotOptions, 'source' | 'transforms' | 'readFile'> = {},
 ): TextWorkflow {
-  const { origin: recorded, source, text: kept, files } = parseSavedText(text);
+  const { origin: recorded, source, text: saved, files } = parseSavedText(text);
   const readFile = (path: string): string | undefined => files.get(path);
   const origin = options.origin === 'inline' || recorded === 'inline' ? 'inline' : 'file';
-  return readDot(kept, { ...options, origin, source, readFile });
+  return readDot(saved, { ...options, origin, source, readFile });
 }
 
 /**
@@ -157,9 +157,9 @@ export function checkCalledDot(
   options: Omit<DotOptions, 'origin' | 'transforms'> & { readonly source: string },
 ): CheckedPipeline {
   const saved = dialectOf(text) === undefined ? undefined : parseSavedText(text);
-  const given = saved === undefined ? options : { ...options, readFile: (path: string) => saved.files.get(path) };
-  const around = outermost(given.source, true);
-  const { workflow, violations } = shareBudget(() => check(saved?.text ?? text, given, { isRun: true }, around));
+  const own = saved === undefined ? options : { ...options, readFile: (path: string) => saved.files.get(path) };
+  const around = outermost(own.source, true);
+  const { workflow, violations } = shareBudget(() => check(saved?.text ?? text, own, { isRun: true }, around));
   return { workflow: workflow && { ...workflow, outputs: resultFields }, violations };
 }
 
@@ -197,7 +197,7 @@ export function formatDot(text: string, source = 'inline'): string {
 interface Checked extends CheckedPipeline {
   readonly isUnreadable: boolean;
   /** What is kept of it with a run, and of those that it runs, by path. */
-  readonly kept?: string;
+  readonly savedText?: string;
   readonly files?: ReadonlyMap<string, string>;
 }
 
@@ -248,7 +248,7 @@ function check(
   });
   if (faults.hasErrors) return done(isUnreadable);
   const inputs = inputsOf(pipeline);
-  const kept = transforms.length === 0 ? text : printDot(syntax);
+  const sourceText = transforms.length === 0 ? text : printDot(syntax);
   try {
     const { graph, body } = compilePipeline(
       {
@@ -265,11 +265,11 @@ function check(
       },
       {
         schemas: { input: inputSchema(inputs) },
-        text: savedText({ origin: options.origin ?? 'file', source, text: kept, files: children.files }),
+        text: savedText({ origin: options.origin ?? 'file', source, text: sourceText, files: children.files }),
       },
     );
     const workflow = describe(pipeline, layout, { graph, body, inputs, handlerOf, children, faults });
-    return { ...done(false), workflow, kept, files: children.files };
+    return { ...done(false), workflow, savedText: sourceText, files: children.files };
   } catch (error) {
     if (!CairnError.is(error, 'GRAPH_INVALID')) throw error;
     faults.take(error.data['violations'] as readonly Violation[]);

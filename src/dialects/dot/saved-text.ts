@@ -22,10 +22,10 @@ export function savedText({ origin, source, text, files }: SavedText): string {
 /** @throws GRAPH_PARSE */
 export function parseSavedText(text: string): SavedText {
   try {
-    const { dialect, origin, source, text: kept, files = {} } = JSON.parse(text) as Record<string, unknown>;
-    if (dialect === 'dot' && typeof kept === 'string') {
+    const { dialect, origin, source, text: saved, files = {} } = JSON.parse(text) as Record<string, unknown>;
+    if (dialect === 'dot' && typeof saved === 'string') {
       const texts = new Map(Object.entries(files as Readonly<Record<string, string>>));
-      return { origin: String(origin), source: String(source), text: kept, files: texts };
+      return { origin: String(origin), source: String(source), text: saved, files: texts };
     }
   } catch {
     // The error is thrown below.

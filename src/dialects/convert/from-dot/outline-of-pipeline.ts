@@ -58,7 +58,7 @@ export function outlineOfPipeline(
     open.push(...nextOf(step));
   }
   noteGraph(pipeline, notes, placeOf);
-  noteLeftOut(pipeline, steps, { notes, placeOf });
+  noteOmitted(pipeline, steps, { notes, placeOf });
   const reached = reachableSteps({ first, steps: [...steps.values()] });
   return {
     name: pipeline.name,
@@ -115,8 +115,8 @@ function gated(step: Step, stage: Stage, { pipeline, notes, placeOf }: StageRead
 function fidelityOf(pipeline: Pipeline, { incoming }: Layout, stage: Stage): string {
   const edges = incoming.get(stage.id) ?? [];
   const tellingOf = tellings(pipeline, stage, edges);
-  const said = edges.map(({ index }) => tellingOf(wayLabel(index)).fidelity);
-  return said.find((fidelity) => fidelity !== 'truncate') ?? said[0] ?? tellingOf(undefined).fidelity;
+  const fidelities = edges.map(({ index }) => tellingOf(wayLabel(index)).fidelity);
+  return fidelities.find((fidelity) => fidelity !== 'truncate') ?? fidelities[0] ?? tellingOf(undefined).fidelity;
 }
 
 /** Attributes that only a pipeline has and that nothing else here speaks of. */
@@ -137,7 +137,7 @@ const typesOfWays = ['start', 'exit', 'conditional', 'parallel.fan_in'];
  * Names the stages to which no end leads that is known here: one that edges before it always win against, one that a goal gate jumps to, or
  * that a label leads to which a command reports. What is lost by that is told of the gate and of the command.
  */
-function noteLeftOut(
+function noteOmitted(
   pipeline: Pipeline,
   steps: ReadonlyMap<string, Step>,
   { notes, placeOf }: Pick<StageReading, 'notes' | 'placeOf'>,

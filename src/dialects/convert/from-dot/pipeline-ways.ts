@@ -141,8 +141,8 @@ export class PipelineWays {
     const question = { ...plainStep, id, place, title: undefined };
     this.questions.set(id, { ...question, ...decidedBy('', ways) });
     for (const edge of this.#options.layout.outgoing.get(stage.id) ?? []) {
-      const said = edge.attributes.text('label') || edge.attributes.text('condition') || edge.to;
-      ways.set(freeId(said, ways), this.#arrive(edge.to, ending, depth + 1));
+      const name = edge.attributes.text('label') || edge.attributes.text('condition') || edge.to;
+      ways.set(freeId(name, ways), this.#arrive(edge.to, ending, depth + 1));
     }
     this.questions.set(id, { ...question, ...decidedBy(`Which way after ${stage.id}?`, ways) });
     notes.lost(

@@ -242,8 +242,12 @@ function commandWork(
 /** A command may report by a file; only its exit code carries over. */
 function noteReport(stage: Stage, script: string, { notes, placeOf, ways }: StageReading): void {
   const isGate = stage.attributes.flag('goal_gate') && stage.type === 'codergen';
-  const isAsked = stage.type === 'codergen' && (isGate || ways.edgesOf(stage.id).length > 1);
-  if (!isAsked && stage.attributes.text('status_file') === '' && !/CAIRN_(?:STATUS_FILE|PROMPT_FILE)/.test(script))
+  const reportsStatus = stage.type === 'codergen' && (isGate || ways.edgesOf(stage.id).length > 1);
+  if (
+    !reportsStatus &&
+    stage.attributes.text('status_file') === '' &&
+    !/CAIRN_(?:STATUS_FILE|PROMPT_FILE)/.test(script)
+  )
     return;
   notes.lost(
     'REPORT',
@@ -349,10 +353,10 @@ function workByHand(stage: Stage, { notes, placeOf, ways }: StageReading): Done 
       ? 'give its pipeline a name that no other has, and no stack.child_workdir'
       : 'write blocks that do its work',
   );
-  const said = stage.attributes.text('prompt') || stage.attributes.text('label') || stage.id;
+  const question = stage.attributes.text('prompt') || stage.attributes.text('label') || stage.id;
   const success = ways.leave(stage, { outcome: 'success' });
   const fail = ways.leave(stage, { outcome: 'fail' });
-  return { ...byHand(said, success, fail), timeoutMs: undefined, isIdempotent: false };
+  return { ...byHand(question, success, fail), timeoutMs: undefined, isIdempotent: false };
 }
 
 /** Attempts, if there are more than one. A question is asked once, a child runs once, and an agent goes on with what it did. */

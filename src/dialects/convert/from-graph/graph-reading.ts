@@ -54,15 +54,15 @@ export class GraphReading {
   /** What is asked of a person who decides over edges, which is noted. */
   decisionOn(node: GraphNode, edges: readonly GraphEdge[]): string {
     const texts = edges.map(({ choice, condition }) => choice?.text ?? condition?.text);
-    const said = [...new Set(texts.filter((text) => text !== undefined))].join(', ');
+    const names = [...new Set(texts.filter((text) => text !== undefined))].join(', ');
     const name = node.index === startIndex ? 'the start' : node.id;
     this.notes.lost(
       'CONDITION',
       this.placeOf(node),
-      `the way after ${name} is decided by ${said}, which does not carry over; a person is asked`,
+      `the way after ${name} is decided by ${names}, which does not carry over; a person is asked`,
       'decide by an exit code, a verdict or an answer',
     );
-    return `Which way after ${name}? It was decided by ${said}.`;
+    return `Which way after ${name}? It was decided by ${names}.`;
   }
 }
 

@@ -82,14 +82,14 @@ function commandOf({ config }: GraphNode): Work | undefined {
   const isPlain = words.every((word) => word === undefined || ['string', 'number', 'boolean'].includes(typeof word));
   if (!isPlain || !Array.isArray(args) || okExitCodes !== undefined) return undefined;
   if (words.some((word) => word === computed || String(word).startsWith('secret:'))) return undefined;
-  const given = args.map((word) => shellWord(String(word))).join(' ');
+  const shellArgs = args.map((word) => shellWord(String(word))).join(' ');
   const variables = Object.entries(env as Data).map(([name, value]) => `export ${name}=${shellWord(String(value))}\n`);
   const script =
     typeof command === 'string'
-      ? `${given === '' ? '' : `set -- ${given}\n`}${command}`
+      ? `${shellArgs === '' ? '' : `set -- ${shellArgs}\n`}${command}`
       : [
           ...(command as readonly unknown[]).map((word) => shellWord(String(word))),
-          ...(given === '' ? [] : [given]),
+          ...(shellArgs === '' ? [] : [shellArgs]),
         ].join(' ');
   return {
     kind: 'command',

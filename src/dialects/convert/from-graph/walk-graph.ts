@@ -21,7 +21,7 @@ export function walkGraph(reading: GraphReading): Ways {
 class GraphWalk {
   readonly #reading: GraphReading;
   /** The questions that stand in for what decided on edges. */
-  readonly #asked: Step[] = [];
+  readonly #questions: Step[] = [];
 
   constructor(reading: GraphReading) {
     this.#reading = reading;
@@ -31,7 +31,7 @@ class GraphWalk {
     const [start, , ...nodes] = this.#reading.graph.nodes as readonly [GraphNode, GraphNode, ...GraphNode[]];
     const first = this.#after(start, completing(start));
     const steps = nodes.map((node) => this.#step(node, this.#reading.workOf(node) as NodeWork));
-    return { first, steps: [...steps, ...this.#asked] };
+    return { first, steps: [...steps, ...this.#questions] };
   }
 
   #step(node: GraphNode, { step, completes, fails }: NodeWork): Step {
@@ -58,7 +58,7 @@ class GraphWalk {
     if (!isWhole) ways.set('none of these', finish);
     const question = this.#reading.decisionOn(node, edges);
     const id = this.#reading.takeId(`${node.id}_way`);
-    this.#asked.push({ ...plainStep, id, place: this.#reading.placeOf(node), ...decidedBy(question, ways) });
+    this.#questions.push({ ...plainStep, id, place: this.#reading.placeOf(node), ...decidedBy(question, ways) });
     return id;
   }
 

@@ -2,7 +2,7 @@
 import type { BlockView, Names } from '../../yaml/expression/template.ts';
 import type { BlockFile } from '../../yaml/file/workflow-file.ts';
 import type { NoteCode, Notes, CalledPipeline, Step, Text, Work } from '../outline/outline.ts';
-import { piecesOf, shownPieces, type Known } from './plain-text.ts';
+import { piecesOf, readablePieces, type Known } from './plain-text.ts';
 
 /** One end of a block, and all that it may leave behind then, as conditions see it. */
 export interface BlockEnd {
@@ -60,7 +60,7 @@ export function textIn(block: BlockFile, field: string, { known }: BlockReading)
 
 /** An input as a text for a person, in which expressions stand for what is computed. */
 export function questionIn(block: BlockFile, field: string, reading: BlockReading): Text {
-  const { text, computed } = shownPieces(String(block.inputs[field]), reading.known);
+  const { text, computed } = readablePieces(String(block.inputs[field]), reading.known);
   for (const expression of computed)
     lost(reading, 'VALUE', `the question of ${block.id} says <${expression}> in place of the value`, 'ask without it');
   return text;

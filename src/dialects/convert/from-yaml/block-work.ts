@@ -104,8 +104,8 @@ function verdictEnds({ continuesOnError }: BlockFile, labels: readonly string[])
 
 /** `provider:name`, or the name of a profile; undefined: it is computed. */
 function modelOf({ inputs: { model, provider, profile } }: BlockFile, reading: BlockReading): string | undefined {
-  const given = model === undefined ? (profile ?? 'default') : model;
-  const name = literalOf(given, reading);
+  const named = model === undefined ? (profile ?? 'default') : model;
+  const name = literalOf(named, reading);
   const of = provider === undefined ? '' : literalOf(provider, reading);
   if (name === undefined || of === undefined) return undefined;
   return of === '' ? name : `${of}:${name}`;
@@ -134,8 +134,8 @@ export function readAgent(block: BlockFile, reading: BlockReading): Done | undef
   const folder = inputs['files'] === undefined ? undefined : literalOf(inputs['files'], reading);
   if (inputs['files'] !== undefined && folder === undefined) return undefined;
   const isOn = (name: string, otherwise: boolean): boolean => {
-    const said = inputs[name] ?? otherwise;
-    return said === true || said === 'true';
+    const value = inputs[name] ?? otherwise;
+    return value === true || value === 'true';
   };
   const shell = isOn('shell', false);
   const asks = isOn('ask_person', true);
@@ -157,8 +157,8 @@ export function readAgent(block: BlockFile, reading: BlockReading): Done | undef
 /** The same as a call of a model, for what both have. */
 function asCall(block: BlockFile): BlockFile {
   const { prompt, instructions, model, output_schema: schema, temperature, max_tokens: tokensMax } = block.inputs;
-  const given = { prompt, system_instructions: instructions, model, temperature, max_tokens: tokensMax };
-  const inputs = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+  const renamed = { prompt, system_instructions: instructions, model, temperature, max_tokens: tokensMax };
+  const inputs = Object.fromEntries(Object.entries(renamed).filter(([, value]) => value !== undefined));
   return { ...block, inputs: { ...inputs, ...(schema !== undefined && { response_schema: schema }) } };
 }
 
@@ -186,11 +186,11 @@ export function readChild(block: BlockFile, reading: BlockReading): Done | undef
   if (called === undefined) return undefined;
   const handed = called.taken.filter((name) => reading.known.inputs.includes(name));
   if (!areHanded(inputs, handed, reading)) return undefined;
-  for (const [name, isGiven] of [
+  for (const [name, isSet] of [
     ['timeout', timeout !== undefined || ms !== undefined || block.timeoutMs !== undefined],
     ['retry', block.retry !== undefined],
   ] as const)
-    if (isGiven) lost(reading, 'SETTING', `${name} of ${block.id} has no counterpart`, 'take it out, or do without');
+    if (isSet) lost(reading, 'SETTING', `${name} of ${block.id} has no counterpart`, 'take it out, or do without');
   return {
     work: { kind: 'child', name: called.name, file: fileFrom(reading.source, called.source), inputs: handed },
     ends: [
@@ -204,10 +204,10 @@ export function readChild(block: BlockFile, reading: BlockReading): Done | undef
 /** Whether a stage would hand on just what the block does. */
 function areHanded(inputs: unknown, names: readonly string[], { known }: BlockReading): boolean {
   if (typeof inputs !== 'object' || inputs === null) return false;
-  const given = Object.entries(inputs);
+  const entries = Object.entries(inputs);
   return (
-    given.length === names.length &&
-    given.every(
+    entries.length === names.length &&
+    entries.every(
       ([name, value]) =>
         names.includes(name) && typeof value === 'string' && same(piecesOf(value, known), [{ input: name }]),
     )
@@ -259,11 +259,11 @@ export function readCommand(block: BlockFile, reading: BlockReading): Done | und
 }
 
 /** In a pipeline every input is a variable of each command: a name that was the shell's own before is one no more. */
-function noteVariables({ id, inputs }: BlockFile, given: readonly string[], reading: BlockReading): void {
+function noteVariables({ id, inputs }: BlockFile, handed: readonly string[], reading: BlockReading): void {
   const command = String(inputs['command']);
   const own = assignedNames(command);
   for (const name of reading.names.inputs)
-    if (!given.includes(name) && !own.has(name) && new RegExp(`\\$${name}\\b|\\$\\$\\{[#!]?${name}\\b`).test(command))
+    if (!handed.includes(name) && !own.has(name) && new RegExp(`\\$${name}\\b|\\$\\$\\{[#!]?${name}\\b`).test(command))
       lost(
         reading,
         'TEXT',
@@ -372,10 +372,10 @@ const callDelays = { ...engineDelays, delayMs: 200, jitter: 0.5 };
 
 /** Attempts of the block, each with as many calls as its inputs ask for. Undefined: it is tried once. */
 function retryOf({ retry }: BlockFile, calls: number): Step['retry'] {
-  const { on: _on, ...given } = retry ?? { attempts: 1 };
-  const attempts = given.attempts * calls;
+  const { on: _on, ...policy } = retry ?? { attempts: 1 };
+  const attempts = policy.attempts * calls;
   if (attempts === 1) return undefined;
-  return { ...(calls > 1 && retry === undefined ? callDelays : engineDelays), ...given, attempts };
+  return { ...(calls > 1 && retry === undefined ? callDelays : engineDelays), ...policy, attempts };
 }
 
 function isIdempotent({ idempotent, onInDoubt, effect }: BlockFile): boolean {
@@ -383,13 +383,13 @@ function isIdempotent({ idempotent, onInDoubt, effect }: BlockFile): boolean {
 }
 
 function noteSettings({ id, fileOutputs, atMost, onInDoubt, retry }: BlockFile, reading: BlockReading): void {
-  for (const [field, isGiven] of [
+  for (const [field, isSet] of [
     ['outputs', fileOutputs.length > 0],
     ['at_most', atMost !== undefined],
     ['on_in_doubt', onInDoubt === 'fail'],
     ['retry.on', retry?.on !== undefined],
   ] as const)
-    if (isGiven) lost(reading, 'SETTING', `${field} of ${id} has no counterpart`, 'take it out, or do without');
+    if (isSet) lost(reading, 'SETTING', `${field} of ${id} has no counterpart`, 'take it out, or do without');
 }
 
 function noteByHand({ id, type, forEach }: BlockFile, reading: BlockReading): void {

@@ -35,12 +35,12 @@ export function startOf(
     end === undefined ? [skipped] : (works.get(id)?.ends.find(({ on }) => on === end)?.views ?? [failed]);
   const isKnown = condition !== undefined && readsWhatIsKnown(block.condition as string, condition, works);
   const known = isKnown ? condition : undefined;
-  const isAsked = condition !== undefined && !isKnown;
+  const isOpen = condition !== undefined && !isKnown;
   return {
     reads: [...new Set([...required, ...(known?.named.blocks ?? [])])],
     condition: block.condition ?? `that ${required.join(', ')} completed`,
     isPassedOver: block.continuesOnError,
-    starts: (ended) => decide({ required, condition: known, isAsked }, (id) => viewsOf(id, ended(id))),
+    starts: (ended) => decide({ required, condition: known, isOpen }, (id) => viewsOf(id, ended(id))),
   };
 }
 
@@ -73,12 +73,12 @@ interface Deciding {
   /** What is asked then. */
   readonly condition: Template<boolean> | undefined;
   /** Whether there is a condition that only a run can tell. */
-  readonly isAsked: boolean;
+  readonly isOpen: boolean;
 }
 
 /** Whether a block starts, tried in every state that the ends of blocks can mean. */
 function decide(
-  { required, condition, isAsked }: Deciding,
+  { required, condition, isOpen }: Deciding,
   viewsOf: (id: string) => readonly BlockView[],
 ): Decision | 'ask' {
   const ids = [...new Set([...required, ...(condition?.named.blocks ?? [])])];
@@ -107,7 +107,7 @@ function decide(
     found.add(evaluate(chosen));
   }
   const [only, ...others] = found;
-  if (only === undefined || others.length > 0 || (only === 'yes' && isAsked)) return 'ask';
+  if (only === undefined || others.length > 0 || (only === 'yes' && isOpen)) return 'ask';
   return only;
 }
 
@@ -163,9 +163,9 @@ function namesOf(inputs: readonly WorkflowInput[], { blocks, secrets }: Workflow
 function pipelinesIn({ graph }: TextWorkflow, types: ReadonlyMap<string, NodeType>): BlockReading['pipelineOf'] {
   const { others } = parseBundle(graph.text ?? '');
   return ({ type, inputs: { workflow } }) => {
-    const kept = isCall(types.get(type)) ? others.get(String(workflow))?.text : undefined;
-    if (kept === undefined || dialectOf(kept) !== 'dot') return undefined;
-    const { source, text } = parseSavedText(kept);
+    const saved = isCall(types.get(type)) ? others.get(String(workflow))?.text : undefined;
+    if (saved === undefined || dialectOf(saved) !== 'dot') return undefined;
+    const { source, text } = parseSavedText(saved);
     return { ...readCalled(text), source };
   };
 }
@@ -240,10 +240,10 @@ function noteFile(
       `the secret ${name} is not known`,
       'let commands read it from where it is kept',
     );
-  for (const [name, isGiven] of [
+  for (const [name, isSet] of [
     ['limits', concurrency !== undefined || depth !== undefined],
     ['checkpoint', Object.keys(checkpoint).length > 0],
   ] as const)
-    if (isGiven)
+    if (isSet)
       notes.lost('SETTING', document.placeOf([name]), `${name} has no counterpart`, 'set it in the configuration');
 }

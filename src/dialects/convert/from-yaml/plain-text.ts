@@ -16,13 +16,16 @@ export function piecesOf(text: string, known: Known): Text | undefined {
 }
 
 /** The text for a person, in which the expression itself stands for what is computed. */
-export function shownPieces(text: string, known: Known): { readonly text: Text; readonly computed: readonly string[] } {
+export function readablePieces(
+  text: string,
+  known: Known,
+): { readonly text: Text; readonly computed: readonly string[] } {
   const computed: string[] = [];
-  const shown = readPieces(text, known, (expression) => {
+  const pieces = readPieces(text, known, (expression) => {
     computed.push(expression);
     return `<${expression}>`;
   });
-  return { text: shown ?? [text], computed };
+  return { text: pieces ?? [text], computed };
 }
 
 function readPieces(

@@ -1,8 +1,8 @@
 /** The answer before a prompt: that of the step before it, where this is always the same model. It stands for what a run tells. */
 import { type Piece, type Step, type Text, joined } from './outline.ts';
 
-/** Adds the answers. @param isTold - whether a step is told of those before it */
-export function withAnswers(steps: readonly Step[], isTold: (id: string) => boolean): readonly Step[] {
+/** Adds the answers. @param getsAnswers - whether a step is told of those before it */
+export function withAnswers(steps: readonly Step[], getsAnswers: (id: string) => boolean): readonly Step[] {
   const byId = new Map(steps.map((step) => [step.id, step]));
   const arrivals = Map.groupBy(
     steps.flatMap(({ id, ends }) => ends.map((end) => ({ from: id, ...end }))),
@@ -11,12 +11,12 @@ export function withAnswers(steps: readonly Step[], isTold: (id: string) => bool
   return steps.map((step) => {
     const [only, ...others] = arrivals.get(step.id) ?? [];
     const before = only === undefined || others.length > 0 || only.on !== 'success' ? undefined : byId.get(only.from);
-    if (before?.work.kind !== 'model' || before.work.verdict !== undefined || !isTold(step.id)) return step;
+    if (before?.work.kind !== 'model' || before.work.verdict !== undefined || !getsAnswers(step.id)) return step;
     const { work } = step;
-    const told = (text: Text): Text => withAnswer(text, before.id);
-    if (work.kind === 'model') return { ...step, work: { ...work, prompt: told(work.prompt) } };
+    const withBefore = (text: Text): Text => withAnswer(text, before.id);
+    if (work.kind === 'model') return { ...step, work: { ...work, prompt: withBefore(work.prompt) } };
     return work.kind === 'command' && work.stdin !== undefined
-      ? { ...step, work: { ...work, stdin: told(work.stdin) } }
+      ? { ...step, work: { ...work, stdin: withBefore(work.stdin) } }
       : step;
   });
 }
@@ -57,7 +57,7 @@ export function readPrompt(text: Text): Prompt {
   const hasGoal = take(goalHead, (piece) => typeof piece === 'object' && 'input' in piece && piece.input === 'goal');
   // The head of the answer stands in the same string as the end of the goal: it is split off first.
   const [, value] = rest;
-  const told = typeof value === 'object' && 'answerOf' in value ? value.answerOf : undefined;
-  const hasAnswer = told !== undefined && take(answerHead(told), () => true);
-  return { hasGoal, answerOf: hasAnswer ? told : undefined, own: rest };
+  const answerOf = typeof value === 'object' && 'answerOf' in value ? value.answerOf : undefined;
+  const hasAnswer = answerOf !== undefined && take(answerHead(answerOf), () => true);
+  return { hasGoal, answerOf: hasAnswer ? answerOf : undefined, own: rest };
 }

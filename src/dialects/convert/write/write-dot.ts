@@ -105,10 +105,10 @@ export class DotPrompts {
    * A prompt, and how much of the run is told before it: the goal alone, unless the text holds an earlier answer, or tells of one before
    * itself. Then a run tells all that it tells by default.
    */
-  told({ id, place }: Named, text: Text): Pairs {
+  prompt({ id, place }: Named, text: Text): Pairs {
     const { hasGoal, answerOf, own } = readPrompt(text);
     const isSpokenOf = own.some((piece) => typeof piece === 'object' && 'answerOf' in piece);
-    const isTold = answerOf !== undefined || isSpokenOf;
+    const hasEarlierAnswer = answerOf !== undefined || isSpokenOf;
     if (isSpokenOf)
       this.#notes.lost(
         'VALUE',
@@ -125,12 +125,12 @@ export class DotPrompts {
       );
     return [
       ['prompt', this.#pieces(own, `the prompt of ${id}`, place)],
-      ['fidelity', isTold ? undefined : 'truncate'],
+      ['fidelity', hasEarlierAnswer ? undefined : 'truncate'],
     ];
   }
 
   /** A question, in which an earlier answer is named. */
-  asked({ id, place }: Named, text: Text): string {
+  question({ id, place }: Named, text: Text): string {
     const what = `the question of ${id}`;
     for (const piece of text)
       if (typeof piece === 'object' && 'answerOf' in piece)
@@ -187,12 +187,12 @@ export class StageWriter {
       case 'command': {
         const workdir: Pairs = [['workdir', work.folder]];
         if (work.stdin === undefined) return [['shape', 'parallelogram'], ['tool_command', work.script], ...workdir];
-        return [...this.#prompts.told(step, work.stdin), ['agent_command', work.script], ...workdir];
+        return [...this.#prompts.prompt(step, work.stdin), ['agent_command', work.script], ...workdir];
       }
       case 'model':
         this.#noteVerdict(step);
         return [
-          ...this.#prompts.told(step, work.prompt),
+          ...this.#prompts.prompt(step, work.prompt),
           ['llm_model', work.model === 'default' ? undefined : work.model],
           ...(work.agent === undefined ? [] : agentPairs(work.agent)),
         ];
@@ -217,7 +217,7 @@ export class StageWriter {
     return [
       ['shape', 'hexagon'],
       ['human.type', form],
-      ['label', this.#prompts.asked(step, question)],
+      ['label', this.#prompts.question(step, question)],
     ];
   }
 
@@ -315,8 +315,8 @@ export function withFittingInputs(outline: Outline, notes: Notes): Outline {
     if ('question' in work) return { ...work, question: renamed(work.question) };
     if (work.kind !== 'command') return work;
     const read = [...names].filter(([name]) => new RegExp(`\\b${name}\\b`).test(work.script));
-    const given = read.map(([name, free]) => `export ${name}="$${free}"\n`).join('');
-    return { ...work, script: given + work.script, ...(work.stdin !== undefined && { stdin: renamed(work.stdin) }) };
+    const exports = read.map(([name, free]) => `export ${name}="$${free}"\n`).join('');
+    return { ...work, script: exports + work.script, ...(work.stdin !== undefined && { stdin: renamed(work.stdin) }) };
   };
   return {
     ...outline,
@@ -325,9 +325,9 @@ export function withFittingInputs(outline: Outline, notes: Notes): Outline {
   };
 }
 
-export function writeDot(given: Outline, notes: Notes): string {
+export function writeDot(input: Outline, notes: Notes): string {
   // A stage that fails, and whose failure no edge takes, fails the run.
-  const stopped = withStops(given, (_, { on }) => on === 'fail');
+  const stopped = withStops(input, (_, { on }) => on === 'fail');
   const outline = withFittingInputs(withFittingIds(stopped, fittingId, notes), notes);
   const ids = new Set(outline.steps.map(({ id }) => id));
   const start = freeId('start', ids);
@@ -369,6 +369,6 @@ function edge(from: string, to: string, pairs: Pairs): Syntax {
 
 /** The attributes of the graph, if it has any. */
 function defaults(pairs: Pairs): readonly Syntax[] {
-  const given = attributes(pairs);
-  return given.length === 0 ? [] : [{ kind: 'defaults', of: 'graph', attributes: given, at: 0, comments: [] }];
+  const list = attributes(pairs);
+  return list.length === 0 ? [] : [{ kind: 'defaults', of: 'graph', attributes: list, at: 0, comments: [] }];
 }

@@ -303,9 +303,9 @@ function retryFields({ attempts, backoff, delayMs, delayMsMax, factor, jitter }:
   };
 }
 
-export function writeYaml(given: Outline, notes: Notes): string {
+export function writeYaml(outline: Outline, notes: Notes): string {
   // The first pass cuts ways back, which may need stops; the second puts these into the order of the blocks.
-  const stopped = withoutLoops(withStops(withoutLoops(given, notes), failsRun), notes);
+  const stopped = withoutLoops(withStops(withoutLoops(outline, notes), failsRun), notes);
   const { name, description, inputs, steps, budget, first } = withFittingIds(stopped, fittingId, notes);
   const starts = new Starts(steps);
   const inBranches = stepsInBranches(steps);

@@ -81,10 +81,10 @@ function isOwnOutcome({ key, operator, value }: Clause): boolean {
 }
 
 function lintCondition({ conditionOf, error, warn, pipeline, layout }: Report, edge: PipelineEdge): void {
-  const given = edge.attributes.given('condition');
-  if (given === undefined) return;
+  const attribute = edge.attributes.find('condition');
+  if (attribute === undefined) return;
   const parsed = conditionOf(edge);
-  const at = given.valueAt ?? edge.at;
+  const at = attribute.valueAt ?? edge.at;
   if (parsed.clauses === undefined) {
     error(
       'condition_syntax',
@@ -156,9 +156,9 @@ function lintCoverage({ conditionOf, warn, pipeline }: Report, from: string, edg
   const conditions = edges.map((edge) => conditionOf(edge).clauses ?? []);
   if (conditions.some((clauses) => clauses.length === 0)) return;
   const single = conditions.flatMap((clauses) => (clauses.length === 1 ? clauses : []));
-  const said = new Set(single.map(({ key, operator, value }) => `${key} ${operator} ${value}`));
-  if (single.some(({ key, operator, value }) => operator === '=' && said.has(`${key} != ${value}`))) return;
-  if (said.has('outcome = success') && said.has('outcome = fail')) return;
+  const clausesSeen = new Set(single.map(({ key, operator, value }) => `${key} ${operator} ${value}`));
+  if (single.some(({ key, operator, value }) => operator === '=' && clausesSeen.has(`${key} != ${value}`))) return;
+  if (clausesSeen.has('outcome = success') && clausesSeen.has('outcome = fail')) return;
   warn(
     'all_conditional_edges',
     pipeline.stages.get(from)?.at ?? 0,

@@ -238,13 +238,13 @@ function lintAttributes(report: Report, stage: Stage): void {
 /** Tools are known by a few names; only what it has can be used unasked. */
 function lintTools({ error }: Report, { id, attributes }: Stage): void {
   if (!attributes.has('tools') && !attributes.has('allow_tools')) return;
-  const given = attributes.list('tools');
+  const tools = attributes.list('tools');
   const isTool = (name: string): boolean => (stageTools as readonly string[]).includes(name);
   const refuse = (attribute: string, what: string, fix: string): void =>
     error('attribute_value', attributes.placeOf(attribute), `${attribute} of ${id} names ${what}`, fix);
-  for (const name of given) if (!isTool(name)) refuse('tools', name, `use ${stageTools.join(', ')}`);
+  for (const name of tools) if (!isTool(name)) refuse('tools', name, `use ${stageTools.join(', ')}`);
   for (const name of attributes.list('allow_tools'))
-    if (!given.includes(name))
+    if (!tools.includes(name))
       refuse(
         'allow_tools',
         `${name}, which it has not`,

@@ -27,10 +27,10 @@ export function durationFault(value: string): string | undefined {
 export function parseBudget(text: string): Amounts | undefined {
   const amounts: Record<string, number> = {};
   for (const piece of text.split(',')) {
-    const [, unit, given = ''] = /^\s*([A-Za-z][A-Za-z0-9_-]{0,63})\s*=\s*(\S+)\s*$/u.exec(piece) ?? [];
+    const [, unit, text = ''] = /^\s*([A-Za-z][A-Za-z0-9_-]{0,63})\s*=\s*(\S+)\s*$/u.exec(piece) ?? [];
     if (unit === undefined) return undefined;
     const isTime = unit === 'time' || unit === 'seconds';
-    const amount = isTime ? (durationMs(given) ?? Number.NaN) / 1_000 : Number(given);
+    const amount = isTime ? (durationMs(text) ?? Number.NaN) / 1_000 : Number(text);
     if (!Number.isFinite(amount) || amount < 0) return undefined;
     amounts[isTime ? 'seconds' : unit] = amount;
   }

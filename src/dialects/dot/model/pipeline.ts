@@ -73,8 +73,10 @@ export function parseCondition(text: string): ParsedCondition {
     const value = take(literal);
     if (value === undefined) return refuse(`expected a value after ${sign}`);
     const [, double, single, bare] = value;
-    const said = double?.replaceAll(/\\(.)/gs, (_, mark: string) => (mark === 'n' ? '\n' : mark === 't' ? '\t' : mark));
-    clauses.push({ key: name, operator: sign === '!=' ? '!=' : '=', value: said ?? single ?? bare ?? '' });
+    const unescaped = double?.replaceAll(/\\(.)/gs, (_, mark: string) =>
+      mark === 'n' ? '\n' : mark === 't' ? '\t' : mark,
+    );
+    clauses.push({ key: name, operator: sign === '!=' ? '!=' : '=', value: unescaped ?? single ?? bare ?? '' });
   }
 }
 

@@ -65,7 +65,7 @@ class PipelineReader {
   read({ name, statements }: DotSyntax): Pipeline {
     this.#block(statements, { node: new Defaults(), edge: new Defaults(), classes: [], group: undefined }, true);
     const attributes = new Attributes(this.#graph.all, 0);
-    const sheet = attributes.given('model_stylesheet');
+    const sheet = attributes.find('model_stylesheet');
     const { rules, faults } = parseStylesheet(sheet?.value ?? '');
     for (const { message, offset } of faults)
       this.#faults.add(sheet?.valueAt ?? 0, {
@@ -79,7 +79,7 @@ class PipelineReader {
       attributes,
       stages: this.#stages(styles),
       edges: this.#edges,
-      params: this.#params(attributes.given('params')),
+      params: this.#params(attributes.find('params')),
     };
   }
 
@@ -96,7 +96,7 @@ class PipelineReader {
         const stage = stages.get(id);
         if (stage === undefined) continue;
         const { attributes } = stage;
-        if (attributes.given('shape')?.valueAt === undefined && !attributes.has('type'))
+        if (attributes.find('shape')?.valueAt === undefined && !attributes.has('type'))
           stages.set(id, { ...stage, type });
       }
     }
@@ -148,8 +148,8 @@ class PipelineReader {
   }
 
   /** The defaults for one stage or edge more. None, when there are too many letters in all of them. */
-  #counted(given: Defaults, at: number): Values {
-    const defaults = given.take();
+  #counted(scope: Defaults, at: number): Values {
+    const defaults = scope.take();
     if (defaults.size === 0 || this.#size > valuesMax) return noValues;
     for (const { value } of defaults.values()) this.#size += value.length;
     if (this.#size > valuesMax)
@@ -216,13 +216,13 @@ class PipelineReader {
   }
 
   /** Parses the parameters, such as `params="task, target=./out"`. */
-  #params(given: AttributeValue | undefined): readonly Param[] {
-    if (given === undefined) return [];
+  #params(attribute: AttributeValue | undefined): readonly Param[] {
+    if (attribute === undefined) return [];
     const params = new Map<string, Param>();
-    for (const piece of given.value.split(',')) {
+    for (const piece of attribute.value.split(',')) {
       const [, name, , text] = /^\s*([a-z][a-z0-9_]*)\s*(=\s*([^]*?)\s*)?$/.exec(piece) ?? [];
       if (name === undefined || name === 'goal' || params.has(name))
-        this.#faults.add(given.valueAt ?? 0, {
+        this.#faults.add(attribute.valueAt ?? 0, {
           rule: 'attribute_value',
           message: `params: ${JSON.stringify(piece.trim())} declares no new parameter`,
           fix: 'write names in small letters, separated by commas: `task, target=./out`; goal is always one',

@@ -38,7 +38,7 @@ export class Attributes {
   }
 
   /** The attribute as it is written or taken over. */
-  given(name: string): AttributeValue | undefined {
+  find(name: string): AttributeValue | undefined {
     const own = this.#written.length > scannedMax ? this.#indexed(name) : findWritten(this.#written, name);
     if (own !== undefined) return own;
     const styled = this.#styles.size === 0 ? undefined : this.#styles.get(name);
@@ -46,33 +46,33 @@ export class Attributes {
   }
   /** Offset of the value. For one that a default or the stylesheet gives: of what has the attributes. */
   placeOf(name: string): number {
-    return this.given(name)?.valueAt ?? this.#at;
+    return this.find(name)?.valueAt ?? this.#at;
   }
   has(name: string): boolean {
-    return this.given(name) !== undefined;
+    return this.find(name) !== undefined;
   }
   text(name: string): string {
-    return this.given(name)?.value ?? '';
+    return this.find(name)?.value ?? '';
   }
   flag(name: string): boolean {
-    return this.given(name)?.value === 'true';
+    return this.find(name)?.value === 'true';
   }
   /** Undefined if it is not given, or not a number. */
   integer(name: string): number | undefined {
-    const value = Number(this.given(name)?.value ?? Number.NaN);
+    const value = Number(this.find(name)?.value ?? Number.NaN);
     return Number.isSafeInteger(value) ? value : undefined;
   }
   durationMs(name: string): number | undefined {
-    const value = this.given(name)?.value;
+    const value = this.find(name)?.value;
     return value === undefined ? undefined : durationMs(value);
   }
   /** The names that a value lists, separated by commas. */
   list(name: string): readonly string[] {
-    return listOf(this.given(name));
+    return listOf(this.find(name));
   }
   /** What is written, each name once. */
   written(): readonly AttributeSyntax[] {
-    return this.#written.filter((attribute) => this.given(attribute.key) === attribute);
+    return this.#written.filter((attribute) => this.find(attribute.key) === attribute);
   }
   /** Each name once: defaults, what is written, what the stylesheet adds. */
   names(): ReadonlySet<string> {
@@ -102,9 +102,9 @@ export function findWritten(written: readonly AttributeSyntax[], name: string): 
 }
 
 /** The names that a value lists, separated by commas. */
-export function listOf(given: AttributeValue | undefined): readonly string[] {
-  if (given === undefined || given.value === '') return none;
-  return given.value.split(',').flatMap((piece) => piece.trim() || []);
+export function listOf(attribute: AttributeValue | undefined): readonly string[] {
+  if (attribute === undefined || attribute.value === '') return none;
+  return attribute.value.split(',').flatMap((piece) => piece.trim() || []);
 }
 
 const none: readonly string[] = [];
@@ -134,8 +134,8 @@ const selectorWord = /\*|[.#]?[A-Za-z_][A-Za-z0-9_-]*/y;
 const property = /([a-z_]+)\s*:\s*(?:"([^"]*)"|'([^']*)'|([^\s;{}"']+))/y;
 
 /** Parses a stylesheet. Whatever cannot be read is reported, and skipped up to the next rule. */
-export function parseStylesheet(given: string): Stylesheet {
-  const text = withoutComments(given);
+export function parseStylesheet(source: string): Stylesheet {
+  const text = withoutComments(source);
   const rules: StyleRule[] = [];
   const faults: StyleFault[] = [];
   let at = 0;

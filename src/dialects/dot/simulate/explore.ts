@@ -143,9 +143,9 @@ export function answerFor(stage: Stage, edge: PipelineEdge, edges: readonly Pipe
   if (!['yes_no', 'confirmation'].includes(stage.attributes.text('human.type')))
     return { answer: label === '' ? edge.to : sayingOf(label) };
   // An edge that says neither is taken for the word that no other says.
-  const said = new Set(edges.map((one) => normalLabel(one.attributes.text('label'))));
+  const labels = new Set(edges.map((one) => normalLabel(one.attributes.text('label'))));
   if (['yes', 'no'].includes(normalLabel(label))) return { answer: normalLabel(label) };
-  return { answer: said.has('yes') ? 'no' : 'yes' };
+  return { answer: labels.has('yes') ? 'no' : 'yes' };
 }
 
 /** How the stage must end for the edge to be taken. Looks at one clause after the other, so the result is a guess. */
@@ -201,7 +201,7 @@ export interface Explored {
 export function ideasFrom(
   pipeline: Pipeline,
   layout: Layout,
-  { scenario: { stages: told }, endings, isNew }: Explored,
+  { scenario: { stages: scripted }, endings, isNew }: Explored,
   aims: Set<string>,
 ): readonly Scenario[] {
   const actors = new Actors(pipeline, layout, endings);
@@ -213,7 +213,7 @@ export function ideasFrom(
     const turns = turnsOf();
     if (turns.length === 0) return;
     aims.add(name);
-    ideas.push({ name, stages: turns.reduce(withTurn, told) });
+    ideas.push({ name, stages: turns.reduce(withTurn, scripted) });
   };
   const failing = (actor: Actor, count: number): Turn => failureAt(actor, count, layout);
   const lost = (actor: Actor): Turn => failing(actor, 1 + retryTargets(actor.stage).length * jumpsMax);
@@ -249,10 +249,10 @@ export function ideasFrom(
 }
 
 /** Lets one visit of a stage end otherwise. What was said of the visits before it stays. */
-function withTurn(told: Scenario['stages'], { actor: { stage, visit }, ends, after }: Turn): Scenario['stages'] {
-  const said = told[stage.id] ?? [];
-  const rest = Array.from({ length: Math.max(0, visit - said.length) }, () => said.at(-1) ?? success);
-  return { ...told, [stage.id]: [...said.slice(0, visit), ...rest, ...ends, ...after] };
+function withTurn(scripted: Scenario['stages'], { actor: { stage, visit }, ends, after }: Turn): Scenario['stages'] {
+  const ended = scripted[stage.id] ?? [];
+  const rest = Array.from({ length: Math.max(0, visit - ended.length) }, () => ended.at(-1) ?? success);
+  return { ...scripted, [stage.id]: [...ended.slice(0, visit), ...rest, ...ends, ...after] };
 }
 
 /** Lets an edge be taken. @param asker - the stage with the edge: the actor itself, or a diamond behind it */

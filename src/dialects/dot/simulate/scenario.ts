@@ -103,9 +103,9 @@ export function readScenarios(data: unknown, source: string): readonly Scenario[
   return list.map((one, index) => readScenario(one, `${source}${list.length > 1 ? `, scenario ${index + 1}` : ''}`));
 }
 
-function readScenario(given: unknown, place: string): Scenario {
-  if (!isKeyed(given)) throw refused(place, 'a scenario has a name and stages, each with a list of outcomes');
-  const { name = place, input, stages = {}, ...rest } = given;
+function readScenario(value: unknown, place: string): Scenario {
+  if (!isKeyed(value)) throw refused(place, 'a scenario has a name and stages, each with a list of outcomes');
+  const { name = place, input, stages = {}, ...rest } = value;
   const [odd] = Object.keys(rest);
   if (odd !== undefined) throw refused(place, `${odd} is none of name, input, stages`);
   if (typeof name !== 'string') throw refused(place, 'name must be a text');
@@ -118,15 +118,15 @@ function readScenario(given: unknown, place: string): Scenario {
   return { name, stages: Object.fromEntries(read), ...(input !== undefined && { input }) };
 }
 
-function readEnd(given: unknown, place: string): ScriptedEnd {
-  if (typeof given === 'string' && (stageStatuses as readonly string[]).includes(given))
-    return { outcome: withReason(readReport({ outcome: given }) as StageOutcome) };
+function readEnd(value: unknown, place: string): ScriptedEnd {
+  if (typeof value === 'string' && (stageStatuses as readonly string[]).includes(value))
+    return { outcome: withReason(readReport({ outcome: value }) as StageOutcome) };
   // YAML reads `Yes` as a string, `true` as a boolean and `3` as a number. All of them may be answers.
-  if (['string', 'number', 'boolean'].includes(typeof given)) return { answer: String(given) };
-  if (!isKeyed(given)) throw refused(place, 'expected an outcome, an answer, or a mapping');
-  if ('error' in given) return { error: textOf(given['error']) };
-  if ('answer' in given) return { answer: given['answer'] === null ? null : textOf(given['answer']) };
-  const report = readReport(given);
+  if (['string', 'number', 'boolean'].includes(typeof value)) return { answer: String(value) };
+  if (!isKeyed(value)) throw refused(place, 'expected an outcome, an answer, or a mapping');
+  if ('error' in value) return { error: textOf(value['error']) };
+  if ('answer' in value) return { answer: value['answer'] === null ? null : textOf(value['answer']) };
+  const report = readReport(value);
   if ('fault' in report) throw refused(place, report.fault);
   return { outcome: withReason(report) };
 }

@@ -11,11 +11,11 @@ export interface DotFault {
   /** Default `error`. */
   readonly severity?: 'error' | 'warning';
   /** Whether the source line is shown with a caret below the place. Default false. */
-  readonly isShown?: boolean;
+  readonly showsSource?: boolean;
 }
 
 /** Most characters of a source line in an excerpt. */
-const shownMax = 100;
+const excerptMax = 100;
 
 export class DotFaults {
   readonly #text: string;
@@ -32,10 +32,10 @@ export class DotFaults {
   }
 
   /** @param at - offset of the faulty character */
-  add(at: number, { rule, message, fix, severity = 'error', isShown = false }: DotFault): void {
+  add(at: number, { rule, message, fix, severity = 'error', showsSource = false }: DotFault): void {
     if (!this.#limit.take(severity)) return;
-    const shown = isShown ? `${message}\n${this.#excerpt(at)}` : message;
-    const violation = shortFault({ rule, severity, place: this.placeOf(at), message: shown, fix });
+    const withSource = showsSource ? `${message}\n${this.#excerpt(at)}` : message;
+    const violation = shortFault({ rule, severity, place: this.placeOf(at), message: withSource, fix });
     this.#found.push({ at, violation });
   }
 
@@ -64,12 +64,12 @@ export class DotFaults {
   /** The source line, with a caret below the place. */
   #excerpt(at: number): string {
     const line = this.#lineOf(at);
-    const start = Math.max(this.#lineStart(line), at - shownMax / 2);
+    const start = Math.max(this.#lineStart(line), at - excerptMax / 2);
     const found = this.#text.indexOf('\n', at);
-    const end = Math.min(found < 0 ? this.#text.length : found, start + shownMax);
-    const shown = this.#text.slice(start, end).replaceAll(/\s/g, ' ');
+    const end = Math.min(found < 0 ? this.#text.length : found, start + excerptMax);
+    const excerpt = this.#text.slice(start, end).replaceAll(/\s/g, ' ');
     const margin = `  ${line + 1} | `;
-    return `${margin}${shown}\n${' '.repeat(margin.length + at - start)}^`;
+    return `${margin}${excerpt}\n${' '.repeat(margin.length + at - start)}^`;
   }
 
   #lineStart(line: number): number {

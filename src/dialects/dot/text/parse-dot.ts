@@ -54,7 +54,7 @@ class DotParser {
     const after = this.#scanner.takeComments();
     if (this.#word.kind !== 'end')
       this.#refuse(
-        `expected the end of the file after the graph, found ${shown(this.#word)}`,
+        `expected the end of the file after the graph, found ${formatWord(this.#word)}`,
         'a file has one digraph',
       );
     return { name, comments, statements, closing: [...closing, ...after] };
@@ -71,7 +71,7 @@ class DotParser {
     else if (keyword === 'graph') {
       this.#refuse('a graph without directions says no order', 'write `digraph`');
       this.#advance();
-    } else this.#refuse(`expected digraph, found ${shown(this.#word)}`, 'begin the file with `digraph NAME {`');
+    } else this.#refuse(`expected digraph, found ${formatWord(this.#word)}`, 'begin the file with `digraph NAME {`');
   }
 
   #graphName(): string {
@@ -82,7 +82,7 @@ class DotParser {
     }
     this.#advance();
     if (word.kind === 'name' && !plainName.test(word.text))
-      this.#refuse(`${shown(word)} cannot name a graph`, 'use letters, digits and _', word.at);
+      this.#refuse(`${formatWord(word)} cannot name a graph`, 'use letters, digits and _', word.at);
     if (word.kind === 'string') {
       const fix = plainName.test(word.text) ? 'write it without quotes' : 'use letters, digits and _, without quotes';
       this.#warn(word.at, 'the name of the graph is quoted', fix);
@@ -128,7 +128,7 @@ class DotParser {
       return this.#subgraph(word.at, undefined, depth);
     }
     if (word.kind !== 'name' && word.kind !== 'string') {
-      if (word.kind !== 'broken') this.#refuse(`expected a statement, found ${shown(word)}`, 'take it out');
+      if (word.kind !== 'broken') this.#refuse(`expected a statement, found ${formatWord(word)}`, 'take it out');
       return undefined;
     }
     this.#advance();
@@ -159,7 +159,7 @@ class DotParser {
 
   #subgraph(at: number, id: string | undefined, depth: number): Syntax | undefined {
     if (!this.#takeMark('{')) {
-      this.#refuse(`expected {, found ${shown(this.#word)}`, 'open the subgraph with {');
+      this.#refuse(`expected {, found ${formatWord(this.#word)}`, 'open the subgraph with {');
       return undefined;
     }
     const comments = this.#scanner.takeComments(this.#behind);
@@ -193,7 +193,7 @@ class DotParser {
         return undefined;
       }
       if (word.kind !== 'name' && word.kind !== 'string') {
-        this.#refuse(`expected the node that the edge leads to, found ${shown(word)}`, 'name a node after ->');
+        this.#refuse(`expected the node that the edge leads to, found ${formatWord(word)}`, 'name a node after ->');
         return undefined;
       }
       this.#advance();
@@ -210,7 +210,11 @@ class DotParser {
     const known = word.kind === 'name' ? this.#knownEnds.get(word.text) : undefined;
     if (known !== undefined) return known;
     if (keywords.has(word.text.toLowerCase())) {
-      this.#refuse(`${shown(word)} is a word of the language and names no node`, 'give the node another name', word.at);
+      this.#refuse(
+        `${formatWord(word)} is a word of the language and names no node`,
+        'give the node another name',
+        word.at,
+      );
       return undefined;
     }
     if (plainName.test(word.text)) {
@@ -220,9 +224,9 @@ class DotParser {
     }
     const [id, ...rest] = word.text.split(':');
     if (word.kind === 'name' && rest.length > 0)
-      this.#refuse(`${shown(word)}: ports are not part of the language`, `write ${id ?? ''} alone`, word.at);
+      this.#refuse(`${formatWord(word)}: ports are not part of the language`, `write ${id ?? ''} alone`, word.at);
     else if (word.text.includes('--')) this.#refuse('an edge without a direction', 'write ->', word.at);
-    else this.#refuse(`${shown(word)} cannot name a node`, 'use letters, digits and _, no digit first', word.at);
+    else this.#refuse(`${formatWord(word)} cannot name a node`, 'use letters, digits and _, no digit first', word.at);
     return undefined;
   }
 
@@ -246,7 +250,11 @@ class DotParser {
       const word = this.#word;
       const isOver = word.kind === 'end' || (word.kind === 'mark' && '{}'.includes(word.text));
       if (isOver || this.#beginsStatement(word)) {
-        this.#refuse(`the attributes are not closed: expected ], found ${shown(word)}`, 'close them with ]', begun);
+        this.#refuse(
+          `the attributes are not closed: expected ], found ${formatWord(word)}`,
+          'close them with ]',
+          begun,
+        );
         return;
       }
       if (this.#takeMark(',')) isSeparated = true;
@@ -254,7 +262,7 @@ class DotParser {
         this.#warn(word.at, 'attributes are separated by a semicolon', 'write a comma');
         isSeparated = true;
       } else if (word.kind !== 'name' && word.kind !== 'string') {
-        if (word.kind !== 'broken') this.#refuse(`expected an attribute, found ${shown(word)}`, 'write key=value');
+        if (word.kind !== 'broken') this.#refuse(`expected an attribute, found ${formatWord(word)}`, 'write key=value');
         this.#skipAttribute();
       } else {
         if (!isSeparated && !hasWarned) {
@@ -280,7 +288,7 @@ class DotParser {
     const known = this.#knownKeys.get(key.text);
     const name = known ?? key.text;
     if (known === undefined && !keyName.test(name)) {
-      this.#refuse(`${shown(key)} cannot name an attribute`, 'use letters, digits, _ and dots', key.at);
+      this.#refuse(`${formatWord(key)} cannot name an attribute`, 'use letters, digits, _ and dots', key.at);
       if (this.#takeMark('=')) this.#value();
       return undefined;
     }
@@ -306,7 +314,7 @@ class DotParser {
   #value(): string | undefined {
     const word = this.#word;
     if (word.kind !== 'name' && word.kind !== 'string') {
-      if (word.kind !== 'broken') this.#refuse(`expected a value, found ${shown(word)}`, 'write a value after =');
+      if (word.kind !== 'broken') this.#refuse(`expected a value, found ${formatWord(word)}`, 'write a value after =');
       return undefined;
     }
     this.#advance();
@@ -314,7 +322,7 @@ class DotParser {
     let joined = word.text;
     while (this.#takeMark('+')) {
       if (this.#word.kind !== 'string') {
-        this.#refuse(`expected a string after +, found ${shown(this.#word)}`, 'join strings only');
+        this.#refuse(`expected a string after +, found ${formatWord(this.#word)}`, 'join strings only');
         break;
       }
       joined += this.#word.text;
@@ -371,7 +379,7 @@ class DotParser {
   #refuse(message: string, fix: string, at = this.#word.at): void {
     // The scanner has already reported a word that it could not read.
     if (this.#word.kind === 'broken' && at === this.#word.at) return;
-    this.#faults.add(at, { rule: 'DOT1', message, fix, isShown: true });
+    this.#faults.add(at, { rule: 'DOT1', message, fix, showsSource: true });
   }
 
   #warn(at: number, message: string, fix: string): void {
@@ -384,7 +392,7 @@ function trimmed<Item>(items: readonly Item[]): readonly Item[] {
   return items.slice();
 }
 
-function shown({ kind, text }: Word): string {
+function formatWord({ kind, text }: Word): string {
   if (kind === 'end') return text;
   const cut = text.length > 30 ? `${text.slice(0, 30)}…` : text;
   return kind === 'string' ? JSON.stringify(cut) : cut;

@@ -63,7 +63,7 @@ export class Scanner {
       rule: 'DOT1',
       message: `${JSON.stringify(odd.slice(0, 20))} is not part of the language`,
       fix: 'take it out, or put it into a string',
-      isShown: true,
+      showsSource: true,
     });
     return word('broken', odd, at + odd.length);
   }
@@ -90,7 +90,7 @@ export class Scanner {
         rule: 'DOT1',
         message: 'the comment does not end',
         fix: 'end it with */',
-        isShown: true,
+        showsSource: true,
       });
     const end = found < 0 ? this.#text.length : found + closingLength;
     this.#comments.push({ text: this.#text.slice(this.#at, end).trimEnd(), at: this.#at, isOnNewLine });
@@ -108,7 +108,12 @@ export class Scanner {
       const mark = this.#text[end];
       if (mark === '"') break;
       if (mark === undefined) {
-        this.#faults.add(at, { rule: 'DOT1', message: 'the string does not end', fix: 'end it with "', isShown: true });
+        this.#faults.add(at, {
+          rule: 'DOT1',
+          message: 'the string does not end',
+          fix: 'end it with "',
+          showsSource: true,
+        });
         this.#at = end;
         return { kind: 'broken', text: pieces.join(''), at, end, isOnNewLine };
       }
@@ -126,7 +131,7 @@ export class Scanner {
   /** Reports an HTML value, and returns where it ends: at the mark that closes its first one. */
   #html(at: number): number {
     const message = 'HTML values are not part of the language';
-    this.#faults.add(at, { rule: 'DOT1', message, fix: 'write a string in quotes', isShown: true });
+    this.#faults.add(at, { rule: 'DOT1', message, fix: 'write a string in quotes', showsSource: true });
     let open = 0;
     for (let end = at; end < this.#text.length; end += 1) {
       if (this.#text[end] === '<') open += 1;

@@ -185,27 +185,27 @@ function retriesOf({ fired, attempt = 1, steps = {} }: NodeRecord): number {
 }
 
 function gatesIn(graph: GraphStructure, { nodes }: FrameTree): Readonly<Record<string, StageStatus | 'pending'>> {
-  const told: Record<string, StageStatus | 'pending'> = {};
+  const statuses: Record<string, StageStatus | 'pending'> = {};
   const visit = ({ nodes: inner }: GraphStructure): void => {
     for (const node of inner) {
       const { attributes } = (node['config'] ?? {}) as { readonly attributes?: Readonly<Record<string, unknown>> };
       if (attributes?.['goal_gate'] === 'true' || attributes?.['goal_gate'] === true)
-        told[String(node['id'])] = 'pending';
+        statuses[String(node['id'])] = 'pending';
       if (node['subgraph'] !== undefined) visit(node['subgraph'] as GraphStructure);
     }
   };
   visit(graph);
   for (const { output } of Object.values(nodes)) {
     const gates = (output as StageOutput | undefined)?.gates ?? {};
-    for (const [id, how] of Object.entries(gates)) if (id in told) told[id] = how;
+    for (const [id, how] of Object.entries(gates)) if (id in statuses) statuses[id] = how;
   }
-  for (const id of Object.keys(told)) {
+  for (const id of Object.keys(statuses)) {
     const own = nodes[id];
     const how = (own?.output as StageOutput | undefined)?.outcome;
-    if (how !== undefined) told[id] = how;
-    else if (own?.status === 'failed') told[id] = 'fail';
+    if (how !== undefined) statuses[id] = how;
+    else if (own?.status === 'failed') statuses[id] = 'fail';
   }
-  return told;
+  return statuses;
 }
 
 function fidelityOf(node: Readonly<Record<string, unknown>> | undefined, context: View['context']): string {

@@ -11,7 +11,7 @@ interface CallArguments {
   readonly plain: readonly BraceTree[];
 }
 
-type Form = (writer: BraceWriter, given: CallArguments) => void;
+type Form = (writer: BraceWriter, args: CallArguments) => void;
 
 /** A form with at most this many arguments after the first. */
 function takes(most: number, write: Form): Form {
@@ -46,7 +46,7 @@ const emptyValue: BraceTree = { kind: 'name', start: 0, name: 'none' };
 
 /** A value with a default for when it is absent or, with `true`, empty. */
 const otherwise: Form = takes(2, (writer, { call, plain: [of, other = emptyText, isEmpty] }) => {
-  const flag = isEmpty ?? call.given.named.get('boolean');
+  const flag = isEmpty ?? call.args.named.get('boolean');
   writer.out.add('default(', call.start);
   writer.list(of === undefined ? [other] : [of, other]);
   writer.out.add(flag?.kind === 'name' && flag.name.toLowerCase() === 'true' ? ', true)' : ')', call.start);
@@ -83,8 +83,8 @@ const getPath: Form = takes(2, (writer, { call, plain: [of, path, other = emptyV
 
 const toJson = (indent: number | undefined): Form =>
   takes(0, (writer, { call, plain: [of] }) => {
-    const given = call.given.named.get('indent');
-    const count = given?.kind === 'number' ? given.text : indent;
+    const option = call.args.named.get('indent');
+    const count = option?.kind === 'number' ? option.text : indent;
     writer.out.add('json(', call.start);
     if (of !== undefined) writer.value(of);
     writer.out.add(count === undefined ? ')' : `, ${count})`, call.start);
@@ -169,7 +169,7 @@ export function writeCall(writer: BraceWriter, call: Call): void {
   const forms = call.kind === 'filter' ? filters : isMethod ? methods : functions;
   const before = call.of === undefined ? [] : [call.of];
   const form = Object.hasOwn(forms, call.name) ? forms[call.name] : undefined;
-  if (form !== undefined) return form(writer, { call, plain: [...before, ...call.given.plain] });
+  if (form !== undefined) return form(writer, { call, plain: [...before, ...call.args.plain] });
   const what = call.kind === 'filter' ? 'filter' : isMethod ? 'method' : 'function';
   const known = Object.keys(forms).join(', ');
   const near = nearest(call.name, Object.keys(forms));

@@ -21,8 +21,8 @@ export type BraceTree = {
   | { readonly kind: 'field'; readonly of: BraceTree; readonly name: string }
   | { readonly kind: 'item'; readonly of: BraceTree; readonly key: BraceTree }
   /** A function call or, with `of`, a method call. */
-  | { readonly kind: 'call'; readonly of: BraceTree | undefined; readonly name: string; readonly given: BraceArguments }
-  | { readonly kind: 'filter'; readonly of: BraceTree; readonly name: string; readonly given: BraceArguments }
+  | { readonly kind: 'call'; readonly of: BraceTree | undefined; readonly name: string; readonly args: BraceArguments }
+  | { readonly kind: 'filter'; readonly of: BraceTree; readonly name: string; readonly args: BraceArguments }
   | { readonly kind: 'test'; readonly of: BraceTree; readonly name: string; readonly isNot: boolean }
   | { readonly kind: 'not' | 'minus'; readonly of: BraceTree }
   | { readonly kind: 'binary'; readonly operator: string; readonly left: BraceTree; readonly right: BraceTree }
@@ -171,7 +171,7 @@ class TreeReader {
       if (this.#take('operator', '|') !== undefined) {
         const name = this.#name();
         const args = this.#take('operator', '(') === undefined ? noArguments : this.#arguments();
-        tree = { kind: 'filter', start, of: tree, name, given: args };
+        tree = { kind: 'filter', start, of: tree, name, args: args };
       } else if (this.#take('name', 'is') !== undefined) {
         const isNot = this.#take('name', 'not') !== undefined;
         tree = { kind: 'test', start, of: tree, name: this.#name().toLowerCase(), isNot };
@@ -198,9 +198,9 @@ class TreeReader {
         this.#need(']');
         tree = { kind: 'item', start, of: tree, key };
       } else if (this.#take('operator', '(') !== undefined) {
-        const given = this.#arguments();
-        if (tree.kind === 'name') tree = { kind: 'call', start, of: undefined, name: tree.name, given };
-        else if (tree.kind === 'field') tree = { kind: 'call', start, of: tree.of, name: tree.name, given };
+        const args = this.#arguments();
+        if (tree.kind === 'name') tree = { kind: 'call', start, of: undefined, name: tree.name, args };
+        else if (tree.kind === 'field') tree = { kind: 'call', start, of: tree.of, name: tree.name, args };
         else throw new TextError(start, 'this cannot be called', 'remove the brackets after it');
       } else return tree;
     }

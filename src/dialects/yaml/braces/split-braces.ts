@@ -97,8 +97,8 @@ class Splitter {
     const endText = (end: number, trimsBefore: boolean): void => {
       const start = this.#trims ? from + (/^\s*/.exec(this.#text.slice(from, end))?.[0].length ?? 0) : from;
       const text = this.#text.slice(start, end);
-      const kept = trimsBefore ? text.trimEnd() : text;
-      if (kept !== '') parts.push({ kind: 'text', text: kept, start });
+      const trimmed = trimsBefore ? text.trimEnd() : text;
+      if (trimmed !== '') parts.push({ kind: 'text', text: trimmed, start });
       this.#trims = false;
     };
     while (this.#at < this.#text.length && this.#faults.length < maxErrors) {

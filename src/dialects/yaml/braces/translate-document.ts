@@ -154,7 +154,7 @@ export function translateDocument(
   const translations = new Map<string, Translation>();
   const changes: ValueChange[] = [];
   /** Values to remove at the end; until then they are translated too. */
-  const leftOut: ValueChange[] = [];
+  const removed: ValueChange[] = [];
   for (const one of own) {
     const { path, text } = one;
     const isTemplate = one.kind === 'template';
@@ -164,12 +164,12 @@ export function translateDocument(
     for (const fault of translation.faults) report(fault);
     if (isOfBraces) for (const fault of checkDollars(one, names.known)) report(fault);
     if (isTemplate && Object.hasOwn(one.inputs, 'variables'))
-      leftOut.push({ path: [...path.slice(0, -1), 'variables'], value: undefined });
+      removed.push({ path: [...path.slice(0, -1), 'variables'], value: undefined });
     if (translation.text === text) continue;
     translations.set(JSON.stringify(path), translation);
     changes.push({ path, value: translation.text });
   }
-  changes.push(...secretsOf(data, changes), ...leftOut);
+  changes.push(...secretsOf(data, changes), ...removed);
   return { document: translated(document, changes, translations), changes };
 }
 

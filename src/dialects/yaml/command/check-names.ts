@@ -258,8 +258,8 @@ function programIndex(words: readonly Word[]): number {
 
 /** Warns of references in words that a program interprets as code. */
 export function checkEvaluation({ assignments, words }: SimpleCommand, faults: TextFault[]): void {
-  const warn = (given: readonly Word[], by: string): void => {
-    for (const { references } of given) for (const { offset } of references) warnOfEvaluation(faults, offset, by);
+  const warn = (list: readonly Word[], by: string): void => {
+    for (const { references } of list) for (const { offset } of references) warnOfEvaluation(faults, offset, by);
   };
   for (const word of [...assignments, ...words]) if (expanded.test(word.text)) warn([word], 'the shell');
   /** Whether the word is the command, because all words before it are expansions, which may be empty. */

@@ -219,7 +219,7 @@ export class WorkflowLinker {
   }
 
   /** What is kept of a workflow that may be called. One of another dialect is kept as with a run of its own, with all that it needs. */
-  #kept(name: string, { text, source }: WorkflowText): WorkflowText {
+  #savedText(name: string, { text, source }: WorkflowText): WorkflowText {
     const read = this.#compiled.get(name) ?? this.#options.readOther?.({ text, source });
     return { text: read?.workflow?.graph.text ?? text, source };
   }
@@ -230,7 +230,7 @@ export class WorkflowLinker {
     const others = new Map<string, WorkflowText>();
     for (const other of names) {
       const text = this.#texts.get(other) ?? this.#options.workflows?.get(other);
-      if (text !== undefined) others.set(other, this.#kept(other, text));
+      if (text !== undefined) others.set(other, this.#savedText(other, text));
     }
     const { origin = 'file', checkpoint } = this.#options;
     return bundleText({ origin, main: name, text: this.#main, others, checkpoint });

@@ -148,11 +148,11 @@ function reportCircle(faults: Faults, blocks: readonly BlockFile[], way: readonl
   const last = circle.at(-1) as BlockFile;
   const first = circle[0] as BlockFile;
   // The path runs against the edges: each block waits for the one after it.
-  const shown = [...circle.map(({ id }) => id), first.id].join(' -> ');
+  const chain = [...circle.map(({ id }) => id), first.id].join(' -> ');
   const at = last.dependsOn.find(({ block }) => block === first.id)?.at ?? last.at;
   faults.add(at, {
     rule: 'Y3',
-    message: `blocks wait for each other: ${shown} (each waits for the next)`,
+    message: `blocks wait for each other: ${chain} (each waits for the next)`,
     fix: 'take one of these out of depends_on',
   });
 }

@@ -124,8 +124,8 @@ function iterationFields(iteration: Iteration): FieldReader {
 
 /** The fields of a block that an expression may read. */
 export function blockFields({ status, output, error, mode }: BlockView): FieldReader {
-  const given = status === 'completed' ? output : undefined;
-  const failed = failedItem(given);
+  const result = status === 'completed' ? output : undefined;
+  const failed = failedItem(result);
   const standing = failed === undefined ? standingOf(status, error) : standingOf('failed', failed['error']);
-  return readerOf(standing, given, given ?? null, mode);
+  return readerOf(standing, result, result ?? null, mode);
 }

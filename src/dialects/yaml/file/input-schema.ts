@@ -2,7 +2,7 @@
 import type { StandardResult, StandardSchema } from '../../../graph/graph.ts';
 import { nearest } from '../../../graph/nearest.ts';
 import { schemaFault, schemaDefect } from '../../../schema/json-schema.ts';
-import { isMapping, shown, type Faults } from './shape.ts';
+import { isMapping, describeValue, type Faults } from './shape.ts';
 import type { WorkflowInput } from '../../text-workflow.ts';
 import type { JsonSchema } from '../../../graph/contracts/node-type.ts';
 import { schemaKeywords, typeNamed } from './format.ts';
@@ -52,9 +52,13 @@ export function jsonSchemaOf(inputs: readonly WorkflowInput[]): Readonly<Record<
   };
 }
 
-function validate(inputs: readonly WorkflowInput[], given: unknown): StandardResult<Readonly<Record<string, unknown>>> {
-  const value = given ?? {};
-  if (!isMapping(value)) return { issues: [{ message: `the inputs are ${shown(given)}, not a mapping`, path: [] }] };
+function validate(
+  inputs: readonly WorkflowInput[],
+  values: unknown,
+): StandardResult<Readonly<Record<string, unknown>>> {
+  const value = values ?? {};
+  if (!isMapping(value))
+    return { issues: [{ message: `the inputs are ${describeValue(values)}, not a mapping`, path: [] }] };
   const issues: Issue[] = [];
   const entries = inputs.map((input): readonly [string, unknown] => {
     const taken = Object.hasOwn(value, input.name) ? (value[input.name] ?? undefined) : undefined;
@@ -159,7 +163,7 @@ function readInput(faults: Faults, name: string, declared: Readonly<Record<strin
     if (fault !== undefined)
       faults.add([...at, 'default'], {
         rule: 'Y3',
-        message: `${fault} (${shown(initial)})`,
+        message: `${fault} (${describeValue(initial)})`,
         fix: 'give a default that fits, or correct the type',
       });
   }

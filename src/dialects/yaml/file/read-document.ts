@@ -156,7 +156,7 @@ function readParsed(
     const found = isSeq(root)
       ? 'a list'
       : isScalar(root)
-        ? `the ${typeof root.value} ${shown(root.value)}`
+        ? `the ${typeof root.value} ${formatValue(root.value)}`
         : 'an alias';
     faults.push(
       fault(
@@ -224,7 +224,7 @@ function fault(place: string, message: string, fix: string): Violation {
   return shortFault({ rule: 'Y1', severity: 'error', place, message, fix });
 }
 
-function shown(value: unknown): string {
+function formatValue(value: unknown): string {
   const text = typeof value === 'string' ? JSON.stringify(value) : String(value);
   return text.length > 40 ? `${text.slice(0, 40)}…` : text;
 }
@@ -291,7 +291,9 @@ function readMap(reading: Reading, map: YAMLMap.Parsed, depth: number): unknown 
   for (const { key, value } of map.items) {
     const name = isScalar(key) ? key.value : undefined;
     if (typeof name !== 'string') {
-      const what = isScalar(key) ? `${shown(name)} (${name === null ? 'null' : typeof name})` : 'a collection or alias';
+      const what = isScalar(key)
+        ? `${formatValue(name)} (${name === null ? 'null' : typeof name})`
+        : 'a collection or alias';
       addFault(reading, key, `a key is ${what}, not text`, 'put the key into quotes');
     } else if (name === '<<')
       addFault(
@@ -302,7 +304,7 @@ function readMap(reading: Reading, map: YAMLMap.Parsed, depth: number): unknown 
       );
     else if (name === '__proto__') addFault(reading, key, 'the key `__proto__` cannot be used', 'give it another name');
     else if (entries.has(name))
-      addFault(reading, key, `the key ${shown(name)} stands here a second time`, 'keep one of the two');
+      addFault(reading, key, `the key ${formatValue(name)} stands here a second time`, 'keep one of the two');
     else entries.set(name, readNode(reading, value, depth + 1));
   }
   return Object.fromEntries(entries);

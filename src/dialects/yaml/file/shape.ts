@@ -109,7 +109,7 @@ export type Shape =
 /** Reports every way in which a value does not fit its shape. */
 export function checkShape(faults: Faults, shape: Shape, value: unknown, path: Path): void {
   const miss = (message: string, fix: string): void => faults.add(path, { rule: 'Y2', message, fix });
-  const wrongKind = (): void => miss(`${nameOf(path)} is ${shown(value)}`, `give ${wantedBy(shape)}`);
+  const wrongKind = (): void => miss(`${nameOf(path)} is ${describeValue(value)}`, `give ${wantedBy(shape)}`);
   if (!isOfKind(shape, value)) return wrongKind();
   switch (shape.kind) {
     case 'text': {
@@ -129,7 +129,7 @@ export function checkShape(faults: Faults, shape: Shape, value: unknown, path: P
       if (!shape.of.includes(value as string)) {
         const near = nearest(value as string, shape.of);
         miss(
-          `${nameOf(path)} is ${shown(value)}`,
+          `${nameOf(path)} is ${describeValue(value)}`,
           `${near === undefined ? '' : `did you mean ${near}? `}use one of: ${shape.of.join(', ')}`,
         );
       }
@@ -163,7 +163,7 @@ function checkMap(
       faults.add([...path, key], {
         rule: 'Y2',
         atKey: true,
-        message: `the name ${shown(key)} cannot be used in ${nameOf(path)}`,
+        message: `the name ${describeValue(key)} cannot be used in ${nameOf(path)}`,
         fix: `give ${shape.keys.wanted}`,
       });
     checkShape(faults, shape.of, item, [...path, key]);
@@ -284,7 +284,7 @@ function nameOf(path: Path): string {
 }
 
 /** A wrong value as messages show it. */
-export function shown(value: unknown): string {
+export function describeValue(value: unknown): string {
   if (value === null || value === undefined) return 'empty';
   if (Array.isArray(value)) return 'a list';
   if (typeof value === 'object') return 'a mapping';

@@ -18,8 +18,8 @@ export function blockImplementation({ type, inputs, fileOutputs, workflow }: Blo
       return orEmpty(type.run(new BlockContext({ ctx, workflow, inputs: resolved, fileOutputs: files })));
     },
     outputFault: (output, state) => {
-      const given = fieldsFault(type, fileOutputs, output);
-      if (given !== undefined || type.outputFault === undefined) return given;
+      const fault = fieldsFault(type, fileOutputs, output);
+      if (fault !== undefined || type.outputFault === undefined) return fault;
       return type.outputFault(output as Mapping, inputs.resolve(scopeOfState(workflow, state)));
     },
     ...(reconcile !== undefined && {

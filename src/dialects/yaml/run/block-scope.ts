@@ -130,7 +130,7 @@ export function readInputTemplates(
   faults: Faults,
   reader: TemplateReader,
   type: NodeType,
-  given: Readonly<Record<string, unknown>>,
+  values: Readonly<Record<string, unknown>>,
   at: Path,
   withheld: Withheld | undefined,
 ): InputTemplates {
@@ -139,7 +139,7 @@ export function readInputTemplates(
   const seen = new Set<string>();
   const present = new Set<string>();
   const names = canonicalNames(type);
-  for (const [key, value] of Object.entries(given)) {
+  for (const [key, value] of Object.entries(values)) {
     const name = names.get(key);
     const place = [...at, key];
     if (name === undefined) {

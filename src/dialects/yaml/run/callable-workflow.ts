@@ -279,10 +279,10 @@ export function callers(root: string, { nodePath }: NodeContext): readonly strin
   return [root, ...names];
 }
 
-function childInput(given: unknown): unknown {
-  if (typeof given !== 'string') return given ?? {};
+function childInput(value: unknown): unknown {
+  if (typeof value !== 'string') return value ?? {};
   try {
-    const parsed: unknown = JSON.parse(given);
+    const parsed: unknown = JSON.parse(value);
     if (isMapping(parsed)) return parsed;
   } catch {
     // The failure below says what is wrong.

@@ -8,7 +8,7 @@ import {
   type NodeImplementation,
   type StepOptions,
 } from '../../../graph/contracts/node-contract.ts';
-import { isMapping, shown } from '../file/shape.ts';
+import { isMapping, describeValue } from '../file/shape.ts';
 import { isTooDeep, reasonOf } from '../../../errors.ts';
 import { runParts } from '../../../graph/run-parts.ts';
 import type { Inputs, NodeType } from '../../../graph/contracts/node-type.ts';
@@ -41,14 +41,14 @@ export function readItems(collection: unknown): readonly Item[] {
 /** Why a for_each cannot run over this value. Undefined means that it can. */
 export function itemsFault(collection: unknown): string | undefined {
   if (!Array.isArray(collection) && !isMapping(collection))
-    return `for_each gives ${shown(collection)}, not a list or a mapping`;
+    return `for_each gives ${describeValue(collection)}, not a list or a mapping`;
   const keys = Array.isArray(collection) ? [] : Object.keys(collection);
   const count = Array.isArray(collection) ? collection.length : keys.length;
   if (count > itemsMax) return `for_each has ${count} items, over the limit of ${itemsMax}`;
   for (const key of keys) {
     // oxlint-disable-next-line no-control-regex -- they are what is looked for.
     if (key === '' || key.length > 254 || Buffer.byteLength(key) > 400 || /[\u0000-\u001f\u007f]/.test(key))
-      return `for_each has the key ${shown(key)}: a key has 1 to 254 characters, and no control characters`;
+      return `for_each has the key ${describeValue(key)}: a key has 1 to 254 characters, and no control characters`;
   }
   return undefined;
 }
@@ -168,7 +168,7 @@ function chooseWork(parts: BlockParts, effect: EffectClass, timeoutMs: number | 
             return found.happened === true ? { ...found, output: completed(key, found.output) } : found;
           },
         }),
-        said: (given) => iterationSaid(key, given),
+        said: (answer) => iterationOfAnswer(key, answer),
       },
       async (step) =>
         completed(key, await orEmpty(type.run(new StepItemContext(partsOf(ctx, scope, inputs), key, step)))),
@@ -178,10 +178,10 @@ function chooseWork(parts: BlockParts, effect: EffectClass, timeoutMs: number | 
 }
 
 /** The iteration of an item that a person says happened, who gives the block's output, nothing, or the iteration as it is stored. */
-function iterationSaid(key: string, given: unknown): Iteration {
-  if (given === null) return { key, status: 'completed' };
-  const { key: own, status } = given as Partial<Iteration>;
-  return own === key && status === 'completed' ? (given as Iteration) : completed(key, given);
+function iterationOfAnswer(key: string, answer: unknown): Iteration {
+  if (answer === null) return { key, status: 'completed' };
+  const { key: own, status } = answer as Partial<Iteration>;
+  return own === key && status === 'completed' ? (answer as Iteration) : completed(key, answer);
 }
 
 /** Whether it is harmless to repeat the block's effect: as the file says, or else as the type says. */

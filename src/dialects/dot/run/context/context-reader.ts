@@ -8,7 +8,7 @@ import type { StateView, NodeContext } from '../../../../graph/contracts/node-co
 /** Characters of a value, as a text, beyond which it is kept as a file. */
 export const inlineMax = 100_000;
 /** Characters of the head, and of the tail, that stay in the context. */
-const shownMax = 2_000;
+const excerptMax = 2_000;
 
 const mark = '~large';
 
@@ -46,30 +46,30 @@ async function putLarge(
   values: Readonly<Record<string, unknown>>,
   large: readonly { readonly key: string; readonly text: string; readonly isJson: boolean }[],
 ): Promise<Readonly<Record<string, unknown>>> {
-  const kept: Record<string, unknown> = { ...values };
+  const result: Record<string, unknown> = { ...values };
   for (const { key, text, isJson } of large) {
     const about = isJson ? ['json', 'application/json'] : ['txt', 'text/plain'];
     const name = `${key.replaceAll(/[^\w.-]/g, '_')}.${about[0] ?? ''}`;
     const file = await files.put(Buffer.from(text), { name, type: about[1] ?? '' });
-    kept[key] = {
+    result[key] = {
       [mark]: file,
       isJson,
-      head: text.slice(0, shownMax),
-      tail: text.slice(-shownMax),
+      head: text.slice(0, excerptMax),
+      tail: text.slice(-excerptMax),
       characters: text.length,
     } satisfies LargeValue;
   }
-  return kept;
+  return result;
 }
 
 /** Its head and its tail, with what is left out between them. @param length - characters of both, at most */
-export function shownLarge(
+export function excerptOf(
   { [mark]: file, head, tail, characters }: LargeValue,
-  length: number = 2 * shownMax,
+  length: number = 2 * excerptMax,
 ): string {
-  const half = Math.min(shownMax, Math.floor(length / 2));
-  const left = characters - 2 * half;
-  return `${head.slice(0, half)} [… ${left} more characters, kept as ${file.name ?? file.hash} …] ${tail.slice(-half)}`;
+  const half = Math.min(excerptMax, Math.floor(length / 2));
+  const omitted = characters - 2 * half;
+  return `${head.slice(0, half)} [… ${omitted} more characters, kept as ${file.name ?? file.hash} …] ${tail.slice(-half)}`;
 }
 
 /** The whole of a value, wherever it is kept. */
@@ -117,7 +117,7 @@ export function contextOf({ scratch, input }: StateView): Keyed {
 /** A value as conditions and prompts see it; `` where there is none, head and tail of a large one. */
 export function asText(value: unknown): string {
   if (value === undefined || value === null) return '';
-  if (isLarge(value)) return shownLarge(value);
+  if (isLarge(value)) return excerptOf(value);
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 

@@ -33,7 +33,7 @@ import { exitFailure, reportedOutcome, runStageCommand } from './tool.ts';
 // A stage for a language model: the prompt, what the run says so far, and what the answer reports of itself.
 
 /** Characters of an answer that are kept in the context. The whole answer is in the stage's output. */
-const shownMax = 200;
+const headMax = 200;
 
 export const codergenHandler: StageHandler = {
   effect: 'external',
@@ -44,7 +44,7 @@ export const codergenHandler: StageHandler = {
     const { earlier, prompt } = stage.asking as Asking;
     const answer = await askModel(stage, prompt, earlier);
     const outcome = await verdictOf(stage, answer);
-    const contextUpdates = { ...outcome.contextUpdates, last_response: shownHead(answer) };
+    const contextUpdates = { ...outcome.contextUpdates, last_response: headOf(answer) };
     return { ...outcome, contextUpdates, response: answer };
   },
 };
@@ -90,9 +90,9 @@ export async function askModel(
 export async function askingOf(stage: StageContext): Promise<Asking> {
   const { ctx, parts, attributes } = stage;
   const edge = contextValue(ctx.state, edgeKey);
-  const told = parts.tellingOf(typeof edge === 'string' ? edge : undefined);
+  const configured = parts.tellingOf(typeof edge === 'string' ? edge : undefined);
   const isResumed = ctx.attempt > 1 || ctx.state.scratch[resumedKey] === true;
-  const telling = isResumed ? degraded(told) : told;
+  const telling = isResumed ? degraded(configured) : configured;
   const thread = telling.fidelity === 'full' ? openThread(ctx.state, telling.thread, parts.stage.id) : undefined;
   const preamble = thread?.last === undefined ? await summaryOf(stage, telling) : newsOf(ctx.state, thread.last);
   const heard = parts.isSteered ? await heardBy(stage) : '';
@@ -203,8 +203,8 @@ export function outcomeOf(stage: StageContext, answer: string): StageOutcome {
 }
 
 /** The beginning of an answer, which the context keeps. */
-export function shownHead(answer: string): string {
-  return answer.slice(0, shownMax);
+export function headOf(answer: string): string {
+  return answer.slice(0, headMax);
 }
 
 /** @param isGranted - held against the places of files when they are used. Default: all is granted */
@@ -225,7 +225,7 @@ const hookNames = ['tool_hooks.pre', 'tool_hooks.post'] as const;
 async function work(
   stage: StageContext,
   agent: StageAgent,
-  given: Pick<StageAgentRequest, 'attempt' | 'isGranted'>,
+  options: Pick<StageAgentRequest, 'attempt' | 'isGranted'>,
 ): Promise<StageOutcome> {
   const { ctx, parts, attributes } = stage;
   const { earlier, prompt } = stage.asking as Asking;
@@ -238,16 +238,16 @@ async function work(
     allow: toolsIn(parts.stage, 'allow_tools'),
     folder: parts.folder,
     counted: ['tokens', 'seconds'].filter((unit) => ctx.isBudgeted?.(unit) === true),
-    ...given,
+    ...options,
     ...(loopsMax !== undefined && { loopsMax }),
     ...(parts.timeoutMs !== undefined && { timeoutMs: parts.timeoutMs }),
     settings: settingsOf(parts.stage),
     ...(hooks !== undefined && { hooks }),
   });
-  const outcome = await verdictOf(stage, answer, given.attempt);
+  const outcome = await verdictOf(stage, answer, options.attempt);
   return {
     ...outcome,
-    contextUpdates: { ...outcome.contextUpdates, last_response: shownHead(answer) },
+    contextUpdates: { ...outcome.contextUpdates, last_response: headOf(answer) },
     response: answer,
   };
 }
@@ -294,7 +294,7 @@ async function runAgent(stage: StageContext, shell: NodeType): Promise<StageOutc
   const { stdout, stderr, exitCode, reported } = end;
   const written = reportedOutcome(stage, reported);
   const outcome = written ?? outcomeOf(stage, stdout);
-  const contextUpdates = { ...outcome.contextUpdates, last_response: shownHead(stdout) };
+  const contextUpdates = { ...outcome.contextUpdates, last_response: headOf(stdout) };
   const result: StageOutcome = { ...outcome, contextUpdates, response: stdout };
   // A failed program's last words are not used as the reason of the failure; its status file is.
   if (exitCode !== 0)

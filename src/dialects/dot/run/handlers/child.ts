@@ -136,16 +136,16 @@ async function oversee(stage: StageContext, overseen: Overseen): Promise<Stopped
  * own is kept.
  */
 function inputFor({ inputs }: TextWorkflow, { value }: StageContext): Readonly<Record<string, string>> {
-  const given = inputs.flatMap(({ name, default: own }): [string, string][] => {
+  const values = inputs.flatMap(({ name, default: own }): [string, string][] => {
     const known = name === 'goal' && own !== '' ? undefined : (value(name) ?? value(`graph.${name}`));
     return known === undefined ? [] : [[name, asText(known)]];
   });
-  return Object.fromEntries(given);
+  return Object.fromEntries(values);
 }
 
 /** The parameters that the child needs and does not get. */
-function missingOf({ inputs }: TextWorkflow, given: Readonly<Record<string, string>>): readonly string[] {
-  return inputs.filter(({ name, isRequired }) => isRequired && given[name] === undefined).map(({ name }) => name);
+function missingOf({ inputs }: TextWorkflow, values: Readonly<Record<string, string>>): readonly string[] {
+  return inputs.filter(({ name, isRequired }) => isRequired && values[name] === undefined).map(({ name }) => name);
 }
 
 /** Why a child is stopped, and how its stage ends because of that. */
@@ -201,8 +201,8 @@ function outcomeOf(stage: StageContext, result: ChildResult): StageOutcome {
     return end('fail', 'failed', { failures: inside(stage, failuresIn(result)), failureReason: rootMessage(error) });
   const { status: outcome, failures, last_response: last } = state.outputs['outputs'] as PipelineResult;
   const response = newestAnswer(state)?.text;
-  const told = inside(stage, failures as readonly StageFailure[]);
-  return end(outcome, 'completed', { failures: told, ...(response !== undefined && { response }) }, last);
+  const failed = inside(stage, failures as readonly StageFailure[]);
+  return end(outcome, 'completed', { failures: failed, ...(response !== undefined && { response }) }, last);
 }
 
 /** Failures in a child, by the name of the stage that runs it. */
@@ -216,6 +216,10 @@ function end(
   more: Partial<StageOutcome>,
   response?: unknown,
 ): StageOutcome {
-  const told = { 'stack.child.status': child, 'stack.child.outcome': status };
-  return { ...more, status, contextUpdates: { ...told, ...(response !== undefined && { last_response: response }) } };
+  const updates = { 'stack.child.status': child, 'stack.child.outcome': status };
+  return {
+    ...more,
+    status,
+    contextUpdates: { ...updates, ...(response !== undefined && { last_response: response }) },
+  };
 }

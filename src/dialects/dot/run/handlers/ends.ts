@@ -33,10 +33,10 @@ export function startHandler(pipeline: Pipeline): StageHandler {
 
 /** The context at the beginning of a run, from its input. */
 export function beginningOf({ attributes, params }: Pipeline, input: unknown): Readonly<Record<string, unknown>> {
-  const given = (input ?? {}) as Readonly<Record<string, unknown>>;
+  const inputs = (input ?? {}) as Readonly<Record<string, unknown>>;
   const own = attributes.entries().map(([name, value]) => [`graph.${name}`, value] as const);
-  const values = params.map(({ name, default: initial }) => [`graph.${name}`, given[name] ?? initial ?? ''] as const);
-  const goal = given['goal'] ?? attributes.text('goal');
+  const values = params.map(({ name, default: initial }) => [`graph.${name}`, inputs[name] ?? initial ?? ''] as const);
+  const goal = inputs['goal'] ?? attributes.text('goal');
   return Object.fromEntries([...own, ...values, ['graph.goal', goal]]);
 }
 
@@ -136,11 +136,11 @@ export function exitImplementation(parts: ExitParts): NodeImplementation {
 function resultOf(state: StateView, { gates }: ExitParts, statuses: GateOutcomes): PipelineResult {
   const failures = (state.diagnostics['failures'] ?? []) as readonly unknown[];
   const response = contextValue(state, 'last_response');
-  const told = gates.map(({ id }) => [id, statuses[id] ?? 'not visited'] as const);
-  const isWhole = failures.length === 0 && told.every(([, status]) => status === 'success');
+  const ended = gates.map(({ id }) => [id, statuses[id] ?? 'not visited'] as const);
+  const isWhole = failures.length === 0 && ended.every(([, status]) => status === 'success');
   return {
     status: isWhole ? 'success' : 'partial_success',
-    gates: Object.fromEntries(told),
+    gates: Object.fromEntries(ended),
     failures,
     ...(response !== undefined && { last_response: response }),
   };

@@ -33,9 +33,9 @@ async function bringTogether(stage: StageContext): Promise<StageOutcome> {
   );
   const shortfall = asText(stage.value(shortfallKey));
   const isAsking = shortfall === '' && stage.attributes.text('prompt') !== '';
-  const asked = isAsking ? await askForBest(stage, results, ranked) : undefined;
-  const best = asked?.best ?? ranked[0] ?? first;
-  const response = asked?.answer ?? best.response;
+  const chosen = isAsking ? await askForBest(stage, results, ranked) : undefined;
+  const best = chosen?.best ?? ranked[0] ?? first;
+  const response = chosen?.answer ?? best.response;
   return {
     // Too few succeeded, or one failed where none may: that some succeeded does not make the whole a success.
     ...(shortfall === '' ? { status: 'success' } : { status: 'fail', failureReason: shortfall }),

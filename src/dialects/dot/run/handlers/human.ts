@@ -33,8 +33,8 @@ async function askPerson(stage: StageContext): Promise<StageOutcome> {
   let attempt = 1;
   for (;;) {
     const answer = await ask(ctx, { ...asking, prompt }, parts.timeoutMs);
-    const given = answer === undefined ? undefined : asking.outcomeOf(answer);
-    if (given !== undefined) return given;
+    const outcome = answer === undefined ? undefined : asking.outcomeOf(answer);
+    if (outcome !== undefined) return outcome;
     if (answer !== undefined) {
       // The pipeline was edited since it was answered. What it offers now is asked; the answer is on record.
       prompt = `${asking.prompt}\nThe answer ${inShort(answer)} is no choice of the pipeline as it is now.`;
@@ -128,7 +128,7 @@ const words: Readonly<Record<string, 'Yes' | 'No'>> = Object.fromEntries(
       ['Yes', ['Yes', 'yes', 'YES', 'Y', 'y', 'true']],
       ['No', ['No', 'no', 'NO', 'N', 'n', 'false']],
     ] as const
-  ).flatMap(([said, forms]) => forms.map((form) => [form, said])),
+  ).flatMap(([word, forms]) => forms.map((form) => [form, word])),
 );
 
 /** Yes and no choose the edge of that label. No to a confirmation is a failure. */
@@ -140,12 +140,12 @@ function yesNo(stage: StageContext, form: 'yes_no' | 'confirmation'): Asking {
     metadata: { form },
     late: words[stage.attributes.text('human.default_choice')],
     outcomeOf: (answer) => {
-      const said = words[answer];
-      if (said === undefined) return undefined;
-      const contextUpdates = { 'human.gate.selected': said === 'Yes' ? 'Y' : 'N', 'human.gate.label': said };
-      if (form === 'confirmation' && said === 'No')
-        return { status: 'fail', failureReason: 'it was not confirmed', preferredLabel: said, contextUpdates };
-      return { status: 'success', preferredLabel: said, contextUpdates };
+      const word = words[answer];
+      if (word === undefined) return undefined;
+      const contextUpdates = { 'human.gate.selected': word === 'Yes' ? 'Y' : 'N', 'human.gate.label': word };
+      if (form === 'confirmation' && word === 'No')
+        return { status: 'fail', failureReason: 'it was not confirmed', preferredLabel: word, contextUpdates };
+      return { status: 'success', preferredLabel: word, contextUpdates };
     },
   };
 }

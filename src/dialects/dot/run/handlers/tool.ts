@@ -84,8 +84,9 @@ async function readAt(path: string, key: string, ownOutcomes: ReadonlySet<string
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return { fault: `${path} holds no object` };
   const report = value as Readonly<Record<string, unknown>>;
-  const { key: said } = report;
-  if (said !== undefined && said !== key) return { fault: `${path} is of another attempt: its key is not this one's` };
+  const { key: reportedKey } = report;
+  if (reportedKey !== undefined && reportedKey !== key)
+    return { fault: `${path} is of another attempt: its key is not this one's` };
   return readReport(report, ownOutcomes);
 }
 
@@ -193,8 +194,9 @@ function describeEnd({ exitCode, isCutOff }: CommandEnd): string {
  * @param words - what it said of the reason
  */
 export function exitFailure(end: CommandEnd, words: string, result: Partial<StageOutcome>): NodeFailure {
-  const said = cutMiddle(words.trim(), reasonMax);
-  const failureReason = result.failureReason ?? `the command ${describeEnd(end)}${said === '' ? '' : `: ${said}`}`;
+  const excerpt = cutMiddle(words.trim(), reasonMax);
+  const failureReason =
+    result.failureReason ?? `the command ${describeEnd(end)}${excerpt === '' ? '' : `: ${excerpt}`}`;
   const outcome: StageOutcome = { ...result, status: 'fail', failureReason };
   const data = { result: outcome };
   return new NodeFailure(failureReason, { code: 'EXIT_CODE', data, ...(!end.isCutOff && { applied: 'ended' }) });
@@ -203,8 +205,8 @@ export function exitFailure(end: CommandEnd, words: string, result: Partial<Stag
 /** How the stage ended, by the command's report. Undefined if there is none, and none is required. */
 export function reportedOutcome({ attributes }: StageContext, reported: Reported): StageOutcome | undefined {
   if (reported !== undefined && !('fault' in reported)) return reported;
-  const isAsked = attributes.text('status_file') !== '' && !attributes.flag('auto_status');
-  const fault = reported?.fault ?? (isAsked ? `the stage wrote no ${attributes.text('status_file')}` : undefined);
+  const isRequired = attributes.text('status_file') !== '' && !attributes.flag('auto_status');
+  const fault = reported?.fault ?? (isRequired ? `the stage wrote no ${attributes.text('status_file')}` : undefined);
   if (fault === undefined) return undefined;
   return { status: 'fail', failureReason: `its status cannot be taken: ${fault}` };
 }

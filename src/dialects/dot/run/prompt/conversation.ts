@@ -46,10 +46,10 @@ export function openThread(state: StateView, named: string | undefined, stage: s
   const name = named ?? turns.at(-1)?.thread ?? stage;
   const own = turns.filter(({ thread }) => thread === name);
   let size = 0;
-  const kept = own
+  const fitting = own
     .toReversed()
     .filter(({ prompt, answer }) => (size += prompt.length + answer.length) <= charactersMax);
-  const messages = kept.toReversed().flatMap(({ prompt, answer }): ModelMessage[] => [
+  const messages = fitting.toReversed().flatMap(({ prompt, answer }): ModelMessage[] => [
     { role: 'user', content: prompt },
     { role: 'assistant', content: answer },
   ]);

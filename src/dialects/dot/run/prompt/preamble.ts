@@ -1,5 +1,5 @@
 /** Describes the run so far for the prompt of a stage, in the detail that its fidelity asks for. */
-import { asText, contextValue, contextOf, isLarge, shownLarge } from '../context/context-reader.ts';
+import { asText, contextValue, contextOf, isLarge, excerptOf } from '../context/context-reader.ts';
 import type { ShownResult, StageOutput } from '../stage/stage-outcome.ts';
 import type { StateView } from '../../../../graph/contracts/node-contract.ts';
 import type { Turn } from './conversation.ts';
@@ -17,8 +17,8 @@ export function cut(text: string, length: number): string {
 export function cutMiddle(text: string, length: number): string {
   if (text.length <= length) return text;
   const half = Math.floor(length / 2);
-  const left = text.length - 2 * half;
-  return `${text.slice(0, half)} [… ${left} more characters …] ${text.slice(-half)}`.toWellFormed();
+  const omitted = text.length - 2 * half;
+  return `${text.slice(0, half)} [… ${omitted} more characters …] ${text.slice(-half)}`.toWellFormed();
 }
 
 // Tells prompts how the branches of a parallel stage ended, and what they answered.
@@ -37,8 +37,8 @@ function tellBranch(
   { id, outcome, failure_reason: reason, response, context }: ShownResult,
   amount: BranchAmount,
 ): string {
-  const isSaid = (key: string): boolean => key === 'last_response' && response !== undefined;
-  const values = Object.entries(context).filter(([key, value]) => !isSaid(key) && asText(value) !== '');
+  const isAnswer = (key: string): boolean => key === 'last_response' && response !== undefined;
+  const values = Object.entries(context).filter(([key, value]) => !isAnswer(key) && asText(value) !== '');
   const lines = [
     ...(response === undefined ? [] : [`answer: ${cut(response.trim(), amount.answer)}`]),
     ...values.map(([key, value]) => `${key}: ${cutMiddle(asText(value).trimEnd(), amount.value)}`),
@@ -83,21 +83,21 @@ export interface StagesAmount {
 
 /** All stages; of a branch those before it, too. */
 export function tellStages(state: StateView, amount: StagesAmount): string {
-  return told([...inheritedOf(state), ...withReasons(state)], amount);
+  return stageLines([...inheritedOf(state), ...withReasons(state)], amount);
 }
 
 /** The stages of this run from one in its history on. */
 export function tellStagesSince(state: StateView, first: number, amount: StagesAmount): string {
-  return told(withReasons(state).slice(first), amount);
+  return stageLines(withReasons(state).slice(first), amount);
 }
 
 export function inheritedStages(state: StateView): Readonly<Record<string, unknown>> {
   const stages = [...inheritedOf(state), ...withReasons(state)].slice(-inheritedMax);
-  const kept = stages.map(({ reason, ...one }) => ({
+  const shortened = stages.map(({ reason, ...one }) => ({
     ...one,
     ...(reason !== undefined && { reason: cutMiddle(reason, reasonMax) }),
   }));
-  return kept.length === 0 ? {} : { [inheritedStagesKey]: kept };
+  return shortened.length === 0 ? {} : { [inheritedStagesKey]: shortened };
 }
 
 function inheritedOf({ input }: StateView): readonly Ended[] {
@@ -114,12 +114,12 @@ function withReasons(state: StateView): readonly Ended[] {
   });
 }
 
-function told(stages: readonly Ended[], { stages: count, value }: StagesAmount): string {
+function stageLines(stages: readonly Ended[], { stages: count, value }: StagesAmount): string {
   if (count === 0) return '';
-  const shown = stages.slice(-count);
-  const left = stages.length - shown.length;
-  const lines = shown.map(({ stage, outcome, reason }) => `- ${stage}: ${ended(outcome, reason, value)}`);
-  return (left > 0 ? [`- ${left} more before`, ...lines] : lines).join('\n');
+  const newest = stages.slice(-count);
+  const omitted = stages.length - newest.length;
+  const lines = newest.map(({ stage, outcome, reason }) => `- ${stage}: ${ended(outcome, reason, value)}`);
+  return (omitted > 0 ? [`- ${omitted} more before`, ...lines] : lines).join('\n');
 }
 
 // The newest answer of a model in a run, and the stage that gave it.
@@ -231,11 +231,11 @@ function branchesOf(state: StateView, { value, answer }: Amount): string {
 
 function valuesOf(state: StateView, length: number): string {
   if (length === 0) return '';
-  const isShown = (key: string, value: unknown): boolean =>
+  const isListed = (key: string, value: unknown): boolean =>
     !untold.test(key) && asText(value) !== '' && !(key === 'parallel.results' && Array.isArray(value));
-  const entries = Object.entries(contextOf(state)).filter(([key, value]) => isShown(key, value));
+  const entries = Object.entries(contextOf(state)).filter(([key, value]) => isListed(key, value));
   return entries
-    .map(([key, value]) => `- ${key}: ${isLarge(value) ? shownLarge(value, length) : cutMiddle(asText(value), length)}`)
+    .map(([key, value]) => `- ${key}: ${isLarge(value) ? excerptOf(value, length) : cutMiddle(asText(value), length)}`)
     .join('\n');
 }
 
@@ -252,10 +252,10 @@ const tokens: Readonly<Record<string, number>> = {
 export async function summaryOf(stage: StageContext, { fidelity, summaryModel }: Telling): Promise<string> {
   const count = tokens[fidelity];
   if (summaryModel === undefined || count === undefined) return preambleOf(stage.ctx.state, fidelity);
-  const told = preambleOf(stage.ctx.state, 'whole');
-  if (told === '') return '';
+  const preamble = preambleOf(stage.ctx.state, 'whole');
+  if (preamble === '') return '';
   const { ctx, parts } = stage;
-  const content = `${told}\n\nSum up the above for whoever does the next stage of this work, in at most ${count} tokens. Keep names, numbers, decisions, and what failed and why. Answer with the summary alone.`;
+  const content = `${preamble}\n\nSum up the above for whoever does the next stage of this work, in at most ${count} tokens. Keep names, numbers, decisions, and what failed and why. Answer with the summary alone.`;
   return ctx.step('summary', modelStep(parts), async ({ idempotencyKey, signal }) => {
     const call = { model: summaryModel, messages: [{ role: 'user', content } as const], tokensMax: count };
     const response = await ctx.models.generate(call, { idempotencyKey, signal });

@@ -87,8 +87,8 @@ function chosenWay(
  * else of conditions on the outcome, or its target decides about failures.
  */
 function forFailure(ways: Ways, open: readonly Way[], ending: Ending): Way | undefined {
-  const asked = bestOf(open, ending, true);
-  if (asked !== undefined) return asked;
+  const matching = bestOf(open, ending, true);
+  if (matching !== undefined) return matching;
   return bestOf(hasElse(ways) ? open : open.filter(({ takesFailures }) => takesFailures), ending, false);
 }
 
@@ -98,7 +98,7 @@ export function hasElse({ edges }: Ways): boolean {
 }
 
 /** The best edge: by preferred label, suggested stages, weight, bytes of the target's name, and order in the file. */
-function bestOf(ways: readonly Way[], ending: Ending, mustBeAsked: boolean): Way | undefined {
+function bestOf(ways: readonly Way[], ending: Ending, mustMatch: boolean): Way | undefined {
   const { preferred_label: label, suggested_next_ids: ids = [] } = ending;
   if (label !== undefined && label !== '') {
     const labelled = ways.filter(({ caption }) => caption !== '' && normalLabel(caption) === normalLabel(label));
@@ -108,7 +108,7 @@ function bestOf(ways: readonly Way[], ending: Ending, mustBeAsked: boolean): Way
     const suggested = ways.filter(({ to }) => to === id);
     if (suggested.length > 0) return heaviest(suggested);
   }
-  return mustBeAsked ? undefined : heaviest(ways);
+  return mustMatch ? undefined : heaviest(ways);
 }
 
 function heaviest(ways: readonly Way[]): Way | undefined {

@@ -25,8 +25,8 @@ import {
   inShort,
   isFailure,
   readReport,
-  saidOutcome,
-  saidSchema,
+  outcomeOfAnswer,
+  answerSchema,
   type StageEnd,
   type StageFailure,
   type StageOutcome,
@@ -52,8 +52,8 @@ export function stageImplementation(
       const checked = isBuiltIn ? result : refuseReserved(result);
       // The attributes of the graph are what its author wrote, whole.
       const { contextUpdates: updates } = parts.stage.type === 'start' ? {} : checked;
-      const kept = updates === undefined ? undefined : keepLarge(ctx.files, updates);
-      const contextUpdates = kept instanceof Promise ? await kept : kept;
+      const stored = updates === undefined ? undefined : keepLarge(ctx.files, updates);
+      const contextUpdates = stored instanceof Promise ? await stored : stored;
       return settle(ctx, parts, retryTaken(ctx, parts, { ...checked, ...(contextUpdates && { contextUpdates }) }));
     },
     outputFault: (output, state) => endFault(handler, parts, output, state),
@@ -106,7 +106,7 @@ async function perform(ctx: NodeContext, handler: StageHandler, parts: StagePart
     ...(handler.isIdempotent?.(stage) === true && { idempotent: true }),
     ...(timeoutMs !== undefined && { timeoutMs }),
   };
-  const said = (answer: unknown): StageOutcome => saidOutcome(answer, ownOutcomes);
+  const readAnswer = (answer: unknown): StageOutcome => outcomeOfAnswer(answer, ownOutcomes);
   let asking: Asking | undefined;
   const result = await guarded(
     ctx,
@@ -114,13 +114,17 @@ async function perform(ctx: NodeContext, handler: StageHandler, parts: StagePart
       asking = await handler.asks?.(context);
       const full = { ...context, ...(asking !== undefined && { asking }) };
       if (effect === undefined) return checkedOutcome(await handler.run(full), ownOutcomes);
-      return ctx.step('work', { ...options, effect, said, saidSchema: saidSchema(ownOutcomes) }, async (step) => {
-        const worked = await spendSeconds(ctx, step, () => handler.run({ ...full, step }));
-        const result = checkedOutcome(worked, ownOutcomes);
-        if (result.status === 'fail') throw failed(result, verdictCode);
-        if (result.status === 'retry') throw failed(result, retryCode);
-        return result;
-      });
+      return ctx.step(
+        'work',
+        { ...options, effect, said: readAnswer, saidSchema: answerSchema(ownOutcomes) },
+        async (step) => {
+          const worked = await spendSeconds(ctx, step, () => handler.run({ ...full, step }));
+          const result = checkedOutcome(worked, ownOutcomes);
+          if (result.status === 'fail') throw failed(result, verdictCode);
+          if (result.status === 'retry') throw failed(result, retryCode);
+          return result;
+        },
+      );
     },
     stage.attributes.flag('allow_partial'),
   );

@@ -65,25 +65,25 @@ export interface StageOutput {
 
 /** Returns what a handler returned if it is an outcome. Otherwise returns a failure that says what is wrong with it. */
 export function checkedOutcome(returned: unknown, named: ReadonlySet<string>): StageOutcome {
-  const given = returned as StageOutcome | null;
-  if (typeof given !== 'object' || given === null)
+  const outcome = returned as StageOutcome | null;
+  if (typeof outcome !== 'object' || outcome === null)
     return { status: 'fail', failureReason: `its handler returned ${inShort(returned)}, which is no outcome` };
-  if (isStatus(given.status) || named.has(given.status)) return given;
-  return { status: 'fail', failureReason: `its handler ${strange(given.status)}` };
+  if (isStatus(outcome.status) || named.has(outcome.status)) return outcome;
+  return { status: 'fail', failureReason: `its handler ${strange(outcome.status)}` };
 }
 
 /** What a person may say of a stage that did its work. */
-export function saidSchema(named: ReadonlySet<string>): Readonly<Record<string, unknown>> {
+export function answerSchema(named: ReadonlySet<string>): Readonly<Record<string, unknown>> {
   const status = { enum: ['success', 'partial_success', 'skipped', ...named] };
   return { anyOf: [{ type: 'null' }, { type: 'object', required: ['status'], properties: { status } }] };
 }
 
 /** The outcome that a person says a stage had whose effect was in doubt. Without one the stage succeeded. @throws it is none */
-export function saidOutcome(said: unknown, named: ReadonlySet<string>): StageOutcome {
-  const given = (said ?? { status: 'success' }) as StageOutcome;
-  if (isSuccess(given.status) || given.status === 'skipped' || named.has(given.status)) return given;
+export function outcomeOfAnswer(answer: unknown, named: ReadonlySet<string>): StageOutcome {
+  const outcome = (answer ?? { status: 'success' }) as StageOutcome;
+  if (isSuccess(outcome.status) || outcome.status === 'skipped' || named.has(outcome.status)) return outcome;
   throw new TypeError(
-    `${inShort(said)} is no outcome of a stage that did its work, like { "status": "success" }; for one that failed, say fail`,
+    `${inShort(answer)} is no outcome of a stage that did its work, like { "status": "success" }; for one that failed, say fail`,
   );
 }
 
