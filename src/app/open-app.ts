@@ -41,8 +41,8 @@ export function mergeSettings(
   ofConfig: CheckpointSettings | undefined,
   ofWorkflow: CheckpointSettings | undefined,
 ): CheckpointSettings | undefined {
-  const isSaid = ofConfig !== undefined || Object.keys(ofWorkflow ?? {}).length > 0;
-  return isSaid ? { ...ofConfig, ...ofWorkflow } : undefined;
+  const isConfigured = ofConfig !== undefined || Object.keys(ofWorkflow ?? {}).length > 0;
+  return isConfigured ? { ...ofConfig, ...ofWorkflow } : undefined;
 }
 
 /** Cleans up after a run that this process advanced, if its settings say so. Never throws. */
@@ -69,7 +69,7 @@ export interface Cleaning {
  * Cleans up now and then periodically, one clean-up at a time. Its timer does not keep the process alive.
  * @param everyMs - the longest interval; a workflow's settings may ask for a shorter one
  */
-export function cleanUpEvery(given: CleanUpContext, everyMs: number, report: Report): Cleaning {
+export function cleanUpEvery(cleaning: CleanUpContext, everyMs: number, report: Report): Cleaning {
   let working: Promise<void> | undefined;
   let intervalMs = everyMs;
   let timer: NodeJS.Timeout | undefined;
@@ -87,9 +87,9 @@ export function cleanUpEvery(given: CleanUpContext, everyMs: number, report: Rep
     if (working === undefined) arm();
   };
   const context: CleanUpContext = {
-    ...given,
+    ...cleaning,
     settingsOf: async (run) => {
-      const settings = await given.settingsOf(run);
+      const settings = await cleaning.settingsOf(run);
       heed(settings);
       return settings;
     },
@@ -260,11 +260,11 @@ function openTexts(
   });
   const openSaved = async (): Promise<TextDialect> => {
     const { readBundle, options: ofTexts } = await openDialect();
-    return { readSaved: (text, kept) => readBundle(text, { ...ofTexts, ...kept }) };
+    return { readSaved: (text, saved) => readBundle(text, { ...ofTexts, ...saved }) };
   };
   const openSavedDot = async (): Promise<TextDialect> => {
     const { dot, options: ofTexts } = await openDialect();
-    return { readSaved: (text, kept) => dot.readKeptDot(text, { ...ofTexts, ...kept }) };
+    return { readSaved: (text, saved) => dot.readKeptDot(text, { ...ofTexts, ...saved }) };
   };
   const folders = foldersOf(config, options);
   const foreign = readForeignTexts({ ...config, folders, cwd, allow });
@@ -321,7 +321,7 @@ function openNamedGraphs(
 
 /** Schedules that are opened when one is added or removed. */
 function openedLate(open: () => Promise<App['schedules']>): App['schedules'] {
-  return { add: async (given) => (await open()).add(given), remove: async (name) => (await open()).remove(name) };
+  return { add: async (schedule) => (await open()).add(schedule), remove: async (name) => (await open()).remove(name) };
 }
 
 /** Opens an app. @throws CONFIG_INVALID the configuration or the URL; CODE_NOT_RUN as the configuration; STORE_* the store cannot be opened */
@@ -372,21 +372,21 @@ export async function openApp(options: AppOptions): Promise<App> {
     ...(watch !== undefined && { watch }),
   };
   const everyMs = options.cleanUpEvery === 'configured' ? configuredMs(config) : options.cleanUpEvery;
-  const kept = everyMs === undefined ? undefined : cleanUpEvery(cleaning, everyMs, report);
+  const cleanUps = everyMs === undefined ? undefined : cleanUpEvery(cleaning, everyMs, report);
   return {
     ...cleaning,
     place,
     config,
     ...noteGrants(options, config),
     ofTenant: (tenant) => ({ ...cleaning, tenant, engine: engines.of(tenant) }),
-    rested: ({ runId }) => cleanUpAfter(kept?.context ?? cleaning, runId, report),
+    rested: ({ runId }) => cleanUpAfter(cleanUps?.context ?? cleaning, runId, report),
     readSchema: async () => {
       const { workflowSchema, nodeTypes } = await openDialect();
       return workflowSchema(nodeTypes);
     },
     schedules: openedLate(async () => (await openSchedules()).schedules),
     close: once(async () => {
-      await kept?.end();
+      await cleanUps?.end();
       await engines.close();
       await foreign.close();
       await store.close();

@@ -96,8 +96,8 @@ export function withTypedTexts(
   typed: readonly string[],
 ): unknown {
   const texts = new Set(inputs.filter(({ type }) => type === 'str').map(({ name }) => name));
-  const given = typed.map((text) => splitAssignment(text, 'input')).filter(([name]) => texts.has(name));
-  return given.reduce((merged: unknown, [name, text]) => withValueAt(merged, [name], text), input);
+  const assignments = typed.map((text) => splitAssignment(text, 'input')).filter(([name]) => texts.has(name));
+  return assignments.reduce((merged: unknown, [name, text]) => withValueAt(merged, [name], text), input);
 }
 
 // Writes to standard output and standard error without Node's streams where these are not terminals: making a stream costs

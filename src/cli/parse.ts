@@ -169,13 +169,13 @@ export function parseArguments(fields: Fields, args: readonly string[]): Parsed 
   const texts: Record<string, readonly string[]> = {};
   for (const [name, field] of Object.entries(known)) {
     const option = optionNameOf(name);
-    const given = placed.get(name) ?? collected.options.get(option);
-    if (given === undefined) {
+    const typed = placed.get(name) ?? collected.options.get(option);
+    if (typed === undefined) {
       if (field.isRequired === true && field.isPositional !== true && !isHelp) throw usage(`--${option} is missing`);
       continue;
     }
-    values[name] = readField(field, option, given);
-    texts[name] = given;
+    values[name] = readField(field, option, typed);
+    texts[name] = typed;
   }
   return { values, texts };
 }

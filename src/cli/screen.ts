@@ -30,7 +30,7 @@ interface Prompts {
   readonly confirm: typeof clack.confirm;
   readonly text: typeof clack.text;
   /** Options are named by their places. */
-  readonly select: (asked: {
+  readonly select: (options: {
     readonly message: string;
     readonly options: readonly { readonly value: number; readonly label: string }[];
     readonly signal: AbortSignal;
@@ -42,8 +42,8 @@ export async function loadPrompts(): Promise<Prompts> {
   const { confirm, isCancel, select, text } = await import('@clack/prompts');
   return {
     isCancel,
-    confirm: (asked) => confirm({ ...asked, message: printableLines(asked.message) }),
-    text: (asked) => text({ ...asked, message: printableLines(asked.message) }),
+    confirm: (options) => confirm({ ...options, message: printableLines(options.message) }),
+    text: (options) => text({ ...options, message: printableLines(options.message) }),
     select: ({ message, options, signal }) =>
       select({
         message: printableLines(message),

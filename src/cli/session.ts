@@ -93,8 +93,8 @@ export function reportFailure(thrown: unknown, screen: Screen, isJson: boolean):
   if (isJson) screen.note(jsonText({ error: toJson(error.toJSON()) }));
   else if (violations !== undefined) reportViolations(error, violations, screen);
   else {
-    const told = `${screen.paint('bad', 'cairn:')} ${readable(messageFor(error))} ${screen.paint('dim', `[${code}]`)}`;
-    screen.note(...atWords(told, screen), ...atWords(readable(hint), screen));
+    const line = `${screen.paint('bad', 'cairn:')} ${readable(messageFor(error))} ${screen.paint('dim', `[${code}]`)}`;
+    screen.note(...atWords(line, screen), ...atWords(readable(hint), screen));
   }
   if (process.env['CAIRN_DEBUG'] === '1') screen.note(printableLines(stackOf(error)));
   return exitCodeOf(error);
@@ -155,7 +155,7 @@ export function noteGrants({ screen, isJson }: Session, grants: string | undefin
 
 export function openSession(
   screen: Screen,
-  given: {
+  options: {
     readonly isJson: boolean;
     readonly storeUrl: string | undefined;
     readonly configFile: string | undefined;
@@ -165,13 +165,13 @@ export function openSession(
 ): Session {
   const cwd = process.cwd();
   const program = nameOfProgram(process.argv[1], cwd, process.env);
-  const store = storeOptions(given);
+  const store = storeOptions(options);
   const { CAIRN_STORE: named } = process.env;
   return {
-    ...given,
+    ...options,
     // A store that somebody types may be a file that somebody else made.
-    trustsStore: given.storeUrl === undefined,
-    ...(given.storeUrl === undefined && named !== undefined && named !== '' && { storeUrl: named }),
+    trustsStore: options.storeUrl === undefined,
+    ...(options.storeUrl === undefined && named !== undefined && named !== '' && { storeUrl: named }),
     screen,
     cwd,
     commandLine: (...words) => [program, ...orderedWords([...words, ...store]).map(quote)].join(' '),

@@ -3,7 +3,7 @@ import { CairnError } from '../errors.ts';
 import { followHistory, isOverFor } from '../history/read/follow.ts';
 import { followRuns, type FollowRunsOptions } from '../history/read/follow-runs.ts';
 import type { WorkContext } from '../operations/declare/operation.ts';
-import { shownEvent } from '../operations/declare/perform.ts';
+import { maskedEvent } from '../operations/declare/perform.ts';
 import { toJson } from '../operations/declare/to-json.ts';
 import { answerHeaders, problemOf } from './problem.ts';
 
@@ -41,7 +41,7 @@ const commentMs = 10_000;
 const encoder = new TextEncoder();
 
 const encode = ({ id, name, data }: ServerEvent): string =>
-  `${id === undefined ? '' : `id: ${id}\n`}event: ${name}\ndata: ${JSON.stringify(toJson(shownEvent(data)))}\n\n`;
+  `${id === undefined ? '' : `id: ${id}\n`}event: ${name}\ndata: ${JSON.stringify(toJson(maskedEvent(data)))}\n\n`;
 
 /**
  * Streams the events of a run. @throws USAGE_INVALID, RUN_NOT_FOUND; what comes up later is told in the stream. A run that has ended and of

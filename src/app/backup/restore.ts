@@ -88,9 +88,9 @@ export async function restore(file: string, store: string, options: RestoreOptio
 /** Says in a run's meta whether it is trusted, whatever the backup says of that. Undefined: it says nothing else than before. */
 function markedMeta(meta: Uint8Array, isTrusted: boolean): Uint8Array | undefined {
   try {
-    const { isRestored, ...kept } = metaOf({ key: '', meta });
+    const { isRestored, ...rest } = metaOf({ key: '', meta });
     if (isTrusted === (isRestored === undefined)) return undefined;
-    return Buffer.from(JSON.stringify(isTrusted ? kept : { ...kept, isRestored: true }));
+    return Buffer.from(JSON.stringify(isTrusted ? rest : { ...rest, isRestored: true }));
   } catch {
     // Nobody finds the graph of a run by a meta that cannot be read.
     return undefined;

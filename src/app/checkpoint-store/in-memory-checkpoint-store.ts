@@ -35,8 +35,8 @@ export class InMemoryCheckpointStore implements ICheckpointStore {
     const found = this.#newestFirst().filter(
       (checkpoint) => checkpoint.graphId === graphId && (runId === undefined || checkpoint.runId === runId),
     );
-    const shown = limit === undefined || limit === 0 ? found : found.slice(0, limit);
-    return Promise.resolve(shown.map(describe));
+    const page = limit === undefined || limit === 0 ? found : found.slice(0, limit);
+    return Promise.resolve(page.map(describe));
   }
 
   delete(checkpointId: string): Promise<void> {

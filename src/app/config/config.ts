@@ -149,8 +149,8 @@ function unknownKeys(value: object, known: readonly string[], path: string): rea
 
 function fieldFaults(value: object, fields: Readonly<Record<string, Schema>>, path: string): readonly string[] {
   return Object.entries(fields).flatMap(([name, schema]) => {
-    const given = (value as Readonly<Record<string, unknown>>)[name];
-    return given === undefined ? [] : schemaFaults(schema, given, `${path}${name}`);
+    const field = (value as Readonly<Record<string, unknown>>)[name];
+    return field === undefined ? [] : schemaFaults(schema, field, `${path}${name}`);
   });
 }
 
@@ -180,13 +180,13 @@ function modelFaults(models: unknown): readonly string[] {
   if (models === undefined) return [];
   if (typeof models !== 'object' || models === null || Array.isArray(models)) return ['models is no mapping of names'];
   if (isModels(models as ModelNames)) return [];
-  return Object.entries(models).flatMap(([name, given]: readonly [string, unknown]) => {
+  return Object.entries(models).flatMap(([name, model]: readonly [string, unknown]) => {
     const path = `models.${name}`;
-    if (typeof given !== 'object' || given === null) return schemaFaults(modelName, given, path);
+    if (typeof model !== 'object' || model === null) return schemaFaults(modelName, model, path);
     return [
-      ...unknownKeys(given, Object.keys(modelFields), `${path}.`),
-      ...fieldFaults(given, modelFields, `${path}.`),
-      ...('model' in given ? [] : [`${path}.model is missing`]),
+      ...unknownKeys(model, Object.keys(modelFields), `${path}.`),
+      ...fieldFaults(model, modelFields, `${path}.`),
+      ...('model' in model ? [] : [`${path}.model is missing`]),
     ];
   });
 }
@@ -218,14 +218,14 @@ export function checkConfig(value: unknown, file: string, isCode: boolean): Conf
 
 // The models of a configuration. The code that calls them is loaded at the first call.
 
-/** @param given - a source of models, or aliases of models of the AI SDK, where any `provider:model` can be used too */
+/** @param models - a source of models, or aliases of models of the AI SDK, where any `provider:model` can be used too */
 export function openModels(
-  given: Models | ModelNames = {},
+  models: Models | ModelNames = {},
   prices: ModelPrices = {},
   limits: LimitsByProvider = {},
 ): Models {
-  if (isModels(given)) return given;
-  const profiles = profilesOf(given);
+  if (isModels(models)) return models;
+  const profiles = profilesOf(models);
   let opened: Promise<AllModels> | undefined;
   const open = async (): Promise<AllModels> => {
     const { createAiSdkModels } = await import('../../models/index.ts');

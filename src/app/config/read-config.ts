@@ -12,7 +12,7 @@ export interface FoundConfig extends Config {
   /** Undefined if there is no file, so that everything has its default. */
   readonly file: string | undefined;
   /** Code that stands beside the data and was not run, because the command only reads. */
-  readonly codeLeftOut?: string;
+  readonly skippedCode?: string;
 }
 
 async function readModule(path: string): Promise<unknown> {
@@ -83,7 +83,7 @@ export async function readConfig(choice: ConfigChoice): Promise<FoundConfig> {
       what: basename(code),
       hint: `Name it, and it is run: --config ${basename(code)}. Or say store and workflows as data, in cairn.config.json beside it.`,
     });
-  if (!runsCode) return { ...ofFile, file: data, codeLeftOut: code };
+  if (!runsCode) return { ...ofFile, file: data, skippedCode: code };
   const ofCode = checkConfig(await readModule(code), code, true);
   if (data !== undefined) checkBeside(ofCode, ofFile, code, data);
   return { ...ofFile, ...resolvePaths(ofCode, dirname(code)), file: data ?? code };

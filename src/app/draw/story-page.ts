@@ -6,7 +6,7 @@ import { toJson } from '../../operations/declare/to-json.ts';
 import { formatPath } from '../../history/read/state-path.ts';
 import type { PostMortem } from '../../history/trace/story.ts';
 import { toneOfVisit } from '../../operations/runs/picture-marks.ts';
-import { shownStory } from '../../operations/runs/post-mortem.ts';
+import { maskedStory } from '../../operations/runs/post-mortem.ts';
 import { storySummary, type StorySummary, type SummaryLine } from '../../operations/words/story-summary.ts';
 import {
   storyWords,
@@ -85,9 +85,9 @@ type Places = ReadonlyMap<VisitWords, string>;
  * @returns the page, values under names of secrets masked
  */
 export function storyPage(story: PostMortem, svg?: string): string {
-  const told = shownStory(story);
-  const words = storyWords(told);
-  const summary = storySummary(told, words);
+  const masked = maskedStory(story);
+  const words = storyWords(masked);
+  const summary = storySummary(masked, words);
   const visits = words.entries.filter((entry) => entry.kind === 'visit');
   const places: Places = new Map(visits.map((visit, index) => [visit, `v${index + 1}`]));
   return `<!doctype html>
@@ -97,18 +97,18 @@ export function storyPage(story: PostMortem, svg?: string): string {
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="referrer" content="no-referrer">
-<title>${escape(`${told.graphId} ${summary.said ?? told.status} · ${told.runId}@${told.seq}`)}</title>
+<title>${escape(`${masked.graphId} ${summary.outcome ?? masked.status} · ${masked.runId}@${masked.seq}`)}</title>
 <style>${style}</style>
 </head>
 <body>
 <main>
-${header(told, words, summary)}
+${header(masked, words, summary)}
 ${summaryText(summary, places)}
 <section><h2>The graph</h2>
 ${svg === undefined ? outline(visits) : picture(svg)}</section>
 <section><h2>What happened</h2>
 ${words.entries.map((entry) => (entry.kind === 'visit' ? visitText(entry, places) : eventText(entry))).join('\n')}</section>
-${told.result === undefined ? '' : `<section><h2>Result</h2>\n<pre>${valueText(told.result, resultMax)}</pre></section>`}
+${masked.result === undefined ? '' : `<section><h2>Result</h2>\n<pre>${valueText(masked.result, resultMax)}</pre></section>`}
 </main>
 </body>
 </html>
@@ -118,7 +118,7 @@ ${told.result === undefined ? '' : `<section><h2>Result</h2>\n<pre>${valueText(t
 function header(
   { runId, seq, graphId, status, startedAt }: PostMortem,
   { facts }: StoryWords,
-  { said }: StorySummary,
+  { outcome: said }: StorySummary,
 ): string {
   const when = `${new Date(startedAt).toISOString().replace('T', ' ').slice(0, 19)} UTC`;
   const ended = said === undefined ? '' : ` <span class="${toneOfStatus(said)}">${escape(said)}</span>`;

@@ -74,8 +74,8 @@ export function callbackInterviewer(ask: Interviewer['ask']): Interviewer {
 
 /** Gives answers in turn; once they are used up, questions are left open. */
 export function queueInterviewer(answers: readonly unknown[]): Interviewer {
-  const left = [...answers];
-  return { ask: () => left.shift() };
+  const remaining = [...answers];
+  return { ask: () => remaining.shift() };
 }
 
 /** Lets another one answer, and keeps what was asked and answered in `records`. */

@@ -13,7 +13,7 @@ import { postMortem } from '../../history/trace/post-mortem.ts';
 import type { StoryEntry, StoryVisit } from '../../history/trace/story.ts';
 import { walkStates } from '../../history/trace/walk-states.ts';
 import { toJson } from '../../operations/declare/to-json.ts';
-import { shownStory } from '../../operations/runs/post-mortem.ts';
+import { maskedStory } from '../../operations/runs/post-mortem.ts';
 import { shown } from '../../state/secrecy/shown-text.ts';
 
 /** What was written. */
@@ -41,7 +41,7 @@ export async function writeRunFolder(
 ): Promise<RunFolder> {
   const top = openFolder(folder, workspaces);
   const files = new Files(top);
-  const story = shownStory(await postMortem(place, found));
+  const story = maskedStory(await postMortem(place, found));
   const visits = story.entries.filter((entry): entry is StoryVisit => entry.kind === 'visit' && !isInner(entry));
   let checkpoints = 0;
   const events: string[] = [];
@@ -69,9 +69,9 @@ export async function writeRunFolder(
   for (const hash of artifacts) await writeArtifact(files, place, found, hash);
   files.write(['events.ndjson'], events.map((line) => `${line}\n`).join(''));
   if (structure !== undefined) files.json(['graph.json'], structure, true);
-  const { entries: _entries, ...told } = story;
+  const { entries: _entries, ...rest } = story;
   // It comes last: a folder that has one is whole.
-  const manifest = { ...told, goal: goalOf(story.entries), v: 1, checkpoints, visits: visits.length };
+  const manifest = { ...rest, goal: goalOf(story.entries), v: 1, checkpoints, visits: visits.length };
   files.json(['manifest.json'], manifest, true);
   return { folder: top, checkpoints, visits: visits.length, artifacts: artifacts.size };
 }
@@ -130,9 +130,9 @@ class Files {
     }
   }
 
-  /** Values under names of secrets are masked. @param isShown - what an author wrote, or what is masked */
-  json(path: readonly string[], value: unknown, isShown = false): void {
-    this.write(path, `${JSON.stringify(toJson(isShown ? value : shown(value)), null, 2)}\n`);
+  /** Values under names of secrets are masked. @param isMasked - what an author wrote, or what is masked */
+  json(path: readonly string[], value: unknown, isMasked = false): void {
+    this.write(path, `${JSON.stringify(toJson(isMasked ? value : shown(value)), null, 2)}\n`);
   }
 }
 
@@ -209,8 +209,8 @@ async function writeArtifact(
 function masked(bytes: Uint8Array): Uint8Array | string {
   try {
     const value: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
-    const told = shown(value);
-    return told === value ? bytes : JSON.stringify(told);
+    const masked = shown(value);
+    return masked === value ? bytes : JSON.stringify(masked);
   } catch {
     return bytes;
   }

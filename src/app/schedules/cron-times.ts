@@ -160,8 +160,8 @@ function readOffset(timezone: string): (time: number) => number {
     throw new CairnError('CONFIG_INVALID', { path: 'timezone', reason });
   }
   return (time) => {
-    const shown = new Map(format.formatToParts(time).map(({ type, value }) => [type, Number(value)]));
-    const part = (name: Intl.DateTimeFormatPartTypes): number => shown.get(name) ?? 0;
+    const local = new Map(format.formatToParts(time).map(({ type, value }) => [type, Number(value)]));
+    const part = (name: Intl.DateTimeFormatPartTypes): number => local.get(name) ?? 0;
     const clockTime = Date.UTC(
       ...([part('year'), part('month') - 1, part('day'), part('hour'), part('minute'), part('second')] as const),
     );

@@ -24,13 +24,13 @@ export async function dryRun(
   { file, scenarioFiles, input }: DryRun,
 ): Promise<SimulationReport> {
   const { graph } = (await loadWorkflow(file)).workflow;
-  const kept = graph.text ?? '';
-  if (dialectOf(kept) !== 'dot')
+  const graphText = graph.text ?? '';
+  if (dialectOf(graphText) !== 'dot')
     throw new CairnError('USAGE_INVALID', {
       reason: `${file} is no pipeline: a dry run is for workflows in DOT`,
       hint: '`cairn plan` shows what a workflow in YAML would do.',
     });
-  const { text, source } = JSON.parse(kept) as { readonly text: string; readonly source: string };
+  const { text, source } = JSON.parse(graphText) as { readonly text: string; readonly source: string };
   const scenarios = scenarioFiles?.flatMap((one) => readScenarioFile(cwd, one));
   return simulatePipeline(text, { source, input, ...(scenarios !== undefined && { scenarios }) });
 }

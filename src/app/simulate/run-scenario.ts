@@ -51,8 +51,8 @@ export async function runScenario(
   });
   try {
     const result = await bringToRest({ engine, clock, script, name }, await engine.start(graph, input));
-    const told = path.map((ending) => ending);
-    return { name, ...endOf(result), path: told, unused: script.unused() };
+    const taken = path.map((ending) => ending);
+    return { name, ...endOf(result), path: taken, unused: script.unused() };
   } finally {
     await engine.close();
   }
@@ -116,6 +116,6 @@ function endOf({ status, state, error, waits }: RunResult): Pick<SimulatedRun, '
     };
   }
   if (status !== 'completed') return { status: 'failed', reason: error?.message ?? status };
-  const { status: said } = state.outputs['outputs'] as { readonly status: 'success' | 'partial_success' };
-  return { status: said };
+  const { status: outcome } = state.outputs['outputs'] as { readonly status: 'success' | 'partial_success' };
+  return { status: outcome };
 }

@@ -188,8 +188,8 @@ async function explore(
     const open: readonly StageEnding[] =
       stage === undefined ? [] : [{ stage, outcome: 'skipped', edge: undefined, to: undefined }];
     // What a circle says again, it said in its first rounds.
-    const told = path.slice(0, 4 * pipeline.stages.size + failuresOf(idea));
-    ideas.push(...ideasFrom(pipeline, layout, { scenario: idea, endings: [...told, ...open], isNew }, aims));
+    const used = path.slice(0, 4 * pipeline.stages.size + failuresOf(idea));
+    ideas.push(...ideasFrom(pipeline, layout, { scenario: idea, endings: [...used, ...open], isNew }, aims));
   }
   return covered.isWhole ? 0 : ideas.length;
 }

@@ -140,9 +140,9 @@ async function ask(worker: Worker, job: ReaderJob, limitMs: number): Promise<unk
     return () => clearInterval(timer);
   });
   worker.postMessage(job);
-  const said = (await answer) as ReaderAnswer;
-  if ('fault' in said) throw new Refusal(said.fault);
-  return said.value;
+  const reply = (await answer) as ReaderAnswer;
+  if ('fault' in reply) throw new Refusal(reply.fault);
+  return reply.value;
 }
 
 /** The next message of the thread, which keeps the process alive until then. */

@@ -13,7 +13,10 @@ const catalog = openCatalog({
   cwd,
 });
 
-parentPort?.on('message', (job: ReaderJob) => void answer(catalog, job).then((said) => parentPort?.postMessage(said)));
+parentPort?.on(
+  'message',
+  (job: ReaderJob) => void answer(catalog, job).then((reply) => parentPort?.postMessage(reply)),
+);
 parentPort?.postMessage('ready');
 
 async function answer(workflows: WorkflowCatalog, job: ReaderJob): Promise<ReaderAnswer> {

@@ -55,12 +55,12 @@ function withPipelines<Options extends Pick<ReadOptions, 'nodeTypes' | 'redact'>
   options: Options,
 ): Options & Pick<ReadOptions, 'readOther'> {
   const { nodeTypes, redact } = options;
-  const given = { nodeTypes, ...(redact !== undefined && { redact }) };
+  const shared = { nodeTypes, ...(redact !== undefined && { redact }) };
   return {
     ...options,
     readOther: ({ text, source }) =>
       dialectOf(text) === 'dot' || isPipeline(text, source)
-        ? dot.checkCalledDot(text, { ...given, source })
+        ? dot.checkCalledDot(text, { ...shared, source })
         : undefined,
   };
 }

@@ -63,24 +63,25 @@ async function readSeveral(
 async function giveAnswers(
   session: Session,
   app: App,
-  { run, answer: words, by: given, resume = false }: AnswerArguments,
+  { run, answer: words, by: person, resume = false }: AnswerArguments,
 ): Promise<string> {
-  const who = given === undefined ? {} : { by: given };
+  const who = person === undefined ? {} : { by: person };
   const { screen, isJson, printJson } = session;
-  const told = (name: string, value: unknown): void => {
+  const report = (name: string, value: unknown): void => {
     if (!isJson) screen.print(`answered ${printable(name)}: ${formatInline(value)}`);
   };
   const several = await readSeveral(app, run, words);
   if (several !== undefined) {
     const output = await perform(answerWaits, app, { run, answers: several, ...who });
-    for (const { wait, waitId, value } of output.answered) told(wait === undefined ? waitId : nodeNameOf(wait), value);
+    for (const { wait, waitId, value } of output.answered)
+      report(wait === undefined ? waitId : nodeNameOf(wait), value);
     if (isJson && !resume) printJson(output);
     return goOnWith(session, output.runId, resume);
   }
   const [wait, value] = words.length === 1 ? [undefined, words[0]] : words;
   const output = await perform(answerWait, app, { run, value, ...(wait !== undefined && { wait }), ...who });
   const { runId, waitId } = output;
-  told(output.wait === undefined ? waitId : nodeNameOf(output.wait), output.value);
+  report(output.wait === undefined ? waitId : nodeNameOf(output.wait), output.value);
   if (isJson && !resume) printJson({ runId, waitId, node: output.wait?.node, value: output.value });
   return goOnWith(session, runId, resume);
 }

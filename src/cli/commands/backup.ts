@@ -115,16 +115,16 @@ function print(session: Session, report: BackupReport): void {
 /** Makes backups until it is asked to stop; one in progress is finished. A failure is reported, and the next backup is tried. */
 async function repeat(session: Session, make: () => Promise<void>, everyMs: number): Promise<number> {
   const interrupt = listenForInterrupt();
-  let isAsked = false;
-  void interrupt.asked.then(() => (isAsked = true));
+  let isInterrupted = false;
+  void interrupt.requested.then(() => (isInterrupted = true));
   try {
     for (;;) {
       await make().catch((error: unknown) => void reportFailure(error, session.screen, session.isJson));
       let timer: NodeJS.Timeout | undefined;
       const isDue = new Promise<void>((resolve) => (timer = setTimeout(resolve, everyMs)));
-      if (!isAsked) await Promise.race([interrupt.asked, isDue]);
+      if (!isInterrupted) await Promise.race([interrupt.requested, isDue]);
       clearTimeout(timer);
-      if (isAsked) return 0;
+      if (isInterrupted) return 0;
     }
   } finally {
     interrupt.release();

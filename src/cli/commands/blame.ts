@@ -111,8 +111,8 @@ const columns = [
 ] as const;
 
 /** Path of the part relative to the requested value; a dot for the whole value. */
-function pathText({ path, range, value }: Part, asked: number): string {
-  const text = printable(formatPath(path.slice(asked)));
+function pathText({ path, range, value }: Part, depth: number): string {
+  const text = printable(formatPath(path.slice(depth)));
   if (range === undefined) return text === '' ? '.' : text;
   const last = range.to - 1;
   if (typeof value === 'string') return `${text} [${range.from}–${last}]`.trim();
@@ -147,11 +147,11 @@ function writerText({ node, step, visit, attempt, kind, by, takenFrom }: Part): 
 }
 
 function printBlame({ screen }: Session, { runId, seq, parts }: BlameValueOutput, path: string): void {
-  const asked = parsePath(path).length;
+  const depth = parsePath(path).length;
   const rows = parts.map((part) => {
     const isOne = part.range !== undefined && Array.isArray(part.value) && part.value.length === 1;
     const value = isOne ? (part.value as readonly unknown[])[0] : part.value;
-    return [pathText(part, asked), checkpointText(part, runId), writerText(part), formatInline(value)];
+    return [pathText(part, depth), checkpointText(part, runId), writerText(part), formatInline(value)];
   });
   screen.print(`${screen.paint('strong', `${printable(runId)}@${seq}`)} ${printable(path)}`);
   screen.print(formatTable(columns, rows, screen));

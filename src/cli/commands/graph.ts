@@ -14,13 +14,13 @@ type Run = GraphRunsOutput['runs'][number];
 
 function changeText({ parent, changed }: Run): string {
   if (parent === undefined) return '';
-  const given = [
+  const changes = [
     ...(changed?.set ?? []).map(({ path, value }) => (value === undefined ? path : `${path} = ${formatInline(value)}`)),
     ...(changed?.answers ?? []).map((name) => `another answer to ${name}`),
     ...(changed?.isOtherGraph === true ? ['another graph'] : []),
   ];
   const by = changed?.by === undefined ? '' : ` (by ${changed.by})`;
-  return `from ${parent.runId}@${parent.seq}${given.length === 0 ? '' : `: ${given.join(', ')}`}${by}`;
+  return `from ${parent.runId}@${parent.seq}${changes.length === 0 ? '' : `: ${changes.join(', ')}`}${by}`;
 }
 
 function lineOf({ screen }: Session, line: GraphLine, margin: number, now: number): string {
@@ -28,13 +28,13 @@ function lineOf({ screen }: Session, line: GraphLine, margin: number, now: numbe
   const { paint, rowWidth } = screen;
   const name = printable(`${run.runId}@${seq}`);
   const tags = run.tags.filter((tag) => tag.seq === seq).map(({ name: tag }) => tag);
-  const told = tags.length === 0 ? '' : ` [${printable(tags.join(', '))}]`;
-  const left = pad(drawing, margin);
-  if (!isHead) return `${left}  ${paint('dim', `${name}${told}`)}`;
+  const tagText = tags.length === 0 ? '' : ` [${printable(tags.join(', '))}]`;
+  const lane = pad(drawing, margin);
+  if (!isHead) return `${lane}  ${paint('dim', `${name}${tagText}`)}`;
   const rest = [`${formatAge(now - run.updatedAt)} ago`, printable(changeText(run))].filter((text) => text !== '');
-  const head = `${name}${told}  ${run.status}`;
+  const head = `${name}${tagText}  ${run.status}`;
   const more = fit(`  ${rest.join('  ')}`, Math.max(0, rowWidth - margin - 2 - widthOf(head)));
-  return `${left}  ${paint(run.isCurrent ? 'strong' : 'plain', name)}${told}  ${paint(toneOf(run.status), run.status)}${paint('dim', more)}`;
+  return `${lane}  ${paint(run.isCurrent ? 'strong' : 'plain', name)}${tagText}  ${paint(toneOf(run.status), run.status)}${paint('dim', more)}`;
 }
 
 export const graphCommand: Command<GraphRunsInput> = {

@@ -39,10 +39,10 @@ export const lintCommand: Command<LintArguments> = {
     return withApp(
       { ...session, storeUrl: 'memory:' },
       async (app) => {
-        const given = isModule(file)
+        const options = isModule(file)
           ? { ...(exportName !== undefined && { export: exportName }) }
           : { text: readTextFile(session.cwd, file) };
-        const { isValid, violations } = await perform(lintWorkflow, app, { source: file, ...given });
+        const { isValid, violations } = await perform(lintWorkflow, app, { source: file, ...options });
         const { print, note, paint } = session.screen;
         if (session.isJson) session.printJson({ isValid, violations });
         else if (violations.length === 0) note('Nothing to say.');

@@ -149,7 +149,7 @@ function stateOf({ isAlive, isStopping }: ListWorkersOutput['workers'][number]):
   return isStopping === true ? { text: 'stopped', tone: 'dim' } : { text: 'gone', tone: 'bad' };
 }
 
-function servedBy({ only, queues, graphs }: ListWorkersOutput['workers'][number]): string {
+function workOf({ only, queues, graphs }: ListWorkersOutput['workers'][number]): string {
   const ids = only ?? ['everything', ...graphs.map(({ graphId }) => graphId)];
   return printable([...ids, ...(queues ?? []).map((queue) => `queue ${queue}`)].join(', '));
 }
@@ -158,7 +158,7 @@ function printWorkers({ screen }: Session, { workers }: ListWorkersOutput, now: 
   const rows = workers.map((worker) => [
     printable(describeWorker(worker.workerId)),
     stateOf(worker),
-    servedBy(worker),
+    workOf(worker),
     `${worker.runs.length}/${worker.concurrency}`,
     formatAge(now - worker.seenAt),
   ]);
@@ -242,9 +242,9 @@ function printWaits(session: Session, output: ListWaitsOutput, now: number): voi
     );
   }
   printAnswered(session, output);
-  const shown = Math.max(waits.length, waiting.length, answered.length);
+  const most = Math.max(waits.length, waiting.length, answered.length);
   if (hasMore)
-    screen.note(screen.paint('dim', `There are more: ${commandLine('inbox', '--limit', String(shown * 10))}`));
+    screen.note(screen.paint('dim', `There are more: ${commandLine('inbox', '--limit', String(most * 10))}`));
 }
 
 export const inboxCommand: Command<ListWaitsInput> = {

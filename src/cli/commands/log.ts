@@ -51,9 +51,9 @@ function followRun(session: Session, { run, after, live = false }: LogArguments)
   return withHistory(session, async (context) => {
     const interrupt = listenForInterrupt();
     const leaving = new AbortController();
-    const code = interrupt.asked.then((asked) => {
+    const code = interrupt.requested.then((exitCode) => {
       leaving.abort();
-      return asked;
+      return exitCode;
     });
     try {
       const events = followLog(context, run, { live, signal: leaving.signal, ...(after !== undefined && { after }) });

@@ -86,7 +86,7 @@ export const mcpCommand: Command<McpArguments> = {
     const interrupt = listenForInterrupt();
     const stay = setInterval(() => undefined, 60_000);
     try {
-      const code = await Promise.race([server.closed.then(() => 0), interrupt.asked]);
+      const code = await Promise.race([server.closed.then(() => 0), interrupt.requested]);
       await server.close();
       return code;
     } finally {

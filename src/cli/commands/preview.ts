@@ -53,8 +53,8 @@ function printPreview({ screen }: Session, { rows, runId, seq, cost, earlier, et
     formatCosts(row.cost === undefined ? {} : { spent: row.cost }) ?? '',
   ]);
   const hasCosts = rows.some((row) => row.cost !== undefined);
-  const shown = hasCosts ? [...columns, { title: 'COST BEFORE', canShrink: true }] : columns;
-  screen.print(formatTable(shown, cells, screen));
+  const visibleColumns = hasCosts ? [...columns, { title: 'COST BEFORE', canShrink: true }] : columns;
+  screen.print(formatTable(visibleColumns, cells, screen));
   if (hasCosts) screen.print('', `again: ${formatAmounts(cost.again)}; saved: ${formatAmounts(cost.saved)}`);
   screen.note('', `Do it only if it is still so: --expect ${etag}`);
 }

@@ -84,16 +84,16 @@ export const scheduleCommand: Command<ScheduleArguments> = {
     { line: 'cairn schedule remove weekly', does: 'end it' },
   ],
   runsConfig: true,
-  execute(session, { input, inputFile, workflows, ...given }) {
+  execute(session, { input, inputFile, workflows, ...options }) {
     const value = readInput({ ...(input && { input }), ...(inputFile !== undefined && { inputFile }) });
-    const open = { workflows, makesStore: given.action === 'add' };
+    const open = { workflows, makesStore: options.action === 'add' };
     return withApp(
       session,
       async (app) => {
-        const ofRuns = await typed(app, session, given, value);
-        const output = await perform(schedule, app, { ...given, ...(ofRuns !== undefined && { input: ofRuns }) });
+        const ofRuns = await typed(app, session, options, value);
+        const output = await perform(schedule, app, { ...options, ...(ofRuns !== undefined && { input: ofRuns }) });
         if (session.isJson) session.printJson(output);
-        else await print(session, given.action, output);
+        else await print(session, options.action, output);
         return 0;
       },
       open,

@@ -69,7 +69,7 @@ async function serve(
   const interrupt = listenForInterrupt();
   const end = started(server);
   try {
-    await interrupt.asked;
+    await interrupt.requested;
     await server.close();
     return 0;
   } finally {

@@ -65,18 +65,18 @@ function isOpen({ status }: ShowCheckpointOutput['view']): boolean {
 
 function toCells(node: Node, details: ShowCheckpointOutput): Parameters<typeof formatTable>[1][number] {
   const { path, visits, attempt, steps, retired, lists } = node;
-  const shown = standing(node, details);
+  const status = standing(node, details);
   const counts = Object.entries({ ...steps, retired }).filter(([, count]) => count !== undefined);
-  const kept = [
+  const amounts = [
     ...counts.map(([name, count]) => `${count} ${name}`),
     ...Object.entries(lists ?? {}).map(([name, count]) => `${count} in ${name}`),
   ];
   return [
     printable(path.join('/')),
-    { text: shown.replaceAll('_', ' '), tone: toneOf(shown) },
+    { text: status.replaceAll('_', ' '), tone: toneOf(status) },
     String(visits),
     String(attempt),
-    printable(kept.join(', ')),
+    printable(amounts.join(', ')),
     formatCosts(node) ?? '',
   ];
 }
@@ -116,16 +116,16 @@ function printDetails({ screen }: Session, details: ShowCheckpointOutput): void 
     'What happened:',
     change.map((part) => `  ${describePart(part)}`),
   );
-  const told = formatRecorded(recorded, screen.width);
-  if (told.length > 0) screen.print('', 'What it recorded:', told);
+  const lines = formatRecorded(recorded, screen.width);
+  if (lines.length > 0) screen.print('', 'What it recorded:', lines);
   // The start and end of a graph do no work, so they are not shown.
   const nodes = view.nodes.filter(({ path }) => path.at(-1)?.startsWith('__') !== true);
-  const shown = costs === undefined ? columns : [...columns, { title: 'SPENT', canShrink: true }];
+  const visibleColumns = costs === undefined ? columns : [...columns, { title: 'SPENT', canShrink: true }];
   if (nodes.length > 0)
     screen.print(
       '',
       ...formatTable(
-        shown,
+        visibleColumns,
         nodes.map((node) => toCells(node, details)),
         screen,
       ),

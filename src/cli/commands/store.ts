@@ -44,12 +44,12 @@ export const tagCommand: Command<TagCheckpointInput> = {
 
 type Pruned = Awaited<ReturnType<typeof pruneRuns.run>>;
 
-const spansShown = 8;
+const spansMax = 8;
 
 /** `1, 3 to 9` */
 function formatSpans(spans: Pruned['pruned'][number]['spans']): string {
-  const ranges = spans.slice(0, spansShown).map(({ from, to }) => (from === to ? String(from) : `${from} to ${to}`));
-  return [...ranges, ...(spans.length > spansShown ? ['…'] : [])].join(', ');
+  const ranges = spans.slice(0, spansMax).map(({ from, to }) => (from === to ? String(from) : `${from} to ${to}`));
+  return [...ranges, ...(spans.length > spansMax ? ['…'] : [])].join(', ');
 }
 
 function countAll({ pruned }: Pruned): number {

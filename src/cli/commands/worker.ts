@@ -46,7 +46,7 @@ class WorkerReport {
   readonly #healthFile: string | undefined;
   #status: Health['status'] = 'working';
   #lastError: Health['lastError'];
-  #held: () => readonly string[] = () => [];
+  #ownedRuns: () => readonly string[] = () => [];
 
   constructor(session: Session, healthFile: string | undefined) {
     this.#session = session;
@@ -54,7 +54,7 @@ class WorkerReport {
   }
 
   attach(worker: Worker): void {
-    this.#held = () => worker.held();
+    this.#ownedRuns = () => worker.held();
     this.write();
   }
 
@@ -87,7 +87,7 @@ class WorkerReport {
     if (this.#healthFile === undefined) return;
     try {
       const lastError = this.#lastError;
-      writeHealth(this.#healthFile, { status: this.#status, runs: this.#held(), ...(lastError && { lastError }) });
+      writeHealth(this.#healthFile, { status: this.#status, runs: this.#ownedRuns(), ...(lastError && { lastError }) });
     } catch (error) {
       throw new CairnError(
         'CONFIG_INVALID',
@@ -127,7 +127,7 @@ async function work(session: Session, app: App, input: WorkerArguments): Promise
   const heartbeat = setInterval(() => report.write(), heartbeatMs);
   try {
     if (!session.isJson) session.screen.note(`Working on ${app.store.name}. Ctrl-C or SIGTERM: finish and stop.`);
-    await interrupt.asked;
+    await interrupt.requested;
     report.turn('draining');
     await drain(worker, 1000 * grace);
     await app.close();

@@ -22,7 +22,7 @@ interface Deleting {
 
 /** What a command adds to its operation. */
 interface DeletionWords<Report> extends Required<Pick<Command, 'details' | 'examples'>> {
-  readonly print: (session: Session, report: Report, told: PrintedReport) => Promise<void>;
+  readonly print: (session: Session, report: Report, context: PrintedReport) => Promise<void>;
   /** What the person agrees to: `Remove 2 runs`. Undefined if nothing would go. */
   readonly questionFor: (plan: Report) => string | undefined;
 }

@@ -63,9 +63,9 @@ async function askOne(wait: OpenQuestion, signal: AbortSignal): Promise<{ readon
   }
   // After a list, the question is on the screen already. The prompt draws its border only before the first line, so it is added to the
   // others.
-  const asked = choices === undefined ? message.replaceAll('\n', '\n│  ') : 'Your answer';
+  const prompt = choices === undefined ? message.replaceAll('\n', '\n│  ') : 'Your answer';
   const typed = await text({
-    message: asked,
+    message: prompt,
     signal,
     ...(type === 'object' || type === 'array' ? { placeholder: 'JSON' } : {}),
   });
@@ -86,13 +86,13 @@ async function askUntilClosed(wait: OpenQuestion, asking: Asking): Promise<boole
   const { signal, release } = watchDeadline(wait.dueAt);
   try {
     for (;;) {
-      const given = signal.aborted ? undefined : await askOne(wait, signal);
-      if (given === undefined) {
+      const answer = signal.aborted ? undefined : await askOne(wait, signal);
+      if (answer === undefined) {
         if (signal.aborted) asking.say(`The time to answer ${nodeNameOf(wait)} is over; the run goes on.`);
         return signal.aborted;
       }
       try {
-        await asking.answer(wait, given.value);
+        await asking.answer(wait, answer.value);
         return true;
       } catch (error) {
         if (!asking.refused(error)) return true;
@@ -129,7 +129,7 @@ function productOf({ state: { artifacts, scratch, outputs } }: RunStanding): unk
 interface Moment {
   readonly now: number;
   /** Whether the store has the run when the command is over. One in memory has not: then no command goes on with it. */
-  readonly isKept: boolean;
+  readonly isStored: boolean;
 }
 
 /** What there is to say, instead of a way to go on, of a run in a store in memory. */
@@ -138,7 +138,7 @@ export function goneWords({ screen }: Session): readonly string[] {
   return atWords(words, screen);
 }
 
-function printWaits(session: Session, { runId, waits }: RunStanding, { now, isKept }: Moment): void {
+function printWaits(session: Session, { runId, waits }: RunStanding, { now, isStored: isKept }: Moment): void {
   const { screen, commandLine } = session;
   for (const wait of waits) {
     screen.print('');
@@ -152,17 +152,17 @@ function printWaits(session: Session, { runId, waits }: RunStanding, { now, isKe
   );
 }
 
-function printFailure(session: Session, { runId, error, failed }: RunStanding, { isKept }: Moment): void {
+function printFailure(session: Session, { runId, error, failed }: RunStanding, { isStored: isKept }: Moment): void {
   const { screen, commandLine } = session;
   if (failed.length > 0) screen.note(...atWords(`failed: ${printable(failed.join(', '))}`, screen));
   if (error !== undefined) {
     screen.note(...atWords(`${printableLines(error.message)} [${error.code}]`, screen));
   }
-  const isSaid = error !== undefined && /\bresume\b/.test(error.hint);
-  if (error !== undefined && (isKept || !isSaid)) screen.note(...atWords(printableLines(error.hint), screen));
+  const namesResume = error !== undefined && /\bresume\b/.test(error.hint);
+  if (error !== undefined && (isKept || !namesResume)) screen.note(...atWords(printableLines(error.hint), screen));
   if (!isKept) return screen.note(...goneWords(session));
   // Skip the words if the hint says the same already.
-  screen.note(`${isSaid ? '  ' : 'Go on: '}${screen.paint('good', commandLine('resume', runId))}`);
+  screen.note(`${namesResume ? '  ' : 'Go on: '}${screen.paint('good', commandLine('resume', runId))}`);
 }
 
 /** Tells that the run goes on with the definition it was started with, although its file has changed. */
@@ -183,7 +183,7 @@ function tellDefinition({ screen, commandLine }: Session, { runId, status, defin
 }
 
 /** Prints nodes that were skipped, or that failed without making the run fail. */
-function printLeftOut({ screen }: Session, { failed, skipped, repeated = [] }: RunStanding): void {
+function printIncomplete({ screen }: Session, { failed, skipped, repeated = [] }: RunStanding): void {
   if (repeated.length > 0)
     screen.note(
       `begun again after its process ended, and may have been done twice, since no effect class is declared: ${printable(repeated.join(', '))}`,
@@ -219,7 +219,7 @@ export function printStanding(session: Session, standing: RunStanding, moment: M
   if (status === 'paused') printWaits(session, standing, moment);
   if (status === 'failed') printFailure(session, standing, moment);
   if (status === 'completed') {
-    if (standing.outputs !== undefined) printLeftOut(session, standing);
+    if (standing.outputs !== undefined) printIncomplete(session, standing);
     const product = standing.outputs ?? productOf(standing);
     if (product !== undefined) screen.print(formatBlock(product));
   }
@@ -250,7 +250,7 @@ export async function withApp(
   options: FolderOptions = {},
 ): Promise<number> {
   const app = await openApp({ ...session, makesStore: false, ...options, report: reportTo(session) });
-  const { codeLeftOut } = app.config;
+  const { skippedCode: codeLeftOut } = app.config;
   if (codeLeftOut !== undefined)
     session.screen.note(
       `${printable(relative(session.cwd, codeLeftOut))} is not run by what only reads; name it with --config if its blocks are needed.`,
@@ -331,11 +331,11 @@ async function askAndResume(
   return standing;
 }
 
-function tellInterrupted(session: Session, runId: string | undefined, isKept: boolean): void {
+function tellInterrupted(session: Session, runId: string | undefined, isStored: boolean): void {
   const { screen, commandLine, isJson, printJson } = session;
   if (isJson) printJson({ interrupted: true, ...(runId !== undefined && { runId }) });
   else if (runId === undefined) screen.note('Stopped before the run was recorded.');
-  else if (!isKept) screen.note('Stopped.', ...goneWords(session));
+  else if (!isStored) screen.note('Stopped.', ...goneWords(session));
   else screen.note(`Stopped. Go on: ${screen.paint('good', commandLine('resume', runId))}`);
 }
 
@@ -359,7 +359,7 @@ export async function follow(
     watch: following.watch,
     report: reportTo(session),
   });
-  const isKept = app.place.kind !== 'memory';
+  const isStored = app.place.kind !== 'memory';
   const interrupt = listenForInterrupt();
   // The engine's timers do not keep the process alive, so do it here while a person follows the run.
   const stay = setInterval(() => undefined, 60_000);
@@ -367,16 +367,16 @@ export async function follow(
     const standing = await following.show(() => advance(app));
     if (standing === undefined) return 0;
     const rest = await askAndResume(session, app, following, standing, resume);
-    return printStanding(session, rest, { now: app.now(), isKept });
+    return printStanding(session, rest, { now: app.now(), isStored });
   };
   try {
     const working = work();
-    const ended = await Promise.race([working, interrupt.asked.then((code) => ({ code }))]);
+    const ended = await Promise.race([working, interrupt.requested.then((code) => ({ code }))]);
     if (typeof ended === 'number') return ended;
     working.catch(() => undefined);
     following.stop();
     await app.close();
-    tellInterrupted(session, following.runId, isKept);
+    tellInterrupted(session, following.runId, isStored);
     return ended.code;
   } finally {
     await app.close();

@@ -4,28 +4,28 @@ const signals = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
 
 export interface Interrupt {
   /** Resolves with the exit code when a signal asks to stop; otherwise never. */
-  readonly asked: Promise<number>;
+  readonly requested: Promise<number>;
   /** Restores the normal meaning of signals. */
   release(): void;
 }
 
 export function listenForInterrupt(): Interrupt {
-  let isAsked = false;
+  let isRequested = false;
   let resolve: (code: number) => void = () => undefined;
-  const asked = new Promise<number>((settle) => {
+  const requested = new Promise<number>((settle) => {
     resolve = settle;
   });
   const listeners = Object.entries(signals).map(([signal, code]) => {
     const listener = (): void => {
-      if (isAsked) process.exit(code);
-      isAsked = true;
+      if (isRequested) process.exit(code);
+      isRequested = true;
       resolve(code);
     };
     process.on(signal, listener);
     return { signal, listener };
   });
   return {
-    asked,
+    requested,
     release() {
       for (const { signal, listener } of listeners) process.off(signal, listener);
     },

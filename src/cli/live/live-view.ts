@@ -211,13 +211,13 @@ function nameWidthOf(rows: readonly ProgressRow[], width: number): number {
 function choose(
   rows: readonly ProgressRow[],
   room: number,
-): { readonly shown: readonly ProgressRow[]; readonly hidden: number } {
-  if (rows.length <= room) return { shown: rows, hidden: 0 };
+): { readonly visible: readonly ProgressRow[]; readonly hidden: number } {
+  if (rows.length <= room) return { visible: rows, hidden: 0 };
   const alive = rows.filter(({ state }) => live.includes(state)).slice(0, room - 1);
   const rest = room - 1 - alive.length;
   const others = rest > 0 ? rows.filter((row) => !alive.includes(row)).slice(-rest) : [];
   const chosen = new Set([...alive, ...others]);
-  return { shown: rows.filter((row) => chosen.has(row)), hidden: rows.length - chosen.size };
+  return { visible: rows.filter((row) => chosen.has(row)), hidden: rows.length - chosen.size };
 }
 
 export interface LiveView {
@@ -229,14 +229,15 @@ export interface LiveView {
 /** A view for pipes and logs: one line for each change, none twice. */
 function openPlainView(screen: Screen): LiveView {
   const progress = new Progress();
-  const said = new Set<string>();
+  const reported = new Set<string>();
   const say = (row: ProgressRow): void => {
     // That a node waits is reported only when it is known what it waits for.
     if (row.state === 'running' || (row.state === 'waiting' && row.note === undefined)) return;
     const key = `${row.node} ${row.visit} ${row.attempt} ${row.state} ${row.note ?? ''}`;
     const { rowWidth: width, paint } = screen;
-    if (!said.has(key)) screen.note(formatRow(row, nameWidthOf(progress.rows, width), { width, paint }, Date.now()));
-    said.add(key);
+    if (!reported.has(key))
+      screen.note(formatRow(row, nameWidthOf(progress.rows, width), { width, paint }, Date.now()));
+    reported.add(key);
   };
   return {
     watch: (event) => progress.take(event, Date.now()).forEach(say),
@@ -252,9 +253,9 @@ function openTerminalView(screen: Screen, redraw: NonNullable<Screen['redraw']>)
   const draw = (isLast: boolean): void => {
     isDue = false;
     const { rows } = progress;
-    const { shown, hidden } = choose(rows, isLast ? longestSummary : Math.max(3, screen.height - 3));
+    const { visible, hidden } = choose(rows, isLast ? longestSummary : Math.max(3, screen.height - 3));
     const now = Date.now();
-    const lines = shown.map((row) =>
+    const lines = visible.map((row) =>
       formatRow(row, nameWidthOf(rows, screen.width - 1), { width: screen.width - 1, paint: screen.paint }, now),
     );
     if (hidden > 0) lines.push(screen.paint('dim', `  … ${hidden} more settled`));

@@ -28,7 +28,7 @@ test('H1 why a run failed is broken between words in a terminal, and left whole 
       note: (...more: string[]) => lines.push(...more),
     };
     const session = { screen, commandLine: () => 'cairn resume r', isJson: false } as unknown as Session;
-    expect(printStanding(session, standing, { now: 0, isKept: true })).toBe(3);
+    expect(printStanding(session, standing, { now: 0, isStored: true })).toBe(3);
     return lines;
   };
   const whole = noted(false);

@@ -44,7 +44,7 @@ const verbs: Readonly<Record<Part['kind'], (part: Part) => string>> = {
   pause: () => 'paused',
   cancel: ({ by, detail }) => `cancelled${by === undefined ? '' : ` by ${by}`}${reasonIn(detail)}`,
   end: ({ status, by, detail }) =>
-    `ended${status === undefined ? '' : `: ${status}`}${by === undefined ? '' : ` by ${by}`}${reasonIn(detail)}${formatGaveUp(detail)}`,
+    `ended${status === undefined ? '' : `: ${status}`}${by === undefined ? '' : ` by ${by}`}${reasonIn(detail)}${formatUnfinished(detail)}`,
   large: ({ detail }) => formatNearLimit(detail),
   fold: () => 'pruned',
 };
@@ -65,7 +65,7 @@ function reasonIn(detail: unknown): string {
   return typeof reason === 'string' ? `: ${fit(formatInline(reason), eventWidth)}` : '';
 }
 
-function formatGaveUp(detail: unknown): string {
+function formatUnfinished(detail: unknown): string {
   const { gaveUp } = (detail ?? {}) as { readonly gaveUp?: unknown };
   return typeof gaveUp === 'string' ? `; ${gaveUp}, which follows a cancel, was given up` : '';
 }

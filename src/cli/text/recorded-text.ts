@@ -27,14 +27,14 @@ export function formatValue(name: string, value: unknown, width: number, margin:
   const parts = partsOf(value);
   // What lies deeper is told on a line, as far as it goes.
   if (parts === undefined || margin.length > 2 * indent.length) return [fit(inline, width)];
-  const told = parts.slice(0, partsMax).flatMap(([key, part]) => formatValue(printable(key), part, width, inner));
+  const lines = parts.slice(0, partsMax).flatMap(([key, part]) => formatValue(printable(key), part, width, inner));
   const more = parts.length - partsMax;
-  return [`${margin}${name}:`, ...told, ...(more > 0 ? [`${inner}… and ${more} more`] : [])];
+  return [`${margin}${name}:`, ...lines, ...(more > 0 ? [`${inner}… and ${more} more`] : [])];
 }
 
 function cut(lines: readonly string[], most: number, margin: string): readonly string[] {
-  const kept = lines.slice(0, most).map((line) => (margin + line).trimEnd());
-  return lines.length > most ? [...kept, `${margin}… ${lines.length - most} lines more`] : kept;
+  const shortened = lines.slice(0, most).map((line) => (margin + line).trimEnd());
+  return lines.length > most ? [...shortened, `${margin}… ${lines.length - most} lines more`] : shortened;
 }
 
 /** Keys and values of what has such; errors tell what can be stored of them. */
@@ -70,7 +70,7 @@ function formatStep({ path, kind, status, value, error, spent }: Step, width: nu
 type Difference = Recorded['values'][number];
 
 /** The differences without outputs that are artifacts too and differ likewise: what a step of a workflow gives is kept as both. */
-export function withoutRepeated<Shown extends Difference>(differences: readonly Shown[]): readonly Shown[] {
+export function withoutRepeated<D extends Difference>(differences: readonly D[]): readonly D[] {
   const textOf = ({ path, ...sides }: Difference, area: string): string | undefined =>
     path[0] === area ? JSON.stringify([path.slice(1), toJson(sides)]) : undefined;
   const artifacts = new Set(differences.map((one) => textOf(one, 'artifacts')));

@@ -31,9 +31,9 @@ export function formatStory(story: PostMortem, screen: StoryScreen): readonly st
   const { paint } = screen;
   const words = storyWords(story);
   const summary = storySummary(story, words);
-  const said = summary.said === undefined ? '' : ` ${paint(toneOf(summary.said), printable(summary.said))}`;
+  const outcome = summary.outcome === undefined ? '' : ` ${paint(toneOf(summary.outcome), printable(summary.outcome))}`;
   return [
-    `${paint('strong', printable(`${runId}@${seq}`))} ${printable(graphId)} ${paint(toneOf(status), status)}${said}`,
+    `${paint('strong', printable(`${runId}@${seq}`))} ${printable(graphId)} ${paint(toneOf(status), status)}${outcome}`,
     paint('dim', [formatTime(startedAt), ...words.facts].map(printable).join(', ')),
     '',
     ...words.entries.flatMap((entry) =>

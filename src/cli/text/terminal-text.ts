@@ -90,9 +90,9 @@ function measure(columns: readonly Column[], rows: readonly (readonly Cell[])[],
     const [widest, next] = shrinkable;
     if (widest === undefined) break;
     const floor = Math.max(narrowest, Math.min(next?.each ?? narrowest, widest.each - 1));
-    const given = Math.min(excess, widest.each - floor);
-    widths[widest.index] = widest.each - given;
-    excess -= given;
+    const reduction = Math.min(excess, widest.each - floor);
+    widths[widest.index] = widest.each - reduction;
+    excess -= reduction;
   }
   return widths;
 }

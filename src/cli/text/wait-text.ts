@@ -6,9 +6,9 @@ import { formatAge, formatTime } from '../../operations/words/time.ts';
 import { formatInline } from './value.ts';
 import { wrap } from './width.ts';
 
-const shownElsewhere: ReadonlySet<string> = new Set(['choices', 'validation_pattern']);
+const printedElsewhere: ReadonlySet<string> = new Set(['choices', 'validation_pattern']);
 /** A doubt is told once nobody is in the effect any more: its deadline says nothing then. */
-const leftOutOfDoubts: ReadonlySet<string> = new Set([...shownElsewhere, 'deadlineAt']);
+const omittedOfDoubts: ReadonlySet<string> = new Set([...printedElsewhere, 'deadlineAt']);
 
 /** What to type for a value. */
 function textOf(value: unknown): string {
@@ -54,9 +54,9 @@ export function describeMetadata({ kind, metadata, budget }: OpenQuestion): read
   // The question says all of it.
   if (budget !== undefined) return [];
   if (typeof metadata !== 'object' || metadata === null || Array.isArray(metadata)) return [];
-  const leftOut = kind === 'doubt' ? leftOutOfDoubts : shownElsewhere;
+  const omitted = kind === 'doubt' ? omittedOfDoubts : printedElsewhere;
   return Object.entries(metadata)
-    .filter(([name, value]) => !leftOut.has(name) && !isEmpty(value))
+    .filter(([name, value]) => !omitted.has(name) && !isEmpty(value))
     .map(
       ([name, value]) => `${printable(name)}: ${typeof value === 'string' ? printable(value) : formatInline(value)}`,
     );
@@ -114,13 +114,17 @@ export function purposeOf({ kind, name }: OpenQuestion): string {
 export function formatWait(
   session: Session,
   wait: OpenQuestion,
-  { now, isKept = true, graphId }: { readonly now: number; readonly isKept?: boolean; readonly graphId?: string },
+  {
+    now,
+    isKept: isStored = true,
+    graphId,
+  }: { readonly now: number; readonly isKept?: boolean; readonly graphId?: string },
 ): readonly string[] {
   const { paint, width } = session.screen;
   const indent = '  ';
   if (wait.isDamaged === true) {
-    const told = wrap('damaged: what it asks cannot be shown, and it takes no answer; see: cairn verify', width - 2);
-    return [paint('strong', printable(wait.waitId)), ...told.map((line) => indent + paint('bad', line))];
+    const lines = wrap('damaged: what it asks cannot be shown, and it takes no answer; see: cairn verify', width - 2);
+    return [paint('strong', printable(wait.waitId)), ...lines.map((line) => indent + paint('bad', line))];
   }
   const column = Math.min(width, 100) - indent.length;
   const age = wait.openedAt === undefined ? '' : `, ${formatAge(now - wait.openedAt)}`;
@@ -136,6 +140,6 @@ export function formatWait(
     `${paint('strong', printable(nodeNameOf(wait)))}${paint('dim', place)}`,
     ...(text === '' ? [] : wrap(printableLines(text), column).map((line) => (indent + line).trimEnd())),
     ...details.flatMap((detail) => wrap(detail, column)).map((line) => indent + paint('dim', line)),
-    ...(isAnswerable(wait) && isKept ? [indent + paint('good', printable(answerCommandOf(session, wait)))] : []),
+    ...(isAnswerable(wait) && isStored ? [indent + paint('good', printable(answerCommandOf(session, wait)))] : []),
   ];
 }

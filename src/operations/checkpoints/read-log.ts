@@ -5,7 +5,7 @@ import { shownStatusOf, toListedRun, takeSome } from '../../history/read/list-ru
 import { resolveReference } from '../../history/read/tag-checkpoint.ts';
 import { followHistory, type FollowedEvent, type FollowOptions } from '../../history/read/follow.ts';
 import { cursorField, openCursor, sealCursor } from '../declare/cursor.ts';
-import { shownEvent } from '../declare/perform.ts';
+import { maskedEvent } from '../declare/perform.ts';
 import type { HistoryContext, Operation } from '../declare/operation.ts';
 
 export interface ReadLogInput {
@@ -37,7 +37,7 @@ export async function* followLog(
   options: FollowOptions,
 ): AsyncGenerator<FollowedEvent, void, undefined> {
   const { run } = await resolveReference(context.store, context.tenant, reference);
-  for await (const event of followHistory(context, run.runId, options)) yield shownEvent(event);
+  for await (const event of followHistory(context, run.runId, options)) yield maskedEvent(event);
 }
 
 const defaultLimit = 30;

@@ -36,7 +36,7 @@ export async function perform<Input, Output, Context extends object>(
   const watched =
     watch === undefined ? context : { ...context, watch: (event: WatchedEvent) => watch(shown(event) as WatchedEvent) };
   try {
-    return shownAs(await operation.run(watched, input), operation.outputSchema) as Output;
+    return maskedBySchema(await operation.run(watched, input), operation.outputSchema) as Output;
   } catch (error) {
     throw error instanceof Error ? shownError(error) : error;
   }
@@ -69,46 +69,46 @@ export function checkInput(fields: Fields, input: unknown): void {
     new CairnError('USAGE_INVALID', { reason: `${name} ${reason}` });
   for (const [name, { type, isRequired, choices, remoteName }] of Object.entries(fields)) {
     const value = values[name];
-    const shownName = remoteName === undefined ? name : `${name} (${remoteName})`;
+    const label = remoteName === undefined ? name : `${name} (${remoteName})`;
     if (value === undefined) {
-      if (isRequired === true) throw invalid(shownName, 'is missing');
+      if (isRequired === true) throw invalid(label, 'is missing');
       continue;
     }
     const [isRight, words] = fieldChecks[type];
-    if (!isRight(value)) throw invalid(shownName, `is ${words}`);
-    if (name === 'limit' && value === 0) throw invalid(shownName, 'is 1 or more');
+    if (!isRight(value)) throw invalid(label, `is ${words}`);
+    if (name === 'limit' && value === 0) throw invalid(label, 'is 1 or more');
     if (choices === undefined) continue;
     const wrong = (type === 'texts' ? (value as readonly string[]) : [value as string]).find(
       (each) => !choices.includes(each),
     );
     if (wrong !== undefined)
-      throw invalid(shownName, `is one of ${choices.join(', ')}, not ${JSON.stringify(wrong.slice(0, 60))}`);
+      throw invalid(label, `is one of ${choices.join(', ')}, not ${JSON.stringify(wrong.slice(0, 60))}`);
   }
 }
 
 /** An event of a run, masked for showing. */
-export function shownEvent<Event>(event: Event): Event {
+export function maskedEvent<Event>(event: Event): Event {
   return shown(event) as Event;
 }
 
 /** A value with secrets masked. The schema tells which of its keys are ours. @param key - the key of ours under which it stands */
-export function shownAs(value: unknown, schema: JsonSchema, key = ''): unknown {
+export function maskedBySchema(value: unknown, schema: JsonSchema, key = ''): unknown {
   // Text of an author is not a value of a run: for example, a schema with a property `password` contains no password.
   if (schema === definition) return value;
-  if (schema === wait && isShownWhole(value)) return value;
+  if (schema === wait && isNeverMasked(value)) return value;
   const { properties, items, additionalProperties } = schema as {
     readonly properties?: Readonly<Record<string, JsonSchema>>;
     readonly items?: JsonSchema;
     readonly additionalProperties?: boolean | JsonSchema;
   };
   if (Array.isArray(value) && items !== undefined) {
-    const masked = value.map((item) => shownAs(item, items));
+    const masked = value.map((item) => maskedBySchema(item, items));
     return masked.every((item, index) => Object.is(item, value[index])) ? value : masked;
   }
   if (!isPlainObject(value)) return shown(value);
   // A record of ours, by ids of nodes, units and the like.
   if (typeof additionalProperties === 'object')
-    return mapParts(value, (_, part) => shownAs(part, additionalProperties));
+    return mapParts(value, (_, part) => maskedBySchema(part, additionalProperties));
   if (properties === undefined) return shownPart(key, value);
   const declaredOf = (name: string): JsonSchema | undefined =>
     Object.hasOwn(properties, name) ? properties[name] : undefined;
@@ -116,7 +116,7 @@ export function shownAs(value: unknown, schema: JsonSchema, key = ''): unknown {
     value,
     (name, part) => {
       const declared = declaredOf(name);
-      return declared === undefined ? shownUnder(name, part) : shownAs(part, declared, name);
+      return declared === undefined ? shownUnder(name, part) : maskedBySchema(part, declared, name);
     },
     (name) => declaredOf(name)?.['properties'] !== undefined,
   );
@@ -126,6 +126,6 @@ export function shownAs(value: unknown, schema: JsonSchema, key = ''): unknown {
  * Whether a wait asks about what a model wants to do, or about an effect in doubt. A model chooses the keys of its arguments, so their names
  * say nothing, and whoever approves them must see them. Secrets of the run are no part of it: they were masked when it was asked.
  */
-function isShownWhole(value: unknown): boolean {
+function isNeverMasked(value: unknown): boolean {
   return isPlainObject(value) && (value['isApproval'] === true || value['kind'] === 'doubt');
 }

@@ -91,12 +91,12 @@ export const inspectRun: Operation<InspectRunInput, InspectRunOutput, WorkContex
     const { result, progress } = await readStandingAt(context, run, run.head);
     const answered = await readAnsweredIds(context.store, run);
     const { source } = metaOf(run);
-    const shown = shownStatusOf(toListedRun(run, context.isWorkerDead));
+    const status = shownStatusOf(toListedRun(run, context.isWorkerDead));
     const outputs = await outputsOf(context, run, result);
     return {
       runId,
       graphId,
-      status: shown === 'stopped' || shown === 'queued' ? shown : result.status,
+      status: status === 'stopped' || status === 'queued' ? status : result.status,
       seq: run.head,
       checkpointId: checkpointId(run.key, run.head),
       createdAt,

@@ -43,7 +43,7 @@ function nodesIn(path: readonly string[]): readonly string[] {
 }
 
 export function marksOf({ entries }: Pick<PostMortem, 'entries'>): PictureMarks {
-  const told = entries.filter((entry) => entry.kind === 'visit');
+  const visited = entries.filter((entry) => entry.kind === 'visit');
   const nodes = new Map<string, { readonly tone: PictureTone; readonly note?: string }>();
   const visits = new Map<string, number>();
   const taken = new Map<string, number>();
@@ -54,7 +54,7 @@ export function marksOf({ entries }: Pick<PostMortem, 'entries'>): PictureMarks 
     taken.set(key, (taken.get(key) ?? 0) + 1);
     reached.add([...frame, to].join('\0'));
   };
-  for (const visit of told) {
+  for (const visit of visited) {
     const frame = visit.path.slice(0, -1);
     const place = nodesIn(visit.path).join('/');
     const count = (visits.get(place) ?? 0) + 1;
@@ -65,7 +65,7 @@ export function marksOf({ entries }: Pick<PostMortem, 'entries'>): PictureMarks 
     for (const { to, fired } of visit.edges) if (fired) take(frame, visit.path.at(-1) ?? '', to);
   }
   // The start of a run fires with its first nodes, and no visit of it is told: they are those to which nothing led.
-  for (const { path } of told) if (!reached.has(path.join('\0'))) take(path.slice(0, -1), START, path.at(-1) ?? '');
+  for (const { path } of visited) if (!reached.has(path.join('\0'))) take(path.slice(0, -1), START, path.at(-1) ?? '');
   return { nodes, taken };
 }
 

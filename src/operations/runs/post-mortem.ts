@@ -7,7 +7,7 @@ import type { PostMortem } from '../../history/trace/story.ts';
 import { pictureOf } from '../../dialects/dot/picture/picture.ts';
 import { marksOf } from './picture-marks.ts';
 import type { HistoryContext, Operation } from '../declare/operation.ts';
-import { shownAs } from '../declare/perform.ts';
+import { maskedBySchema } from '../declare/perform.ts';
 
 export type { PostMortem };
 
@@ -94,6 +94,6 @@ export const postMortem: Operation<PostMortemInput, PostMortemOutput, HistoryCon
 };
 
 /** The story with values under names of secrets masked, for those who write it down. */
-export function shownStory(story: PostMortem): PostMortem {
-  return shownAs(story, postMortem.outputSchema) as PostMortem;
+export function maskedStory(story: PostMortem): PostMortem {
+  return maskedBySchema(story, postMortem.outputSchema) as PostMortem;
 }

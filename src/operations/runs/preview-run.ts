@@ -11,7 +11,7 @@ import { resolveReference } from '../../history/read/tag-checkpoint.ts';
 import { metaOf } from '../../history/stored/stored-meta.ts';
 import { parsePath } from '../../history/read/state-path.ts';
 import { CairnError } from '../../errors.ts';
-import { shownAs } from '../declare/perform.ts';
+import { maskedBySchema } from '../declare/perform.ts';
 import { toJson } from '../declare/to-json.ts';
 import type { Field, FieldsOf, Operation, WorkContext } from '../declare/operation.ts';
 
@@ -168,7 +168,7 @@ export async function requireSame(
   if (preview.etag !== expected)
     throw new CairnError('PREVIEW_CHANGED', {
       checkpoint: input.checkpoint,
-      preview: shownAs(preview, previewRun.outputSchema),
+      preview: maskedBySchema(preview, previewRun.outputSchema),
     });
 }
 

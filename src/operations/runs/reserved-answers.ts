@@ -107,19 +107,19 @@ async function readQuestion(
   run: RunRow,
 ): Promise<{ readonly waits: readonly OpenedWait[]; readonly unasked: ReadonlySet<string> }> {
   const settled = new Set<string>();
-  const asked = new Set<string>();
+  const questions = new Set<string>();
   // Of a run whose beginning was pruned, those that are still open may be in no delta.
   const { rows } = await store.listWaits({ tenant, runId: run.runId, limit: waitsLookedAt });
   const waits: OpenedWait[] = rows.map(readWait);
   for await (const { checkpoint } of readHistory(store, run, { from: 0, to: run.head })) {
     for (const { kind, node: [id] = [], node } of checkpoint.change) {
       if (id === undefined) continue;
-      if (kind === 'wait') asked.add(id);
+      if (kind === 'wait') questions.add(id);
       else if ((kind === 'settle' || kind === 'replay') && node?.length === 1) settled.add(id);
     }
     waits.push(...openedIn(checkpoint.ops as readonly Op[]));
   }
-  for (const id of asked) settled.delete(id);
+  for (const id of questions) settled.delete(id);
   return { waits, unasked: settled };
 }
 

@@ -46,11 +46,11 @@ const input: FieldsOf<StartRunInput> = {
 export async function startGraph(
   context: WorkContext,
   graph: Graph,
-  given: unknown,
+  input: unknown,
   { warnings, ...options }: StartOptions & Pick<StartRunOutput, 'warnings'>,
 ): Promise<StartRunOutput> {
   const detach = options.detach === true || context.isDetached === true;
-  const handle = await context.engine.start(graph, given, { ...options, detach });
+  const handle = await context.engine.start(graph, input, { ...options, detach });
   const started = { runId: handle.runId, isNew: handle.created, warnings };
   return detach ? started : { ...started, result: await followRun(context, handle) };
 }
@@ -64,7 +64,7 @@ export const startRun: Operation<StartRunInput, StartRunOutput, WorkContext> = {
   isReadOnly: false,
   scope: 'run',
   route: 'POST /runs',
-  async run(context, { file, export: exportName, input: given, runId, detach = false, budget, label }) {
+  async run(context, { file, export: exportName, input: runInput, runId, detach = false, budget, label }) {
     const { graph, source, exportName: name, workflow } = await context.loadGraph(file, exportName);
     const meta = {
       ...(source !== undefined && { source }),
@@ -73,6 +73,6 @@ export const startRun: Operation<StartRunInput, StartRunOutput, WorkContext> = {
     };
     const { warnings } = workflow ?? graph;
     const own = { ...(runId !== undefined && { runId }), ...(budget !== undefined && { budget }) };
-    return startGraph(context, graph, given, { meta, detach, warnings, ...own });
+    return startGraph(context, graph, runInput, { meta, detach, warnings, ...own });
   },
 };

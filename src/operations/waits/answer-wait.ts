@@ -36,10 +36,10 @@ export const answerWait: Operation<AnswerWaitInput, AnswerWaitOutput, WorkContex
   scope: 'answer',
   route: 'POST /runs/{run}/answer',
   /** @throws RUN_NOT_FOUND, CHECKPOINT_AMBIGUOUS, WAIT_NOT_FOUND, WAIT_CLOSED, ANSWER_INVALID, USAGE_INVALID several fit the name */
-  async run(context, { run, wait: name, value: given, by }) {
+  async run(context, { run, wait: name, value: answer, by }) {
     const { runId, waits } = await readQuestions(context, run);
     const wait = findWait(waits, runId, name);
-    const [answered] = await giveAnswers(context, runId, [{ name: name ?? '', wait, value: given }], by);
+    const [answered] = await giveAnswers(context, runId, [{ name: name ?? '', wait, value: answer }], by);
     return { runId, ...(answered as AnsweredWait) };
   },
 };

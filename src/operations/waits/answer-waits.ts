@@ -37,7 +37,11 @@ export const answerWaits: Operation<AnswerWaitsInput, AnswerWaitsOutput, WorkCon
    */
   async run(context, { run, answers, by }) {
     const { runId, waits } = await readQuestions(context, run);
-    const given = Object.entries(answers).map(([name, value]) => ({ name, wait: findWait(waits, runId, name), value }));
-    return { runId, answered: await giveAnswers(context, runId, given, by) };
+    const submitted = Object.entries(answers).map(([name, value]) => ({
+      name,
+      wait: findWait(waits, runId, name),
+      value,
+    }));
+    return { runId, answered: await giveAnswers(context, runId, submitted, by) };
   },
 };

@@ -26,10 +26,10 @@ export interface AnsweredWait {
 export async function giveAnswers(
   context: WorkContext,
   runId: string,
-  given: readonly SubmittedAnswer[],
+  submitted: readonly SubmittedAnswer[],
   by: string | undefined,
 ): Promise<readonly AnsweredWait[]> {
-  const named = given.map(({ name, wait, value }) => ({ waitId: wait?.waitId ?? name, wait, value }));
+  const named = submitted.map(({ name, wait, value }) => ({ waitId: wait?.waitId ?? name, wait, value }));
   for (const { waitId, wait } of named) refuseAnswer(context, { runId, waitId, wait }, by);
   const { isDetached: stays = false, posted } = context;
   const options = { readsTexts: true, stays, ...(by !== undefined && { by }) };

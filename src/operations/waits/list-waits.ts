@@ -17,14 +17,14 @@ interface AnsweredRun {
 }
 
 /** The waits that people answer. */
-export const asked: NonNullable<WaitQuery['kinds']> = ['question', 'doubt'];
+export const answerableKinds: NonNullable<WaitQuery['kinds']> = ['question', 'doubt'];
 
 /** Those of at most `limit` answered waits. @param runId - only this run @param cursor - of the page before */
 async function findAnsweredRuns(
   { store, tenant, isWorkerDead }: ReadContext,
   { runId: only, ...page }: { readonly runId?: string; readonly limit: number; readonly cursor?: string },
 ): Promise<{ readonly runs: readonly AnsweredRun[]; readonly cursor?: string }> {
-  const of = { tenant, kinds: asked };
+  const of = { tenant, kinds: answerableKinds };
   const { rows, cursor } = await store.listWaits({
     ...of,
     ...page,
@@ -78,7 +78,7 @@ export async function readQuestions(
   const run = await findRunOf(context, reference);
   const { runId } = run;
   const answered = await readAnsweredIds(store, run);
-  const { rows } = await store.listWaits({ tenant, runId, kinds: asked, limit: waitsOfRun });
+  const { rows } = await store.listWaits({ tenant, runId, kinds: answerableKinds, limit: waitsOfRun });
   const waits = rows.map((row) => ({
     ...readWait(row),
     ...(answered.has(row.waitId) && { isAnswered: true as const }),
@@ -118,7 +118,7 @@ export const listWaits: Operation<ListWaitsInput, ListWaitsOutput> = {
       place === ended
         ? { rows: [] }
         : store.listWaits({ ...open, ...(kinds && { kinds }), ...(place !== undefined && { cursor: place }) });
-    const page = await read(places[0], all ? undefined : asked);
+    const page = await read(places[0], all ? undefined : answerableKinds);
     const others = await read(all ? ended : places[1], ['signal', 'timer', 'retry']);
     const answered =
       places[2] === ended

@@ -10,7 +10,7 @@ export interface SummaryLine {
 
 export interface StorySummary {
   /** How a pipeline says that it ended, such as `partial_success`. Absent if it is a success, and for what is no pipeline. */
-  readonly said?: string;
+  readonly outcome?: string;
   /** Why the run failed: a line for each node. */
   readonly failures: readonly SummaryLine[];
   /** What it waits for. */
@@ -32,7 +32,7 @@ export function storySummary({ failures, result }: PostMortem, { entries }: Stor
   });
   const { status, gates } = (result ?? {}) as { readonly status?: unknown; readonly gates?: object | null };
   return {
-    ...(typeof gates === 'object' && typeof status === 'string' && status !== 'success' && { said: status }),
+    ...(typeof gates === 'object' && typeof status === 'string' && status !== 'success' && { outcome: status }),
     failures: final,
     open: visits.flatMap((visit) =>
       visit.notes.flatMap(({ kind, text }) => (kind === 'open' ? [{ text: `${pathOf(visit)} ${text}`, visit }] : [])),

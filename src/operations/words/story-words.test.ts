@@ -61,7 +61,7 @@ test('P14 a terminal and a page tell the same: all words of a story stand in bot
   const words = storyWords(story);
   const summary = storySummary(story, words);
   const told = [
-    summary.said,
+    summary.outcome,
     ...words.facts,
     ...[...summary.failures, ...summary.failedOnTheWay].map(({ text }) => text),
     ...summary.gates.map(([gate]) => gate),

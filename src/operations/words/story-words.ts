@@ -109,7 +109,7 @@ export function inlineValue(value: unknown): string {
 
 function eventWords(event: StoryEvent, story: PostMortem): EventWords {
   const { kind, by, status, from, pruned, detail } = event;
-  const said: Readonly<Record<StoryEvent['kind'], string>> = {
+  const words: Readonly<Record<StoryEvent['kind'], string>> = {
     start: 'the run was started',
     fork: `the run was forked from ${from === undefined ? 'another' : `${from.runId}@${from.seq}`}`,
     resume: 'the run went on',
@@ -124,7 +124,7 @@ function eventWords(event: StoryEvent, story: PostMortem): EventWords {
   const who = by === undefined ? '' : ` by ${by}`;
   const more = kind === 'resume' || kind === 'fork' ? branchWords(detail) : undefined;
   const other = detail === undefined || more !== undefined ? '' : ` (${inlineValue(detail)})`;
-  const text = `${said[kind]}${who}${more === undefined ? other : `; ${more}`}`;
+  const text = `${words[kind]}${who}${more === undefined ? other : `; ${more}`}`;
   return { kind: 'event', place: placeOf(event, story), text };
 }
 
@@ -165,12 +165,12 @@ export function branchWords(detail: unknown): string | undefined {
 
 function visitWords(visit: StoryVisit, story: PostMortem): VisitWords {
   const costs = formatCosts(visit);
-  const said = stageOutcome(visit);
+  const reported = stageOutcome(visit);
   return {
     kind: 'visit',
     place: placeOf(visit, story),
     visit,
-    outcome: said ?? (visit.attempts === undefined ? standing(visit) : visit.status),
+    outcome: reported ?? (visit.attempts === undefined ? standing(visit) : visit.status),
     facts: [
       ...(visit.visit > 1 ? [`visit ${visit.visit}`] : []),
       ...((visit.attempts ?? 1) > 1 ? [`${visit.attempts} attempts`] : []),
@@ -179,7 +179,9 @@ function visitWords(visit: StoryVisit, story: PostMortem): VisitWords {
       ...(visit.by === undefined ? [] : [`settled by ${visit.by}`]),
     ],
     notes: notesOf(visit),
-    changes: visit.changes.filter((change) => isTold(change, said !== undefined)).map((one) => changeWords(one, visit)),
+    changes: visit.changes
+      .filter((change) => isWorthShowing(change, reported !== undefined))
+      .map((one) => changeWords(one, visit)),
     edges: visit.edges
       // That the only way was taken goes without saying.
       .filter(({ to }, _, { length }) => !(isPlace(to) && length === 1))
@@ -234,10 +236,10 @@ function hasOneStep({ steps, retries }: StoryVisit): boolean {
 /** A step that is the node's work itself says no more than the failure of the node. */
 function failedSteps(visit: StoryVisit): readonly NoteWords[] {
   const [failure] = failureOf(visit);
-  const isTold = (error: StoryError | undefined): boolean =>
+  const isReported = (error: StoryError | undefined): boolean =>
     failure !== undefined && hasOneStep(visit) && failure.text.startsWith(error?.message ?? '');
   return visit.steps
-    .filter(({ status, error }) => status === 'failed' && !isTold(error))
+    .filter(({ status, error }) => status === 'failed' && !isReported(error))
     .map(({ step, error }): NoteWords => ({
       kind: 'failed step',
       text: `${shortStepName(step)} failed${reason(error)}`,
@@ -261,8 +263,8 @@ function stageOutcome({ value }: StoryVisit): string | undefined {
 
 function failureOf({ error, value }: StoryVisit): readonly NoteWords[] {
   if (error !== undefined) return [{ kind: 'failure', text: `${error.message} [${error.code}]` }];
-  const said = (value as { readonly failure_reason?: unknown } | null | undefined)?.failure_reason;
-  return typeof said === 'string' ? [{ kind: 'failure', text: said }] : [];
+  const reason = (value as { readonly failure_reason?: unknown } | null | undefined)?.failure_reason;
+  return typeof reason === 'string' ? [{ kind: 'failure', text: reason }] : [];
 }
 
 function questionText(
@@ -270,7 +272,7 @@ function questionText(
   isOpen: boolean,
   isUnfinished: boolean,
 ): string {
-  const asked = kind === 'question' || kind === 'doubt' ? 'asked' : `waited for a ${kind}`;
+  const opened = kind === 'question' || kind === 'doubt' ? 'asked' : `waited for a ${kind}`;
   const waited = closedAt === undefined ? '' : ` after ${formatDuration(closedAt.at - at)}`;
   const who = by === undefined ? '' : ` by ${by}`;
   const end =
@@ -284,13 +286,13 @@ function questionText(
         ? `over${who}${waited}`
         : `answered ${inlineValue(answer)}${who}${waited}`;
   const changed = isChanged === true ? '; changed since, so an answer to it is not used' : '';
-  return `${asked} ${(prompt ?? name).replaceAll(/\s+/g, ' ').trim()}: ${end}${changed}`;
+  return `${opened} ${(prompt ?? name).replaceAll(/\s+/g, ' ').trim()}: ${end}${changed}`;
 }
 
 /** What the engine of pipelines notes of each stage; the stage tells it itself. */
 const noted: ReadonlySet<string> = new Set(['current_node', 'outcome', 'last_stage', 'preferred_label']);
 
-function isTold({ path, before, after }: ValueChange, isStage: boolean): boolean {
+function isWorthShowing({ path, before, after }: ValueChange, isStage: boolean): boolean {
   const [area, key = ''] = path;
   const isInner = key.startsWith('internal.') || (area === 'diagnostics' && key === 'history');
   if (isInner || (isStage && area === 'scratch' && noted.has(key))) return false;

@@ -64,9 +64,9 @@ export const convertWorkflow: Operation<ConvertWorkflowInput, ConvertWorkflowOut
 
 async function convert(
   { openWorkflows, loadGraph }: WorkContext,
-  { text: given, source, to, export: exportName }: Omit<ConvertWorkflowInput, 'strict'>,
+  { text, source, to, export: exportName }: Omit<ConvertWorkflowInput, 'strict'>,
 ): Promise<ConvertWorkflowOutput> {
-  if (given !== undefined) return (await openWorkflows()).convert(given, source, to);
+  if (text !== undefined) return (await openWorkflows()).convert(text, source, to);
   if (source === undefined) throw new CairnError('USAGE_INVALID', { reason: 'neither a text nor a module is given' });
   if (to === 'cairn')
     throw new CairnError('USAGE_INVALID', { reason: `${source} is a module, and no file of the {{ }} form` });

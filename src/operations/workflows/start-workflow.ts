@@ -75,10 +75,10 @@ export const startWorkflow: Operation<StartWorkflowInput, StartRunOutput, WorkCo
   outputSchema: started,
   isReadOnly: false,
   scope: 'run',
-  async run(context, given) {
-    const { workflow, source } = await readWorkflow(context, given);
+  async run(context, request) {
+    const { workflow, source } = await readWorkflow(context, request);
     const { graph, warnings } = workflow;
-    const { input = {}, runId, detach = false } = given;
+    const { input = {}, runId, detach = false } = request;
     const meta = source === undefined ? {} : { source };
     return startGraph(context, graph, input, { meta, detach, warnings, ...(runId !== undefined && { runId }) });
   },
