@@ -196,7 +196,7 @@ interface HandedOn {
   /** The provider's warnings, passed on before the first piece. */
   start: SdkStreamPart | undefined;
   /** Whether the rest must wait until the answer is recorded. This keeps the order, and no tool is called before its call is recorded. */
-  isHeld: boolean;
+  isWithheld: boolean;
 }
 
 /**
@@ -211,12 +211,12 @@ async function stream(
 ): Promise<SdkStreamResult> {
   const queue = new PartQueue<SdkStreamPart>();
   // If the run has resolved secrets, the recorded text may differ from the streamed one by its masks. So nothing is passed on early.
-  const isHeld = hasSecrets(attempt);
-  const told: HandedOn = { queue, ids: new Set(), count: 0, start: undefined, isHeld };
+  const isWithheld = hasSecrets(attempt);
+  const handedOn: HandedOn = { queue, ids: new Set(), count: 0, start: undefined, isWithheld };
   const answer = calls
     .call(model, options, how, (made) =>
       traceCall(attempt.ctx, model, made.options, () =>
-        read(model, attempt, told, { ...made, abortSignal: options.abortSignal }),
+        read(model, attempt, handedOn, { ...made, abortSignal: options.abortSignal }),
       ),
     )
     .finally(() => queue.end());
@@ -227,15 +227,15 @@ async function stream(
   await Promise.race([queue.ready(), failure]);
   const failed = queue.hasBegun ? undefined : await failure;
   if (failed !== undefined && !(failed.error instanceof InterruptedCall)) throw failed.error;
-  return { stream: ReadableStream.from(partsFor(told, answer)) };
+  return { stream: ReadableStream.from(partsFor(handedOn, answer)) };
 }
 
-async function* partsFor(told: HandedOn, answer: Promise<RecordedAnswer>): AsyncGenerator<SdkStreamPart, void> {
-  yield* told.queue.read();
+async function* partsFor(handedOn: HandedOn, answer: Promise<RecordedAnswer>): AsyncGenerator<SdkStreamPart, void> {
+  yield* handedOn.queue.read();
   try {
     const recorded = await answer;
-    if (!told.queue.hasBegun) yield { type: 'stream-start', warnings: recorded.warnings };
-    yield* partsOf(recorded, told.count);
+    if (!handedOn.queue.hasBegun) yield { type: 'stream-start', warnings: recorded.warnings };
+    yield* partsOf(recorded, handedOn.count);
   } catch (error) {
     yield { type: 'error', error: error instanceof InterruptedCall ? error.cause : error };
   }
@@ -245,7 +245,7 @@ async function* partsFor(told: HandedOn, answer: Promise<RecordedAnswer>): Async
 async function read(
   model: SdkModel,
   { ctx }: Attempt,
-  told: HandedOn,
+  handedOn: HandedOn,
   { options, step, defaults, abortSignal }: CallAttempt & { readonly abortSignal: AbortSignal | undefined },
 ): Promise<RecordedAnswer> {
   const answer = new StreamedAnswer();
@@ -259,22 +259,22 @@ async function read(
       answer.take(part);
       const delta = deltaOf(part, tools);
       if (delta !== undefined) pieces.push(delta);
-      handOn(told, part, answer.length);
+      handOn(handedOn, part, answer.length);
       if (part.type === 'finish') spendOn({ ctx }, step, model, part.usage);
     }
     pieces.end();
     return answer.end(defaults);
   } catch (error) {
-    const isInterrupted = told.queue.hasBegun;
+    const isInterrupted = handedOn.queue.hasBegun;
     throw callFailure(error, model.modelId, { isInterrupted, isAborted: abortSignal?.aborted === true });
   }
 }
 
-function handOn(told: HandedOn, part: SdkStreamPart, length: number): void {
-  const { queue, ids } = told;
+function handOn(handedOn: HandedOn, part: SdkStreamPart, length: number): void {
+  const { queue, ids } = handedOn;
   switch (part.type) {
     case 'stream-start':
-      told.start = part;
+      handedOn.start = part;
       return;
     case 'tool-input-start':
     case 'tool-input-delta':
@@ -282,14 +282,14 @@ function handOn(told: HandedOn, part: SdkStreamPart, length: number): void {
     case 'ping':
     case 'raw':
       // Raw chunks are not part of the answer and have no place in it.
-      if (!told.isHeld) push(told, part);
+      if (!handedOn.isWithheld) push(handedOn, part);
       return;
     case 'text-start':
     case 'reasoning-start':
-      if (told.isHeld) return;
+      if (handedOn.isWithheld) return;
       ids.add(`${part.type.split('-')[0] ?? ''} ${part.id}`);
-      told.count = length;
-      push(told, part);
+      handedOn.count = length;
+      push(handedOn, part);
       return;
     case 'text-delta':
     case 'text-end':
@@ -302,7 +302,7 @@ function handOn(told: HandedOn, part: SdkStreamPart, length: number): void {
     case 'error':
       return;
     default:
-      told.isHeld = true;
+      handedOn.isWithheld = true;
   }
 }
 

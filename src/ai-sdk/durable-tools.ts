@@ -35,8 +35,9 @@ interface SdkSchema {
   readonly jsonSchema: JsonSchema | PromiseLike<JsonSchema>;
 }
 
-export async function toolToApprove(name: string, { inputSchema: given }: Tool): Promise<ToolToApprove> {
-  const schema = (typeof given === 'function' && !isStandardSchema(given) ? given() : given) as AnySchema | SdkSchema;
+export async function toolToApprove(name: string, { inputSchema: source }: Tool): Promise<ToolToApprove> {
+  const schema = (typeof source === 'function' && !isStandardSchema(source) ? source() : source) as
+    AnySchema | SdkSchema;
   if (isStandardSchema(schema))
     return { name, definition: { input: schema }, inputSchema: jsonSchemaOf(schema, 'input', `tool ${name}: input`) };
   const { validate, jsonSchema } = schema as SdkSchema;
@@ -117,12 +118,12 @@ interface ToolCall {
 export class DurableTools {
   readonly #attempt: Attempt;
   readonly #name: string;
-  readonly #asked: RequestedCalls;
+  readonly #requested: RequestedCalls;
 
-  constructor(attempt: Attempt, name: string, asked: RequestedCalls) {
+  constructor(attempt: Attempt, name: string, requested: RequestedCalls) {
     this.#attempt = attempt;
     this.#name = name;
-    this.#asked = asked;
+    this.#requested = requested;
   }
 
   wrap<Tools extends ToolSet>(tools: Tools, how: { readonly [Name in keyof Tools]?: ToolOptions }): Tools {
@@ -151,11 +152,11 @@ export class DurableTools {
     attempt.check();
     const { name, options } = call;
     const reason = 'no model of this conversation asked for this call, or it was made; wrap the model with d.model';
-    const ordinal = this.#asked.take(options.toolCallId) ?? attempt.refuse(`tool ${name}`, reason);
+    const ordinal = this.#requested.take(options.toolCallId) ?? attempt.refuse(`tool ${name}`, reason);
     const nesting = nestingFault(call.input);
     if (nesting !== undefined) throw new Error(`the arguments of ${name} cannot be used: ${nesting}`);
     const key = this.keyOf(name, call.input, ordinal);
-    const refusal = this.#asked.refusalOf(options.toolCallId);
+    const refusal = this.#requested.refusalOf(options.toolCallId);
     if (refusal !== undefined && !wasBegun(attempt.ctx, key)) throw new Error(refusal);
     return attempt.during(async () => {
       try {
@@ -175,7 +176,7 @@ export class DurableTools {
 
   /** The arguments to make the call with. If a person was asked, they may have changed them. */
   async #approved(key: string, { name, tool, how, input, options }: ToolCall): Promise<unknown> {
-    if (this.#asked.isDecided(options.toolCallId)) return input;
+    if (this.#requested.isDecided(options.toolCallId)) return input;
     const mustAsk = (): Promise<boolean> => needsApproval(tool, how, input, options);
     if (!(await isApprovalRequested(this.#attempt.ctx, key, mustAsk))) return input;
     const args = plainCopy(input);

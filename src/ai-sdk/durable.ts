@@ -28,7 +28,7 @@ import { refuseUnknownKeys } from '../graph/known-keys.ts';
 // through the run.
 
 type Configuration<Tools extends ToolSet> = ToolApprovalConfiguration<Tools, Record<string, unknown>>;
-type Decide<Tools extends ToolSet> = Extract<Configuration<Tools>, (...given: never) => unknown>;
+type Decide<Tools extends ToolSet> = Extract<Configuration<Tools>, (...args: never) => unknown>;
 type ApprovalInput = Parameters<Decide<ToolSet>>[0];
 type Status = Awaited<ReturnType<Decide<ToolSet>>>;
 
@@ -36,26 +36,26 @@ type Status = Awaited<ReturnType<Decide<ToolSet>>>;
 export function askingApproval(
   config: Configuration<ToolSet>,
   attempt: Attempt,
-  asked: RequestedCalls,
+  requested: RequestedCalls,
   keyOf: (name: string, input: unknown, ordinal: number) => string,
 ): Decide<ToolSet> {
-  return async (given) => {
-    const { toolCall, tools = {} } = given;
+  return async (approval) => {
+    const { toolCall, tools = {} } = approval;
     const { toolName: name, toolCallId } = toolCall;
     const input: unknown = toolCall.input;
-    const refusal = asked.refusalOf(toolCallId);
+    const refusal = requested.refusalOf(toolCallId);
     if (
       refusal !== undefined &&
-      !wasBegun(attempt.ctx, keyOf(name, plainCopy(input), asked.ordinalOf(toolCallId) ?? 1))
+      !wasBegun(attempt.ctx, keyOf(name, plainCopy(input), requested.ordinalOf(toolCallId) ?? 1))
     )
       return { type: 'denied', reason: refusal };
-    const status = await statusOf(config, given);
+    const status = await statusOf(config, approval);
     // The configuration has no entry for this tool, so the tool itself decides when it is called.
     if (status === undefined) return 'not-applicable';
-    asked.decide(toolCallId);
+    requested.decide(toolCallId);
     if ((typeof status === 'string' ? status : status.type) !== 'user-approval') return status;
     const ordinal =
-      asked.ordinalOf(toolCallId) ??
+      requested.ordinalOf(toolCallId) ??
       attempt.refuse(`tool ${name}`, 'no model of this conversation asked for this call');
     const args = plainCopy(input);
     try {
@@ -72,9 +72,9 @@ export function askingApproval(
   };
 }
 
-async function statusOf(config: Configuration<ToolSet>, given: ApprovalInput): Promise<Status> {
-  if (typeof config === 'function') return config(given);
-  const { toolCall, toolsContext, runtimeContext, messages } = given;
+async function statusOf(config: Configuration<ToolSet>, approval: ApprovalInput): Promise<Status> {
+  if (typeof config === 'function') return config(approval);
+  const { toolCall, toolsContext, runtimeContext, messages } = approval;
   const own = Object.hasOwn(config, toolCall.toolName) ? config[toolCall.toolName] : undefined;
   if (typeof own !== 'function') return own;
   const { toolCallId, toolName } = toolCall;
@@ -98,17 +98,17 @@ interface AiSdk {
 }
 
 /** Returns the model in the current version. Older ones are converted by the SDK itself at the first call. */
-export function currentModel(given: Exclude<LanguageModel, string>): SdkModel {
-  if (given.specificationVersion === 'v4') return given;
+export function currentModel(source: Exclude<LanguageModel, string>): SdkModel {
+  if (source.specificationVersion === 'v4') return source;
   let translated: Promise<SdkModel> | undefined;
-  const current = (): Promise<SdkModel> => (translated ??= translate(given));
-  const { provider, modelId } = given;
+  const current = (): Promise<SdkModel> => (translated ??= translate(source));
+  const { provider, modelId } = source;
   return {
     specificationVersion: 'v4',
     provider,
     modelId,
     get supportedUrls() {
-      return given.supportedUrls;
+      return source.supportedUrls;
     },
     doGenerate: async (options) => (await current()).doGenerate(options),
     doStream: async (options) => (await current()).doStream(options),
@@ -179,17 +179,17 @@ export function durable(ctx: NodeContext, options: DurableOptions): Durable {
   const createId = seededIds(ctx, name);
   const ownTools = new Set<string>();
   const calls = new ModelCalls(attempt, name, {
-    asked: requested,
+    requested: requested,
     createId: seededIds(ctx, `${name} model`),
     ownTools,
   });
   const wrapping = new DurableTools(attempt, name, requested);
   const wrapped = new WeakSet<object>();
   const signal = cancelSignal(ctx);
-  const model: Durable['model'] = (given, how = {}) => {
+  const model: Durable['model'] = (named, how = {}) => {
     refuseUnknownKeys('a model of durable', how, modelOptionNames);
-    if (typeof given === 'object' && wrapped.has(given)) return given as SdkModel;
-    const source = typeof given === 'string' ? namedModel(given, ctx) : currentModel(given);
+    if (typeof named === 'object' && wrapped.has(named)) return named as SdkModel;
+    const source = typeof named === 'string' ? namedModel(named, ctx) : currentModel(named);
     const made = durableModel(source, attempt, calls, how);
     wrapped.add(made);
     return made;
@@ -210,20 +210,20 @@ export function durable(ctx: NodeContext, options: DurableOptions): Durable {
         requested,
         (...call) => wrapping.keyOf(...call),
       ) as unknown as typeof config,
-    prepareStep: (prepare, options) => async (given) => {
-      const prepared = await prepare(given);
+    prepareStep: (prepare, options) => async (step) => {
+      const prepared = await prepare(step);
       return prepared?.model === undefined ? prepared : { ...prepared, model: model(prepared.model, options) };
     },
-    repair: (repair) => (given) => {
+    repair: (repair) => (failed) => {
       attempt.check();
-      const { toolCall, error } = given;
+      const { toolCall, error } = failed;
       const input = plainCopy({ toolCall, reason: error.message });
       const step = `${name} repair ${toolCall.toolName} ${hashText(encodeValue(input)).slice(0, 22)}`;
       const options = { effect: 'external', idempotent: true, input } as const;
       return attempt.during(async () => {
         try {
           return await ctx.step(step, options, () =>
-            attempt.inside('repair', async () => plainCopy(await repair(given)) as SdkToolCall | null),
+            attempt.inside('repair', async () => plainCopy(await repair(failed)) as SdkToolCall | null),
           );
         } catch (failure) {
           throw CairnError.is(failure) ? attempt.end(failure) : failure;
@@ -249,8 +249,8 @@ function claimName(ctx: NodeContext, name: string): void {
 function cancelSignal({ signal }: NodeContext): AbortSignal {
   const own = new AbortController();
   const tell = (): void => {
-    const isLeft = CairnError.is(signal.reason) && signal.reason.code === 'NODE_CALL_REFUSED';
-    if (!isLeft) own.abort(signal.reason);
+    const hasLeft = CairnError.is(signal.reason) && signal.reason.code === 'NODE_CALL_REFUSED';
+    if (!hasLeft) own.abort(signal.reason);
   };
   if (signal.aborted) tell();
   else signal.addEventListener('abort', tell, { once: true });

@@ -47,7 +47,7 @@ function change(
 }
 
 /** The parts without what was said since the last step began: it is said anew. */
-function withoutSaid(parts: readonly MessagePart[]): readonly MessagePart[] {
+function withoutTexts(parts: readonly MessagePart[]): readonly MessagePart[] {
   const start = parts.findLastIndex(({ type }) => type === 'step-start');
   return parts.filter(({ type }, index) => index <= start || (type !== 'text' && type !== 'reasoning'));
 }
@@ -60,14 +60,14 @@ export function partsAfter(parts: readonly MessagePart[], chunk: MessageChunk): 
     case 'start-step':
       return [...parts, { type: 'step-start' }];
     case 'reset-step':
-      return withoutSaid(parts);
+      return withoutTexts(parts);
     case 'text-start':
     case 'reasoning-start':
       return [...parts, { type: type.replace('-start', ''), text: '', ...(id !== undefined && { id }) }];
     case 'text-delta':
     case 'reasoning-delta': {
-      const said = parts.findLast((part) => part.id === id);
-      return change(parts, (part) => part === said, { text: `${said?.text ?? ''}${delta}` });
+      const spoken = parts.findLast((part) => part.id === id);
+      return change(parts, (part) => part === spoken, { text: `${spoken?.text ?? ''}${delta}` });
     }
     case 'tool-input-available':
       if (parts.some(call)) return parts;

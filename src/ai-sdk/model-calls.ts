@@ -106,9 +106,9 @@ export class RequestCopies {
 
   copyOf(
     { provider, modelId }: Pick<SdkModel, 'provider' | 'modelId'>,
-    { prompt, abortSignal: _signal, headers: _headers, includeRawChunks: _raw, ...asked }: SdkCallOptions,
+    { prompt, abortSignal: _signal, headers: _headers, includeRawChunks: _raw, ...settingsOfCall }: SdkCallOptions,
   ): PlainRequest {
-    const settings = { provider, modelId, ...asked };
+    const settings = { provider, modelId, ...settingsOfCall };
     if (!isCopyOf(this.#settings, settings)) this.#settings = plainCopy(settings) as object;
     const known = this.#messages;
     this.#messages = prompt.map((message, at) => {
@@ -166,7 +166,7 @@ export class ModelCalls {
   readonly #attempt: Attempt;
   readonly #record: CallRecord<object>;
   readonly #copies = new RequestCopies();
-  readonly #asked: RequestedCalls;
+  readonly #requested: RequestedCalls;
   readonly #createId: () => string;
   /** Tools that look like the provider's but are run here. */
   readonly #ownTools: ReadonlySet<string>;
@@ -174,11 +174,15 @@ export class ModelCalls {
   constructor(
     attempt: Attempt,
     name: string,
-    parts: { readonly asked: RequestedCalls; readonly createId: () => string; readonly ownTools: ReadonlySet<string> },
+    parts: {
+      readonly requested: RequestedCalls;
+      readonly createId: () => string;
+      readonly ownTools: ReadonlySet<string>;
+    },
   ) {
     this.#attempt = attempt;
     this.#record = new CallRecord(attempt.ctx, `${name} model`);
-    this.#asked = parts.asked;
+    this.#requested = parts.requested;
     this.#createId = parts.createId;
     this.#ownTools = parts.ownTools;
   }
@@ -201,14 +205,14 @@ export class ModelCalls {
     try {
       const { settings, messages } = this.#copies.copyOf(model, request);
       while (this.#record.isDivergent(settings, messages)) if (!(await attempt.progress())) break;
-      const asked = { settings, messages, tokensMax: request.maxOutputTokens };
+      const requested = { settings, messages, tokensMax: request.maxOutputTokens };
       const options = this.#optionsOf(model, request, how);
       const perform = (step: StepContext): Promise<RecordedAnswer> =>
         make({ options: optionsFor(request, step, attempt.ctx.secrets), step, defaults });
-      let given = await this.#ask(asked, options, perform, false);
-      while (await this.#isAskedAnew(given, asked)) given = await this.#ask(asked, options, perform, true);
-      const { response } = given;
-      this.#asked.note(response);
+      let found = await this.#ask(requested, options, perform, false);
+      while (await this.#mustAskAnew(found, requested)) found = await this.#ask(requested, options, perform, true);
+      const { response } = found;
+      this.#requested.note(response);
       return response;
     } catch (error) {
       throw this.#judge(error);
@@ -239,12 +243,12 @@ export class ModelCalls {
    * Whether the call is made again in place of this answer: it was cut off, the bound of its tokens was raised since, and the function has
    * called nothing after it that is on record, so that nothing was done on the strength of it.
    */
-  async #isAskedAnew({ response, tokensMax, name, isOlder }: FoundAnswer, asked: RequestedCall): Promise<boolean> {
+  async #mustAskAnew({ response, tokensMax, name, isOlder }: FoundAnswer, requested: RequestedCall): Promise<boolean> {
     const { ctx } = this.#attempt;
     const next = this.#record.nextOf(name);
     if (next === 'another') return false;
     if (next !== 'anew') {
-      if (isOlder || !mayComeWhole(response.finishReason.unified, tokensMax, asked.tokensMax)) return false;
+      if (isOlder || !mayComeWhole(response.finishReason.unified, tokensMax, requested.tokensMax)) return false;
       if (next === undefined) while (!ctx.past.isAllMade()) if (!(await this.#attempt.progress())) return false;
     }
     ctx.emit({ type: 'model-asked-anew', dropped: 1 }, { recorded: true, name: 'model-asked-anew' });
@@ -271,8 +275,9 @@ export class ModelCalls {
 
   /** Errors of a provider are passed to the SDK; all others end the attempt. */
   #judge(error: unknown): unknown {
-    const said = providerErrorOf(error);
-    if (said !== undefined) return said.isInterrupted ? new InterruptedCall(said.error) : said.error;
+    const providerError = providerErrorOf(error);
+    if (providerError !== undefined)
+      return providerError.isInterrupted ? new InterruptedCall(providerError.error) : providerError.error;
     return CairnError.is(error) ? this.#attempt.end(error) : error;
   }
 }

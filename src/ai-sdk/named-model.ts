@@ -104,19 +104,22 @@ export class StreamedPieces {
   /** The parts of the stream that were not told yet. @throws Error the answer does not begin with the texts that were told */
   *rest({ content }: RecordedAnswer): Generator<SdkStreamPart> {
     for (const id of this.#calls) yield { type: 'tool-input-end', id };
-    const told = [...this.#parts];
+    const streamed = [...this.#parts];
     for (const [index, part] of content.entries()) {
-      const open = part.type === told[0]?.type ? told.shift() : undefined;
+      const open = part.type === streamed[0]?.type ? streamed.shift() : undefined;
       if (open === undefined) yield* partsOfContent(part, `whole-${index}`);
       else yield* endOf(open, part as Spoken);
     }
-    if (told.length > 0) throw differs();
+    if (streamed.length > 0) throw differs();
   }
 }
 
-function* endOf({ id, type, text: told }: StreamedPart, { text, providerMetadata }: Spoken): Generator<SdkStreamPart> {
-  if (!text.startsWith(told)) throw differs();
-  if (text.length > told.length) yield { type: `${type}-delta`, id, delta: text.slice(told.length) };
+function* endOf(
+  { id, type, text: streamed }: StreamedPart,
+  { text, providerMetadata }: Spoken,
+): Generator<SdkStreamPart> {
+  if (!text.startsWith(streamed)) throw differs();
+  if (text.length > streamed.length) yield { type: `${type}-delta`, id, delta: text.slice(streamed.length) };
   yield { type: `${type}-end`, id, ...(providerMetadata !== undefined && { providerMetadata }) };
 }
 
@@ -249,7 +252,7 @@ interface ErrorNote {
   readonly isInterrupted?: boolean;
 }
 
-const left: ReadonlySet<string> = new Set(['name', 'message', 'stack', 'cause', 'responseBody', 'text']);
+const omittedFields: ReadonlySet<string> = new Set(['name', 'message', 'stack', 'cause', 'responseBody', 'text']);
 const fieldCharactersMax = 300;
 
 /**
@@ -282,8 +285,8 @@ function noteOf(error: unknown, isInterrupted: boolean): ErrorNote {
   );
   const fields = Object.fromEntries(
     Object.entries(own).flatMap(([key, value]) => {
-      const kept = left.has(key) ? undefined : fieldOf(key, value);
-      return kept === undefined ? [] : [[key, kept]];
+      const field = omittedFields.has(key) ? undefined : fieldOf(key, value);
+      return field === undefined ? [] : [[key, field]];
     }),
   );
   return { name, message: reasonOf(error).slice(0, 2_000), markers, fields, ...(isInterrupted && { isInterrupted }) };

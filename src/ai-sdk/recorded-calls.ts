@@ -73,8 +73,8 @@ export function unheeded(options: SdkCallOptions): SdkResult['warnings'] {
     'stopSequences',
     'seed',
   ] as const satisfies readonly (keyof SdkCallOptions)[];
-  const given = settings.filter((setting) => options[setting] !== undefined);
-  return given.map((feature) => ({ type: 'unsupported', feature }));
+  const present = settings.filter((setting) => options[setting] !== undefined);
+  return present.map((feature) => ({ type: 'unsupported', feature }));
 }
 
 function providerOf({ providerOptions }: Options): { readonly provider?: ProviderData } {
@@ -200,16 +200,16 @@ function isCopyOfProperties(
   copy: Readonly<Record<string, unknown>>,
   value: Readonly<Record<string, unknown>>,
 ): boolean {
-  let left = 0;
-  for (const _ in copy) left += 1;
+  let remaining = 0;
+  for (const _ in copy) remaining += 1;
   // Runs for every part of every message in each turn, so it allocates neither key lists nor closures.
   for (const key in value) {
-    const given = value[key];
-    if (!isValue(given)) continue;
-    if (!isCopyOf(copy[key], given)) return false;
-    left -= 1;
+    const own = value[key];
+    if (!isValue(own)) continue;
+    if (!isCopyOf(copy[key], own)) return false;
+    remaining -= 1;
   }
-  return left === 0;
+  return remaining === 0;
 }
 
 function isValue(value: unknown): boolean {
@@ -240,7 +240,7 @@ export function answerOf(result: SdkResult, defaults: AnswerDefaults): RecordedA
   const { content, finishReason, usage, warnings, providerMetadata, structuredOutputText, response = {} } = result;
   const { id = defaults.id, modelId = defaults.modelId, timestamp } = response;
   const at = timestamp?.getTime() ?? defaults.at;
-  const kept = {
+  const saved = {
     content: distinctCalls(content),
     finishReason,
     usage,
@@ -251,7 +251,7 @@ export function answerOf(result: SdkResult, defaults: AnswerDefaults): RecordedA
     modelId,
     at,
   };
-  return plainCopy(kept) as RecordedAnswer;
+  return plainCopy(saved) as RecordedAnswer;
 }
 
 /** Gives each call of an answer an id of its own: some providers repeat one, and results are matched with calls by their ids. */

@@ -160,8 +160,8 @@ export async function readUIMessages(
       if (event.type !== 'checkpoint') continue;
       for (const { kind, path, ...record } of event.recorded) {
         const value = 'value' in record ? record.value : undefined;
-        if (kind === 'input' && path.length === 0) saidIn(value, say);
-        if (kind === 'step' && path.length === 2 && path[1]?.split('\0')[0] === signal) saidIn(value, say);
+        if (kind === 'input' && path.length === 0) forEachText(value, say);
+        if (kind === 'step' && path.length === 2 && path[1]?.split('\0')[0] === signal) forEachText(value, say);
       }
       const isEnd = event.change.some(
         (part) => part.kind === 'settle' && part.node?.length === 1 && part.node[0] === node,
@@ -174,7 +174,7 @@ export async function readUIMessages(
   return messages;
 }
 
-function saidIn(value: unknown, say: (text: string, id?: string) => void): void {
+function forEachText(value: unknown, say: (text: string, id?: string) => void): void {
   if (typeof value === 'string') return say(value);
   const {
     id,

@@ -140,7 +140,7 @@ export function accessModels(
   const make = async <Response extends Pick<ModelResponse, 'usage' | 'cost'>>(
     { idempotencyKey = attempt.idempotencyKey, signal = attempt.signal, span: source = attempt }: ModelCallOptions,
     span: (source: SpanSource) => ModelSpan<Response>,
-    call: (models: Models, told: Pick<ModelRequest, 'idempotencyKey' | 'signal'>) => Promise<Response>,
+    call: (models: Models, options: Pick<ModelRequest, 'idempotencyKey' | 'signal'>) => Promise<Response>,
   ): Promise<Response> => {
     if (models === undefined) throw unknownModel('no models are configured');
     const traced = span(source);
@@ -159,13 +159,16 @@ export function accessModels(
       make(
         options,
         (source) => chatSpan(source, call, () => call.messages),
-        async (from, told) => {
+        async (from, attemptOptions) => {
           const pieces = new MaskedPieces(attempt.secrets, (delta) =>
-            attempt.emit({ type: 'model-delta', call: told.idempotencyKey, delta } satisfies ModelDeltaEvent),
+            attempt.emit({ type: 'model-delta', call: attemptOptions.idempotencyKey, delta } satisfies ModelDeltaEvent),
           );
           const messages = await stored.withBytes(withoutSecrets(call.messages, attempt.secrets), attempt.files);
           const onDelta = options.onDelta ?? ((delta: ModelDelta) => pieces.push(delta));
-          const answer = sound(await from.generate({ ...call, messages, ...told, onDelta }), call.model);
+          const answer = validResponse(
+            await from.generate({ ...call, messages, ...attemptOptions, onDelta }),
+            call.model,
+          );
           pieces.end();
           return answer;
         },
@@ -174,20 +177,20 @@ export function accessModels(
       make(
         options,
         (source) => embedSpan(source, call),
-        async (from, told) => {
+        async (from, attemptOptions) => {
           if (from.embed === undefined) throw unknownModel(`the configured models make no vectors: ${call.model}`);
           const texts = withoutSecrets(call.texts, attempt.secrets);
-          return soundVectors(await from.embed({ ...call, texts, ...told }), call);
+          return validVectors(await from.embed({ ...call, texts, ...attemptOptions }), call);
         },
       ),
     rerank: (call, options = {}) =>
       make(
         options,
         (source) => rerankSpan(source, call),
-        async (from, told) => {
+        async (from, attemptOptions) => {
           if (from.rerank === undefined) throw unknownModel(`the configured models rank no documents: ${call.model}`);
           const clean = withoutSecrets({ query: call.query, documents: call.documents }, attempt.secrets);
-          return soundRanking(await from.rerank({ ...call, ...clean, ...told }), call);
+          return validRanking(await from.rerank({ ...call, ...clean, ...attemptOptions }), call);
         },
       ),
     costOf: (model, usage) => models?.costOf?.(model, usage),
@@ -203,13 +206,13 @@ function unknownModel(reason: string): NodeFailure {
  * The answer as the port describes it. Token counts that are none are 0: the call was paid for, and the answer is worth more than the count.
  * @throws NodeFailure MODEL_UNAVAILABLE it is no answer, and must not be recorded as one
  */
-function sound(response: ModelResponse | undefined, model: string): ModelResponse {
+function validResponse(response: ModelResponse | undefined, model: string): ModelResponse {
   if (!Array.isArray(response?.content) || !response.content.every(isPart))
     throw noAnswer(model, 'its content must be a list of parts');
   return counted(response);
 }
 
-function soundVectors(response: EmbedResponse | undefined, { model, texts }: EmbedCall): EmbedResponse {
+function validVectors(response: EmbedResponse | undefined, { model, texts }: EmbedCall): EmbedResponse {
   const vectors: unknown = response?.vectors;
   const isVector = (vector: unknown): boolean => Array.isArray(vector) && vector.every(Number.isFinite);
   if (!Array.isArray(vectors) || vectors.length !== texts.length || !vectors.every(isVector))
@@ -217,7 +220,7 @@ function soundVectors(response: EmbedResponse | undefined, { model, texts }: Emb
   return counted(response as EmbedResponse);
 }
 
-function soundRanking(response: RerankResponse | undefined, { model, documents }: RerankCall): RerankResponse {
+function validRanking(response: RerankResponse | undefined, { model, documents }: RerankCall): RerankResponse {
   const ranking: unknown = response?.ranking;
   const isRank = (rank: Partial<RerankResponse['ranking'][number]> | null): boolean =>
     Number.isFinite(rank?.score) && documents[rank?.index ?? -1] !== undefined;
@@ -249,9 +252,9 @@ function isAmount(count: number | undefined): count is number {
 }
 
 /** The request with all secrets that the run knows masked. */
-export function withoutSecrets<Asked>(asked: Asked, reader: SecretReader): Asked {
+export function withoutSecrets<Request>(request: Request, reader: SecretReader): Request {
   const secrets = [...(reader.known?.() ?? [])];
-  return secrets.length === 0 ? asked : (new TextMask(secrets).all(asked) as Asked);
+  return secrets.length === 0 ? request : (new TextMask(secrets).all(request) as Request);
 }
 
 /**

@@ -52,5 +52,5 @@ function hasCode(error: unknown, codes: ReadonlySet<string>): boolean {
 }
 
 function hide(text: string, secrets: readonly string[]): string {
-  return secrets.reduce((shown, secret) => (secret === '' ? shown : shown.replaceAll(secret, '[key]')), text);
+  return secrets.reduce((masked, secret) => (secret === '' ? masked : masked.replaceAll(secret, '[key]')), text);
 }

@@ -136,16 +136,16 @@ export function choosing(sdk: AiSdk, model: aiSdk.LanguageModel, { toolChoice }:
 /** Tools without a function. The SDK then returns their calls instead of running them, and makes no second request. */
 function toolsOf(sdk: AiSdk, tools: NonNullable<ModelCall['tools']>): aiSdk.ToolSet {
   return Object.fromEntries(
-    tools.map((given): [string, aiSdk.ToolSet[string]] => {
-      if (!('providerTool' in given)) {
-        const { name, description, inputSchema, provider } = given;
+    tools.map((described): [string, aiSdk.ToolSet[string]] => {
+      if (!('providerTool' in described)) {
+        const { name, description, inputSchema, provider } = described;
         const schema = sdk.jsonSchema(inputSchema);
         return [
           name,
           { inputSchema: schema, ...(description !== undefined && { description }), ...optionsOf(provider) },
         ];
       }
-      const { name, providerTool, settings = {} } = given;
+      const { name, providerTool, settings = {} } = described;
       const id = providerTool as `${string}.${string}`;
       const tool = { type: 'provider' as const, isProviderExecuted: true as const, id, args: { ...settings } };
       return [name, { ...tool, inputSchema: sdk.jsonSchema({}), outputSchema: sdk.jsonSchema({}) }];

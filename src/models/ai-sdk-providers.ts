@@ -65,8 +65,8 @@ export class OpenProviders {
 
   /** Opens a provider. @throws CairnError CONFIG_MISSING_PEER, CONFIG_INVALID; the errors of a function that supplies the key */
   async open(name: string): Promise<Provider> {
-    const { apiKey: given, ...settings } = (Object.hasOwn(this.#settings, name) && this.#settings[name]) || {};
-    const apiKey = typeof given === 'function' ? await given() : given;
+    const { apiKey: configuredKey, ...settings } = (Object.hasOwn(this.#settings, name) && this.#settings[name]) || {};
+    const apiKey = typeof configuredKey === 'function' ? await configuredKey() : configuredKey;
     if (apiKey !== undefined) this.#keys.add(apiKey);
     const known = this.#opened.get(name);
     if (known !== undefined && known.apiKey === apiKey) return known.provider;
@@ -76,8 +76,8 @@ export class OpenProviders {
   }
 }
 
-async function openProvider(name: string, given: ProviderSettings): Promise<Provider> {
-  const { package: packageName = `@ai-sdk/${name}`, ...settings } = { ...known[name], ...given };
+async function openProvider(name: string, configured: ProviderSettings): Promise<Provider> {
+  const { package: packageName = `@ai-sdk/${name}`, ...settings } = { ...known[name], ...configured };
   const module = await importPeer<Readonly<Record<string, unknown>>>(packageName, `ai ${packageName}`);
   // Each package exports one function of this kind: createOpenAI, createAnthropic, createGoogleGenerativeAI …
   const create = Object.entries(module).find(

@@ -66,9 +66,9 @@ export function answerOf({
 const reasons: ReadonlySet<string> = new Set(['stop', 'length', 'content-filter', 'tool-calls', 'error']);
 
 /** Data of the provider. Empty objects, which providers add where they have nothing to say, are dropped. */
-function providerOf(given: aiSdk.ProviderMetadata | undefined): { readonly provider?: ProviderData } {
-  const said = Object.entries(given ?? {}).filter(([, data]) => Object.keys(data).length > 0);
-  return said.length === 0 ? {} : { provider: Object.fromEntries(said) };
+function providerOf(metadata: aiSdk.ProviderMetadata | undefined): { readonly provider?: ProviderData } {
+  const entries = Object.entries(metadata ?? {}).filter(([, data]) => Object.keys(data).length > 0);
+  return entries.length === 0 ? {} : { provider: Object.fromEntries(entries) };
 }
 
 /** Converts one part. Kinds that cannot be sent back in a prompt (sources, approvals) are dropped. */

@@ -107,11 +107,11 @@ export function createScriptedModels(script: Script, options: ScriptedOptions = 
   const embedded: EmbedRequest[] = [];
   const reranked: RerankRequest[] = [];
   /** Number of answers given from the list, in this process or an earlier one. */
-  let given = 0;
+  let count = 0;
   const nextIndex = (request: ModelRequest): number => {
     if (typeof script === 'function') return requests.length - 1;
-    given = Math.max(given, lastNumber(request.messages)) + 1;
-    return given - 1;
+    count = Math.max(count, lastNumber(request.messages)) + 1;
+    return count - 1;
   };
   return {
     requests,
@@ -162,8 +162,8 @@ function lastNumber(messages: readonly ModelMessage[]): number {
 }
 
 function responseOf(turn: ScriptedTurn, request: ModelRequest, number: number): ModelResponse {
-  const { reasoning, text = turn.pieces?.join(''), calls = [], pieces: _, ...given } = turn;
-  const content: readonly AssistantPart[] = given.content ?? [
+  const { reasoning, text = turn.pieces?.join(''), calls = [], pieces: _, ...rest } = turn;
+  const content: readonly AssistantPart[] = rest.content ?? [
     ...(reasoning === undefined ? [] : [{ type: 'reasoning' as const, text: reasoning }]),
     ...(text === undefined ? [] : [{ type: 'text' as const, text }]),
     ...calls.map(({ tool, input = {}, id }, call): ToolCallPart => {
@@ -174,7 +174,7 @@ function responseOf(turn: ScriptedTurn, request: ModelRequest, number: number): 
     model: request.model,
     finishReason: content.some(({ type }) => type === 'tool-call') ? 'tool-calls' : 'stop',
     usage: { inputTokens: tokensOf(request.messages), outputTokens: tokensOf([{ role: 'assistant', content }]) },
-    ...given,
+    ...rest,
     content,
   };
 }

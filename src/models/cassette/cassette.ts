@@ -81,22 +81,22 @@ export interface RequestedCall {
  * Finds the nearest recorded call: the one with the most equal messages at its beginning and, among those, one with equal settings.
  * @returns data for CASSETTE_MISSING: what `differs`, with both versions as `text` and `recorded`; empty if nothing is recorded
  */
-export function tellNearest({ calls, parts }: CassetteContents, asked: RequestedCall): ErrorData {
+export function tellNearest({ calls, parts }: CassetteContents, requested: RequestedCall): ErrorData {
   let nearest: RecordedCall | undefined;
   let best = -1;
   for (const call of calls.values()) {
-    const score = 2 * sharedCount(call, asked) + (call.settings === asked.settings ? 1 : 0);
+    const score = 2 * sharedCount(call, requested) + (call.settings === requested.settings ? 1 : 0);
     if (score > best) [nearest, best] = [call, score];
   }
   if (nearest === undefined) return {};
-  const index = sharedCount(nearest, asked);
-  const [own, other] = [asked.messages[index], nearest.messages[index]];
+  const index = sharedCount(nearest, requested);
+  const [own, other] = [requested.messages[index], nearest.messages[index]];
   if (own === undefined && other === undefined) {
-    const [now, before] = [asked.parts.get(asked.settings), parts.get(nearest.settings)];
+    const [now, before] = [requested.parts.get(requested.settings), parts.get(nearest.settings)];
     const name = changedKey(now, before);
     return { differs: `its ${name}`, ...differing(at(now, name), at(before, name)) };
   }
-  const now = own === undefined ? undefined : asked.parts.get(own);
+  const now = own === undefined ? undefined : requested.parts.get(own);
   const before = other === undefined ? undefined : parts.get(other);
   const role = (now ?? before) as { readonly role?: string } | undefined;
   return {
@@ -105,8 +105,8 @@ export function tellNearest({ calls, parts }: CassetteContents, asked: Requested
   };
 }
 
-function sharedCount({ messages }: RecordedCall, asked: RequestedCall): number {
-  const index = messages.findIndex((hash, place) => hash !== asked.messages[place]);
+function sharedCount({ messages }: RecordedCall, requested: RequestedCall): number {
+  const index = messages.findIndex((hash, place) => hash !== requested.messages[place]);
   return index < 0 ? messages.length : index;
 }
 
@@ -119,7 +119,7 @@ function at(value: unknown, key: string): unknown {
   return isPlainObject(value) ? value[key] : undefined;
 }
 
-const shownCharacters = 80;
+const excerptLength = 80;
 const charactersBefore = 20;
 
 /** Both texts, each from shortly before the first difference. */
@@ -129,7 +129,7 @@ function differing(now: unknown, before: unknown): { readonly text: string; read
   while (place < own.length && own[place] === other[place]) place += 1;
   const start = Math.max(0, place - charactersBefore);
   const cut = (text: string): string =>
-    `${start > 0 ? '…' : ''}${text.slice(start, start + shownCharacters)}${text.length > start + shownCharacters ? '…' : ''}`;
+    `${start > 0 ? '…' : ''}${text.slice(start, start + excerptLength)}${text.length > start + excerptLength ? '…' : ''}`;
   return { text: cut(own), recorded: cut(other) };
 }
 
@@ -176,13 +176,17 @@ export function createCassetteModels(options: CassetteOptions): Models {
   ): Promise<Response> => {
     request.signal.throwIfAborted();
     const tape = (contents ??= readCassette(path));
-    const { key, asked } = describe(clean(question));
+    const { key, requested } = describe(clean(question));
     const known = tape.calls.get(key);
     if (known !== undefined) return known.response as Response;
     if (ask === undefined)
-      throw new CairnError('CASSETTE_MISSING', { cassette: path, model: request.model, ...tellNearest(tape, asked) });
+      throw new CairnError('CASSETTE_MISSING', {
+        cassette: path,
+        model: request.model,
+        ...tellNearest(tape, requested),
+      });
     const response = await ask(request);
-    const { settings, messages, parts } = asked;
+    const { settings, messages, parts } = requested;
     const fresh = [...parts].filter(([part]) => !tape.parts.has(part));
     const call = { settings, messages, response: clean(response) };
     addToCassette(path, [...fresh.map(([part, value]) => ({ part, value })), { call: key, ...call }]);
@@ -193,7 +197,7 @@ export function createCassetteModels(options: CassetteOptions): Models {
   return {
     async generate(request) {
       let isNew = false;
-      const ask = record && ((asked: ModelRequest) => ((isNew = true), record.generate(asked)));
+      const ask = record && ((requested: ModelRequest) => ((isNew = true), record.generate(requested)));
       const response = await play(request, withoutCallDetails(request), ask);
       if (!isNew) tellAnswer(response.content, request.onDelta);
       return response;
@@ -233,14 +237,14 @@ function withoutCallDetails<Request extends CallDetails>(
   return question;
 }
 
-function describe({ messages, ...settings }: Question): { readonly key: string; readonly asked: RequestedCall } {
+function describe({ messages, ...settings }: Question): { readonly key: string; readonly requested: RequestedCall } {
   const keys = new MessageKeys();
   const named = (value: object): [string, unknown] => [keys.hashOf(value).slice(0, 22), withoutBytes(value)];
   const own = named(settings);
-  const said = messages.map(named);
+  const described = messages.map(named);
   return {
     key: keys.keyOf(settings, messages),
-    asked: { settings: own[0], messages: said.map(([hash]) => hash), parts: new Map([own, ...said]) },
+    requested: { settings: own[0], messages: described.map(([hash]) => hash), parts: new Map([own, ...described]) },
   };
 }
 

@@ -47,7 +47,7 @@ export class ProviderLimit {
   #running = 0;
   /** Calls that began in the last minute, oldest first. */
   #begun: Begun[] = [];
-  #heldUntil = 0;
+  #pausedUntil = 0;
   #stopTimer: (() => void) | undefined;
 
   constructor(clock: LimitClock) {
@@ -66,7 +66,7 @@ export class ProviderLimit {
 
   /** Lets no call begin for this long, because the provider said so. */
   hold(forMs: number): void {
-    this.#heldUntil = Math.max(this.#heldUntil, this.#clock.now() + forMs);
+    this.#pausedUntil = Math.max(this.#pausedUntil, this.#clock.now() + forMs);
   }
 
   /** Waits until the call may begin. @param tokens - the most that it may use, as far as is known. @throws the signal's reason */
@@ -127,7 +127,7 @@ export class ProviderLimit {
     this.#begun = this.#begun.filter(({ at }) => at + minuteMs > now);
     const byRequests = this.#begun.at(-requestsPerMinute);
     const until = Math.max(
-      this.#heldUntil,
+      this.#pausedUntil,
       this.#begun.length >= requestsPerMinute && byRequests !== undefined ? byRequests.at + minuteMs : 0,
       this.#roomForTokens(tokens, tokensPerMinute),
     );
@@ -187,9 +187,9 @@ export function limitModels(
 ): Models {
   refuseUnknownKeys('limitModels', options, ['clock']);
   const { clock = systemClock } = options;
-  for (const [provider, given] of Object.entries(limits))
-    refuseUnknownKeys(`the limit of ${provider}`, given, limitNames);
-  for (const [provider, given] of Object.entries(limits)) limitOf(provider, given, clock);
+  for (const [provider, limit] of Object.entries(limits))
+    refuseUnknownKeys(`the limit of ${provider}`, limit, limitNames);
+  for (const [provider, limit] of Object.entries(limits)) limitOf(provider, limit, clock);
   /** Makes one call when its provider's limits let it in. */
   const letIn = async <Response extends Pick<ModelResponse, 'usage'>>(
     { model, signal }: Pick<ModelRequest, 'model' | 'signal'>,
