@@ -203,13 +203,13 @@ class FileBlobs implements BlobStore {
   }
 
   put({ tenant }: { readonly tenant: string }, bytes: Uint8Array): Promise<string> {
-    const given = new Uint8Array(bytes);
+    const copy = new Uint8Array(bytes);
     return this.#do(async () => {
-      const hash = hashBlob(given);
+      const hash = hashBlob(copy);
       const path = this.#pathOf(tenant, hash);
-      if (await makeYoung(path, given.length, this.#now())) return hash;
-      const compressed = await compress(given);
-      if (compressed === undefined) await writeDurably(path, given, this.#now());
+      if (await makeYoung(path, copy.length, this.#now())) return hash;
+      const compressed = await compress(copy);
+      if (compressed === undefined) await writeDurably(path, copy, this.#now());
       else if (!(await makeYoung(path + compressedSuffix, compressed.length, this.#now()))) {
         await writeDurably(path + compressedSuffix, compressed, this.#now());
         // An uncompressed file that was cut short would be found first, so it is removed.
@@ -223,7 +223,7 @@ class FileBlobs implements BlobStore {
     return this.#do(async () => {
       const path = this.#pathOf(tenant, hash);
       const { readFile, open } = await files();
-      const kept = await ifThere(async () => {
+      const found = await ifThere(async () => {
         if (range === undefined) return new Uint8Array(await readFile(path));
         const file = await open(path, 'r');
         try {
@@ -235,7 +235,7 @@ class FileBlobs implements BlobStore {
           await file.close();
         }
       });
-      if (kept !== undefined) return range === undefined ? requireHash(kept, hash) : kept;
+      if (found !== undefined) return range === undefined ? requireHash(found, hash) : found;
       const compressed = await ifThere(() => readFile(path + compressedSuffix));
       if (compressed === undefined) throw new CairnError('BLOB_NOT_FOUND', { hash });
       return cutRange(requireHash(await decompress(compressed, hash), hash), range);
@@ -244,8 +244,8 @@ class FileBlobs implements BlobStore {
 
   async *stream(tenant: string, hash: string, range: BlobRange = {}): AsyncGenerator<Uint8Array> {
     const path = this.#pathOf(tenant, hash);
-    const isKept = await this.has(tenant, hash);
-    if (!isKept) throw new CairnError('BLOB_NOT_FOUND', { hash });
+    const isStored = await this.has(tenant, hash);
+    if (!isStored) throw new CairnError('BLOB_NOT_FOUND', { hash });
     const isPlain = await this.#do(async () => (await youngAt(path)) !== undefined);
     const pieces = isPlain ? createReader(path) : createUnpacker(path + compressedSuffix);
     const sizeMax = isPlain ? Infinity : await this.#do(() => unpackedSizeMax(path + compressedSuffix));

@@ -110,8 +110,8 @@ export class S3Blobs implements BlobStore {
     this.#time = time;
   }
 
-  async put({ tenant }: BlobOwner, given: Uint8Array): Promise<string> {
-    const bytes = new Uint8Array(given);
+  async put({ tenant }: BlobOwner, content: Uint8Array): Promise<string> {
+    const bytes = new Uint8Array(content);
     const hash = hashBlob(bytes);
     if (bytes.length >= lookedForFromBytes && (await this.#sizeOf(tenant, hash)) === bytes.length)
       if (await this.touch(tenant, hash)) return hash;

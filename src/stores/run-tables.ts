@@ -49,7 +49,7 @@ import {
 /** The most refusals of a run that are kept. */
 const refusalsMax = 32;
 /** How long a worker is listed after it was last heard of. */
-const workerKeptMs = 24 * 3_600_000;
+const workerListedMs = 24 * 3_600_000;
 
 const isEqual = (a: Uint8Array, b: Uint8Array): boolean => Buffer.compare(a, b) === 0;
 
@@ -239,13 +239,13 @@ export class MemoryTables {
     const seenAt = this.now();
     const beat = { tenant, workerId, graphs: { ...graphs }, aliveMs, body: copyBytes(body), seenAt };
     this.#workers.set(JSON.stringify([tenant, workerId]), beat);
-    for (const [key, other] of this.#workers) if (other.seenAt + workerKeptMs < seenAt) this.#workers.delete(key);
+    for (const [key, other] of this.#workers) if (other.seenAt + workerListedMs < seenAt) this.#workers.delete(key);
   }
 
   listWorkers(tenant: string): readonly WorkerRow[] {
     const now = this.now();
     return [...this.#workers.values()]
-      .filter((worker) => worker.tenant === tenant && worker.seenAt + workerKeptMs >= now)
+      .filter((worker) => worker.tenant === tenant && worker.seenAt + workerListedMs >= now)
       .sort((a, b) => compareText(a.workerId, b.workerId))
       .map(({ workerId, graphs, aliveMs, body, seenAt }) => ({
         tenant,

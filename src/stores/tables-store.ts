@@ -25,7 +25,7 @@ export function createTablesStore(tables: MemoryTables, capabilities: StoreCapab
     capabilities,
     live: createMemoryLiveFeed(),
     readIdentity: () => reply(() => tables.identity),
-    setIdentity: (given) => reply(() => tables.setIdentity(given)),
+    setIdentity: (identity) => reply(() => tables.setIdentity(identity)),
     admitRun: (admission) =>
       reply(() => {
         const admitted = tables.admitRun(admission);

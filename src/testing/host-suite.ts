@@ -124,11 +124,11 @@ class Bench {
     return (await this.#outside.start(graph, {}, { detach: true })).runId;
   }
 
-  /** Answers each open question and sends each signal that is awaited, once. @param isTold - whether the host is woken */
-  async reply(runIds: readonly string[], isTold = true): Promise<void> {
+  /** Answers each open question and sends each signal that is awaited, once. @param wakesHost - whether the host is woken */
+  async reply(runIds: readonly string[], wakesHost = true): Promise<void> {
     const { engine } = this;
     const { store, tenant } = engine.ports;
-    const by = isTold ? this.#outside : this.#silent();
+    const by = wakesHost ? this.#outside : this.#silent();
     for (const runId of runIds) {
       const { rows } = await store.listWaits({ tenant, runId, kinds: ['question', 'signal', 'doubt'] });
       assert.ok(

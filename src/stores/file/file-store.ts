@@ -141,9 +141,9 @@ class JournaledTables extends MemoryTables {
   }
 
   /** Reads what is known of the store as a whole, and notes that it was opened once more. */
-  #openOwn(given: string | undefined): void {
+  #openOwn(requested: string | undefined): void {
     const path = join(this.#folder, 'store.jsonl');
-    let [openings, identity] = [0, given ?? randomUUID()];
+    let [openings, identity] = [0, requested ?? randomUUID()];
     if (existsSync(path)) {
       const { entries, end, damage, tornBytes } = readJournal(path, 'store', this.name);
       if (damage !== undefined) throw new CairnError('STORE_CORRUPT', { store: this.name, reason: damage });
@@ -153,7 +153,7 @@ class JournaledTables extends MemoryTables {
         if (Number(version ?? format) > format)
           throw new CairnError('STORE_VERSION_UNKNOWN', { store: this.name, version, supported: format });
         if (opening !== undefined) openings = Number(opening);
-        if (given === undefined && typeof noted === 'string') identity = noted;
+        if (requested === undefined && typeof noted === 'string') identity = noted;
       }
     } else if (this.#isReadOnly)
       throw new CairnError('STORE_UNAVAILABLE', { store: this.name, reason: 'there is no store.jsonl' });
@@ -285,10 +285,10 @@ class JournaledTables extends MemoryTables {
     const number = this.lastNumber;
     const { claim, durability, ...rest } = commit;
     const head = this.find(claim)?.head;
-    const isHeld = super.commit(commit);
+    const isClaimHeld = super.commit(commit);
     if (this.find(claim)?.head !== head)
       this.#append(claim, number, 'commit', { token: claim.token, ...rest }, durability === 'power');
-    return isHeld;
+    return isClaimHeld;
   }
 
   override writeSnapshot(key: RunKey, snapshot: SnapshotRow): void {

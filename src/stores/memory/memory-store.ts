@@ -49,7 +49,7 @@ interface StoredMemory {
 /** @param now - returns the time in epoch ms */
 export function createMemoryMemories(now: () => number = Date.now): Memories {
   const owners = new Map<string, StoredMemory>();
-  const keptOf = ({ user, session }: MemoryOwner): StoredMemory => {
+  const storedOf = ({ user, session }: MemoryOwner): StoredMemory => {
     const name = JSON.stringify([user, session]);
     const saved = owners.get(name) ?? { keys: new Set(), entries: [] };
     owners.set(name, saved);
@@ -58,11 +58,11 @@ export function createMemoryMemories(now: () => number = Date.now): Memories {
   return {
     read: async (owner, { text = '', limit = readLimit } = {}) => {
       const sought = text.toLowerCase();
-      const found = keptOf(owner).entries.filter(({ content }) => content.toLowerCase().includes(sought));
+      const found = storedOf(owner).entries.filter(({ content }) => content.toLowerCase().includes(sought));
       return limit > 0 ? found.slice(-limit) : [];
     },
     write: async (owner, contents, key) => {
-      const { keys, entries } = keptOf(owner);
+      const { keys, entries } = storedOf(owner);
       if (keys.has(key)) return;
       keys.add(key);
       entries.push(...contents.map((content) => ({ content, at: now() })));

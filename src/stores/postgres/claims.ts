@@ -40,7 +40,7 @@ const claimOne = `
 /** The most refusals of a run that are kept. */
 const refusalsMax = 32;
 /** How long a worker is listed after it was last heard of. */
-const workerKeptMs = 24 * 3_600_000;
+const workerListedMs = 24 * 3_600_000;
 
 /** Renewals and releases need not be durable: one that is lost leaves a lease that runs out. */
 const quick = modeTable(`'off'`);
@@ -77,7 +77,7 @@ const release = `
 
 const note = `
   with ${quick},
-  old as (delete from S.workers where seen_at < S.now_ms() - ${workerKeptMs})
+  old as (delete from S.workers where seen_at < S.now_ms() - ${workerListedMs})
   insert into S.workers (tenant, worker_id, graphs, seen_at, alive_until, body)
   select $1, $2, $3::text::jsonb, S.now_ms(), S.now_ms() + $4::bigint, $5 from mode where set = 'off'
   on conflict (tenant, worker_id) do update set graphs = excluded.graphs, seen_at = excluded.seen_at,
@@ -244,7 +244,7 @@ export async function listWorkers(tables: Tables, tenant: string): Promise<reado
     body: Uint8Array;
   }>(
     `select worker_id, graphs::text, seen_at, alive_until - S.now_ms() as remaining, body from S.workers
-    where tenant = $1 and seen_at >= S.now_ms() - ${workerKeptMs} order by worker_id`,
+    where tenant = $1 and seen_at >= S.now_ms() - ${workerListedMs} order by worker_id`,
     [toText(tenant)],
   );
   return rows.map(({ worker_id: id, graphs, seen_at: seenAt, remaining, body }) => ({

@@ -119,8 +119,8 @@ export class CommitLane {
     this.#onRelease = onRelease;
   }
 
-  commit(given: Commit): Promise<CommitReply> {
-    const commit = copyCommit(given);
+  commit(source: Commit): Promise<CommitReply> {
+    const commit = copyCommit(source);
     return new Promise((resolve, reject) => {
       this.#pending.push({ commit, resolve, reject });
       this.#running ??= this.#run();

@@ -21,8 +21,8 @@ export function createPostgresBlobs(tables: Tables): BlobStore {
     streamBlob(tables, toText(tenant), toText(hash), range);
   return {
     name: tables.database.name,
-    put: async ({ tenant }, given) => {
-      const bytes = Buffer.from(given);
+    put: async ({ tenant }, content) => {
+      const bytes = Buffer.from(content);
       const hash = createHash('sha256').update(bytes).digest('hex');
       if (await touch(tenant, hash)) return hash;
       await tables.transaction(async (query) => {

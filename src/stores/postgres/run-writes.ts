@@ -86,10 +86,10 @@ export class AdmissionLane {
     this.#tables = tables;
   }
 
-  admit(given: Admission): Promise<AdmissionReply> {
-    const { meta, checkpoint, waits } = given;
+  admit(source: Admission): Promise<AdmissionReply> {
+    const { meta, checkpoint, waits } = source;
     const admission: Admission = {
-      ...given,
+      ...source,
       meta: Buffer.from(meta),
       checkpoint: copyRow(checkpoint),
       waits: waits.map(copyWait),
@@ -174,10 +174,10 @@ function toValues(items: readonly PendingAdmission[]): readonly unknown[] {
   ];
 }
 
-function describeAdmission(given: Admission, i: number): object {
-  const { key, graphId, graphHash, status, parent, checkpoint, waits, claim } = given;
-  const schedule = scheduleOf(given);
-  const [tenant, run_id] = keyOf(given);
+function describeAdmission(admission: Admission, i: number): object {
+  const { key, graphId, graphHash, status, parent, checkpoint, waits, claim } = admission;
+  const schedule = scheduleOf(admission);
+  const [tenant, run_id] = keyOf(admission);
   const dues = waits.flatMap(({ dueAt }) => (dueAt === undefined ? [] : [dueAt]));
   return {
     i,
@@ -193,7 +193,7 @@ function describeAdmission(given: Admission, i: number): object {
     queue: toText(schedule.queue),
     ...(schedule.key !== undefined && { queue_key: toText(schedule.key) }),
     priority: schedule.priority,
-    ...(given.schedule?.dueAt !== undefined && { due: given.schedule.dueAt }),
+    ...(admission.schedule?.dueAt !== undefined && { due: admission.schedule.dueAt }),
     ...(dues.length > 0 && { wait_at: Math.min(...dues) }),
     ...(claim && { owner: toText(claim.workerId), lease: claim.leaseMs }),
   };
@@ -295,12 +295,12 @@ export async function tagCheckpoint(tables: Tables, key: RunKey, { name, seq }: 
 }
 
 /** @throws CLAIM_FENCED, COMMIT_CONFLICT */
-export async function pruneRun(tables: Tables, given: Prune): Promise<void> {
-  const { runId, token, prunedBelow } = given;
-  const remove = [...given.remove];
-  const replace = given.replace.map(copyRow);
-  const snapshots = given.snapshots.map(copyRow);
-  const key = keyOf(given);
+export async function pruneRun(tables: Tables, prune: Prune): Promise<void> {
+  const { runId, token, prunedBelow } = prune;
+  const remove = [...prune.remove];
+  const replace = prune.replace.map(copyRow);
+  const snapshots = prune.snapshots.map(copyRow);
+  const key = keyOf(prune);
   await tables.transaction(async (query) => {
     const [run] = await query<{ no: number; token: number; head: number }>(
       `select no, token, head from S.runs where tenant = $1 and run_id = $2 for update`,

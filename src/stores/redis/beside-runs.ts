@@ -24,8 +24,8 @@ export function createRedisBlobs(server: RedisServer): BlobStore {
   }
   return {
     name: server.name,
-    put: async ({ tenant }, given) => {
-      const bytes = Buffer.from(given);
+    put: async ({ tenant }, content) => {
+      const bytes = Buffer.from(content);
       const hash = createHash('sha256').update(bytes).digest('hex');
       if (await touch(tenant, hash)) return hash;
       const pieces = Math.ceil(bytes.length / pieceBytes);

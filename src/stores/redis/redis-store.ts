@@ -351,10 +351,10 @@ function createWrites(server: RedisServer, wake: Wake): Writes {
   };
 }
 
-async function writeAdmission(server: RedisServer, given: Admission, wake: Wake): Promise<AdmissionReply> {
-  const { key, graphId, graphHash, status, parent, checkpoint, waits, claim, labels = {}, meta } = given;
-  const { tenant, runId } = given;
-  const { queue, priority, key: queueKey } = scheduleOf(given);
+async function writeAdmission(server: RedisServer, admission: Admission, wake: Wake): Promise<AdmissionReply> {
+  const { key, graphId, graphHash, status, parent, checkpoint, waits, claim, labels = {}, meta } = admission;
+  const { tenant, runId } = admission;
+  const { queue, priority, key: queueKey } = scheduleOf(admission);
   const query = {
     tenant,
     runId,
@@ -365,7 +365,7 @@ async function writeAdmission(server: RedisServer, given: Admission, wake: Wake)
     queue,
     priority,
     queueKey,
-    due: given.schedule?.dueAt,
+    due: admission.schedule?.dueAt,
     parentRun: parent?.runId,
     parentSeq: parent?.seq,
     seq: checkpoint.seq,
@@ -378,7 +378,7 @@ async function writeAdmission(server: RedisServer, given: Admission, wake: Wake)
   const [created, row, token] = await server.call('admit', query, bytes, () =>
     noCheckpoint(parent?.runId ?? runId, parent?.seq ?? 0),
   );
-  if (created === 1 && claim === undefined) wake(given);
+  if (created === 1 && claim === undefined) wake(admission);
   const granted = created === 1 && claim ? { claim: { tenant, runId, ...claim, token: Number(token) } } : {};
   return { created: created === 1, run: toRunRow(row), ...granted };
 }

@@ -69,17 +69,16 @@ export function checkMemoriesOptions(options: unknown): asserts options is Pick<
 function check(opener: string, known: Readonly<Record<string, Check>>, options: unknown): void {
   if (options !== undefined && (typeof options !== 'object' || options === null))
     throw new CairnError('CONFIG_INVALID', { path: opener, reason: "it takes options: { path: 'runs.db' }" });
-  const given: Readonly<Record<string, unknown>> = { path: undefined, ...options };
-  for (const [path, value] of Object.entries(given)) {
+  const values: Readonly<Record<string, unknown>> = { path: undefined, ...options };
+  for (const [path, value] of Object.entries(values)) {
     const one = Object.hasOwn(known, path) ? known[path] : undefined;
     if (one === undefined) {
       const reason = `${opener} has no such option; it has ${Object.keys(known).join(', ')}`;
       throw new CairnError('CONFIG_INVALID', { path, reason });
     }
     const [fits, reason] = one;
-    const mayBeLeftOut = path !== 'path';
-    if (!(mayBeLeftOut && value === undefined) && !fits(value))
-      throw new CairnError('CONFIG_INVALID', { path, reason });
+    const isOptional = path !== 'path';
+    if (!(isOptional && value === undefined) && !fits(value)) throw new CairnError('CONFIG_INVALID', { path, reason });
   }
 }
 

@@ -227,56 +227,55 @@ function createWrites(
   const advanced = new AdvancedRuns();
   const identity = new StoreIdentity(prepare, layoutVersion);
   return {
-    setIdentity: (given) => write(() => identity.write(given), 'power', 0),
-    admitRun: (given) => {
-      const admission = copyAdmission(given);
-      if (given.claim !== undefined) advanced.add(given);
-      return write(() => runs.admitRun(admission), admission.durability, given.checkpoint.body.length);
+    setIdentity: (value) => write(() => identity.write(value), 'power', 0),
+    admitRun: (source) => {
+      const admission = copyAdmission(source);
+      if (source.claim !== undefined) advanced.add(source);
+      return write(() => runs.admitRun(admission), admission.durability, source.checkpoint.body.length);
     },
     removeRun: ({ tenant, runId }) => write(() => runs.removeRun({ tenant, runId }), 'process', 0),
-    claimRun: (given) => {
-      const request = { ...given };
-      advanced.add(given);
+    claimRun: (source) => {
+      const request = { ...source };
+      advanced.add(source);
       return write(() => runs.claimRun(request), 'process', 0);
     },
-    claimNext: async (given) => {
-      const request = structuredClone(given);
+    claimNext: async (source) => {
+      const request = structuredClone(source);
       const granted = await write(() => runs.claimNext(request), 'process', 0);
       for (const { claim } of granted) advanced.add(claim);
       return granted;
     },
-    listClaimable: (given) => {
-      const query = structuredClone(given);
+    listClaimable: (source) => {
+      const query = structuredClone(source);
       return write(() => runs.listClaimable(query), 'process', 0);
     },
-    releaseClaim: (given, refusedBy) => {
-      const claim = { ...given };
+    releaseClaim: (source, refusedBy) => {
+      const claim = { ...source };
       advanced.delete(claim);
       return write(() => runs.releaseClaim(claim, refusedBy), 'process', 0);
     },
-    commit: (given) => {
-      const commit = copyCommit(given);
+    commit: (source) => {
+      const commit = copyCommit(source);
       const isAlone = advanced.isOne;
-      if (given.releases === true) advanced.delete(given.claim);
-      return write(() => commits.commit(commit), given.durability, given.checkpoint.body.length, isAlone);
+      if (source.releases === true) advanced.delete(source.claim);
+      return write(() => commits.commit(commit), source.durability, source.checkpoint.body.length, isAlone);
     },
     ...createWorkerWrites(runs, workers, write),
-    writeSnapshot: ({ tenant, runId }, given) => {
-      const snapshot = copyRow(given);
+    writeSnapshot: ({ tenant, runId }, source) => {
+      const snapshot = copyRow(source);
       return write(() => history.writeSnapshot({ tenant, runId }, snapshot), 'process', snapshot.body.length);
     },
-    postMessage: (given) => {
-      const message = copyBody(given);
+    postMessage: (source) => {
+      const message = copyBody(source);
       return write(() => messages.postMessage(message), 'power', message.body.length);
     },
-    tagCheckpoint: ({ tenant, runId }, given) => {
-      const tag = { ...given };
+    tagCheckpoint: ({ tenant, runId }, source) => {
+      const tag = { ...source };
       return write(() => history.tagCheckpoint({ tenant, runId }, tag), 'process', 0);
     },
     removeTag: ({ tenant, runId }, name) => write(() => history.removeTag({ tenant, runId }, name), 'process', 0),
-    pruneRun: (given) => {
-      const { remove, replace, snapshots } = given;
-      const prune = { ...given, remove: [...remove], replace: replace.map(copyRow), snapshots: snapshots.map(copyRow) };
+    pruneRun: ({ remove, replace, snapshots, ...rest }) => {
+      const prune = { ...rest, remove: [...remove], replace: replace.map(copyRow), snapshots: snapshots.map(copyRow) };
       return write(() => history.pruneRun(prune), 'process', 0);
     },
   };
@@ -288,12 +287,12 @@ function createWorkerWrites(
   write: Write,
 ): Pick<Store, 'renewClaims' | 'noteWorker'> {
   return {
-    renewClaims: (given) => {
-      const claims = given.map((claim) => ({ ...claim }));
+    renewClaims: (sources) => {
+      const claims = sources.map((claim) => ({ ...claim }));
       return write(() => runs.renewClaims(claims), 'process', 0);
     },
-    noteWorker: (given) => {
-      const worker = structuredClone(given);
+    noteWorker: (source) => {
+      const worker = structuredClone(source);
       return write(() => workers.note(worker), 'process', worker.body.length);
     },
   };

@@ -93,7 +93,7 @@ async function endTrial(
 ): Promise<CrashTrial> {
   const summary = await summariseRun(store, tenant, result, crashCase);
   const rows = await store.readCheckpoints({ tenant, runId }, { from: 0, to: result.seq });
-  const kept = new Set(checksumsOf(rows));
+  const stored = new Set(checksumsOf(rows));
   return {
     summary,
     effects: effects.entries,
@@ -102,7 +102,7 @@ async function endTrial(
     checkpoints: rows.length,
     bytes: rows.reduce((total, { body }) => total + body.byteLength, 0),
     faults: committed
-      .filter((checksum) => !kept.has(checksum))
+      .filter((checksum) => !stored.has(checksum))
       .map((checksum) => `checkpoint ${checksum} did not stay as it was; expected: what is committed stays`),
   };
 }

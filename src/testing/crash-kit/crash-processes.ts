@@ -119,24 +119,24 @@ async function runTrial(script: CrashScript, folder: string, point: CrashPoint |
     sleepMsMost,
     now: Date.now,
   });
-  const kept = new Set(checksumsOf(await store.readCheckpoints(key, { from: 0, to: result.seq })));
-  const left: CrashResult = {
+  const stored = new Set(checksumsOf(await store.readCheckpoints(key, { from: 0, to: result.seq })));
+  const ended: CrashResult = {
     summary: withoutFolder(await summariseRun(store, tenant, result, script), folder),
     effects: effects.entries,
     calls: calls.entries,
     points: life.points,
-    lost: before.filter((checksum) => !kept.has(checksum)),
+    lost: before.filter((checksum) => !stored.has(checksum)),
   };
   await engine.close();
   await store.close();
-  writeFileSync(join(folder, crashResultFile), JSON.stringify(left));
+  writeFileSync(join(folder, crashResultFile), JSON.stringify(ended));
 }
 
 /** Makes paths in the trial's folder relative, because each trial has its own folder. */
 function withoutFolder(summary: RunSummary, folder: string): RunSummary {
   const { state, outside } = summary;
-  const told = (text: string): string => text.replaceAll(folder, '.');
-  return { ...summary, state: told(state), ...(outside === undefined ? {} : { outside: told(outside) }) };
+  const withoutPath = (text: string): string => text.replaceAll(folder, '.');
+  return { ...summary, state: withoutPath(state), ...(outside === undefined ? {} : { outside: withoutPath(outside) }) };
 }
 
 function openMachineEngine(store: Store, folder: string, models: Models | undefined): Engine {

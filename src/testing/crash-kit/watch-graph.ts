@@ -33,8 +33,8 @@ interface WatchedCall {
 }
 
 /** The same graph with all functions wrapped, those of child graphs included. @throws CONFIG_INVALID it is no graph */
-export function watchGraph(given: GraphOrRunnable, watch: GraphWatch): Graph {
-  return new GraphWatcher(watch).of(given);
+export function watchGraph(source: GraphOrRunnable, watch: GraphWatch): Graph {
+  return new GraphWatcher(watch).of(source);
 }
 
 class GraphWatcher {
@@ -45,8 +45,8 @@ class GraphWatcher {
     this.#watch = watch;
   }
 
-  of(given: GraphOrRunnable): Graph {
-    const graph = graphOf(given);
+  of(source: GraphOrRunnable): Graph {
+    const graph = graphOf(source);
     if (graph === undefined)
       throw new CairnError('CONFIG_INVALID', { path: 'graph', reason: 'it gives no graph, compiled or not' });
     return this.graph(graph);
@@ -81,9 +81,9 @@ class GraphWatcher {
     const { work } = this.#watch;
     const step: NodeContext['step'] = (name, options, fn) => {
       const { effect = 'pure', idempotent = false } = options;
-      const watched = (given: StepContext): unknown =>
-        this.#call({ key: given.idempotencyKey, place: `${place} ${name}`, effect, isRepeatable: idempotent }, () =>
-          fn(given),
+      const watched = (step: StepContext): unknown =>
+        this.#call({ key: step.idempotencyKey, place: `${place} ${name}`, effect, isRepeatable: idempotent }, () =>
+          fn(step),
         );
       return work.wait(() => ctx.step(name, options, watched as typeof fn));
     };

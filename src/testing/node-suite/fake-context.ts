@@ -154,11 +154,11 @@ export function createFakeContext(options: FakeContextOptions = {}): FakeContext
 }
 
 /** Answers questions as they were given, without checking types, and notes them. */
-function askFrom(answers: Readonly<Record<string, readonly unknown[]>>, asked: Question[]): NodeContext['ask'] {
+function askFrom(answers: Readonly<Record<string, readonly unknown[]>>, questions: Question[]): NodeContext['ask'] {
   const ask = (question: Question): Promise<unknown> => {
-    asked.push(question);
+    questions.push(question);
     const nameOf = ({ name = 'question' }: Question): string => name;
-    const count = asked.filter((other) => nameOf(other) === nameOf(question)).length;
+    const count = questions.filter((other) => nameOf(other) === nameOf(question)).length;
     const list = answers[nameOf(question)] ?? [];
     return count <= list.length ? Promise.resolve(list[count - 1]) : leave();
   };

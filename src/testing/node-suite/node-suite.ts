@@ -33,12 +33,12 @@ export function nodeSuite(options: NodeSuiteOptions): void {
   refuseUnknownKeys('nodeSuite', options, optionNames);
   const { test, name, draft, context = (): FakeContextOptions => ({}), endless } = options;
   const run = async (made: Omit<NodeDefinition, 'id'>, changes: FakeContextOptions = {}): Promise<Ended> => {
-    const given = await context();
+    const base = await context();
     const ctx = createFakeContext({
-      ...given,
+      ...base,
       ...changes,
       config: made.config,
-      state: deepFreeze(createStateView(given.state)),
+      state: deepFreeze(createStateView(base.state)),
     });
     return { ctx, returned: await made.implementation.run(ctx) };
   };

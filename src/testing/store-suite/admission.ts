@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import {
   admission,
-  assertHeld,
+  assertClaimed,
   bytesOf,
   checkpoint,
   commitOf,
@@ -22,14 +22,14 @@ import {
 export const admissionTests: SuitePart = {
   tests: {
     'E2 an admitted run is there, as it was handed in': async ({ store }) => {
-      const given = admission('run', { status: 'paused', durability: 'power' });
-      const reply = await store.admitRun(given);
+      const admitted = admission('run', { status: 'paused', durability: 'power' });
+      const reply = await store.admitRun(admitted);
       assert.equal(reply.created, true);
       assert.equal(reply.claim, undefined);
       const expected = {
         tenant,
         runId: 'run',
-        key: given.key,
+        key: admitted.key,
         graphId: 'graph',
         graphHash: 'hash',
         status: 'paused',
@@ -71,10 +71,12 @@ export const admissionTests: SuitePart = {
 
     'E2 of admissions of one id under way at once, one creates the run': async ({ store, reopen }) => {
       const other = (await reopen()) ?? store;
-      const given = Array.from({ length: 10 }, (_, index) =>
+      const admissions = Array.from({ length: 10 }, (_, index) =>
         admission('run', { checkpoint: checkpoint(0, `by ${index}`) }),
       );
-      const replies = await Promise.all(given.map((one, index) => (index % 2 === 0 ? store : other).admitRun(one)));
+      const replies = await Promise.all(
+        admissions.map((one, index) => (index % 2 === 0 ? store : other).admitRun(one)),
+      );
       assert.equal(replies.filter(({ created }) => created).length, 1);
       const winner = replies.findIndex(({ created }) => created);
       assert.deepEqual(await store.readCheckpoints(keyOf('run'), { from: 0, to: 9 }), [checkpoint(0, `by ${winner}`)]);
@@ -84,7 +86,7 @@ export const admissionTests: SuitePart = {
       const reply = await store.admitRun(admission('run', { claim: { workerId: 'one', leaseMs } }));
       assert.equal(reply.claim?.workerId, 'one');
       assert.equal(reply.claim.leaseMs, leaseMs);
-      assertHeld(reply.run.claim, 'one', leaseMs);
+      assertClaimed(reply.run.claim, 'one', leaseMs);
       await store.commit(commitOf(reply.claim, 1));
       assert.deepEqual(await readSeqs(store, 'run'), [0, 1]);
     },
@@ -109,19 +111,19 @@ export const admissionTests: SuitePart = {
     },
 
     'N12 a row that tells of forks tells of those that there are': async ({ store, supports }) => {
-      const told = async (): Promise<readonly (boolean | undefined)[]> => {
+      const readForks = async (): Promise<readonly (boolean | undefined)[]> => {
         const { rows } = await store.listRuns({ tenant, status: ['paused'] });
         return [await requireRun(store, 'run'), ...rows].map(({ hasForks }) => hasForks);
       };
       await store.admitRun(admission('run', { status: 'paused' }));
       for (const runId of ['one', 'two'])
         await store.admitRun(admission(runId, { parent: { runId: 'run', seq: 0 }, status: 'completed' }));
-      assert.ok((await told()).every((hasForks) => hasForks !== false));
+      assert.ok((await readForks()).every((hasForks) => hasForks !== false));
       if (!supports.removal) return;
       await store.removeRun(keyOf('one'));
-      assert.ok((await told()).every((hasForks) => hasForks !== false));
+      assert.ok((await readForks()).every((hasForks) => hasForks !== false));
       await store.removeRun(keyOf('two'));
-      assert.ok((await told()).every((hasForks) => hasForks !== true));
+      assert.ok((await readForks()).every((hasForks) => hasForks !== true));
     },
 
     'C8 a fork of a checkpoint that is not there is refused, and nothing is written': async ({ store }) => {

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import {
   admission,
-  assertHeld,
+  assertClaimed,
   commitOf,
   expectCode,
   keyOf,
@@ -29,14 +29,14 @@ export const claimsTests: SuitePart = {
       assert.ok(reply.claim);
       assert.deepEqual({ ...reply.claim, token: 0 }, { tenant, runId: 'run', workerId: 'one', token: 0, leaseMs });
       assert.equal(Number.isSafeInteger(reply.claim.token), true);
-      assertHeld(reply.run.claim, 'one', leaseMs);
+      assertClaimed(reply.run.claim, 'one', leaseMs);
       await advance(1000);
       for (const workerId of ['two', 'one']) {
         const refused = await store.claimRun({ tenant, runId: 'run', workerId, leaseMs });
         assert.ok(refused.claim === undefined);
-        assertHeld({ workerId: refused.owner, remainingMs: refused.remainingMs }, 'one', leaseMs - 1000);
+        assertClaimed({ workerId: refused.owner, remainingMs: refused.remainingMs }, 'one', leaseMs - 1000);
       }
-      assertHeld((await requireRun(store, 'run')).claim, 'one', leaseMs - 1000);
+      assertClaimed((await requireRun(store, 'run')).claim, 'one', leaseMs - 1000);
     },
 
     'O1 of claims under way at once, one is granted': async ({ store, reopen }) => {
@@ -107,7 +107,7 @@ export const claimsTests: SuitePart = {
         await advance(leaseMs / 2);
         assert.equal(await renew(store, claim), 'held');
       }
-      assertHeld((await requireRun(store, 'run')).claim, 'one', leaseMs);
+      assertClaimed((await requireRun(store, 'run')).claim, 'one', leaseMs);
       await advance(leaseMs / 2);
       const refused = await store.claimRun({ tenant, runId: 'run', workerId: 'two', leaseMs });
       assert.equal(refused.claim, undefined);

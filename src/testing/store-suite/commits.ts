@@ -53,9 +53,9 @@ export const commitsTests: SuitePart = {
         commitOf(claim, 1, { openWaits: [wait('c')], closeWaits: ['a', 'unknown'], takeMessages: [first.id] }),
       );
       assert.deepEqual(await openWaitIds(store, 'run'), ['b', 'c']);
-      const left = await store.readMessages(keyOf('run'));
+      const remaining = await store.readMessages(keyOf('run'));
       assert.deepEqual(
-        left.map(({ name }) => name),
+        remaining.map(({ name }) => name),
         ['y'],
       );
     },

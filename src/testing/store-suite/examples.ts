@@ -139,7 +139,7 @@ export function assertRemaining(remainingMs: unknown, atMostMs: number): void {
 }
 
 /** Asserts who holds a run and for how long, with the tolerance of {@link assertRemaining}. */
-export function assertHeld(claim: RunRow['claim'], workerId: string, atMostMs: number): void {
+export function assertClaimed(claim: RunRow['claim'], workerId: string, atMostMs: number): void {
   assert.equal(claim?.workerId, workerId);
   assertRemaining(claim.remainingMs, atMostMs);
 }
@@ -205,8 +205,11 @@ export interface SuitePart {
 }
 
 /** Registers the tests of a part. */
-export function registerPart(part: SuitePart, { test, create, supports: given, seed = 1 }: StoreSuiteOptions): void {
-  const supports = { pruning: true, removal: true, tags: true, ...given };
+export function registerPart(
+  part: SuitePart,
+  { test, create, supports: supported, seed = 1 }: StoreSuiteOptions,
+): void {
+  const supports = { pruning: true, removal: true, tags: true, ...supported };
   const isSupported = part.needs === undefined || supports[part.needs];
   for (const [title, run] of Object.entries(isSupported ? part.tests : (part.unsupported ?? {}))) {
     test(title, () => useStore(create, (fixture) => run({ ...fixture, supports, seed })));
@@ -302,13 +305,13 @@ export const historyReadsTests: SuitePart = {
     },
 
     'S4 runs are found by the beginning of their id or key, in order of id': async ({ store }) => {
-      const given = [
+      const admissions = [
         admission('aa-2', { key: '1111111111111111' }),
         admission('aa-1', { key: '2222222222222222' }),
         admission('bb-1', { key: '1122222222222222' }),
         admission('b_%', { key: '3333333333333333' }),
       ];
-      for (const one of given) await store.admitRun(one);
+      for (const one of admissions) await store.admitRun(one);
       const find = async (prefix: string, limit = 10): Promise<string[]> =>
         (await store.findRuns('acme', prefix, limit)).map(({ runId }) => runId);
       assert.deepEqual(await find('aa'), ['aa-1', 'aa-2']);

@@ -25,9 +25,9 @@ function spoil(value: unknown): void {
 export const isolationTests: SuitePart = {
   tests: {
     'S2 what is changed after it was handed in changes nothing, not even before the reply': async ({ store }) => {
-      const given = admission('run', { waits: [wait('w')], claim: { workerId: 'one', leaseMs } });
-      const admitting = store.admitRun(given);
-      spoil(given);
+      const admitted = admission('run', { waits: [wait('w')], claim: { workerId: 'one', leaseMs } });
+      const admitting = store.admitRun(admitted);
+      spoil(admitted);
       const { claim } = await admitting;
       assert.ok(claim);
       const opened = [wait('x')];

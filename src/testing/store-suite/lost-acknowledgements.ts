@@ -70,12 +70,12 @@ export const lostAcknowledgementsTests: SuitePart = {
     },
 
     'E2 an admission made again shows the run it made': async ({ store }) => {
-      const given = admission('run');
-      await store.admitRun(given);
-      const again = await store.admitRun(given);
+      const admitted = admission('run');
+      await store.admitRun(admitted);
+      const again = await store.admitRun(admitted);
       assert.equal(again.created, false);
       assert.equal(again.run.head, 0);
-      assert.deepEqual(await store.readCheckpoints(keyOf('run'), { from: 0, to: 0 }), [given.checkpoint]);
+      assert.deepEqual(await store.readCheckpoints(keyOf('run'), { from: 0, to: 0 }), [admitted.checkpoint]);
     },
 
     'O1 a worker that never heard of its claim takes it from itself': async ({ store }) => {

@@ -27,16 +27,16 @@ export const messagesTests: SuitePart = {
   tests: {
     'O1 messages are read oldest first, as they were handed in': async ({ store }) => {
       await startRun(store, 'run', { waits: [wait('a')] });
-      const given = [
+      const posted = [
         message('run', { name: 's1', body: bytesOf('one'), at: 9 }),
         message('run', { kind: 'answer', name: 'a', body: bytesOf('two'), at: 8 }),
         message('run', { kind: 'cancel', name: '', body: new Uint8Array(0), at: 7 }),
       ];
-      for (const one of given) assert.deepEqual(await store.postMessage(one), { status: 'accepted' });
+      for (const one of posted) assert.deepEqual(await store.postMessage(one), { status: 'accepted' });
       const rows = await store.readMessages(keyOf('run'));
       assert.deepEqual(
         rows.map(({ kind, name, body, at, checksum }) => ({ tenant, runId: 'run', kind, name, body, at, checksum })),
-        given,
+        posted,
       );
       const ids = rows.map(({ id }) => id);
       assert.deepEqual(

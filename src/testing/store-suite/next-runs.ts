@@ -109,11 +109,11 @@ export const nextRunsTests: SuitePart = {
       const ids = Array.from({ length: 30 }, (_, index) => `run ${index}`);
       await admitAll(store, Object.fromEntries(ids.map((id) => [id, {}])));
       const other = (await reopen()) ?? store;
-      const asked = Array.from({ length: 8 }, (_, index) => (index % 2 === 0 ? store : other));
-      const granted = await Promise.all(asked.map((one) => claimNext(one, { limit: 4 })));
-      const given = granted.flat();
-      assert.equal(given.length, 30);
-      assert.deepEqual([...new Set(given)].sort(), [...ids].sort());
+      const stores = Array.from({ length: 8 }, (_, index) => (index % 2 === 0 ? store : other));
+      const granted = await Promise.all(stores.map((one) => claimNext(one, { limit: 4 })));
+      const claimed = granted.flat();
+      assert.equal(claimed.length, 30);
+      assert.deepEqual([...new Set(claimed)].sort(), [...ids].sort());
     },
 
     'O1 the runs that can go on are listed in the order of their claims, and none is claimed by that': async ({

@@ -99,8 +99,8 @@ export const pruningTests: SuitePart = {
         const calls = seq % 2 === 0 ? [fork, prune] : [prune, fork];
         const settled = await Promise.allSettled(calls.map((call) => call()));
         assert.equal(settled.filter(({ status }) => status === 'fulfilled').length, 1, `at ${seq}`);
-        const isKept = (await readSeqs(store, 'run')).includes(seq);
-        assert.equal(isKept, (await store.readRun(keyOf(`fork ${seq}`))) !== undefined, 'a fork has its parent');
+        const isStored = (await readSeqs(store, 'run')).includes(seq);
+        assert.equal(isStored, (await store.readRun(keyOf(`fork ${seq}`))) !== undefined, 'a fork has its parent');
       }
     },
 

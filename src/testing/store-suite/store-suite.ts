@@ -8,7 +8,7 @@ import assert from 'node:assert/strict';
 import {
   type SuitePart,
   admission,
-  assertHeld,
+  assertClaimed,
   checkpoint,
   commitMany,
   commitOf,
@@ -101,7 +101,7 @@ export const reopeningTests: SuitePart = {
       await store.postMessage(message('run'));
       const seen = await requireRun(other, 'run');
       const known = await requireRun(store, 'run');
-      assertHeld(seen.claim, 'one', leaseMs);
+      assertClaimed(seen.claim, 'one', leaseMs);
       assert.deepEqual({ ...seen, claim: undefined }, { ...known, claim: undefined });
       assert.deepEqual(await other.readCheckpoints(keyOf('run'), { from: 5, to: 5 }), [checkpoint(5)]);
       assert.deepEqual(await other.listWaits({ tenant }), await store.listWaits({ tenant }));
@@ -203,14 +203,14 @@ export const takeoverTests: SuitePart = {
       await advance(leaseMs * 3);
       assert.deepEqual(await store.commit(commitOf(claim, 1)), { isHeld: true });
       assert.equal(await renew(store, claim), 'held');
-      assertHeld((await requireRun(store, 'run')).claim, 'one', leaseMs);
+      assertClaimed((await requireRun(store, 'run')).claim, 'one', leaseMs);
     },
 
     'O2 a worker known to be dead is taken over at once, and nobody else is': async ({ store }) => {
       const first = await startRun(store, 'run');
       const refused = await store.claimRun({ tenant, runId: 'run', workerId: 'two', leaseMs, takeFrom: 'somebody' });
       assert.ok(refused.claim === undefined);
-      assertHeld({ workerId: refused.owner, remainingMs: refused.remainingMs }, 'one', leaseMs);
+      assertClaimed({ workerId: refused.owner, remainingMs: refused.remainingMs }, 'one', leaseMs);
       const second = await requireClaim(store, 'run', 'two', 'one');
       await expectCode(store.commit(commitOf(first, 1)), 'CLAIM_FENCED');
       await store.commit(commitOf(second, 1));

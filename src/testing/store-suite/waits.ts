@@ -35,10 +35,10 @@ async function openSeveral({ store }: Fixture): Promise<void> {
 export const waitsTests: SuitePart = {
   tests: {
     'W2 an open wait is listed with its run and graph, as it was handed in': async ({ store }) => {
-      const given = wait('w', { kind: 'retry', dueAt: 123, body: bytesOf('try again') });
-      await startRun(store, 'run', { waits: [given] });
+      const opened = wait('w', { kind: 'retry', dueAt: 123, body: bytesOf('try again') });
+      await startRun(store, 'run', { waits: [opened] });
       const { rows } = await store.listWaits({ tenant });
-      assert.deepEqual(rows, [{ tenant, runId: 'run', graphId: 'graph', ...given }]);
+      assert.deepEqual(rows, [{ tenant, runId: 'run', graphId: 'graph', ...opened }]);
       await startRun(store, 'other', { waits: [wait('x')] });
       const [undue] = (await store.listWaits({ tenant, runId: 'other' })).rows;
       assert.deepEqual(undue, { tenant, runId: 'other', graphId: 'graph', ...wait('x') });

@@ -25,7 +25,7 @@ const fileHeaderBytes = 32;
 const frameHeaderBytes = 24;
 
 /** The most faults that are reported. */
-const shownFaults = 20;
+const reportedMax = 20;
 
 /**
  * Compares the file's size with the database's number of pages. A page that is missing from the file must be in the log: the last commits
@@ -83,7 +83,7 @@ function listLoggedPages(path: string, pageBytes: number): ReadonlySet<number> {
 
 /** Checks every page, and searches for histories without a run. Returns one line for each fault. */
 export function findDamage(db: DatabaseSync): readonly string[] {
-  const rows = db.prepare(`pragma quick_check(${shownFaults})`).all();
+  const rows = db.prepare(`pragma quick_check(${reportedMax})`).all();
   return [...rows.map((row) => String(Object.values(row)[0])).filter((line) => line !== 'ok'), ...findLostRuns(db)];
 }
 
@@ -99,7 +99,7 @@ export function readSpace(db: DatabaseSync): StoreSpace {
 
 function findLostRuns(db: DatabaseSync): readonly string[] {
   const lost = db.prepare(
-    `select run, count(*) as count from checkpoints where run not in (select no from runs) group by run limit ${shownFaults}`,
+    `select run, count(*) as count from checkpoints where run not in (select no from runs) group by run limit ${reportedMax}`,
   );
   return lost
     .all()
@@ -256,8 +256,8 @@ function openWritable(open: Open, options: DatabaseOptions): OpenedDatabase {
 
 /** Sets the identity. It is written only if it differs, so that most openings need not wait for writers. */
 function takeIdentity(db: DatabaseSync, identity: string): void {
-  const kept = new StoreIdentity(createPrepare(db), layoutVersion);
-  if (kept.read() !== identity) kept.write(identity);
+  const stored = new StoreIdentity(createPrepare(db), layoutVersion);
+  if (stored.read() !== identity) stored.write(identity);
 }
 
 /** Opens the database. @throws STORE_UNAVAILABLE, STORE_BUSY, STORE_CORRUPT, STORE_READ_ONLY, STORE_FULL, STORE_VERSION_UNKNOWN */

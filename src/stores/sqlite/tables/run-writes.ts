@@ -224,15 +224,26 @@ export class RunWrites {
     const { commits, places, now } = this.#parts;
     const existing = this.#selectRun().get(admission.tenant, admission.runId);
     if (existing !== undefined) return { created: false, run: this.#requireRow(admission) };
-    const { tenant, runId, key, graphId, graphHash, status, parent, meta, checkpoint, claim: asked } = admission;
-    const { queue, key: queueKey = null, priority, dueAt } = scheduleOf(admission);
-    if (parent !== undefined) this.#requireCheckpoint({ tenant, runId: parent.runId }, parent.seq);
-    const claim = asked && {
+    const {
       tenant,
       runId,
-      workerId: asked.workerId,
+      key,
+      graphId,
+      graphHash,
+      status,
+      parent,
+      meta,
+      checkpoint,
+      claim: requestedClaim,
+    } = admission;
+    const { queue, key: queueKey = null, priority, dueAt } = scheduleOf(admission);
+    if (parent !== undefined) this.#requireCheckpoint({ tenant, runId: parent.runId }, parent.seq);
+    const claim = requestedClaim && {
+      tenant,
+      runId,
+      workerId: requestedClaim.workerId,
       token: this.#nextToken(0),
-      leaseMs: asked.leaseMs,
+      leaseMs: requestedClaim.leaseMs,
     };
     const no = places.takeRunNo();
     this.#insertRun().run(
@@ -327,8 +338,8 @@ export class RunWrites {
     if (agree !== 1) throw new CairnError('STORE_CORRUPT', { store, reason: `messages of run ${runId} are missing` });
     // The row of a run that ended or paused records its head, and a run that was never claimed has one checkpoint. Only abandoned runs need
     // this check.
-    const wasLeft = isUnderWay(status) && token > 0;
-    if (wasLeft && (!this.#newest.areWhole() || places.hasBehind(no, head)))
+    const wasAbandoned = isUnderWay(status) && token > 0;
+    if (wasAbandoned && (!this.#newest.areWhole() || places.hasBehind(no, head)))
       throw new CairnError('STORE_CORRUPT', { store, reason: `newest checkpoints of run ${runId} may be missing` });
   }
 

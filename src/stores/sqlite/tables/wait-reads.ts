@@ -1,7 +1,7 @@
 /** Reads open waits and messages that were not taken. */
 import { isUnderWay } from '../../../state/tree.ts';
 import { CairnError } from '../../../errors.ts';
-import { requireSound } from '../../../ports/sound-run.ts';
+import { requireIntact } from '../../../ports/sound-run.ts';
 import type { Page, RunKey, RunQuery, RunRow, MessageRow, OpenWait, WaitQuery, WaitRow } from '../../../ports/store.ts';
 import {
   behindMax,
@@ -25,7 +25,7 @@ import { bytesOf } from './row-check.ts';
 const pageSize = 100;
 
 /** The most damaged rows that are named. */
-const shownFaults = 20;
+const reportedMax = 20;
 
 /** Parses a cursor. @throws USAGE_INVALID */
 export function readCursor(cursor: string, parts: number): readonly number[] {
@@ -78,9 +78,9 @@ export class RunReads {
   readRun({ tenant, runId }: RunKey): RunRow | undefined {
     const row = this.#byId().get(tenant, runId) as StoredRun | undefined;
     if (row === undefined) return undefined;
-    const run = requireSound(this.#store, toRunRow(row, this.#now()));
-    const isLeft = isUnderWay(run.status) && run.claim === undefined;
-    return isLeft ? this.#withLostHead(run, row.no) : run;
+    const run = requireIntact(this.#store, toRunRow(row, this.#now()));
+    const isAbandoned = isUnderWay(run.status) && run.claim === undefined;
+    return isAbandoned ? this.#withLostHead(run, row.no) : run;
   }
 
   /**
@@ -98,7 +98,7 @@ export class RunReads {
   findDamage(): readonly string[] {
     const lines: string[] = [];
     for (const row of this.#all().iterate() as unknown as Iterable<StoredRun>)
-      if (lines.length < shownFaults && isDamagedRow(row))
+      if (lines.length < reportedMax && isDamagedRow(row))
         lines.push(`the row of run ${readText(row.run_id)} of tenant ${readText(row.tenant)} was changed`);
     return lines;
   }
@@ -108,7 +108,7 @@ export class RunReads {
     // Every text that begins with the prefix sorts before the prefix followed by the last code point.
     const range = [tenant, prefix, `${prefix}\u{10ffff}`];
     const rows = this.#byPrefix().all(tenant, ...range, ...range, limit) as unknown as StoredRun[];
-    return rows.map((row) => requireSound(this.#store, toRunRow(row, now)));
+    return rows.map((row) => requireIntact(this.#store, toRunRow(row, now)));
   }
 
   listRuns(query: RunQuery): Page<RunRow> {

@@ -6,7 +6,7 @@ import { asBytes, isUnplaced, readText, type Prepare, type Statement } from './r
 /** The most refusals of a run that are kept. */
 const refusalsMax = 32;
 /** How long a worker is listed after it was last heard of. */
-const keptMs = 24 * 3_600_000;
+const listedMs = 24 * 3_600_000;
 
 /** Whether a refusal `f` stands at the head of its run: no newer checkpoint is there. */
 const isAtHead = `f.head >= coalesce((select max(seq) from places where run = f.run), 0)
@@ -69,13 +69,13 @@ export class WorkerRows {
   note({ tenant, workerId, graphs, aliveMs, body }: WorkerBeat): void {
     const now = this.#now();
     this.#put().run(tenant, workerId, JSON.stringify(Object.entries(graphs)), now, now + aliveMs, body);
-    this.#forget().run(now - keptMs);
+    this.#forget().run(now - listedMs);
   }
 
   list(tenant: string): readonly WorkerRow[] {
     if (this.#layout < 6) return [];
     const now = this.#now();
-    const rows = this.#list().all(tenant, now - keptMs) as unknown as StoredWorker[];
+    const rows = this.#list().all(tenant, now - listedMs) as unknown as StoredWorker[];
     return rows.map(({ worker_id, graphs, seen_at, alive_until, body }) => ({
       tenant,
       workerId: readText(worker_id),
