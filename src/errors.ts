@@ -166,13 +166,13 @@ function render(prose: string, data: ErrorData): string {
 }
 
 /** Longest value that is shown whole in a message where it is no text. The error's data has all of it. */
-const shownLength = 120;
+const printedLength = 120;
 
 function asText(value: unknown): string {
   if (typeof value === 'string') return value;
   if (Array.isArray(value) && value.every((item) => typeof item === 'string')) return value.join(', ');
   const json = JSON.stringify(value) ?? String(value);
-  return json.length > shownLength ? `${json.slice(0, shownLength)}…` : json;
+  return json.length > printedLength ? `${json.slice(0, printedLength)}…` : json;
 }
 
 function violationLines(value: unknown): string {

@@ -11,8 +11,8 @@ export const AgentGraph: typeof UnboundGraph = withDefaultEngine(UnboundGraph, c
 export type AgentGraph<
   Schemas extends GraphSchemas = GraphSchemas,
   Nodes = Record<string, unknown>,
-  Asked = Record<string, unknown>,
-> = UnboundGraph<Schemas, Nodes, Asked>;
+  Answers = Record<string, unknown>,
+> = UnboundGraph<Schemas, Nodes, Answers>;
 /** Begins a workflow, written as a line of steps. Guide: docs/guide/workflow.md. */
 export const workflow: typeof beginWorkflow = withDefaultEngine(beginWorkflow, createDefaultEngine);
 /** Writes a flow: a record of nodes, each naming what it needs. Guide: docs/guide/flows.md. */

@@ -75,8 +75,8 @@ export const agentMutants: readonly Mutant[] = [
   {
     name: 'a provider that says when to come again is called before',
     file: 'src/models/limit/limit-models.ts',
-    old: 'this.#heldUntil = Math.max(this.#heldUntil, this.#clock.now() + forMs);',
-    new: 'this.#heldUntil = 0;',
+    old: 'this.#pausedUntil = Math.max(this.#pausedUntil, this.#clock.now() + forMs);',
+    new: 'this.#pausedUntil = 0;',
     tests: ['src/models/limit/limit.test.ts'],
   },
   {
@@ -131,7 +131,7 @@ export const agentMutants: readonly Mutant[] = [
   {
     name: 'a stream that was cut off is asked for again, and its pieces come twice',
     file: 'src/ai-sdk/durable-model.ts',
-    old: 'const isInterrupted = told.queue.hasBegun;',
+    old: 'const isInterrupted = handedOn.queue.hasBegun;',
     new: 'const isInterrupted = false;',
     tests: ['src/ai-sdk/streams.test.ts'],
   },

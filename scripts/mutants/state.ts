@@ -12,8 +12,8 @@ export const stateMutants: readonly Mutant[] = [
   {
     name: '`merge` replaces what is inside',
     file: 'src/state/channels/reducers.ts',
-    old: 'if (isPlainObject(held) && isPlainObject(given)) {',
-    new: 'if (isPlainObject(held) && isPlainObject(given) && keyPath.length > 99) {',
+    old: 'if (isPlainObject(before) && isPlainObject(next)) {',
+    new: 'if (isPlainObject(before) && isPlainObject(next) && keyPath.length > 99) {',
     tests: ['src/state/channels/reducers.test.ts'],
   },
   {
@@ -75,8 +75,8 @@ export const stateMutants: readonly Mutant[] = [
   {
     name: 'secrecy: a piece of a stream is shown though the next may complete a secret',
     file: 'src/state/secrecy/text-mask.ts',
-    old: 'const limit = Math.max(0, this.#held.length - this.#search.longest + 1);',
-    new: 'const limit = this.#held.length;',
+    old: 'const limit = Math.max(0, this.#pending.length - this.#search.longest + 1);',
+    new: 'const limit = this.#pending.length;',
     tests: ['src/state/secrecy/text-mask.test.ts'],
   },
   {

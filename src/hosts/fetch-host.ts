@@ -109,10 +109,10 @@ async function sweep(hosted: Hosted, forMs: number): Promise<{ readonly runs: re
   const endMs = clock.monotonic() + forMs;
   const runs: Swept[] = [];
   await sweepRuns(hosted, async (runId) => {
-    const leftMs = endMs - clock.monotonic();
-    if (leftMs <= 0) return false;
+    const remainingMs = endMs - clock.monotonic();
+    if (remainingMs <= 0) return false;
     try {
-      runs.push({ runId, ...(await engine.advance(runId, { forMs: leftMs })) });
+      runs.push({ runId, ...(await engine.advance(runId, { forMs: remainingMs })) });
     } catch (error) {
       runs.push({ runId, status: 'error', code: CairnError.is(error) ? error.code : 'INTERNAL' });
     }

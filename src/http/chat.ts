@@ -133,12 +133,12 @@ export class ChatRoutes {
 
   async #messages(request: ChatRequest, id: string): Promise<Response> {
     const { runId, row, stopped } = await this.#find(request, id);
-    const shownRunId = row === undefined ? stopped : runId;
-    if (shownRunId === undefined) return jsonResponse({ messages: [], isUnderWay: false });
+    const visibleRunId = row === undefined ? stopped : runId;
+    if (visibleRunId === undefined) return jsonResponse({ messages: [], isUnderWay: false });
     const { node } = this.#options;
-    const run = this.#runOf(request, shownRunId);
+    const run = this.#runOf(request, visibleRunId);
     // Before the record, so that what the run takes meanwhile is in one of them.
-    const pending = await this.#pending(request, shownRunId);
+    const pending = await this.#pending(request, visibleRunId);
     const messages = [...(await readUIMessages(run, node, { signal: this.#signal }))];
     // Behind a message that is not whole, the client could not go on with it.
     if (pending.length > 0 && (await readMessageView(run, node))?.isSettled === true)

@@ -8,7 +8,7 @@ import type { Problem } from './problem.ts';
 import { operationRoutes, type OperationRoute } from './routes.ts';
 
 /** The methods that have a route: what names files of the server's machine, or moves whole stores, is for its command line. */
-type Served =
+type RoutedMethod =
   | 'run'
   | 'resume'
   | 'answer'
@@ -36,7 +36,7 @@ type Served =
   | 'verify';
 
 /** The same methods as those of `openCairn`, over HTTP. Values under names of secrets are masked there. */
-export interface CairnClient extends Pick<Cairn, Served> {
+export interface CairnClient extends Pick<Cairn, RoutedMethod> {
   /** Follows a run until it ends. A connection that breaks is opened again after the last event seen. */
   follow(run: string, options?: FollowOptions): AsyncGenerator<FollowedEvent, void, undefined>;
 }
@@ -79,7 +79,7 @@ export function createClient(url: string, token: string, options: ClientOptions 
     return [route.id, act] as const;
   });
   return {
-    ...(Object.fromEntries(methods) as unknown as Pick<Cairn, Served>),
+    ...(Object.fromEntries(methods) as unknown as Pick<Cairn, RoutedMethod>),
     follow: (run, following) => followOver(ask, run, following),
   };
 }

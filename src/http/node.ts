@@ -14,9 +14,9 @@ export function toNodeHandler(
   handler: (request: Request) => Promise<Response>,
 ): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
   return async (incoming, outgoing) => {
-    const clientLeft = new AbortController();
-    outgoing.on('close', () => clientLeft.abort());
-    const request = toRequest(incoming, clientLeft.signal);
+    const disconnected = new AbortController();
+    outgoing.on('close', () => disconnected.abort());
+    const request = toRequest(incoming, disconnected.signal);
     if (typeof request === 'number') outgoing.writeHead(request, { connection: 'close' }).end();
     else await send(await handler(request), outgoing);
   };

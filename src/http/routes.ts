@@ -136,12 +136,12 @@ export function readFilePath(query: URLSearchParams): string {
 }
 
 /** A parameter of a query: text, read by the type of its field. @throws USAGE_INVALID */
-function readQuery(name: string, { type }: Field, given: readonly string[]): unknown {
-  const [first = ''] = given;
-  if (type === 'texts' || type === 'words') return given;
+function readQuery(name: string, { type }: Field, texts: readonly string[]): unknown {
+  const [first = ''] = texts;
+  if (type === 'texts' || type === 'words') return texts;
   if (type === 'answers' || type === 'assignments')
-    return Object.fromEntries(given.map((text) => readPair(name, text)));
-  if (given.length > 1) throw invalid(`${name} is given ${given.length} times`);
+    return Object.fromEntries(texts.map((text) => readPair(name, text)));
+  if (texts.length > 1) throw invalid(`${name} is given ${texts.length} times`);
   if (type === 'integer') {
     if (!/^\d{1,15}$/.test(first)) throw invalid(`${name} is no whole number: ${JSON.stringify(first.slice(0, 40))}`);
     return Number(first);

@@ -71,9 +71,9 @@ function readTokens(file: string): readonly BearerToken[] {
     throw invalid('it cannot be read as JSON', error);
   }
   const isToken = (each: unknown): each is BearerToken => {
-    const { token, principal, kind, scopes: given } = (each ?? {}) as Partial<BearerToken>;
+    const { token, principal, kind, scopes: granted } = (each ?? {}) as Partial<BearerToken>;
     const isNamed = typeof token === 'string' && typeof principal === 'string';
-    return isNamed && (kind === 'person' || kind === 'program') && Array.isArray(given);
+    return isNamed && (kind === 'person' || kind === 'program') && Array.isArray(granted);
   };
   if (!Array.isArray(tokens) || tokens.length === 0 || !tokens.every(isToken))
     throw invalid('it is a list of { token, principal, kind: "person" or "program", scopes: [] }');

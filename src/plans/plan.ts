@@ -123,14 +123,14 @@ export function depthsOf(
   done: Readonly<Record<string, number>> = {},
 ): { readonly depths: ReadonlyMap<string, number>; readonly cycle?: readonly string[] } {
   const depths = new Map(Object.entries(done));
-  let left = tasks;
+  let remaining = tasks;
   // Each round settles at least one task, or what is left is in cycles or behind one.
-  while (left.length > 0) {
-    const ready = left.filter(({ needs }) => needs.every((need) => depths.has(need)));
-    if (ready.length === 0) return { depths, cycle: cycleIn(left) };
+  while (remaining.length > 0) {
+    const ready = remaining.filter(({ needs }) => needs.every((need) => depths.has(need)));
+    if (ready.length === 0) return { depths, cycle: cycleIn(remaining) };
     for (const { id, needs } of ready)
       depths.set(id, 1 + Math.max(0, ...needs.map((need) => depths.get(need) as number)));
-    left = left.filter(({ id }) => !depths.has(id));
+    remaining = remaining.filter(({ id }) => !depths.has(id));
   }
   return { depths };
 }

@@ -207,8 +207,8 @@ class PlannedRun {
     const own = effectOf(agents, caller.agent);
     const stronger = wish.tasks.find(({ agent }) => isStronger(effectOf(agents, agent), own));
     const count = this.#tasks.length + wish.tasks.length;
-    const isAsked = stronger !== undefined || mustAsk(wish.tasks, agents, { autonomy, threshold }, count);
-    if (isAsked) {
+    const needsApproval = stronger !== undefined || mustAsk(wish.tasks, agents, { autonomy, threshold }, count);
+    if (needsApproval) {
       const refusal = await this.#ask(wish, stronger);
       if (refusal !== undefined) return refusal;
     }

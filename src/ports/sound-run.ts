@@ -8,7 +8,7 @@ export function damagedRun(store: string, { runId }: Pick<RunKey, 'runId'>): Cai
 }
 
 /** Returns a row that is as it was written. @throws STORE_CORRUPT it is not */
-export function requireSound(store: string, run: RunRow): RunRow {
+export function requireIntact(store: string, run: RunRow): RunRow {
   if (run.isDamaged === true) throw damagedRun(store, run);
   return run;
 }

@@ -160,13 +160,13 @@ async function check(): Promise<void> {
     '/bin/true',
   ];
   await execute(file, args).catch((error: NodeJS.ErrnoException & { readonly stderr?: string }) => {
-    const said = (error.stderr ?? '').trim().split('\n').at(-1) ?? '';
-    const isMissing = error.code === 'ENOENT' || /no such file or directory/iu.test(said);
+    const lastLine = (error.stderr ?? '').trim().split('\n').at(-1) ?? '';
+    const isMissing = error.code === 'ENOENT' || /no such file or directory/iu.test(lastLine);
     throw unavailable(
       'bubblewrap',
       isMissing
         ? 'bwrap is not installed: apt-get install bubblewrap util-linux'
-        : `it is refused here: ${said || error.message}`,
+        : `it is refused here: ${lastLine || error.message}`,
     );
   });
 }

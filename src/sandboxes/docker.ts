@@ -87,10 +87,12 @@ async function check(program: string, image: string): Promise<void> {
   const ask = (args: readonly string[], missing: string): Promise<unknown> =>
     execute(program, args, { timeout: answerMs }).catch(
       (error: NodeJS.ErrnoException & { readonly stderr?: string }) => {
-        const said = (error.stderr ?? '').trim().split('\n').at(-1)?.slice(0, 300) ?? '';
+        const lastLine = (error.stderr ?? '').trim().split('\n').at(-1)?.slice(0, 300) ?? '';
         throw unavailable(
           'docker',
-          error.code === 'ENOENT' ? `${program} is not installed` : `${missing}${said === '' ? '' : `: ${said}`}`,
+          error.code === 'ENOENT'
+            ? `${program} is not installed`
+            : `${missing}${lastLine === '' ? '' : `: ${lastLine}`}`,
         );
       },
     );

@@ -105,14 +105,14 @@ async function withKey<Result>(
 
 /** Runs a command of the setup. @throws SANDBOX_UNAVAILABLE it failed: the sandbox is removed */
 async function prepare(box: Sandbox, argv: readonly string[], key: string): Promise<void> {
-  let said = '';
+  let output = '';
   const onOutput = (_: string, bytes: Uint8Array): void => {
-    said = (said + new TextDecoder().decode(bytes)).slice(-300);
+    output = (output + new TextDecoder().decode(bytes)).slice(-300);
   };
   const { exitCode } = await box.exec(argv, { signal: AbortSignal.timeout(setupMs), key, onOutput });
   if (exitCode === 0) return;
   await box.close();
-  throw unavailable('e2b', `${argv.join(' ')} of the setup exited with ${exitCode}: ${said.trim()}`);
+  throw unavailable('e2b', `${argv.join(' ')} of the setup exited with ${exitCode}: ${output.trim()}`);
 }
 
 class E2bBox implements Sandbox {
@@ -144,9 +144,9 @@ class E2bBox implements Sandbox {
 
   /** A shell reads the command line of E2B, so each argument is quoted. */
   async exec(argv: readonly string[], { signal, key, env = {}, input, onOutput }: SandboxCommand): Promise<SandboxEnd> {
-    const given = `/tmp/cairn-input-${key.replaceAll(/\W/gu, '-')}`;
-    if (input !== undefined) await this.write(given, typeof input === 'string' ? Buffer.from(input) : input);
-    const line = `${argv.map(quoted).join(' ')} < ${input === undefined ? '/dev/null' : given}`;
+    const inputFile = `/tmp/cairn-input-${key.replaceAll(/\W/gu, '-')}`;
+    if (input !== undefined) await this.write(inputFile, typeof input === 'string' ? Buffer.from(input) : input);
+    const line = `${argv.map(quoted).join(' ')} < ${input === undefined ? '/dev/null' : inputFile}`;
     const print = (stream: 'stdout' | 'stderr') => (text: string) => onOutput(stream, Buffer.from(text));
     const running = await this.#here(() =>
       this.#box.commands.run(line, {

@@ -117,9 +117,9 @@ async function run(
 ): Promise<SandboxEnd> {
   const command = `cairn-${randomBytes(6).toString('hex')}`;
   const [file = '', ...args] = box.argv(argv, { ...env, CAIRN_IDEMPOTENCY_KEY: key }, command);
-  let said = '';
+  let stderr = '';
   const tell: SandboxCommand['onOutput'] = (stream, bytes) => {
-    if (stream === 'stderr' && said.length < 300) said += Buffer.from(bytes).toString();
+    if (stream === 'stderr' && stderr.length < 300) stderr += Buffer.from(bytes).toString();
     onOutput(stream, bytes);
   };
   const quota = new AbortController();
@@ -142,7 +142,7 @@ async function run(
       onOutput: tell,
     });
     if (both.aborted) await box.onKilled?.(command);
-    const refused = end.exitCode === 0 ? undefined : box.refusal?.(said, end.exitCode);
+    const refused = end.exitCode === 0 ? undefined : box.refusal?.(stderr, end.exitCode);
     if (refused !== undefined) throw unavailable(box.name, refused);
     const isLarge = quota.signal.aborted || (await sizeOf(folder)) > diskBytes;
     return { ...end, ...(isLarge && { exceeded: 'disk' }) };

@@ -48,9 +48,9 @@ export function sandboxNode<S extends StateView = StateView>(
     });
   const { sandboxes, ...rest } = config as SandboxNodeConfig;
   const { commands, files, input, ...own } = rest;
-  const { data, codeText, config: asked } = describeConfig({ commands, files, input });
+  const { data, codeText, config: settings } = describeConfig({ commands, files, input });
   const run = async (ctx: NodeContext): Promise<SandboxNodeOutput> => {
-    const resolved = resolveComputed(asked, ctx.state) as {
+    const resolved = resolveComputed(settings, ctx.state) as {
       readonly commands: unknown;
       readonly files?: Readonly<Record<string, Content>>;
       readonly input?: string;

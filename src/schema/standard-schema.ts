@@ -11,7 +11,7 @@ export type AnySchema = JsonSchema | StandardSchema;
 /** Type of the values that fit a schema; unknown for JSON Schema. */
 export type SchemaValue<Schema> = Schema extends StandardSchema<infer Value> ? Value : unknown;
 
-interface TellsJsonSchema {
+interface HasJsonSchema {
   readonly jsonSchema?: Readonly<Record<'input' | 'output', (options: JsonSchemaOptions) => unknown>>;
 }
 
@@ -43,7 +43,7 @@ function tellJsonSchema(
   place: string,
   more: Pick<JsonSchemaOptions, 'libraryOptions'> = {},
 ): unknown {
-  const standard = schema['~standard'] as StandardSchema['~standard'] & TellsJsonSchema;
+  const standard = schema['~standard'] as StandardSchema['~standard'] & HasJsonSchema;
   if (standard.jsonSchema === undefined)
     throw new CairnError('CONFIG_INVALID', {
       reason: `${place} cannot tell its JSON Schema: use Zod 4.2 or later, or write JSON Schema`,

@@ -79,10 +79,10 @@ export class Frame {
 
   #write({ cell, partition, ops, value, items }: ChannelWrite): void {
     const { channels } = this.tree;
-    const held = (channels[partition] ??= this.#addPartition(partition));
+    const values = (channels[partition] ??= this.#addPartition(partition));
     this.#channels.touch(cell, items !== undefined);
-    if (items === undefined) setOwn(held, cell.key, value);
-    else grow(held, cell.key, items);
+    if (items === undefined) setOwn(values, cell.key, value);
+    else grow(values, cell.key, items);
     for (const { kind, path, json } of ops) {
       const place =
         path.length === 1

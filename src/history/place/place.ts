@@ -4,7 +4,7 @@ import type { Claim, RunRow, Store, GrantedClaim, OpenWait, RunQuery, WaitQuery 
 import type { ChoiceExplainer } from '../../graph/graph.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { Ids } from '../../ports/ids.ts';
-import { requireSound } from '../../ports/sound-run.ts';
+import { requireIntact } from '../../ports/sound-run.ts';
 
 // Holds runs: nobody can advance a held run until a person releases it. Runs of a restored backup are held, because it is not known what
 // they did after the backup was made. To a store, a held run is one with a claim that lasts practically forever, so every store can hold
@@ -149,7 +149,7 @@ export async function* readAllRuns(
 export async function collectRuns(place: Where, graphId?: string): Promise<readonly RunRow[]> {
   const runs: RunRow[] = [];
   for await (const run of readAllRuns(place, graphId === undefined ? {} : { graphId })) {
-    runs.push(requireSound(place.store.name, run));
+    runs.push(requireIntact(place.store.name, run));
   }
   return runs;
 }

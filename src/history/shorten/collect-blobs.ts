@@ -1,7 +1,7 @@
 /** Removes blobs that nothing refers to any more (C5). */
 import { CairnError } from '../../errors.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
-import { requireSound } from '../../ports/sound-run.ts';
+import { requireIntact } from '../../ports/sound-run.ts';
 import type { RunKey, RunRow, Store } from '../../ports/store.ts';
 import { readAllRuns, readAllWaits } from '../place/place.ts';
 import { checkpointText } from '../stored/checkpoint.ts';
@@ -131,7 +131,7 @@ async function takeOutNeeded(store: Store, tenant: string, old: Set<string>): Pr
   if (old.size === 0) return;
   // Rows are read first: they are quick to read and hold the blobs that most runs share.
   for await (const run of readAllRuns({ store, tenant })) {
-    requireSound(store.name, run);
+    requireIntact(store.name, run);
     for (const [hash] of asBuffer(run.meta).toString('latin1').matchAll(hashes)) old.delete(hash);
     if (old.size === 0) return;
   }

@@ -3,7 +3,7 @@ import { CairnError, commandText } from '../../errors.ts';
 import { loadState } from '../load/load.ts';
 import { listMetaBlobs } from '../stored/stored-meta.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
-import { requireSound } from '../../ports/sound-run.ts';
+import { requireIntact } from '../../ports/sound-run.ts';
 import type { RunRow, Store } from '../../ports/store.ts';
 
 // What `cairn doctor` reports about one thing.
@@ -56,7 +56,7 @@ async function damageOf(store: Store, blobs: BlobStore, run: RunRow): Promise<Ca
 
 async function readAll(store: Store, blobs: BlobStore, run: RunRow): Promise<CairnError | undefined> {
   try {
-    requireSound(store.name, run);
+    requireIntact(store.name, run);
     await loadState(store, blobs, run);
     for (const hash of listMetaBlobs(run)) await blobs.get(run.tenant, hash);
     return undefined;

@@ -181,10 +181,10 @@ export function createRepeatedInterview(
   const talk = readTalk(request.state);
   return {
     earlier: talk === undefined ? undefined : { talk, replies: readReplies(request.responses ?? {}) },
-    ask(questions, said, remarks) {
-      if (said.rounds >= roundsMax) return Promise.resolve(undefined);
+    ask(questions, talk, remarks) {
+      if (talk.rounds >= roundsMax) return Promise.resolve(undefined);
       const forms = new Map(questions.map((wait) => [wait.waitId, formOf(wait, remarks.get(wait.waitId))]));
-      const state = JSON.stringify({ ...said, rounds: said.rounds + 1 });
+      const state = JSON.stringify({ ...talk, rounds: talk.rounds + 1 });
       return Promise.resolve({ inputRequired: inputRequired(forms, state) });
     },
   };

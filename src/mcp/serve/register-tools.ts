@@ -60,11 +60,11 @@ function reporterOf({ mcpReq }: ServerContext): ToolCall['report'] {
 function toResult(answer: ToolAnswer | ToolQuestions): CallToolResult | InputRequiredResult {
   if ('inputRequired' in answer) return answer.inputRequired as InputRequiredResult;
   const { content, isError = false } = answer;
-  const shown = {
+  const result = {
     structuredContent: { ...content },
     content: [{ type: 'text' as const, text: JSON.stringify(content) }],
   };
-  return isError ? { ...shown, isError } : shown;
+  return isError ? { ...result, isError } : result;
 }
 
 async function callTool(tool: AnyTool, call: ToolCall, input: object): Promise<ToolAnswer | ToolQuestions> {
@@ -119,11 +119,11 @@ export function registerTools(server: McpServer, house: ServerHouse, era: Era): 
       idempotentHint: hints.isIdempotent,
       openWorldHint: hints.isOpenWorld,
     };
-    server.registerTool(name, { title, description, inputSchema, outputSchema, annotations }, async (given, ctx) => {
+    server.registerTool(name, { title, description, inputSchema, outputSchema, annotations }, async (args, ctx) => {
       const interview = interviewOf(server, house, era, ctx);
       const { signal } = ctx.mcpReq;
       const call: ToolCall = { context, signal, report: reporterOf(ctx), interview, tell, announceResources };
-      return toResult(await callTool(tool, call, given));
+      return toResult(await callTool(tool, call, args));
     });
   }
 }

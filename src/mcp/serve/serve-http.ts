@@ -193,7 +193,7 @@ function refuse2(response: ServerResponse, { status, message, headers = {} }: Ht
 const methods: readonly string[] = ['GET', 'POST', 'DELETE'];
 
 /** What is not for the server's path, or not one of its methods. */
-function notServed({ url = '', method = '' }: IncomingMessage): HttpRefusal | undefined {
+function refusalOf({ url = '', method = '' }: IncomingMessage): HttpRefusal | undefined {
   const [pathname] = url.split('?', 1);
   if (pathname !== path) return { status: 404, message: `there is nothing here; the server is at ${path}` };
   if (methods.includes(method)) return undefined;
@@ -244,7 +244,7 @@ export async function serveHttp(
     async handle(request, response) {
       const { refusal, page } = guard(request);
       if (page !== undefined) allowPage(request, response, page);
-      const refused = refusal ?? (page !== undefined && request.method === 'OPTIONS' ? undefined : notServed(request));
+      const refused = refusal ?? (page !== undefined && request.method === 'OPTIONS' ? undefined : refusalOf(request));
       if (refused !== undefined) refuse2(response, refused);
       else if (request.method === 'OPTIONS') response.writeHead(204).end();
       // The two types differ only in which fields may be undefined.

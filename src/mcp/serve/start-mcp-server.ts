@@ -384,16 +384,16 @@ export async function startMcpServer(options: McpServerOptions): Promise<Running
     await app.close();
     throw error;
   }
-  const served = serving;
-  if (served.url !== undefined) tell(`listening at ${served.url}`);
+  const running = serving;
+  if (running.url !== undefined) tell(`listening at ${running.url}`);
   let closing: Promise<void> | undefined;
   const endAll = async (): Promise<void> => {
     try {
-      await served.close();
+      await running.close();
     } finally {
       await app.close();
     }
   };
   const close = (): Promise<void> => (closing ??= endAll());
-  return { url: served.url, closed: served.ended.then(close), close };
+  return { url: running.url, closed: running.ended.then(close), close };
 }

@@ -140,14 +140,14 @@ export const previewResume: Tool<BranchInput & { readonly as_fork?: boolean; rea
   },
   hints: readsOnly,
   async run({ context }, { checkpoint_id: checkpoint, set, answers, as_fork: asFork, retry }) {
-    const given = {
+    const input = {
       checkpoint,
       ...(set !== undefined && { set }),
       ...(answers !== undefined && { answer: answers }),
       ...(asFork !== undefined && { asFork }),
       ...(retry !== undefined && { retry }),
     };
-    const { runId, seq, rows, cost: sums, earlier, etag } = await perform(previewRun, context, given);
+    const { runId, seq, rows, cost: sums, earlier, etag } = await perform(previewRun, context, input);
     const blocks = rows.map(({ node, visit, effect, prediction, because, cost }) => ({
       block: node.join('/'),
       visit,
@@ -192,18 +192,18 @@ export const forkCheckpoint: Tool<ForkInput> = {
   hints: { ...runsWorkflows, isDestructive: false },
   async run(call, { checkpoint_id: checkpoint, set, answers, run_id: runId, run = true, expect }) {
     const { context } = call;
-    const given = {
+    const input = {
       checkpoint,
       ...(set !== undefined && { set }),
       ...(answers !== undefined && { answer: answers, by: 'model' }),
       ...(runId !== undefined && { runId }),
       ...(expect !== undefined && { expect }),
     };
-    const { fork, earlier } = await perform(forkRun, context, given);
-    const told: ToolAnswer | ToolQuestions = run
+    const { fork, earlier } = await perform(forkRun, context, input);
+    const standing: ToolAnswer | ToolQuestions = run
       ? await converse(call, () => followRun(call, fork.runId))
       : await showStanding(context, await perform(readStanding, context, { run: fork.runId }));
-    if ('inputRequired' in told) return told;
-    return { ...told, content: { ...told.content, ...(await showEarlier(context, earlier)) } };
+    if ('inputRequired' in standing) return standing;
+    return { ...standing, content: { ...standing.content, ...(await showEarlier(context, earlier)) } };
   },
 };

@@ -84,17 +84,17 @@ async function askOpen(
 /** Goes on as long as questions get answers. */
 async function goOn(
   call: ToolCall,
-  from: { readonly standing: RunStanding; readonly talk: Talk; readonly said: Replies | ToolQuestions | undefined },
+  from: { readonly standing: RunStanding; readonly talk: Talk; readonly replies: Replies | ToolQuestions | undefined },
   words: StandingWords,
 ): Promise<ToolAnswer | ToolQuestions> {
   const { context } = call;
-  let { standing, talk, said } = from;
-  while (said !== undefined) {
-    if ('inputRequired' in said) return said;
-    const round = await takeReplies(context, questionsOf(standing.waits), talk, said);
+  let { standing, talk, replies } = from;
+  while (replies !== undefined) {
+    if ('inputRequired' in replies) return replies;
+    const round = await takeReplies(context, questionsOf(standing.waits), talk, replies);
     talk = round.talk;
     if (round.hasMoved) standing = await followRun(call, talk.runId);
-    said = await askOpen(call, standing, talk, round.remarks);
+    replies = await askOpen(call, standing, talk, round.remarks);
   }
   return showStanding(context, standing, words);
 }
@@ -111,7 +111,7 @@ export async function converse(
 ): Promise<ToolAnswer | ToolQuestions> {
   const standing = await begin();
   const talk: Talk = { runId: standing.runId, rounds: 0, declined: [] };
-  return goOn(call, { standing, talk, said: await askOpen(call, standing, talk, new Map()) }, words);
+  return goOn(call, { standing, talk, replies: await askOpen(call, standing, talk, new Map()) }, words);
 }
 
 /** Continues after the client repeated its call with answers. Nothing is started a second time. */
@@ -120,7 +120,7 @@ export async function takeUp(
   { talk, replies }: { readonly talk: Talk; readonly replies: Replies },
 ): Promise<ToolAnswer | ToolQuestions> {
   const standing = await perform(readStanding, call.context, { run: talk.runId });
-  return goOn(call, { standing, talk, said: replies }, { isResumed: true });
+  return goOn(call, { standing, talk, replies: replies }, { isResumed: true });
 }
 
 interface ResumeWorkflowInput {
@@ -149,9 +149,9 @@ function answersOf(
   checkpoint: DescribeCheckpointOutput,
   { llm_response: response = '', answers = {} }: ResumeWorkflowInput,
 ): readonly (readonly [wait: string | undefined, value: unknown])[] {
-  const given = Object.entries(answers);
-  if (response === '') return given;
-  if (given.length > 0)
+  const named = Object.entries(answers);
+  if (response === '') return named;
+  if (named.length > 0)
     throw new CairnError('USAGE_INVALID', {
       reason: 'llm_response and answers were both given',
       hint: 'Give llm_response for one question, or answers for several.',
@@ -204,12 +204,12 @@ async function goOn2(
     hint: 'Give llm_response for the first question, or answers for several.',
   });
   const prompt = questions[0]?.prompt ?? '';
-  const shown = questions.map((one) => showQuestion(one, call.context));
-  return failureOf(error, { checkpoint_id: checkpointId, prompt, questions: shown, run_id: run });
+  const listed = questions.map((one) => showQuestion(one, call.context));
+  return failureOf(error, { checkpoint_id: checkpointId, prompt, questions: listed, run_id: run });
 }
 
 /** The answer is durable. If another process is advancing the run, that process takes it. */
-async function showHeld({ context, tell }: ToolCall, run: string, error: CairnError): Promise<ToolAnswer> {
+async function showOwnedElsewhere({ context, tell }: ToolCall, run: string, error: CairnError): Promise<ToolAnswer> {
   seeTaken(context, run).catch((failure: unknown) => tell(`run ${run}: ${String(failure)}`));
   const { content } = await showStanding(context, await perform(readStanding, context, { run }), { isResumed: true });
   const message =
@@ -231,7 +231,7 @@ async function resume(call: ToolCall, input: ResumeWorkflowInput): Promise<ToolA
   try {
     return await converse(call, () => followRun(call, run), words);
   } catch (error) {
-    if (CairnError.is(error, 'CLAIM_TAKEN')) return showHeld(call, run, error);
+    if (CairnError.is(error, 'CLAIM_TAKEN')) return showOwnedElsewhere(call, run, error);
     throw error;
   }
 }

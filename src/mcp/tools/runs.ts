@@ -72,7 +72,7 @@ export const listRuns: Tool<ListRunsInput> = {
   async run({ context }, { workflow, limit = 20, ...filter }) {
     const query = { ...filter, limit, ...(workflow !== undefined && { graph: workflow }) };
     const { runs, hasMore, cursor } = await perform(list, context, query);
-    const shown = runs.map((run) => ({
+    const listed = runs.map((run) => ({
       run_id: run.runId,
       workflow: run.graphId,
       status: run.isStopped ? 'stopped' : run.isQueued === true ? 'queued' : run.status,
@@ -81,7 +81,7 @@ export const listRuns: Tool<ListRunsInput> = {
       ...(run.parent !== undefined && { forked_from: run.parent.runId }),
       ...(run.hasMessages && { has_messages: true }),
     }));
-    return { content: { runs: shown, has_more: hasMore, ...(cursor !== undefined && { next_cursor: cursor }) } };
+    return { content: { runs: listed, has_more: hasMore, ...(cursor !== undefined && { next_cursor: cursor }) } };
   },
 };
 
@@ -119,7 +119,7 @@ export const listWorkers: Tool<{ readonly all?: boolean }> = {
   hints: readsOnly,
   async run({ context }, input) {
     const { workers, backlog } = await perform(workersOf, context, input);
-    const shown = workers.map((worker) => ({
+    const listed = workers.map((worker) => ({
       worker_id: worker.workerId,
       is_alive: worker.isAlive,
       seen_at_iso: new Date(worker.seenAt).toISOString(),
@@ -130,7 +130,7 @@ export const listWorkers: Tool<{ readonly all?: boolean }> = {
     }));
     const { ready, oldestMs } = backlog;
     return {
-      content: { workers: shown, ready, ...(oldestMs !== undefined && { oldest_ready_ms: oldestMs }) },
+      content: { workers: listed, ready, ...(oldestMs !== undefined && { oldest_ready_ms: oldestMs }) },
     };
   },
 };
@@ -170,16 +170,16 @@ export const getRun: Tool<RunInput> = {
   },
   hints: readsOnly,
   async run({ context }, { run_id: run }) {
-    const shown = await perform(inspectRun, context, { run });
-    const { progress, waits, error, outputs, claimedBy, parent } = shown;
+    const inspected = await perform(inspectRun, context, { run });
+    const { progress, waits, error, outputs, claimedBy, parent } = inspected;
     const questions = questionsOf(waits);
     const content = {
-      run_id: shown.runId,
-      workflow: shown.graphId,
-      status: shown.status,
-      checkpoint_id: shown.checkpointId,
-      created_at_iso: new Date(shown.createdAt).toISOString(),
-      updated_at_iso: new Date(shown.updatedAt).toISOString(),
+      run_id: inspected.runId,
+      workflow: inspected.graphId,
+      status: inspected.status,
+      checkpoint_id: inspected.checkpointId,
+      created_at_iso: new Date(inspected.createdAt).toISOString(),
+      updated_at_iso: new Date(inspected.updatedAt).toISOString(),
       ...(outputs !== undefined && { outputs: toJson(outputs) }),
       ...(error !== undefined && { error: error.message, code: error.code, hint: error.hint }),
       ...(questions.length > 0 && {

@@ -65,8 +65,8 @@ export const convertWorkflow: Tool<{ readonly workflow_text: string; readonly to
     required: ['text', 'notes'],
   },
   hints: readsOnly,
-  async run({ context }, { workflow_text: given, to }) {
-    const { text: written, notes } = await perform(convert, context, { text: given, to });
+  async run({ context }, { workflow_text: text, to }) {
+    const { text: written, notes } = await perform(convert, context, { text: text, to });
     return { content: { text: written, notes } };
   },
 };
@@ -117,23 +117,23 @@ export const getCheckpointInfo: Tool<CheckpointInput> = {
   hints: readsOnly,
   async run({ context }, { checkpoint_id: id }) {
     try {
-      const shown = await perform(describeCheckpoint, context, { checkpoint: id });
-      const { createdAt, isPaused, pausedNode, prompt, waits, failed, skipped } = shown;
+      const described = await perform(describeCheckpoint, context, { checkpoint: id });
+      const { createdAt, isPaused, pausedNode, prompt, waits, failed, skipped } = described;
       const questions = questionsOf(waits);
       const content = {
         found: true,
-        checkpoint_id: shown.checkpointId,
-        workflow_name: shown.graphId,
+        checkpoint_id: described.checkpointId,
+        workflow_name: described.graphId,
         created_at: createdAt / 1000,
         created_at_iso: new Date(createdAt).toISOString(),
         is_paused: isPaused,
         paused_block_id: isPaused ? (pausedNode ?? null) : null,
         pause_prompt: isPaused ? (prompt ?? null) : null,
-        completed_blocks: shown.completed,
-        current_wave: shown.wave,
-        total_waves: shown.waveCount,
-        progress_percentage: shown.percent,
-        run_id: shown.runId,
+        completed_blocks: described.completed,
+        current_wave: described.wave,
+        total_waves: described.waveCount,
+        progress_percentage: described.percent,
+        run_id: described.runId,
         ...(failed.length > 0 && { failed_blocks: failed }),
         ...(skipped.length > 0 && { skipped_blocks: skipped }),
         ...(questions.length > 0 && { questions: questions.map((one) => showQuestion(one, context)) }),
@@ -238,8 +238,8 @@ async function start(
   let warnings: readonly Violation[] = [];
   // The run is recorded first, so that a run that was accepted exists whatever happens to this call.
   const admit = async (): Promise<string> => {
-    const given = { ...chosen, input: inputs ?? {}, detach: true, ...(runId !== undefined && { runId }) };
-    const started = await perform(startWorkflow, call.context, given);
+    const input = { ...chosen, input: inputs ?? {}, detach: true, ...(runId !== undefined && { runId }) };
+    const started = await perform(startWorkflow, call.context, input);
     warnings = started.warnings;
     return started.runId;
   };
@@ -333,8 +333,8 @@ export const listCheckpoints: Tool<ListCheckpointsInput> = {
   },
   hints: readsOnly,
   async run({ context }, { workflow_name: workflow = '', limit = defaultLimit, cursor }) {
-    const given = { limit, ...(workflow !== '' && { workflow }), ...(cursor !== undefined && { cursor }) };
-    const { checkpoints, cursor: next } = await perform(list, context, given);
+    const input = { limit, ...(workflow !== '' && { workflow }), ...(cursor !== undefined && { cursor }) };
+    const { checkpoints, cursor: next } = await perform(list, context, input);
     const content = { checkpoints: checkpoints.map(show), total: checkpoints.length };
     return { content: next === undefined ? content : { ...content, next_cursor: next } };
   },

@@ -205,11 +205,11 @@ export async function showStanding(
   const { runId, seq, status, failed, skipped, spent, saved, definition } = standing;
   const { parent } = await findRun(context, runId);
   const checkpointId = await nameCheckpoint(context, runId, seq);
-  const shown =
+  const content =
     status === 'paused' ? showPause(standing, checkpointId, words, context) : showEnd(standing, checkpointId);
   return {
     content: {
-      ...shown,
+      ...content,
       run_id: runId,
       ...(parent !== undefined && { forked_from: await nameCheckpoint(context, parent.runId, parent.seq) }),
       ...(failed.length > 0 && { failed_blocks: failed }),
@@ -275,14 +275,14 @@ async function watchProgress({ context, report }: ToolCall, runId: string): Prom
 }
 
 /** A promise that rejects when the client stops waiting. */
-function leaveWith(signal: AbortSignal): { readonly left: Promise<never>; readonly stay: () => void } {
+function leaveWith(signal: AbortSignal): { readonly aborted: Promise<never>; readonly stay: () => void } {
   let leave: () => void = () => undefined;
-  const left = new Promise<never>((_, reject) => {
+  const aborted = new Promise<never>((_, reject) => {
     leave = () => reject(signal.reason instanceof Error ? signal.reason : new Error('the client no longer waits'));
   });
   if (signal.aborted) leave();
   else signal.addEventListener('abort', leave, { once: true });
-  return { left, stay: () => signal.removeEventListener('abort', leave) };
+  return { aborted, stay: () => signal.removeEventListener('abort', leave) };
 }
 
 /** @throws the errors of a resume; or that the client left, while the run goes on in this process */
@@ -291,15 +291,15 @@ export async function followRun(
   runId: string,
   { retry = false }: { readonly retry?: boolean } = {},
 ): Promise<RunStanding> {
-  const { left, stay } = leaveWith(call.signal);
-  left.catch(() => undefined);
+  const { aborted, stay } = leaveWith(call.signal);
+  aborted.catch(() => undefined);
   const going = perform(resumeRun, await watchProgress(call, runId), {
     run: runId,
     ...(retry && { retry, by: 'model' }),
   });
   going.catch(() => undefined);
   try {
-    return await Promise.race([going, left]);
+    return await Promise.race([going, aborted]);
   } finally {
     stay();
   }

@@ -17,11 +17,11 @@ export function tellTimes<Name extends string, Data extends Times<Name>>(
   data: Data,
   ...names: readonly Name[]
 ): Data & WithIso<Name> {
-  const told = names.flatMap((name) => [
+  const times = names.flatMap((name) => [
     [name, data[name] / 1000],
     [`${name}Iso`, new Date(data[name]).toISOString()],
   ]);
-  return { ...data, ...(Object.fromEntries(told) as WithIso<Name>) };
+  return { ...data, ...(Object.fromEntries(times) as WithIso<Name>) };
 }
 
 type Entry = PostMortem['entries'][number];
@@ -53,8 +53,8 @@ export const blameValue: Tool<{ readonly checkpoint_id: string; readonly path: s
   },
   hints: readsOnly,
   async run({ context }, { checkpoint_id: checkpoint, path, in: inside }) {
-    const given = { checkpoint, path, ...(inside !== undefined && { in: inside }) };
-    const { parts, ...rest } = await perform(blame, context, given);
+    const input = { checkpoint, path, ...(inside !== undefined && { in: inside }) };
+    const { parts, ...rest } = await perform(blame, context, input);
     return answer({ ...rest, parts: parts.map((part) => tellTimes(part, 'at')) });
   },
 };
@@ -101,13 +101,13 @@ export const graphRuns: Tool<{ readonly run_id: string }> = {
 
 /** An entry with its times, and those of what happened within a visit. */
 function tellEntry(entry: Entry): object {
-  const told = tellTimes(entry, 'at');
-  if (told.kind !== 'visit') return told;
+  const own = tellTimes(entry, 'at');
+  if (own.kind !== 'visit') return own;
   return {
-    ...told,
-    retries: told.retries.map((retry) => tellTimes(retry, 'at')),
-    steps: told.steps.map((step) => tellTimes(step, 'at')),
-    questions: told.questions.map(({ closedAt, ...question }) => ({
+    ...own,
+    retries: own.retries.map((retry) => tellTimes(retry, 'at')),
+    steps: own.steps.map((step) => tellTimes(step, 'at')),
+    questions: own.questions.map(({ closedAt, ...question }) => ({
       ...tellTimes(question, 'at'),
       ...(closedAt !== undefined && { closedAt: tellTimes(closedAt, 'at') }),
     })),

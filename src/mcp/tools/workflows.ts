@@ -57,7 +57,7 @@ export const listWorkflows: Tool<{ readonly tags?: readonly string[] }> = {
   hints: readsOnly,
   async run({ context }, { tags = [] }) {
     const { workflows, broken } = await perform(list, context, { tags });
-    const shown = workflows.map(({ name, description, version, tags: own, blockCount, asks }) => ({
+    const listed = workflows.map(({ name, description, version, tags: own, blockCount, asks }) => ({
       name,
       ...(description !== undefined && { description }),
       version,
@@ -65,7 +65,7 @@ export const listWorkflows: Tool<{ readonly tags?: readonly string[] }> = {
       total_blocks: blockCount,
       asks,
     }));
-    const content = { workflows: shown, total: shown.length };
+    const content = { workflows: listed, total: listed.length };
     return { content: broken.length === 0 ? content : { ...content, broken: showBroken(broken) } };
   },
 };

@@ -147,13 +147,13 @@ export class Channels {
   /** Must be called before a node's record changes. Says whether its output and its failure will be visible. */
   touchNode(nodeId: string, showsOutput: boolean, showsFailure: boolean): void {
     this.#changes += 1;
-    this.#touchShown('outputs', nodeId, showsOutput);
+    this.#touchVisible('outputs', nodeId, showsOutput);
     // Failures are tracked only when there are any, because few nodes fail and few views read failures.
     this.#hasFailures ||= showsFailure;
-    if (this.#hasFailures) this.#touchShown('failures', nodeId, showsFailure);
+    if (this.#hasFailures) this.#touchVisible('failures', nodeId, showsFailure);
   }
 
-  #touchShown(area: NodeArea, nodeId: string, willShow: boolean): void {
+  #touchVisible(area: NodeArea, nodeId: string, willShow: boolean): void {
     const isKnown = this.#cells[area].has(nodeId);
     if (isKnown || (this.log.isWatched && (willShow || this.raw(area, nodeId) !== absent)))
       this.touch(this.cell(area, nodeId));
@@ -210,10 +210,10 @@ export class Channels {
 
   /** The keys that a view sees. Keys of a frame are never removed, although outputs may disappear. */
   keys(area: Area, viewId: number): string[] {
-    const held = Object.keys(isNodeArea(area) ? this.tree.nodes : (this.tree.channels[area] ?? {}));
-    if (area === 'artifacts') for (const name of this.#outputNames.keys()) if (!held.includes(name)) held.push(name);
-    if (!isNodeArea(area) && area !== 'artifacts' && (viewId === now || this.log.isEmpty)) return held;
-    return held.filter((key) => this.read(area, key, viewId) !== absent);
+    const keys = Object.keys(isNodeArea(area) ? this.tree.nodes : (this.tree.channels[area] ?? {}));
+    if (area === 'artifacts') for (const name of this.#outputNames.keys()) if (!keys.includes(name)) keys.push(name);
+    if (!isNodeArea(area) && area !== 'artifacts' && (viewId === now || this.log.isEmpty)) return keys;
+    return keys.filter((key) => this.read(area, key, viewId) !== absent);
   }
 
   /** The version of a channel as a view sees it. @throws STATE_UNKNOWN_CHANNEL */

@@ -47,9 +47,9 @@ export function mergeUpdates(
 ): Merge {
   const merging = new Merging(channels, admission);
   for (const partition of partitionsOf(updates)) {
-    const given = updates[partition] as Readonly<Record<string, Admitted>>;
-    for (const key of Object.keys(given))
-      merging.add(partition, key, given[key] as Admitted, table[partition].get(key));
+    const values = updates[partition] as Readonly<Record<string, Admitted>>;
+    for (const key of Object.keys(values))
+      merging.add(partition, key, values[key] as Admitted, table[partition].get(key));
   }
   return merging;
 }
@@ -98,11 +98,11 @@ class Merging implements Merge {
     this.#admission = admission;
   }
 
-  add(partition: Partition, key: string, given: Admitted, node: ChannelNode | undefined): void {
+  add(partition: Partition, key: string, admitted: Admitted, node: ChannelNode | undefined): void {
     const cell = this.#channels.cell(partition, key);
-    const { value, json } = given;
+    const { value, json } = admitted;
     if (node?.reduce !== undefined) {
-      this.#addReduced(node, cell, partition, given);
+      this.#addReduced(node, cell, partition, admitted);
     } else if (descends(node, value)) {
       // The ops lead inside the channel, so the original update cannot be derived from them.
       this.isTransformed = true;
@@ -116,19 +116,19 @@ class Merging implements Merge {
     }
   }
 
-  #addReduced(node: ChannelNode, cell: Cell, partition: Partition, given: Admitted): void {
+  #addReduced(node: ChannelNode, cell: Cell, partition: Partition, admitted: Admitted): void {
     const current = this.#channels.raw(partition, cell.key);
     // Only our own reducers see a growing list itself. What users' reducers see is frozen.
     const value = cell.isGrowing ? current : deepFreeze(current);
     const slot = this.#slot(cell.name, value, () => cell.textsOf(value as readonly unknown[]));
-    const reduction = this.#reduce(node, cell.name, slot, given.value);
-    if (node.isCustom || !isUnchanged(reduction, given.value)) this.isTransformed = true;
+    const reduction = this.#reduce(node, cell.name, slot, admitted.value);
+    if (node.isCustom || !isUnchanged(reduction, admitted.value)) this.isTransformed = true;
     if (reduction.kind === 'append') {
-      const { ops } = settleReduction(node, reduction, [], given, [cell.key]);
+      const { ops } = settleReduction(node, reduction, [], admitted, [cell.key]);
       if (ops.length > 0) this.writes.push({ cell, partition, items: reduction.items, ops });
       return;
     }
-    const settled = settleReduction(node, reduction, current, given, [cell.key]);
+    const settled = settleReduction(node, reduction, current, admitted, [cell.key]);
     if (settled.ops.length > 0) this.writes.push({ cell, partition, ...settled });
   }
 
@@ -158,16 +158,16 @@ class Merging implements Merge {
     path: readonly string[],
     ops: ChannelOp[],
   ): unknown {
-    const held = isPlainObject(current) ? current : undefined;
-    const next: PlainObject = { ...held };
+    const object = isPlainObject(current) ? current : undefined;
+    const next: PlainObject = { ...object };
     // An object that did not exist is written as a whole.
-    const inner: ChannelOp[] = held === undefined ? [] : ops;
+    const inner: ChannelOp[] = object === undefined ? [] : ops;
     for (const key of Object.keys(update)) {
-      const value = held !== undefined && Object.hasOwn(held, key) ? held[key] : absent;
+      const value = object !== undefined && Object.hasOwn(object, key) ? object[key] : absent;
       const given = { value: update[key] };
       setOwn(next, key, this.#below(node.children.get(key), `${name}.${key}`, value, given, [...path, key], inner));
     }
-    if (held === undefined) ops.push(setOp(path, encodeValue(next)));
+    if (object === undefined) ops.push(setOp(path, encodeValue(next)));
     return next;
   }
 
@@ -175,18 +175,18 @@ class Merging implements Merge {
     node: ChannelNode | undefined,
     name: string,
     current: unknown,
-    given: ReducerUpdate,
+    update: ReducerUpdate,
     path: readonly string[],
     ops: ChannelOp[],
   ): unknown {
-    if (descends(node, given.value)) return this.#descend(node as ChannelNode, name, current, given.value, path, ops);
+    if (descends(node, update.value)) return this.#descend(node as ChannelNode, name, current, update.value, path, ops);
     if (node?.reduce === undefined) {
       this.plainWrites.push(name);
-      ops.push(setOp(path, encodeValue(given.value)));
-      return given.value;
+      ops.push(setOp(path, encodeValue(update.value)));
+      return update.value;
     }
     const slot = this.#slot(name, deepFreeze(current), () => textsOf(current as readonly unknown[]));
-    const settled = settleReduction(node, this.#reduce(node, name, slot, given.value), current, given, path);
+    const settled = settleReduction(node, this.#reduce(node, name, slot, update.value), current, update, path);
     ops.push(...settled.ops);
     return settled.value;
   }

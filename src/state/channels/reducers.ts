@@ -42,8 +42,8 @@ export const namedReducers: Readonly<Record<ReducerName, Reduce>> = {
   merge: reduceMerge,
   union: reduceUnion,
   sum: reduceSum,
-  min: (slot, update) => reduceOrder(slot, update, (current, given) => given < current),
-  max: (slot, update) => reduceOrder(slot, update, (current, given) => given > current),
+  min: (slot, update) => reduceOrder(slot, update, (current, next) => next < current),
+  max: (slot, update) => reduceOrder(slot, update, (current, next) => next > current),
   avg: reduceMean,
   longest: reduceLongest,
 };
@@ -74,9 +74,9 @@ function reduceUnion(slot: Slot, update: unknown): Reduction {
     return set(new Set(distinct([...((slot.value as Set<unknown> | undefined) ?? []), ...update], new Set())));
   }
   if (slot.exists && !Array.isArray(slot.value)) throw new TypeError(`cannot unite with ${describeValue(slot.value)}`);
-  const given = update instanceof Set ? [...update] : asItems(update);
-  if (!slot.exists) return set(distinct(given, new Set()));
-  const items = distinct(given, slot.itemTexts());
+  const added = update instanceof Set ? [...update] : asItems(update);
+  if (!slot.exists) return set(distinct(added, new Set()));
+  const items = distinct(added, slot.itemTexts());
   return items.length === 0 ? keep : { kind: 'append', items };
 }
 
@@ -109,14 +109,14 @@ function reduceMerge(slot: Slot, update: unknown): Reduction {
 function mergeObjects(current: PlainObject, update: PlainObject, path: readonly string[], parts: Part[]): PlainObject {
   const merged: PlainObject = { ...current };
   for (const key of Object.keys(update)) {
-    const given = update[key];
-    const held = Object.hasOwn(current, key) ? current[key] : undefined;
+    const next = update[key];
+    const before = Object.hasOwn(current, key) ? current[key] : undefined;
     const keyPath = [...path, key];
-    if (isPlainObject(held) && isPlainObject(given)) {
-      setOwn(merged, key, mergeObjects(held, given, keyPath, parts));
+    if (isPlainObject(before) && isPlainObject(next)) {
+      setOwn(merged, key, mergeObjects(before, next, keyPath, parts));
     } else {
-      setOwn(merged, key, given);
-      parts.push({ path: keyPath, value: given });
+      setOwn(merged, key, next);
+      parts.push({ path: keyPath, value: next });
     }
   }
   return merged;
@@ -137,7 +137,7 @@ function isOrdered(value: unknown): value is Ordered {
   return typeof value === 'number' || typeof value === 'bigint' || value instanceof Date;
 }
 
-function reduceOrder(slot: Slot, update: unknown, wins: (current: Ordered, given: Ordered) => boolean): Reduction {
+function reduceOrder(slot: Slot, update: unknown, wins: (current: Ordered, next: Ordered) => boolean): Reduction {
   const { exists, value } = slot;
   if (!isOrdered(update)) throw new TypeError(`${describeValue(update)} has no order`);
   if (!exists) return set(update);
@@ -157,9 +157,9 @@ function reduceMean(slot: Slot, update: unknown): Reduction {
 }
 
 function reduceLongest(slot: Slot, update: unknown): Reduction {
-  const given = lengthOf(update);
+  const length = lengthOf(update);
   if (!slot.exists) return set(update);
-  return given > lengthOf(slot.value) ? set(update) : keep;
+  return length > lengthOf(slot.value) ? set(update) : keep;
 }
 
 function lengthOf(value: unknown): number {

@@ -121,7 +121,7 @@ export function settleReduction(
   node: ChannelNode,
   reduction: Reduction,
   current: unknown,
-  given: ReducerUpdate,
+  update: ReducerUpdate,
   path: readonly string[],
 ): { readonly value: unknown; readonly ops: readonly ChannelOp[] } {
   switch (reduction.kind) {
@@ -131,7 +131,7 @@ export function settleReduction(
       const { items } = reduction;
       if (items.length === 0) return { value: current, ops: [] };
       const value = [...(current as readonly unknown[]), ...items];
-      return { value, ops: [{ kind: 'append', path, json: itemsJson(items, given) }] };
+      return { value, ops: [{ kind: 'append', path, json: itemsJson(items, update) }] };
     }
     case 'text': {
       const value = (current as string) + reduction.text;
@@ -144,8 +144,8 @@ export function settleReduction(
       return { value: reduction.value, ops };
     }
     default: {
-      const isGiven = reduction.value === given.value && !(node.writesInside && isBlobJson(given.json));
-      const json = isGiven ? given.json : undefined;
+      const isUpdateItself = reduction.value === update.value && !(node.writesInside && isBlobJson(update.json));
+      const json = isUpdateItself ? update.json : undefined;
       return { value: reduction.value, ops: [setOp(path, json ?? encodeValue(reduction.value))] };
     }
   }

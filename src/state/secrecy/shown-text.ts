@@ -160,9 +160,9 @@ const outcomeWords: ReadonlySet<unknown> = new Set([
   'pending',
 ]);
 
-function shownOfNode(id: string, told: unknown): unknown {
-  if (outcomeWords.has(told)) return told;
-  return told instanceof Error && isSecretNode(id) ? failureOf(told) : shownUnder(id, told);
+function shownOfNode(id: string, outcome: unknown): unknown {
+  if (outcomeWords.has(outcome)) return outcome;
+  return outcome instanceof Error && isSecretNode(id) ? failureOf(outcome) : shownUnder(id, outcome);
 }
 
 /** The error of a node that is named like a secret: name, code and message. What it holds is the node's. */
@@ -199,9 +199,9 @@ export function mapParts(
   const mask = maskOfEntry(source);
   let masked: PlainObject | undefined;
   for (const [key, value] of Object.entries(source)) {
-    const isTold = mask === undefined || value === undefined || value === null || isOurs(key);
-    const told = isTold ? undefined : mask(key, value);
-    const next = told === undefined ? map(key, value) : told;
+    const isUnmasked = mask === undefined || value === undefined || value === null || isOurs(key);
+    const hiddenValue = isUnmasked ? undefined : mask(key, value);
+    const next = hiddenValue === undefined ? map(key, value) : hiddenValue;
     if (Object.is(next, value)) continue;
     masked ??= { ...source };
     setOwn(masked, key, next);

@@ -123,19 +123,19 @@ export class SecretSearch {
    * Replaces each secret that begins before `limit` by `[secret:NAME]`.
    * @returns the masked text up to `end`, which is `limit` or the end of the last secret, whichever is later
    */
-  replace(text: string, limit: number = text.length): { readonly shown: string; readonly end: number } {
-    let shown = '';
+  replace(text: string, limit: number = text.length): { readonly masked: string; readonly end: number } {
+    let masked = '';
     let taken = 0;
     const last = Math.min(limit, text.length - this.#width + 1);
     for (let at = 0; this.longest > 0 && at < last; at += 1) {
       const found = this.#find(text, at, hashAt(text, at, this.#width)) ?? this.#findBroken(text, at);
       if (found === undefined) continue;
-      shown += `${text.slice(taken, at)}[secret:${found.name}]`;
+      masked += `${text.slice(taken, at)}[secret:${found.name}]`;
       taken = at + found.length;
       at = taken - 1;
     }
     const end = Math.max(taken, limit);
-    return { shown: taken === 0 && end === text.length ? text : shown + text.slice(taken, end), end };
+    return { masked: taken === 0 && end === text.length ? text : masked + text.slice(taken, end), end };
   }
 
   #find(text: string, at: number, hash: number): { readonly name: string; readonly length: number } | undefined {
@@ -178,7 +178,7 @@ export class TextMask {
 
   /** Masks a text; returns it unchanged if it contains no secret. */
   text(value: string): string {
-    return this.#search.longest === 0 ? value : this.#search.replace(value).shown;
+    return this.#search.longest === 0 ? value : this.#search.replace(value).masked;
   }
 
   /**
@@ -230,7 +230,7 @@ export class TextMask {
 
 export class MaskStream {
   readonly #search: SecretSearch;
-  #held = '';
+  #pending = '';
 
   constructor(search: SecretSearch) {
     this.#search = search;
@@ -239,18 +239,18 @@ export class MaskStream {
   /** Takes a piece and returns what can be shown. An end that may be the beginning of a secret is held back. */
   push(piece: string): string {
     if (this.#search.longest === 0) return piece;
-    this.#held += piece;
+    this.#pending += piece;
     // After this position the longest form would not fit, so the next piece might complete a longer match.
-    const limit = Math.max(0, this.#held.length - this.#search.longest + 1);
-    const { shown, end } = this.#search.replace(this.#held, limit);
-    this.#held = this.#held.slice(end);
-    return shown;
+    const limit = Math.max(0, this.#pending.length - this.#search.longest + 1);
+    const { masked, end } = this.#search.replace(this.#pending, limit);
+    this.#pending = this.#pending.slice(end);
+    return masked;
   }
 
   /** Returns what was held back. */
   end(): string {
-    const { shown } = this.#search.replace(this.#held);
-    this.#held = '';
-    return shown;
+    const { masked } = this.#search.replace(this.#pending);
+    this.#pending = '';
+    return masked;
   }
 }

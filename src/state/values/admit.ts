@@ -144,7 +144,7 @@ class Walk {
   }
 
   /** Whether the value under a key, inside of `depth` objects, must not be stored. */
-  #isKeptOut(key: string, depth: number): boolean {
+  #isUnstorable(key: string, depth: number): boolean {
     return this.#intake?.keepsOut?.(key, () => [...this.#path, ...this.#keys.slice(0, depth)]) === true;
   }
 
@@ -218,7 +218,7 @@ class Walk {
         throw this.refusal('a property that is computed when it is read');
       }
       if (key === '$') this.hasTags = true;
-      const value = this.#isKeptOut(key, depth) ? maskedText : this.copy(property.value, depth + 1);
+      const value = this.#isUnstorable(key, depth) ? maskedText : this.copy(property.value, depth + 1);
       if (this.#mask !== undefined) setOwn(copy, this.#mask.text(key), value);
       else if (key === '__proto__') setOwn(copy, key, value);
       else copy[key] = value;
@@ -281,7 +281,7 @@ class Walk {
     for (const [key, item] of source) {
       const name = typeof key === 'string' ? key : `#${copy.size}`;
       this.#keys[depth] = name;
-      const isSecret = typeof key === 'string' && this.#isKeptOut(key, depth);
+      const isSecret = typeof key === 'string' && this.#isUnstorable(key, depth);
       const ownKey = this.copy(key, depth + 1);
       this.#keys[depth] = name;
       copy.set(ownKey, isSecret ? maskedText : this.copy(item, depth + 1));
@@ -319,9 +319,9 @@ class Walk {
       return { [name]: this.copy(error[name], depth + 1) };
     };
     // A user's class may define these properties with any type.
-    const { name: givenName, message: givenMessage }: { name: unknown; message: unknown } = error;
-    const name = String(givenName);
-    const message = this.#mask === undefined ? String(givenMessage) : this.#mask.text(String(givenMessage));
+    const { name: ownName, message: ownMessage }: { name: unknown; message: unknown } = error;
+    const name = String(ownName);
+    const message = this.#mask === undefined ? String(ownMessage) : this.#mask.text(String(ownMessage));
     this.#count(message.length, depth);
     return Object.freeze(
       createStoredError({

@@ -349,13 +349,13 @@ function hide(error: Error, name: string, value: unknown): void {
 const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null;
 
 /** The deepest nesting of what a model gives: the arguments of a call, an answer. Where they are recorded they are part of a deeper value. */
-const givenDepthMax = 400;
+const modelDepthMax = 400;
 
 /** What is wrong with the nesting of a value that a model gave; undefined: nothing. It is walked without recursion, however deep it is. */
 export function nestingFault(value: unknown): string | undefined {
   let level: readonly unknown[] = [value].filter(isObject);
   for (let depth = 1; level.length > 0; depth += 1) {
-    if (depth > givenDepthMax) return `they are nested deeper than ${givenDepthMax}`;
+    if (depth > modelDepthMax) return `they are nested deeper than ${modelDepthMax}`;
     // Parts that stand at several places are walked once.
     level = [...new Set(level.flatMap((part) => Object.values(part as object)).filter(isObject))];
   }
