@@ -7,7 +7,7 @@ import type { MemoryTables } from './run-tables.ts';
 import { Watchers } from './watchers.ts';
 
 /** One resolved promise for every accepted commit; its value is immutable. */
-const heldReply: Promise<CommitReply> = Promise.resolve(Object.freeze({ isHeld: true }));
+const acceptedReply: Promise<CommitReply> = Promise.resolve(Object.freeze({ isHeld: true }));
 
 /** All work is done before a call returns, so calls take effect in the order in which they are made. */
 export function createTablesStore(tables: MemoryTables, capabilities: StoreCapabilities): Store {
@@ -52,7 +52,7 @@ export function createTablesStore(tables: MemoryTables, capabilities: StoreCapab
     commit: (commit) => {
       // Written out because it runs once for every node: it saves a closure and a promise.
       try {
-        return tables.commit(commit) ? heldReply : Promise.resolve({ isHeld: false });
+        return tables.commit(commit) ? acceptedReply : Promise.resolve({ isHeld: false });
       } catch (error) {
         return Promise.reject(error);
       }

@@ -118,10 +118,10 @@ ${masked.result === undefined ? '' : `<section><h2>Result</h2>\n<pre>${valueText
 function header(
   { runId, seq, graphId, status, startedAt }: PostMortem,
   { facts }: StoryWords,
-  { outcome: said }: StorySummary,
+  { outcome }: StorySummary,
 ): string {
   const when = `${new Date(startedAt).toISOString().replace('T', ' ').slice(0, 19)} UTC`;
-  const ended = said === undefined ? '' : ` <span class="${toneOfStatus(said)}">${escape(said)}</span>`;
+  const ended = outcome === undefined ? '' : ` <span class="${toneOfStatus(outcome)}">${escape(outcome)}</span>`;
   return `<header><h1>${escape(graphId)} <span class="${toneOfStatus(status)}">${escape(status)}</span>${ended}</h1>
 <p class="facts">${[`${runId}@${seq}`, when, ...facts].map(escape).join(' · ')}</p></header>`;
 }

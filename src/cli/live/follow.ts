@@ -138,29 +138,29 @@ export function goneWords({ screen }: Session): readonly string[] {
   return atWords(words, screen);
 }
 
-function printWaits(session: Session, { runId, waits }: RunStanding, { now, isStored: isKept }: Moment): void {
+function printWaits(session: Session, { runId, waits }: RunStanding, { now, isStored }: Moment): void {
   const { screen, commandLine } = session;
   for (const wait of waits) {
     screen.print('');
-    for (const line of formatWait(session, wait, { now, isKept })) screen.print(line);
+    for (const line of formatWait(session, wait, { now, isStored })) screen.print(line);
   }
   const isAsking = waits.some(isAnswerable);
   screen.print('');
-  if (!isKept) return screen.print(goneWords(session));
+  if (!isStored) return screen.print(goneWords(session));
   screen.print(
     `${isAsking ? 'Then go on' : 'Go on when it is time'}: ${screen.paint('good', commandLine('resume', runId))}`,
   );
 }
 
-function printFailure(session: Session, { runId, error, failed }: RunStanding, { isStored: isKept }: Moment): void {
+function printFailure(session: Session, { runId, error, failed }: RunStanding, { isStored }: Moment): void {
   const { screen, commandLine } = session;
   if (failed.length > 0) screen.note(...atWords(`failed: ${printable(failed.join(', '))}`, screen));
   if (error !== undefined) {
     screen.note(...atWords(`${printableLines(error.message)} [${error.code}]`, screen));
   }
   const namesResume = error !== undefined && /\bresume\b/.test(error.hint);
-  if (error !== undefined && (isKept || !namesResume)) screen.note(...atWords(printableLines(error.hint), screen));
-  if (!isKept) return screen.note(...goneWords(session));
+  if (error !== undefined && (isStored || !namesResume)) screen.note(...atWords(printableLines(error.hint), screen));
+  if (!isStored) return screen.note(...goneWords(session));
   // Skip the words if the hint says the same already.
   screen.note(`${namesResume ? '  ' : 'Go on: '}${screen.paint('good', commandLine('resume', runId))}`);
 }
@@ -250,10 +250,10 @@ export async function withApp(
   options: FolderOptions = {},
 ): Promise<number> {
   const app = await openApp({ ...session, makesStore: false, ...options, report: reportTo(session) });
-  const { skippedCode: codeLeftOut } = app.config;
-  if (codeLeftOut !== undefined)
+  const { skippedCode: skippedCode } = app.config;
+  if (skippedCode !== undefined)
     session.screen.note(
-      `${printable(relative(session.cwd, codeLeftOut))} is not run by what only reads; name it with --config if its blocks are needed.`,
+      `${printable(relative(session.cwd, skippedCode))} is not run by what only reads; name it with --config if its blocks are needed.`,
     );
   try {
     return await act(app);

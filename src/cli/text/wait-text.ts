@@ -109,16 +109,12 @@ export function purposeOf({ kind, name }: OpenQuestion): string {
 
 /**
  * A wait as a paragraph; none of its lines is wider than the screen, except the command to paste.
- * @param isKept - whether the run is still there for that command; default true
+ * @param isStored - whether the run is still there for that command; default true
  */
 export function formatWait(
   session: Session,
   wait: OpenQuestion,
-  {
-    now,
-    isKept: isStored = true,
-    graphId,
-  }: { readonly now: number; readonly isKept?: boolean; readonly graphId?: string },
+  { now, isStored = true, graphId }: { readonly now: number; readonly isStored?: boolean; readonly graphId?: string },
 ): readonly string[] {
   const { paint, width } = session.screen;
   const indent = '  ';

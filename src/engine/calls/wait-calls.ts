@@ -171,12 +171,19 @@ async function findKnown(
   core: RunCore,
   activation: Activation,
   key: string,
-  { kind, name, identity: { asked } }: WaitCall,
+  { kind, name, identity: { fingerprint } }: WaitCall,
 ): Promise<KnownEnd | undefined> {
   const admit = (value: unknown): Promise<Admitted> => offloadValue(core, admitStep(core, activation, key, value));
   const early = kind === 'signal' ? await findEarlySignal(core, activation.frameRun, name, admit) : undefined;
   if (early !== undefined) return early;
-  const due: Due = { activation, stepKey: key, effect: 'human', ownInputHash: undefined, asked, keyIn: () => '' };
+  const due: Due = {
+    activation,
+    stepKey: key,
+    effect: 'human',
+    ownInputHash: undefined,
+    questionHash: fingerprint,
+    keyIn: () => '',
+  };
   const offer = core.replay?.offer(due, 'any');
   const replayed = offer && (await core.replay?.readStep(due, offer));
   // Signals sent by a child run's parent are not taken over: in a fork the parent's calls are repeated too.
@@ -197,13 +204,14 @@ function openCall(
   { recorded, changed }: KnownWait,
 ): void {
   const { kind, name, wait } = call;
-  const { asked } = call.identity;
+  const { fingerprint } = call.identity;
   const record = ensureSteps(activation);
   checkStepCount(core, record);
   enterEvents(core, activation);
   const { replaces, ...again } = changed ?? {};
   const place = [...activation.keyParts, keyAcrossSaves(activation, key)];
-  const newId = asked === undefined ? undefined : waitIdOf(core.runId, place, `${wait.kind}:${name}:${asked}`);
+  const newId =
+    fingerprint === undefined ? undefined : waitIdOf(core.runId, place, `${wait.kind}:${name}:${fingerprint}`);
   const schema = call.schema && checkedAtDoors(core, activation, call.schema);
   const opened = { ...wait, ...(replaces !== undefined && { replaces }), ...(schema !== undefined && { schema }) };
   const waitId = openWait(core, activation, key, opened, recorded?.wait ?? newId);
@@ -242,9 +250,9 @@ function replaceSchema(core: RunCore, activation: Activation, waitId: string, sc
 function identityIn(
   core: RunCore,
   activation: Activation,
-  { kind, identity: { asked } }: WaitCall,
+  { kind, identity: { fingerprint } }: WaitCall,
 ): Partial<StepRecord> {
-  return { ...(kind === 'ask' && asked !== undefined && { asked }), code: codeOf(core, activation) };
+  return { ...(kind === 'ask' && fingerprint !== undefined && { asked: fingerprint }), code: codeOf(core, activation) };
 }
 
 /**
@@ -322,7 +330,7 @@ export async function sleepUntil(
     kind: 'sleep',
     name,
     wait: { kind: 'timer', node: activation.path, name, dueAt },
-    identity: { asked: String(dueAt) },
+    identity: { fingerprint: String(dueAt) },
     onWaiting,
   });
 }

@@ -16,7 +16,7 @@ export interface DoubtedEffect {
   readonly effect: string;
   readonly intent: Intent;
   /** What a person may say that it gave, if its code is at hand and says so. */
-  readonly saidSchema?: Readonly<Record<string, unknown>>;
+  readonly answerSchema?: Readonly<Record<string, unknown>>;
   /** When it is tried again, if it is known that the attempt failed. */
   readonly retryAt?: number | undefined;
 }

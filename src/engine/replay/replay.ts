@@ -124,7 +124,7 @@ export class ReplaySource implements RecordedPast {
   }
 
   /** The first record with equal input that was not taken over yet: one of success if there is any; for an effect, also one of failure. */
-  #ended(due: Pick<Due, 'activation' | 'stepKey' | 'effect' | 'ownInputHash' | 'asked'>): Recorded | undefined {
+  #ended(due: Pick<Due, 'activation' | 'stepKey' | 'effect' | 'ownInputHash' | 'questionHash'>): Recorded | undefined {
     const { activation, stepKey } = due;
     const last = this.#core.root.replayed?.[endKeyOf(due)];
     const candidates = this.#outcomes
@@ -153,12 +153,12 @@ export class ReplaySource implements RecordedPast {
    * known.
    */
   #hasEqualInput(
-    due: Pick<Due, 'activation' | 'stepKey' | 'effect' | 'ownInputHash' | 'asked'>,
+    due: Pick<Due, 'activation' | 'stepKey' | 'effect' | 'ownInputHash' | 'questionHash'>,
     recorded: Recorded,
   ): boolean {
-    const { activation, stepKey, effect, ownInputHash, asked } = due;
+    const { activation, stepKey, effect, ownInputHash, questionHash } = due;
     const { part } = recorded;
-    if (asked !== undefined && part.asked !== undefined && asked !== part.asked) return false;
+    if (questionHash !== undefined && part.asked !== undefined && questionHash !== part.asked) return false;
     if (stepKey === undefined) return part.hash === hashWith(activation, part.reads);
     if (ownInputHash !== undefined) return part.hash === ownInputHash;
     const settled = this.#endOf(activation, recorded);

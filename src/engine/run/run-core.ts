@@ -52,7 +52,7 @@ export interface Due {
   /** Hash of the step's own input; undefined if its input is that of its activation. */
   readonly ownInputHash: string | undefined;
   /** Of a question: hash of what is asked. */
-  readonly asked?: string | undefined;
+  readonly questionHash?: string | undefined;
   /** Its idempotency key, with the key seed of its run or of an ancestor (X1). */
   keyIn(keySeed: string): string;
 }

@@ -20,7 +20,7 @@ const wordsMax = 500;
 /** What identifies a wait beside its place, and how it looks when it is opened. */
 export interface WaitIdentity {
   /** Of a question: hash of its words, choices, schema and data. Of a timer: when it is due. Of a signal: nothing, its name is its place. */
-  readonly asked?: string;
+  readonly fingerprint?: string;
   /** The question's words, for an error. */
   readonly words?: string;
 }
@@ -30,7 +30,7 @@ export function identityOfQuestion(core: RunCore, wait: WaitRecord): WaitIdentit
   const { prompt, choices, matching, schema, metadata } = wait;
   const path = [...wait.node, wait.name];
   const { json } = admitValue({ prompt, choices, matching, schema, metadata }, path, core.env.limits, core.env.intake);
-  return { asked: hashText(json).slice(0, hashChars), words: shortWords(prompt) };
+  return { fingerprint: hashText(json).slice(0, hashChars), words: shortWords(prompt) };
 }
 
 function shortWords(prompt = ''): string {
@@ -63,16 +63,16 @@ export function compareWait(
   activation: Activation,
   key: string,
   recorded: StepRecord | undefined,
-  { asked, words }: WaitIdentity,
+  { fingerprint, words }: WaitIdentity,
 ): KnownWait {
-  if (recorded === undefined || asked === undefined) return { recorded };
+  if (recorded === undefined || fingerprint === undefined) return { recorded };
   const isSameCode = recorded.code === codeOf(core, activation);
   if (recorded.kind === 'sleep') {
-    if (!isMoved(core, recorded, asked, isSameCode)) return { recorded };
+    if (!isMoved(core, recorded, fingerprint, isSameCode)) return { recorded };
     dropWait(core, activation, key, recorded);
     return { recorded: undefined, changed: {} };
   }
-  if (recorded.asked === undefined || recorded.asked === asked) return { recorded };
+  if (recorded.asked === undefined || recorded.asked === fingerprint) return { recorded };
   const before = core.root.waits[recorded.wait ?? '']?.prompt;
   const replaces = recorded.status === 'open' ? 'open' : 'answered';
   dropWait(core, activation, key, recorded);

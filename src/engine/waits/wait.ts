@@ -82,7 +82,7 @@ function doubtPrompt(effect: string, what: string, { applied, error }: EndOnReco
 
 /** The question about an effect in doubt. `ended`: what is on record of how it ended. `because`: why the answer before was none. */
 export function doubtWait(
-  { node, step, effect, intent, saidSchema }: DoubtedEffect,
+  { node, step, effect, intent, answerSchema }: DoubtedEffect,
   ended: EndOnRecord = {},
   because?: string,
 ): WaitRecord {
@@ -94,7 +94,7 @@ export function doubtWait(
     node,
     name: step === undefined ? 'in doubt' : `in doubt: ${step}`,
     prompt: because === undefined ? question : `${question} (The answer before does not fit: ${because})`,
-    schema: doubtSchema(step !== undefined, saidSchema),
+    schema: doubtSchema(step !== undefined, answerSchema),
     // Who is asked can look the key up at the receiver.
     metadata: { choices: doubtChoices, key: intent.key, deadlineAt: intent.deadlineAt },
   };
@@ -159,8 +159,8 @@ export function goesOn(core: RunCore, activation: Activation): void {
   });
 }
 
-function hasNoWork({ stepsInFlight, returningCount: givenBack }: Activation): boolean {
-  return stepsInFlight + givenBack === 0;
+function hasNoWork({ stepsInFlight, returningCount: returningCount }: Activation): boolean {
+  return stepsInFlight + returningCount === 0;
 }
 
 /** Leaves the function where it is. Whatever closes its wait runs it again. */

@@ -164,8 +164,8 @@ class Merging implements Merge {
     const inner: ChannelOp[] = object === undefined ? [] : ops;
     for (const key of Object.keys(update)) {
       const value = object !== undefined && Object.hasOwn(object, key) ? object[key] : absent;
-      const given = { value: update[key] };
-      setOwn(next, key, this.#below(node.children.get(key), `${name}.${key}`, value, given, [...path, key], inner));
+      const entry = { value: update[key] };
+      setOwn(next, key, this.#below(node.children.get(key), `${name}.${key}`, value, entry, [...path, key], inner));
     }
     if (object === undefined) ops.push(setOp(path, encodeValue(next)));
     return next;

@@ -162,7 +162,7 @@ export class HistoryWrites {
 
 // Writes one commit: a checkpoint, and its changes of the indexes.
 
-const held: CommitReply = Object.freeze({ isHeld: true });
+const accepted: CommitReply = Object.freeze({ isHeld: true });
 const released: CommitReply = Object.freeze({ isHeld: false });
 
 /** A queued commit: the port's, with its own copy of the bytes. */
@@ -218,7 +218,7 @@ export class CommitWrite {
     if (commit.closeWaits !== undefined) for (const id of commit.closeWaits) this.#closeWait().run(run.no, id);
     if (commit.openWaits !== undefined) this.openWaits(run.no, claim, commit.openWaits);
     if (commit.takeMessages !== undefined) for (const id of commit.takeMessages) this.#takeMessage().run(run.no, id);
-    if (commit.releases !== true) return held;
+    if (commit.releases !== true) return accepted;
     this.release(claim);
     return released;
   }
