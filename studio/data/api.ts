@@ -47,7 +47,7 @@ function keep(next: string | undefined): void {
   else sessionStorage.setItem(storageKey, next);
 }
 
-export interface Asked {
+export interface RequestOptions {
   readonly method?: string;
   readonly body?: unknown;
   readonly signal?: AbortSignal;
@@ -57,7 +57,7 @@ export interface Asked {
 /** Sends a request. Chats are beside the interface, everything else is in it. @throws Problem the answer is no success; the signal's reason */
 export async function send(
   path: string,
-  { method = 'GET', body, signal, headers = {} }: Asked = {},
+  { method = 'GET', body, signal, headers = {} }: RequestOptions = {},
 ): Promise<Response> {
   let response: Response;
   try {
@@ -86,11 +86,11 @@ export async function send(
   throw new Problem(response.status, problem.title ?? `The server answered ${response.status}.`, problem);
 }
 
-export async function ask<T>(path: string, options?: Asked): Promise<T> {
+export async function ask<T>(path: string, options?: RequestOptions): Promise<T> {
   return (await (await send(path, options)).json()) as T;
 }
 
-export const post = <T>(path: string, body: unknown = {}, options: Asked = {}): Promise<T> =>
+export const post = <T>(path: string, body: unknown = {}, options: RequestOptions = {}): Promise<T> =>
   ask<T>(path, { ...options, method: 'POST', body });
 
 export const encode = encodeURIComponent;

@@ -7,7 +7,7 @@ interface Overview {
   readonly seq: number;
   readonly spent: Amounts;
   readonly succeededIn?: string;
-  readonly askedAt: number;
+  readonly requestedAt: number;
 }
 
 /** By run. */
@@ -24,7 +24,7 @@ export function wantOverview({ runId, head, status }: Pick<ListedRun, 'runId' | 
   const known = overviews.peek().get(runId);
   // Of a run that failed, a fork may complete at any time.
   const isSettled =
-    status !== 'failed' || known?.succeededIn !== undefined || Date.now() - (known?.askedAt ?? 0) < againMs;
+    status !== 'failed' || known?.succeededIn !== undefined || Date.now() - (known?.requestedAt ?? 0) < againMs;
   if ((known?.seq === head && isSettled) || wanted.get(runId) === head) return;
   wanted.set(runId, head);
   timer ??= setTimeout(() => void load(), settleMs);
@@ -41,12 +41,12 @@ async function load(): Promise<void> {
       `/overviews?${names}`,
     );
     const all = new Map(overviews.peek());
-    const askedAt = Date.now();
+    const requestedAt = Date.now();
     // A run that cannot be read is not asked about again.
-    for (const [runId, seq] of heads) all.set(runId, { seq, spent: {}, askedAt });
+    for (const [runId, seq] of heads) all.set(runId, { seq, spent: {}, requestedAt });
     // It may have moved on meanwhile: it is known as of the head that was asked about.
     for (const { runId, ...known } of runs)
-      all.set(runId, { ...known, askedAt, seq: all.get(runId)?.seq ?? known.seq });
+      all.set(runId, { ...known, requestedAt, seq: all.get(runId)?.seq ?? known.seq });
     overviews.value = all;
   } catch {
     // Asked again when they are seen again.

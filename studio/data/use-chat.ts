@@ -40,8 +40,8 @@ export class ChatSession {
   }
 
   say(text: string): void {
-    const said: ChatMessage = { id: crypto.randomUUID(), role: 'user', parts: [{ type: 'text', text }] };
-    void this.#speak({ messages: [said] }, said);
+    const message: ChatMessage = { id: crypto.randomUUID(), role: 'user', parts: [{ type: 'text', text }] };
+    void this.#speak({ messages: [message] }, message);
   }
 
   /** Decides about a tool's call that waits for the person of the chat. */
@@ -109,12 +109,12 @@ export class ChatSession {
     this.#change({ isUnderWay: false });
   }
 
-  async #speak(posted: Posted, said?: ChatMessage): Promise<void> {
+  async #speak(posted: Posted, message?: ChatMessage): Promise<void> {
     const { signal } = this.#leaving;
     this.#show(({ messages }) => ({
       isLoaded: true,
       isUnderWay: true,
-      messages: said === undefined ? messages : [...messages, said],
+      messages: message === undefined ? messages : [...messages, message],
     }));
     try {
       const isWhole = posted.messages.at(-1)?.role !== 'assistant';
@@ -129,7 +129,7 @@ export class ChatSession {
         ...old,
         isUnderWay: false,
         problem: error,
-        messages: old.messages.filter((one) => one !== said),
+        messages: old.messages.filter((one) => one !== message),
       }));
     }
   }

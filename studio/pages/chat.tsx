@@ -155,7 +155,7 @@ function Conversation({ id, agent }: { readonly id: string; readonly agent: stri
         </div>
       )}
       {problem !== undefined && <Trouble problem={problem} />}
-      <Composer chat={chat} session={session} agent={agent} onSaid={(text) => remember(id, text)} />
+      <Composer chat={chat} session={session} agent={agent} onSent={(text) => remember(id, text)} />
       <div ref={end} />
     </section>
   );
@@ -312,16 +312,16 @@ interface ComposerProps {
   readonly chat: ShownChat;
   readonly session: ChatSession;
   readonly agent: string;
-  readonly onSaid: (text: string) => void;
+  readonly onSent: (text: string) => void;
 }
 
 /** Enter sends, Shift+Enter begins a line. */
-function Composer({ chat, session, agent, onSaid }: ComposerProps): JSX.Element {
+function Composer({ chat, session, agent, onSent }: ComposerProps): JSX.Element {
   const [text, setText] = useState('');
   const { isUnderWay, isLoaded } = chat;
   const say = (): void => {
     if (text.trim() === '' || isUnderWay || !isLoaded) return;
-    onSaid(text.trim());
+    onSent(text.trim());
     session.say(text.trim());
     setText('');
   };

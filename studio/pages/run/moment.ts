@@ -24,8 +24,8 @@ export interface Moment {
 }
 
 /** Entries of a story that are told at first, and how many more at a time. */
-const toldFirst = 100;
-export const toldMax = 500;
+const entriesFirst = 100;
+export const entriesMax = 500;
 /** A history of more checkpoints is long: its story is asked for when one rests at a moment. */
 export const longHead = 1_000;
 export const restMs = 250;
@@ -38,9 +38,9 @@ export function useMoment(standing: Standing, followed: Followed): Moment & { re
   const seq = isLive ? head : wanted;
   const name = `${encode(runId)}@${seq}`;
   const checkpoint = useLoaded<Checkpoint>(`/checkpoints/${name}`, { keepsOld: true, oneAtATime: true });
-  const [told, setTold] = useState(toldFirst);
+  const [limit, setLimit] = useState(entriesFirst);
   const settleMs = head > longHead ? restMs : 0;
-  const story = useLoaded<Story>(`/checkpoints/${name}/story?limit=${told}`, { keepsOld: true, settleMs });
+  const story = useLoaded<Story>(`/checkpoints/${name}/story?limit=${limit}`, { keepsOld: true, settleMs });
   const structure = useLoaded<{ readonly structure: Structure }>(`/checkpoints/${encode(runId)}/structure`);
   return {
     runId,
@@ -49,7 +49,7 @@ export function useMoment(standing: Standing, followed: Followed): Moment & { re
     isLive,
     checkpoint: checkpoint.data,
     story: story.data,
-    showEarlier: () => setTold(toldMax),
+    showEarlier: () => setLimit(entriesMax),
     structure: structure.data?.structure,
     problem: checkpoint.problem ?? story.problem,
   };

@@ -7,7 +7,7 @@ import { Mark } from '../../parts/icons.tsx';
 import { Changes, Inline, LongText } from '../../parts/value.tsx';
 import { linkToRun, linkWith } from '../../url.ts';
 import { cost, count, countOf, duration, nodeName, shortStep, type Tone } from '../../words.ts';
-import { toldMax, type Moment } from './moment.ts';
+import { entriesMax, type Moment } from './moment.ts';
 
 /** Entries in view at first: each is of several lines. */
 const shownMax = 40;
@@ -29,7 +29,7 @@ export function StoryPanel({ moment }: { readonly moment: Moment }): JSX.Element
   };
   return (
     <ol class="story" aria-label="What happened">
-      {hidden > 0 || (earlier > 0 && entries.length < toldMax) ? (
+      {hidden > 0 || (earlier > 0 && entries.length < entriesMax) ? (
         <li class="more">
           <button type="button" class="link" onClick={showMore}>
             {`${count(earlier)} earlier: show`}
@@ -224,10 +224,10 @@ function stepWords(steps: Visit['steps']): string {
 
 function QuestionLine({ question }: { readonly question: Question }): JSX.Element {
   const { kind, name, prompt, at, closedAt, answer, by, isChanged } = question;
-  const isAsked = kind === 'question' || kind === 'doubt';
+  const isQuestion = kind === 'question' || kind === 'doubt';
   return (
     <div class="asked small">
-      <LongText text={prompt ?? (isAsked ? name : `waited for a ${kind}: ${name}`)} max={300} />
+      <LongText text={prompt ?? (isQuestion ? name : `waited for a ${kind}: ${name}`)} max={300} />
       {closedAt !== undefined && (
         <p>
           {answer !== undefined && <Inline value={answer} />}
