@@ -106,7 +106,7 @@ class AgentLoop {
   #models: ModelSteps;
   /** Calls for a summary since the last one that was used: a model may have said nothing. */
   #summaries: ModelSteps | undefined;
-  /** Everything the model was told since its last answer; recorded with the next model call. */
+  /** Everything that was sent to the model since its last answer; recorded with the next model call. */
   #note: TurnNote;
   #faulty: number;
   #repairs: number;

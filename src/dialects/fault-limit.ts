@@ -1,10 +1,10 @@
 /**
- * Limits what is told of a text: a file of garbage would have a fault for each of its characters, and a name in it may be as long as the
+ * Limits the faults reported of a text: a file of garbage would have a fault for each of its characters, and a name in it may be as long as the
  * file. Errors and warnings are counted apart, so that no number of warnings hides an error.
  */
 import type { Violation } from '../graph/graph.ts';
 
-/** Most errors that are told, and most warnings. */
+/** Most errors that are reported, and most warnings. */
 const reportedMax = 1_000;
 
 /** Most characters of a message, and of how to mend it. */
@@ -23,7 +23,7 @@ export class FaultLimit {
     return this.#counts.error > 0;
   }
 
-  /** The faults that are told, and how many more there are. */
+  /** The faults that are reported, and how many more there are. */
   withRest(reported: readonly Violation[]): readonly Violation[] {
     const rest = (['error', 'warning'] as const).flatMap((severity): Violation[] => {
       const more = this.#counts[severity] - reportedMax;
@@ -36,7 +36,7 @@ export class FaultLimit {
   }
 }
 
-/** A fault as it is told, with the middle of a long message left out: its ends say what it is about. */
+/** A fault as it is reported, with the middle of a long message left out: its ends say what it is about. */
 export function shortFault(violation: Violation): Violation {
   const [message, fix] = [shortened(violation.message), shortened(violation.fix)];
   const isShort = message === violation.message && fix === violation.fix;

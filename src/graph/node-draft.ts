@@ -4,7 +4,7 @@ import type { StandardSchema, NodeDefinition } from './graph.ts';
 
 // Tools: functions that nodes call, either given directly or by a name that the graph resolves.
 
-/** What a tool is told about the call. */
+/** What a tool gets about the call. */
 export interface ToolCall {
   /** The same for every attempt. Pass it on, so that the receiver recognises a repeated call (X1). */
   readonly idempotencyKey: string;
@@ -13,7 +13,7 @@ export interface ToolCall {
   readonly signal: AbortSignal;
 }
 
-/** What a tool's `reconcile` is told about the call in doubt. */
+/** What a tool's `reconcile` gets about the call in doubt. */
 export interface ToolDoubt<Args> extends Omit<ToolCall, 'attempt'> {
   /** The arguments of that call. */
   readonly args: Args;

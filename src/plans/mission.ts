@@ -41,7 +41,7 @@ export interface MissionLimits extends PlanLimits {
   readonly onBudget?: OnBudget;
 }
 
-/** What a planner is told. */
+/** What a planner gets as its prompt. */
 export interface PlanningTask {
   readonly goal: string;
   readonly agents: readonly ({ readonly name: string } & AgentPowers)[];
@@ -89,7 +89,7 @@ type Builder = AgentGraph<GraphSchemas, Record<string, unknown>>;
 type Results = Readonly<Record<string, unknown>>;
 
 const limitNames = ['maxTasks', 'maxDepth', 'maxExpansions', 'cost', 'tokens', 'seconds', 'onBudget'] as const satisfies readonly (keyof MissionLimits)[]; // prettier-ignore
-/** How often a planner is told what is wrong with its plan. */
+/** How often a planner gets the faults of its plan and may mend it. */
 const repairsMax = 2;
 
 /** Builds a mission. Each method returns a new builder and leaves the original unchanged. `compile` reports what is wrong. */
@@ -115,7 +115,7 @@ export class Mission<Input = unknown, Value = Results> {
     return this.#with({ agents: { ...this.#parts.agents, ...agents } });
   }
 
-  /** Who makes the plan: when the mission begins, and never again. A plan that cannot be used is told to it, twice; then PLAN_INVALID. */
+  /** Who makes the plan: when the mission begins, and never again. It gets the faults of a plan that cannot be used, twice; then PLAN_INVALID. */
   planner(planner: Planner): Mission<Input, Value> {
     return this.#with({ planner });
   }

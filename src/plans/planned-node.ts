@@ -61,7 +61,7 @@ export function mustAsk(
   return count > maxTasks || tasks.some(({ agent }) => isStronger(effectOf(agents, agent), maxEffect));
 }
 
-/** The strongest effect class of an agent. A name that no agent has is told elsewhere. */
+/** The strongest effect class of an agent. A name that no agent has is reported elsewhere. */
 function effectOf(agents: PlanAgents, name: string): EffectClass {
   const agent = agents[name];
   return agent === undefined ? 'external' : powersOf(agent).effect;

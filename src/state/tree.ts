@@ -194,7 +194,7 @@ export interface StepRecord extends Pick<Account, 'spent' | 'spared'> {
   intent?: Intent;
   /** Wait id. */
   wait?: string;
-  /** Of a question: hash of what was asked. An answer is used for that question only. Absent in older histories. */
+  /** Of a question: hash of the question. An answer is used for that question only. Absent in older histories. */
   asked?: string;
   /** Of a wait: hash of the code that opened it. Absent in older histories. */
   code?: string;

@@ -14,7 +14,7 @@ export interface MemoryFilesOptions {
   readonly as?: string;
   /** Further files to start with. */
   readonly from?: GivenFiles | ((context: { readonly state: StateView }) => GivenFiles);
-  /** Whether images that are read are shown to the model. Default false: it is only told about them. */
+  /** Whether images that are read are shown to the model. Default false: it only gets a note about them. */
   readonly showsImages?: boolean;
 }
 

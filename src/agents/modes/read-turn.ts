@@ -39,7 +39,7 @@ export function readTurn(mode: Mode, response: ModelResponse, loop: number, next
     : turn;
 }
 
-/** What the model is told of a call that cannot be read. */
+/** The text that the model gets for a call that cannot be read. */
 export function unreadable(fault: string): string {
   return `this call cannot be read: ${fault}`;
 }

@@ -124,13 +124,13 @@ export interface Turn {
   readonly last?: FinalAnswer;
   /** Why the answer cannot be used. The model is told. */
   readonly fault?: string;
-  /** What the model is told in place of a fault, in full. */
+  /** The text that the model gets in place of a fault, in full. */
   readonly correction?: string;
   /** Whether the answer was cut off, so that nothing of it is taken. */
   readonly isCut?: true;
 }
 
-/** The result of a call in the form that the model is told. */
+/** The result of a call in the form that the model gets. */
 export interface ResultForModel {
   readonly output: unknown;
   /** The result with images, for providers that accept them. */

@@ -1,4 +1,4 @@
-/** Commands that are run before and after each call of a tool: one may refuse the call, the other is told what came of it. */
+/** Commands that are run before and after each call of a tool: one may refuse the call, the other gets its result. */
 import { reasonOf } from '../../errors.ts';
 import { NodeFailure, type NodeContext } from '../../graph/contracts/node-contract.ts';
 import type { ToolHooks } from '../../graph/contracts/node-type.ts';
@@ -51,7 +51,7 @@ function hookComposed(name: string, definition: ComposedTool, hooks: ToolHooks):
 type HookEnd = Pick<CommandEnd, 'exitCode' | 'signal' | 'stderr'>;
 type Hook = (call: Pick<ToolCallContext, 'idempotencyKey' | 'signal' | 'secrets'>) => Promise<HookEnd>;
 
-/** What a hook is told of a call. */
+/** What a hook gets about a call. */
 interface HookInput {
   readonly hook: 'pre' | 'post';
   readonly tool: string;

@@ -1,4 +1,4 @@
-/** The tools of one agent by name: what the model is told about each, and what a call runs. */
+/** The tools of one agent by name: its description for the model, and what a call runs. */
 import { CairnError } from '../../errors.ts';
 import type {
   EffectClass,

@@ -15,7 +15,7 @@ const yesField: Field = { type: 'flag', description: 'do not ask; needed where n
 /** What the commands say of it under `--help`. */
 const asksFirst = 'It says what would go, and asks.';
 
-/** What every operation that deletes can be told. */
+/** The options of every operation that deletes. */
 interface Deleting {
   readonly dryRun?: boolean;
 }
@@ -27,7 +27,7 @@ interface DeletionWords<Report> extends Required<Pick<Command, 'details' | 'exam
   readonly questionFor: (plan: Report) => string | undefined;
 }
 
-/** How a report is told. */
+/** How a report is printed. */
 export interface PrintedReport {
   /** Whether nothing was deleted, and the report says what would go. */
   readonly isDry: boolean;

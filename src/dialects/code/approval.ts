@@ -52,7 +52,7 @@ export const answeredAs = (approved: boolean): Condition =>
     text: approved ? 'approved' : 'rejected',
   });
 
-/** A node that is asked about: what is asked, and how its input is made. */
+/** A node that needs an approval: the question, and how its input is made. */
 export interface ApprovedNode {
   readonly approval: NodeApproval<never>;
   readonly input: (scope: { readonly state: StateView }) => unknown;
@@ -175,7 +175,7 @@ function hashOf(input: unknown): string {
   return hashValue(input === undefined ? null : input).slice(0, 16);
 }
 
-/** Where faults of a graph that is being written are told. */
+/** Where faults of a graph that is being written are reported. */
 interface FaultReport {
   add(fault: {
     readonly rule: string;

@@ -67,7 +67,7 @@ export interface DotOptions {
   readonly source?: string;
   /** `file` (default): the operator's own file, which may do everything. `inline`: limited to `permissions`. */
   readonly origin?: 'file' | 'inline';
-  /** What runs do not store, as the engine is told. Nothing may read it. */
+  /** What runs do not store, as the engine has it configured. Nothing may read it. */
   readonly redact?: { readonly store?: readonly string[] };
   /** What inline pipelines may do. Default: nothing. */
   readonly permissions?: Permissions;
@@ -149,8 +149,8 @@ export function readKeptDot(
 }
 
 /**
- * Reads a pipeline that a workflow of another dialect runs: a file's text, or what was kept of one with a run. It may do what the file may
- * that is run by itself. @throws GRAPH_PARSE what was kept is damaged
+ * Reads a pipeline that a workflow of another dialect runs: a file's text, or the text of one that a run saved. It may do what the file may
+ * that is run by itself. @throws GRAPH_PARSE the saved text is damaged
  */
 export function checkCalledDot(
   text: string,
@@ -196,7 +196,7 @@ export function formatDot(text: string, source = 'inline'): string {
 
 interface Checked extends CheckedPipeline {
   readonly isUnreadable: boolean;
-  /** What is kept of it with a run, and of those that it runs, by path. */
+  /** The text that a run saves of it, and of those that it runs, by path. */
   readonly savedText?: string;
   readonly files?: ReadonlyMap<string, string>;
 }
@@ -212,7 +212,7 @@ function check(
 ): Checked {
   const { source = 'inline' } = options;
   const faults = new DotFaults(text, source);
-  // Of a text that cannot be read only the errors are told: what else is odd about it mostly follows from them.
+  // Of a text that cannot be read only the errors are reported: what else is odd about it mostly follows from them.
   const done = (isUnreadable: boolean): Checked => ({
     workflow: undefined,
     violations: faults.violations.filter(({ severity }) => !isUnreadable || severity === 'error'),

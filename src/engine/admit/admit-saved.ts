@@ -5,7 +5,7 @@ import type { Activation } from '../run/loop.ts';
 import type { AdmittedOutcome, AdmittedUpdates } from './admit-outcome.ts';
 import type { RunCore } from '../run/run-core.ts';
 
-/** Its values were validated when they were kept, so they only have to be encoded. */
+/** Its values were validated when they were saved, so they only have to be encoded. */
 export function admitSaved(core: RunCore, activation: Activation, saved: SavedOutcome): AdmittedOutcome {
   const admit = (value: unknown, path: readonly string[]): Admitted => admitValue(value, path, core.env.limits);
   const updates: AdmittedUpdates = {};

@@ -13,7 +13,7 @@ export interface StartView<Offer> {
   readonly isSupplied: boolean;
   /** What an earlier attempt of this visit recorded; undefined if it has not begun. */
   readonly earlier: {
-    /** Whether an outcome was kept whose reducer or condition failed. */
+    /** Whether an outcome was saved whose reducer or condition failed. */
     readonly hasOutcome: boolean;
     /** Whether it was announced and its end is not known. */
     readonly hasIntent: boolean;

@@ -94,7 +94,7 @@ export function addCall({ draft }: RunCore, activation: Activation, list: string
   else draft.append([...path, list], [value], `[${json}]`);
 }
 
-/** Removes the calls of a list after the first `kept`. Large items stay in the blob store. */
+/** Removes the calls of a list after the first `count`. Large items stay in the blob store. */
 export async function dropCalls(core: RunCore, activation: Activation, list: string, count: number): Promise<void> {
   const { generation } = activation;
   const retained = callsOf(activation, list).slice(0, count);

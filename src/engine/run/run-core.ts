@@ -51,7 +51,7 @@ export interface Due {
   readonly effect: string;
   /** Hash of the step's own input; undefined if its input is that of its activation. */
   readonly ownInputHash: string | undefined;
-  /** Of a question: hash of what is asked. */
+  /** Of a question: its hash. */
   readonly questionHash?: string | undefined;
   /** Its idempotency key, with the key seed of its run or of an ancestor (X1). */
   keyIn(keySeed: string): string;

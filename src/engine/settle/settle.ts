@@ -99,7 +99,7 @@ export function settleCompleted(
 }
 
 /**
- * Settles an attempt that has failed for good. An edge handles the failure, or `onFailure` decides (G8). `kept`: the outcome whose reducer
+ * Settles an attempt that has failed for good. An edge handles the failure, or `onFailure` decides (G8). `saved`: the outcome whose reducer
  * or condition failed, with which a retry continues (G6).
  */
 export function settleFailed(

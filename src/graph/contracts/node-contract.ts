@@ -411,7 +411,7 @@ export interface ReceiveOptions<Value = unknown> {
   readonly defaultValue?: unknown;
 }
 
-/** What `reconcile` is told about the activation in doubt. Its state is the one that the attempt saw (E9). */
+/** What `reconcile` gets about the activation in doubt. Its state is the one that the attempt saw (E9). */
 export interface ReconcileContext {
   /** The key under which the attempt ran. */
   readonly idempotencyKey: string;

@@ -188,7 +188,7 @@ export type StageTool = (typeof stageTools)[number];
 export interface ToolHooks {
   /** Run before; with an exit code other than 0 the call is not made, and the model is told so. */
   readonly pre?: string;
-  /** Run after, with what came of the call. That it failed is told as an event, and changes nothing. */
+  /** Run after, with what came of the call. That it failed is reported as an event, and changes nothing. */
   readonly post?: string;
   /** Variables beside those of every hook. */
   readonly env: Readonly<Record<string, string>>;

@@ -76,7 +76,7 @@ export interface ReadPlace {
 /** A place for code that reads states: their large values are blobs. */
 export interface StatePlace extends ReadPlace {
   readonly blobs: BlobStore;
-  /** Loads what explains choices that a dialect compiled into graphs. Default: of those is told only which edges were taken. */
+  /** Loads what explains choices that a dialect compiled into graphs. Default: of those, only the edges taken are shown. */
   readonly explainChoice?: () => Promise<ChoiceExplainer>;
 }
 

@@ -208,7 +208,7 @@ class RunsStream {
     }
   }
 
-  /** Runs that have ended long enough ago, and of which all was told, need no place in the position. */
+  /** Runs that have ended long enough ago, and of which everything was reported, need no place in the position. */
   #forget(position: Position, rows: readonly RunRow[], at: number): void {
     const since = Math.max(position.since, at - skewMs);
     for (const { runId, status, head, createdAt } of rows) {

@@ -103,7 +103,7 @@ export const shortestPauseMs = 20;
 const longestPauseMs = 320;
 /** As often in succession a history may become another one while it is read. */
 export const staleReadsMax = 5;
-/** Larger values are told by size and hash. */
+/** Larger values are shown by size and hash. */
 const valueBytesMax = 16 * 1024;
 
 /** @throws USAGE_INVALID */

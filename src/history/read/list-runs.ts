@@ -147,7 +147,7 @@ export function toListedRun(run: RunRow, isWorkerDead: ReadPlace['isWorkerDead']
   };
 }
 
-/** What the store is asked for; statuses that only people are shown are told apart afterwards. */
+/** What the store is asked for; statuses that only people are shown are distinguished afterwards. */
 function storedQuery({ status, forksOf, ...others }: ListQuery): Omit<RunQuery, 'tenant' | 'cursor'> {
   const stored = status && [...new Set(status.flatMap(recordedAs))];
   return {

@@ -188,7 +188,7 @@ async function findStart(store: Store, run: RunRow, name: string): Promise<numbe
   return /^\d{1,15}$/.test(name) ? Number(name) : undefined;
 }
 
-/** Checks that a checkpoint was neither pruned nor deleted. @throws CHECKPOINT_PRUNED names what is kept, CHECKPOINT_NOT_FOUND */
+/** Checks that a checkpoint was neither pruned nor deleted. @throws CHECKPOINT_PRUNED names the checkpoints that stay, CHECKPOINT_NOT_FOUND */
 async function requireStored(store: Store, run: RunRow, seq: number): Promise<void> {
   const owner = await readOwner(store, run, seq);
   const [row] = await store.readCheckpoints(owner, { from: seq, to: owner.head, limit: 1 });

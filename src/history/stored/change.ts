@@ -73,7 +73,7 @@ export interface ChangePart {
   readonly name?: string;
   /** Hash of the activation's or step's input. */
   readonly hash?: string;
-  /** For the answer to a question: hash of what was asked. */
+  /** For the answer to a question: hash of the question. */
   readonly asked?: string;
   /** Channels that were read, if the node does not declare its reads. Of a step: those that were not read before it. */
   readonly reads?: readonly string[];

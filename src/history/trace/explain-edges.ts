@@ -40,7 +40,7 @@ export function evaluateAgain(text: string, scope: ConditionScope, fired: boolea
   const holds = evaluate(expression, scope);
   if (holds === true) return { holds, because: 'its condition holds' };
   if (holds === false && !fired) return { holds, because: 'its condition does not hold' };
-  // The name of a function may also be readable as an expression. What is on record is told.
+  // The name of a function may also be readable as an expression. What is on record is shown.
   return { because: fired ? 'its condition held' : 'it was not taken' };
 }
 

@@ -1,4 +1,4 @@
-/** What a checkpoint holds, for those who show it in a way of their own: its records and values, the graph, and what is kept apart. */
+/** What a checkpoint holds, for those who show it in a way of their own: its records and values, the graph, and large values that are stored apart. */
 import type { GraphStructure } from '../../graph/graph.ts';
 import type { FrameTree, RunStatus, RunTree } from '../../state/tree.ts';
 import { foldStored } from '../load/fold-stored.ts';

@@ -14,7 +14,7 @@ export interface StoryPoint {
 }
 
 /**
- * A value that a visit changed. Of a large value, which is stored apart, only the size is told. What stood there before is also absent if
+ * A value that a visit changed. Of a large value, which is stored apart, only the size is shown. What stood there before is also absent if
  * there was nothing, or if it was pruned.
  */
 export interface ValueChange {

@@ -135,7 +135,7 @@ const typesOfWays = ['start', 'exit', 'conditional', 'parallel.fan_in'];
 
 /**
  * Names the stages to which no end leads that is known here: one that edges before it always win against, one that a goal gate jumps to, or
- * that a label leads to which a command reports. What is lost by that is told of the gate and of the command.
+ * that a label leads to which a command reports. What is lost by that is reported of the gate and of the command.
  */
 function noteOmitted(
   pipeline: Pipeline,

@@ -1,6 +1,6 @@
 /**
  * What a workflow does, said without a dialect: steps, how each may end, and where each end leads. A run goes from step to step, one at a
- * time. Whatever two dialects share can be said in it; what cannot is told in notes by whoever reads a workflow into it.
+ * time. Whatever two dialects share can be said in it; what cannot is reported in notes by whoever reads a workflow into it.
  */
 import type { Param } from '../../dot/model/pipeline.ts';
 import { readPipeline } from '../../dot/model/read-pipeline.ts';
@@ -274,7 +274,7 @@ export const plainStep: Pick<Step, 'title' | 'retry' | 'timeoutMs' | 'isIdempote
  * - `WORK`: what a node, block or stage does. `CODE`: a function of a program.
  * - `CONDITION`: what decides on the way. `LOOP`: a way back. `GATE`: a goal gate. `PARALLEL`: work side by side.
  * - `INPUT`, `OUTPUT`, `VALUE`: inputs, outputs, and values that pass from one to another. `TEXT`: a text that would mean something else.
- * - `PROMPT`: what a model is told. `ANSWER`: how a person is asked and answers. `REPORT`: what a command reports of itself.
+ * - `PROMPT`: the prompt of a model. `ANSWER`: how a person is asked and answers. `REPORT`: what a command reports of itself.
  * - `SETTING`: any other attribute or field. `NAME`: an id or a name that the other dialect cannot have.
  * - `NOTHING`: nothing is left that runs without a person.
  */

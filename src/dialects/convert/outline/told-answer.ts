@@ -1,7 +1,7 @@
 /** The answer before a prompt: that of the step before it, where this is always the same model. It stands for what a run tells. */
 import { type Piece, type Step, type Text, joined } from './outline.ts';
 
-/** Adds the answers. @param getsAnswers - whether a step is told of those before it */
+/** Adds the answers. @param getsAnswers - whether the prompt of a step holds the answers before it */
 export function withAnswers(steps: readonly Step[], getsAnswers: (id: string) => boolean): readonly Step[] {
   const byId = new Map(steps.map((step) => [step.id, step]));
   const arrivals = Map.groupBy(

@@ -27,7 +27,7 @@ function lintSuccess(report: Report): void {
     way.push(id);
   }
   const { exit, outgoing } = layout;
-  // Where no way leads to the exit at all, that is told instead.
+  // Where no way leads to the exit at all, that is reported instead.
   if (id === undefined || exit === undefined || seen.has(exit.id)) return;
   if (!reach([id], alongEdges(outgoing)).has(exit.id)) return;
   const circle = new Set(way.slice(way.indexOf(id)));

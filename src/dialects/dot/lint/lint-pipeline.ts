@@ -124,7 +124,7 @@ function lintUnstored({ pipeline, conditionOf, error }: Report, redact: Redact):
       refuse(['scratch', key.replace(/^context\./, '')], edge.attributes.placeOf('condition'), key);
 }
 
-// Tells which stages decide by the word of a model where the run goes. It is no fault, and so is told where somebody
+// Tells which stages decide by the word of a model where the run goes. It is no fault, and so is reported where somebody
 // asks for it alone.
 
 /** Most stages that are looked at for one: diamonds behind it, which pass its outcome on. */

@@ -218,7 +218,7 @@ export class WorkflowLinker {
     return linked(compiled.workflow);
   }
 
-  /** What is kept of a workflow that may be called. One of another dialect is kept as with a run of its own, with all that it needs. */
+  /** The saved text of a workflow that may be called. One of another dialect is saved as with a run of its own, with all that it needs. */
   #savedText(name: string, { text, source }: WorkflowText): WorkflowText {
     const read = this.#compiled.get(name) ?? this.#options.readOther?.({ text, source });
     return { text: read?.workflow?.graph.text ?? text, source };

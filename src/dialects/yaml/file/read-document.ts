@@ -42,7 +42,7 @@ export const textBytesMax: number = 5 * 1024 * 1024;
 const valuesMax = 500_000;
 /** The deepest nesting. */
 const depthMax = 100;
-/** The most faults of the syntax that are told; no more are looked for. */
+/** The most faults of the syntax that are reported; no more are looked for. */
 const faultsMax = 100;
 
 interface Reading {
@@ -90,7 +90,7 @@ export function readDocument(
 class TooManyFaults extends Error {}
 
 /**
- * Parses the documents of a text, until it has as many faults as are told: each takes the library as long as hundreds of values. What was
+ * Parses the documents of a text, until it has as many faults as are reported: each takes the library as long as hundreds of values. What was
  * found until then is a document without contents.
  */
 function parseDocuments(text: string, lines: LineCounter): readonly Document.Parsed[] {

@@ -39,7 +39,7 @@ export interface ReadOptions {
    */
   readonly origin?: 'file' | 'inline';
   /**
-   * Reads a workflow of another dialect that a block names, as its file is read by itself, or what was kept of one with a run. Undefined: the
+   * Reads a workflow of another dialect that a block names, as its file is read by itself, or the text of one that a run saved. Undefined: the
    * text is of this dialect. Default: there are no others.
    */
   readonly readOther?: (workflow: WorkflowText) => CheckedWorkflow | undefined;

@@ -11,7 +11,7 @@ import { asText } from '../context/context-reader.ts';
 import { cutMiddle } from '../prompt/preamble.ts';
 import type { StageContext, StageHandler } from '../stage/attempts.ts';
 
-// The file in which a command reports how its stage ended. The file is checked, and an old one is told apart: a file in the command's own
+// The file in which a command reports how its stage ended. The file is checked, and an old one is recognized: a file in the command's own
 // folder may have been written by an earlier run.
 
 /** The report of a command, or why it is not valid. Undefined means that there is none. */

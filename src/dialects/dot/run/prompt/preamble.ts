@@ -23,7 +23,7 @@ export function cutMiddle(text: string, length: number): string {
 
 // Tells prompts how the branches of a parallel stage ended, and what they answered.
 
-/** Most characters of what is told of each branch. */
+/** Most characters that a prompt gets of each branch. */
 export interface BranchAmount {
   readonly value: number;
   readonly answer: number;
@@ -75,7 +75,7 @@ export function historyOf({ diagnostics }: StateView): readonly Ended[] {
   return (diagnostics['history'] ?? []) as readonly Ended[];
 }
 
-/** How many stages are told, and how long the reason of each is. */
+/** How many stages a prompt lists, and how long the reason of each is. */
 export interface StagesAmount {
   readonly stages: number;
   readonly value: number;
@@ -221,7 +221,7 @@ function section(title: string, text: string): string {
   return text === '' ? '' : `${title}:\n${text}`;
 }
 
-/** How the branches of the last parallel stage ended. Results that are kept as a file are told as a value of the context. */
+/** How the branches of the last parallel stage ended. Results that are stored as a file appear as a value of the context. */
 function branchesOf(state: StateView, { value, answer }: Amount): string {
   const results = contextValue(state, 'parallel.results');
   if (!Array.isArray(results) || value === 0) return '';
