@@ -4,7 +4,7 @@ import type { Claim, RunRow, Store, GrantedClaim, OpenWait, RunQuery, WaitQuery 
 import type { ChoiceExplainer } from '../../graph/graph.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { Ids } from '../../ports/ids.ts';
-import { requireIntact } from '../../ports/sound-run.ts';
+import { requireIntact } from '../../ports/intact-run.ts';
 
 // Holds runs: nobody can advance a held run until a person releases it. Runs of a restored backup are held, because it is not known what
 // they did after the backup was made. To a store, a held run is one with a claim that lasts practically forever, so every store can hold

@@ -1,7 +1,7 @@
 /** Removes blobs that nothing refers to any more (C5). */
 import { CairnError } from '../../errors.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
-import { requireIntact } from '../../ports/sound-run.ts';
+import { requireIntact } from '../../ports/intact-run.ts';
 import type { RunKey, RunRow, Store } from '../../ports/store.ts';
 import { readAllRuns, readAllWaits } from '../place/place.ts';
 import { checkpointText } from '../stored/checkpoint.ts';

@@ -3,7 +3,7 @@ import { CairnError, commandText } from '../../errors.ts';
 import { loadState } from '../load/load.ts';
 import { listMetaBlobs } from '../stored/stored-meta.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
-import { requireIntact } from '../../ports/sound-run.ts';
+import { requireIntact } from '../../ports/intact-run.ts';
 import type { RunRow, Store } from '../../ports/store.ts';
 
 // What `cairn doctor` reports about one thing.

@@ -14,7 +14,7 @@ import {
 } from '../stored/checkpoint.ts';
 import { asBuffer, isIntactMessage, isIntactWait, openWaitRows } from '../stored/messages.ts';
 import { CairnError, type ErrorCode } from '../../errors.ts';
-import { damagedRun } from '../../ports/sound-run.ts';
+import { damagedRun } from '../../ports/intact-run.ts';
 import { Chain, decodeOrNothing, missingError, decodeSnapshot, type DecodedSnapshot } from '../stored/chain.ts';
 import { firstSeqOf, readLineage, readLink, readRows, type LineagePart } from '../load/lineage.ts';
 import { listMetaBlobs, StoredState } from '../stored/stored-meta.ts';

@@ -1,7 +1,7 @@
 /** Stages that ask a person. */
 import { type Pipeline, type Stage, normalLabel, sayingOf } from '../../dot/model/pipeline.ts';
 import { type Piece, type Text, chose } from '../outline/outline.ts';
-import { writePrompt } from '../outline/told-answer.ts';
+import { writePrompt } from '../outline/earlier-answers.ts';
 import type { StageReading, Done } from './stage-reading.ts';
 import type { Way } from '../../dot/run/stage/choose-edge.ts';
 import type { Ending } from './pipeline-ways.ts';

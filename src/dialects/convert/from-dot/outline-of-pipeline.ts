@@ -17,7 +17,7 @@ import {
   type Target,
   reachableSteps,
 } from '../outline/outline.ts';
-import { withAnswers } from '../outline/told-answer.ts';
+import { withAnswers } from '../outline/earlier-answers.ts';
 import { PipelineWays } from './pipeline-ways.ts';
 import type { StageReading } from './stage-reading.ts';
 import { retryOfStage, workOfStage } from './stage-work.ts';

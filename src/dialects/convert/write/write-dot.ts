@@ -18,7 +18,7 @@ import {
   finish,
   type Target,
 } from '../outline/outline.ts';
-import { readPrompt } from '../outline/told-answer.ts';
+import { readPrompt } from '../outline/earlier-answers.ts';
 import { presetPolicy, retryPresets } from '../../dot/model/attributes.ts';
 import { same } from '../../../schema/json-schema.ts';
 import { durationText, withFittingIds, withStops } from './write-yaml.ts';

@@ -1,7 +1,7 @@
 /** Reads open waits and messages that were not taken. */
 import { isUnderWay } from '../../../state/tree.ts';
 import { CairnError } from '../../../errors.ts';
-import { requireIntact } from '../../../ports/sound-run.ts';
+import { requireIntact } from '../../../ports/intact-run.ts';
 import type { Page, RunKey, RunQuery, RunRow, MessageRow, OpenWait, WaitQuery, WaitRow } from '../../../ports/store.ts';
 import {
   behindMax,
