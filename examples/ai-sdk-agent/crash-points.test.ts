@@ -20,7 +20,7 @@ test(
     const report = await crashProcesses({
       script: await bundleScript(join(import.meta.dirname, 'crash-script.ts')),
       folder,
-      choose: samplePoints(6),
+      choose: samplePoints(3),
     });
     const { summary } = JSON.parse(readFileSync(join(folder, 'quiet', 'result.json'), 'utf8')) as CrashResult;
     expect(summary.state).toContain('Both orders are refunded, 65 in all.');

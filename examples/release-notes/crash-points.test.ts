@@ -21,7 +21,7 @@ it(
     const report = await crashProcesses({
       script: await bundleScript(join(import.meta.dirname, 'crash-script.ts')),
       folder,
-      choose: samplePoints(6),
+      choose: samplePoints(3),
     });
     const { summary } = JSON.parse(readFileSync(join(folder, 'quiet', 'result.json'), 'utf8')) as CrashResult;
     expect(summary.outside).toBe('["draft Added","draft Fixed","publish"]');

@@ -104,7 +104,7 @@ test.each(Object.keys(ways))(
   async (way) => {
     const report = await crashEverywhere(crashCase(way), {
       open: (now) => ({ store: createMemoryStore({ now }) }),
-      choose: sampleCrashes(10),
+      choose: sampleCrashes(6),
     });
     expect(report.faults).toEqual([]);
     expect(report.points).toBeGreaterThan(60);

@@ -8,7 +8,7 @@ import { tellFaults } from '../support/smallest.ts';
 import { agentCase, describeAgent, planAgent, smallerAgents } from './agent-plan.ts';
 
 /** Repeat one agent with CAIRN_SEED=N CAIRN_GRAPHS=1. */
-const tried = seeds(6, 60);
+const tried = seeds(3, 60);
 
 test(`A1 P1 P2 ${tried.length} random agents, killed at every point`, { timeout: 600_000 }, async () => {
   let points = 0;

@@ -121,7 +121,7 @@ function caseOf(mode: ModeName, witness: () => Witness): CrashCase {
 
 /** Of the points that are taken each alone; and at every seventh the process that comes after is killed too. */
 const choose = (all: readonly CrashPoint[]): readonly (readonly CrashPoint[])[] => {
-  const points = samplePoints(36)(all);
+  const points = samplePoints(12)(all);
   return [
     ...points.map((point) => [point]),
     ...points.flatMap((point, index) =>
@@ -147,7 +147,7 @@ test.each(modeNames)(
     );
     expect(report.faults).toEqual([]);
     expect(trials.flatMap((trial) => trial.faults())).toEqual([]);
-    expect(report.trials).toBeGreaterThan(scale(36, loops * 10));
+    expect(report.trials).toBeGreaterThan(scale(11, loops * 10));
     // The outside does see it where a call in flight is made again, and that a killed process costs no more than that.
     const again = trials.flatMap((trial) =>
       Array.from({ length: trial.lives }, (_, index) => trial.repeatsOf(index + 1).map(({ name }) => name)),

@@ -76,7 +76,7 @@ test.each([
     const quiet = await crashFree(caseOf(blocks), { open });
     expect(quiet.summary.status).toBe('completed');
     expect(quiet.summary.state).toContain(told);
-    const report = await crashEverywhere(caseOf(blocks), { open, choose: sampleCrashes(12) });
+    const report = await crashEverywhere(caseOf(blocks), { open, choose: sampleCrashes(6) });
     expect(report.trials).toBeGreaterThan(scale(5, 10));
     expect(report.faults).toEqual([]);
   },

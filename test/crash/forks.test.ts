@@ -141,9 +141,9 @@ const workflowsOf: Property<YamlPlan> = {
 
 /** Repeat one graph with CAIRN_SEED=N CAIRN_GRAPHS=1. */
 it.each<[string, readonly number[], (tried: readonly number[]) => Promise<readonly string[]>]>([
-  ['graphs', seeds(25, 400), (tried) => tellFaults(tried, graphsOf)],
-  ['graphs that fail last', seeds(8, 200), (tried) => tellFaults(tried, failLastGraphsOf)],
-  ['workflows', seeds(8, 120), (tried) => tellFaults(tried, workflowsOf)],
+  ['graphs', seeds(10, 400), (tried) => tellFaults(tried, graphsOf)],
+  ['graphs that fail last', seeds(4, 200), (tried) => tellFaults(tried, failLastGraphsOf)],
+  ['workflows', seeds(4, 120), (tried) => tellFaults(tried, workflowsOf)],
 ])(
   'P2 X2 forks of killed runs end as the run would have, and repeat none of its effects (%s)',
   { timeout: 600_000 },

@@ -12,7 +12,7 @@ import { tellFaults } from '../support/smallest.ts';
 import { createSeededRandom } from '../../src/testing/virtual-clock.ts';
 
 /** Repeat one graph with CAIRN_SEED=N CAIRN_GRAPHS=1. */
-const tried = seeds(12, 400);
+const tried = seeds(6, 400);
 
 const open: CrashKitOptions['open'] = (now) => ({ store: createMemoryStore({ now }), blobs: createMemoryBlobs(now) });
 

@@ -9,7 +9,7 @@ import { tellFaults } from '../support/smallest.ts';
 import { planYaml, yamlPlanCase, type YamlPlan } from '../support/yaml-plan.ts';
 
 /** Repeat one workflow with CAIRN_SEED=N CAIRN_GRAPHS=1. */
-const tried = seeds(4, 150);
+const tried = seeds(2, 150);
 
 test(
   'P1 P2 a workflow killed at any point has the history of one that never was, and no effect twice',

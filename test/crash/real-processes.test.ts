@@ -30,7 +30,7 @@ it.each([
   async (name = '', store = '') => {
     vi.stubEnv('CAIRN_CASE_STORE', store === 'redis' && typeof server !== 'string' ? server.url : store);
     const script = await bundleScript(join(import.meta.dirname, 'cases', `${name}.ts`));
-    const report = await crashProcesses({ script, folder: join(folder, `${name}-${store}`), choose: samplePoints(10) });
+    const report = await crashProcesses({ script, folder: join(folder, `${name}-${store}`), choose: samplePoints(4) });
     console.log(`${name} over ${store}: ${report.trials} processes killed`);
     expect(report.points).toBeGreaterThan(20);
     expect(report.missed).toBeLessThan(Math.max(3, report.trials / 4));

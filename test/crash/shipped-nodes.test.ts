@@ -71,7 +71,7 @@ describe('with real processes', () => {
     mkdirSync(folder);
     Object.assign(process.env, { NODE_CASE: name, NODE_URL: url, NODE_COMPILE_CACHE: join(top, 'compiled') });
     const script = await bundleScript(join(import.meta.dirname, 'cases/shipped-nodes.ts'));
-    const report = await crashProcesses({ script, folder, choose: samplePoints(4) });
+    const report = await crashProcesses({ script, folder, choose: samplePoints(2) });
     const { summary } = JSON.parse(readFileSync(join(folder, 'quiet', 'result.json'), 'utf8')) as CrashResult;
     expect(summary.status).toBe('completed');
     expect(report.points).toBeGreaterThan(6);

@@ -101,7 +101,7 @@ test.each(cases)('P1 P2 a pipeline killed %s ends as if it never was', async (_,
     const quiet = await crashFree(crashCase, { open });
     expect(quiet.summary.status).toBe('completed');
     expect(quiet.summary.state).toContain(expected);
-    const report = await crashEverywhere(crashCase, { open, choose: sampleCrashes(10) });
+    const report = await crashEverywhere(crashCase, { open, choose: sampleCrashes(6) });
     expect(report.points).toBeGreaterThan(10);
     expect(report.faults).toEqual([]);
   }
@@ -120,7 +120,7 @@ test('P1 P2 a pipeline killed in a restart, and between two of them, ends as if 
   const open = (now: () => number) => ({ store: createMemoryStore({ now }) });
   const quiet = await crashFree(crashCase, { open });
   expect(quiet.summary.state).toContain('"restarts":2');
-  const report = await crashEverywhere(crashCase, { open, choose: sampleCrashes(10) });
+  const report = await crashEverywhere(crashCase, { open, choose: sampleCrashes(6) });
   expect(report.points).toBeGreaterThan(20);
   expect(report.faults).toEqual([]);
 });

@@ -82,7 +82,7 @@ test(
   'DOT4 DOT5 DOT7 DOT9 DOT14 DOT15 DOT18 DOT25 random pipelines do what a direct interpreter of the rules says',
   { timeout: 300_000 },
   async () => {
-    const seeds = seedsOf(Number(given ?? scale(40, 150)));
+    const seeds = seedsOf(Number(given ?? scale(16, 150)));
     expect(await tellFaults(seeds, { ...property, faultsOf })).toEqual([]);
   },
 );
@@ -112,18 +112,18 @@ async function killed(plan: PipelinePlan): Promise<readonly string[]> {
 }
 
 test('P1 P2 random pipelines killed at every point end as if they never were', { timeout: 300_000 }, async () => {
-  const seeds = seedsOf(Number(given ?? scale(2, 6)), drawPlan, killedStagesMax);
+  const seeds = seedsOf(Number(given ?? scale(1, 6)), drawPlan, killedStagesMax);
   expect(await tellFaults(seeds, { ...property, faultsOf: killed })).toEqual([]);
 });
 
 const overseers: Omit<Property<PipelinePlan>, 'faultsOf'> = { ...property, make: (seed) => drawOverseer(seed) };
 
 test('DOT25 random pipelines that are overseen do what the interpreter says', { timeout: 300_000 }, async () => {
-  const seeds = seedsOf(Number(given ?? scale(40, 150)), drawOverseer);
+  const seeds = seedsOf(Number(given ?? scale(16, 150)), drawOverseer);
   expect(await tellFaults(seeds, { ...overseers, faultsOf })).toEqual([]);
 });
 
 test('DOT25 P1 P2 killed at every point they end as if they never were', { timeout: 300_000 }, async () => {
-  const seeds = seedsOf(Number(given ?? scale(2, 6)), drawOverseer, killedStagesMax);
+  const seeds = seedsOf(Number(given ?? scale(1, 6)), drawOverseer, killedStagesMax);
   expect(await tellFaults(seeds, { ...overseers, faultsOf: killed })).toEqual([]);
 });

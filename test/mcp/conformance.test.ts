@@ -112,7 +112,7 @@ describe('conformance', () => {
     ...protocolScenarios.map((scenario) => ({ scenario, target: 'server' as const })),
     ...fixtureScenarios.map((scenario) => ({ scenario, target: 'fixture' as const })),
   ];
-  test.concurrent.each(sample(scenarios, 10, ({ target }) => target))(
+  test.concurrent.each(sample(scenarios, 6, ({ target }) => target))(
     'M14 $scenario passes over our transport ($target)',
     async ({ scenario, target }) => {
       const checks = await checksOf(scenario, urls[target]);

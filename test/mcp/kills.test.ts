@@ -8,7 +8,7 @@ import { connectStdio, createWorkspace, type Connection, type Content } from './
 
 /** Repeat the moments with CAIRN_SEED=N. */
 const seed = Number(process.env['CAIRN_SEED'] ?? Math.floor(Math.random() * 1_000_000));
-const killsMost = Number(process.env['CAIRN_KILLS'] ?? scale(8, 40));
+const killsMost = Number(process.env['CAIRN_KILLS'] ?? scale(4, 40));
 
 const line = (word: string): string =>
   `sleep 0.05; grep -qF "$CAIRN_IDEMPOTENCY_KEY" ledger || echo "$CAIRN_IDEMPOTENCY_KEY \${run} ${word}" >> ledger`;

@@ -14,7 +14,7 @@ import { openForkTrial, type ForkTrial } from './fork-trial.ts';
 
 /** Repeat one graph with CAIRN_SEED=N CAIRN_GRAPHS=1. */
 const firstSeed = Number(process.env['CAIRN_SEED'] ?? 1);
-const graphs = Number(process.env['CAIRN_GRAPHS'] ?? scale(40, 300));
+const graphs = Number(process.env['CAIRN_GRAPHS'] ?? scale(20, 300));
 
 /** What a node saw of the channel `scratch.marker`, which nothing but forks sets. */
 interface Sight {

@@ -38,9 +38,15 @@ export function sample<Case>(
   return noteSample(chosen, all.length);
 }
 
-/** `choose` of `crashProcesses`: some of the points at which a process can die, of each kind, before and after. */
+/**
+ * `choose` of `crashProcesses`: some of the points at which a process can die, of each kind, before and after. Fewer than there are kinds
+ * are other ones in each test, so that the tests of a file together have all kinds.
+ */
 export function samplePoints(gate: number): (points: readonly CrashPoint[]) => readonly CrashPoint[] {
-  return (points) => sample(points, gate, ({ kind, when }) => `${when} ${kind}`);
+  return (points) => {
+    const kindOf = ({ kind, when }: CrashPoint): string => `${when} ${kind}`;
+    return new Set(points.map(kindOf)).size > gate ? sample(points, gate) : sample(points, gate, kindOf);
+  };
 }
 
 /** `choose` of `crashEverywhere`: the same, each point a trial. */
@@ -48,10 +54,12 @@ export function sampleCrashes(gate: number): (points: readonly CrashPoint[]) => 
   return (points) => samplePoints(gate)(points).map((point) => [point]);
 }
 
-/** Equally far from each other, from a start that the seed tells. */
+/** Equally far from each other, from a start that the seed and the title of the test tell. */
 function spread<Case>(cases: readonly Case[], wanted: number): readonly Case[] {
   const count = Math.max(1, wanted);
-  const start = (Number(seed) * 0.618_034) % 1;
+  const title = TestRunner.getCurrentTest()?.name ?? '';
+  const turn = [...title].reduce((total, char) => (total * 31 + (char.codePointAt(0) ?? 0)) % 1_000, 0);
+  const start = ((Number(seed) + turn) * 0.618_034) % 1;
   return Array.from(
     { length: count },
     (_, index) => cases[Math.floor(((index + start) * cases.length) / count)] as Case,

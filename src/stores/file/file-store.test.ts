@@ -220,7 +220,7 @@ test('C9 a byte that became another is told, wherever it is, and other runs go o
   const before = await contents(store);
   await store.close();
   const places = journalsIn(folder).flatMap((path) => Array.from(readFileSync(path), (_, index) => ({ path, index })));
-  for (const { path, index } of sample(places, 150, (place) => place.path)) {
+  for (const { path, index } of sample(places, 60, (place) => place.path)) {
     const bytes = readFileSync(path);
     const changed = Buffer.from(bytes);
     changed[index] = (changed[index] as number) ^ (1 << (index % 8));
