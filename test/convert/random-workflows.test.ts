@@ -6,6 +6,7 @@ import { verdictSchema } from '../../src/dialects/convert/outline/outline.ts';
 import { checkWorkflow } from '../../src/dialects/yaml/index.ts';
 import { createNodeTypes } from '../../src/nodes/blocks/index.ts';
 import { converted, wayOf, worldOf } from '../convert-kit.ts';
+import { scale } from '../support/scale.ts';
 
 const nodeTypes = createNodeTypes();
 
@@ -131,7 +132,7 @@ test(
         expect(await wayOf(dot, worldOf(seed))).toEqual(way);
         expect(await wayOf(converted(dot).text, worldOf(seed))).toEqual(way);
       }),
-      { numRuns: 80 },
+      { numRuns: scale(30, 400) },
     );
   },
 );
@@ -146,7 +147,7 @@ test(
         const again = converted(converted(dot).text).text;
         expect(converted(converted(again).text).text).toBe(again);
       }),
-      { numRuns: 60 },
+      { numRuns: scale(25, 300) },
     );
   },
 );

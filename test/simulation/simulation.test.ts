@@ -5,7 +5,7 @@ import { createMemoryStore } from '../../src/stores/memory/index.ts';
 import { seeds } from '../support/scale.ts';
 import { simulate, type SimulationOptions } from './simulate.ts';
 
-const tried = seeds(25, 1_000);
+const tried = seeds(40, 1_000);
 
 const open: SimulationOptions['open'] = (now) => ({ store: createMemoryStore({ now }), blobs: createMemoryBlobs(now) });
 
@@ -42,7 +42,7 @@ it(
   async () => {
     const found: string[] = [];
     let failed = 0;
-    for (const seed of seeds(10, 1_000)) {
+    for (const seed of seeds(25, 1_000)) {
       const report = await simulate(seed, { open, graph: { failsLast: true } });
       failed += Number(report.status === 'failed');
       if (report.faults.length > 0)

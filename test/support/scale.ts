@@ -58,7 +58,7 @@ export function sampleCrashes(gate: number): (points: readonly CrashPoint[]) => 
 function spread<Case>(cases: readonly Case[], wanted: number): readonly Case[] {
   const count = Math.max(1, wanted);
   const title = TestRunner.getCurrentTest()?.name ?? '';
-  const turn = [...title].reduce((total, char) => (total * 31 + (char.codePointAt(0) ?? 0)) % 1_000, 0);
+  const turn = Buffer.from(title).reduce((total, byte) => (total * 31 + byte) % 1_000, 0);
   const start = ((Number(seed) + turn) * 0.618_034) % 1;
   return Array.from(
     { length: count },

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
+import { scale } from '../../../../test/support/scale.ts';
 import { parseCommand } from './parse-command.ts';
 import type { Names, Scope } from '../expression/template.ts';
 
@@ -244,7 +245,7 @@ describe.each(shells)('%s', { timeout: 60_000 }, (shell) => {
         });
         check(shell, probes, value);
       }),
-      { numRuns: 40 },
+      { numRuns: scale(15, 200) },
     );
   });
 });
