@@ -41,12 +41,12 @@ export const convertCommand: Command<ConvertArguments> = {
     { line: 'cairn convert --to yaml --strict release.dot', does: 'only if nothing is lost' },
     { line: 'cairn convert --to cairn review.yaml > review.cairn.yaml', does: 'to go on with in this form' },
   ],
-  execute(session, { file, ...options }) {
+  execute(session, { file, ...input }) {
     return withApp(
       { ...session, storeUrl: 'memory:' },
       async (app) => {
         const text = isModule(file) ? {} : { text: readTextFile(session.cwd, file) };
-        const converted = await perform(convertWorkflow, app, { ...text, ...options, source: file });
+        const converted = await perform(convertWorkflow, app, { ...text, ...input, source: file });
         if (session.isJson) session.printJson(converted);
         else {
           session.screen.print(converted.text.replace(/\n$/, ''));
