@@ -51,7 +51,9 @@ test.each(asked)(
     const first = resumeToRest(afterCrash(bench), 'r', graph);
     (await until('the world is asked', () => looks.shift()))(unknown);
     const paused = await first;
-    expect(paused.waits.map(({ kind }) => kind)).toEqual(['doubt']);
+    expect(paused.waits.map(({ kind, prompt }) => [kind, prompt])).toEqual([
+      ['doubt', expect.stringContaining('. Its lookup could not say. Did it?')],
+    ]);
     const engine = createEngine({ ...bench.options, ids: testIds('worker-3', ['worker-1', 'worker-2']) });
     const second = resumeToRest(engine, 'r', graph);
     const tell = await until('the world is asked again', () => looks.shift());

@@ -6,7 +6,7 @@ import { forgetDecision, type StepEffort } from '../record/intent.ts';
 import { admitStep, finishStep, recordedStep } from '../record/finish-step.ts';
 import { setStep } from '../record/step-record.ts';
 import { never, type OriginalEnd, type TakenRecord, type TakenStep, type RunCore } from '../run/run-core.ts';
-import { leaveAtWait, doubtWait } from '../waits/wait.ts';
+import { type DoubtReason, leaveAtWait, doubtWait } from '../waits/wait.ts';
 import { openWait } from '../waits/open-wait.ts';
 import { judge } from './judge.ts';
 
@@ -32,12 +32,12 @@ export async function judgeStep(
     const read = by === 'person' ? outputOfAnswer(effort, returned) : { output: returned };
     if ('output' in read) return recordKnownEnd(core, effort, isCurrent, read.output, by);
     forgetDecision(effort);
-    return askWhetherItHappened(core, effort, isCurrent, read.fault);
+    return askWhetherItHappened(core, effort, isCurrent, { because: read.fault });
   }
   if (verdict.kind === 'fail') throw new CairnError('EFFECT_IN_DOUBT', { node: effort.name, decided: 'fail' });
   // The question was answered while the step was judged.
   if (recordedStep(activation, key)?.decision !== undefined) return judgeStep(core, effort, isCurrent);
-  return askWhetherItHappened(core, effort, isCurrent);
+  return askWhetherItHappened(core, effort, isCurrent, verdict);
 }
 
 /** What a person says that the effect gave, as the step's own output; or why it cannot be that. */
@@ -52,16 +52,12 @@ function outputOfAnswer(
   }
 }
 
-/**
- * Stops at the question whether the effect happened, and judges it again when that is answered.
- *
- * @param because - why the answer before does not do
- */
+/** Stops at the question whether the effect happened, and judges it again when that is answered. */
 async function askWhetherItHappened(
   core: RunCore,
   effort: StepEffort,
   isCurrent: () => boolean,
-  because?: string,
+  why: DoubtReason,
 ): Promise<{ readonly output: unknown } | undefined> {
   const { activation, stepKey: key } = effort;
   const recorded = recordedStep(activation, key) as StepRecord;
@@ -74,7 +70,7 @@ async function askWhetherItHappened(
     intent: intent as Intent,
     ...(saidSchema && { saidSchema }),
   };
-  const question = doubtWait(doubted, recorded, because);
+  const question = doubtWait(doubted, recorded, why);
   const waitId = openWait(core, activation, key, question, wait);
   if (wait === undefined) setStep(core, activation.path, key, { ...recorded, wait: waitId });
   await leaveAtWait(core, activation, key, true);

@@ -14,7 +14,7 @@ import { encodeValue } from '../../state/values/codec.ts';
 import { admitOutcome, type AdmittedOutcome, asError } from '../admit/admit-outcome.ts';
 import { settleFailed } from '../settle/settle.ts';
 import { settleOutcome } from '../settle/settle-outcome.ts';
-import { tellWaiting, doubtWait } from '../waits/wait.ts';
+import { type DoubtReason, tellWaiting, doubtWait } from '../waits/wait.ts';
 import { openWait } from '../waits/open-wait.ts';
 
 /** The verdict about an effort in doubt. */
@@ -25,7 +25,8 @@ export type Verdict =
   | { readonly kind: 'original'; readonly end: OriginalEnd }
   | { readonly kind: 'run' }
   | { readonly kind: 'fail' }
-  | { readonly kind: 'ask' };
+  /** `isLookedUp`: `reconcile` was asked, and could not say. */
+  | { readonly kind: 'ask'; readonly isLookedUp?: boolean };
 
 /** Judges an effort once its first owner can no longer be running it (O2). */
 export async function judge(core: RunCore, effort: Effort, onInDoubt: 'ask' | 'fail'): Promise<Verdict> {
@@ -44,7 +45,8 @@ export async function judge(core: RunCore, effort: Effort, onInDoubt: 'ask' | 'f
   if (view.decision === undefined && found?.happened === true)
     return { kind: 'happened', returned: found.output, by: 'reconcile' };
   const reconciled = found?.happened === false ? 'did not happen' : 'unknown';
-  return verdictOf(effort, decideDoubt({ ...view, found: reconciled })) as Verdict;
+  const verdict = verdictOf(effort, decideDoubt({ ...view, found: reconciled })) as Verdict;
+  return verdict.kind === 'ask' ? { kind: 'ask', isLookedUp: true } : verdict;
 }
 
 function verdictOf(effort: Effort, decision: DoubtDecision): Verdict | 'reconcile' {
@@ -151,7 +153,7 @@ export function applyVerdict(core: RunCore, activation: Activation, verdict: Ver
   }
   // The question was answered while the activation was judged.
   if (new NodeEffort(activation).fields()?.decision !== undefined) return loop.judge(activation);
-  askWhetherItHappened(core, activation);
+  askWhetherItHappened(core, activation, verdict);
 }
 
 /**
@@ -165,12 +167,12 @@ function settleHappened(core: RunCore, activation: Activation, returned: unknown
   } catch (error) {
     if (by !== 'person') throw error;
     forgetDecision(new NodeEffort(activation));
-    return askWhetherItHappened(core, activation, asError(error).message);
+    return askWhetherItHappened(core, activation, { because: asError(error).message });
   }
   void settleOutcome(core, activation, outcome, { by });
 }
 
-function askWhetherItHappened(core: RunCore, activation: Activation, because?: string): void {
+function askWhetherItHappened(core: RunCore, activation: Activation, why: DoubtReason): void {
   const { node, path, frameRun } = activation;
   const known = frameRun.openRecordOf(node);
   const record: NodeRecord = { ...known, ...openRecord(activation), status: 'waiting' };
@@ -180,7 +182,7 @@ function askWhetherItHappened(core: RunCore, activation: Activation, because?: s
     core,
     activation,
     undefined,
-    doubtWait({ node: path, effect: node.effect, intent: record.intent as Intent }, record, because),
+    doubtWait({ node: path, effect: node.effect, intent: record.intent as Intent }, record, why),
   );
   activation.phase = 'left';
   core.agenda.setBusy(activation, false);

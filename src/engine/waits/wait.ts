@@ -71,24 +71,33 @@ export function retryWait(node: readonly string[], attempt: number, retryAt: num
 /** Characters of a reported failure in a question, which everybody who is asked reads whole. */
 const failureMax = 500;
 
+/** Why a question about an effect is asked. */
+export interface DoubtReason {
+  /** Why the answer before was none. */
+  readonly because?: string;
+  /** `reconcile` was asked before, and could not say. */
+  readonly isLookedUp?: boolean;
+}
+
 /** The question in words. An effect that ended and reported a failure may have done a part of its work; of any other nothing is known. */
-function doubtPrompt(effect: string, what: string, { applied, error }: EndOnRecord): string {
-  if (applied !== 'ended') return `It is not known whether this ${effect} effect happened: ${what}. Did it?`;
+function doubtPrompt(effect: string, what: string, { applied, error }: EndOnRecord, isLookedUp: boolean): string {
+  const lookedUp = isLookedUp ? 'Its lookup could not say. ' : '';
+  if (applied !== 'ended') return `It is not known whether this ${effect} effect happened: ${what}. ${lookedUp}Did it?`;
   // The question is shown whole, and a failure may quote values.
   const message = shownText(reasonOf(error));
   const failure = message.length > failureMax ? `${message.slice(0, failureMax).toWellFormed()}…` : message;
-  return `This ${effect} effect reported a failure, and may have done a part of its work: ${what}: ${failure}\nDid it happen?`;
+  return `This ${effect} effect reported a failure, and may have done a part of its work: ${what}: ${failure}\n${lookedUp}Did it happen?`;
 }
 
-/** The question about an effect in doubt. `ended`: what is on record of how it ended. `because`: why the answer before was none. */
+/** The question about an effect in doubt. `ended`: what is on record of how it ended. */
 export function doubtWait(
   { node, step, effect, intent, answerSchema }: DoubtedEffect,
   ended: EndOnRecord = {},
-  because?: string,
+  { because, isLookedUp = false }: DoubtReason = {},
 ): WaitRecord {
   const place = `${node.join('/')}${step === undefined ? '' : `, step ${step.replace('\0', ' ')}`}`;
   const what = intent.about === undefined ? place : `${node.join('/')}: ${intent.about}`;
-  const question = doubtPrompt(effect, what, ended);
+  const question = doubtPrompt(effect, what, ended, isLookedUp);
   return {
     kind: 'doubt',
     node,
