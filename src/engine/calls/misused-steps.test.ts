@@ -2,6 +2,8 @@
 import { expect, test } from 'vitest';
 import { afterCrash, createBench, edges, graphOf, node, resumeToRest, runToRest } from '../../../test/engine-kit.ts';
 import type { NodeContext } from '../../graph/contracts/node-contract.ts';
+import { callInsideStep, callOutsideSteps, Charge, isInsideStepOf } from '../run/agenda.ts';
+import type { Activation } from '../run/loop.ts';
 
 const inner = graphOf('inner', [node('i', 'pure', () => 1)], edges('> i', 'i >'));
 
@@ -40,6 +42,23 @@ test('X4 calls beside a step, and steps inside a step, go on as they did', async
   const graph = graphOf('g', [node('a', 'read', composed)], edges('> a', 'a >'));
   const result = await runToRest(createBench({ findGraph: () => graph }).engine, graph);
   expect(result.state.outputs['a']).toEqual([1, 2]);
+});
+
+// Runs of an engine share their turns: one that a step began may be what lets the step's own node go on (examples/fleet/fleet.test.ts).
+test('X4 a node that the engine calls is inside of no step, whatever made it take its turn', async () => {
+  const activation = {} as Activation;
+  const isInside = async (): Promise<readonly boolean[]> => {
+    const before = isInsideStepOf(activation);
+    await Promise.resolve();
+    return [before, isInsideStepOf(activation)];
+  };
+  const [inStep, inNode] = await callInsideStep(new Charge(activation), () =>
+    Promise.all([isInside(), callOutsideSteps(isInside)]),
+  );
+  expect([inStep, inNode]).toEqual([
+    [true, true],
+    [false, false],
+  ]);
 });
 
 /** A node whose step gets what the world says now, and then asks. */

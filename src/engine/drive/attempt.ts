@@ -1,4 +1,5 @@
 /** Makes one attempt: starts the node's function, handles its end, and decides about another attempt (E6, X3). */
+import { callOutsideSteps } from '../run/agenda.ts';
 import { readableThrown } from '../../errors.ts';
 import type { Activation } from '../run/loop.ts';
 import { admitOutcome, type AdmittedOutcome } from '../admit/admit-outcome.ts';
@@ -36,7 +37,7 @@ export function launch(core: RunCore, activation: Activation): void {
   const isCurrent = (): boolean => activation.generation === generation && activation.phase === 'running';
   let returned: unknown;
   try {
-    returned = node.implementation.run(new Context(core, activation));
+    returned = callOutsideSteps(() => node.implementation.run(new Context(core, activation)));
   } catch (error) {
     return attemptFailed(core, activation, error);
   }

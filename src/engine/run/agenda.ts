@@ -204,6 +204,14 @@ export function callInsideStep<T>(charge: Charge, call: () => T): T {
 }
 
 /**
+ * Calls a node's function, which is inside of no step: what a step's function starts, such as another run, may be what makes the engine
+ * take its turn, and then also that of others.
+ */
+export function callOutsideSteps<T>(call: () => T): T {
+  return current.getStore() === undefined ? call() : current.exit(call);
+}
+
+/**
  * Whether a call is made inside of a step's function. Such a call must not wait, because a step is recorded as a whole and cannot be
  * resumed in the middle.
  */
