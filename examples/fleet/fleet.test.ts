@@ -30,21 +30,29 @@ describe.skipIf(typeof found === 'string')(
       orders: scale(16, 200),
       workers: 3,
       kills: scale(2, 20),
+      stops: scale(1, 6),
       random: () => random.next(),
       tell: () => undefined,
     });
-    const whole = ({ orders, kills }: FleetOptions): object => ({
+    const whole = ({ orders, kills, stops = 0, dies = [] }: FleetOptions): object => ({
       completed: orders,
       kills,
+      stops,
+      deaths: dies.length,
       effects: orders * 3,
       expectedEffects: orders * 3,
       repeated: [],
       faults: [],
     });
 
-    test('P1 P2 orders of killed workers go on elsewhere, and each effect happens once', async () => {
-      const options = optionsOf('killed');
-      expect(await runFleet(options)).toMatchObject(whole(options));
+    test('P1 P2 orders of killed and stopped workers go on elsewhere, the schedule leaves nothing out, and each effect happens once', async () => {
+      const calls = Array.from({ length: 32 }, (_, index) => index + 1);
+      const all = calls.flatMap((call) => [`before ${call}`, `after ${call}`]);
+      const dies = isProving ? all : [all[22], all[61]].map(String);
+      const options = { ...optionsOf('killed'), dies };
+      const report = await runFleet(options);
+      expect(report).toMatchObject(whole(options));
+      expect(report.restocks).toBeGreaterThan(2);
       await server.empty();
     });
 

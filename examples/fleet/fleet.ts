@@ -1,14 +1,17 @@
-/** Runs orders on a fleet of worker processes over one Postgres, kills workers at random, and counts what happened outside. */
+/** Runs orders on a fleet of worker processes over one Postgres, kills and stops workers, and counts what happened outside. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { openHistory, openStore, type OpenedStore } from '../../src/index.ts';
 import { readLedger } from '../release-notes/ledger.ts';
-import { effectsOfOrder, orders } from './graph.ts';
+import { compileFleet, effectsOfOrder, orders } from './graph.ts';
 
 /** How often it is looked how far the orders are, and for how long at most without any progress. */
 const [lookMs, patienceMs] = [50, 120_000];
+
+/** How long a worker stands still: longer than its lease, and shorter than the time in which it may be in the middle of an effect. */
+const stopMs = 3_000;
 
 const script = join(import.meta.dirname, 'worker.ts');
 
@@ -18,10 +21,11 @@ export class WorkerProcess {
   readonly child: ChildProcess;
   readonly lines: string[] = [];
 
-  constructor(name: string, url: string) {
+  /** @param dies - at which call of the store it kills itself, such as `before 7` or `after 7` */
+  constructor(name: string, url: string, dies?: string) {
     this.name = name;
     this.child = spawn(process.execPath, [script], {
-      env: { ...process.env, CAIRN_STORE: url, NODE_NO_WARNINGS: '1' },
+      env: { ...process.env, CAIRN_STORE: url, NODE_NO_WARNINGS: '1', ...(dies && { CAIRN_FLEET_DIES: dies }) },
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     let rest = '';
@@ -36,9 +40,13 @@ export class WorkerProcess {
     this.child.kill(name);
   }
 
+  get hasEnded(): boolean {
+    return this.child.exitCode !== null || this.child.signalCode !== null;
+  }
+
   /** Ends it, however it stands. */
   async end(name: NodeJS.Signals = 'SIGTERM'): Promise<void> {
-    if (this.child.exitCode !== null || this.child.signalCode !== null) return;
+    if (this.hasEnded) return;
     const isOver = once(this.child, 'exit');
     this.child.kill(name);
     this.child.kill('SIGCONT');
@@ -65,6 +73,10 @@ export interface FleetOptions {
   readonly workers: number;
   /** How many workers are killed. */
   readonly kills: number;
+  /** How many workers are stopped by SIGSTOP until their lease is over, and go on then. Default 0. */
+  readonly stops?: number;
+  /** Workers beside the others, one after another, each of which kills itself at a call of the store: `before 7`, `after 7`. */
+  readonly dies?: readonly string[];
   /** Numbers from 0 to 1, which choose who is killed. */
   readonly random: () => number;
   readonly tell: (line: string) => void;
@@ -75,77 +87,154 @@ export interface FleetOptions {
 export interface FleetReport {
   readonly completed: number;
   readonly kills: number;
-  /** Effects that happened, each counted once. */
+  readonly stops: number;
+  /** Workers that killed themselves at a call of the store. */
+  readonly deaths: number;
+  /** Runs that the schedule started. */
+  readonly restocks: number;
+  /** Effects of orders that happened, each counted once. */
   readonly effects: number;
   readonly expectedEffects: number;
   /** Effects with more than one line in the ledger. */
   readonly repeated: readonly string[];
-  /** What is wrong with the histories, a line each. */
+  /** What is wrong with the histories and the schedule, a line each. */
   readonly faults: readonly string[];
   readonly durationMs: number;
 }
 
 /** Starts all orders, lets the workers complete them while they are killed, and looks at what is left. */
 export async function runFleet(options: FleetOptions): Promise<FleetReport> {
-  const { url, ledger, kills, tell } = options;
+  const { url, ledger, tell } = options;
   const startedAt = performance.now();
   const store = openStore(url);
-  const graph = orders.compile({ store, wakes: false });
-  const crew: WorkerProcess[] = [];
-  let spawned = 0;
-  const hire = (): void => void crew.push(new WorkerProcess(`worker ${(spawned += 1)}`, url));
+  const { order, restocks } = compileFleet(store, ledger);
+  const crew = new Crew(options);
   try {
-    for (let count = 0; count < options.workers; count += 1) hire();
+    for (let count = 0; count < options.workers; count += 1) crew.hire();
+    await persist(() => restocks.start());
     await Promise.all(
       Array.from({ length: options.orders }, (_, index) =>
         persist(() =>
-          graph.start({ no: index + 1, ledger, paceMs: 20 }, { runId: `order-${index + 1}`, detach: true }),
+          order.start({ no: index + 1, ledger, paceMs: 20 }, { runId: `order-${index + 1}`, detach: true }),
         ),
       ),
     );
-    tell(`${options.orders} orders are recorded, ${crew.length} workers work on them`);
-    const killed = await seeThrough(options, store, (done) => {
-      const victim = crew.splice(Math.floor(options.random() * crew.length), 1)[0];
-      if (victim === undefined) return;
-      victim.signal('SIGKILL');
-      tell(`${victim.name} is killed at ${done} of ${options.orders} orders; another takes its place`);
-      hire();
+    tell(`${options.orders} orders are recorded, ${options.workers} workers work on them`);
+    await seeThrough(options, store, order, crew);
+    await persist(() => restocks.stop());
+    const history = openHistory(store);
+    await waitFor('what the schedule started is over', async () => {
+      const open = await persist(() => listAll(history.list({ status: ['running', 'paused'] })));
+      return open.length === 0 ? true : undefined;
     });
-    await Promise.all(crew.map((worker) => worker.end()));
-    return { ...(await count(options, store)), kills: killed, durationMs: performance.now() - startedAt };
+    await crew.end('SIGTERM');
+    const { kills, stops, deaths } = crew;
+    return { ...(await count(options, store)), kills, stops, deaths, durationMs: performance.now() - startedAt };
   } finally {
-    await Promise.all(crew.map((worker) => worker.end('SIGKILL')));
-    await graph.close();
+    await crew.end('SIGKILL');
+    await order.close();
     await store.close();
   }
+}
 
-  /** Answers questions and kills, evenly over the orders, until all are completed. */
-  async function seeThrough(
-    { orders: all }: FleetOptions,
-    place: OpenedStore,
-    kill: (done: number) => void,
-  ): Promise<number> {
-    const history = openHistory(place);
-    let killed = 0;
-    let best = 0;
-    let progressAt = performance.now();
-    for (;;) {
-      await options.disturb?.();
-      const waits = await persist(() => listAll(history.waits()));
-      for (const { runId, kind } of waits)
-        if (kind === 'question') await persist(() => graph.answer(runId, 'approve', 'yes')).catch(ignoreAnswered);
-      const runs = await persist(() => listAll(history.list({ status: ['completed'] })));
-      const done = runs.filter(({ runId }) => runId.startsWith('order-')).length;
-      if (done > best) [best, progressAt] = [done, performance.now()];
-      if (killed < kills && done >= ((killed + 1) * all) / (kills + 1)) {
-        kill(done);
-        killed += 1;
-      }
-      if (done === all) return killed;
-      if (performance.now() - progressAt > patienceMs)
-        throw new Error(`no order was completed for long: ${done} of ${all}`);
-      await delay(lookMs);
+/** The workers of a fleet, and what is done to them. */
+class Crew {
+  kills = 0;
+  stops = 0;
+  deaths = 0;
+  readonly #options: FleetOptions;
+  readonly #workers: WorkerProcess[] = [];
+  /** The one that is to kill itself. */
+  #mortal: WorkerProcess | undefined;
+  #stopped: { readonly worker: WorkerProcess; readonly until: number } | undefined;
+  #hired = 0;
+
+  constructor(options: FleetOptions) {
+    this.#options = options;
+  }
+
+  hire(): void {
+    this.#workers.push(new WorkerProcess(`worker ${(this.#hired += 1)}`, this.#options.url));
+  }
+
+  /** Whether there is nothing more to be done to them. */
+  get isThrough(): boolean {
+    const { kills, stops = 0, dies = [] } = this.#options;
+    const isDone = this.kills === kills && this.stops === stops && this.deaths === dies.length;
+    return isDone && this.#stopped === undefined;
+  }
+
+  /** Kills and stops workers, evenly over the orders. @param done - as many are completed */
+  disturb(done: number): void {
+    const { orders: all, kills, stops = 0, tell } = this.#options;
+    const isDue = (count: number, of: number): boolean => count < of && done >= ((count + 1) * all) / (of + 1);
+    this.#moveOn();
+    if (isDue(this.kills, kills)) {
+      const victim = this.#takeOne();
+      victim?.signal('SIGKILL');
+      this.kills += 1;
+      tell(`${victim?.name} is killed at ${done} of ${all} orders; another takes its place`);
+      this.hire();
     }
+    if (this.#stopped === undefined && isDue(this.stops, stops)) {
+      const worker = this.#takeOne();
+      if (worker === undefined) return;
+      worker.signal('SIGSTOP');
+      this.stops += 1;
+      this.#stopped = { worker, until: performance.now() + stopMs };
+      tell(`${worker.name} stands still at ${done} of ${all} orders, until its lease is over`);
+    }
+  }
+
+  #takeOne(): WorkerProcess | undefined {
+    return this.#workers.splice(Math.floor(this.#options.random() * this.#workers.length), 1)[0];
+  }
+
+  /** Lets who stood still go on, and hires the next one that is to kill itself. */
+  #moveOn(): void {
+    if (this.#stopped !== undefined && performance.now() >= this.#stopped.until) {
+      this.#stopped.worker.signal('SIGCONT');
+      this.#workers.push(this.#stopped.worker);
+      this.#stopped = undefined;
+    }
+    if (this.#mortal?.hasEnded === true) {
+      this.deaths += 1;
+      this.#mortal = undefined;
+    }
+    const dies = this.#options.dies?.[this.deaths];
+    if (this.#mortal === undefined && dies !== undefined)
+      this.#mortal = new WorkerProcess(`the one that dies ${dies}`, this.#options.url, dies);
+  }
+
+  async end(name: NodeJS.Signals): Promise<void> {
+    const others = [this.#mortal, this.#stopped?.worker].filter((worker) => worker !== undefined);
+    await Promise.all([...this.#workers, ...others].map((worker) => worker.end(name)));
+  }
+}
+
+/** Answers questions, and lets workers be killed and stopped, until all orders are completed. */
+async function seeThrough(
+  options: FleetOptions,
+  store: OpenedStore,
+  order: ReturnType<typeof compileFleet>['order'],
+  crew: Crew,
+): Promise<void> {
+  const history = openHistory(store);
+  let best = '';
+  let progressAt = performance.now();
+  for (;;) {
+    await options.disturb?.();
+    const waits = await persist(() => listAll(history.waits()));
+    for (const { runId, kind } of waits)
+      if (kind === 'question') await persist(() => order.answer(runId, 'approve', 'yes')).catch(ignoreAnswered);
+    const runs = await persist(() => listAll(history.list({ status: ['completed'], graphId: 'order' })));
+    const done = runs.length;
+    crew.disturb(done);
+    if (done === options.orders && crew.isThrough) return;
+    const progress = `${done} orders are completed, ${crew.deaths} workers have died`;
+    if (progress !== best) [best, progressAt] = [progress, performance.now()];
+    if (performance.now() - progressAt > patienceMs) throw new Error(`no progress for long: ${progress}`);
+    await delay(lookMs);
   }
 }
 
@@ -165,18 +254,39 @@ async function persist<Done>(call: () => Promise<Done>): Promise<Done> {
 async function count(
   { orders: all, ledger }: FleetOptions,
   place: OpenedStore,
-): Promise<Omit<FleetReport, 'kills' | 'durationMs'>> {
+): Promise<Omit<FleetReport, 'kills' | 'stops' | 'deaths' | 'durationMs'>> {
   const times = Map.groupBy(await readLedger(ledger), ({ effect }) => effect);
   const history = openHistory(place);
   const { reports, damage } = await history.verify();
-  const runs = await listAll(history.list({ status: ['completed'] }));
+  const completed = await listAll(history.list({ status: ['completed'], graphId: 'order' }));
+  const restocks = await listAll(history.list({ status: ['completed'], graphId: 'restock' }));
+  const ids = restocks.map(({ runId }) => runId).sort();
   return {
-    completed: runs.filter(({ runId }) => runId.startsWith('order-')).length,
-    effects: times.size,
+    completed: completed.length,
+    restocks: ids.length,
+    effects: [...times.keys()].filter((effect) => !effect.startsWith('restock.')).length,
     expectedEffects: all * effectsOfOrder,
     repeated: [...times].filter(([, lines]) => lines.length > 1).map(([effect]) => effect),
-    faults: [...damage, ...reports.flatMap(({ runId, faults }) => faults.map(({ message }) => `${runId}: ${message}`))],
+    faults: [
+      ...damage,
+      ...reports.flatMap(({ runId, faults }) => faults.map(({ message }) => `${runId}: ${message}`)),
+      ...missedSeconds(ids).map((runId) => `the schedule did not start ${runId}`),
+      ...ids.filter((runId) => !times.has(runId)).map((runId) => `${runId} had no effect`),
+    ],
   };
+}
+
+/** The runs that a schedule of each second has left out between its first and its last one. */
+function missedSeconds(ids: readonly string[]): readonly string[] {
+  const [first, last] = [ids[0], ids.at(-1)].map((id) =>
+    Date.parse((id ?? '').replace(/^restock\.(....)(..)(..T..)(..)(..Z)$/, '$1-$2-$3:$4:$5')),
+  );
+  const missed: string[] = [];
+  for (let time = first ?? NaN; time <= (last ?? NaN); time += 1_000) {
+    const id = `restock.${new Date(time).toISOString().replace(/[-:]|\.\d+/g, '')}`;
+    if (!ids.includes(id)) missed.push(id);
+  }
+  return missed;
 }
 
 async function listAll<Item>(items: AsyncIterable<Item>): Promise<readonly Item[]> {

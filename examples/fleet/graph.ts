@@ -1,10 +1,20 @@
 /**
  * An order: two items are reserved, a person approves every fourth order, it waits a moment, and is paid. Reserving and paying are effects
- * outside: each leaves a line in a ledger, and one in doubt is looked up there.
+ * outside: each leaves a line in a ledger, and one in doubt is looked up there. Once a second, by a schedule, the stock is filled up.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
-import { AgentGraph, END, humanNode, mapNode, START } from '../../src/index.ts';
+import {
+  AgentGraph,
+  END,
+  humanNode,
+  mapNode,
+  schedule,
+  START,
+  type ScheduledGraph,
+  type Store,
+  type WorkerOptions,
+} from '../../src/index.ts';
 import { findInLedger, writeLedger } from '../release-notes/ledger.ts';
 
 const input = z.object({
@@ -74,3 +84,35 @@ export const orders = new AgentGraph({ input }, { id: 'order' })
   })
   .addEdge('cool', 'pay')
   .addEdge('pay', END);
+
+const restock = new AgentGraph({ input: input.pick({ ledger: true }) }, { id: 'restock' })
+  .addNode(
+    'fill',
+    (ctx) =>
+      ctx.step(
+        'fill',
+        {
+          effect: 'external',
+          reconcile: ({ idempotencyKey }) => findInLedger(ctx.state.input.ledger, idempotencyKey),
+          timeoutMs,
+        },
+        ({ idempotencyKey }) => act({ ...ctx.state.input, effect: ctx.runId, paceMs: 20 }, idempotencyKey),
+      ),
+    { effectClass: 'read' },
+  )
+  .addEdge(START, 'fill')
+  .addEdge('fill', END);
+
+type CompiledOrders = ReturnType<typeof orders.compile>;
+
+/** All that a worker of the fleet works on: orders, and each second a run that fills up the stock, whose id is `restock.TIME`. */
+export function compileFleet(
+  store: Store | string,
+  ledger = '',
+): { readonly order: CompiledOrders; readonly graphs: WorkerOptions['graphs']; readonly restocks: ScheduledGraph } {
+  // A short lease, so that the orders of a worker that was killed go on soon.
+  const order = orders.compile({ store, leaseMs: 2_000, wakes: false });
+  const stock = restock.compile({ engine: order.engine });
+  const restocks = schedule(stock, { name: 'restock', cron: '* * * * * *', missed: 'all', input: { ledger } });
+  return { order, graphs: [order, stock, restocks], restocks };
+}
