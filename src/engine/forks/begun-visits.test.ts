@@ -1,6 +1,6 @@
 /** What becomes of a visit that had begun at the fork point, where the fork changes what it had read (H2.4). */
 import { expect, test } from 'vitest';
-import type { NodeContext } from '../../graph/contracts/node-contract.ts';
+import { outcome, type NodeContext } from '../../graph/contracts/node-contract.ts';
 import type { Graph } from '../../graph/graph.ts';
 import type { ForkOptions, PreviewRow, RunResult } from '../api.ts';
 import {
@@ -191,6 +191,30 @@ test('H2.4 what a waiting function had not read is as the fork sets it, and noth
   expect(rows[0]?.because).toBeUndefined();
   expect((await bench.engine.inspect(runId)).state.outputs['a']).toEqual([undefined, 'yes', 7]);
   expect(ran).toEqual([]);
+});
+
+test('H2.4 a visit that had read what somebody else has changed since does not see what the fork sets, and the preview says why', async () => {
+  const graph = graphOf(
+    'g',
+    [
+      node('a', 'pure', async (ctx) => {
+        const count = scratch(ctx, 'count') ?? 0;
+        await ctx.ask({ name: 'first', prompt: 'go on?' });
+        return [count, scratch(ctx, 'late') ?? 'not set'];
+      }),
+      node('b', 'pure', () => outcome({ scratch: { count: 1 } })),
+    ],
+    edges('> a', '> b', 'a >', 'b >'),
+  );
+  const bench = createBench({ findGraph: () => graph });
+  const { seq } = await runToRest(bench.engine, graph, {}, 'r');
+  const { runId, rows } = await forked(bench, graph, seq, { ...setTo('late', 7), answers: { first: 'yes' } });
+  expect(rows.find((row) => row.node[0] === 'a')).toMatchObject({
+    prediction: 'runs again',
+    because:
+      'does not see what the fork sets: it goes on with the state that it began with, since it had read scratch.count, which changed meanwhile',
+  });
+  expect((await bench.engine.inspect(runId)).state.outputs['a']).toEqual([0, 'not set']);
 });
 
 test('H2.4 a child run goes on where its input is the same, and is another where the fork changes it', async () => {

@@ -23,6 +23,7 @@ import { startInitial } from '../settle/start-planned.ts';
 import { settleCancelled } from '../settle/settle.ts';
 import { draftFork } from '../forks/fork.ts';
 import { openState } from '../runs/open-state.ts';
+import type { OldViews } from '../runs/reopen.ts';
 import { reopenedVisit } from '../record/node-record.ts';
 import { againBy, endedDoubts } from '../waits/wait.ts';
 import { codeOf } from '../waits/changed-waits.ts';
@@ -68,8 +69,9 @@ async function previewResume(
   isPatched?: boolean,
 ): Promise<readonly PreviewRow[]> {
   const isOver = hasEnded(loaded.root, options);
-  if (!isOver) await openState(env, run, draft, graph, options);
+  const oldViews = isOver ? undefined : await openState(env, run, draft, graph, options);
   const preview = new Preview(env, run, graph, loaded, draft);
+  if (oldViews !== undefined) preview.oldViews = oldViews;
   if (options.retry === true) preview.retryEnded();
   if (run.parent !== undefined) preview.core.replay = await ReplaySource.load(preview.core, run, isPatched);
   return isOver ? preview.restored() : preview.predict();
@@ -79,6 +81,7 @@ async function previewResume(
 class Preview implements Loop {
   readonly core: RunCore;
   readonly isWatched = false;
+  oldViews: OldViews = new Map();
   readonly #rows: PreviewRow[] = [];
   /** Nodes whose outcome is known only by running them: their visits by node index. */
   readonly #untold = new Map<number, number>();
@@ -193,8 +196,17 @@ class Preview implements Loop {
       );
     const because = this.#comparesQuestions(activation)
       ? 'its code has changed: a question that is not the one on record is asked anew'
-      : reopened && `begins anew with ${reopened.changed.join(', ')} as set`;
+      : reopened === undefined
+        ? this.#oldView(activation)
+        : `begins anew with ${reopened.changed.join(', ')} as set`;
     this.#untell(activation, isAsking ? 'asks' : hasRun ? 'runs again' : 'runs', because);
+  }
+
+  /** Why a visit does not see what the fork sets, if it does not. Such visits are of the run's own graph, and had begun at the fork point. */
+  #oldView({ path, node, frameRun }: Activation): string | undefined {
+    const changed = path.length === 1 ? this.oldViews.get(node.id) : undefined;
+    if (changed === undefined || frameRun.openRecordOf(node)?.view === undefined) return undefined;
+    return `does not see what the fork sets: it goes on with the state that it began with, since it had read ${changed.join(', ')}, which changed meanwhile`;
   }
 
   /** Whether the function is repeated under other code than asked what is on record. */

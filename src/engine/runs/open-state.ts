@@ -10,13 +10,14 @@ import { openFailedNodes } from '../record/failed-nodes.ts';
 import type { Draft } from '../run/draft.ts';
 import type { EngineEnvironment } from '../run/run-core.ts';
 import { applyGraphChange, hasOtherCode } from './graph-change.ts';
-import { reopenVisits } from './reopen.ts';
+import { reopenVisits, type OldViews } from './reopen.ts';
 import { takeRoutesAgain } from './reroute.ts';
 import type { Origin } from './admit-run.ts';
 
 /**
  * Changes the state's graph, repeats routing decisions affected by a fork's patch, and takes back the failures of a failed run.
  *
+ * @returns the visits that do not see what a fork sets
  * @throws RUN_GRAPH_CHANGED it cannot go on under the graph, or not without a migration
  */
 export async function openState(
@@ -26,10 +27,10 @@ export async function openState(
   graph: Graph,
   options: ResumeOptions,
   origin: Origin = {},
-): Promise<void> {
+): Promise<OldViews> {
   const isOtherCode = hasOtherCode(draft.root, graph);
   const differences = await applyGraphChange(env, run, draft, graph, options);
-  await reopenVisits(env, run, draft, graph);
+  const oldViews = await reopenVisits(env, run, draft, graph);
   takeRoutesAgain(draft, graph);
   if (differences !== undefined) {
     draft.setGraphHash(graph.hash);
@@ -42,6 +43,7 @@ export async function openState(
   else if (options.detach === true) noteResume(draft, options, origin);
   else if (differences === undefined && origin.traceparent !== undefined) draft.note({ kind: 'resume', ...origin });
   if (options.budget !== undefined) setRunBudget(draft, checkBudget(options.budget), options.by);
+  return oldViews;
 }
 
 /** Reopens a failed run: its failures are removed, and the activations that failed become open again (G8, G10). */

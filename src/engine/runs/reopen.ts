@@ -13,13 +13,17 @@ import type { Draft } from '../run/draft.ts';
 import { rootFrameRun } from '../run/loop.ts';
 import type { EngineEnvironment } from '../run/run-core.ts';
 
+/** Visits that go on with the state they began with and do not see what the fork sets: by node id, what they read that changed since. */
+export type OldViews = ReadonlyMap<string, readonly string[]>;
+
 /**
  * Call when a fork is resumed for the first time, before anything is planned. Visits that had read nothing of the patch go on, and see it
- * from here on.
+ * from here on, unless something else that they had read has changed since they began.
  */
-export async function reopenVisits(env: EngineEnvironment, run: RunRow, draft: Draft, graph: Graph): Promise<void> {
+export async function reopenVisits(env: EngineEnvironment, run: RunRow, draft: Draft, graph: Graph): Promise<OldViews> {
   const { patched, frame } = draft.root;
-  if (patched === undefined || run.parent === undefined) return;
+  const oldViews = new Map<string, readonly string[]>();
+  if (patched === undefined || run.parent === undefined) return oldViews;
   const first = run.parent.seq + 1;
   const states = new Map<number, Promise<RunTree>>();
   const stateAt = (seq: number): Promise<RunTree> => {
@@ -38,7 +42,14 @@ export async function reopenVisits(env: EngineEnvironment, run: RunRow, draft: D
     if (changed.length > 0) reopen(draft, node, record, { first, changed });
     else if (record.intent === undefined && isSame(record.reads ?? []))
       draft.set(['frame', 'nodes', node.id, 'view'], first);
+    // What a node with declared reads sees is known: nothing of it is set.
+    else if (record.intent === undefined && node.reads === undefined)
+      oldViews.set(
+        node.id,
+        (record.reads ?? []).filter((name) => !isSame([name])),
+      );
   }
+  return oldViews;
 }
 
 /** What a visit may have read: of an effect without an end that is not known, unless its node declares it. */
