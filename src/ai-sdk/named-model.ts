@@ -18,6 +18,7 @@ import {
   type SdkResult,
   answerOf,
   partsOf,
+  tooDeep,
 } from './recorded-calls.ts';
 import { type NodeContext, NodeFailure } from '../graph/contracts/node-contract.ts';
 import { CairnError, reasonOf } from '../errors.ts';
@@ -222,8 +223,9 @@ function bareContent(part: AssistantPart): object {
     }
     case 'tool-call': {
       const { id, tool, input, isProviderExecuted } = part;
-      // If the arguments could not be parsed, their text is passed on, and the SDK decides what to do.
-      const text = part.fault !== undefined && typeof input === 'string' ? input : JSON.stringify(input);
+      // Of arguments that could not be read, what is no JSON is passed on, and the SDK decides what to do.
+      const text =
+        part.fault === undefined ? JSON.stringify(input) : typeof input === 'string' ? input : tooDeep(part.fault);
       const executed = isProviderExecuted === true ? { providerExecuted: true } : {};
       return { type: 'tool-call', toolCallId: id, toolName: tool, input: text, ...executed };
     }

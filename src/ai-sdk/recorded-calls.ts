@@ -12,6 +12,7 @@ import type {
   ToolResultPart,
 } from '../graph/contracts/contracts.ts';
 import { isPlainObject } from '../graph/canonical.ts';
+import { nestingFault } from '../state/values/values.ts';
 import { answerCallsMax } from '../agents/modes/read-turn.ts';
 
 // Types of the AI SDK's models, derived from its public types. Only types are imported, so nothing is loaded.
@@ -241,7 +242,7 @@ export function answerOf(result: SdkResult, defaults: AnswerDefaults): RecordedA
   const { id = defaults.id, modelId = defaults.modelId, timestamp } = response;
   const at = timestamp?.getTime() ?? defaults.at;
   const saved = {
-    content: distinctCalls(content),
+    content: distinctCalls(content).map(withoutDeepArguments),
     finishReason,
     usage,
     warnings,
@@ -252,6 +253,29 @@ export function answerOf(result: SdkResult, defaults: AnswerDefaults): RecordedA
     at,
   };
   return plainCopy(saved) as RecordedAnswer;
+}
+
+/**
+ * Arguments too deep to be recorded, or to be written as JSON, are replaced by a text that says so. It is no JSON, so the SDK tells the
+ * model that its call is faulty.
+ */
+function withoutDeepArguments(part: SdkContent): SdkContent {
+  if (part.type !== 'tool-call' || typeof part.input !== 'string') return part;
+  const fault = nestingFault(parsedOrText(part.input));
+  return fault === undefined ? part : { ...part, input: tooDeep(fault) };
+}
+
+/** What stands in place of arguments that are nested too deep. */
+export function tooDeep(fault: string): string {
+  return `The arguments cannot be used: ${fault}.`;
+}
+
+function parsedOrText(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
 }
 
 /** Gives each call of an answer an id of its own: some providers repeat one, and results are matched with calls by their ids. */

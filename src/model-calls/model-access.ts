@@ -3,6 +3,7 @@
  * the attempt's (Q7). All secrets that the run knows are masked in what a model is sent, whatever brought them there (N6.4).
  */
 import type {
+  AssistantPart,
   EmbedCall,
   EmbedResponse,
   FilePart,
@@ -28,6 +29,7 @@ import { TextMask, type MaskStream } from '../state/secrecy/text-mask.ts';
 import { chatSpan, embedSpan, rerankSpan, type ModelSpan, type SpanSource } from './gen-ai-spans.ts';
 import type { ModelRequest, Models } from '../ports/model.ts';
 import { encodeValue } from '../state/values/codec.ts';
+import { nestingFault } from '../state/values/values.ts';
 import { hashParts, hashText } from '../state/values/values.ts';
 
 /** A list that is put together anew each time, and is mostly the one before with more at its end: a conversation, as each request holds it. */
@@ -209,7 +211,13 @@ function unknownModel(reason: string): NodeFailure {
 function validResponse(response: ModelResponse | undefined, model: string): ModelResponse {
   if (!Array.isArray(response?.content) || !response.content.every(isPart))
     throw noAnswer(model, 'its content must be a list of parts');
-  return counted(response);
+  return counted({ ...response, content: response.content.map(withoutDeepArguments) });
+}
+
+/** Arguments too deep to be recorded, or to be written as JSON, are left out; the call has a fault then, which the model is told. */
+function withoutDeepArguments(part: AssistantPart): AssistantPart {
+  const fault = part.type === 'tool-call' ? nestingFault(part.input) : undefined;
+  return fault === undefined ? part : { ...part, input: {}, fault };
 }
 
 function validVectors(response: EmbedResponse | undefined, { model, texts }: EmbedCall): EmbedResponse {

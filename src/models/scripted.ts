@@ -7,7 +7,7 @@ import {
   type ModelUsage,
   type ToolCallPart,
 } from '../graph/contracts/contracts.ts';
-import { hashText } from '../state/values/values.ts';
+import { hashText, nestingFault } from '../state/values/values.ts';
 import type { EmbedRequest, ModelRequest, Models, RerankRequest } from '../ports/model.ts';
 import { NodeFailure } from '../graph/contracts/node-contract.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
@@ -26,8 +26,13 @@ export function tellAnswer(
     if (part.type === 'text') for (const text of pieces ?? [part.text]) onDelta({ type: 'text', text });
     if (part.type !== 'tool-call') continue;
     const { id, tool, input } = part;
-    for (const text of ['', JSON.stringify(input)]) onDelta({ type: 'tool-arguments', id, tool, text });
+    for (const text of ['', jsonOf(input)]) onDelta({ type: 'tool-arguments', id, tool, text });
   }
+}
+
+/** A value as JSON; nothing of one that is nested too deep to be written. */
+function jsonOf(value: unknown): string {
+  return nestingFault(value) === undefined ? (JSON.stringify(value) ?? '') : '';
 }
 
 /** A tool call in a scripted answer. */
@@ -210,7 +215,7 @@ function shareOfWords(query: string, document: string): number {
 function tokensOf(messages: readonly ModelMessage[]): number {
   const characters = messages.reduce((sum, { content }) => {
     const others = typeof content === 'string' ? [] : content.filter(({ type }) => type !== 'text');
-    return sum + textOf(content).length + others.reduce((more, part) => more + JSON.stringify(part).length, 0);
+    return sum + textOf(content).length + others.reduce((more, part) => more + jsonOf(part).length, 0);
   }, 0);
   return Math.ceil(characters / 4);
 }

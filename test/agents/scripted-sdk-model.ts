@@ -55,7 +55,8 @@ export function scriptedSdkModel(
         type: 'tool-call' as const,
         toolCallId: `call-${answered}-${index}`,
         toolName,
-        input: JSON.stringify(input),
+        // A text is as the model wrote it.
+        input: typeof input === 'string' ? input : JSON.stringify(input),
       })),
     ];
     const unified = isCut ? 'length' : calls.length > 0 ? 'tool-calls' : 'stop';

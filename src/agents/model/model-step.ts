@@ -12,7 +12,6 @@ import { NodeFailure, type NodeContext } from '../../graph/contracts/node-contra
 import { refuseStopped, isCutOff } from '../../graph/contracts/node-type.ts';
 import type { Amounts } from '../../graph/amounts.ts';
 import { spendSeconds, spendTokens } from '../../graph/contracts/spend-counted.ts';
-import { nestingFault } from '../../state/values/values.ts';
 import { CallRecord, type RecordedCall } from './call-record.ts';
 
 // Bounds of an answer's tokens: whether an answer that was cut off may come whole when it is asked for anew.
@@ -58,7 +57,7 @@ export async function askModel(
   const models = [settings.model, ...fallbacks];
   for (const [index, model] of models.entries()) {
     try {
-      const response = withoutDeepArguments(await generate({ ...settings, model, messages }));
+      const response = await generate({ ...settings, model, messages });
       // A blocked answer is not recorded as one, so the run can go on with another model.
       refuseStopped(response);
       return index === 0 ? { response } : { response, by: model };
@@ -70,15 +69,6 @@ export async function askModel(
     }
   }
   throw failure as NodeFailure;
-}
-
-/** Arguments too deep to be recorded are left out; the call has a fault then, which the model is told. */
-function withoutDeepArguments(response: ModelResponse): ModelResponse {
-  const content = response.content.map((part) => {
-    const fault = part.type === 'tool-call' ? nestingFault(part.input) : undefined;
-    return fault === undefined ? part : { ...part, input: {}, fault };
-  });
-  return { ...response, content };
 }
 
 /** A request without its messages. It stays the same while a conversation grows. */
