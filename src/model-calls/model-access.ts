@@ -216,7 +216,8 @@ function validResponse(response: ModelResponse | undefined, model: string): Mode
 
 /** Arguments too deep to be recorded, or to be written as JSON, are left out; the call has a fault then, which the model is told. */
 function withoutDeepArguments(part: AssistantPart): AssistantPart {
-  const fault = part.type === 'tool-call' ? nestingFault(part.input) : undefined;
+  if (part.type !== 'tool-call') return part;
+  const fault = nestingFault(part.input);
   return fault === undefined ? part : { ...part, input: {}, fault };
 }
 

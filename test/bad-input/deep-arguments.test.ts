@@ -102,8 +102,8 @@ test.each([2_000, 8_000])(
       echo: 'name: echo\ninputs: { x: { type: json, default: 1 } }\nblocks:\n  - { id: e, type: EchoBlock, inputs: { message: hi } }\n',
     });
     try {
-      const { url, connect } = await serveHere(workspace);
-      const { call } = await connect();
+      const server = await serveHere(workspace);
+      const { call } = await server.connect();
       // Clients of ours could not even write it.
       const argsOf = (args: object): string => JSON.stringify(args).replaceAll('"DEEP"', nestedText(depth));
       for (const [name, args] of Object.entries({
@@ -113,7 +113,7 @@ test.each([2_000, 8_000])(
         cancel_run: { run_id: 'r', reason: 'DEEP' },
         list_runs: { limit: 'DEEP' },
       })) {
-        const reply = await fetch(url, {
+        const reply = await fetch(server.url, {
           method: 'POST',
           headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
           body: `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"${name}","arguments":${argsOf(args)}}}`,

@@ -1,0 +1,84 @@
+/** A folder of a stranger's, beside the package that npm installed: its files, its commands, its programs, and a server for its model. */
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Client } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import type { InstalledPackage } from './installed-package.ts';
+
+const children: ChildProcess[] = [];
+const clients: Client[] = [];
+
+/** Ends what was started in any of the folders. */
+export async function endAll(): Promise<void> {
+  for (const client of clients.splice(0)) await client.close();
+  for (const child of children.splice(0)) child.kill('SIGKILL');
+}
+
+export interface Reply {
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+export interface Place {
+  readonly path: string;
+  file(name: string, text: string): string;
+  cairn(...args: readonly string[]): Reply;
+  json(...args: readonly string[]): Record<string, unknown>;
+  /** Runs a program of the user's, and gives what it logs last, as JSON. */
+  program(text: string): unknown;
+  start(...args: readonly string[]): ChildProcess;
+  mcp(...options: readonly string[]): Promise<(name: string, args: object) => Promise<Record<string, unknown>>>;
+}
+
+const env = { ...process.env, CI: 'true', NO_COLOR: '1', COLUMNS: '100', NODE_OPTIONS: '' };
+
+/** Makes a folder beside the installed package. */
+export function openPlace(installed: InstalledPackage): Place {
+  const path = mkdtempSync(join(installed.app, 'walk-'));
+  const run = (program: string, args: readonly string[]): Reply => {
+    const { status, stdout, stderr } = spawnSync(program, args, { cwd: path, env, encoding: 'utf8', input: '' });
+    return { code: status, out: stdout, err: stderr };
+  };
+  const cairn = (...args: readonly string[]): Reply => run(process.execPath, [installed.executable, ...args]);
+  const file = (name: string, text: string): string => {
+    const at = join(path, name);
+    mkdirSync(join(at, '..'), { recursive: true });
+    writeFileSync(at, text);
+    return at;
+  };
+  return {
+    path,
+    file,
+    cairn,
+    json(...args) {
+      const { out, err } = cairn(...args, '--json');
+      if (out === '') throw new Error(err);
+      return JSON.parse(out) as Record<string, unknown>;
+    },
+    program(text) {
+      const { code, out, err } = run(process.execPath, [file('program.mjs', text)]);
+      if (code !== 0) throw new Error(`${err}${out}`);
+      return JSON.parse(out.trim().split('\n').at(-1) ?? '');
+    },
+    start(...args) {
+      const child = spawn(process.execPath, [installed.executable, ...args], { cwd: path, env });
+      children.push(child);
+      return child;
+    },
+    async mcp(...options) {
+      const args = [installed.executable, 'mcp', '--store', 'runs.db', '--workflows', 'workflows', ...options];
+      const client = new Client({ name: 'stranger', version: '1.0.0' }, { capabilities: {} });
+      const environment = env as Record<string, string>;
+      await client.connect(
+        new StdioClientTransport({ command: process.execPath, args, cwd: path, env: environment, stderr: 'ignore' }),
+      );
+      clients.push(client);
+      return async (name, given) => {
+        const { structuredContent, content } = await client.callTool({ name, arguments: { ...given } });
+        return (structuredContent ?? { text: JSON.stringify(content) }) as Record<string, unknown>;
+      };
+    },
+  };
+}
