@@ -89,8 +89,8 @@ export const forksMutants: readonly Mutant[] = [
   {
     name: 'a preview of a resume forgets what its options say',
     file: 'src/engine/preview/preview.ts',
-    old: 'if (!isOver) await openState(env, run, draft, graph, options);',
-    new: 'if (!isOver) await openState(env, run, draft, graph, {});',
+    old: 'const oldViews = isOver ? undefined : await openState(env, run, draft, graph, options);',
+    new: 'const oldViews = isOver ? undefined : await openState(env, run, draft, graph, {});',
     tests: ['test/yaml/ended-commands.test.ts'],
   },
   {
