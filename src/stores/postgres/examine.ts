@@ -114,23 +114,38 @@ async function examineDurability(tables: Tables): Promise<readonly StoreFinding[
       'synchronous_commit is off: a crash of the server may lose what was acknowledged',
       'alter role … set synchronous_commit = on',
     );
-  const isAwaited = standbys.some(({ state }) => state === 'sync' || state === 'quorum');
-  const behind = standbys.filter(({ state }) => state === 'async' || state === 'potential').map(({ name }) => name);
-  if (standbys.length > 0 && !isAwaited && behind.length > 0)
-    warn(
-      'standbys',
-      `${behind.join(', ')}: asynchronous; if it is promoted, it may lack what was acknowledged`,
-      'set synchronous_standby_names, and synchronous_commit = on',
+  return [...findings, ...judgeStandbys(standbys, settings?.commit)];
+}
+
+/** What a failover to each of the standbys may lose. @param commit - the setting synchronous_commit */
+function judgeStandbys(
+  standbys: readonly { readonly name: string; readonly state: string | null }[],
+  commit: string | undefined,
+): readonly StoreFinding[] {
+  if (standbys.length === 0) return [];
+  const inState = (...states: readonly string[]): string =>
+    standbys.flatMap(({ name, state }) => (state !== null && states.includes(state) ? [name] : [])).join(', ');
+  const [awaited, behind] = [inState('sync', 'quorum'), inState('async')];
+  const warn = (detail: string, fix: string): readonly StoreFinding[] => [
+    { name: 'standbys', verdict: 'warning', detail, fix },
+  ];
+  if (behind !== '')
+    return warn(
+      `${behind}: asynchronous; if it is promoted, it may lack what was acknowledged`,
+      awaited === ''
+        ? 'set synchronous_standby_names, and synchronous_commit = on'
+        : `name it in synchronous_standby_names too, or promote none but ${awaited}`,
     );
-  else if (standbys.length > 0)
-    findings.push({
-      name: 'standbys',
-      verdict: 'ok',
-      detail: isAwaited
-        ? `${standbys.map(({ name }) => name).join(', ')}: commits wait for one`
-        : `${standbys.length}; whether commits wait for one is for roles in pg_monitor to see`,
-    });
-  return findings;
+  if (awaited !== '' && (commit === 'off' || commit === 'local'))
+    return warn(
+      `${awaited}: synchronous, but synchronous_commit is ${commit}, so that no commit waits for one`,
+      'alter role … set synchronous_commit = on',
+    );
+  const detail =
+    awaited === ''
+      ? `${standbys.length}; whether commits wait for one is for roles in pg_monitor to see`
+      : `${awaited}: commits wait for one`;
+  return [{ name: 'standbys', verdict: 'ok', detail }];
 }
 
 /** Who can read what runs were given and returned, which is stored in clear. */
