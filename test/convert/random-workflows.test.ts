@@ -132,7 +132,7 @@ test(
         expect(await wayOf(dot, worldOf(seed))).toEqual(way);
         expect(await wayOf(converted(dot).text, worldOf(seed))).toEqual(way);
       }),
-      { numRuns: scale(30, 400) },
+      { numRuns: scale(80, 400) },
     );
   },
 );
@@ -147,7 +147,7 @@ test(
         const again = converted(converted(dot).text).text;
         expect(converted(converted(again).text).text).toBe(again);
       }),
-      { numRuns: scale(25, 300) },
+      { numRuns: scale(60, 300) },
     );
   },
 );

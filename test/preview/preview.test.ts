@@ -14,7 +14,7 @@ import { findFaultsOfResumes } from './resumes.ts';
 
 /** Repeat one graph with CAIRN_SEED=N CAIRN_GRAPHS=1. */
 const firstSeed = Number(process.env['CAIRN_SEED'] ?? 1);
-const graphs = Number(process.env['CAIRN_GRAPHS'] ?? scale(40, 300));
+const graphs = Number(process.env['CAIRN_GRAPHS'] ?? scale(100, 300));
 const drawn = Array.from({ length: graphs }, (_, index) => firstSeed + index);
 
 function drawPatch(random: SeededRandom): ForkOptions {
