@@ -11,7 +11,7 @@ const found = await preparePostgres();
 const reason = typeof found === 'string' ? found : found.crash === undefined ? 'the server is not ours to crash' : '';
 if (reason !== '') console.warn(`Following over crashes of Postgres was not tested: ${reason}`);
 
-const [runs, nodes, crashes, followers] = [scale(4, 16), scale(40, 120), scale(2, 12), scale(2, 6)];
+const [runs, nodes, crashes, followers] = [scale(4, 16), scale(40, 120), scale(1, 12), scale(2, 6)];
 
 /** Nodes whose checkpoints need not survive a crash, and whose outputs differ each time: a history that was lost does not come back. */
 function chain(): AgentGraph {
