@@ -24,6 +24,8 @@ import { exchange } from './support/raw-socket.ts';
 import { isProving } from './support/scale.ts';
 
 const timeoutMs = 180_000;
+/** Of building, packing and installing, which share a busy machine. */
+const installMs = 900_000;
 let installed: InstalledPackage;
 afterAll(async () => {
   await endAll();
@@ -69,7 +71,7 @@ describe.skipIf(!isProving)(
       ])
         if (existsSync(join(root, 'node_modules', name)))
           symlinkSync(join(root, 'node_modules', name), join(installed.app, 'node_modules', name));
-    }, timeoutMs);
+    }, installMs);
 
     describe('security', () => {
       test('a grant of a folder is not left by a backslash', async () => {
