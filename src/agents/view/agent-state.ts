@@ -54,7 +54,7 @@ export interface AgentVisit {
 export function agentStateOf({ path, input, record }: AgentVisit): AgentState | undefined {
   const folded = foldVisit(record);
   if (folded === undefined) return undefined;
-  const { opening, messages, headCount, omitted: omitted, loops, cache, isAsking } = folded;
+  const { opening, messages, headCount, omitted, loops, cache, isAsking } = folded;
   const pendingCalls = (loops.at(-1)?.calls ?? []).filter(({ status }) => status !== 'done' && status !== 'failed');
   const { context, guideFrom, mode } = opening;
   return {

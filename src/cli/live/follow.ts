@@ -250,7 +250,7 @@ export async function withApp(
   options: FolderOptions = {},
 ): Promise<number> {
   const app = await openApp({ ...session, makesStore: false, ...options, report: reportTo(session) });
-  const { skippedCode: skippedCode } = app.config;
+  const { skippedCode } = app.config;
   if (skippedCode !== undefined)
     session.screen.note(
       `${printable(relative(session.cwd, skippedCode))} is not run by what only reads; name it with --config if its blocks are needed.`,

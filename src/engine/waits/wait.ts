@@ -168,7 +168,7 @@ export function goesOn(core: RunCore, activation: Activation): void {
   });
 }
 
-function hasNoWork({ stepsInFlight, returningCount: returningCount }: Activation): boolean {
+function hasNoWork({ stepsInFlight, returningCount }: Activation): boolean {
   return stepsInFlight + returningCount === 0;
 }
 

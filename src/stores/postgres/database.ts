@@ -66,7 +66,8 @@ const reasonOf = (error: unknown): string =>
   );
 
 /** Codes of Node for a certificate that is not accepted, which no further try changes. */
-const isOfCertificate = /^(CERT_|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_(GET_ISSUER|VERIFY)_|ERR_TLS_CERT_|INVALID_CA|HOSTNAME_)/;
+const isOfCertificate =
+  /^(CERT_|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_(GET_ISSUER|VERIFY)_|ERR_TLS_CERT_|INVALID_CA|HOSTNAME_)/;
 
 /** Whether a server, or what verifies it, refused a connection, so that another try would end the same. */
 function isRefusal(error: unknown): boolean {
