@@ -48,7 +48,7 @@ test('the program of the README runs as it stands: it pauses, and pays once when
 });
 
 test('each figure of the README is that of the page about performance', () => {
-  const rows = rowsOf(read('docs/guide/performance.md'));
+  const rows = rowsOf(read('docs/performance.md'));
   const figureOf = (what: string, against: string): number | undefined => {
     const row = rows.find((cells) => cells[0] === what && cells[1] === against);
     return row === undefined ? undefined : Number.parseFloat(row[2] ?? '');

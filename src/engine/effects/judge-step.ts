@@ -8,6 +8,7 @@ import { setStep } from '../record/step-record.ts';
 import { never, type OriginalEnd, type TakenRecord, type TakenStep, type RunCore } from '../run/run-core.ts';
 import { type DoubtReason, leaveAtWait, doubtWait } from '../waits/wait.ts';
 import { openWait } from '../waits/open-wait.ts';
+import type { DoubtedEffect } from '../record/settle-record.ts';
 import { judge } from './judge.ts';
 
 /**
@@ -63,12 +64,12 @@ async function askWhetherItHappened(
   const recorded = recordedStep(activation, key) as StepRecord;
   const { effect = effort.effect, intent, wait } = recorded;
   const { saidSchema } = effort.options;
-  const doubted = {
+  const doubted: DoubtedEffect = {
     node: activation.path,
     step: key,
     effect,
     intent: intent as Intent,
-    ...(saidSchema && { saidSchema }),
+    ...(saidSchema && { answerSchema: saidSchema }),
   };
   const question = doubtWait(doubted, recorded, why);
   const waitId = openWait(core, activation, key, question, wait);
