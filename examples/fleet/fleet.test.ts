@@ -13,7 +13,7 @@ if (typeof found === 'string') console.warn(`The fleet was not tested: ${found}`
 
 describe.skipIf(typeof found === 'string')(
   `fleet${typeof found === 'string' ? `: ${found}` : ''}`,
-  { timeout: 600_000 },
+  { timeout: 1_800_000 },
   () => {
     const server = found as PostgresUnderTest;
     const folder = mkdtempSync(join(tmpdir(), 'cairn-fleet-'));
