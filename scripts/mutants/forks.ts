@@ -56,7 +56,7 @@ export const forksMutants: readonly Mutant[] = [
     file: 'src/engine/preview/preview.ts',
     old: '(hasOpenQuestion(record) ?? replay?.hasAnswer(activation) !== true)',
     new: '(hasOpenQuestion(record) ?? true)',
-    tests: ['test/preview/preview.test.ts'],
+    tests: ['src/engine/preview/previews.test.ts'],
   },
   {
     name: 'a preview keeps what has begun waiting for room',

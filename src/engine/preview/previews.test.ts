@@ -120,3 +120,22 @@ test('X5 of a function that is run, a preview tells how many of its calls are on
   await resumeToRest(bench.engine, fork.runId, other);
   expect(made).toEqual(['model', 'look']);
 });
+
+test('X5 a question whose answer is on record is not asked by a fork, and its preview says so', async () => {
+  let isBroken = true;
+  const run = async (ctx: NodeContext): Promise<unknown> => {
+    const answer = await ctx.ask({ prompt: 'Go on?' });
+    if (isBroken) throw new Error('the answer is of no use');
+    return answer;
+  };
+  const graph = graphOf('g', [node('a', 'human', run)], edges('> a', 'a >'));
+  const bench = createBench();
+  const { runId, waits } = await runToRest(bench.engine, graph);
+  await bench.engine.answer(runId, waits[0]?.waitId ?? '', 'yes');
+  expect((await resumeToRest(bench.engine, runId, graph)).status).toBe('failed');
+  expect(await previewed(bench, graph, runId, 0)).toEqual(['a#1 runs again']);
+  isBroken = false;
+  const fork = await afterCrash(bench).fork({ runId, seq: 0 });
+  const done = await resumeToRest(bench.engine, fork.runId, graph);
+  expect([done.status, done.waits, done.state.outputs['a']]).toEqual(['completed', [], 'yes']);
+});
