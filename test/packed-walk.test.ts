@@ -15,6 +15,7 @@ import {
   symlinkSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { createInterface } from 'node:readline';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -22,6 +23,7 @@ import { installPackage, root, type InstalledPackage } from './support/installed
 import { endAll, openPlace, type Place } from './support/packed-place.ts';
 import { exchange } from './support/raw-socket.ts';
 import { isProving } from './support/scale.ts';
+import { zstdBomb } from './support/zstd-bomb.ts';
 
 const timeoutMs = 180_000;
 /** Of building, packing and installing, which share a busy machine. */
@@ -109,6 +111,19 @@ describe.skipIf(!isProving)(
           expect([request, Math.floor(status / 100)]).toEqual([request, 4]);
         }
         expect(child.exitCode).toBeNull();
+      });
+
+      test('a row that unpacks to gigabytes is damage, and takes no memory', () => {
+        const at = place();
+        at.file('w.yaml', shellWorkflow('true'));
+        expect(at.cairn('run', 'w.yaml', '--run-id', 'r', '--store', 'runs.db').code).toBe(0);
+        const store = new DatabaseSync(join(at.path, 'runs.db'));
+        store.prepare('update checkpoints set body = ? where seq = 1').run(zstdBomb(1.5 * 1024 ** 3));
+        store.close();
+        for (const command of ['log', 'show', 'state', 'verify']) {
+          const { code, out, err } = at.cairn(command, 'r', '--store', 'runs.db');
+          expect([command, code, /CHECKPOINT_CORRUPT/u.test(out + err)]).toEqual([command, 5, true]);
+        }
       });
 
       test('reading and completing run no code of the folder', () => {
@@ -409,6 +424,23 @@ graph.invoke({}).then(({ state }) => { console.log(JSON.stringify(state.outputs.
         expect([stdout.trim(), stderr]).toEqual(['7', '']);
       });
 
+      test('clean-ups side by side pass over what another has removed', async () => {
+        const at = place();
+        at.file('cairn.config.yaml', 'checkpoint: { ttl_seconds: 0.001, max_per_workflow: 1, auto_cleanup: false }\n');
+        at.program(`
+import { AgentGraph, END, START } from 'cairn-workflows';
+const graph = new AgentGraph({}, { id: 'g' }).addNode('a', () => 1).addNode('b', () => 2).addEdge(START, 'a').addEdge('a', 'b').addEdge('b', END).compile({ store: 'sqlite:runs.db' });
+for (let n = 0; n < 200; n += 1) await graph.invoke({}, { runId: 'r' + n });
+await graph.close(); console.log('null');
+`);
+        const ends = Array.from({ length: 4 }, async () => {
+          const [code] = (await once(at.start('cleanup', '--yes', '--store', 'runs.db'), 'exit')) as [number];
+          return code;
+        });
+        expect(await Promise.all(ends)).toEqual([0, 0, 0, 0]);
+        expect(at.json('ls', '--store', 'runs.db')).toMatchObject({ runs: [] });
+      });
+
       test('a worker goes on with the next run as soon as it has room', () => {
         const done = place().program(`
 import { AgentGraph, createWorker, END, START } from 'cairn-workflows';
@@ -425,6 +457,42 @@ console.log(160 - left); await worker.stop(); await graph.close();
     });
 
     describe('dialects', () => {
+      test('a fork in a store of checkpoints replaces the parts of the state that it names', () => {
+        const scratches = place().program(`
+import { checkpointStoreOver, InMemoryCheckpointStore } from 'cairn-workflows/checkpoint';
+import { createMemoryStore } from 'cairn-workflows/stores/memory';
+const scratches = [];
+for (const store of [new InMemoryCheckpointStore(), checkpointStoreOver(createMemoryStore())]) {
+  const base = { graphId: 'g', runId: 'r', nodeResults: {}, visitedNodes: [], pendingEdges: [] };
+  await store.save({ ...base, id: 'first', nodeId: 'a', timestamp: 1, state: { input: {}, scratch: { tone: 'warm', size: 1 }, artifacts: {}, diagnostics: {} } });
+  scratches.push((await store.latest(await store.fork('first', { scratch: { tone: 'cold' } }))).state.scratch);
+}
+console.log(JSON.stringify(scratches));
+`);
+        expect(scratches).toEqual([{ tone: 'cold' }, { tone: 'cold' }]);
+      });
+
+      test('a file with the expressions of other runners is read: a missing field has a default, a time is an output', () => {
+        const at = place();
+        at.file('inner.yaml', 'name: inner\nblocks: [{ id: e, type: EchoBlock, inputs: { message: hi } }]\n');
+        at.file(
+          'w.yaml',
+          `name: w
+inputs: { conf: { type: dict, default: {} }, where: { type: str, default: "{{tmp}}/x" } }
+blocks:
+  - { id: sub, type: Workflow, inputs: { workflow: inner } }
+outputs:
+  absent: { value: "{{ get(inputs.conf, 'absent', 'no') }}" }
+  took: { value: "{{ blocks.sub.outputs.execution_time_ms >= 0 }}" }
+  where: { value: "{{ inputs.where }}" }
+`,
+        );
+        const { outputs } = at.json('run', 'w.yaml') as { outputs: Record<string, unknown> };
+        expect(outputs['absent']).toBe('no');
+        expect(String(outputs['took'])).toMatch(/^true$/iu);
+        expect(outputs['where']).not.toContain('{{');
+      });
+
       test('everyday command lines with a value in brackets are no subscripts', () => {
         const at = place();
         for (const command of [
