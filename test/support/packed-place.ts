@@ -1,10 +1,10 @@
 /** A folder of a stranger's, beside the package that npm installed: its files, its commands, its programs, and a server for its model. */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
-import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
-import type { InstalledPackage } from './installed-package.ts';
+import { installPackage, root, type InstalledPackage } from './installed-package.ts';
 
 const children: ChildProcess[] = [];
 const clients: Client[] = [];
@@ -82,3 +82,33 @@ export function openPlace(installed: InstalledPackage): Place {
     },
   };
 }
+
+/** Builds, packs and installs the package, and puts packages beside it that users have. */
+export function installWithPeers(): InstalledPackage {
+  const installed = installPackage();
+  for (const name of ['zod', 'ai', '@ai-sdk', '@modelcontextprotocol', '@types', '@standard-schema', '@opentelemetry'])
+    if (existsSync(join(root, 'node_modules', name)))
+      symlinkSync(join(root, 'node_modules', name), join(installed.app, 'node_modules', name));
+  return installed;
+}
+
+/** Whether terminals obey a character, or turn text around by it. */
+export function isObeyed(character: string): boolean {
+  const code = character.codePointAt(0) ?? 0;
+  return code === 0x1b || (code >= 0x80 && code <= 0x9f) || (code >= 0x2028 && code <= 0x202e);
+}
+
+/** All files below a folder. */
+export const filesIn = (folder: string): readonly string[] =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => statSync(join(folder, name)).isFile());
+
+/** A module whose graph asks before it ends. */
+export const asking = (prompt: string): string => `
+import { AgentGraph, END, humanNode, START } from 'cairn-workflows';
+export const graph = new AgentGraph({}, { id: 'pay' })
+  .addNode('ask', humanNode({ prompt: ${JSON.stringify(prompt)}, choices: ['yes', 'no'] }))
+  .addEdge(START, 'ask').addEdge('ask', END).compile();
+`;
+/** A workflow of one command. */
+export const shellWorkflow = (command: string): string =>
+  `name: w\nblocks: [{ id: a, type: Shell, inputs: { command: ${JSON.stringify(command)} } }]\n`;
