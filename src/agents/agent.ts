@@ -98,7 +98,7 @@ export function openingOf(
   if (fault !== undefined) refuse(`prompt gave ${fault}`);
   const system: readonly ModelMessage[] =
     systemText === undefined || systemText === '' ? [] : [{ role: 'system', content: systemText }];
-  return [...system, ...(typeof content === 'string' ? [{ role: 'user', content: content } as const] : content)];
+  return [...system, ...(typeof content === 'string' ? [{ role: 'user', content } as const] : content)];
 }
 
 /** The models that a node asks, the first one first. @throws CONFIG_INVALID it is no name, or its function gave none */
@@ -107,13 +107,18 @@ export function modelsOf(
   model: Computed<string | readonly string[]>,
   { state }: { readonly state: StateView },
 ): readonly string[] {
-  const named = typeof model === 'function' ? model({ state }) : model;
-  const names = typeof named === 'string' ? [named] : named;
-  if (Array.isArray(names) && names.length > 0 && names.every((name) => typeof name === 'string' && name !== ''))
-    return names;
-  return refuse(
-    `${node}: model ${typeof model === 'function' ? 'gave no' : 'must be the'} name of a model, or several`,
-  );
+  if (typeof model !== 'function') return checkModels(node, model);
+  return namesOf(model({ state })) ?? refuse(`${node}: model gave no name of a model, or several`);
+}
+
+function checkModels(node: string, model: unknown): readonly string[] {
+  return namesOf(model) ?? refuse(`${node}: model must be the name of a model, or several`);
+}
+
+function namesOf(models: unknown): readonly string[] | undefined {
+  const names: unknown = typeof models === 'string' ? [models] : models;
+  const isList = Array.isArray(names) && names.length > 0;
+  return isList && names.every((name) => typeof name === 'string' && name !== '') ? names : undefined;
 }
 
 function promptOf(input: unknown): Prompt {
@@ -284,11 +289,11 @@ export function agent<S extends StateView = StateView, Schema extends AnySchema 
 }
 
 function check(config: { readonly model: unknown } & AgentOptions): void {
-  if (typeof config.model !== 'function') modelsOf('agent', config.model as string, { state: undefined as never });
+  if (typeof config.model !== 'function') checkModels('agent', config.model);
   checkAgentOptions(config, modeNames);
 }
 
-function refuse2(reason: string): never {
+function refuseAgent(reason: string): never {
   throw new CairnError('CONFIG_INVALID', { reason: `agent: ${reason}` });
 }
 
@@ -297,14 +302,14 @@ function checkServers(servers: readonly McpTools[], names: readonly string[]): v
   const known = new Set<string>();
   for (const { config } of servers) {
     const { server } = config;
-    if (known.has(server)) refuse2(`two MCP servers are named ${server}`);
+    if (known.has(server)) refuseAgent(`two MCP servers are named ${server}`);
     known.add(server);
     const taken = names.find((name) => name.startsWith(`${server}__`));
-    if (taken !== undefined) refuse2(`the tool ${taken} has a name that is for tools of the MCP server ${server}`);
+    if (taken !== undefined) refuseAgent(`the tool ${taken} has a name that is for tools of the MCP server ${server}`);
   }
 }
 
 function checkAllow(allow: readonly string[] | true, names: readonly string[]): void {
   const unknown = allow === true ? undefined : allow.find((name) => !names.includes(name));
-  if (unknown !== undefined) refuse2(`allow names ${unknown}, which is none of its tools: ${names.join(', ')}`);
+  if (unknown !== undefined) refuseAgent(`allow names ${unknown}, which is none of its tools: ${names.join(', ')}`);
 }

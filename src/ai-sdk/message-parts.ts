@@ -66,8 +66,8 @@ export function partsAfter(parts: readonly MessagePart[], chunk: MessageChunk): 
       return [...parts, { type: type.replace('-start', ''), text: '', ...(id !== undefined && { id }) }];
     case 'text-delta':
     case 'reasoning-delta': {
-      const spoken = parts.findLast((part) => part.id === id);
-      return change(parts, (part) => part === spoken, { text: `${spoken?.text ?? ''}${delta}` });
+      const target = parts.findLast((part) => part.id === id);
+      return change(parts, (part) => part === target, { text: `${target?.text ?? ''}${delta}` });
     }
     case 'tool-input-available':
       if (parts.some(call)) return parts;

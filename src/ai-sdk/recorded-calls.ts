@@ -99,7 +99,7 @@ export function messageOf(message: SdkMessage): ModelMessage {
     case 'assistant':
       return { role: 'assistant', content: message.content.flatMap(assistantPart), ...provider };
     default: {
-      const results = message.content.flatMap((part) => (part.type === 'tool-result' ? [resultOf2(part)] : []));
+      const results = message.content.flatMap((part) => (part.type === 'tool-result' ? [toolResultOf(part)] : []));
       return { role: 'tool', content: results, ...provider };
     }
   }
@@ -138,13 +138,13 @@ function assistantPart(part: SdkAssistantPart): readonly AssistantPart[] {
       return [{ type: 'tool-call', id, tool, input, ...executed, ...provider }];
     }
     case 'tool-result':
-      return [resultOf2(part)];
+      return [toolResultOf(part)];
     default:
       return [];
   }
 }
 
-function resultOf2(part: SdkToolResult): ToolResultPart {
+function toolResultOf(part: SdkToolResult): ToolResultPart {
   const { toolCallId: id, toolName: tool, output } = part;
   const own = { type: 'tool-result' as const, id, tool, ...providerOf(part) };
   switch (output.type) {

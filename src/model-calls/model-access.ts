@@ -29,8 +29,7 @@ import { TextMask, type MaskStream } from '../state/secrecy/text-mask.ts';
 import { chatSpan, embedSpan, rerankSpan, type ModelSpan, type SpanSource } from './gen-ai-spans.ts';
 import type { ModelRequest, Models } from '../ports/model.ts';
 import { encodeValue } from '../state/values/codec.ts';
-import { nestingFault } from '../state/values/values.ts';
-import { hashParts, hashText } from '../state/values/values.ts';
+import { hashParts, hashText, nestingFault } from '../state/values/values.ts';
 
 /** A list that is put together anew each time, and is mostly the one before with more at its end: a conversation, as each request holds it. */
 export class LastList<Item> {

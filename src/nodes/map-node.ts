@@ -43,7 +43,7 @@ type SubgraphOutput<Child, Parts> = [Parts] extends [never]
     ? Output
     : undefined;
 
-const configKeys = ['input', 'output'] as const satisfies readonly (keyof SubgraphNodeConfig)[];
+const subgraphKeys = ['input', 'output'] as const satisfies readonly (keyof SubgraphNodeConfig)[];
 
 /**
  * Makes a node that runs a graph: a compiled one, or a workflow, graph or flow that is not compiled yet (W6). The node waits while the child waits. If the child fails,
@@ -60,7 +60,7 @@ export function subgraphNode<
   config: SubgraphNodeConfig<S, NoInfer<Input>, NoInfer<Child>, Parts> = {},
   options: NodeOptions = {},
 ): NodeDraft<S, SubgraphOutput<Child, Parts>> {
-  refuseUnknownKeys('subgraphNode', config, configKeys);
+  refuseUnknownKeys('subgraphNode', config, subgraphKeys);
   const graph = graphOf(child);
   if (graph === undefined)
     throw new CairnError('CONFIG_INVALID', { reason: 'subgraphNode(graph) needs a graph, or what compile() gives' });
@@ -147,7 +147,7 @@ export type MapOutput<Result, Settles> = readonly (true extends Settles
 
 type Work = (ctx: NodeContext, key: string, item: unknown, index: number) => Promise<unknown>;
 
-const configKeys2 = [
+const mapKeys = [
   'over',
   'key',
   'each',
@@ -174,7 +174,7 @@ export function mapNode<
   config: MapNodeConfig<S, Item, Result, Settles>,
   options: Omit<NodeOptions, 'effectClass' | 'idempotent'> = {},
 ): NodeDraft<S, MapOutput<Result, Settles>> {
-  refuseUnknownKeys('mapNode', config, configKeys2);
+  refuseUnknownKeys('mapNode', config, mapKeys);
   const { over, each, key, reconcile, ...rest } = config as unknown as MapNodeConfig;
   const { config: settings, data, codeText } = describeConfig(rest);
   const { effectClass = 'pure', concurrency = 8 } = settings;

@@ -107,7 +107,7 @@ export class Mission<Input = unknown, Value = Results> {
 
   /** What is to be reached. The planner and each agent are told. */
   goal(goal: Goal<Input>): Mission<Input, Value> {
-    return this.#with({ goal: goal });
+    return this.#with({ goal });
   }
 
   /** Who does the tasks, by names. Their input is a `TaskInput`: an agent without a `prompt` of its own is told its task. */
@@ -187,7 +187,7 @@ export class Mission<Input = unknown, Value = Results> {
     const begun: Builder = new AgentGraph<GraphSchemas, Record<string, unknown>>(input === undefined ? {} : { input }, {
       id: name,
       checkpointPolicy: 'every_node',
-      ...(Object.keys(budget).length > 0 && { budget: budget }),
+      ...(Object.keys(budget).length > 0 && { budget }),
       ...(onBudget !== undefined && { onBudget }),
     });
     const goal = ({ state }: { readonly state: StateView }): string => goalOf(this.#parts, state);

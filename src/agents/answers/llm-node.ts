@@ -50,7 +50,7 @@ export interface LlmNodeConfig<
   readonly calls?: Omit<ModelStepOptions, 'name'>;
 }
 
-const configKeys = [
+const llmKeys = [
   'model',
   'instructions',
   'prompt',
@@ -69,7 +69,7 @@ export function llmNode<S extends StateView = StateView, Schema extends AnySchem
   config: LlmNodeConfig<S, Schema>,
   options: NodeOptions = {},
 ): NodeDraft<S, Answer<Schema>> {
-  refuseUnknownKeys('llmNode', config, configKeys);
+  refuseUnknownKeys('llmNode', config, llmKeys);
   const { model, output, instructions, prompt, calls = {} } = config;
   if (typeof model !== 'function') checkModel('llmNode', model);
   checkAnswerOptions('llmNode', config);
@@ -104,7 +104,7 @@ export interface GmiPolicies extends Omit<NodeOptions, 'memoryConsistency'> {
   readonly memory?: { readonly consistency?: MemoryConsistency };
 }
 
-const configKeys2 = [
+const gmiKeys = [
   'model',
   'instructions',
   'prompt',
@@ -120,7 +120,7 @@ export function gmiNode<S extends StateView = StateView>(
   config: GmiNodeConfig<S>,
   { memory = {}, ...options }: GmiPolicies = {},
 ): NodeDraft<S, string> {
-  refuseUnknownKeys('gmiNode', config, configKeys2);
+  refuseUnknownKeys('gmiNode', config, gmiKeys);
   refuseUnknownKeys('gmiNode: memory', memory, ['consistency']);
   const { model = 'default', executionMode = 'react_bounded', instructions, prompt, temperature, maxTokens } = config;
   const opening = { ...(instructions !== undefined && { instructions }), ...(prompt !== undefined && { prompt }) };

@@ -204,7 +204,7 @@ function readLines(whole: string, loop: number, tools: readonly ModelTool[]): Tu
   }
   if (firstAction < seen.length) {
     const acted = seen.slice(0, firstAnswer).trim();
-    return { message: spokenMessage(acted), calls: callsOf2(acted.slice(firstAction), loop, tools) };
+    return { message: spokenMessage(acted), calls: actionCallsOf(acted.slice(firstAction), loop, tools) };
   }
   const message = spokenMessage(seen);
   if (seen === '') return { message, calls: [], fault: 'it is empty' };
@@ -220,15 +220,19 @@ function startOf(text: string, pattern: RegExp): number {
 }
 
 /** The calls in a text that begins with an Action. */
-function callsOf2(text: string, loop: number, tools: readonly ModelTool[]): readonly ToolCallPart[] {
+function actionCallsOf(text: string, loop: number, tools: readonly ModelTool[]): readonly ToolCallPart[] {
   const marks = [...text.matchAll(everyAction)];
   return marks.map(({ 0: word, index: at }, index) => {
     const part = text.slice(at + word.length, marks[index + 1]?.index);
-    return callOf(part, { loop, index }, tools);
+    return actionCallOf(part, { loop, index }, tools);
   });
 }
 
-function callOf(text: string, place: Parameters<typeof spokenCall>[2], tools: readonly ModelTool[]): ToolCallPart {
+function actionCallOf(
+  text: string,
+  place: Parameters<typeof spokenCall>[2],
+  tools: readonly ModelTool[],
+): ToolCallPart {
   const at = startOf(text, actionInput);
   const head = text.slice(0, at).trim().split('\n')[0] as string;
   const input = text.slice(at).replace(actionInput, '');
@@ -238,7 +242,7 @@ function callOf(text: string, place: Parameters<typeof spokenCall>[2], tools: re
   const name = (inline?.[1] ?? head).replaceAll(/[`*"'[\]]/gu, '').trim();
   return spokenCall(
     name,
-    inputOf(
+    actionInputOf(
       (inline?.[2] ?? input.slice(0, end)).trim(),
       tools.find((tool) => tool.name === name),
     ),
@@ -247,7 +251,7 @@ function callOf(text: string, place: Parameters<typeof spokenCall>[2], tools: re
 }
 
 /** The arguments. Plain words become the value of the tool's only property, if it has exactly one. */
-function inputOf(text: string, tool: ModelTool | undefined): unknown {
+function actionInputOf(text: string, tool: ModelTool | undefined): unknown {
   const properties = Object.entries((tool?.inputSchema['properties'] ?? {}) as Readonly<Record<string, unknown>>);
   const [only] = properties;
   const isText = properties.length === 1 && (only?.[1] as { readonly type?: unknown } | undefined)?.type === 'string';
@@ -299,8 +303,11 @@ function readTags(text: string, loop: number): Turn {
   const made = answer === null ? calls : calls.filter(({ index }) => index < answer.index);
   const last = made.at(-1);
   if (last !== undefined) {
-    const spoken = text.slice(0, last.index + last[0].length);
-    return { message: spokenMessage(spoken), calls: made.map((tag, index) => callOf2(tag, { loop, index })) };
+    const upToLastCall = text.slice(0, last.index + last[0].length);
+    return {
+      message: spokenMessage(upToLastCall),
+      calls: made.map((tag, index) => taggedCallOf(tag, { loop, index })),
+    };
   }
   const message = spokenMessage(text);
   if (text === '') return { message, calls: [], fault: 'it is empty' };
@@ -310,14 +317,14 @@ function readTags(text: string, loop: number): Turn {
     : { message, calls: [], last: { text } };
 }
 
-function callOf2(
+function taggedCallOf(
   [, , attributes = '', body = '']: RegExpExecArray,
   place: Parameters<typeof spokenCall>[2],
 ): ToolCallPart {
   const named = /\b(?:tool|name)\s*=\s*(?:"([^"]*)"|'([^']*)'|([\w-]+))/u.exec(attributes);
   const name = named?.[1] ?? named?.[2] ?? named?.[3];
   const text = body.replace(/^\s*<!\[CDATA\[([\s\S]*?)\]\]>\s*$/u, '$1');
-  if (name !== undefined) return spokenCall(name.trim(), inputOf2(text), place);
+  if (name !== undefined) return spokenCall(name.trim(), taggedInputOf(text), place);
   const read = readLooseJson(text);
   if (!('value' in read) || !isPlainObject(read.value))
     return { ...spokenCall('', {}, place), input: text, fault: 'it names no tool' };
@@ -328,7 +335,7 @@ function callOf2(
 const entities: Readonly<Record<string, string>> = { lt: '<', gt: '>', quot: '"', apos: "'", amp: '&' };
 
 /** The text if it is JSON as it stands; otherwise with XML entities decoded. */
-function inputOf2(text: string): string {
+function taggedInputOf(text: string): string {
   if ('value' in readLooseJson(text)) return text;
   const plain = text.replaceAll(/&(lt|gt|quot|apos|amp);/gu, (_, entity: string) => entities[entity] as string);
   return 'value' in readLooseJson(plain) ? plain : text;

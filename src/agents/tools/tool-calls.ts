@@ -185,15 +185,15 @@ export class ToolCalls {
 
   /** Checks whether the model may make this call. */
   async check(call: ToolCallPart): Promise<CheckedCall> {
-    if (call.fault !== undefined) return { fault: refusal2(unreadable(call.fault)) };
+    if (call.fault !== undefined) return { fault: refusedCall(unreadable(call.fault)) };
     const tool = this.#box.find(call.tool);
     if (tool === undefined) {
       const names = this.#box.names.join(', ') || 'none';
-      return { fault: refusal2(`there is no tool ${JSON.stringify(call.tool)}; there are: ${names}`) };
+      return { fault: refusedCall(`there is no tool ${JSON.stringify(call.tool)}; there are: ${names}`) };
     }
     const checked = await checkAgainst(tool.definition.input, call.input, 'arguments');
     if (checked.fault === undefined) return { tool, args: checked.value };
-    return { fault: refusal2(`the arguments of ${call.tool} do not fit: ${checked.fault}`) };
+    return { fault: refusedCall(`the arguments of ${call.tool} do not fit: ${checked.fault}`) };
   }
 
   /**
@@ -210,7 +210,7 @@ export class ToolCalls {
       return known.then((observation) => ({ ...observation, isCached: true }));
     }
     if (callsMax !== undefined && count(this.#counts, tool.name) > callsMax)
-      return Promise.resolve(refusal2(`${tool.name} may be called ${callsMax} times, and was: go on without it`));
+      return Promise.resolve(refusedCall(`${tool.name} may be called ${callsMax} times, and was: go on without it`));
     const from = nthName(key, count(this.#nths, key));
     const made = this.#make({ tool, args }, from, call, recorded).then((observation) => ({ ...observation, from }));
     return cacheable ? this.#remember(key, made) : made;
@@ -242,7 +242,7 @@ export class ToolCalls {
         { ...tool, audience: tool.definition.audience },
         { key, input: call.input, args },
       );
-      if (decision.kind === 'refused') return refusal2(refusedText(name, decision.reason));
+      if (decision.kind === 'refused') return refusedCall(refusedText(name, decision.reason));
       args = decision.args;
     }
     if (recorded?.isError === true) {
@@ -259,7 +259,7 @@ export class ToolCalls {
       const error = readableThrown(thrown);
       if (definition.onFailure === 'fail' || !isOfTool(error, this.#ctx)) throw error;
       const text = failureText(tool, error);
-      return refusal2(shorten(text, `is the failure of ${key}`) ?? text);
+      return refusedCall(shorten(text, `is the failure of ${key}`) ?? text);
     }
   }
 
@@ -332,7 +332,7 @@ async function runAsChild(
   throw new NodeFailure(error?.message ?? `it was ${status}`, { code: 'CHILD_FAILED', cause: error });
 }
 
-const refusal2 = (output: string): Observation => ({ output, isError: true });
+const refusedCall = (output: string): Observation => ({ output, isError: true });
 
 /**
  * What the model is told about a failure. If an effect may have happened, the text says so, so that the model does not assume it was

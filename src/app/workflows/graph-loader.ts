@@ -57,8 +57,8 @@ export interface GraphLoaderOptions {
   readonly isMovable: boolean;
   /**
    * Whether rows of the store are believed about where texts and modules came from. Default true. If false, since others may write them, as on
-   * a server, or have made the file: a recorded text counts as a file's only if a file here gives the same text, and a module is imported only
-   * from this folder, or if the configuration names it, as is the file of a schedule.
+   * a server, or have made the file: a recorded text counts as a file's only if a file here gives the same text, and a module, or the file of
+   * a schedule, is loaded only from this folder, or if the configuration names it.
    */
   readonly trustsStore?: boolean;
   /** Whether the configuration names this module. */

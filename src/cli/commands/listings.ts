@@ -205,7 +205,7 @@ export const workersCommand: Command<ListWorkersInput> = {
 
 // `cairn inbox`
 
-const columns2 = [
+const waitColumns = [
   { title: 'RUN', canShrink: true },
   { title: 'NODE', canShrink: true },
   { title: 'WAITS FOR', canShrink: true },
@@ -235,7 +235,7 @@ function printWaits(session: Session, output: ListWaitsOutput, now: number): voi
     if (waits.length > 0) screen.print('');
     screen.print(
       ...formatTable(
-        columns2,
+        waitColumns,
         waiting.map((wait) => rowOf(wait, now)),
         screen,
       ),

@@ -51,22 +51,24 @@ export function namesWith(commands: readonly CompletedCommand[], words: 'runs' |
   return commands.filter((command) => command.words === words).map(({ name }) => name);
 }
 
-function quoted(text: string): string {
+function quotedForZsh(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 
 /** `'--all:all of them'` */
 function described(name: string, description: string): string {
-  return quoted(`${name}:${description.replaceAll('\\', '\\\\').replaceAll(':', String.raw`\:`)}`);
+  return quotedForZsh(`${name}:${description.replaceAll('\\', '\\\\').replaceAll(':', String.raw`\:`)}`);
 }
 
-function valueCase({ name, options }: CompletedCommand): readonly string[] {
+function zshValueCase({ name, options }: CompletedCommand): readonly string[] {
   const valued = options.filter(({ takesValue }) => takesValue);
   const chosen = valued.filter(({ choices }) => choices.length > 0);
-  const free = valued.filter(({ choices }) => choices.length === 0).map((option) => quoted(`${name} ${option.name}`));
+  const free = valued
+    .filter(({ choices }) => choices.length === 0)
+    .map((option) => quotedForZsh(`${name} ${option.name}`));
   return [
     ...chosen.map(
-      (option) => `    ${quoted(`${name} ${option.name}`)}) compadd -- ${option.choices.join(' ')}; return ;;`,
+      (option) => `    ${quotedForZsh(`${name} ${option.name}`)}) compadd -- ${option.choices.join(' ')}; return ;;`,
     ),
     ...(free.length === 0 ? [] : [`    ${free.join('|')}) _files; return ;;`]),
   ];
@@ -88,7 +90,7 @@ _cairn() {
     _describe 'command' list; return
   fi
   case "$command \${words[CURRENT-1]}" in
-${commands.flatMap(valueCase).join('\n')}
+${commands.flatMap(zshValueCase).join('\n')}
   esac
   if [[ \${words[CURRENT]} == -* ]]; then
     case $command in
@@ -109,7 +111,7 @@ if [[ \${funcstack[1]} == _cairn ]]; then _cairn "$@"; else compdef _cairn cairn
 // Completion for bash.
 
 /** `cairn ls --status` and its choices; options that take anything complete files. */
-function valueCase2({ name, options }: CompletedCommand): readonly string[] {
+function bashValueCase({ name, options }: CompletedCommand): readonly string[] {
   const valued = options.filter(({ takesValue }) => takesValue);
   const chosen = valued.filter(({ choices }) => choices.length > 0);
   const free = valued.filter(({ choices }) => choices.length === 0).map((option) => `"${name} ${option.name}"`);
@@ -137,7 +139,7 @@ _cairn() {
     COMPREPLY=($(compgen -W "${[...names, 'help', '--help', '--version'].join(' ')}" -- "$current")); return
   fi
   case "$command $before" in
-${commands.flatMap(valueCase2).join('\n')}
+${commands.flatMap(bashValueCase).join('\n')}
   esac
   if [[ $current == -* ]]; then
     case $command in
@@ -158,19 +160,19 @@ complete -o filenames -F _cairn cairn
 
 // Completion for fish.
 
-function quoted2(text: string): string {
+function quotedForFish(text: string): string {
   return `'${text.replaceAll('\\', '\\\\').replaceAll("'", String.raw`\'`)}'`;
 }
 
 function linesOf({ name, summary, options, words }: CompletedCommand): readonly string[] {
   const inCommand = `complete -c cairn -n '__fish_seen_subcommand_from ${name}'`;
   return [
-    `complete -c cairn -n __fish_use_subcommand -a ${name} -d ${quoted2(summary)}`,
+    `complete -c cairn -n __fish_use_subcommand -a ${name} -d ${quotedForFish(summary)}`,
     ...options.map(({ name: option, description, takesValue, choices }) => {
-      const value = choices.length > 0 ? ` -x -a ${quoted2(choices.join(' '))}` : takesValue ? ' -r -F' : '';
-      return `${inCommand} -l ${option.slice(2)}${value} -d ${quoted2(description)}`;
+      const value = choices.length > 0 ? ` -x -a ${quotedForFish(choices.join(' '))}` : takesValue ? ' -r -F' : '';
+      return `${inCommand} -l ${option.slice(2)}${value} -d ${quotedForFish(description)}`;
     }),
-    ...(typeof words === 'string' ? [] : [`${inCommand} -a ${quoted2(words.join(' '))}`]),
+    ...(typeof words === 'string' ? [] : [`${inCommand} -a ${quotedForFish(words.join(' '))}`]),
   ];
 }
 

@@ -206,8 +206,6 @@ export function schemaIssue(schema: StandardSchema, value: unknown): SchemaFault
 
 // Moves large values to the blob store, before the commit that refers to them (C5).
 
-const encoder2 = new TextEncoder();
-
 type Environment = Pick<EngineEnvironment, 'blobs' | 'limits'>;
 
 /** The form in which a value is written: itself, or a reference to a blob if it is large. */
@@ -221,7 +219,7 @@ export async function storedForm(
 }
 
 async function putJson({ blobs }: Environment, run: RunKey, json: string): Promise<BlobRef> {
-  const bytes = encoder2.encode(json);
+  const bytes = encoder.encode(json);
   return new BlobRef(await blobs.put(run, bytes), bytes.byteLength, fileHashesIn(json));
 }
 

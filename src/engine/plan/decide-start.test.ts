@@ -10,7 +10,7 @@ const fresh: StartView<string> = {
   offer: () => undefined,
   now: 100,
 };
-const left = (fields: Partial<StartView<string>['earlier']>): Partial<StartView<string>> => ({
+const earlierWith = (fields: Partial<StartView<string>['earlier']>): Partial<StartView<string>> => ({
   earlier: { ...nothingRecorded, ...fields },
 });
 const record = { kind: 'replay', offer: 'record' } as const;
@@ -33,30 +33,34 @@ const notBegun: readonly Case[] = [
 ];
 
 const begun: readonly Case[] = [
-  ['left steps or a view', {}, { kind: 'begin' }],
+  ['earlierWith steps or a view', {}, { kind: 'begin' }],
   ['failed for its limit', { isOverLimit: true, ...outcome }, { kind: 'overLimit' }],
   ['failed for its limit, supplied', { isOverLimit: true, isSupplied: true }, { kind: 'supplied' }],
   ['its condition does not count twice', { passesCondition: () => false }, { kind: 'begin' }],
   [
-    'supplied, whatever it left',
-    { isSupplied: true, isEffect: true, ...left({ hasIntent: true }) },
+    'supplied, whatever it earlierWith',
+    { isSupplied: true, isEffect: true, ...earlierWith({ hasIntent: true }) },
     { kind: 'supplied' },
   ],
-  ['kept its outcome', left({ hasOutcome: true, hasIntent: true }), { kind: 'kept' }],
-  ['an effect in doubt', { isEffect: true, ...left({ hasIntent: true }) }, { kind: 'doubt' }],
-  ['in doubt, and recorded', { isEffect: true, ...left({ hasIntent: true }), ...outcome }, { kind: 'doubt' }],
-  ['in doubt, and begun again', { isEffect: true, ...left({ hasIntent: true }), ...reopened }, record],
-  ['an effect that is tried again, and recorded', { isEffect: true, ...left({ retryAt: 200 }), ...outcome }, record],
+  ['kept its outcome', earlierWith({ hasOutcome: true, hasIntent: true }), { kind: 'kept' }],
+  ['an effect in doubt', { isEffect: true, ...earlierWith({ hasIntent: true }) }, { kind: 'doubt' }],
+  ['in doubt, and recorded', { isEffect: true, ...earlierWith({ hasIntent: true }), ...outcome }, { kind: 'doubt' }],
+  ['in doubt, and begun again', { isEffect: true, ...earlierWith({ hasIntent: true }), ...reopened }, record],
+  [
+    'an effect that is tried again, and recorded',
+    { isEffect: true, ...earlierWith({ retryAt: 200 }), ...outcome },
+    record,
+  ],
   [
     'no effect, and recorded: its steps are taken over',
-    { ...left({ retryAt: 200 }), ...outcome },
+    { ...earlierWith({ retryAt: 200 }), ...outcome },
     { kind: 'later', at: 200 },
   ],
-  ['tried again later', left({ retryAt: 101 }), { kind: 'later', at: 101 }],
-  ['tried again now', left({ retryAt: 100 }), { kind: 'begin' }],
+  ['tried again later', earlierWith({ retryAt: 101 }), { kind: 'later', at: 101 }],
+  ['tried again now', earlierWith({ retryAt: 100 }), { kind: 'begin' }],
   [
     'in doubt, and due later: judged first',
-    { isEffect: true, ...left({ hasIntent: true, retryAt: 200 }) },
+    { isEffect: true, ...earlierWith({ hasIntent: true, retryAt: 200 }) },
     { kind: 'doubt' },
   ],
 ];
@@ -80,7 +84,7 @@ test('E3 what costs something is asked for only where it decides', () => {
   expect(asked).toEqual([]);
   decideStart({ ...view, isSupplied: true }, false);
   expect(asked).toEqual(['condition']);
-  decideStart({ ...view, isEffect: true, ...left({ hasIntent: true }) }, true);
+  decideStart({ ...view, isEffect: true, ...earlierWith({ hasIntent: true }) }, true);
   expect(asked).toEqual(['condition', 'announced']);
   decideStart(view, true);
   expect(asked).toEqual(['condition', 'announced']);

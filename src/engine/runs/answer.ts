@@ -305,8 +305,6 @@ function damagedWait(store: string, runId: string, waitId: string): CairnError {
 
 // Posts a signal. It is durable before it is acknowledged, and kept if nothing waits for it yet (W5, O1).
 
-const encoder2 = new TextEncoder();
-
 /**
  * @throws RUN_NOT_FOUND, RUN_FINISHED the run has completed or was cancelled, SIGNAL_INVALID it is waited for, and does not fit, ID_INVALID,
  * VALUE_UNSTORABLE, FILE_NOT_FOUND, STORE_CORRUPT a signal that was posted before is damaged
@@ -327,7 +325,7 @@ export async function postSignal(
   const admitted = admitExternal(env, value, ['signal'], 'the signal');
   await refuseMisfit(env, runId, { name, id, value: admitted.value });
   await takeFiles(env, admitted.value, 'the signal');
-  const body = encoder2.encode(encodeValue({ signal: name, value: admitted.value }));
+  const body = encoder.encode(encodeValue({ signal: name, value: admitted.value }));
   await postSealed(store, { tenant, runId, kind: 'signal', name: id, body, at: clock.now() });
 }
 

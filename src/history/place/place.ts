@@ -13,7 +13,7 @@ import { requireIntact } from '../../ports/intact-run.ts';
 /** Worker id in the claim of a held run. No real worker has it. */
 const holder = 'held';
 /** Lease of a held run: a hundred years, in milliseconds. */
-const heldLeaseMs = 100 * 365 * 24 * 3_600_000;
+const holdDurationMs = 100 * 365 * 24 * 3_600_000;
 
 /** Statuses of runs that are not finished for good: they may go on, or a person may resume them. */
 export const openStatuses = ['running', 'paused', 'cancelling', 'failed'] as const;
@@ -45,7 +45,7 @@ export async function holdRun(store: Store, { tenant, runId, claim }: RunRow): P
     tenant,
     runId,
     workerId: holder,
-    leaseMs: heldLeaseMs,
+    leaseMs: holdDurationMs,
     ...(claim !== undefined && { takeFrom: claim.workerId }),
   });
 }
@@ -57,7 +57,7 @@ export async function holdRun(store: Store, { tenant, runId, claim }: RunRow): P
 export async function letGo(store: Store, run: RunRow, record: (claim: Claim) => Promise<unknown>): Promise<void> {
   if (!isHeld(run)) return;
   const { tenant, runId } = run;
-  const reply = await store.claimRun({ tenant, runId, workerId: holder, leaseMs: heldLeaseMs, takeFrom: holder });
+  const reply = await store.claimRun({ tenant, runId, workerId: holder, leaseMs: holdDurationMs, takeFrom: holder });
   if (reply.claim === undefined) return;
   await record(reply.claim);
   await store.releaseClaim(reply.claim);

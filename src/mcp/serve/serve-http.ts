@@ -185,7 +185,7 @@ const defaultPort = 3456;
 const path = '/mcp';
 const defaultLimits: HttpLimits = { sessions: 100, bodyBytes: 4 * 1024 * 1024, requestMs: 30_000 };
 
-function refuse2(response: ServerResponse, { status, message, headers = {} }: HttpRefusal): void {
+function refuseRequest(response: ServerResponse, { status, message, headers = {} }: HttpRefusal): void {
   response.writeHead(status, { 'content-type': 'application/json', connection: 'close', ...headers });
   response.end(JSON.stringify({ jsonrpc: '2.0', error: { code: -32_000, message }, id: null }));
 }
@@ -245,7 +245,7 @@ export async function serveHttp(
       const { refusal, page } = guard(request);
       if (page !== undefined) allowPage(request, response, page);
       const refused = refusal ?? (page !== undefined && request.method === 'OPTIONS' ? undefined : refusalOf(request));
-      if (refused !== undefined) refuse2(response, refused);
+      if (refused !== undefined) refuseRequest(response, refused);
       else if (request.method === 'OPTIONS') response.writeHead(204).end();
       // The two types differ only in which fields may be undefined.
       else await handle(request as Parameters<typeof handle>[0], response);

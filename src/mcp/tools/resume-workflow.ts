@@ -182,7 +182,7 @@ async function giveAnswers(
 }
 
 /** Goes on. If the run still waits for the same questions, says that an answer is missing. */
-async function goOn2(
+async function resumeAfterAnswers(
   call: ToolCall,
   checkpoint: DescribeCheckpointOutput,
   { retry = false }: ResumeWorkflowInput,
@@ -224,7 +224,7 @@ async function resume(call: ToolCall, input: ResumeWorkflowInput): Promise<ToolA
   const checkpoint = await readCheckpoint(call, input.checkpoint_id);
   const { runId: run } = checkpoint;
   const answers = answersOf(checkpoint, input);
-  if (answers.length === 0) return goOn2(call, checkpoint, input);
+  if (answers.length === 0) return resumeAfterAnswers(call, checkpoint, input);
   const refused = await giveAnswers(call, run, answers);
   const words = { isResumed: true, remark: refused };
   if (refused !== undefined) return showStanding(context, await perform(readStanding, context, { run }), words);

@@ -59,7 +59,7 @@ export function pathNeeds(path: unknown, folder?: string): readonly Need[] {
   return [written, ...(real === written ? [] : [real])].map((path) => ({ kind: 'fs', path }));
 }
 
-function refuse(path: string, reason: string): never {
+function refuse(path: unknown, reason: string): never {
   throw new NodeFailure(`${JSON.stringify(path)} ${reason}`, { code: 'PATH_REFUSED', applied: 'no', data: { path } });
 }
 
@@ -86,18 +86,18 @@ export async function confinePath(
   root: string | undefined,
   isGrantedOutside?: IsGranted,
 ): Promise<ConfinedPath> {
-  if (typeof path !== 'string' || path === '') refuse2(path, 'is no path');
-  if (path.includes('\0')) refuse2(path, 'holds a NUL character');
+  if (typeof path !== 'string' || path === '') refuse(path, 'is no path');
+  if (path.includes('\0')) refuse(path, 'holds a NUL character');
   if (root === undefined) return { path: resolve(path), isGranted: undefined };
-  if (isAbsolute(path)) refuse2(path, 'is absolute, but must be inside the root');
-  if (path.split(/[\\/]/).includes('..')) refuse2(path, 'holds `..`');
-  const top = await (await files()).realpath(root).catch(() => refuse2(root, 'is the root, and does not exist'));
+  if (isAbsolute(path)) refuse(path, 'is absolute, but must be inside the root');
+  if (path.split(/[\\/]/).includes('..')) refuse(path, 'holds `..`');
+  const top = await (await files()).realpath(root).catch(() => refuse(root, 'is the root, and does not exist'));
   const real = await resolveExisting(join(top, path));
   const isGranted = (need: Need): boolean =>
     isGrantedOutside?.(need) !== false &&
     ((need.kind === 'fs' && need.path !== undefined && isInside(top, need.path)) ||
-      refuse2(path, 'leads out of the root over a symbolic link'));
-  if (!isGranted({ kind: 'fs', path: real })) refuse2(path, 'leads to a place that is not granted');
+      refuse(path, 'leads out of the root over a symbolic link'));
+  if (!isGranted({ kind: 'fs', path: real })) refuse(path, 'leads to a place that is not granted');
   return { path: real, isGranted };
 }
 
@@ -110,10 +110,6 @@ async function resolveExisting(path: string): Promise<string> {
     const parent = dirname(path);
     return parent === path ? path : join(await resolveExisting(parent), basename(path));
   }
-}
-
-function refuse2(path: unknown, reason: string): never {
-  throw new NodeFailure(`${JSON.stringify(path)} ${reason}`, { code: 'PATH_REFUSED', applied: 'no', data: { path } });
 }
 
 // Changes files of this machine atomically, one change of a file at a time.

@@ -61,8 +61,8 @@ export async function removeLeftovers(place: Pick<AtomicWrite, 'path' | 'isGrant
   try {
     const prefix = temporaryPrefix(path, key);
     const names = await readdir(folder.at('.')).catch(() => []);
-    const leftovers = names.filter((name) => name.startsWith(prefix));
-    await Promise.all(leftovers.map((name) => rm(folder.at(name), { force: true })));
+    const temporaryNames = names.filter((name) => name.startsWith(prefix));
+    await Promise.all(temporaryNames.map((name) => rm(folder.at(name), { force: true })));
   } finally {
     await folder.handle.close();
   }

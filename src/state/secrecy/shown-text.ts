@@ -147,7 +147,7 @@ function hidden(value: unknown): unknown {
 
 /** A value whose key is no name of a secret, masked for showing: records by the ids of nodes tell how each node did. */
 export function shownPart(key: string, value: unknown): unknown {
-  return nodeRecords.has(key) && isPlainObject(value) ? mapParts(value, shownOfNode) : shown(value);
+  return nodeRecords.has(key) && isPlainObject(value) ? mapParts(value, maskedOutcome) : shown(value);
 }
 
 const nodeRecords: ReadonlySet<string> = new Set(['failures', 'gates', 'goalGateStatus']);
@@ -160,7 +160,7 @@ const outcomeWords: ReadonlySet<unknown> = new Set([
   'pending',
 ]);
 
-function shownOfNode(id: string, outcome: unknown): unknown {
+function maskedOutcome(id: string, outcome: unknown): unknown {
   if (outcomeWords.has(outcome)) return outcome;
   return outcome instanceof Error && isSecretNode(id) ? failureOf(outcome) : shownUnder(id, outcome);
 }

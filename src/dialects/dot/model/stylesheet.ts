@@ -272,7 +272,7 @@ export class Styles {
 /** Most different attributes that `node [...]` and `edge [...]` may set. All of them hold for each stage or edge. */
 export const defaultsMax = 200;
 
-const none2: readonly AttributeSyntax[] = [];
+const noAttributes: readonly AttributeSyntax[] = [];
 
 /** The defaults that hold from a statement on. Stages and edges keep those that they took: later ones are set in a copy. */
 export class Defaults {
@@ -301,7 +301,7 @@ export class Defaults {
 
 /** The attributes written for a stage or the graph. Those of a single statement stay the list that the parser made. */
 export class Written {
-  #all: readonly AttributeSyntax[] = none2;
+  #all: readonly AttributeSyntax[] = noAttributes;
   #own: AttributeSyntax[] | undefined;
 
   get all(): readonly AttributeSyntax[] {

@@ -202,8 +202,6 @@ function readFilters({ graphId, parentRunId, labels = {}, since, until, cursor }
   };
 }
 
-const pageSize2 = 100;
-
 interface StoredWait {
   readonly id: number;
   readonly tenant: Uint8Array;
@@ -273,7 +271,7 @@ export class WaitReads {
   }
 
   listWaits(query: WaitQuery): Page<OpenWait> {
-    const { limit = pageSize2 } = query;
+    const { limit = pageSize } = query;
     const found = this.#find(query, limit + 1);
     const page = found.slice(0, limit);
     const last = page.at(-1);

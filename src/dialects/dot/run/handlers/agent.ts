@@ -176,14 +176,14 @@ async function verdictOf(stage: StageContext, answer: string, attempt = 1): Prom
   if (fault === undefined) return outcomeOf(stage, answer);
   const { ctx, parts, asking, step } = stage;
   const { earlier = [], prompt = '' } = asking ?? {};
-  const spoken: readonly ModelMessage[] = [
+  const messages: readonly ModelMessage[] = [
     ...earlier,
     { role: 'user', content: prompt },
     { role: 'assistant', content: answer },
   ];
   const request = `Your answer cannot be taken: ${fault}.\n${reportRequest(stage)}\nAnswer with that object alone.`;
   const ask = (own: StageContext['step']): Promise<string> =>
-    askModel({ ...stage, ...(own !== undefined && { step: own }) }, request, spoken, '-verdict');
+    askModel({ ...stage, ...(own !== undefined && { step: own }) }, request, messages, '-verdict');
   const name = attempt === 1 ? 'verdict' : `attempt ${attempt} verdict`;
   const outcome = outcomeOf(stage, step === undefined ? await ctx.step(name, modelStep(parts), ask) : await ask(step));
   const again = 'asked once more for its verdict';
@@ -288,7 +288,7 @@ async function runAgent(stage: StageContext, shell: NodeType): Promise<StageOutc
   const model = modelNameOf(stage.parts.stage);
   const end = await runStageCommand(stage, shell, {
     script: stage.attributes.text('agent_command'),
-    prompt: [...earlier.map(spoken), prompt].join('\n\n'),
+    prompt: [...earlier.map(conversation), prompt].join('\n\n'),
     env: { ...(thread !== undefined && { CAIRN_THREAD: thread }), ...(model !== 'default' && { CAIRN_MODEL: model }) },
   });
   const { stdout, stderr, exitCode, reported } = end;
@@ -303,6 +303,6 @@ async function runAgent(stage: StageContext, shell: NodeType): Promise<StageOutc
 }
 
 /** An earlier turn of the conversation as text, for a program that keeps none itself. */
-function spoken(message: ModelMessage): string {
+function conversation(message: ModelMessage): string {
   return message.role === 'tool' ? '' : `[${message.role}]\n${textOf(message.content)}`;
 }
