@@ -10,7 +10,7 @@ import { createSeededRandom, type SeededRandom } from '../../src/testing/virtual
 import { seeds } from '../support/scale.ts';
 
 describe('P6 after any stream a page equals the page loaded cold at that cursor', () => {
-  test.each(seeds(8, 200))('a run that is followed over breaks, seed %i', async (seed) => {
+  test.each(seeds(20, 200))('a run that is followed over breaks, seed %i', async (seed) => {
     const random = createSeededRandom(seed);
     const steps = 1 + random.integer(30);
     const turns = Array.from({ length: steps }, () => Promise.withResolvers<void>());
@@ -67,7 +67,7 @@ describe('P6 after any stream a page equals the page loaded cold at that cursor'
     await graph.close();
   });
 
-  test.each(seeds(8, 200))('a list of runs that are started while it is scrolled, seed %i', async (seed) => {
+  test.each(seeds(20, 200))('a list of runs that are started while it is scrolled, seed %i', async (seed) => {
     const random = createSeededRandom(seed);
     const store = createMemoryStore();
     const graph = new AgentGraph({}, { id: 'g' })
