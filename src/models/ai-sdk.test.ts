@@ -367,8 +367,8 @@ test('a refusal fails the streamed call, too', async () => {
 });
 
 test('the provider says when to come again', async () => {
-  respond = refusal(429, 'slow down', { 'retry-after': '7' });
-  expect(await failureOf()).toMatchObject({ retryAfterMs: 7_000 });
+  respond = refusal(429, 'slow down', { 'retry-after': '0.02' });
+  expect(await failureOf()).toMatchObject({ retryAfterMs: 20 });
 });
 
 test('X3 a connection that was never made had no effect', async () => {

@@ -15,16 +15,10 @@ import { startProviderServer, type ProviderServer } from './provider-server.ts';
 
 let server: ProviderServer;
 beforeAll(async () => {
-  // A provider that was told to wait is not called before then, by anything in this process: each test begins ten seconds later.
-  vi.useFakeTimers({ toFake: ['Date'] });
   server = await startProviderServer();
 });
-afterAll(async () => {
-  vi.useRealTimers();
-  await server.close();
-});
+afterAll(() => server.close());
 afterEach(() => {
-  vi.setSystemTime(Date.now() + 10_000);
   vi.unstubAllEnvs();
 });
 
@@ -100,7 +94,7 @@ test.each(names)('L3 %s: an answer and the results of its tools go back as the p
 
 test.each(
   ways.flatMap(([name, isStreamed]) => [
-    [name, isStreamed, 429, 'MODEL_UNAVAILABLE', 'no', 7_000] as const,
+    [name, isStreamed, 429, 'MODEL_UNAVAILABLE', 'no', 20] as const,
     [name, isStreamed, 503, 'MODEL_UNAVAILABLE', 'unknown', undefined] as const,
     [name, isStreamed, 401, 'MODEL_REFUSED', 'no', undefined] as const,
   ]),

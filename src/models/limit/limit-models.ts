@@ -150,8 +150,9 @@ export class ProviderLimit {
 /** Limits by provider, which is the part of a model's name before the colon. */
 export type LimitsByProvider = Readonly<Record<string, ModelLimits>>;
 
-const systemClock: LimitClock = {
-  now: () => Date.now(),
+/** Runs on when the time of day is set: otherwise a provider would be left alone for as long as the clock went back. */
+const steadyClock: LimitClock = {
+  now: () => performance.now(),
   setTimer: (delayMs, callback) => {
     const timer = setTimeout(callback, delayMs);
     return () => clearTimeout(timer);
@@ -178,7 +179,7 @@ function limitOf(provider: string, limits: ModelLimits | undefined, clock: Limit
 /**
  * Makes models that keep within the limits of their providers. All calls of this process to a provider share its limits, whichever object
  * they are made through; the limits set last apply. If a provider says when to retry, no call is made to it before then.
- * @param options.clock - default: the system clock
+ * @param options.clock - default: one of this process, which does not follow the time of day
  */
 export function limitModels(
   models: Models,
@@ -186,7 +187,7 @@ export function limitModels(
   options: { readonly clock?: LimitClock } = {},
 ): Models {
   refuseUnknownKeys('limitModels', options, ['clock']);
-  const { clock = systemClock } = options;
+  const { clock = steadyClock } = options;
   for (const [provider, limit] of Object.entries(limits))
     refuseUnknownKeys(`the limit of ${provider}`, limit, limitNames);
   for (const [provider, limit] of Object.entries(limits)) limitOf(provider, limit, clock);

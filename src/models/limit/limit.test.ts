@@ -1,5 +1,5 @@
 /** What a provider lets a process ask, on virtual time. */
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 import type { ModelRequest, Models } from '../../ports/model.ts';
 import { createVirtualClock, type VirtualClock } from '../../testing/virtual-clock.ts';
@@ -96,4 +96,20 @@ test('L9 a call that is cancelled while it waits leaves its place, and takes non
   await clock.runUntilIdle();
   expect((await Promise.all(asked)).map(String)).toEqual(['yes', 'Error: no more', 'yes']);
   expect(begun).toEqual(['openai:a@0', 'openai:c@1']);
+});
+
+test('L9 a provider that said when to come again is called then, also if the time of day was set back meanwhile', async () => {
+  const models = limitModels(
+    createScriptedModels([new NodeFailure('busy', { code: 'MODEL_UNAVAILABLE', retryAfterMs: 20 }), 'Back.']),
+  );
+  const signal = new AbortController().signal;
+  const call = { model: 'set-back:a', messages: [], idempotencyKey: 'k', signal };
+  vi.useFakeTimers({ toFake: ['Date'] });
+  try {
+    await expect(models.generate(call)).rejects.toMatchObject({ retryAfterMs: 20 });
+    vi.setSystemTime(Date.now() - 60 * 60_000);
+    expect(await models.generate(call)).toMatchObject({ content: [{ type: 'text', text: 'Back.' }] });
+  } finally {
+    vi.useRealTimers();
+  }
 });
