@@ -457,6 +457,8 @@ export interface Store {
   postMessage(message: Message): Promise<MessageReply>;
   /** Messages that no commit has taken yet, oldest first. */
   readMessages(key: RunKey): Promise<readonly MessageRow[]>;
+  /** Whether a message of this kind and name was posted, taken or not, so that posting it again changes nothing. False without such a run. */
+  hasMessage(key: RunKey, message: Pick<Message, 'kind' | 'name'>): Promise<boolean>;
   /** Lists open waits, soonest due first, then oldest. Indexed, paged by cursor. */
   listWaits(query: WaitQuery): Promise<Page<OpenWait>>;
 

@@ -311,6 +311,10 @@ export class MemoryTables {
     return { status: 'accepted' };
   }
 
+  hasMessage(key: RunKey, { kind, name }: Pick<Message, 'kind' | 'name'>): boolean {
+    return this.find(key)?.messages.some((other) => other.kind === kind && other.name === name) ?? false;
+  }
+
   readRun(key: RunKey): RunRow | undefined {
     const run = this.find(key);
     return run && toRunRow(run, this.now());

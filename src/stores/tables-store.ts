@@ -67,6 +67,7 @@ export function createTablesStore(tables: MemoryTables, capabilities: StoreCapab
         return posted;
       }),
     readMessages: (key) => reply(() => tables.readMessages(key)),
+    hasMessage: (key, message) => reply(() => tables.hasMessage(key, message)),
     listWaits: (query) => reply(() => tables.listWaits(query)),
     tagCheckpoint: (key, tag) => reply(() => tables.tagCheckpoint(key, tag)),
     removeTag: (key, name) => reply(() => tables.removeTag(key, name)),

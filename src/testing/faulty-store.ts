@@ -74,6 +74,7 @@ export const storeMethods: readonly StoreMethod[] = [
   'writeSnapshot',
   'postMessage',
   'readMessages',
+  'hasMessage',
   'listWaits',
   'tagCheckpoint',
   'removeTag',

@@ -36,6 +36,7 @@ const calls: Readonly<Record<string, readonly [call: (store: Store) => Promise<u
   readCheckpoints: [(store) => store.readCheckpoints(key, { from: 0, to: 9, limit: 3 }), 'checkpoints_pkey'],
   readSnapshot: [(store) => store.readSnapshot(key, 9), 'snapshots_pkey'],
   readMessages: [(store) => store.readMessages(key), 'messages_pkey'],
+  hasMessage: [(store) => store.hasMessage(key, { kind: 'signal', name: 'x' }), 'messages_pkey'],
   listWaits: [(store) => store.listWaits({ tenant, limit: 20 }), 'waits_by_due'],
   'listWaits by kind': [(store) => store.listWaits({ tenant, kinds: ['doubt'], limit: 20 }), 'waits_by_kind'],
   'listWaits of a run': [(store) => store.listWaits({ tenant, runId: key.runId }), 'waits_pkey'],

@@ -334,6 +334,9 @@ class SmallStore {
       .filter(isUntaken)
       .map(({ id, kind, name, body, at, checksum }) => ({ id, kind, name, body, at, ...(checksum && { checksum }) }));
 
+  hasMessage = (key: RunKey, message: Pick<Message, 'kind' | 'name'>): boolean =>
+    this.#find(key)?.messages.some(({ kind, name }) => kind === message.kind && name === message.name) ?? false;
+
   readSnapshot = (key: RunKey, atOrBefore: number): SnapshotRow | undefined =>
     this.#find(key)
       ?.snapshots.filter(({ seq }) => seq <= atOrBefore)
@@ -379,6 +382,7 @@ export function createSmallStore(now: () => number): Store {
     writeSnapshot: call((key: RunKey, snapshot: SnapshotRow) => small.writeSnapshot(key, snapshot)),
     postMessage: call((message: Message) => small.postMessage(message)),
     readMessages: call(small.readMessages),
+    hasMessage: call(small.hasMessage),
     listWaits: call(small.listWaits),
     removeRun: refuse('remove runs'),
     tagCheckpoint: refuse('tag checkpoints'),

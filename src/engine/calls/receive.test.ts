@@ -125,6 +125,42 @@ test('W5.6 a signal that does not fit the schema of the call that waits for it i
   expect((await resumeToRest(other, runId, graph)).state.outputs['take']).toEqual({ amount: 3 });
 });
 
+test('W5.3 a signal that is sent again is that signal still, when the next wait takes no such value, and when the run has ended', async () => {
+  const bench = createBench();
+  const run = async (ctx: NodeContext): Promise<unknown> => [
+    await ctx.receive('go', { schema: z.number() }),
+    await ctx.receive('go', { schema: z.string() }),
+  ];
+  const graph = graphOf('twice', [node('take', 'read', run)], edges('> take', 'take >'));
+  const asking = graphOf(
+    'early',
+    [node('take', 'read', async (ctx) => [await ctx.ask({ prompt: '?' }), await run(ctx)])],
+    edges('> take', 'take >'),
+  );
+  for (const [id, first] of [
+    ['r', graph],
+    ['early', asking],
+  ] as const) {
+    await runToRest(bench.engine, first, {}, id);
+    const other = afterCrash(bench);
+    await other.signal(id, 'go', 1, { id: 'one' });
+    await resumeToRest(other, id, first);
+    if (id === 'early') {
+      const [question] = await other.waits(id);
+      await other.answer(id, question?.waitId ?? '', 'yes');
+      await resumeToRest(other, id, first);
+    }
+    // Now a text is waited for. Another id is another signal, and is refused.
+    await expect(other.signal(id, 'go', 1, { id: 'two' })).rejects.toMatchObject({ code: 'SIGNAL_INVALID' });
+    await other.signal(id, 'go', 1, { id: 'one' });
+    expect(await other.waits(id)).toMatchObject([{ kind: 'signal', name: 'go' }]);
+    await other.signal(id, 'go', 'text', { id: 'two' });
+    expect(await resumeToRest(other, id, first)).toMatchObject({ status: 'completed' });
+    await other.signal(id, 'go', 1, { id: 'one' });
+    await expect(other.signal(id, 'go', 1, { id: 'three' })).rejects.toMatchObject({ code: 'RUN_FINISHED' });
+  }
+});
+
 test('W5.6 what nobody waits for is taken; so is what a schema makes fit, and what a schema without JSON Schema alone can judge', async () => {
   const takes = async (schema: z.ZodType, value: unknown): Promise<unknown> => {
     const { engine } = createBench();

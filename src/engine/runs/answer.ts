@@ -320,31 +320,37 @@ export async function postSignal(
   checkId('signal name', name, limits.idBytes);
   checkId('signal id', id, limits.idBytes);
   const { status } = await requireRun(env, runId);
-  // A failed run may be resumed and then finds its signals.
-  if (status === 'completed' || status === 'cancelled') throw new CairnError('RUN_FINISHED', { runId, status });
   const admitted = admitExternal(env, value, ['signal'], 'the signal');
-  await refuseMisfit(env, runId, { name, id, value: admitted.value });
+  // A failed run may be resumed and then finds its signals.
+  const refusal =
+    status === 'completed' || status === 'cancelled'
+      ? new CairnError('RUN_FINISHED', { runId, status })
+      : await misfitOf(env, runId, { name, value: admitted.value });
+  if (refusal !== undefined) {
+    // What was posted already is that signal, whatever has become of the run since.
+    if (await store.hasMessage({ tenant, runId }, { kind: 'signal', name: id })) return;
+    throw refusal;
+  }
   await takeFiles(env, admitted.value, 'the signal');
   const body = encoder.encode(encodeValue({ signal: name, value: admitted.value }));
   await postSealed(store, { tenant, runId, kind: 'signal', name: id, body, at: clock.now() });
 }
 
 /**
- * Refuses a signal that would close a wait whose schema it does not fit: whoever sends it hears of it now, and the run goes on waiting.
- * Signals that are posted and not taken yet close the waits that are older.
+ * Why a signal is refused that would close a wait whose schema it does not fit: whoever sends it hears of it now, and the run goes on
+ * waiting. Signals that are posted and not taken yet close the waits that are older.
  */
-async function refuseMisfit(
+async function misfitOf(
   env: EngineEnvironment,
   runId: string,
-  { name, id, value }: { readonly name: string; readonly id: string; readonly value: unknown },
-): Promise<void> {
+  { name, value }: { readonly name: string; readonly value: unknown },
+): Promise<CairnError | undefined> {
   const found = await listOpenWaits(env, runId, ['signal']);
   const waits = found.filter((wait) => wait.name === name);
-  if (waits.every(({ schema }) => schema === undefined)) return;
+  if (waits.every(({ schema }) => schema === undefined)) return undefined;
   const posted = (await readMessagesIntact(env.store, { tenant: env.tenant, runId })).filter(
-    (message) => message.kind === 'signal' && (message.name === id || messageBody(message.body).signal === name),
+    (message) => message.kind === 'signal' && messageBody(message.body).signal === name,
   );
-  if (posted.some((message) => message.name === id)) return;
   const openedAt = waits.map((wait) => wait.openedAt ?? 0).toSorted((a, b) => a - b)[posted.length];
   // Of those opened in the same millisecond the order is not known here.
   const meant = waits.filter((wait) => (wait.openedAt ?? 0) === openedAt);
@@ -352,6 +358,6 @@ async function refuseMisfit(
     schema === undefined ? undefined : schemaFault(schema as Schema, value, 'the value'),
   );
   const reason = faults.every((fault) => fault !== undefined) ? faults[0] : undefined;
-  if (reason === undefined) return;
-  throw new CairnError('SIGNAL_INVALID', { name, node: nodeNameOf(meant[0] as OpenQuestion), reason });
+  if (reason === undefined) return undefined;
+  return new CairnError('SIGNAL_INVALID', { name, node: nodeNameOf(meant[0] as OpenQuestion), reason });
 }

@@ -156,6 +156,7 @@ function createReads(
   | 'readCheckpoints'
   | 'readSnapshot'
   | 'readMessages'
+  | 'hasMessage'
   | 'listWaits'
   | 'readTags'
   | 'listWorkers'
@@ -171,6 +172,7 @@ function createReads(
     readCheckpoints: (key, range) => reads.readCheckpoints(tables, key, range),
     readSnapshot: (key, atOrBefore) => reads.readSnapshot(tables, key, atOrBefore),
     readMessages: (key) => reads.readMessages(tables, key),
+    hasMessage: (key, message) => reads.hasMessage(tables, key, message),
     listWaits: (query) => reads.listWaits(tables, query),
     readTags: (key) => reads.readTags(tables, key),
     listWorkers: (tenant) => listWorkers(tables, tenant),

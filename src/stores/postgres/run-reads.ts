@@ -144,6 +144,15 @@ export async function readMessages(tables: Tables, key: RunKey): Promise<readonl
   }));
 }
 
+export async function hasMessage(
+  tables: Tables,
+  key: RunKey,
+  { kind, name }: Pick<MessageRow, 'kind' | 'name'>,
+): Promise<boolean> {
+  const query = `select 1 from S.messages where run = ${runNo} and kind = $3 and name = $4`;
+  return (await tables.query(query, [...keyOf(key), kind, toText(name)])).length > 0;
+}
+
 interface StoredWait {
   readonly id: number;
   readonly tenant: string;

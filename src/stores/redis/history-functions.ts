@@ -104,6 +104,10 @@ function writes.post(q, bytes)
   return { 'ok', 'accepted' }
 end
 
+function reads.hasMessage(q)
+  return { 'ok', call('HEXISTS', P .. 'msg:' .. named(q.tenant, q.runId), q.kind .. ':' .. q.name) }
+end
+
 function reads.messages(q)
   local id, rows = named(q.tenant, q.runId), {}
   for i, name in ipairs(call('ZRANGE', P .. 'inbox:' .. id, 0, -1)) do

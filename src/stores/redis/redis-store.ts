@@ -169,6 +169,7 @@ type Reads = Pick<
   | 'readCheckpoints'
   | 'readSnapshot'
   | 'readMessages'
+  | 'hasMessage'
   | 'listWaits'
   | 'readTags'
   | 'listWorkers'
@@ -201,6 +202,8 @@ function createReads(server: RedisServer): Reads {
         const [id, kind, name, bytes] = listOf(row);
         return { id: Number(id), kind: textOf(kind) as 'answer', name: textOf(name), ...unpackRow(bytes) };
       }),
+    hasMessage: async (key, { kind, name }) =>
+      Number((await server.call('hasMessage', { ...keyOf(key), kind, name }))[0]) === 1,
     listWaits: (query) => listWaits(server, query),
     readTags: async (key) => {
       const flat = listOf((await server.call('tags', keyOf(key)))[0]);

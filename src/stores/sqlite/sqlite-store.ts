@@ -175,6 +175,7 @@ type Reads = Pick<
   | 'readCheckpoints'
   | 'readSnapshot'
   | 'readMessages'
+  | 'hasMessage'
   | 'listWaits'
   | 'readTags'
   | 'listWorkers'
@@ -202,6 +203,7 @@ function createReads(
     readCheckpoints: (key, range) => read(() => history.readCheckpoints(key, range)),
     readSnapshot: (key, atOrBefore) => read(() => history.readSnapshot(key, atOrBefore)),
     readMessages: (key) => read(() => waits.readMessages(key)),
+    hasMessage: (key, message) => read(() => waits.hasMessage(key, message)),
     listWaits: (query) => read(() => waits.listWaits(query)),
     readTags: (key) => read(() => history.readTags(key)),
     listWorkers: (tenant) => read(() => workers.list(tenant)),

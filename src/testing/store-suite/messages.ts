@@ -111,7 +111,11 @@ export const messagesTests: SuitePart = {
     'W5 a signal is kept whether or not anything waits for it, and its id is taken once': async ({ store }) => {
       const claim = await startRun(store, 'run');
       const signal = message('run', { name: 'id 1', body: bytesOf('go') });
+      const isPosted = (kind: 'signal' | 'answer', id = 'run'): Promise<boolean> =>
+        store.hasMessage(keyOf(id), { kind, name: 'id 1' });
+      assert.equal(await isPosted('signal'), false);
       assert.deepEqual(await store.postMessage(signal), { status: 'accepted' });
+      assert.equal(await isPosted('signal'), true);
       await store.commit(commitOf(claim, 1, { takeMessages: await idsOf(store) }));
       assert.deepEqual(await store.postMessage(signal), { status: 'equal' });
       assert.deepEqual(await store.postMessage({ ...signal, body: bytesOf('stop') }), {
@@ -119,6 +123,8 @@ export const messagesTests: SuitePart = {
         first: bytesOf('go'),
       });
       assert.deepEqual(await idsOf(store), []);
+      assert.equal(await isPosted('signal'), true);
+      assert.deepEqual([await isPosted('answer'), await isPosted('signal', 'none')], [false, false]);
     },
 
     'O1 kinds do not share names': async ({ store }) => {

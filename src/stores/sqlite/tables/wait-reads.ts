@@ -255,6 +255,7 @@ export class WaitReads {
   readonly #ofKind: Statement;
   readonly #ofRun: Statement;
   readonly #messages: Statement;
+  readonly #hasMessage: Statement;
 
   constructor(prepare: Prepare, layout: number) {
     this.#ofTenant = prepare(`${walk('waits_by_due', layout)} w.tenant = ? and ${after}`);
@@ -267,6 +268,9 @@ export class WaitReads {
     this.#messages = prepare(
       `select id, kind, ${asBytes('name')}, body, at, ${checksumOf(layout)} from messages
        where run = (select no from runs where tenant = ? and run_id = ?) and is_taken = 0 order by id`,
+    );
+    this.#hasMessage = prepare(
+      'select 1 from messages where run = (select no from runs where tenant = ? and run_id = ?) and kind = ? and name = ?',
     );
   }
 
@@ -306,5 +310,9 @@ export class WaitReads {
       at,
       ...(checksum === null ? {} : { checksum: bytesOf(checksum) }),
     }));
+  }
+
+  hasMessage({ tenant, runId }: RunKey, { kind, name }: Pick<MessageRow, 'kind' | 'name'>): boolean {
+    return this.#hasMessage().get(tenant, runId, kind, name) !== undefined;
   }
 }

@@ -25,6 +25,7 @@ const repeatable: ReadonlySet<StoreMethod> = new Set([
   'readRun',
   'readCheckpoints',
   'readMessages',
+  'hasMessage',
   'listWaits',
 ]);
 
