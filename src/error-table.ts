@@ -152,7 +152,7 @@ export const errorTable: Readonly<Record<ErrorCode, ErrorRow>> = {
   RUN_HELD: row(409, 4, 'no', 'run {runId} is held: it was restored from a backup, and what it did since that was made is not known here', 'Look what it may have done since, then let it go on: cairn release {runId}'),
   CLAIM_TAKEN: row(409, 4, 'later', 'run {runId} is held by {owner} for {remainingMs} ms more', 'Wait until that worker ends or its lease runs out.'),
   CLAIM_LOST: row(409, 4, 'later', 'run {runId} is advanced here no more{: |reason}', 'What was committed is kept. Whoever has claimed the run goes on with it; if nobody has, resume it.'),
-  CLAIM_FENCED: row(409, 4, 'later', 'write to run {runId} refused: token {held} is not {current}', 'The run was claimed anew since. What was committed is kept.'),
+  CLAIM_FENCED: row(409, 4, 'later', 'write to run {runId} refused: token {token} is not {current}', 'The run was claimed anew since. What was committed is kept.'),
   COMMIT_CONFLICT: row(409, 4, 'later', 'commit {seq} of run {runId} refused: the head is {head}', 'Load the run again and go on from its head.'),
   ORIGINAL_CLAIMED: row(409, 4, 'later', 'the effect of {node} is still open in run {runId}, which is being worked on', 'Try again when the original has recorded it or has stopped.'),
   PLAN_INVALID: row(422, 3, 'no', 'the plan cannot be used: {reason}', 'Mend what is named. A planner was told of it twice: give it clearer instructions, or give the plan yourself.'),

@@ -76,7 +76,6 @@ export {
   consoleInterviewer,
   queueInterviewer,
   recordingInterviewer,
-  type AskedQuestion,
   type ConsoleOptions,
   type Interviewer,
   type RecordedAnswer,

@@ -199,7 +199,7 @@ const rows: Readonly<Record<string, { readonly door: object; readonly of: Readon
     of: {
       readDot: [() => dot.readDot(text, odd)],
       checkDot: [() => dot.checkDot(text, odd)],
-      readKeptDot: [() => dot.readKeptDot(dot.readDot(text).graph.text ?? '', odd)],
+      readSavedDot: [() => dot.readSavedDot(dot.readDot(text).graph.text ?? '', odd)],
       formatDot: noOptions,
       pipelineOf: noOptions,
       readPipeline: noOptions,

@@ -72,8 +72,8 @@ async function blame(history: History, runId: string): Promise<void> {
 }
 
 async function bisect(history: History, runId: string): Promise<void> {
-  const { found, asked } = await history.bisect(runId, 'scratch.count > 1000000');
-  if (found !== undefined || asked < checkpoints) throw new Error(`asked at ${asked}`);
+  const { found, evaluated } = await history.bisect(runId, 'scratch.count > 1000000');
+  if (found !== undefined || evaluated < checkpoints) throw new Error(`evaluated at ${evaluated}`);
 }
 
 /** Reads our database without us. */

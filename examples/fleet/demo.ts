@@ -34,7 +34,7 @@ try {
   tell(
     `its ${moved.effects} effects happened once each: ${moved.repeated.length === 0 ? 'yes' : moved.repeated.join()}`,
   );
-  tell(`its history is whole: ${moved.isSound ? 'yes' : 'no'}\n`);
+  tell(`its history is whole: ${moved.isValid ? 'yes' : 'no'}\n`);
   const report = await runFleet({
     url,
     ledger: join(folder, 'ledger.jsonl'),
@@ -50,7 +50,7 @@ try {
   );
   tell(`${effects} of ${expectedEffects} effects happened, ${repeated.length} of them more than once`);
   tell(faults.length === 0 ? 'every history is whole' : faults.join('\n'));
-  const isFine = moved.status === 'completed' && moved.isSound && moved.repeated.length === 0;
+  const isFine = moved.status === 'completed' && moved.isValid && moved.repeated.length === 0;
   process.exitCode = isFine && isWhole(report, orders) ? 0 : 1;
 } finally {
   await server?.stop();

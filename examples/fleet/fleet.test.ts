@@ -75,7 +75,7 @@ describe.skipIf(typeof found === 'string')(
     test('P1 P4 an order that began on SQLite is completed on Postgres by a worker that took it from one stopped by SIGSTOP', async (context) => {
       context.skip(!isProving, 'in npm run prove: a lease runs out');
       const moved = await moveAndTakeOver({ ...optionsOf('moved'), file: join(folder, 'runs.db') });
-      expect(moved).toEqual({ status: 'completed', effects: 3, repeated: [], isSound: true, saidByStopped: [] });
+      expect(moved).toEqual({ status: 'completed', effects: 3, repeated: [], isValid: true, saidByStopped: [] });
       await openOn(server).close();
     });
   },

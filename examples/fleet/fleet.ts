@@ -305,7 +305,7 @@ export interface MovedReport {
   readonly status: string;
   readonly effects: number;
   readonly repeated: readonly string[];
-  readonly isSound: boolean;
+  readonly isValid: boolean;
   /** What the worker that was stopped said of the order afterwards; nothing, because it was another's by then. */
   readonly saidByStopped: readonly string[];
 }
@@ -358,7 +358,7 @@ export async function moveAndTakeOver({
       status: result.status,
       effects: counts.filter((lines) => lines > 0).length,
       repeated: names.filter((_, index) => (counts[index] ?? 0) > 1),
-      isSound: (await openHistory(store).verify(runId)).isSound,
+      isValid: (await openHistory(store).verify(runId)).isValid,
       saidByStopped: first.lines.slice(said).filter((line) => line.endsWith(` ${runId}`)),
     };
   } finally {

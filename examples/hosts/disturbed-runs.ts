@@ -140,7 +140,7 @@ export interface OrdersReport {
   readonly doubts: number;
   readonly kills: number;
   readonly tookMs: number;
-  readonly isSound: boolean;
+  readonly isValid: boolean;
 }
 
 /** What is disturbed. */
@@ -169,8 +169,8 @@ export async function runOrders(server: RestateServer, disturbance: Disturbance)
     const counts = new Map<string, number>();
     for (const line of readLedger(ledger)) counts.set(line, (counts.get(line) ?? 0) + 1);
     const onceCount = [...counts.values()].filter((count) => count === 1).length;
-    const { isSound } = await engine.history.verify();
-    return { ...disturbed, onceCount, repeatedCount: counts.size - onceCount, isSound };
+    const { isValid } = await engine.history.verify();
+    return { ...disturbed, onceCount, repeatedCount: counts.size - onceCount, isValid };
   } finally {
     endpoints.close();
     await engine.close();

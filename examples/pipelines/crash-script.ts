@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { createSystemIds } from '../../src/app/process/process-ids.ts';
 import { systemClock } from '../../src/app/process/system-clock.ts';
 import { createFileBlobs } from '../../src/blobs/file-blobs.ts';
-import { readDot, readKeptDot } from '../../src/dialects/dot/index.ts';
+import { readDot, readSavedDot } from '../../src/dialects/dot/index.ts';
 import type { Engine } from '../../src/engine/api.ts';
 import { createEngine } from '../../src/engine/engine.ts';
 import type { Graph } from '../../src/graph/graph.ts';
@@ -29,7 +29,7 @@ function openEngine(store: Store, _folder: string, watch: (graph: Graph) => Grap
     models: createAnswers(),
     findGraph: async (_id, _hash, _meta, readText) => {
       const text = await readText();
-      return text === undefined ? undefined : watch(readKeptDot(text, { nodeTypes }).graph);
+      return text === undefined ? undefined : watch(readSavedDot(text, { nodeTypes }).graph);
     },
   });
   const resume: Engine['resume'] = engine.resume.bind(engine);

@@ -42,7 +42,7 @@ try {
   for await (const { change, tags } of history.log(runId)) logged.unshift([change.at(-1)?.node?.[0], tags.length]);
   // Their resume saves nothing of what it does.
   same(logged, [['pay', 1]]);
-  ok((await history.verify()).isSound);
+  ok((await history.verify()).isValid);
   const first = await theirs.load(runId, 'pay');
   const forked = await theirs.fork(first!.id, { artifacts: { pay: 'paid by hand' } });
   await store.close();

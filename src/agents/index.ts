@@ -31,7 +31,7 @@ export type { StageAgent, StageAgentRequest, StageTool, ToolHooks } from '../gra
 export { agentStateOf, readAgentState, type AgentState, type AgentVisit } from './view/agent-state.ts';
 export type { AgentCall, AgentLoopState } from './view/agent-loop-state.ts';
 export { localFiles, type LocalFilesOptions } from './files/local-files.ts';
-export { memoryFiles, type GivenFiles, type MemoryFilesOptions } from './files/memory-files.ts';
+export { memoryFiles, type InitialFiles, type MemoryFilesOptions } from './files/memory-files.ts';
 export { shellTool, type Command, type ShellToolOptions } from './shell/shell-tool.ts';
 export type { FileStore, FileStoreContext, OpenFiles, PlannedWrite, WrittenFile } from '../ports/file-store.ts';
 export {

@@ -159,7 +159,7 @@ export interface AppOptions extends StoreChoice {
   /** A process that advances a run stays with it for timers due within this time. Default 90,000 ms. */
   readonly holdTimersMs?: number;
   /** The same while a question is open. Default 10,000 ms: a person is not kept from it by times that come again and again. */
-  readonly holdAskedMs?: number;
+  readonly holdQuestionsMs?: number;
   /** Whether runs that pause here are resumed when a time comes that they wait for. Default false. */
   readonly wakes?: boolean;
   /** Receives errors of clean-ups. */
@@ -264,7 +264,7 @@ function openTexts(
   };
   const openSavedDot = async (): Promise<TextDialect> => {
     const { dot, options: ofTexts } = await openDialect();
-    return { readSaved: (text, saved) => dot.readKeptDot(text, { ...ofTexts, ...saved }) };
+    return { readSaved: (text, saved) => dot.readSavedDot(text, { ...ofTexts, ...saved }) };
   };
   const folders = foldersOf(config, options);
   const foreign = readForeignTexts({ ...config, folders, cwd, allow });
@@ -292,7 +292,7 @@ function engineSettings(
 ): Omit<EngineOptions, 'store' | 'blobs' | 'findGraph'> {
   return {
     // Stay for the next attempt of a retry too, which is due after a minute at most unless its file says otherwise.
-    limits: { holdTimersMs: options.holdTimersMs ?? 90_000, holdAskedMs: options.holdAskedMs ?? 10_000 },
+    limits: { holdTimersMs: options.holdTimersMs ?? 90_000, holdQuestionsMs: options.holdQuestionsMs ?? 10_000 },
     clock: systemClock,
     ids: createSystemIds(),
     secrets: environmentSecrets,

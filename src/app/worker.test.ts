@@ -37,7 +37,7 @@ test('W5 a worker of a program takes up detached and answered runs of the graphs
   await elsewhere.answer('a', 'ask', 'yes');
   await until('a is done', () => rested.includes('a completed'));
   expect(taken).toEqual(['a', 'b', 'a']);
-  expect(worker.held()).toEqual([]);
+  expect(worker.runs()).toEqual([]);
   await worker.stop();
   await elsewhere.start({}, { runId: 'c', detach: true });
   expect(await worker.look()).toBe(0);

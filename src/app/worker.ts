@@ -68,7 +68,7 @@ function workOver(store: Store | string, graphs: readonly WorkedGraph[], options
   const worker = createEngineWorker({ ...options, engine, graphs: graphs.map(({ graph }) => graph.id) });
   return {
     look: () => worker.look(),
-    held: () => worker.held(),
+    runs: () => worker.runs(),
     stop: async () => {
       await worker.stop();
       await engine.close();

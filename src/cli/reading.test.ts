@@ -64,7 +64,7 @@ test('H1 --json is one document, and a line for each checkpoint of a log', () =>
   expect(folder.json('doctor')).toMatchObject({
     findings: expect.arrayContaining([expect.objectContaining({ name: 'store', verdict: 'ok' })]),
   });
-  expect(folder.json('verify', 'r')).toMatchObject({ isSound: true });
+  expect(folder.json('verify', 'r')).toMatchObject({ isValid: true });
 });
 
 test('H1 a tag names a checkpoint, export and import carry a run to another store', () => {

@@ -28,7 +28,7 @@ export interface Limits {
   /** A process waits for due times that are nearer than this. If all are later, the run is paused. */
   readonly holdTimersMs: number;
   /** The same while a question is open that a person can answer. No effect if larger than `holdTimersMs`. */
-  readonly holdAskedMs: number;
+  readonly holdQuestionsMs: number;
   /** How often the owner of a run checks for messages from other processes. */
   readonly messagePollMs: number;
 }
@@ -47,7 +47,7 @@ export const defaultLimits: Limits = {
   effectMs: 10 * 60_000,
   cancelGraceMs: 5_000,
   holdTimersMs: 10_000,
-  holdAskedMs: 10_000,
+  holdQuestionsMs: 10_000,
   messagePollMs: 500,
 };
 

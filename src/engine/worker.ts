@@ -39,7 +39,7 @@ export interface Worker {
   /** Looks once, and resolves when it has taken up what it found; says how many. */
   look(): Promise<number>;
   /** Ids of the runs that it advances now. */
-  held(): readonly string[];
+  runs(): readonly string[];
   /** Takes up nothing more; resolves when what it advances has come to rest. Closing the engine meanwhile hands the rest back. */
   stop(): Promise<void>;
 }
@@ -100,7 +100,7 @@ class PollingWorker implements Worker {
       ...(graphs && { only: graphs }),
       ...(queues && { queues }),
       concurrency,
-      runs: this.held(),
+      runs: this.runs(),
       ...(this.#isStopped && { isStopping: true }),
     };
   }
@@ -166,7 +166,7 @@ class PollingWorker implements Worker {
     }
   }
 
-  held(): readonly string[] {
+  runs(): readonly string[] {
     return [...this.#running.keys()];
   }
 

@@ -210,7 +210,7 @@ export class MemoryTables {
   #requireToken(key: RunKey, token: number): MemoryRun {
     const run = this.find(key);
     if (run === undefined || run.token !== token) {
-      throw new CairnError('CLAIM_FENCED', { runId: key.runId, held: token, current: run?.token ?? 0 });
+      throw new CairnError('CLAIM_FENCED', { runId: key.runId, token, current: run?.token ?? 0 });
     }
     return run;
   }

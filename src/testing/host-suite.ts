@@ -176,7 +176,7 @@ class Bench {
       [],
     );
     assert.deepEqual([...this.effects.keys()].toSorted(), [...places].toSorted());
-    assert.equal((await this.engine.history.verify()).isSound, true);
+    assert.equal((await this.engine.history.verify()).isValid, true);
   }
 
   async close(): Promise<void> {

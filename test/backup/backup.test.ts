@@ -69,7 +69,7 @@ async function finish(path: string, { held }: RestoreReport): Promise<void> {
     const rested = result.status === 'paused' ? await app.resume(runId, { answers: { approve: 'yes' } }) : result;
     expect([rested.status, rested.state.outputs.letter]).toEqual(['completed', largeText(`${runId} yes`)]);
   }
-  expect(await app.history.verify()).toMatchObject({ isSound: true });
+  expect(await app.history.verify()).toMatchObject({ isValid: true });
   await app.close();
   await store.close();
 }
@@ -174,7 +174,7 @@ test('B3 after a release what has a reconcile is looked up before it is done, no
     'book done',
   ]);
   expect(calls, 'done once').toEqual(['pay', 'book']);
-  expect(await again.history.verify()).toMatchObject({ isSound: true });
+  expect(await again.history.verify()).toMatchObject({ isValid: true });
   await again.close();
   await restored.close();
 
@@ -324,7 +324,7 @@ test('B4 a restore that is killed leaves no store, or one that is whole and held
     if (existsSync(path)) whole += 1;
     else await restore(at('kept'), path);
     const store = openSqliteStore({ path });
-    expect(await openHistory(store).verify()).toMatchObject({ isSound: true });
+    expect(await openHistory(store).verify()).toMatchObject({ isValid: true });
     expect(await collect(openHistory(store).list({ status: ['held'] }))).toHaveLength(1);
     await store.close();
   }

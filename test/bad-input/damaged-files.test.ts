@@ -119,8 +119,8 @@ async function useDamaged(path: string): Promise<void> {
   const { store, engine } = open(path, 'two');
   try {
     const context = { store, blobs, tenant: 'default', isWorkerDead: () => undefined, now: () => 0 };
-    const { isSound }: Pick<Verification, 'isSound'> = await verifyRuns.run(context, {});
-    expect(isSound).toBe(false);
+    const { isValid }: Pick<Verification, 'isValid'> = await verifyRuns.run(context, {});
+    expect(isValid).toBe(false);
     for (const runId of all) {
       const handle = engine.resume(runId).then((resumed) => resumed.result());
       const outcome = await handle.then(

@@ -62,8 +62,8 @@ function tamper(sql: string): void {
 }
 
 async function faultsOf(context: HistoryContext): Promise<readonly string[]> {
-  const { reports, isSound } = await verifyRuns.run(context, {});
-  expect(isSound).toBe(false);
+  const { reports, isValid } = await verifyRuns.run(context, {});
+  expect(isValid).toBe(false);
   return reports.flatMap(({ runId, faults }) => faults.map(({ code, message }) => `${runId} ${code} ${message}`));
 }
 
@@ -166,8 +166,8 @@ test.each([
     const taken = await engine.takeUp({ limit: 1 });
     expect(taken.map(({ runId }) => runId)).toEqual(['other']);
     expect((await (await taken[0]?.handle)?.result())?.status).toBe('paused');
-    const { damage, isSound } = await verifyRuns.run(context, {});
-    expect([damage, isSound]).toEqual([['the row of run r of tenant default was changed'], false]);
+    const { damage, isValid } = await verifyRuns.run(context, {});
+    expect([damage, isValid]).toEqual([['the row of run r of tenant default was changed'], false]);
     const listed = (await listRuns.run(context, {})).runs.map((run) => `${run.runId} ${shownStatusOf(run)}`);
     // What has no status that is known stands in no list; verify tells of it.
     expect(listed).toEqual(change === 'status = 77' ? ['other paused'] : ['other paused', 'r damaged']);
@@ -183,8 +183,8 @@ test('C6 a run whose row is gone is told as damage of the store, as its checkpoi
     code: 'RUN_NOT_FOUND',
     hint: expect.stringContaining('cairn verify'),
   });
-  const { isSound, damage } = await verifyRuns.run(context, {});
-  expect([isSound, damage]).toEqual([false, [expect.stringMatching(/checkpoints are there of run number .* gone/)]]);
+  const { isValid, damage } = await verifyRuns.run(context, {});
+  expect([isValid, damage]).toEqual([false, [expect.stringMatching(/checkpoints are there of run number .* gone/)]]);
 });
 
 /** Each column of bytes, and what else one bit of a file can make of it. */
@@ -214,6 +214,6 @@ test.each(notBytes)(
       outcome.status === 'fulfilled' ? '' : CairnError.from(outcome.reason).code,
     );
     expect(codes).not.toContain('INTERNAL');
-    expect(outcomes[0]).toMatchObject({ status: 'fulfilled', value: { isSound: false } });
+    expect(outcomes[0]).toMatchObject({ status: 'fulfilled', value: { isValid: false } });
   },
 );

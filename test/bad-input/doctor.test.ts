@@ -68,14 +68,14 @@ test.each<[what: string, damage: () => void]>([
   const { store, options } = bench;
   const found = await doctor(bench);
   const context = { tenant: 'default', store, blobs: options.blobs, isWorkerDead: () => undefined, now: () => 0 };
-  const { isSound } = await verifyRuns.run(context, {});
+  const { isValid } = await verifyRuns.run(context, {});
   const resuming = createEngine({ ...options, ids: testIds('worker-1', ['worker-1']) }).resume('r');
   const code = await resuming.then(
     () => undefined,
     (error: unknown) => CairnError.from(error).code,
   );
   const isWhole = what === 'nothing';
-  expect([found?.verdict, isSound, code === undefined]).toEqual([isWhole ? 'ok' : 'bad', isWhole, isWhole]);
+  expect([found?.verdict, isValid, code === undefined]).toEqual([isWhole ? 'ok' : 'bad', isWhole, isWhole]);
   expect(found?.code).toBe(code);
   expect(found?.fix).toBe(isWhole ? undefined : 'cairn verify r');
   await store.close();

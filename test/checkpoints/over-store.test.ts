@@ -118,7 +118,7 @@ test('S7 what another runtime saves is a history of ours: logged, shown, compare
   const { scratch, outputs } = await history.state('r@r-2');
   expect([scratch['count'], outputs]).toEqual([2, { n0: 'n0 done', n1: 'n1 done' }]);
   expect((await history.diff('r@r-1', 'r')).values.map(({ path }) => path.join('.'))).toContain('scratch.count');
-  expect((await history.verify()).isSound).toBe(true);
+  expect((await history.verify()).isValid).toBe(true);
   expect(await checkpointStoreOver(store).get('r-2')).toEqual(checkpointOf('r', names(2)));
   await store.close();
 });

@@ -1,7 +1,7 @@
 /** What the public format asks of an implementation, item by item, as far as it is not proved beside the code; titles carry its numbers. */
 import { expect, test } from 'vitest';
 import { createMemoryBlobs } from '../../src/blobs/memory-blobs.ts';
-import { checkDot, readDot, readKeptDot, type DotTransform, type StageHandler } from '../../src/dialects/dot/index.ts';
+import { checkDot, readDot, readSavedDot, type DotTransform, type StageHandler } from '../../src/dialects/dot/index.ts';
 import { createScriptedModels } from '../../src/models/scripted.ts';
 import { box, digraph, dotOptions, lintOf, runDot } from '../dot-kit.ts';
 
@@ -270,7 +270,7 @@ test('11.11.1 11.11.2 11.11.4 transforms stand between reading and the lint, eac
 
 test('11.11.2 a run keeps the pipeline as the transforms made it, so it goes on without them', () => {
   const { graph } = readDot(digraph('start -> a -> exit\na'), dotOptions({ transforms: [promptEach] }));
-  expect(readKeptDot(graph.text ?? '', { nodeTypes: dotOptions().nodeTypes ?? [] }).graph.hash).toBe(graph.hash);
+  expect(readSavedDot(graph.text ?? '', { nodeTypes: dotOptions().nodeTypes ?? [] }).graph.hash).toBe(graph.hash);
 });
 
 test('11.11.3 $goal is expanded when a stage is run, so that a run may be given another goal', async () => {

@@ -6,7 +6,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { readDot, readKeptDot, type StageHandler } from '../../src/dialects/dot/index.ts';
+import { readDot, readSavedDot, type StageHandler } from '../../src/dialects/dot/index.ts';
 import { createScriptedModels } from '../../src/models/scripted.ts';
 import { box, digraph, dotOptions, lintOf, runDot, runDotCut, scripted } from '../dot-kit.ts';
 import type { PreviewOptions } from '../../src/engine/api.ts';
@@ -169,7 +169,7 @@ test('6.2.21 a run does not go on under another pipeline in silence', async () =
     ...bench.options,
     ids: testIds('worker-2', ['worker-1']),
     findGraph: async (_id, _hash, _meta, readText) =>
-      readKeptDot((await readText()) ?? '', dotOptions({ handlers: { codergen: stages.handler } })).graph,
+      readSavedDot((await readText()) ?? '', dotOptions({ handlers: { codergen: stages.handler } })).graph,
   });
   await kept.answer(result.runId, result.waits[0]?.waitId ?? '', 'b');
   expect((await (await kept.resume(result.runId)).result()).status).toBe('completed');

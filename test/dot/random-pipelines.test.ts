@@ -18,7 +18,7 @@ const given = process.env['CAIRN_GRAPHS'];
 const property: Omit<Property<PipelinePlan>, 'faultsOf'> = {
   make: (seed) => drawPlan(seed),
   smaller: smallerPlan,
-  isSound: isReadable,
+  isValid: isReadable,
   describe: describePlan,
 };
 

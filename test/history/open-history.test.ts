@@ -172,7 +172,7 @@ test('C8 H4 a program prunes, verifies, moves and removes runs', async () => {
   expect(pruned[0]!.removed).toBeGreaterThan(0);
   expect((await collect(history.log('a'))).flatMap(({ tags }) => tags)).toEqual(['kept']);
   expect(await history.untag('a', 'kept')).toMatchObject({ runId: 'a', name: 'kept', seq: 2 });
-  expect(await history.verify()).toMatchObject({ isSound: true, damage: [] });
+  expect(await history.verify()).toMatchObject({ isValid: true, damage: [] });
   expect((await history.examine()).map(({ verdict }) => verdict)).toEqual(['ok', 'ok', 'ok', 'ok', 'ok', 'ok']);
 
   const moved = await openHistory(other).import(history.export('a'), { runId: 'copy' });

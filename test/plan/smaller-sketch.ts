@@ -20,7 +20,7 @@ export function sketchProperty(
     make,
     faultsOf: (sketch, seed) => (check(sketch, seed), []),
     smaller: smallerSketches,
-    isSound,
+    isValid,
     describe: describeSketch,
   };
 }
@@ -49,7 +49,7 @@ function withoutNode({ size, hasEnd, edges, joins }: Sketch, node: number): Sket
 }
 
 /** What seeds make is valid, and its last node is reached too if that is END. */
-function isSound(sketch: Sketch): boolean {
+function isValid(sketch: Sketch): boolean {
   if (sketch.hasEnd && sketch.edges.every(({ to }) => to !== sketch.size - 1)) return false;
   try {
     compileGraph(defineGraph(sketch));

@@ -6,9 +6,9 @@ import type { EdgePlan, EffectPlan, NodePlan, PartPlan, RandomGraphPlan } from '
 import { buildRandomGraph } from './random-graph.ts';
 
 /** How a plan that fails is made smaller and told. */
-export const planProperty: Pick<Property<RandomGraphPlan>, 'smaller' | 'isSound' | 'describe'> = {
+export const planProperty: Pick<Property<RandomGraphPlan>, 'smaller' | 'isValid' | 'describe'> = {
   smaller: smallerPlans,
-  isSound: isBuildable,
+  isValid: isBuildable,
   describe: describePlan,
 };
 

@@ -109,8 +109,8 @@ describe.skipIf(typeof found === 'string')(
         const refused = lines.filter((line) => line.startsWith('error '));
         expect(new Set(refused).size).toBe(refused.length);
       }
-      const { isSound } = await openHistory(store).verify();
-      expect(isSound).toBe(true);
+      const { isValid } = await openHistory(store).verify();
+      expect(isValid).toBe(true);
       await store.close();
     });
 
@@ -274,14 +274,14 @@ async function fillUp(server: PostgresUnderTest): Promise<void> {
   expect(reached).toBeGreaterThan(3);
   expect(reached).toBeLessThan(nodes);
   const history = openHistory(store);
-  expect((await history.verify('filled')).isSound).toBe(true);
+  expect((await history.verify('filled')).isValid).toBe(true);
   await server.run('alter table cairn.checkpoints set tablespace pg_default');
   size = 100;
   const result = await (await compiled.engine.resume('filled')).result();
   expect(result.status).toBe('completed');
   // The effect whose result found no room was announced before: it was in doubt, and was looked up.
   expect(effects).toEqual(Array.from({ length: nodes }, (_, index) => index));
-  expect((await history.verify('filled')).isSound).toBe(true);
+  expect((await history.verify('filled')).isValid).toBe(true);
   await compiled.close();
   await store.close();
 }

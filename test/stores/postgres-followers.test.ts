@@ -75,7 +75,7 @@ describe.skipIf(reason !== '')(
         expect(sum('cuts')).toBeGreaterThan(runs);
         if (isProving)
           console.log(`${crashes} crashes: ${sum('resets')} resets, ${sum('cuts')} cuts of ${followers} followers`);
-        expect((await history.verify()).isSound).toBe(true);
+        expect((await history.verify()).isValid).toBe(true);
         await worker.stop();
       } finally {
         await Promise.all(following.map((each) => each.end()));

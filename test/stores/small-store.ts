@@ -208,7 +208,7 @@ class SmallStore {
   #requireToken(key: RunKey, token: number): Run {
     const run = this.#find(key);
     if (run?.token === token) return run;
-    return fail('CLAIM_FENCED', { runId: key.runId, held: token, current: run?.token ?? 0 });
+    return fail('CLAIM_FENCED', { runId: key.runId, token, current: run?.token ?? 0 });
   }
 
   renewClaim = (claim: Claim): Renewal => {

@@ -12,9 +12,9 @@ interface Workflow {
 }
 
 /** How a workflow that fails is made smaller and told. */
-export const yamlProperty: Pick<Property<YamlPlan>, 'smaller' | 'isSound' | 'describe'> = {
+export const yamlProperty: Pick<Property<YamlPlan>, 'smaller' | 'isValid' | 'describe'> = {
   smaller: smallerYaml,
-  isSound: isReadable,
+  isValid: isReadable,
   describe: ({ text, others }) => {
     const called = Object.entries(others).filter(([name]) => text.includes(`workflow: ${name}`));
     return [text, ...called.map(([, other]) => other)].join('---\n');

@@ -8,9 +8,9 @@ export interface Property<Case> {
   readonly make: (seed: number) => Case;
   /** What does not hold of a case; whatever is thrown counts as a fault too. */
   readonly faultsOf: (tried: Case, seed: number) => Promise<readonly string[]> | readonly string[];
-  /** Cases with a little less in them. One that could not be made from any seed must be left out, or refused by `isSound`. */
+  /** Cases with a little less in them. One that could not be made from any seed must be left out, or refused by `isValid`. */
   readonly smaller: (from: Case) => Iterable<Case>;
-  readonly isSound?: (tried: Case) => boolean;
+  readonly isValid?: (tried: Case) => boolean;
   readonly describe: (tried: Case) => string;
 }
 
@@ -60,7 +60,7 @@ async function findSmallest<Case>(property: Property<Case>, failing: Case, seed:
   for (let isSmaller = true; isSmaller;) {
     isSmaller = false;
     for (const tried of property.smaller(found)) {
-      if (property.isSound?.(tried) === false) continue;
+      if (property.isValid?.(tried) === false) continue;
       if ((trials += 1) > trialsMost) return found;
       if ((await faultsIn(property, tried, seed)).length === 0) continue;
       found = tried;

@@ -122,7 +122,7 @@ export function writeTool(
         input: args,
         reconcile: ({ idempotencyKey }: Pick<StepContext, 'idempotencyKey'>) =>
           files.reconcile(planned, idempotencyKey),
-        said: () => ({ path, file }),
+        readAnswer: () => ({ path, file }),
       } as const;
       const written = await ctx.step(writeStep, options, async ({ idempotencyKey }) => {
         await files.write(planned, idempotencyKey);

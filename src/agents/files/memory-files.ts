@@ -7,13 +7,13 @@ import { isPlainObject } from '../../state/values/values.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 
 /** Files by path: references to stored bytes, texts, or bytes. */
-export type GivenFiles = Readonly<Record<string, FileRef | string | Uint8Array>>;
+export type InitialFiles = Readonly<Record<string, FileRef | string | Uint8Array>>;
 
 export interface MemoryFilesOptions {
   /** Name of the artifact that holds the files. The agent starts with the files in it and saves its files to it. Default: none. */
   readonly as?: string;
   /** Further files to start with. */
-  readonly from?: GivenFiles | ((context: { readonly state: StateView }) => GivenFiles);
+  readonly from?: InitialFiles | ((context: { readonly state: StateView }) => InitialFiles);
   /** Whether images that are read are shown to the model. Default false: it only gets a note about them. */
   readonly showsImages?: boolean;
 }
@@ -34,7 +34,7 @@ export function memoryFiles(options: MemoryFilesOptions = {}): FileStore {
     open: (ctx) => {
       const saved = as === undefined ? undefined : ctx.state.artifacts[as];
       const initial = typeof from === 'function' ? from({ state: ctx.state }) : from;
-      return new MemoryFiles(ctx, as, { ...initial, ...(isPlainObject(saved) && (saved as GivenFiles)) });
+      return new MemoryFiles(ctx, as, { ...initial, ...(isPlainObject(saved) && (saved as InitialFiles)) });
     },
   };
 }
@@ -42,9 +42,9 @@ export function memoryFiles(options: MemoryFilesOptions = {}): FileStore {
 class MemoryFiles implements OpenFiles {
   readonly #ctx: FileStoreContext;
   readonly #as: string | undefined;
-  readonly #files: Map<string, GivenFiles[string]>;
+  readonly #files: Map<string, InitialFiles[string]>;
 
-  constructor(ctx: FileStoreContext, as: string | undefined, initial: GivenFiles) {
+  constructor(ctx: FileStoreContext, as: string | undefined, initial: InitialFiles) {
     this.#ctx = ctx;
     this.#as = as;
     this.#files = new Map(Object.entries(initial));

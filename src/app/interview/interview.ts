@@ -37,22 +37,19 @@ export function watchDeadline(dueAt: number | undefined): Deadline {
 
 // Who answers the questions of runs in a program: five forms, and any function of one's own.
 
-/** One open question of a run. */
-export type AskedQuestion = OpenQuestion;
-
 export interface Interviewer {
   /**
    * Answers a question: a choice's value or label or key, a text, true or false, as the question asks.
    * @returns the answer, or a promise of it; undefined: it is left open
    */
-  ask(question: AskedQuestion): unknown;
+  ask(question: OpenQuestion): unknown;
   /** Told why an answer did not fit; the question is asked again if it returns true. Default: it is left open. */
-  refused?(question: AskedQuestion, reason: Error): Promise<boolean> | boolean;
+  refused?(question: OpenQuestion, reason: Error): Promise<boolean> | boolean;
 }
 
 /** A question and what was answered; absent: it was left open. */
 export interface RecordedAnswer {
-  readonly question: AskedQuestion;
+  readonly question: OpenQuestion;
   readonly answer?: unknown;
 }
 
@@ -174,7 +171,7 @@ export async function interview(
 /** Whether the run can go on by what became of the question: it was answered, or its deadline passed while it was asked. */
 async function closed(
   engine: Pick<Engine, 'answer'>,
-  question: AskedQuestion,
+  question: OpenQuestion,
   interviewer: Interviewer,
   by: string | undefined,
 ): Promise<boolean> {
@@ -185,7 +182,7 @@ async function closed(
 /** Whether it was answered. */
 async function answered(
   engine: Pick<Engine, 'answer'>,
-  question: AskedQuestion,
+  question: OpenQuestion,
   interviewer: Interviewer,
   by: string | undefined,
 ): Promise<boolean> {

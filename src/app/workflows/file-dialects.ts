@@ -47,7 +47,7 @@ type Dialect = typeof dialectModule;
 /** The YAML dialect, and what it is called with. */
 export interface FileDialects extends TextReader, Pick<Dialect, 'convertWorkflow' | 'workflowSchema'> {
   /** Functions for pipelines: reading texts recorded with runs, and formatting. */
-  readonly dot: Pick<DotDialect, 'readKeptDot' | 'formatDot'>;
+  readonly dot: Pick<DotDialect, 'readSavedDot' | 'formatDot'>;
   readonly nodeTypes: readonly NodeType[];
   readonly options: Pick<ReadOptions, 'nodeTypes' | 'permissions' | 'checkpoint' | 'redact'>;
   /** Whether workflows given as text are allowed at all. */
@@ -94,6 +94,6 @@ function pipelinesWith(dialect: DotDialect, agent: StageAgent): DotDialect {
     readDot: (text, options) => dialect.readDot(text, { readFile: readPipelineFile, ...options, agent }),
     checkCalledDot: (text, options) => dialect.checkCalledDot(text, { readFile: readPipelineFile, ...options, agent }),
     checkDot: (text, options) => dialect.checkDot(text, { readFile: readPipelineFile, ...options, agent }),
-    readKeptDot: (text, options) => dialect.readKeptDot(text, { ...options, agent }),
+    readSavedDot: (text, options) => dialect.readSavedDot(text, { ...options, agent }),
   };
 }

@@ -9,7 +9,7 @@ import type { ReadOptions } from '../../dialects/yaml/file/read-options.ts';
 
 export type DotDialect = Pick<
   typeof dialectModule,
-  'checkCalledDot' | 'checkDot' | 'formatDot' | 'readDot' | 'readKeptDot'
+  'checkCalledDot' | 'checkDot' | 'formatDot' | 'readDot' | 'readSavedDot'
 >;
 type YamlDialect = Pick<typeof yamlModule, 'checkWorkflow' | 'readBundle' | 'readWorkflow'>;
 

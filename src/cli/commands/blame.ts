@@ -19,8 +19,8 @@ import { formatInline } from '../text/value.ts';
 // `cairn bisect`
 
 function printBisection({ screen, commandLine }: Session, output: BisectRunOutput): void {
-  const { runId, seq, when, found, read, asked, unanswered } = output;
-  const cost = `${read} checkpoints read, asked at ${asked} of them`;
+  const { runId, seq, when, found, read, evaluated, unanswered } = output;
+  const cost = `${read} checkpoints read, evaluated at ${evaluated} of them`;
   if (found === undefined) screen.print(`${printable(when)} holds nowhere up to ${printable(runId)}@${seq}`);
   else {
     const name = `${found.runId}@${found.seq}`;

@@ -69,9 +69,9 @@ export const verifyCommand: Command<VerifyRunsInput> = {
     if (missing !== undefined)
       throw new CairnError('STORE_UNAVAILABLE', { store: missing, reason: 'it is not there', hint: namesStore });
     return withHistory(session, async (context) => {
-      const { reports, damage, isSound } = await perform(verifyRuns, context, input);
+      const { reports, damage, isValid } = await perform(verifyRuns, context, input);
       const { print, paint } = session.screen;
-      if (session.isJson) session.printJson({ reports, damage, isSound });
+      if (session.isJson) session.printJson({ reports, damage, isValid });
       else {
         for (const { runId, checkpoints, snapshots, blobs, faults, isHalfImported } of reports) {
           const verdict = faults.length === 0 ? paint('good', 'sound') : paint('bad', countOf(faults.length, 'fault'));
@@ -91,7 +91,7 @@ export const verifyCommand: Command<VerifyRunsInput> = {
           );
         else if (reports.length === 0) session.screen.note('No runs here.');
       }
-      return isSound ? 0 : errorTable.CHECKPOINT_CORRUPT.exit;
+      return isValid ? 0 : errorTable.CHECKPOINT_CORRUPT.exit;
     });
   },
 };

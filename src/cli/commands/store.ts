@@ -94,7 +94,7 @@ const worthVacuumBytes = 1024 * 1024;
 
 async function printCleanUp(session: Session, report: CleanUpReport, { isDry, now }: PrintedReport): Promise<void> {
   const { screen } = session;
-  const { removed, pruned, left, space, freedBytes } = report;
+  const { removed, pruned, skipped, space, freedBytes } = report;
   for (const { runId, graphId, endedAt } of removed)
     screen.print(
       `${printable(runId)} ${printable(graphId)}  ${isDry ? 'would go' : 'removed'}: ended ${formatAge(now - endedAt)} ago`,
@@ -103,7 +103,7 @@ async function printCleanUp(session: Session, report: CleanUpReport, { isDry, no
     screen.print(
       `${printable(runId)} ${printable(graphId)}  ${isDry ? 'at most ' : ''}${checkpoints} checkpoints ${isDry ? 'would be pruned' : 'pruned'}`,
     );
-  for (const { runId, because } of left)
+  for (const { runId, because } of skipped)
     screen.note(
       `${printable(runId)} was left as it is: ${because === 'busy' ? 'it is being worked on' : 'it has forks'}`,
     );

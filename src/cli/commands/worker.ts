@@ -54,7 +54,7 @@ class WorkerReport {
   }
 
   attach(worker: Worker): void {
-    this.#ownedRuns = () => worker.held();
+    this.#ownedRuns = () => worker.runs();
     this.write();
   }
 

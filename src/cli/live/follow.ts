@@ -355,7 +355,7 @@ export async function follow(
     makesStore: false,
     ...options,
     // Who can be asked here is asked at once, though the question has a deadline.
-    ...(session.screen.canAsk && !session.isJson && { holdAskedMs: 0 }),
+    ...(session.screen.canAsk && !session.isJson && { holdQuestionsMs: 0 }),
     watch: following.watch,
     report: reportTo(session),
   });

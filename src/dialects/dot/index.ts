@@ -3,7 +3,7 @@ export {
   checkDot,
   formatDot,
   readDot,
-  readKeptDot,
+  readSavedDot,
   type CheckedPipeline,
   type DotOptions,
   type DotTransform,

@@ -138,7 +138,7 @@ export function checkDot(text: string, options: DotOptions = {}): CheckedPipelin
  * Reads the pipeline that a run was started with, from the text that was kept with it. With `origin: 'inline'` it is held to the
  * permissions, whatever was recorded. @throws GRAPH_PARSE, and as {@link readDot}
  */
-export function readKeptDot(
+export function readSavedDot(
   text: string,
   options: Omit<DotOptions, 'source' | 'transforms' | 'readFile'> = {},
 ): TextWorkflow {

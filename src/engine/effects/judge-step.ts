@@ -43,11 +43,11 @@ export async function judgeStep(
 
 /** What a person says that the effect gave, as the step's own output; or why it cannot be that. */
 function outputOfAnswer(
-  { options: { said } }: StepEffort,
+  { options: { readAnswer } }: StepEffort,
   answer: unknown,
 ): { readonly output: unknown } | { readonly fault: string } {
   try {
-    return { output: said === undefined ? answer : said(answer) };
+    return { output: readAnswer === undefined ? answer : readAnswer(answer) };
   } catch (error) {
     return { fault: reasonOf(error) };
   }
@@ -63,13 +63,13 @@ async function askWhetherItHappened(
   const { activation, stepKey: key } = effort;
   const recorded = recordedStep(activation, key) as StepRecord;
   const { effect = effort.effect, intent, wait } = recorded;
-  const { saidSchema } = effort.options;
+  const { answerSchema } = effort.options;
   const doubted: DoubtedEffect = {
     node: activation.path,
     step: key,
     effect,
     intent: intent as Intent,
-    ...(saidSchema && { answerSchema: saidSchema }),
+    ...(answerSchema && { answerSchema: answerSchema }),
   };
   const question = doubtWait(doubted, recorded, why);
   const waitId = openWait(core, activation, key, question, wait);

@@ -37,8 +37,8 @@ export function isFailing({ failures, frame: { failedNodes = {} } }: RunTree): b
 
 /** Whether a due time is so near that this process stays for it: less near if a person can be asked meanwhile (W4.1). */
 function isTimeNear({ env, agenda }: RunCore, waits: readonly (readonly [waitId: string, WaitRecord])[]): boolean {
-  const { holdTimersMs, holdAskedMs } = env.limits;
-  const nearMs = waits.some(([, wait]) => isAnswerable(wait)) ? Math.min(holdAskedMs, holdTimersMs) : holdTimersMs;
+  const { holdTimersMs, holdQuestionsMs } = env.limits;
+  const nearMs = waits.some(([, wait]) => isAnswerable(wait)) ? Math.min(holdQuestionsMs, holdTimersMs) : holdTimersMs;
   const now = env.clock.now();
   return waits.some(
     ([waitId, { dueAt }]) => dueAt !== undefined && dueAt - now <= nearMs && agenda.armedWaits.has(waitId),

@@ -126,7 +126,7 @@ export interface ActiveRun {
 
 /** The environment of a run that waits for nothing in this process. */
 function ofSlice(env: EngineEnvironment): EngineEnvironment {
-  return { ...env, isSlice: true, limits: { ...env.limits, holdTimersMs: 0, holdAskedMs: 0 } };
+  return { ...env, isSlice: true, limits: { ...env.limits, holdTimersMs: 0, holdQuestionsMs: 0 } };
 }
 
 export class ActiveRuns {

@@ -193,7 +193,12 @@ async function rootDelta(env: EngineEnvironment, run: RunKey, root: RunTree): Pr
 async function checkSame(env: EngineEnvironment, reply: AdmissionReply, graph: Graph, tree: FrameTree): Promise<void> {
   const { run } = reply;
   if (run.graphHash !== graph.hash || run.graphId !== graph.id) {
-    throw new CairnError('RUN_EXISTS', { runId: run.runId, difference: 'graph', stored: run.graphId, given: graph.id });
+    throw new CairnError('RUN_EXISTS', {
+      runId: run.runId,
+      difference: 'graph',
+      stored: run.graphId,
+      requested: graph.id,
+    });
   }
   const { root } = await loadState(env.store, env.blobs, run);
   if (encodeValue(root.frame.input) === encodeValue(tree.input)) return;

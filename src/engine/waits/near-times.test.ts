@@ -5,7 +5,8 @@ import type { NodeDefinition } from '../../graph/graph.ts';
 
 describe('W4.1 a process stays for a time that is near', () => {
   const start = 1_700_000_000_000;
-  const benchOf = (holdAskedMs: number): Bench => createBench({ limits: { holdTimersMs: 90_000, holdAskedMs } });
+  const benchOf = (holdQuestionsMs: number): Bench =>
+    createBench({ limits: { holdTimersMs: 90_000, holdQuestionsMs } });
   const look = node('look', 'read', async (ctx) => {
     for (let time = 1; time <= 3; time += 1) await ctx.sleepUntil(start + time * 45_000);
     return 'seen';
@@ -24,8 +25,8 @@ describe('W4.1 a process stays for a time that is near', () => {
   test.each([
     ['not while a person can be asked', 0, start + 30_000, 'paused', 0],
     ['while a person can be asked as long as it is told', 10_000, start + 8_000, 'paused', 8_000],
-  ])('W4.1 %s', async (_title, holdAskedMs, deadlineAt, status, timeMs) => {
-    const { engine, clock } = benchOf(holdAskedMs);
+  ])('W4.1 %s', async (_title, holdQuestionsMs, deadlineAt, status, timeMs) => {
+    const { engine, clock } = benchOf(holdQuestionsMs);
     const second = node('second', 'human', (ctx) => ctx.ask({ prompt: `After ${String(ctx.state.outputs['ask'])}?` }));
     const nodes = [look, askUntil(deadlineAt), second];
     const links = edges('> look', '> ask', 'ask > second', 'look >', 'second >');

@@ -176,12 +176,12 @@ export interface StepOptions {
    * Makes the step's output of what a person says that the effect gave: null if they do not say. If it throws, they are asked again.
    * Default: what they say.
    */
-  readonly said?: (answer: unknown) => unknown;
+  readonly readAnswer?: (answer: unknown) => unknown;
   /**
    * JSON Schema of what a person may say that the effect gave: another answer is refused where it is given (`ANSWER_INVALID`), and the
    * question stays open. Default: anything.
    */
-  readonly saidSchema?: Readonly<Record<string, unknown>>;
+  readonly answerSchema?: Readonly<Record<string, unknown>>;
   /** The most that one attempt spends, by unit: reserved before it starts. A function is called only where there is a budget. */
   readonly atMost?: AtMost | (() => AtMost);
   /** What the call does, such as `mail to ada`, for a person who is asked about it. Up to 500 characters; it does not identify the step. */

@@ -19,8 +19,8 @@ const stepFields = [
   'timeoutMs',
   'idempotent',
   'reconcile',
-  'said',
-  'saidSchema',
+  'readAnswer',
+  'answerSchema',
   'atMost',
   'about',
   'forgettable',
@@ -56,9 +56,9 @@ export function stepFault(options: StepOptions): string | undefined {
   checkType(report, '', 'about', options.about, 'string');
   checkType(report, '', 'forgettable', options.forgettable, 'boolean');
   checkType(report, '', 'reconcile', options.reconcile, 'function');
-  checkType(report, '', 'said', options.said, 'function');
-  if (options.saidSchema !== undefined && !isObject(options.saidSchema))
-    report.error('G9', '', 'saidSchema is no object', 'give a JSON Schema');
+  checkType(report, '', 'readAnswer', options.readAnswer, 'function');
+  if (options.answerSchema !== undefined && !isObject(options.answerSchema))
+    report.error('G9', '', 'answerSchema is no object', 'give a JSON Schema');
   const { atMost } = options;
   return firstOf(report) ?? (typeof atMost === 'function' ? undefined : atMostFault(atMost));
 }

@@ -30,7 +30,7 @@ export function refusalOf(runId: string, owner: string, remainingMs: number): Ca
 }
 
 export function fencedError({ runId, token }: Claim, current: number): CairnError {
-  return new CairnError('CLAIM_FENCED', { runId, held: token, current });
+  return new CairnError('CLAIM_FENCED', { runId, token, current });
 }
 
 /** Extends the lease of one claim. @throws CLAIM_FENCED */

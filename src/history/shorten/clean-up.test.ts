@@ -72,7 +72,7 @@ test.each(cases)('D17 whoever %s passes over what another process that %s takes 
     await works[work]!(openHistory(store, { blobs: plain.blobs })).catch((error: unknown) =>
       failed.push(`call ${nth}: ${String(error)}`),
     );
-    expect((await other.verify()).isSound).toBe(true);
+    expect((await other.verify()).isValid).toBe(true);
     if (calls() < nth) break;
   }
   expect(failed).toEqual([]);

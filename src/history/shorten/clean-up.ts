@@ -42,15 +42,15 @@ export interface CleanUpReport extends CollectedBlobs {
   readonly removed: readonly { readonly runId: string; readonly graphId: string; readonly endedAt: number }[];
   /** Runs whose older checkpoints were pruned. In a dry run, `checkpoints` is an upper bound. */
   readonly pruned: readonly { readonly runId: string; readonly graphId: string; readonly checkpoints: number }[];
-  /** Runs that were left alone because a worker has them or because they have forks. */
-  readonly left: readonly { readonly runId: string; readonly because: 'busy' | 'forked' }[];
+  /** Runs that were skipped because a worker has them or because they have forks. */
+  readonly skipped: readonly { readonly runId: string; readonly because: 'busy' | 'forked' }[];
   /** What the store takes now. Absent if it cannot tell. */
   readonly space?: StoreSpace;
   /** With `vacuum`: how much room was given back to the file system; in a dry run, how much could be at once. */
   readonly freedBytes?: number;
 }
 
-type Report = { readonly [Part in 'removed' | 'pruned' | 'left']: CleanUpReport[Part][number][] };
+type Report = { readonly [Part in 'removed' | 'pruned' | 'skipped']: CleanUpReport[Part][number][] };
 
 /** For each run, how many of its checkpoints are among the newest of all. */
 async function countNewest(
@@ -69,7 +69,7 @@ async function countNewest(
 }
 
 class CleanUp {
-  readonly report: Report = { removed: [], pruned: [], left: [] };
+  readonly report: Report = { removed: [], pruned: [], skipped: [] };
   readonly #place: WritePlace;
   readonly #settingsFor: SettingsFor;
   readonly #isDry: boolean;
@@ -154,7 +154,7 @@ class CleanUp {
       if (CairnError.is(error, 'RUN_NOT_FOUND')) return false;
       const isForked = CairnError.is(error, 'HISTORY_HAS_FORKS');
       if (!isForked && !CairnError.is(error, 'CLAIM_TAKEN', 'RUN_HELD')) throw error;
-      this.report.left.push({ runId, because: isForked ? 'forked' : 'busy' });
+      this.report.skipped.push({ runId, because: isForked ? 'forked' : 'busy' });
       return false;
     }
   }

@@ -29,7 +29,7 @@ test('N11 the first checkpoint at which a condition holds; it is asked only wher
     when: 'scratch.count >= 4',
     found: { runId: 'first', seq: 4, at: 1_004, checkpointId: `${run.key}.4` },
     read: 5,
-    asked: 3,
+    evaluated: 3,
   });
   for (const when of [
     "failures.pay.code == 'X'",
@@ -158,9 +158,9 @@ test('N11 what is found is what asking at every checkpoint finds', async () => {
           }
         }
         if (expected !== undefined) held += 1;
-        const { found, asked } = await find(history, row, when);
+        const { found, evaluated } = await find(history, row, when);
         expect(found?.seq).toBe(expected);
-        expect(asked).toBeLessThanOrEqual(row.head + 1);
+        expect(evaluated).toBeLessThanOrEqual(row.head + 1);
       },
     ),
     { numRuns: 300 },

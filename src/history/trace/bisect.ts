@@ -40,7 +40,7 @@ export interface Bisection {
   readonly found?: FoundCheckpoint;
   /** How many checkpoints were read, and at how many the condition was evaluated. */
   readonly read: number;
-  readonly asked: number;
+  readonly evaluated: number;
   /**
    * The first checkpoint at which the condition could not be evaluated, the reason, and the number of such checkpoints. They count as not
    * holding.
@@ -82,14 +82,14 @@ export async function bisect(
     found = toFound(entry, isCut);
     break;
   }
-  const { asked, unanswered } = search;
+  const { evaluated, unanswered } = search;
   return {
     runId: run.runId,
     seq,
     when,
     ...(found !== undefined && { found }),
     read,
-    asked,
+    evaluated,
     ...(unanswered !== undefined && { unanswered }),
   };
 }
@@ -98,7 +98,7 @@ class Search {
   readonly #see: (values: StateSeen) => StateSeen;
   readonly #question: StateQuestion;
   readonly #values: RequestedValues;
-  asked = 0;
+  evaluated = 0;
   unanswered: Bisection['unanswered'];
 
   constructor(question: StateQuestion, values: RequestedValues, see: (values: StateSeen) => StateSeen) {
@@ -110,8 +110,8 @@ class Search {
   async holdsAt({ checkpoint }: HistoryEntry, state: StoredState, isCut: boolean): Promise<boolean> {
     const ops = checkpoint.ops as readonly Op[];
     // A condition that reads nothing has the same value at every checkpoint.
-    if (!isCut && this.asked > 0 && !ops.some((op) => this.#values.areTouchedBy(op))) return false;
-    this.asked += 1;
+    if (!isCut && this.evaluated > 0 && !ops.some((op) => this.#values.areTouchedBy(op))) return false;
+    this.evaluated += 1;
     const read = this.#values.read(state.root as unknown as RunTree, state.hasTags);
     const values = read instanceof Promise ? await read : read;
     try {

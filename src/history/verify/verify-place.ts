@@ -11,7 +11,7 @@ export interface Verification {
   /** Damage of the store's medium, one line each. It is examined only when all runs are verified. */
   readonly damage: readonly string[];
   /** Whether no fault was found. */
-  readonly isSound: boolean;
+  readonly isValid: boolean;
 }
 
 /** Verifies a store. @param run - only this run; default: all runs and the medium. @throws STORE_* as the store */
@@ -30,5 +30,5 @@ export async function verifyPlace(place: StatePlace, run?: RunRow): Promise<Veri
       damage.push(error.message);
     }
   }
-  return { reports, damage, isSound: damage.length === 0 && reports.every(({ faults }) => faults.length === 0) };
+  return { reports, damage, isValid: damage.length === 0 && reports.every(({ faults }) => faults.length === 0) };
 }

@@ -307,7 +307,7 @@ const optionNames = Object.keys({
   cleanUpEvery: true,
   makesStore: true,
   holdTimersMs: true,
-  holdAskedMs: true,
+  holdQuestionsMs: true,
   wakes: true,
   report: true,
   watch: true,
@@ -359,7 +359,7 @@ export async function startMcpServer(options: McpServerOptions): Promise<Running
     wakes: true,
     runsConfig: true,
     // A question reaches the client at once; the server meets its deadline when it comes.
-    holdAskedMs: 0,
+    holdQuestionsMs: 0,
     report: (error) => tell(reasonOf(error)),
     ...options,
   });

@@ -30,7 +30,7 @@ export const bisectRun: Operation<BisectRunInput, BisectRunOutput, HistoryContex
   },
   output: 'the checkpoint, if there is one',
   outputSchema: objectOf(
-    { runId: text, seq: whole, when: text, read: whole, asked: whole },
+    { runId: text, seq: whole, when: text, read: whole, evaluated: whole },
     {
       found: objectOf(
         { runId: text, seq: whole, checkpointId: text, at: whole, change: listOf({ type: 'object' }) },

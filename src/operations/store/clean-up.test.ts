@@ -68,7 +68,7 @@ async function seqs(runId: string): Promise<readonly number[]> {
   return checkpoints.filter((each) => each.runId === runId).map(({ seq }) => seq);
 }
 
-const nothing: CleanUpReport = { removed: [], pruned: [], left: [], blobs: 0 };
+const nothing: CleanUpReport = { removed: [], pruned: [], skipped: [], blobs: 0 };
 
 test('D17 without settings nothing goes, however old it is', async () => {
   await pause('a');
@@ -122,7 +122,7 @@ test('D18 a run that was forked from stays as long as its forks do', async () =>
   await finish('r');
   await forkRun.run(app, { checkpoint: 'r', runId: 'f', answer: { ask: 'no' } });
   const later = await clean({ ttl_seconds: 1 }, hour);
-  expect([later.removed, later.left]).toEqual([[], [{ runId: 'r', because: 'forked' }]]);
+  expect([later.removed, later.skipped]).toEqual([[], [{ runId: 'r', because: 'forked' }]]);
   await resumeRun.run(app, { run: 'f' });
   expect((await clean({ ttl_seconds: 1 }, hour)).removed.map(({ runId }) => runId)).toEqual(['f', 'r']);
 });
@@ -131,7 +131,7 @@ test('D20 a run that somebody works on is left as it is', async () => {
   await pause('r');
   await finish('r');
   const { claim } = await app.store.claimRun({ tenant: app.tenant, runId: 'r', workerId: 'w', leaseMs: hour });
-  expect((await clean({ max_per_workflow: 1 })).left).toEqual([{ runId: 'r', because: 'busy' }]);
+  expect((await clean({ max_per_workflow: 1 })).skipped).toEqual([{ runId: 'r', because: 'busy' }]);
   if (claim !== undefined) await app.store.releaseClaim(claim);
   expect((await clean({ max_per_workflow: 1 })).pruned).toHaveLength(1);
 });

@@ -44,7 +44,7 @@ export const cleanUp: Operation<CleanUpInput, CleanUpReport, CleanUpContext> = {
     {
       removed: listOf(objectOf({ runId: text, graphId: text, endedAt: whole })),
       pruned: listOf(objectOf({ runId: text, graphId: text, checkpoints: whole })),
-      left: listOf(objectOf({ runId: text, because: oneOf('busy', 'forked') })),
+      skipped: listOf(objectOf({ runId: text, because: oneOf('busy', 'forked') })),
       blobs: whole,
     },
     { blobsLeft: whole, space: objectOf({ sizeBytes: whole, freeBytes: whole }), freedBytes: whole },

@@ -30,7 +30,7 @@ export const verifyRuns: Operation<VerifyRunsInput, Verification, HistoryContext
       ),
     ),
     damage: texts,
-    isSound: flag,
+    isValid: flag,
   }),
   isReadOnly: true,
   scope: 'admin',

@@ -261,7 +261,7 @@ test('D6 a closed pause whose answer forks take over is deleted for whoever list
   ).toBe(true);
   const forked = await forkRun.run(app, { checkpoint: 'r@1', run: true });
   expect((await inspectRun.run(app, { run: forked.fork.runId })).outputs).toEqual(outputs);
-  expect((await verifyRuns.run(app, {})).isSound).toBe(true);
+  expect((await verifyRuns.run(app, {})).isValid).toBe(true);
   await removeRun.run(app, { run: forked.fork.runId });
   // Pruning takes the rows when nothing needs them, marks and all.
   await pruneRuns.run(app, { run: 'r' });

@@ -203,7 +203,7 @@ export class CommitLane {
         if (row?.checksum != null && Buffer.compare(row.checksum, checkpoint.checksum) === 0)
           item.resolve({ isHeld: row.token === token });
         else if (row?.token !== token)
-          item.reject(new CairnError('CLAIM_FENCED', { runId, held: token, current: row?.token ?? 0 }));
+          item.reject(new CairnError('CLAIM_FENCED', { runId, token, current: row?.token ?? 0 }));
         else if (seq !== row.head + 1) item.reject(new CairnError('COMMIT_CONFLICT', { runId, seq, head: row.head }));
         else if ((await this.#write([{ first: seq, items: [item], isClosed: true }])).has(0)) this.#succeed(item);
         else continue;

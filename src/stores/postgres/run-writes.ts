@@ -306,7 +306,7 @@ export async function pruneRun(tables: Tables, prune: Prune): Promise<void> {
       `select no, token, head from S.runs where tenant = $1 and run_id = $2 for update`,
       key,
     );
-    if (run?.token !== token) throw new CairnError('CLAIM_FENCED', { runId, held: token, current: run?.token ?? 0 });
+    if (run?.token !== token) throw new CairnError('CLAIM_FENCED', { runId, token, current: run?.token ?? 0 });
     const conflict = (seq: number): CairnError => new CairnError('COMMIT_CONFLICT', { runId, seq, head: run.head });
     if (remove.includes(run.head)) throw conflict(run.head);
     const [needed] = await query<{ seq: number }>(

@@ -288,7 +288,7 @@ const noCheckpoint = (runId: string, seq: number): CairnError =>
   new CairnError('CHECKPOINT_NOT_FOUND', { checkpoint: `${runId}@${seq}` });
 
 const fenced = ({ runId, token }: { runId: string; token: number }, current: Reply | undefined): CairnError =>
-  new CairnError('CLAIM_FENCED', { runId, held: token, current: Number(current) });
+  new CairnError('CLAIM_FENCED', { runId, token, current: Number(current) });
 
 type Writes = Pick<
   Store,

@@ -168,7 +168,7 @@ function chooseWork(parts: BlockParts, effect: EffectClass, timeoutMs: number | 
             return found.happened === true ? { ...found, output: completed(key, found.output) } : found;
           },
         }),
-        said: (answer) => iterationOfAnswer(key, answer),
+        readAnswer: (answer) => iterationOfAnswer(key, answer),
       },
       async (step) =>
         completed(key, await orEmpty(type.run(new StepItemContext(partsOf(ctx, scope, inputs), key, step)))),

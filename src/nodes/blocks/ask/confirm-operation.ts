@@ -178,7 +178,7 @@ async function take(
 ): Promise<Turn> {
   const { effect, idempotent = false } = block;
   if (effect === 'pure') return turnOf(await call(contextOf(ctx, ctx)));
-  return ctx.step(name, { effect, idempotent, input, said: turnOfAnswer }, async (step) =>
+  return ctx.step(name, { effect, idempotent, input, readAnswer: turnOfAnswer }, async (step) =>
     turnOf(await call(contextOf(ctx, step))),
   );
 }

@@ -140,7 +140,7 @@ export class HistoryWrites {
     const { tenant, runId, token, remove, replace, snapshots, prunedBelow } = prune;
     const run = this.#heads.read(prune);
     if (run?.token !== token) {
-      throw new CairnError('CLAIM_FENCED', { runId, held: token, current: run?.token ?? 0 });
+      throw new CairnError('CLAIM_FENCED', { runId, token, current: run?.token ?? 0 });
     }
     const needed = new Set(
       this.#selectNeeded()
@@ -234,13 +234,13 @@ export class CommitWrite {
   /** Handles a commit whose seq is not the next. It may be one that was written before its reply was lost. */
   #recognise({ claim, checkpoint }: PendingCommit, run: RunHead | undefined): CommitReply {
     const { runId, token } = claim;
-    if (run === undefined) throw new CairnError('CLAIM_FENCED', { runId, held: token, current: 0 });
+    if (run === undefined) throw new CairnError('CLAIM_FENCED', { runId, token, current: 0 });
     const id = this.#places.find(run.no, checkpoint.seq) ?? null;
     const stored = this.#selectChecksum().get(id) as { checksum: Uint8Array } | undefined;
     if (stored !== undefined && Buffer.compare(bytesOf(stored.checksum), checkpoint.checksum) === 0) {
       return { isHeld: run.token === token };
     }
-    if (run.token !== token) throw new CairnError('CLAIM_FENCED', { runId, held: token, current: run.token });
+    if (run.token !== token) throw new CairnError('CLAIM_FENCED', { runId, token, current: run.token });
     throw new CairnError('COMMIT_CONFLICT', { runId, seq: checkpoint.seq, head: run.head });
   }
 

@@ -6,7 +6,7 @@ import { createBench, resumeToRest, runToRest, type Bench } from '../../../../..
 import type { RunResult } from '../../../../engine/api.ts';
 import { textOf } from '../../../../graph/contracts/contracts.ts';
 import { createScriptedModels } from '../../../../models/scripted.ts';
-import { checkDot, readDot, readKeptDot, type DotOptions, type StageHandler } from '../../index.ts';
+import { checkDot, readDot, readSavedDot, type DotOptions, type StageHandler } from '../../index.ts';
 
 const house = (more = '', attributes = 'graph [stack.child_dotfile="sub/child.dot"]', body = ''): string =>
   digraph(`start -> m -> exit\nm [shape=house${more}]\n${body}`, attributes);
@@ -293,7 +293,7 @@ test('DOT25 what is wrong with the files of children is told with the place that
 
 test('DOT25 a run keeps the texts of its children, and goes on without their files', async () => {
   const { graph } = readDot(house(), dotOptions(filesOf({ 'sub/child.dot': simple })));
-  const again = readKeptDot(graph.text ?? '', { nodeTypes: [] });
+  const again = readSavedDot(graph.text ?? '', { nodeTypes: [] });
   expect(again.graph.hash).toBe(graph.hash);
 });
 

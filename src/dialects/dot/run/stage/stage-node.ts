@@ -116,7 +116,7 @@ async function perform(ctx: NodeContext, handler: StageHandler, parts: StagePart
       if (effect === undefined) return checkedOutcome(await handler.run(full), ownOutcomes);
       return ctx.step(
         'work',
-        { ...options, effect, said: readAnswer, saidSchema: answerSchema(ownOutcomes) },
+        { ...options, effect, readAnswer, answerSchema: answerSchema(ownOutcomes) },
         async (step) => {
           const worked = await spendSeconds(ctx, step, () => handler.run({ ...full, step }));
           const result = checkedOutcome(worked, ownOutcomes);

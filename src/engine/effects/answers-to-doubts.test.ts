@@ -18,12 +18,16 @@ test.each([
 );
 
 test('X3.9 a step makes its output of what a person says, who is asked again where it cannot', async () => {
-  const said = (given: unknown): unknown => {
+  const readAnswer = (given: unknown): unknown => {
     if (typeof given === 'string') throw new Error('give a number');
     return { told: given };
   };
   const { bench, graph, calls } = await killedInEffect((run) =>
-    graphOf('g', [node('a', 'read', (ctx) => ctx.step('s', { effect: 'write', said }, run))], edges('> a', 'a >')),
+    graphOf(
+      'g',
+      [node('a', 'read', (ctx) => ctx.step('s', { effect: 'write', readAnswer }, run))],
+      edges('> a', 'a >'),
+    ),
   );
   const again = await decide(bench, graph, { decision: 'happened', output: 'seven' });
   expect([again.status, again.waits[0]?.prompt]).toEqual([
