@@ -1,5 +1,5 @@
 /** The rules of ARCHITECTURE.md and of `architecture/imports.yaml`, held against the source files. */
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { allows, foldersWithoutRoomFor, readImportTables } from './architecture/import-table.ts';
@@ -177,6 +177,14 @@ test('no file of src is over 600 lines', () => {
     .filter(({ lineCount }) => lineCount > 600)
     .map(({ path, lineCount }) => `${path}: ${lineCount} lines`);
   expect(long).toEqual([]);
+});
+
+test('ARCHITECTURE.md names files that are there', () => {
+  const named = readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8').matchAll(/`([\w/.-]+\.ts)`/gu);
+  const gone = [...named]
+    .map(([, name = '']) => name)
+    .filter((name) => !existsSync(join(root, name)) && !sources.some(({ path }) => path.endsWith(`/${name}`)));
+  expect(gone).toEqual([]);
 });
 
 test('no default exports', () => {
