@@ -2,12 +2,12 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, rmdir, stat, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
 import type { SandboxLimits, Sandboxes } from '../ports/sandboxes.ts';
-import { openLocalBox, unavailable } from './local-box.ts';
+import { openLocalBox, tidy, unavailable } from './local-box.ts';
 
 /** Options of {@link bubblewrap}. */
 export interface BubblewrapOptions {
@@ -208,6 +208,8 @@ async function openGroup(
   };
   try {
     for (const [path, values] of bounds) {
+      // A process that was killed could not remove its groups.
+      await tidy(dirname(path), rmdir);
       await mkdir(path);
       made.push(path);
       for (const [file, value] of Object.entries(values))

@@ -36,7 +36,8 @@ export function throwNotBegun(error: unknown): never {
 const prefix = 'cairn-box-';
 /** How often the size of a folder is looked at, in milliseconds. */
 const watchMs = 100;
-let isTidied = false;
+/** Folders that this process has tidied. */
+const tidied = new Set<string>();
 
 /** Makes a new folder in the place given, and a sandbox of it. */
 export async function openLocalBox(
@@ -45,7 +46,7 @@ export async function openLocalBox(
   make: (folder: string) => Promise<LocalBox> | LocalBox,
 ): Promise<Sandbox> {
   const parent = place ?? tmpdir();
-  await tidy(parent);
+  await tidy(parent, (path) => rm(path, { recursive: true, force: true }));
   const home = await mkdtemp(join(parent, `${prefix}${process.pid}-`));
   const folder = join(home, 'box');
   await mkdir(folder, { mode: 0o755 });
@@ -152,14 +153,13 @@ async function run(
   }
 }
 
-/** Removes folders whose process is gone. */
-async function tidy(parent: string): Promise<void> {
-  if (isTidied) return;
-  isTidied = true;
+/** Removes what sandboxes of processes that are gone left in a folder, once. */
+export async function tidy(parent: string, remove: (path: string) => Promise<void>): Promise<void> {
+  if (tidied.has(parent)) return;
+  tidied.add(parent);
   for (const name of await readdir(parent).catch(() => [])) {
     const pid = name.startsWith(prefix) ? Number(name.slice(prefix.length).split('-')[0]) : Number.NaN;
-    if (Number.isSafeInteger(pid) && pid > 0 && !isAlive(pid))
-      await rm(join(parent, name), { recursive: true, force: true }).catch(() => undefined);
+    if (Number.isSafeInteger(pid) && pid > 0 && !isAlive(pid)) await remove(join(parent, name)).catch(() => undefined);
   }
 }
 

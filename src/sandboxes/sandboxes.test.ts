@@ -244,6 +244,33 @@ describe.skipIf(isThere !== true)(`bubblewrap${isThere === true ? '' : ` is not 
   }, 120_000);
 });
 
+test('SB5 a person who says that a command in doubt happened may leave out, or tell, what it printed', async () => {
+  const lines: string[] = [];
+  const exec = (argv: readonly string[]): Promise<never> => {
+    lines.push(argv.join(' '));
+    return Promise.reject(new Error('the connection is gone'));
+  };
+  const box = { id: 'b', exec, write: async () => {}, read: async () => new Uint8Array() };
+  const elsewhere = { name: 'elsewhere', isolates: false, create: async () => ({ ...box, close: async () => {} }) };
+  const node = sandboxNode({ sandboxes: elsewhere, approval: 'never', commands: [['ring', 'bell']] });
+  const app = new AgentGraph({}, { id: 'n' }).addNode('box', node).addEdge(START, 'box').addEdge('box', END).compile();
+  const answered = async (runId: string, answer: unknown): Promise<unknown> => {
+    await app.invoke({}, { runId });
+    const { waits } = await app.resume(runId);
+    expect(waits[0]).toMatchObject({ kind: 'doubt' });
+    return (await app.resume(runId, { answers: { box: answer } })).state.outputs.box;
+  };
+  const notice = 'A person said that this command happened. What it changed in the folder is not there.';
+  const output = { exitCode: 0, signal: null, stdout: '', stderr: '', notice, files: {} };
+  expect(await answered('r', 'happened')).toEqual(output);
+  expect(await answered('s', { decision: 'happened', output: 'ding' })).toEqual({ ...output, stdout: 'ding' });
+  await app.invoke({}, { runId: 't' });
+  await app.resume('t');
+  const wrong = app.resume('t', { answers: { box: { decision: 'happened', output: { exitCode: 'none' } } } });
+  await expect(wrong).rejects.toMatchObject({ code: 'ANSWER_INVALID' });
+  expect(lines).toEqual(['ring bell', 'ring bell', 'ring bell']);
+});
+
 test('SB1 where no sandbox can be made nothing runs, and it is said why', async () => {
   const path = process.env['PATH'];
   process.env['PATH'] = '/nowhere';

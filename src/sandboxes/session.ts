@@ -56,6 +56,20 @@ interface RecordedCommand extends SandboxOutput {
   readonly sandbox?: RemoteSandbox;
 }
 
+/** What a person may say that a command in doubt gave: what it printed, or more. */
+const saidSchema = {
+  type: ['null', 'string', 'object'],
+  properties: {
+    exitCode: { type: ['integer', 'null'] },
+    signal: { type: ['string', 'null'] },
+    stdout: { type: 'string' },
+    stderr: { type: 'string' },
+    changes: { type: 'object' },
+  },
+};
+
+const folderIsGone = 'A person said that this command happened. What it changed in the folder is not there.';
+
 /** Manifests of folders of which more was changed than is recorded: a folder that is not at hand cannot be made equal to one. */
 const unrecorded = new WeakSet<Manifest>();
 
@@ -187,6 +201,8 @@ export class SandboxSession {
           },
           about: argv.join(' ').slice(0, 500),
           timeoutMs,
+          said: (answer) => this.#commandOf(answer),
+          saidSchema,
         },
         (step) => this.#run(ctx, step, argv, input, before),
       );
@@ -273,6 +289,13 @@ export class SandboxSession {
     return known === undefined
       ? { ...end, ...printed(), isUnrecorded: true, changes: {} }
       : { ...end, ...printed(), changes: known };
+  }
+
+  /** The record of a command of which a person says that it happened. The folder in which it ran is gone. */
+  #commandOf(answer: unknown): RecordedCommand {
+    const known = typeof answer === 'string' ? { stdout: answer } : (answer as Partial<RecordedCommand> | null);
+    const notice = this.#remote === undefined && known?.changes === undefined ? { notice: folderIsGone } : {};
+    return { exitCode: 0, signal: null, stdout: '', stderr: '', changes: {}, ...notice, ...known };
   }
 
   /** Reads a file of a sandbox elsewhere, as a recorded step. */

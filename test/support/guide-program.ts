@@ -5,22 +5,21 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { pathToFileURL } from 'node:url';
 import { packageDoors } from './package-doors.ts';
 
 export interface GuideProgram {
-  /** Holds the files that the page shows, and `run.ts`, which is the program. It is the working folder of the processes. */
+  /** Holds the files that the page shows, and `run.ts`, which is the program; it can be bundled. It is the working folder of the processes. */
   readonly folder: string;
   /** Starts the program, and kills it when it has printed a line. @returns the line, which is JSON; or how the process ended without one */
   firstLine(args: readonly string[], environment?: NodeJS.ProcessEnv): Promise<unknown>;
   remove(): void;
 }
 
-/** The code with URLs for the package's doors. */
+/** The code with paths for the package's doors. */
 const withDoors = (code: string): string =>
   code.replaceAll(/'(cairn-workflows[\w/-]*)'/gu, (whole, name: string) => {
     const door = packageDoors[name];
-    return door === undefined ? whole : `'${pathToFileURL(door).href}'`;
+    return door === undefined ? whole : `'${door}'`;
   });
 
 /** @param page - in `docs/guide`; its blocks that begin with ```ts file=NAME are files @param program - imports them, prints a line, and does not end */
