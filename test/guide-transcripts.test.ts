@@ -2,6 +2,9 @@
  * Runs the transcripts of docs/guide: blocks that begin with ```console run. A line after `$ ` is a command; the lines that follow
  * it must be printed, in this order. `…` stands for anything: within a line, or as a line of its own. The blocks of a page share a
  * folder, which begins with the example workflows and the files of the page: blocks that begin with ```LANGUAGE file=NAME.
+ *
+ * In the gate a line that is nothing but a command of `cairn` runs in a process that they share; a shell runs the others, and all of them
+ * in `npm run prove`.
  */
 import { spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -9,12 +12,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, expect, test } from 'vitest';
+import { CommandHost } from './cli/command-host.ts';
 import { builtDoors, builtMain } from './support/built-package.ts';
+import { isProving } from './support/scale.ts';
 
 const root = join(import.meta.dirname, '..');
 const zod = join(root, 'node_modules/zod/index.js');
 const top = mkdtempSync(join(tmpdir(), 'cairn-transcripts-'));
-afterAll(() => rmSync(top, { recursive: true, force: true }));
+const host = new CommandHost(builtMain);
+afterAll(() => {
+  host.close();
+  rmSync(top, { recursive: true, force: true });
+});
 
 interface Exchange {
   readonly place: string;
@@ -77,6 +86,27 @@ function firstMissing(printed: string, expected: readonly string[]): string | un
   });
 }
 
+const plainWord = /(?:[\w@%+=:,./-]|'[^']*'|"[^"$`\\]*")+/gu;
+
+/** The arguments of a command of `cairn` in which a shell would do nothing but take away the quotes; undefined for any other line. */
+function argumentsOf(command: string): readonly string[] | undefined {
+  const [program, ...args] = command.match(plainWord) ?? [];
+  if (program !== 'cairn' || [program, ...args].join(' ') !== command) return undefined;
+  return args.map((word) => word.replaceAll(/'([^']*)'|"([^"]*)"/gu, (_, single, double) => String(single ?? double)));
+}
+
+/** @returns what is printed, to standard output and standard error */
+function runCommand(command: string, cwd: string, environment: NodeJS.ProcessEnv): string {
+  const args = isProving ? undefined : argumentsOf(command);
+  if (args !== undefined) return host.run('', { args, cwd, environment }, true).out;
+  const { stdout, stderr } = spawnSync('/bin/sh', ['-c', `${command} 2>&1`], {
+    cwd,
+    env: environment,
+    encoding: 'utf8',
+  });
+  return `${stdout}${stderr}`;
+}
+
 const pages = readdirSync(join(root, 'docs/guide'))
   .filter((name) => name.endsWith('.md'))
   .map((guide) => ({ guide, exchanges: readExchanges(guide) }))
@@ -90,8 +120,8 @@ test.each(pages)('the commands of $guide print what it says', { timeout: 120_000
   const { folder, path } = makeFolder(guide);
   const env = { ...process.env, PATH: path, CI: 'true', COLUMNS: '80', NO_COLOR: '1' };
   for (const { place, command, expected } of exchanges) {
-    const { stdout, stderr } = spawnSync('/bin/sh', ['-c', `${command} 2>&1`], { cwd: folder, env, encoding: 'utf8' });
-    const missing = firstMissing(stdout, expected);
-    expect(missing === undefined ? '' : `${place} ${missing}\nis not in\n${stdout}${stderr}`).toBe('');
+    const printed = runCommand(command, folder, env);
+    const missing = firstMissing(printed, expected);
+    expect(missing === undefined ? '' : `${place} ${missing}\nis not in\n${printed}`).toBe('');
   }
 });

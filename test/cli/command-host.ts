@@ -12,7 +12,7 @@ export interface CommandRequest {
   readonly args: readonly string[];
   readonly cwd: string;
   readonly environment: NodeJS.ProcessEnv;
-  /** Paths of files for the standard streams. */
+  /** Paths of files for the standard streams. Both outputs may be one file. */
   readonly input: string;
   readonly output: string;
   readonly errors: string;
@@ -41,22 +41,28 @@ export class CommandHost {
     this.#main = main;
   }
 
-  /** Runs a command to its end. */
+  /**
+   * Runs a command to its end.
+   * @param isMerged - whether what is printed to standard error stands in `out`, as with `2>&1`
+   */
   run(
     input: string,
     request: Pick<CommandRequest, 'args' | 'cwd' | 'environment'>,
+    isMerged = false,
   ): CommandReply & { readonly out: string; readonly err: string } {
     this.#running ??= this.#start();
     const { folder, requests, replies } = this.#running;
-    const [stdin, output, errors] = [join(folder, 'in'), join(folder, 'out'), join(folder, 'err')];
+    const [stdin, output, errorFile] = [join(folder, 'in'), join(folder, 'out'), join(folder, 'err')];
+    const errors = isMerged ? output : errorFile;
     writeFileSync(stdin, input);
+    for (const file of [output, errorFile]) writeFileSync(file, '');
     writeSync(requests, `${JSON.stringify({ ...request, input: stdin, output, errors } satisfies CommandRequest)}\n`);
     const bytes = Buffer.alloc(1_000);
     const size = readSync(replies, bytes);
     // No reply: the process is dead, as that of a command would be that throws outside of its promises.
     const reply =
       size === 0 ? { code: 1, isSpent: true } : (JSON.parse(bytes.toString('utf8', 0, size)) as CommandReply);
-    const ended = { ...reply, out: readFileSync(output, 'utf8'), err: readFileSync(errors, 'utf8') };
+    const ended = { ...reply, out: readFileSync(output, 'utf8'), err: readFileSync(errorFile, 'utf8') };
     if (reply.isSpent) this.close();
     return ended;
   }

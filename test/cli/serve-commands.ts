@@ -47,8 +47,8 @@ function open(descriptor: number, path: string, flags: string): void {
 
 function run({ args, cwd, environment, input, output, errors }: CommandRequest): Promise<number> {
   open(0, input, 'r');
-  open(1, output, 'w');
-  open(2, errors, 'w');
+  open(1, output, 'a');
+  open(2, errors, 'a');
   process.chdir(cwd);
   for (const name of Object.keys(process.env)) if (!(name in environment)) delete process.env[name];
   Object.assign(process.env, environment);
