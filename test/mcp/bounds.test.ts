@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { within } from '../support/awaited.ts';
+import { builtDoors } from '../support/built-package.ts';
 import { connectStdio, createWorkspace, ended, serveHere, serverCommand, type Connection } from './mcp-kit.ts';
 
 const planted = 'swordfish-4711-planted';
@@ -135,7 +136,7 @@ describe('standard output', () => {
         if (!name.startsWith('@modelcontextprotocol/')) return next(name, context);
         throw Object.assign(new Error('no such package'), { code: 'ERR_MODULE_NOT_FOUND' });
       } });
-      const { startMcpServer } = await import(${JSON.stringify(pathToFileURL(join(import.meta.dirname, '../../src/mcp/index.ts')).href)});
+      const { startMcpServer } = await import(${JSON.stringify(pathToFileURL(builtDoors['cairn-workflows/mcp'] ?? '').href)});
       await startMcpServer({ cwd: '.', storeUrl: 'memory:' }).catch(({ code, hint }) => console.log(code, hint));`;
     const child = spawn(process.execPath, ['--input-type=module', '-e', program], { cwd: workspace.folder });
     let output = '';
