@@ -57,7 +57,7 @@ interface RecordedCommand extends SandboxOutput {
 }
 
 /** What a person may say that a command in doubt gave: what it printed, or more. */
-const saidSchema = {
+const answerSchema = {
   type: ['null', 'string', 'object'],
   properties: {
     exitCode: { type: ['integer', 'null'] },
@@ -201,8 +201,8 @@ export class SandboxSession {
           },
           about: argv.join(' ').slice(0, 500),
           timeoutMs,
-          said: (answer) => this.#commandOf(answer),
-          saidSchema,
+          readAnswer: (answer) => this.#commandOf(answer),
+          answerSchema,
         },
         (step) => this.#run(ctx, step, argv, input, before),
       );
