@@ -13,6 +13,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { contentsOf, fillStore } from '../../../test/support/filled-store.ts';
 import { sample } from '../../../test/support/scale.ts';
 import { CairnError } from '../../errors.ts';
 import type { Store } from '../../ports/store.ts';
@@ -29,7 +30,6 @@ import {
   snapshot,
   startRun,
   tenant,
-  wait,
   type StoreUnderTest,
 } from '../../testing/store-suite/examples.ts';
 import { storeSuite } from '../../testing/store-suite/store-suite.ts';
@@ -63,70 +63,19 @@ describe('file store', () => {
   memoriesSuite({ test, create: () => openFileMemories(join(folder, String((count += 1)))) });
 });
 
-/** All that a store has, for comparing. */
-async function contents(store: Store): Promise<unknown> {
-  const { rows } = await store.listRuns({ tenant });
-  const runs = [];
-  for (const row of rows) {
-    const key = keyOf(row.runId);
-    runs.push({
-      ...row,
-      claim: undefined,
-      checkpoints: await store.readCheckpoints(key, { from: 0, to: Infinity }),
-      snapshot: await store.readSnapshot(key, Infinity),
-      messages: await store.readMessages(key),
-      tags: await store.readTags(key),
-    });
-  }
-  return { identity: await store.readIdentity(), runs, waits: await store.listWaits({ tenant }) };
-}
-
-/** Runs of which every kind of line is written. */
-async function fill(store: Store): Promise<void> {
-  const labels = { $text: 'a label', __proto__: 'own', user: 'ann' };
-  const claim = await startRun(store, 'first', { labels, waits: [wait('a', { dueAt: 5 }), wait('b', { dueAt: 5 })] });
-  await commitMany(store, claim, 1, 4);
-  await store.commit(
-    commitOf(claim, 5, {
-      checkpoint: checkpoint(5, '{"a":[1,2.5,"\\u00e9"]}'),
-      openWaits: [wait('c')],
-      closeWaits: ['a'],
-    }),
-  );
-  await store.writeSnapshot(keyOf('first'), snapshot(3, 'sn\u0000ap \ud83d\ude00'));
-  await store.tagCheckpoint(keyOf('first'), { name: 'good', seq: 2 });
-  await store.tagCheckpoint(keyOf('first'), { name: 'gone', seq: 2 });
-  await store.removeTag(keyOf('first'), 'gone');
-  await store.postMessage(message('first', { name: 'one', body: new Uint8Array([0xff, 0, 0xfe]) }));
-  await store.postMessage(message('first', { name: 'two' }));
-  const [taken] = await store.readMessages(keyOf('first'));
-  await store.commit(commitOf(claim, 6, { takeMessages: [taken?.id ?? 0], status: 'paused', releases: true }));
-  await store.admitRun(
-    admission('Second RUN/\u00e9', {
-      parent: { runId: 'first', seq: 4 },
-      schedule: { queue: 'slow', key: 'customer', priority: 5, dueAt: 1_234 },
-    }),
-  );
-  await startRun(store, 'removed');
-  const again = await store.claimRun({ ...keyOf('removed'), workerId: 'one', leaseMs, takeFrom: 'one' });
-  if (again.claim !== undefined) await store.releaseClaim(again.claim);
-  await store.removeRun(keyOf('removed'));
-  await startRun(store, 'x'.repeat(300));
-}
-
 const openIn = (path: string): Store => openFileStore({ path });
 
 test('S2 what was acknowledged is there when the folder is opened again, and no token comes back', async () => {
   let store = openIn(folder);
-  await fill(store);
-  const before = await contents(store);
+  await fillStore(store);
+  const before = await contentsOf(store);
   const tokens: number[] = [];
   for (let openings = 0; openings < 3; openings += 1) {
     const reply = await store.claimRun({ ...keyOf('first'), workerId: 'one', leaseMs });
     tokens.push(reply.claim?.token ?? 0);
     await store.close();
     store = openIn(folder);
-    expect(await contents(store)).toEqual(before);
+    expect(await contentsOf(store)).toEqual(before);
   }
   expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
   const message = await store.postMessage({
@@ -138,6 +87,22 @@ test('S2 what was acknowledged is there when the folder is opened again, and no 
   });
   expect(message.status).toBe('taken');
   await store.close();
+});
+
+test('S2 a fork is there again, whatever the names of the files are', async () => {
+  const store = openIn(folder);
+  for (const [original, fork] of [
+    ['b', 'a'],
+    ['c', 'd'],
+  ] as const) {
+    await commitMany(store, await startRun(store, original), 1, 3);
+    await store.admitRun(admission(fork, { parent: { runId: original, seq: 3 } }));
+  }
+  const before = await contentsOf(store);
+  await store.close();
+  const again = openIn(folder);
+  expect(await contentsOf(again)).toEqual(before);
+  await again.close();
 });
 
 test('C8 what was pruned is no longer on the disk, and forks stay', async () => {
@@ -155,11 +120,11 @@ test('C8 what was pruned is no longer on the disk, and forks stay', async () => 
     prunedBelow: 3,
   });
   await store.commit(commitOf(claim, 7));
-  const before = await contents(store);
+  const before = await contentsOf(store);
   expect(readFileSync(join(folder, 'runs', tenant, 'run.jsonl'), 'utf8')).not.toContain('body 1');
   await store.close();
   const again = openIn(folder);
-  expect(await contents(again)).toEqual(before);
+  expect(await contentsOf(again)).toEqual(before);
   await again.close();
 });
 
@@ -216,8 +181,8 @@ test('S2 a line that was being written when the process was killed is cut off an
 
 test('C9 a byte that became another is told, wherever it is, and other runs go on', async () => {
   const store = openIn(folder);
-  await fill(store);
-  const before = await contents(store);
+  await fillStore(store);
+  const before = await contentsOf(store);
   await store.close();
   const places = journalsIn(folder).flatMap((path) => Array.from(readFileSync(path), (_, index) => ({ path, index })));
   for (const { path, index } of sample(places, 60, (place) => place.path)) {
@@ -243,7 +208,7 @@ test('C9 a byte that became another is told, wherever it is, and other runs go o
     writeFileSync(path, bytes);
   }
   const again = openIn(folder);
-  expect(await contents(again)).toEqual(before);
+  expect(await contentsOf(again)).toEqual(before);
   await again.close();
 });
 

@@ -34,6 +34,7 @@ import {
   replaceJournal,
   requireOwn,
   syncFolder,
+  syncJournal,
   textOfFileName,
   toReadable,
   withErrors,
@@ -107,6 +108,8 @@ class JournaledTables extends MemoryTables {
   readonly #isReadOnly: boolean;
   readonly #lock: DatabaseSync | undefined;
   readonly #ends = new Map<string, JournalEnd>();
+  /** Journals with lines that a power cut may take. */
+  readonly #unsynced = new Set<string>();
   #own = emptyEnd('store');
   /** A write failed, and what is on the disk could not be read again. */
   #isLost = false;
@@ -193,7 +196,7 @@ class JournaledTables extends MemoryTables {
         for (const entry of entries) lines.push({ number: Number(entry['n']), ...key, entry });
       }
     }
-    for (const line of lines.sort((a, b) => a.number - b.number))
+    for (const line of lines.sort((a, b) => a.number - b.number || Number(beginsRun(a)) - Number(beginsRun(b))))
       try {
         replay(tables, line);
       } catch (error) {
@@ -231,7 +234,21 @@ class JournaledTables extends MemoryTables {
   #append(key: RunKey, number: number, op: string, details: object, isSynced = true): void {
     const journal = this.#journalOf(key);
     const entry = { n: number, op, ...(toReadable(details) as object) };
-    this.#keep(journal, () => append(journal.path, entry, journal.end, isSynced, this.name));
+    this.#keep(journal, () => {
+      if (isSynced) this.#syncOthers(journal.path);
+      const end = append(journal.path, entry, journal.end, isSynced, this.name);
+      if (isSynced) this.#unsynced.delete(journal.path);
+      else this.#unsynced.add(journal.path);
+      return end;
+    });
+  }
+
+  /** A line that survives a power cut may build on lines of other runs, such as a fork on those of its original. */
+  #syncOthers(own: string): void {
+    for (const path of this.#unsynced) {
+      if (path !== own && existsSync(path)) syncJournal(path, this.name);
+      if (path !== own) this.#unsynced.delete(path);
+    }
   }
 
   /** Writes; if that fails, the tables become what is on the disk. */
@@ -274,6 +291,7 @@ class JournaledTables extends MemoryTables {
     super.removeRun(key);
     const { path } = this.#journalOf(key);
     this.#ends.delete(path);
+    this.#unsynced.delete(path);
     withErrors(this.name, () => {
       rmSync(path, { force: true });
       syncFolder(dirname(path));
@@ -357,6 +375,11 @@ function keyOf(first: Entry | undefined, folder: string, file: string): RunKey {
   const run: Partial<RunKey> | undefined = begun?.admission ?? first;
   const fallback = { tenant: textOfFileName(folder), runId: textOfFileName(file.slice(0, -journalSuffix.length)) };
   return { tenant: run?.tenant ?? fallback.tenant, runId: run?.runId ?? fallback.runId };
+}
+
+/** Whether a line begins a run, which takes a number: of the lines with the same number before them, this one was written last. */
+function beginsRun({ entry }: Line): boolean {
+  return entry['op'] === 'admit' || entry['op'] === 'whole';
 }
 
 /** Does once more what a line tells. It was accepted when it was written. */

@@ -124,6 +124,18 @@ export function append(path: string, entry: Entry, before: JournalEnd, isSynced:
   });
 }
 
+/** Makes durable what was appended to a journal without being synced. */
+export function syncJournal(path: string, store: string): void {
+  withErrors(store, () => {
+    const file = openSync(path, existingFile);
+    try {
+      fdatasyncSync(file);
+    } finally {
+      closeSync(file);
+    }
+  });
+}
+
 /** Cuts off what was being written when the process was killed. */
 export function cutTorn(path: string, { sizeBytes }: JournalEnd, store: string): void {
   withErrors(store, () => {

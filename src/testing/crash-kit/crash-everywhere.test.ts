@@ -154,7 +154,7 @@ test('P1 what the run left outside is compared', async () => {
   const graph = (): Graph => chain({ a: functionNode(() => void left.push('a')), b: functionNode(() => 1) });
   const openAnew: CrashKitOptions['open'] = (now) => {
     left = [];
-    return open(now);
+    return open(now, () => {});
   };
   const said = await saidOf({ graph, inspect: () => left }, { open: openAnew });
   expect(said).toContain('outside, the run left …["a","a"]…; expected: …["a"]…');

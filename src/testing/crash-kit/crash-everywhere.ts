@@ -9,10 +9,12 @@ import { type TrialEnd, checksumsOf, summariseRun, compareTrials, findQuietFault
 import {
   type CrashCase,
   type CrashKitOptions,
+  mortalBlobs,
   mortalStore,
   Life,
   mortalOracle,
   type CrashPoint,
+  type CrashStorage,
   WorkUnderWay,
   caseNames,
   type CrashFault,
@@ -27,6 +29,8 @@ import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 /** The result of one trial. */
 export interface CrashTrial extends TrialEnd {
   readonly firstLife: Life;
+  /** How many of its processes were killed. */
+  readonly crashes: number;
   /** Number of the run's checkpoints, and (`bytes`) their size. */
   readonly checkpoints: number;
   readonly bytes: number;
@@ -47,48 +51,57 @@ export async function runTrial(
   points: readonly CrashPoint[],
 ): Promise<CrashTrial> {
   const time = createVirtualClock({ isBusy: () => work.isBusy() });
-  const { store, blobs = createMemoryBlobs(time.now) } = await options.open(time.now);
+  const lives: Life[] = [];
+  const opened = await options.open(time.now, () => lives.at(-1)?.kill());
   const work = new WorkUnderWay();
-  const world = {
+  const world: TrialWorld = {
     time,
-    store,
-    blobs,
+    storage: opened,
+    sharedBlobs: createMemoryBlobs(time.now),
     work,
     effects: createEffectOracle(),
     calls: createEffectOracle(),
-    lives: [] as Life[],
+    lives,
+    committed: [],
   };
-  const committed: string[] = [];
   try {
     for (;;) {
-      const life = new Life(points[world.lives.length]);
-      world.lives.push(life);
+      const life = new Life(points[lives.length]);
+      lives.push(life);
       const result = await time.run(Promise.race([live(crashCase, options, world, life), life.death]));
-      if (result !== undefined) return await endTrial(crashCase, world, committed, result);
+      if (result !== undefined) return await endTrial(crashCase, world, result);
       // Wait for outside work that the killed process had begun, before the state is examined.
       await work.atRest();
-      committed.push(...checksumsOf(await store.readCheckpoints({ tenant, runId }, { from: 0, to: Infinity })));
+      if (world.storage.reopen !== undefined) {
+        await world.storage.store.close();
+        world.storage = await world.storage.reopen();
+      }
+      const rows = await world.storage.store.readCheckpoints({ tenant, runId }, { from: 0, to: Infinity });
+      world.committed.push(...checksumsOf(rows));
     }
   } finally {
-    await store.close();
+    await world.storage.store.close();
   }
 }
 
 /** What the processes of one trial share. */
 interface TrialWorld {
   readonly time: VirtualClock;
-  readonly store: Store;
-  readonly blobs: BlobStore;
+  /** As the process that runs now has opened it. */
+  storage: CrashStorage;
+  /** Where blobs are, if the storage has no place for them. */
+  readonly sharedBlobs: BlobStore;
   readonly work: WorkUnderWay;
   readonly effects: EffectOracle;
   readonly calls: EffectOracle;
-  readonly lives: readonly Life[];
+  readonly lives: Life[];
+  /** Checkpoints that were acknowledged, or found after a crash, with their checksums. */
+  readonly committed: string[];
 }
 
 async function endTrial(
   crashCase: CrashCase,
-  { store, effects, calls, lives }: TrialWorld,
-  committed: readonly string[],
+  { storage: { store }, effects, calls, lives, committed }: TrialWorld,
   result: RunResult,
 ): Promise<CrashTrial> {
   const summary = await summariseRun(store, tenant, result, crashCase);
@@ -99,6 +112,7 @@ async function endTrial(
     effects: effects.entries,
     calls: calls.entries,
     firstLife: lives[0] as Life,
+    crashes: lives.length - 1,
     checkpoints: rows.length,
     bytes: rows.reduce((total, { body }) => total + body.byteLength, 0),
     faults: committed
@@ -109,7 +123,7 @@ async function endTrial(
 
 /** Runs one process: opens an engine on what earlier ones left, and advances the run until it ends or the process is killed. */
 async function live(crashCase: CrashCase, options: CrashKitOptions, world: TrialWorld, life: Life): Promise<RunResult> {
-  const { time, store, blobs, work, effects, calls, lives } = world;
+  const { time, storage, work, effects, calls, lives } = world;
   const clock = time.openProcess(life);
   const sleep = (delayMs: number): Promise<void> => work.wait(() => clock.sleep(delayMs));
   const random = createSeededRandom(lives.length);
@@ -120,10 +134,12 @@ async function live(crashCase: CrashCase, options: CrashKitOptions, world: Trial
     oracle: effects,
     calls,
   });
-  const ownStore = mortalStore(store, life, work);
+  const ownStore = mortalStore(storage.store, life, work, ({ claim, checkpoint }) => {
+    if (claim.runId === runId) world.committed.push(...checksumsOf([checkpoint]));
+  });
   const engine = createEngine({
     store: ownStore,
-    blobs,
+    blobs: mortalBlobs(storage.blobs ?? world.sharedBlobs, life, work),
     clock,
     ids: {
       workerId: workerName(lives.length - 1),
@@ -191,7 +207,7 @@ async function faultsOf(
 ): Promise<readonly string[]> {
   try {
     const trial = await runTrial(crashCase, options, points);
-    return [...trial.faults, ...compareTrials(crashCase.isScheduleFree ?? true, points.length, expected, trial)];
+    return [...trial.faults, ...compareTrials(crashCase.isScheduleFree ?? true, trial.crashes, expected, trial)];
   } catch (error) {
     const met = error instanceof Error ? (error.stack ?? error.message) : String(error);
     return [`the resumed run met ${met}; expected: it ends, ${expected.summary.status}`];

@@ -105,7 +105,7 @@ async function runTrial(script: CrashScript, folder: string, point: CrashPoint |
   const own = { oracle: mortalOracle(effects, life), sleep };
   const graph = watchGraph(script.graph(own), watch);
   const { openEngine = (of, at) => openMachineEngine(of, at, script.models?.(own)) } = script;
-  const engine = openEngine(mortalStore(store, life), folder, (found) => watchGraph(found, watch));
+  const engine = openEngine(mortalStore(store, life, watch.work), folder, (found) => watchGraph(found, watch));
   const isThere = async (): Promise<boolean> => (await store.readRun(key)) !== undefined;
   const result = await driveRun({
     isThere,

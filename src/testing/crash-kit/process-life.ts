@@ -1,7 +1,7 @@
 /** One process under test: what a graph's functions see of it, and how it is killed. */
 import { ProcessKilled, type EffectEntry, type EffectOracle, type CrashUsers } from './find-effect-faults.ts';
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { Store } from '../../ports/store.ts';
+import type { Commit, Store } from '../../ports/store.ts';
 import { storeMethods, type StoreMethod } from '../faulty-store.ts';
 import type { Limits } from '../../engine/limits.ts';
 import type { GraphOrRunnable } from '../../graph/runnable-graph.ts';
@@ -20,7 +20,7 @@ export interface CrashProcess {
 }
 
 /**
- * Where a process is killed: before or after its n-th write to the store, its n-th effect on the oracle, or its n-th call of a node or step
+ * Where a process is killed: before or after its n-th write to the store or the blobs, its n-th effect on the oracle, or its n-th call of a node or step
  * of class `write` or `external`, counted from 1. After a call means that it has returned but its result is not recorded.
  */
 export interface CrashPoint {
@@ -214,19 +214,41 @@ const writes: ReadonlySet<StoreMethod> = new Set(['admitRun', 'commit', 'postMes
 
 type Call = (...args: readonly unknown[]) => Promise<unknown>;
 
-/** Wraps a store for one process. @param work - told of each call, which may take real time */
-export function mortalStore(store: Store, life: Life, work?: WorkUnderWay): Store {
+/** One call of a process to its storage. A dead process makes none, and hears of the end of none. */
+async function mortalCall(
+  isPoint: boolean,
+  life: Life,
+  work: WorkUnderWay,
+  call: () => Promise<unknown>,
+): Promise<unknown> {
+  if (life.isDead) return never();
+  const fate = isPoint ? life.enter('write') : 'go';
+  if (fate === 'dead') return never();
+  const [reply] = await Promise.allSettled([work.attempt(call)]);
+  if (fate === 'die after') life.kill();
+  if (life.isDead) return never();
+  if (reply.status === 'rejected') throw reply.reason;
+  return reply.value;
+}
+
+/**
+ * Wraps a store for one process. @param work - told of each call, which may take real time. @param onCommit - hears of commits that the
+ * store acknowledged
+ */
+export function mortalStore(
+  store: Store,
+  life: Life,
+  work: WorkUnderWay = new WorkUnderWay(),
+  onCommit: (commit: Commit) => void = () => {},
+): Store {
   const wrap =
     (method: StoreMethod): Call =>
-    async (...args) => {
-      if (life.isDead) return never();
-      const fate = writes.has(method) ? life.enter('write') : 'go';
-      if (fate === 'dead') return never();
-      const call = (): Promise<unknown> => (store[method] as Call)(...args);
-      const reply = await (work === undefined ? call() : work.attempt(call));
-      if (fate === 'die after') life.kill();
-      return life.isDead ? never() : reply;
-    };
+    (...args) =>
+      mortalCall(writes.has(method), life, work, async () => {
+        const reply = await (store[method] as Call)(...args);
+        if (method === 'commit') onCommit(args[0] as Commit);
+        return reply;
+      });
   return {
     name: store.name,
     capabilities: store.capabilities,
@@ -239,6 +261,33 @@ export function mortalStore(store: Store, life: Life, work?: WorkUnderWay): Stor
     ...(store.findDamage && { findDamage: () => (life.isDead ? never() : store.findDamage?.()) }),
     close: () => (life.isDead ? never() : store.close()),
   } as Store;
+}
+
+/** Wraps blobs for one process: each put is a write. */
+export function mortalBlobs(blobs: BlobStore, life: Life, work: WorkUnderWay): BlobStore {
+  const call = <Value>(run: () => Promise<Value>, isPoint = false): Promise<Value> =>
+    mortalCall(isPoint, life, work, run) as Promise<Value>;
+  return {
+    name: blobs.name,
+    put: (...args) => call(() => blobs.put(...args), true),
+    get: (...args) => call(() => blobs.get(...args)),
+    async *stream(...args) {
+      const pieces = blobs.stream(...args)[Symbol.asyncIterator]();
+      try {
+        for (;;) {
+          const next = await call(() => pieces.next());
+          if (next.done === true) return;
+          yield next.value;
+        }
+      } finally {
+        await pieces.return?.();
+      }
+    },
+    has: (...args) => call(() => blobs.has(...args)),
+    touch: (...args) => call(() => blobs.touch(...args)),
+    sweep: (...args) => call(() => blobs.sweep(...args)),
+    remove: (...args) => call(() => blobs.remove(...args)),
+  };
 }
 
 // What the crash kit is given, and what it reports.
@@ -286,14 +335,24 @@ export const caseNames: readonly string[] = Object.keys({
 export interface CrashStorage {
   readonly store: Store;
   readonly blobs?: BlobStore;
+  /**
+   * Opens the same storage again, for the process after one that was killed, whose store was closed. Default: that process uses the same
+   * objects.
+   */
+  readonly reopen?: () => CrashStorage | Promise<CrashStorage>;
 }
 
 export interface CrashKitOptions {
-  /** Opens empty storage for a trial. @param now - returns the trial's virtual time in epoch ms, by which leases are measured */
-  readonly open: (now: () => number) => CrashStorage | Promise<CrashStorage>;
+  /**
+   * Opens empty storage for a trial.
+   *
+   * @param now - returns the trial's virtual time in epoch ms, by which leases are measured
+   * @param kill - kills the process that runs now, for storage with crash points of its own, such as the middle of a write
+   */
+  readonly open: (now: () => number, kill: () => void) => CrashStorage | Promise<CrashStorage>;
   /**
    * Chooses the trials, given all crash points. Default: one trial for each point. In a trial with several points, its first processes are
-   * killed at these in turn.
+   * killed at these in turn; in one without any, only by the storage.
    */
   readonly choose?: (points: readonly CrashPoint[]) => readonly (readonly CrashPoint[])[];
   readonly limits?: Partial<Limits>;
