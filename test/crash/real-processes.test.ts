@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { startRedis } from '../support/redis.ts';
 import { bundleScript } from '../support/bundled-script.ts';
-import { samplePoints } from '../support/scale.ts';
+import { isProving, samplePoints } from '../support/scale.ts';
 import { crashProcesses } from '../../src/testing/crash-kit/crash-processes.ts';
 
 const server = await startRedis();
@@ -23,7 +23,8 @@ it.each([
   ['publish', 'sqlite'],
   ['orders', 'sqlite'],
   ['publish', 'file'],
-  ...(typeof server === 'string' ? [] : [['publish', 'redis']]),
+  ...(isProving ? [['orders', 'file']] : []),
+  ...(typeof server === 'string' ? [] : [['publish', 'redis'], ...(isProving ? [['orders', 'redis']] : [])]),
 ])(
   'P1 P2 %s over %s, killed for real at every point, ends as if it never was',
   { timeout: 400_000 },

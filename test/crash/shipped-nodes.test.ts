@@ -9,6 +9,7 @@ import { createMemoryStore } from '../../src/stores/memory/index.ts';
 import { crashEverywhere } from '../../src/testing/crash-kit/crash-everywhere.ts';
 import { crashProcesses, type CrashResult } from '../../src/testing/crash-kit/crash-processes.ts';
 import { bundleScript } from '../support/bundled-script.ts';
+import { storagePlaces, type CrashPlace } from '../support/crash-storage.ts';
 import { isProving, sampleCrashes, samplePoints } from '../support/scale.ts';
 import { shippedNodeCases } from './cases/shipped-nodes.ts';
 
@@ -38,25 +39,34 @@ const cases = shippedNodeCases(url);
 /** Killed for real in the gate, too: one of each way to leave a mark outside, one that waits, and one of several parts. */
 const killedInGate = new Set(['function', 'shell', 'file (appends)', 'http (sends)', 'human', 'map of graphs']);
 
-afterAll(() => {
+const otherPlaces = isProving ? await storagePlaces() : [];
+
+afterAll(async () => {
   process.chdir(home);
+  for (const place of otherPlaces) await place.stop();
   server.close();
   server.closeAllConnections();
   rmSync(top, { recursive: true, force: true });
 });
 
-describe('on virtual time', () => {
-  test.each(cases)(
-    'P1 P2 %s, killed at every point, ends as if it never was',
-    { timeout: 120_000 },
+/** The gate does this in memory alone; each store has a sample of other runs there (on-each-store). */
+const places: readonly Pick<CrashPlace, 'name' | 'missing' | 'open'>[] = [
+  { name: 'memory', open: (now) => ({ store: createMemoryStore({ now }) }) },
+  ...otherPlaces,
+];
+
+describe.each(places)('on virtual time, over $name', ({ name: place, missing, open }) => {
+  test.skipIf(missing !== undefined).each(cases)(
+    `P1 P2 %s over ${place}, killed at every point, ends as if it never was`,
+    { timeout: 240_000 },
     async (_, found) => {
       process.chdir(world);
       const report = await crashEverywhere(found, {
         choose: sampleCrashes(6),
-        open: (now) => {
+        open: (...args) => {
           for (const name of readdirSync(world)) rmSync(join(world, name), { recursive: true });
           received.delete('world');
-          return { store: createMemoryStore({ now }) };
+          return open(...args);
         },
       });
       expect(report.points).toBeGreaterThan(5);

@@ -4,12 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createFileBlobs } from '../../src/blobs/file-blobs.ts';
 import { createS3Blobs } from '../../src/blobs/s3-blobs.ts';
+import { CairnError } from '../../src/errors.ts';
 import type { Store } from '../../src/ports/store.ts';
 import { openFileStore } from '../../src/stores/file/index.ts';
 import { openRedisStore } from '../../src/stores/redis/index.ts';
 import { libraryText } from '../../src/stores/redis/server.ts';
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts';
-import type { CrashStorage } from '../../src/testing/crash-kit/process-life.ts';
+import type { CrashKitOptions, CrashStorage } from '../../src/testing/crash-kit/process-life.ts';
 import { storeMethods } from '../../src/testing/faulty-store.ts';
 import { startRedis, type RedisUnderTest } from './redis.ts';
 import { startS3, type S3UnderTest } from './s3-server.ts';
@@ -19,7 +20,7 @@ export interface CrashPlace {
   readonly name: string;
   /** Why it cannot be used here. */
   readonly missing?: string;
-  readonly open: (now: () => number) => CrashStorage | Promise<CrashStorage>;
+  readonly open: CrashKitOptions['open'];
   readonly stop: () => void | Promise<void>;
 }
 
@@ -100,39 +101,47 @@ const functionsWithClock = libraryText.replace(
   "return tonumber(call('GET', P .. 'clock'))\n",
 );
 
+/** What happens at each call to the server. @param kill - kills the process that calls */
+type AroundCall = (call: () => Promise<unknown>, kill: () => void) => Promise<unknown>;
+
 /** A store in Redis with its blobs. All is removed for each trial. */
-export function placeInRedis(server: RedisUnderTest, wrap: (store: Store) => Store = (store) => store): CrashPlace {
-  const open = async (now: () => number): Promise<CrashStorage> => {
+export function placeInRedis(server: RedisUnderTest, around: AroundCall = (call) => call()): CrashPlace {
+  const openOn = async (now: () => number, kill: () => void): Promise<CrashStorage> => {
     const store = openRedisStore({ url: server.url });
     await store.ready();
-    return { store: wrap(withClock(store, server, now)), blobs: store.blobs, reopen: () => open(now) };
+    let at = 0;
+    const watch = <Methods extends object>(methods: Methods, names: readonly string[]): Methods => {
+      const calls = names.map((name) => [
+        name,
+        (...args: readonly unknown[]) =>
+          around(async () => {
+            // The server's clock is set before each call; by a later one, while the server is down.
+            const time = now();
+            if (time > at) at = (await server.run('SET', 'cairn:clock', `${time}`).catch(() => undefined)) ? time : at;
+            return (methods as Calls)[name]?.(...args);
+          }, kill),
+      ]);
+      return { ...methods, ...(Object.fromEntries(calls) as Partial<Methods>) };
+    };
+    return {
+      store: watch<Store>(store, storeMethods),
+      blobs: watch(store.blobs, ['put', 'get', 'has', 'touch']),
+      reopen: () => openOn(now, kill),
+      isInterruption: (error) => CairnError.is(error, 'STORE_UNAVAILABLE', 'CLAIM_FENCED', 'CLAIM_LOST'),
+    };
   };
   return {
     name: 'Redis',
-    open: async (now) => {
+    open: async (now, kill) => {
       await server.empty();
       if (!functionsWithClock.includes("P .. 'clock'"))
         throw new Error('the clock of the functions is not where it was');
       await server.run('FUNCTION', 'LOAD', 'REPLACE', functionsWithClock);
       await server.run('SET', 'cairn:clock', String(now()));
-      return open(now);
+      return openOn(now, kill);
     },
     stop: server.stop,
   };
 }
 
-/** Before each call the server's clock is set. */
-function withClock(store: Store, server: RedisUnderTest, now: () => number): Store {
-  let at = 0;
-  const calls = storeMethods.map((method) => [
-    method,
-    async (...args: never[]) => {
-      if (now() > at) {
-        at = now();
-        await server.run('SET', 'cairn:clock', String(at));
-      }
-      return (store[method] as (...args: never[]) => Promise<unknown>)(...args);
-    },
-  ]);
-  return { ...store, ...(Object.fromEntries(calls) as Partial<Store>) };
-}
+type Calls = Readonly<Record<string, (...args: readonly unknown[]) => Promise<unknown>>>;

@@ -59,6 +59,7 @@ export class FileKills {
         const isNew = this.#isWatched(path) && !fs.existsSync(path);
         if (isNew) this.#pass();
         const file = openSync(path, flags, mode);
+        this.#open.delete(file);
         if (!this.#isWatched(path)) return file;
         this.#open.set(file, path);
         if (isNew) this.#unnamed.add(path);
@@ -101,6 +102,12 @@ export class FileKills {
   restore(): void {
     Object.assign(fs, Object.fromEntries(Object.entries(this.#real).filter(([name]) => names.includes(name))));
     syncBuiltinESMExports();
+  }
+
+  /** The process dies between two calls. */
+  die(): void {
+    this.isDead = true;
+    this.#kill();
   }
 
   /** The next process begins, on what the dead one left. */
@@ -155,8 +162,7 @@ export class FileKills {
     const fatal = this.#fatal[this.#processes];
     if (fatal?.number !== number) return;
     if (fatal.when === 'within') half?.();
-    this.isDead = true;
-    this.#kill();
+    this.die();
     throw new Error('the process died');
   }
 }

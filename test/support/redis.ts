@@ -39,13 +39,12 @@ export async function startRedis(...settings: readonly string[]): Promise<RedisU
   const [data, aside] = [join(folder, 'data'), join(folder, 'aside')];
   const port = await findFreePort();
   let server: ChildProcess;
-  let client: TestClient | undefined;
+  const connection = new TestConnection(port, settings.includes('--requirepass') ? settings : []);
   const begin = async (): Promise<void> => {
     server = await start(folder, data, port, settings);
   };
   const end = async (): Promise<void> => {
-    client?.destroy();
-    client = undefined;
+    await connection.end();
     await endProcess(server, 'SIGKILL');
   };
   try {
@@ -54,20 +53,7 @@ export async function startRedis(...settings: readonly string[]): Promise<RedisU
     rmSync(folder, { recursive: true, force: true });
     return `no redis-server here: ${(error as Error).message}`;
   }
-  const packageName = 'redis';
-  const { createClient } = (await import(packageName)) as { createClient: (options: object) => TestClient };
-  const run = async (...command: readonly string[]): Promise<unknown> => {
-    const password = settings[settings.indexOf('--requirepass') + 1];
-    if (client === undefined) {
-      client = createClient({
-        socket: { host: '127.0.0.1', port, reconnectStrategy: false },
-        ...(settings.includes('--requirepass') && { password }),
-      });
-      client.on('error', () => undefined);
-      await client.connect();
-    }
-    return client.sendCommand(command);
-  };
+  const run = (...command: readonly string[]): Promise<unknown> => connection.run(command);
   let skewMs = 0;
   const setClock = async (ms: number): Promise<void> => {
     skewMs = ms;
@@ -101,6 +87,48 @@ export async function startRedis(...settings: readonly string[]): Promise<RedisU
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** The connection of a test, made again after it was lost. */
+class TestConnection {
+  readonly #port: number;
+  readonly #password: string | undefined;
+  #client: Promise<TestClient> | undefined;
+
+  constructor(port: number, settings: readonly string[]) {
+    this.#port = port;
+    this.#password = settings[settings.indexOf('--requirepass') + 1];
+  }
+
+  async run(command: readonly string[]): Promise<unknown> {
+    this.#client ??= this.#connect();
+    const client = this.#client;
+    try {
+      return await (await client).sendCommand(command);
+    } catch (error) {
+      // A reply leaves the connection as it is.
+      if (!/^[A-Z]+ /.test((error as Error).message) && this.#client === client) this.#client = undefined;
+      throw error;
+    }
+  }
+
+  async end(): Promise<void> {
+    const client = this.#client;
+    this.#client = undefined;
+    (await client?.catch(() => undefined))?.destroy();
+  }
+
+  async #connect(): Promise<TestClient> {
+    const packageName = 'redis';
+    const { createClient } = (await import(packageName)) as { createClient: (options: object) => TestClient };
+    const client = createClient({
+      socket: { host: '127.0.0.1', port: this.#port, reconnectStrategy: false },
+      ...(this.#password !== undefined && { password: this.#password }),
+    });
+    client.on('error', () => undefined);
+    await client.connect();
+    return client;
+  }
 }
 
 async function start(folder: string, data: string, port: number, settings: readonly string[]): Promise<ChildProcess> {

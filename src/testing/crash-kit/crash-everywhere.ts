@@ -3,7 +3,6 @@ import { createMemoryBlobs } from '../../blobs/memory-blobs.ts';
 import type { RunResult } from '../../engine/api.ts';
 import { createEngine } from '../../engine/engine.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
-import type { Store } from '../../ports/store.ts';
 import { createSeededRandom, createVirtualClock, type VirtualClock } from '../virtual-clock.ts';
 import { type TrialEnd, checksumsOf, summariseRun, compareTrials, findQuietFault } from './compare-trials.ts';
 import {
@@ -20,7 +19,7 @@ import {
   type CrashFault,
   type CrashReport,
 } from './process-life.ts';
-import { driveRun, createEffectOracle, type EffectOracle } from './find-effect-faults.ts';
+import { driveRun, createEffectOracle, type DriveOptions, type EffectOracle } from './find-effect-faults.ts';
 import { watchGraph } from './watch-graph.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 
@@ -152,7 +151,7 @@ async function live(crashCase: CrashCase, options: CrashKitOptions, world: Trial
     ...(crashCase.models === undefined ? {} : { models: crashCase.models(process) }),
     ...(options.limits === undefined ? {} : { limits: options.limits }),
   });
-  const result = await driveRun({
+  const drive: DriveOptions = {
     isThere: async () => (await ownStore.readRun({ tenant, runId })) !== undefined,
     engine,
     graph,
@@ -163,9 +162,24 @@ async function live(crashCase: CrashCase, options: CrashKitOptions, world: Trial
     findEffect: (key) => effects.find(key) ?? calls.find(key),
     sleep: clock.sleep,
     now: clock.now,
-  });
+  };
+  const result = await driveThrough(drive, storage.isInterruption);
   await engine.close();
   return result;
+}
+
+/** A storage crashes once or twice in a trial; each crash may interrupt a few calls. */
+const interruptionsMost = 20;
+
+/** Drives a run to its end, and on after interruptions. */
+async function driveThrough(drive: DriveOptions, isInterruption: CrashStorage['isInterruption']): Promise<RunResult> {
+  for (let count = 0; ; count += 1)
+    try {
+      return await driveRun(drive);
+    } catch (error) {
+      if (count >= interruptionsMost || isInterruption?.(error) !== true) throw error;
+      await drive.sleep(1);
+    }
 }
 
 function workerName(index: number): string {

@@ -124,6 +124,12 @@ class Attempt {
   isOver = false;
   /** Real time in ms when it began or last continued. */
   since: number = performance.now();
+  /** The longest real time in ms for which it is waited, if the event loop shows nothing of it. */
+  readonly unseenMsMost: number;
+
+  constructor(unseenMsMost: number) {
+    this.unseenMsMost = unseenMsMost;
+  }
 }
 
 /** Knows which functions are running, and whether they wait for something outside of virtual time. */
@@ -134,9 +140,12 @@ export class WorkUnderWay {
   readonly #before: ReadonlyMap<string, number> = countResources();
   #busySince: number | undefined;
 
-  /** Calls a function and counts it as running until it has ended. Returns a promise only if the function does. */
-  attempt<Value>(work: () => Value): Value {
-    const attempt = new Attempt();
+  /**
+   * Calls a function and counts it as running until it has ended. Returns a promise only if the function does. @param unseenMsMost - the
+   * longest real time to wait for it while the event loop shows nothing of it
+   */
+  attempt<Value>(work: () => Value, unseenMsMost: number = unseenWorkMsMost): Value {
+    const attempt = new Attempt(unseenMsMost);
     this.#attempts.add(attempt);
     const end = (): void => {
       attempt.isOver = true;
@@ -174,7 +183,7 @@ export class WorkUnderWay {
     const now = performance.now();
     if (!hasNewResources(this.#before)) {
       this.#busySince = undefined;
-      return [...this.#attempts].some(({ since }) => now - since < unseenWorkMsMost);
+      return [...this.#attempts].some(({ since, unseenMsMost }) => now - since < unseenMsMost);
     }
     this.#busySince ??= now;
     return now - this.#busySince < realWorkMsMost;
@@ -214,7 +223,7 @@ const writes: ReadonlySet<StoreMethod> = new Set(['admitRun', 'commit', 'postMes
 
 type Call = (...args: readonly unknown[]) => Promise<unknown>;
 
-/** One call of a process to its storage. A dead process makes none, and hears of the end of none. */
+/** One call of a process to its storage, which always ends. A dead process makes none, and hears of the end of none. */
 async function mortalCall(
   isPoint: boolean,
   life: Life,
@@ -224,7 +233,7 @@ async function mortalCall(
   if (life.isDead) return never();
   const fate = isPoint ? life.enter('write') : 'go';
   if (fate === 'dead') return never();
-  const [reply] = await Promise.allSettled([work.attempt(call)]);
+  const [reply] = await Promise.allSettled([work.attempt(call, realWorkMsMost)]);
   if (fate === 'die after') life.kill();
   if (life.isDead) return never();
   if (reply.status === 'rejected') throw reply.reason;
@@ -340,6 +349,11 @@ export interface CrashStorage {
    * objects.
    */
   readonly reopen?: () => CrashStorage | Promise<CrashStorage>;
+  /**
+   * Whether an error comes from a crash of the storage itself, such as of its server: users then resume the run in the same process.
+   * Default: no error does, and each is a fault.
+   */
+  readonly isInterruption?: (error: unknown) => boolean;
 }
 
 export interface CrashKitOptions {
