@@ -25,7 +25,7 @@ const steps: Readonly<Record<string, Step>> = {
   mutants: { about: 'changes of meaning that the gate must notice', command: 'node scripts/mutants.ts' },
   crashes: {
     about: 'processes and runs killed at every point',
-    command: `${vitest} test/crash test/dot/crashes test/agents/crash test/agents/ai-sdk-crash test/mcp/kills test/stores/file-kills test/stores/redis-kills crash-points pipelines`,
+    command: `${vitest} test/crash test/dot/crashes test/agents/crash test/agents/ai-sdk-crash test/mcp/kills test/stores/file-kills test/stores/redis-kills test/sandboxes/killed test/agents/browser crash-points pipelines`,
     isPart: true,
   },
   conformance: { about: 'the conformance suite of MCP', command: `${vitest} test/mcp/conformance`, isPart: true },

@@ -113,15 +113,18 @@ export class ReusedSession {
   readonly #source: McpTools;
   readonly #use: McpUse;
   /** Calls that were made, in this attempt and before it: by the server's name of the tool, and what each gave. */
-  readonly #made: MadeCall[];
+  #made: MadeCall[];
+  readonly #recorded: () => readonly MadeCall[];
   #opened: Promise<McpSession> | undefined;
   #notice: string | undefined;
   #end: () => void = () => undefined;
 
-  constructor(source: McpTools, use: McpUse, made: readonly MadeCall[]) {
+  /** @param recorded - the calls that are on record now */
+  constructor(source: McpTools, use: McpUse, recorded: () => readonly MadeCall[]) {
     this.#source = source;
     this.#use = use;
-    this.#made = [...made];
+    this.#recorded = recorded;
+    this.#made = [...recorded()];
     use.signal.addEventListener('abort', () => this.#end(), { once: true });
   }
 
@@ -149,6 +152,9 @@ export class ReusedSession {
       const ended = new Promise<void>((end) => (this.#end = end));
       withMcpServer(this.#source, this.#use, async (session) => {
         const { reopen } = this.#source.config.session ?? {};
+        // A call in doubt of which a person said in this attempt that it happened is on record, and was not made here.
+        const recorded = this.#recorded();
+        if (recorded.length > this.#made.length) this.#made = [...recorded];
         if (reopen !== undefined && this.#made.length > 0)
           this.#notice = await reopen({ call: (tool, args) => session.call(tool, args), made: this.#made });
         resolve(session);

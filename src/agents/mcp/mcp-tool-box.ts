@@ -9,7 +9,7 @@ import type { FileRef } from '../../graph/file-ref.ts';
 import { canonicalText, hashText } from '../../state/values/values.ts';
 import type { FunctionTool, NamedTool, ToolBox, ToolOffer } from '../tools/tool-box.ts';
 import { ReusedSession, withMcpServer, type ListedTool, type McpResult, type McpSession } from './mcp-connection.ts';
-import type { McpTools } from './mcp-tools.ts';
+import type { MadeCall, McpTools } from './mcp-tools.ts';
 import type { SavedOffer } from '../turn-note.ts';
 
 // Makes the tools of an MCP server tools of an agent: with names of their own, each call a step, and a fingerprint to notice changes.
@@ -242,11 +242,12 @@ export class ServerTools implements ToolOffer {
     if (source.config.session === undefined) return undefined;
     const { past, secrets, signal } = this.#ctx;
     const prefix = `tool ${source.config.server}__`;
-    const made = past
-      .steps()
-      .filter(({ name, status }) => status === 'done' && name.startsWith(prefix))
-      .map(({ name, output }) => ({ tool: name.slice(prefix.length).split(' ')[0] ?? '', output }));
-    const session = this.#sessions.get(source) ?? new ReusedSession(source, { secrets, signal }, made);
+    const recorded = (): readonly MadeCall[] =>
+      past
+        .steps()
+        .filter(({ name, status }) => status === 'done' && name.startsWith(prefix))
+        .map(({ name, output }) => ({ tool: name.slice(prefix.length).split(' ')[0] ?? '', output }));
+    const session = this.#sessions.get(source) ?? new ReusedSession(source, { secrets, signal }, recorded);
     this.#sessions.set(source, session);
     return session;
   }

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import * as sdk from '@modelcontextprotocol/server';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { agentKit, type AgentKit } from '../../../test/agents/agent-kit.ts';
+import { killableEngine, settleDown } from '../../../test/dying-engine.ts';
 import { afterCrash, resumeToRest, runToRest } from '../../../test/engine-kit.ts';
 import { until, within } from '../../../test/support/awaited.ts';
 import { argsOf, createToolServer, livesOf, logOf, type ServedTool } from '../../../test/support/tool-server.ts';
@@ -13,7 +14,7 @@ import type { Script, ScriptedAnswer } from '../../models/scripted.ts';
 import { secret } from '../../nodes/secrets/secret.ts';
 import { agent, type AgentConfig } from '../agent.ts';
 import { tool } from '../tools/tool-box.ts';
-import { mcpTools, type McpConfig } from './mcp-tools.ts';
+import { mcpTools, type McpConfig, type ReopenedSession } from './mcp-tools.ts';
 
 const folders: string[] = [];
 const servers: Awaited<ReturnType<typeof serveHttp>>[] = [];
@@ -252,6 +253,35 @@ describe('A22 tools of an MCP server', () => {
     const closed = (): number => readFileSync(livesOf(served.file), 'utf8').split('closed').length - 1;
     // The one that died says nothing.
     await until('the others have ended', () => closed() === 2, 10);
+  });
+
+  test('A22.4 a call in doubt of which a person says that it happened is among those that a new session is told of', async () => {
+    const served = serve({ ...say, does: 'die' });
+    const made: unknown[] = [];
+    const reopen = (past: ReopenedSession): undefined => void made.push(...past.made.map(({ output }) => output));
+    const script: Script = ({ messages }) => {
+      const turn = messages.filter(({ role }) => role === 'assistant').length;
+      return turn === 2 ? 'Done.' : { calls: [{ tool: 'files__say', input: { text: ['one', 'two'][turn] } }] };
+    };
+    const one = agentKit(script, { servers: [mcpTools({ ...served.command, allow: true, session: { reopen } })] });
+    // The process dies before the end of the first call is on record.
+    const { store } = one.bench;
+    const commit: typeof store.commit = (...args) => {
+      if (served.calls().length === 0) return store.commit(...args);
+      kill();
+      return new Promise(() => {});
+    };
+    const { engine, kill } = killableEngine({ ...one.bench, store: { ...store, commit } });
+    await engine.start(one.graph, {}, { runId: 'r' });
+    await until('the server is called', () => served.calls().length === 1, 10);
+    await settleDown();
+    served.offer([say]);
+    const next = afterCrash(one.bench);
+    const { waits } = await resumeToRest(next, 'r', one.graph);
+    expect(waits[0]).toMatchObject({ kind: 'doubt' });
+    await next.answer('r', waits[0]?.waitId ?? '', { decision: 'happened', output: 'one' });
+    expect((await resumeToRest(next, 'r', one.graph)).status).toBe('completed');
+    expect([made, served.calls()]).toEqual([['one'], ['say one', 'say two']]);
   });
 });
 
