@@ -10,6 +10,8 @@ import type { NodeContext } from '../graph/contracts/node-contract.ts';
 import { END, START } from '../graph/graph.ts';
 import { createScriptedModels } from '../models/scripted.ts';
 import { createMemoryStore } from '../stores/memory/index.ts';
+import { sampleCrashes } from '../../test/support/scale.ts';
+import { crashEverywhere } from '../testing/crash-kit/crash-everywhere.ts';
 import { e2b, sandboxNode, SandboxSession, sandboxTools, type E2bOptions, type SandboxOptions } from './index.ts';
 
 const server = await startE2b();
@@ -65,6 +67,15 @@ describe('E2B', () => {
     expect(state.outputs.a).toEqual({ stdout: 'ready\nmore1\n2\n2\n1\n', notice: undefined });
     expect(steps()).toEqual([`create ${id}`, 'run', 'run', `connect ${id}`, 'run', `kill ${id}`]);
   });
+
+  test('SB7 killed at every point, a run connects to its sandbox, and no command runs twice', async () => {
+    const report = await crashEverywhere(
+      { graph: () => graphOf(work()), input: {}, answer: () => 'yes' },
+      { open: (now) => ({ store: createMemoryStore({ now }) }), choose: sampleCrashes(6) },
+    );
+    expect(report.faults).toEqual([]);
+    expect(report.points).toBeGreaterThan(10);
+  }, 120_000);
 
   test('SB7 one that has expired is replaced by a new one, set up again and with the files that were written, and that is told', async () => {
     const app = graphOf(work());
