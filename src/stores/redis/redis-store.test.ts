@@ -6,6 +6,8 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test, vi } from 'vitest';
 import { openRedisStore } from './index.ts';
 import { openOn, startRedis, type RedisUnderTest } from '../../../test/support/redis.ts';
+import { until } from '../../../test/support/awaited.ts';
+import { CuttingProxy } from '../../../test/support/cutting-proxy.ts';
 import { findFreePort } from '../../../test/support/server-process.ts';
 import { isProving } from '../../../test/support/scale.ts';
 import { blobSuite } from '../../testing/blob-suite.ts';
@@ -159,6 +161,50 @@ describe.skipIf(typeof server === 'string')(`Redis store${typeof server === 'str
       expect(claim.token).toBeGreaterThan(newest.token);
     }
     await store.close();
+  });
+
+  test('O2 after a failover to a replica that lacks the last commits all claims are void, and no token comes back', async () => {
+    await serverOf().empty();
+    const replica = await startRedis('--replicaof', '127.0.0.1', String(serverOf().port));
+    if (typeof replica === 'string') throw new Error(replica);
+    const proxy = await CuttingProxy.before(serverOf().port);
+    const store = openRedisStore({ url: `redis://127.0.0.1:${proxy.port}` });
+    try {
+      const first = await startRun(store, 'run');
+      await store.commit(commitOf(first, 1));
+      await until(
+        'the replica has the commit',
+        async () => {
+          const [info, own] = await Promise.all([replica.run('INFO'), serverOf().run('INFO')]);
+          const offset = /master_repl_offset:(\d+)/u;
+          const [, has] = offset.exec(String(info)) ?? [];
+          return String(info).includes('master_link_status:up') && has === offset.exec(String(own))?.[1];
+        },
+        20,
+      );
+      await replica.run('REPLICAOF', 'NO', 'ONE');
+      // The replica does not hear of this.
+      const lost: Claim[] = [];
+      for (let claims = 0; claims < 20; claims += 1) {
+        const { claim } = await store.claimRun({ ...keyOf('run'), workerId: 'one', leaseMs, takeFrom: 'one' });
+        if (claim !== undefined) lost.push(claim);
+      }
+      const newest = lost.at(-1) as Claim;
+      await store.commit(commitOf(newest, 2));
+      proxy.turnTo(replica.port);
+      // A connection that broke is told by the first call on it.
+      await store.readRun(keyOf('run')).catch(() => undefined);
+      expect(await store.readRun(keyOf('run'))).toMatchObject({ head: 1 });
+      for (const claim of [first, newest]) await expectCode(store.commit(commitOf(claim, 2)), 'CLAIM_FENCED');
+      const { claim } = await store.claimRun({ ...keyOf('run'), workerId: 'two', leaseMs });
+      expect(lost).toHaveLength(20);
+      expect(claim?.token).toBeGreaterThan(newest.token);
+      if (claim !== undefined) await store.commit(commitOf(claim, 2));
+    } finally {
+      await store.close();
+      await proxy.close();
+      await replica.stop();
+    }
   });
 
   test('S4 servers that may lose runs are refused by name, and what others promise follows their log', async () => {
