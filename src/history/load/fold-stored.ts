@@ -15,6 +15,7 @@ import {
   type LoadCost,
   firstSeqOf,
   nameLater,
+  withData,
   readAgain,
   readParent,
   type LineagePart,
@@ -203,15 +204,11 @@ async function nameIntact(
   const before = plan.base.seq - 1;
   try {
     await foldStored(store, blobs, first.run, before);
-    return withIntact(error, checkpointId((await readOwner(store, first.run, before)).key, before));
+    return withData(error, { intact: checkpointId((await readOwner(store, first.run, before)).key, before) });
   } catch (earlier) {
     const intact = CairnError.is(earlier) ? earlier.data['intact'] : undefined;
-    return intact === undefined ? error : withIntact(error, intact);
+    return intact === undefined ? error : withData(error, { intact: String(intact) });
   }
-}
-
-function withIntact(error: CairnError, intact: unknown): CairnError {
-  return new CairnError('CHECKPOINT_CORRUPT', { ...error.data, intact }, { cause: error.cause });
 }
 
 /** Explains why the last row read is not the one asked for: it was pruned, or it is lost. */

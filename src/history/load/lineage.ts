@@ -104,8 +104,9 @@ export async function* readHistory(
   try {
     yield* readChain(store, run, range);
   } catch (error) {
-    if (CairnError.is(error, 'CHECKPOINT_CORRUPT')) await readAgain(store, run);
-    throw await nameLater(store, run, error);
+    if (!CairnError.is(error, 'CHECKPOINT_CORRUPT')) throw error;
+    await readAgain(store, run);
+    throw await nameLater(store, run, await nameEarlier(store, run, error));
   }
 }
 
@@ -116,10 +117,25 @@ export async function readAgain(store: Store, known: RunRow): Promise<RunRow> {
   return run;
 }
 
-/** Adds the newest sound snapshot behind it to the report of a damaged checkpoint that has nothing intact before it (K4). */
+const damagedSeqOf = ({ data }: CairnError): number => Number(String(data['checkpoint']).split('.').at(-1));
+
+/** Adds the newest intact checkpoint before a damaged one, where reading began too close to it to have seen one (K4). */
+async function nameEarlier(store: Store, run: RunRow, error: CairnError): Promise<CairnError> {
+  if (error.data['intact'] !== undefined) return error;
+  let intact: string | undefined;
+  try {
+    for await (const { run: owner, checkpoint } of readChain(store, run, { from: 0, to: damagedSeqOf(error) - 1 }))
+      intact = checkpointId(owner.key, checkpoint.seq);
+  } catch {
+    // What comes before is damaged too: the last one that was verified counts.
+  }
+  return intact === undefined ? error : withData(error, { intact });
+}
+
+/** Adds the newest sound snapshot behind it to the report of a damaged checkpoint (K4). */
 export async function nameLater(store: Store, run: RunRow, error: unknown): Promise<unknown> {
-  if (!CairnError.is(error, 'CHECKPOINT_CORRUPT') || error.data['intact'] !== undefined) return error;
-  const damagedSeq = Number(String(error.data['checkpoint']).split('.').at(-1));
+  if (!CairnError.is(error, 'CHECKPOINT_CORRUPT')) return error;
+  const damagedSeq = damagedSeqOf(error);
   const row = await store.readSnapshot(run, run.head);
   if (row === undefined || row.seq <= damagedSeq) return error;
   try {
@@ -127,8 +143,12 @@ export async function nameLater(store: Store, run: RunRow, error: unknown): Prom
   } catch {
     return error;
   }
-  const later = checkpointId(run.key, row.seq);
-  return new CairnError('CHECKPOINT_CORRUPT', { ...error.data, later }, { cause: error.cause });
+  return withData(error, { later: checkpointId(run.key, row.seq) });
+}
+
+/** The report of a damaged checkpoint, with more that is known of it. */
+export function withData(error: CairnError, more: Readonly<Record<string, string>>): CairnError {
+  return new CairnError('CHECKPOINT_CORRUPT', { ...error.data, ...more }, { cause: error.cause });
 }
 
 async function* readChain(

@@ -181,6 +181,26 @@ test('P6 a delta that does not fit its state is a typed error', async () => {
   await expect(loadState(store, blobs, await run.row(), -1)).rejects.toMatchObject({ code: 'CHECKPOINT_NOT_FOUND' });
 });
 
+test('K4 the intact checkpoint before an unreadable one is named wherever reading began, and the sound snapshot behind it too', async () => {
+  const run = await writePlain(5);
+  const { store, blobs } = run.history;
+  const row = await run.row();
+  const { root, checksum } = await loadState(store, blobs, row, 4);
+  await writeSnapshotOf(store, row, 4, checksum, root);
+  const damaged = damageStore(store, {
+    checkpoint: (one) => (one.seq === 2 ? { ...one, body: new Uint8Array(20) } : one),
+  });
+  const data = { checkpoint: `${run.key}.2`, intact: `${run.key}.1`, later: `${run.key}.4` };
+  for (const from of [0, 1, 2, 3]) {
+    const read = async (): Promise<void> => {
+      for await (const { checkpoint } of readHistory(damaged, row, { from, to: 5 }))
+        expect(checkpoint.seq).toBeLessThan(2);
+    };
+    await expect(read()).rejects.toMatchObject({ code: 'CHECKPOINT_CORRUPT', data });
+  }
+  await expect(loadState(damaged, blobs, row, 2)).rejects.toMatchObject({ code: 'CHECKPOINT_CORRUPT', data });
+});
+
 test('K4 where nothing before a damaged checkpoint is intact, the newest sound snapshot behind it is offered', async () => {
   const run = await writePlain(4);
   const { store, blobs } = run.history;
