@@ -134,7 +134,7 @@ export const errorTable: Readonly<Record<ErrorCode, ErrorRow>> = {
   VALUE_TOO_LARGE: row(413, 3, 'no', 'a value of {sizeBytes} bytes{ at |path} is over the limit of {limitBytes}', 'Return less, or keep the bytes in a blob.'),
   VALUE_MASKED: row(422, 2, 'no', '{where} holds {marker}{ at |path}, which stands for a masked value and is none', 'Give the value itself, or leave it as it is. A run reads a secret by reference: secrets in YAML, secret(NAME) in code.'),
   EXPORT_MASKED: row(422, 2, 'no', 'the export of run {runId} is masked: it is for reading, and cannot be imported', 'Export the run without --masked.'),
-  CHECKPOINT_TOO_LARGE: row(413, 3, 'no', '{node} would add {bytes} bytes to the run, over the limit of {limitBytes}; the largest places: {places}', 'Return less, or write it to a file and return its path; then resume the run. Or raise the limit of a checkpoint.'),
+  CHECKPOINT_TOO_LARGE: row(413, 3, 'no', '{node} would add {bytes} bytes to the run, over the limit of {limitBytes}; the largest places: {places}', 'Return less, write it to a file and return its path, or raise the limit of a checkpoint; then resume the run.'),
   TEXT_TOO_COSTLY: row(413, 3, 'no', 'reading this text takes more than {limit}', 'Make it smaller, or split it into workflows that call each other. Files of the folders of workflows are read without this limit.'),
   READER_BUSY: row(503, 6, 'later', '{count} texts of clients wait to be read already', 'Nothing was read. Try again in some seconds.'),
   WORKFLOW_NOT_FOUND: row(404, 3, 'no', 'no workflow {name}{, and |also}', '{There are, nearest first: |known|There are none here: give their folder with --workflows}.'),

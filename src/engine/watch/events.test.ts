@@ -3,6 +3,8 @@ import { expect, test } from 'vitest';
 import type { NodeContext } from '../../graph/contracts/node-contract.ts';
 import type { StreamEvent } from '../api.ts';
 import { createEngine } from '../engine.ts';
+import { CairnError } from '../../errors.ts';
+import { errorTable, type ErrorCode } from '../../error-table.ts';
 import { pruneRun } from '../../history/shorten/prune.ts';
 import { createBench, edges, graphOf, node, resumeToRest, runToRest, testIds } from '../../../test/engine-kit.ts';
 
@@ -122,4 +124,21 @@ test('O1 a run that is closed before it has begun gives its claim back, and noth
   expect(calls).toBe(0);
   const run = await bench.store.readRun({ tenant: 'default', runId: 'r' });
   expect(run?.claim).toBeUndefined();
+});
+
+test('P6 the way out of a failed node tells of the resume once, whatever failed in it', async () => {
+  const codes = (Object.keys(errorTable) as ErrorCode[]).filter((code) =>
+    new CairnError(code, {}).hint.includes('then resume the run'),
+  );
+  expect(codes.length).toBeGreaterThan(5);
+  for (const code of codes) {
+    const fails = (): never => {
+      throw new CairnError(code, { reason: 'no' });
+    };
+    const { error } = await runToRest(
+      createBench().engine,
+      graphOf('g', [node('a', 'pure', fails)], edges('> a', 'a >')),
+    );
+    expect([code, error?.hint.match(/then resume the run/gu)?.length, error?.hint]).toEqual([code, 1, expect.any(String)]);
+  }
 });
