@@ -217,3 +217,44 @@ test.each(notBytes)(
     expect(outcomes[0]).toMatchObject({ status: 'fulfilled', value: { isValid: false } });
   },
 );
+
+test('K4 a fork from the snapshot behind damage goes on with a node that began before it', async () => {
+  const names = Array.from({ length: 80 }, (_, index) => `n${index}`);
+  const asking = graphOf(
+    'long',
+    [
+      ...names.map((name) => node(name, 'pure', () => name)),
+      node('ask', 'human', async (ctx) => [await ctx.ask({ prompt: '?' }), ctx.state.outputs['n79']]),
+    ],
+    edges('> n0', ...names.slice(1).map((name, index) => `n${index} > ${name}`), 'n79 > ask', 'ask >'),
+  );
+  const bench = createBench({ findGraph: () => asking });
+  await runToRest(bench.engine, asking, {}, 'r');
+  const key = { tenant: 'default', runId: 'r' };
+  const snapshot = await bench.store.readSnapshot(key, Infinity);
+  // Each node has a checkpoint: that of the last is what the question saw, before it was asked and the run paused.
+  expect(snapshot?.seq).toBe(82);
+  const readCheckpoints: Store['readCheckpoints'] = async (run, range) =>
+    (await bench.store.readCheckpoints(run, range)).map((row) =>
+      run.runId === 'r' && row.seq === 80 ? { ...row, body: new Uint8Array(20) } : row,
+    );
+  const { engine } = createBench({
+    ...bench.options,
+    store: { ...bench.store, readCheckpoints },
+    ids: testIds('other'),
+  });
+  const answer = async (run: string): Promise<void> =>
+    void (await engine.answer(run, (await engine.waits(run))[0]?.waitId ?? '', 'yes'));
+  await engine.fork({ runId: 'r', seq: 82 }, { runId: 'f' });
+  await answer('r');
+  const resumed = engine.resume('r', { graph: asking }).then(async (handle) => handle.result());
+  const run = await bench.store.readRun(key);
+  const at = (seq: number): string => `${run?.key}.${seq}`;
+  await expect(resumed).rejects.toMatchObject({
+    code: 'CHECKPOINT_CORRUPT',
+    data: { checkpoint: at(80), intact: at(79), later: at(82) },
+  });
+  await answer('f');
+  const done = await (await engine.resume('f', { graph: asking })).result();
+  expect([done.status, done.state.outputs['ask']]).toEqual(['completed', ['yes', 'n79']]);
+});

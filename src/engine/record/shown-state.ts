@@ -2,6 +2,7 @@
  * Decides whether ops change what a view of a frame shows: its input, its channels, outputs and failures of its nodes, and the run's cost
  * (E9).
  */
+import { CairnError } from '../../errors.ts';
 import { partitions } from '../../graph/contracts/node-contract.ts';
 import type { NodeRecord, FrameTree, RunTree } from '../../state/tree.ts';
 import { loadState, readHistory } from '../../history/load/load.ts';
@@ -50,10 +51,21 @@ function mayChangeView(record: NodeRecord | undefined): boolean {
 const rowsMax = 64;
 
 /**
- * Gives the activation a view of the state at `seq`. The view that it has is kept if nothing shown by it has changed since; otherwise that
- * state is loaded.
+ * Gives the activation a view of the state at `seq`. In a fork that was made behind damage, from a snapshot, an activation from before the
+ * damage gets a view of the fork point (K4).
  */
 export async function openPinnedView(core: RunCore, activation: Activation, seq: number): Promise<void> {
+  try {
+    await pinView(core, activation, seq);
+  } catch (error) {
+    const forkPoint = core.run.parent?.seq;
+    if (!CairnError.is(error, 'CHECKPOINT_CORRUPT') || forkPoint === undefined || seq >= forkPoint) throw error;
+    await pinView(core, activation, forkPoint);
+  }
+}
+
+/** The view that it has is kept if nothing shown by it has changed since; otherwise that state is loaded. */
+async function pinView(core: RunCore, activation: Activation, seq: number): Promise<void> {
   const { frameRun } = activation;
   if (isFresh(core, activation) && (await isUnchanged(core, activation, seq))) {
     activation.viewSeq = seq;
