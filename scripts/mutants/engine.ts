@@ -180,7 +180,7 @@ export const engineMutants: readonly Mutant[] = [
   {
     name: 'the open questions of a failed run stay in the index',
     file: 'src/engine/drive/runner.ts',
-    old: 'for (const waitId of Object.keys(root.waits)) draft.closeWaitRow(waitId);',
+    old: "if (status === 'failed') for (const waitId of Object.keys(root.waits)) draft.closeWaitRow(waitId);",
     new: '',
     tests: ['src/engine/waits/waits.test.ts'],
   },
