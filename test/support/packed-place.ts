@@ -2,7 +2,8 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Client } from '@modelcontextprotocol/client';
+import { createInterface } from 'node:readline';
+import { Client, StreamableHTTPClientTransport, type Transport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { installPackage, root, type InstalledPackage } from './installed-package.ts';
 
@@ -21,6 +22,9 @@ export interface Reply {
   readonly err: string;
 }
 
+/** Calls a tool of a server. */
+type Call = (name: string, args: object) => Promise<Record<string, unknown>>;
+
 export interface Place {
   readonly path: string;
   file(name: string, text: string): string;
@@ -29,7 +33,10 @@ export interface Place {
   /** Runs a program of the user's, and gives what it logs last, as JSON. */
   program(text: string): unknown;
   start(...args: readonly string[]): ChildProcess;
-  mcp(...options: readonly string[]): Promise<(name: string, args: object) => Promise<Record<string, unknown>>>;
+  mcp(...options: readonly string[]): Promise<Call>;
+  /** The same for a client that puts questions to its person. */
+  mcpWithForms(answer: (message: string) => string, ...options: readonly string[]): Promise<Call>;
+  mcpOverHttp(...options: readonly string[]): Promise<Call>;
 }
 
 const env = { ...process.env, CI: 'true', NO_COLOR: '1', COLUMNS: '100', NODE_OPTIONS: '' };
@@ -42,6 +49,22 @@ export function openPlace(installed: InstalledPackage): Place {
     return { code: status, out: stdout, err: stderr };
   };
   const cairn = (...args: readonly string[]): Reply => run(process.execPath, [installed.executable, ...args]);
+  const start = (...args: readonly string[]): ChildProcess => {
+    const child = spawn(process.execPath, [installed.executable, ...args], { cwd: path, env });
+    children.push(child);
+    return child;
+  };
+  const mcpWords = ['mcp', '--store', 'runs.db', '--workflows', 'workflows'] as const;
+  const stdio = (options: readonly string[]): StdioClientTransport => {
+    const args = [installed.executable, ...mcpWords, ...options];
+    return new StdioClientTransport({
+      command: process.execPath,
+      args,
+      cwd: path,
+      env,
+      stderr: 'ignore',
+    });
+  };
   const file = (name: string, text: string): string => {
     const at = join(path, name);
     mkdirSync(join(at, '..'), { recursive: true });
@@ -62,24 +85,43 @@ export function openPlace(installed: InstalledPackage): Place {
       if (code !== 0) throw new Error(`${err}${out}`);
       return JSON.parse(out.trim().split('\n').at(-1) ?? '');
     },
-    start(...args) {
-      const child = spawn(process.execPath, [installed.executable, ...args], { cwd: path, env });
-      children.push(child);
-      return child;
+    start,
+    mcp: (...options) => connect(newClient(), stdio(options)),
+    mcpWithForms(answer, ...options) {
+      const client = newClient({ elicitation: { form: {} } });
+      client.setRequestHandler('elicitation/create', ({ params }) => {
+        const { properties = {} } =
+          (params as { readonly requestedSchema?: { readonly properties?: object } }).requestedSchema ?? {};
+        return { action: 'accept', content: { [Object.keys(properties)[0] ?? '']: answer(params.message) } };
+      });
+      return connect(client, stdio(options));
     },
-    async mcp(...options) {
-      const args = [installed.executable, 'mcp', '--store', 'runs.db', '--workflows', 'workflows', ...options];
-      const client = new Client({ name: 'stranger', version: '1.0.0' }, { capabilities: {} });
-      const environment = env as Record<string, string>;
-      await client.connect(
-        new StdioClientTransport({ command: process.execPath, args, cwd: path, env: environment, stderr: 'ignore' }),
-      );
-      clients.push(client);
-      return async (name, given) => {
-        const { structuredContent, content } = await client.callTool({ name, arguments: { ...given } });
-        return (structuredContent ?? { text: JSON.stringify(content) }) as Record<string, unknown>;
-      };
+    async mcpOverHttp(...options) {
+      const url = new URL(`http://127.0.0.1:${await portOf(start(...mcpWords, '--http', '0', ...options))}/mcp`);
+      return connect(newClient(), new StreamableHTTPClientTransport(url));
     },
+  };
+}
+
+/** The port that a server says it listens at. */
+export async function portOf({ stderr }: ChildProcess): Promise<number> {
+  for await (const line of createInterface({ input: stderr as NodeJS.ReadableStream })) {
+    const port = Number(/listening at \S+:(\d+)/u.exec(line)?.[1] ?? 0);
+    if (port > 0) return port;
+  }
+  throw new Error('the server said no port');
+}
+
+const newClient = (
+  capabilities: ConstructorParameters<typeof Client>[1] extends { capabilities?: infer C } | undefined ? C : never = {},
+): Client => new Client({ name: 'stranger', version: '1.0.0' }, { capabilities });
+
+async function connect(client: Client, transport: Transport): Promise<Call> {
+  await client.connect(transport);
+  clients.push(client);
+  return async (name, args) => {
+    const { structuredContent, content } = await client.callTool({ name, arguments: { ...args } });
+    return (structuredContent ?? { text: JSON.stringify(content) }) as Record<string, unknown>;
   };
 }
 
