@@ -139,6 +139,10 @@ test('P6 the way out of a failed node tells of the resume once, whatever failed 
       createBench().engine,
       graphOf('g', [node('a', 'pure', fails)], edges('> a', 'a >')),
     );
-    expect([code, error?.hint.match(/then resume the run/gu)?.length, error?.hint]).toEqual([code, 1, expect.any(String)]);
+    expect([code, error?.hint.match(/then resume the run/gu)?.length, error?.hint]).toEqual([
+      code,
+      1,
+      expect.any(String),
+    ]);
   }
 });
