@@ -127,7 +127,7 @@ export const claimsTests: SuitePart = {
       const claim = await startRun(store, 'run');
       for (const token of [claim.token + 1, claim.token - 1, 0]) {
         const error = await expectCode(store.commit(commitOf({ ...claim, token }, 1)), 'CLAIM_FENCED');
-        assert.deepEqual([error.data['held'], error.data['current']], [token, claim.token]);
+        assert.deepEqual([error.data['token'], error.data['current']], [token, claim.token]);
         assert.equal(await renew(store, { ...claim, token }), 'fenced');
       }
       assert.deepEqual(await readSeqs(store, 'run'), [0]);
