@@ -115,9 +115,9 @@ export const childMutants: readonly Mutant[] = [
     tests: ['src/engine/calls/stopped-delays.test.ts'],
   },
   {
-    name: 'a step is tried again though its function was stopped in the delay before',
-    file: 'src/engine/calls/steps.ts',
-    old: '    signal.throwIfAborted();\n',
+    name: 'a function that is told to stop waits for the step that it may not begin',
+    file: 'src/engine/effects/retry.ts',
+    old: 'if (core.standing.isCancelling) activation.signal.throwIfAborted();',
     new: '',
     tests: ['src/engine/calls/stopped-delays.test.ts'],
   },

@@ -66,10 +66,10 @@ export const dotMutants: readonly Mutant[] = [
     tests: ['test/dot/bad-input.test.ts'],
   },
   {
-    name: 'an answer that an edited pipeline offers no more counts as none',
-    file: 'src/dialects/dot/run/handlers/human.ts',
-    old: 'return chosen && chosenOutcome(chosen);',
-    new: "return chosen === undefined ? { status: 'success' } : chosenOutcome(chosen);",
+    name: 'an answer that an edited pipeline offers no more is taken',
+    file: 'src/engine/waits/changed-waits.ts',
+    old: 'if (recorded.asked === undefined || recorded.asked === fingerprint) return { recorded };',
+    new: 'if (recorded.asked !== undefined || recorded.asked !== fingerprint) return { recorded };',
     tests: ['test/dot/bad-input.test.ts'],
   },
   {

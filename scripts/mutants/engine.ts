@@ -387,4 +387,32 @@ export const engineMutants: readonly Mutant[] = [
     new: '',
     tests: ['src/engine/watch/events.test.ts'],
   },
+  {
+    name: 'an answer is taken for another question of the same place',
+    file: 'src/engine/waits/changed-waits.ts',
+    old: 'if (recorded.asked === undefined || recorded.asked === fingerprint) return { recorded };',
+    new: 'if (recorded.asked !== undefined || recorded.asked !== fingerprint) return { recorded };',
+    tests: ['src/engine/waits/changed-waits.test.ts'],
+  },
+  {
+    name: 'a question that is another at each repetition is asked for ever',
+    file: 'src/engine/waits/changed-waits.ts',
+    old: 'if (recorded.again !== undefined)',
+    new: 'if (recorded.again === fingerprint)',
+    tests: ['src/engine/waits/changed-waits.test.ts'],
+  },
+  {
+    name: 'a signal that is sent again is refused as if it were another',
+    file: 'src/engine/runs/answer.ts',
+    old: "if (await store.hasMessage({ tenant, runId }, { kind: 'signal', name: id })) return;",
+    new: '',
+    tests: ['src/engine/calls/receive.test.ts'],
+  },
+  {
+    name: 'a fork behind damage stops where the run did',
+    file: 'src/engine/record/shown-state.ts',
+    old: 'forkPoint === undefined || seq >= forkPoint',
+    new: 'forkPoint !== undefined',
+    tests: ['test/bad-input/damaged-rows.test.ts'],
+  },
 ];

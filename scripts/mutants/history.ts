@@ -156,4 +156,11 @@ export const historyMutants: readonly Mutant[] = [
     new: 'await applyTo(ops.length);',
     tests: ['test/trace/post-mortem.test.ts'],
   },
+  {
+    name: 'the intact checkpoint before damage is named only if reading began before it',
+    file: 'src/history/load/lineage.ts',
+    old: 'await nameEarlier(store, run, error)',
+    new: 'error',
+    tests: ['src/history/verify/damage.test.ts'],
+  },
 ];
