@@ -71,7 +71,7 @@ describe('E2B', () => {
   test('SB7 killed at every point, a run connects to its sandbox, and no command runs twice', async () => {
     const report = await crashEverywhere(
       { graph: () => graphOf(work()), input: {}, answer: () => 'yes' },
-      { open: (now) => ({ store: createMemoryStore({ now }) }), choose: sampleCrashes(6) },
+      { open: (now) => ({ store: createMemoryStore({ now }) }), choose: sampleCrashes(4) },
     );
     expect(report.faults).toEqual([]);
     expect(report.points).toBeGreaterThan(10);
