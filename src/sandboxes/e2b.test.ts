@@ -75,7 +75,7 @@ describe('E2B', () => {
     );
     expect(report.faults).toEqual([]);
     expect(report.points).toBeGreaterThan(10);
-  }, 120_000);
+  }, 300_000);
 
   test('SB7 one that has expired is replaced by a new one, set up again and with the files that were written, and that is told', async () => {
     const app = graphOf(work());

@@ -166,7 +166,7 @@ test.skipIf(chromium === undefined)(
 
 test.skipIf(chromium === undefined || !isProving)(
   `A22.4 a browser whose processes are killed at every point ends at the same page, and its form is sent once${without || (isProving ? '' : ': in `npm run prove` alone, since each kill starts a browser')}`,
-  { timeout: 1_200_000 },
+  { timeout: 2_400_000 },
   async () => {
     const orders = new Map<string, number>();
     const answer: RequestListener = (request, response) => {
