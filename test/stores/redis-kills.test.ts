@@ -59,7 +59,8 @@ describe.skipIf(typeof found === 'string')(`Redis${typeof found === 'string' ? `
       },
     };
     const expected = await crashFree(crashCase, options);
-    const points = Array.from({ length: calls }, (_, index) =>
+    // The last calls are those of the kit, which reads the run that has ended.
+    const points = Array.from({ length: calls - 3 }, (_, index) =>
       moments.map((when) => ({ number: index + 1, when })),
     ).flat();
     const chosen = sample(points, gate, ({ when }) => when);

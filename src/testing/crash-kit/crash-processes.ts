@@ -7,6 +7,7 @@ import { createFileBlobs } from '../../blobs/file-blobs.ts';
 import type { Engine } from '../../engine/api.ts';
 import { createEngine } from '../../engine/engine.ts';
 import type { Graph } from '../../graph/graph.ts';
+import type { BlobStore } from '../../ports/blobs.ts';
 import type { Models } from '../../ports/model.ts';
 import type { Store } from '../../ports/store.ts';
 import { driveRun, openEffectJournal } from './find-effect-faults.ts';
@@ -16,6 +17,7 @@ import {
   type CrashPoint,
   caseNames,
   type CrashCase,
+  mortalBlobs,
   mortalStore,
   WorkUnderWay,
   type CrashFault,
@@ -104,7 +106,9 @@ async function runTrial(script: CrashScript, folder: string, point: CrashPoint |
   const watch = { life, work: new WorkUnderWay(), oracle: effects, calls };
   const own = { oracle: mortalOracle(effects, life), sleep };
   const graph = watchGraph(script.graph(own), watch);
-  const { openEngine = (of, at) => openMachineEngine(of, at, script.models?.(own)) } = script;
+  const openOwn = (of: Store): Engine =>
+    openMachineEngine(of, mortalBlobs(createFileBlobs(join(folder, 'blobs')), life, watch.work), script.models?.(own));
+  const { openEngine = openOwn } = script;
   const engine = openEngine(mortalStore(store, life, watch.work), folder, (found) => watchGraph(found, watch));
   const isThere = async (): Promise<boolean> => (await store.readRun(key)) !== undefined;
   const result = await driveRun({
@@ -139,11 +143,11 @@ function withoutFolder(summary: RunSummary, folder: string): RunSummary {
   return { ...summary, state: withoutPath(state), ...(outside === undefined ? {} : { outside: withoutPath(outside) }) };
 }
 
-function openMachineEngine(store: Store, folder: string, models: Models | undefined): Engine {
+function openMachineEngine(store: Store, blobs: BlobStore, models: Models | undefined): Engine {
   return createEngine({
     store,
     ...(models === undefined ? {} : { models }),
-    blobs: createFileBlobs(join(folder, 'blobs')),
+    blobs,
     clock: systemClock,
     ids: createSystemIds(),
   });

@@ -2,7 +2,7 @@
 import { agent } from '../../../src/agents/agent.ts';
 import { tool } from '../../../src/agents/tools/tool-box.ts';
 import { AgentGraph, END, functionNode, mapNode, outcome, START, type Graph } from '../../../src/index.ts';
-import { createScriptedModels } from '../../../src/models/scripted.ts';
+import { createScriptedModels, type ScriptedAnswer } from '../../../src/models/scripted.ts';
 import type { CrashCase, CrashKitOptions, CrashProcess } from '../../../src/testing/crash-kit/process-life.ts';
 
 /** What is larger leaves the row. */
@@ -75,20 +75,24 @@ function whole(process: CrashProcess): Graph {
     .toGraph();
 }
 
+/** What the model says, turn by turn. Ids that are not given would depend on the number of calls in a process. */
+const turns: readonly ScriptedAnswer[] = [
+  {
+    calls: [
+      { id: 'wheel', tool: 'order', input: { part: 'wheel' } },
+      { id: 'axle', tool: 'order', input: { part: 'axle' } },
+    ],
+  },
+  { calls: [{ id: 'nut', tool: 'order', input: { part: 'nut' } }] },
+  large('ordered '),
+];
+
 export const wholeCase: CrashCase = {
   graph: whole,
   input: { topic: large('stones') },
+  // By what was said before, and not by the number of calls: a call whose answer was lost is made again.
   models: () =>
-    createScriptedModels([
-      {
-        calls: [
-          { tool: 'order', input: { part: 'wheel' } },
-          { tool: 'order', input: { part: 'axle' } },
-        ],
-      },
-      { calls: [{ tool: 'order', input: { part: 'nut' } }] },
-      large('ordered '),
-    ]),
+    createScriptedModels(({ messages }) => turns[messages.filter(({ role }) => role === 'assistant').length] ?? ''),
   answer: ({ name }) => (name.startsWith('approve ') ? 'approve' : 'yes'),
   signal: (name) => `${name} in full`,
 };
