@@ -21,8 +21,6 @@ export default defineConfig({
     // A busy machine is no failure; this ends only what hangs. `npm run prove` does ten times as much in a test.
     testTimeout: process.env['CAIRN_PROVE'] === '1' ? 600_000 : 60_000,
     hookTimeout: 60_000,
-    // Threads and processes that run the sources compile each file once, and not at each start.
-    env: { NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules/.cache/compiled') },
     projects: [
       // The files of a worker share one process, so that each module is loaded once and not by each file.
       { extends: true, test: { name: 'shared', isolate: false, include: ['src/**/*.test.ts', ...sharing] } },
