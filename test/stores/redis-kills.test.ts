@@ -85,7 +85,7 @@ describe.skipIf(typeof found === 'string')(`Redis${typeof found === 'string' ? `
       const whole = await killAtCalls(wholeCase, victim, 3, wholeLimits);
       let { trials } = whole;
       expect(whole.faults).toEqual([]);
-      for (const seed of seeds(0, 4)) {
+      for (const seed of seeds(0, 1)) {
         const agent = agentCase(planAgent(createSeededRandom(seed * 7_919)));
         const report = await killAtCalls(agent, victim, 3, { inlineBytes: 64 });
         expect(report.faults, `agent of seed ${seed}`).toEqual([]);
