@@ -207,7 +207,7 @@ async function nameIntact(
     return withData(error, { intact: checkpointId((await readOwner(store, first.run, before)).key, before) });
   } catch (earlier) {
     const intact = CairnError.is(earlier) ? earlier.data['intact'] : undefined;
-    return intact === undefined ? error : withData(error, { intact: String(intact) });
+    return typeof intact === 'string' ? withData(error, { intact }) : error;
   }
 }
 
