@@ -222,6 +222,10 @@ export interface CancelOptions {
 export interface RunResult {
   readonly runId: string;
   readonly status: RunStatus;
+  /** True if the run is recorded as running and its process has died: {@link Engine.inspect} says so, and lists show `stopped`. */
+  readonly isStopped?: true;
+  /** True if the run was admitted and nobody has taken it up yet: {@link Engine.inspect} says so, and lists show `queued`. */
+  readonly isQueued?: true;
   readonly seq: number;
   readonly state: StateView;
   readonly waits: readonly OpenQuestion[];

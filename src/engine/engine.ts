@@ -5,6 +5,7 @@ import type { EngineEnvironment } from './run/run-core.ts';
 import { CairnError } from '../errors.ts';
 import type { Graph } from '../graph/graph.ts';
 import type { FileAccess } from '../graph/contracts/contracts.ts';
+import { toListedRun } from '../history/read/list-runs.ts';
 import { noteWorker, readBacklog, type WorkerAbout } from '../history/read/list-workers.ts';
 import type { Claim, ClaimableQuery, GrantedClaim, GraphHashes, RunRow } from '../ports/store.ts';
 import { isUnderWay, type RunTree } from '../state/tree.ts';
@@ -299,7 +300,10 @@ class CairnEngine implements Engine {
 
   async inspect(runId: string, seq?: number): Promise<RunResult> {
     const run = await requireRun(this.#env, runId);
-    return inspectRow(this.#env, run, await findGraphOf(this.#options, run), seq);
+    const standing = await inspectRow(this.#env, run, await findGraphOf(this.#options, run), seq);
+    if (standing.seq !== run.head) return standing;
+    const { isStopped, isQueued } = toListedRun(run, (workerId) => this.#env.ids.isWorkerDead(workerId));
+    return { ...standing, ...(isStopped && { isStopped }), ...(isQueued && { isQueued }) };
   }
 
   async checkpoint(runId: string, seq?: number): Promise<WholeCheckpoint> {

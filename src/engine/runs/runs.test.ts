@@ -2,7 +2,7 @@
 import { expect, test, vi } from 'vitest';
 import type { RunHandle, RunResult } from '../api.ts';
 import { outcome } from '../../graph/contracts/node-contract.ts';
-import { createBench, edges, graphOf, node, runToRest } from '../../../test/engine-kit.ts';
+import { afterCrash, createBench, edges, graphOf, node, runToRest } from '../../../test/engine-kit.ts';
 
 test('E1 a chain runs to its end', async () => {
   const { engine } = createBench();
@@ -56,6 +56,24 @@ test.each(['fail-run', 'skip-dependents', 'continue'] as const)(
     });
   },
 );
+
+test('D3 inspect says that the process of a running run has died, at its newest checkpoint, and not of one that is advanced', async () => {
+  const graph = graphOf(
+    'g',
+    [node('a', 'pure', () => 1), node('b', 'read', () => new Promise(() => {}))],
+    edges('> a', 'a > b', 'b >'),
+  );
+  const bench = createBench({ findGraph: () => graph });
+  await bench.engine.start(graph, {}, { runId: 'r' });
+  const headOf = async (): Promise<number> => (await bench.store.readRun({ tenant: 'default', runId: 'r' }))?.head ?? 0;
+  await expect.poll(headOf).toBeGreaterThan(0);
+  const alive = await bench.engine.inspect('r');
+  expect([alive.status, alive.isStopped]).toEqual(['running', undefined]);
+  const other = afterCrash(bench);
+  const dead = await other.inspect('r');
+  expect([dead.status, dead.isStopped]).toEqual(['running', true]);
+  expect((await other.inspect('r', 0)).isStopped).toBeUndefined();
+});
 
 test('E2 starting twice with one id is the same run; another input is refused', async () => {
   const { engine } = createBench();
