@@ -69,7 +69,7 @@ async function askWhetherItHappened(
     step: key,
     effect,
     intent: intent as Intent,
-    ...(answerSchema && { answerSchema: answerSchema }),
+    ...(answerSchema && { answerSchema }),
   };
   const question = doubtWait(doubted, recorded, why);
   const waitId = openWait(core, activation, key, question, wait);
