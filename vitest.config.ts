@@ -17,7 +17,8 @@ export default defineConfig({
     passWithNoTests: true,
     // Processes, not threads: tests kill children, change folders and open databases.
     pool: 'forks',
-    maxWorkers: 2,
+    // Three on two cores: tests wait a quarter of their time for servers, other processes and disks.
+    maxWorkers: 3,
     // A busy machine is no failure; this ends only what hangs. `npm run prove` does ten times as much in a test.
     testTimeout: process.env['CAIRN_PROVE'] === '1' ? 600_000 : 60_000,
     hookTimeout: 60_000,
