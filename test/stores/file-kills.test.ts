@@ -43,7 +43,7 @@ function openAgain(kills: FileKills, open: () => Store): Store {
 }
 
 const kindOf = ({ when }: FilePoint): string => when;
-const told = (points: readonly FilePoint[]): string =>
+const describePoints = (points: readonly FilePoint[]): string =>
   points.map(({ number, when }) => `${when} file call ${number}`).join(', then ');
 
 /** All that the store has as text. Each opening gives numbers of its own, which are not compared. */
@@ -92,7 +92,8 @@ test(
         store = openAgain(kills, open);
         const found = await textOf(store);
         const expected = isQuiet ? [states[writes]] : [states[writes], states[writes + 1]];
-        if (!expected.includes(found)) throw new Error(`${told(fatal)}: after write ${writes} the store has ${found}`);
+        if (!expected.includes(found))
+          throw new Error(`${describePoints(fatal)}: after write ${writes} the store has ${found}`);
         await store.close();
         return kills.points;
       } finally {
@@ -180,7 +181,7 @@ async function crashFiles(
               ...(loss === 'nothing' ? trial.faults : []),
               ...compareTrials(crashCase.isScheduleFree ?? true, trial.crashes, expected, trial),
             ];
-      if (found.length > 0) faults.push(`died ${told(fatal)}: ${found.join('; ')}`);
+      if (found.length > 0) faults.push(`died ${describePoints(fatal)}: ${found.join('; ')}`);
     }
     return { trials: chosen.length, faults };
   } finally {

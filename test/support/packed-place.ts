@@ -3,7 +3,12 @@ import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { Client, StreamableHTTPClientTransport, type Transport } from '@modelcontextprotocol/client';
+import {
+  Client,
+  StreamableHTTPClientTransport,
+  type ClientCapabilities,
+  type Transport,
+} from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { installPackage, root, type InstalledPackage } from './installed-package.ts';
 
@@ -112,9 +117,8 @@ export async function portOf({ stderr }: ChildProcess): Promise<number> {
   throw new Error('the server said no port');
 }
 
-const newClient = (
-  capabilities: ConstructorParameters<typeof Client>[1] extends { capabilities?: infer C } | undefined ? C : never = {},
-): Client => new Client({ name: 'stranger', version: '1.0.0' }, { capabilities });
+const newClient = (capabilities: ClientCapabilities = {}): Client =>
+  new Client({ name: 'stranger', version: '1.0.0' }, { capabilities });
 
 async function connect(client: Client, transport: Transport): Promise<Call> {
   await client.connect(transport);

@@ -256,32 +256,32 @@ describe('A22 tools of an MCP server', () => {
   });
 
   test('A22.4 a call in doubt of which a person says that it happened is among those that a new session is told of', async () => {
-    const served = serve({ ...say, does: 'die' });
+    const server = serve({ ...say, does: 'die' });
     const made: unknown[] = [];
     const reopen = (past: ReopenedSession): undefined => void made.push(...past.made.map(({ output }) => output));
     const script: Script = ({ messages }) => {
       const turn = messages.filter(({ role }) => role === 'assistant').length;
       return turn === 2 ? 'Done.' : { calls: [{ tool: 'files__say', input: { text: ['one', 'two'][turn] } }] };
     };
-    const one = agentKit(script, { servers: [mcpTools({ ...served.command, allow: true, session: { reopen } })] });
+    const one = agentKit(script, { servers: [mcpTools({ ...server.command, allow: true, session: { reopen } })] });
     // The process dies before the end of the first call is on record.
     const { store } = one.bench;
     const commit: typeof store.commit = (...args) => {
-      if (served.calls().length === 0) return store.commit(...args);
+      if (server.calls().length === 0) return store.commit(...args);
       kill();
       return new Promise(() => {});
     };
     const { engine, kill } = killableEngine({ ...one.bench, store: { ...store, commit } });
     await engine.start(one.graph, {}, { runId: 'r' });
-    await until('the server is called', () => served.calls().length === 1, 10);
+    await until('the server is called', () => server.calls().length === 1, 10);
     await settleDown();
-    served.offer([say]);
+    server.offer([say]);
     const next = afterCrash(one.bench);
     const { waits } = await resumeToRest(next, 'r', one.graph);
     expect(waits[0]).toMatchObject({ kind: 'doubt' });
     await next.answer('r', waits[0]?.waitId ?? '', { decision: 'happened', output: 'one' });
     expect((await resumeToRest(next, 'r', one.graph)).status).toBe('completed');
-    expect([made, served.calls()]).toEqual([['one'], ['say one', 'say two']]);
+    expect([made, server.calls()]).toEqual([['one'], ['say one', 'say two']]);
   });
 });
 

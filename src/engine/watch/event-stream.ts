@@ -129,7 +129,7 @@ function wayOutOf(cause: unknown): { readonly wayOut?: string } {
   const inner = wayOutOf(cause.cause);
   const { code, data = {} } = cause as Error & { readonly code?: unknown; readonly data?: ErrorData };
   if (inner.wayOut !== undefined || typeof code !== 'string' || !Object.hasOwn(errorTable, code)) return inner;
-  // That of NODE_FAILED goes on with the resume.
+  // The hint of NODE_FAILED, which takes this in, ends with the resume itself.
   return {
     wayOut: `${new CairnError(code as ErrorCode, data).hint.replace(/(?:[,;]? then resume the run(?::.*)?)?\.$/su, '')};`,
   };

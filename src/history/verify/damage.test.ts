@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { damageStore, flipByte, type Damage } from '../../../test/history/damaged-store.ts';
 import { anySteps, ModelHistory, writeHistory, type ModelRun } from '../../../test/history/model-history.ts';
 import { CairnError } from '../../errors.ts';
+import type { RunRow } from '../../ports/store.ts';
 import type { RunTree } from '../../state/tree.ts';
 import { checkpointId } from '../stored/checkpoint.ts';
 import { loadState, readHistory, writeSnapshotOf } from '../load/load.ts';
@@ -110,6 +111,15 @@ async function writePlain(commits: number): Promise<ModelRun> {
   return run;
 }
 
+/** Stores a sound snapshot of the state at `seq`. @returns the run's row */
+async function writeSnapshotAt(run: ModelRun, seq: number): Promise<RunRow> {
+  const { store, blobs } = run.history;
+  const row = await run.row();
+  const { root, checksum } = await loadState(store, blobs, row, seq);
+  await writeSnapshotOf(store, row, seq, checksum, root);
+  return row;
+}
+
 test('C6 where the deltas were pruned, a damaged snapshot is the end', async () => {
   const run = await writePlain(5);
   const { store, blobs } = run.history;
@@ -184,9 +194,7 @@ test('P6 a delta that does not fit its state is a typed error', async () => {
 test('K4 the intact checkpoint before an unreadable one is named wherever reading began, and the sound snapshot behind it too', async () => {
   const run = await writePlain(5);
   const { store, blobs } = run.history;
-  const row = await run.row();
-  const { root, checksum } = await loadState(store, blobs, row, 4);
-  await writeSnapshotOf(store, row, 4, checksum, root);
+  const row = await writeSnapshotAt(run, 4);
   const damaged = damageStore(store, {
     checkpoint: (one) => (one.seq === 2 ? { ...one, body: new Uint8Array(20) } : one),
   });
@@ -204,9 +212,7 @@ test('K4 the intact checkpoint before an unreadable one is named wherever readin
 test('K4 where nothing before a damaged checkpoint is intact, the newest sound snapshot behind it is offered', async () => {
   const run = await writePlain(4);
   const { store, blobs } = run.history;
-  const row = await run.row();
-  const { root, checksum } = await loadState(store, blobs, row, 3);
-  await writeSnapshotOf(store, row, 3, checksum, root);
+  const row = await writeSnapshotAt(run, 3);
   const damaged = damageStore(store, {
     checkpoint: (one) => (one.seq === 0 ? { ...one, checksum: flipByte(one.checksum, 0) } : one),
   });

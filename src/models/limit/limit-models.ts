@@ -150,7 +150,7 @@ export class ProviderLimit {
 /** Limits by provider, which is the part of a model's name before the colon. */
 export type LimitsByProvider = Readonly<Record<string, ModelLimits>>;
 
-/** Runs on when the time of day is set: otherwise a provider would be left alone for as long as the clock went back. */
+/** Does not follow the time of day: if that is set back by an hour, no provider is left waiting for an hour. */
 const steadyClock: LimitClock = {
   now: () => performance.now(),
   setTimer: (delayMs, callback) => {

@@ -20,8 +20,8 @@ export interface CrashProcess {
 }
 
 /**
- * Where a process is killed: before or after its n-th write to the store or the blobs, its n-th effect on the oracle, or its n-th call of a node or step
- * of class `write` or `external`, counted from 1. After a call means that it has returned but its result is not recorded.
+ * Where a process is killed: before or after its n-th write to the store or the blobs, its n-th effect on the oracle, or its n-th call of a
+ * node or step of class `write` or `external`, counted from 1. After a call means that it has returned but its result is not recorded.
  */
 export interface CrashPoint {
   readonly kind: 'write' | 'effect' | 'call';

@@ -288,7 +288,7 @@ async function runAgent(stage: StageContext, shell: NodeType): Promise<StageOutc
   const model = modelNameOf(stage.parts.stage);
   const end = await runStageCommand(stage, shell, {
     script: stage.attributes.text('agent_command'),
-    prompt: [...earlier.map(conversation), prompt].join('\n\n'),
+    prompt: [...earlier.map(textOfTurn), prompt].join('\n\n'),
     env: { ...(thread !== undefined && { CAIRN_THREAD: thread }), ...(model !== 'default' && { CAIRN_MODEL: model }) },
   });
   const { stdout, stderr, exitCode, reported } = end;
@@ -303,6 +303,6 @@ async function runAgent(stage: StageContext, shell: NodeType): Promise<StageOutc
 }
 
 /** An earlier turn of the conversation as text, for a program that keeps none itself. */
-function conversation(message: ModelMessage): string {
+function textOfTurn(message: ModelMessage): string {
   return message.role === 'tool' ? '' : `[${message.role}]\n${textOf(message.content)}`;
 }
