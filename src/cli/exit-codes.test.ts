@@ -39,7 +39,7 @@ test('E7 a run that is cancelled while it is followed ends with the code of RUN_
   child.stdout?.on('data', (data) => (out += String(data)));
   await folder.until('drafting.txt');
   expect(folder.cairn('cancel', 'c').code).toBe(0);
-  expect(await once(child, 'exit')).toEqual([3, null]);
+  expect(await once(child, 'close')).toEqual([3, null]);
   expect(out).toMatch(/^cancelled c@\d+\n$/);
   for (const again of [args, ['resume', 'c'], ['cancel', 'c']]) {
     const { code, out: said } = folder.cairn(...again);

@@ -43,7 +43,7 @@ test('O2 what is waited for is told at once, and a resume that is stopped meanwh
   await vi.waitUntil(() => err.includes('waits for'), { timeout: 40_000, interval: 5 });
   expect(err).toMatch(/pay +waiting +on in \d+ m[^\n]*, waits for process 7 on elsewhere/);
   child.kill('SIGINT');
-  expect(await once(child, 'exit')).toEqual([130, null]);
+  expect(await once(child, 'close')).toEqual([130, null]);
   expect(err).toMatch(/Stopped\. Go on: cairn resume r --store runs\.db\n$/);
 });
 
@@ -72,7 +72,7 @@ export const graph = new AgentGraph({}, { id: 'slow' })
     child.stderr?.on('data', (data) => (err += String(data)));
     await folder.until('loading');
     child.kill('SIGINT');
-    expect(await once(child, 'exit')).toEqual([130, null]);
+    expect(await once(child, 'close')).toEqual([130, null]);
     expect(err).toMatch(/^Stopped\. Go on: cairn resume r\n$/);
   }
 });

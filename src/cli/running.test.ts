@@ -141,7 +141,7 @@ test('O2 Ctrl-C stops in good order: the claim is given back and the way on is p
   child.stderr?.on('data', (data) => (err += String(data)));
   await folder.until('drafting.txt');
   child.kill('SIGINT');
-  expect(await within('the interrupted command ends', once(child, 'exit'))).toEqual([130, null]);
+  expect(await within('the interrupted command ends', once(child, 'close'))).toEqual([130, null]);
   expect(err).toMatch(/Stopped\. Go on: cairn resume c\n$/);
   expect(folder.cairn('ls').out).toMatch(/c +stopped +release/);
 });

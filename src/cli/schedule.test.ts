@@ -57,7 +57,7 @@ test('W7 two workers, one schedule, one of them killed while it meets a time: ea
   const before = startedSeconds(folder).length;
   await until('the other goes on', () => startedSeconds(folder).length > before + 5, 500);
   other.child.kill('SIGTERM');
-  expect(await within('the other ends', once(other.child, 'exit'))).toEqual([0, null]);
+  expect(await within('the other ends', once(other.child, 'close'))).toEqual([0, null]);
   const seconds = startedSeconds(folder);
   const [from = 0] = seconds;
   expect(seconds).toEqual(seconds.map((_, index) => from + index));

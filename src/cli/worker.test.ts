@@ -21,7 +21,7 @@ function startWorker(folder: Folder, ...args: readonly string[]): StartedWorker 
   const child = folder.start('worker', ...args);
   let out = '';
   for (const stream of [child.stdout, child.stderr]) stream?.on('data', (data) => (out += String(data)));
-  return { child, out: () => out, ended: once(child, 'exit').then(([code, signal]: unknown[]) => code ?? signal) };
+  return { child, out: () => out, ended: once(child, 'close').then(([code, signal]: unknown[]) => code ?? signal) };
 }
 
 const says = ({ out }: StartedWorker, text: string): Promise<boolean> =>
@@ -60,6 +60,7 @@ test('W5 asked to end, a worker takes nothing more and lets what it holds come t
   askForHeld(folder, 'held');
   const worker = startWorker(folder, '--health-file', 'health.json');
   await folder.until('working.txt');
+  await until('the file names the run', () => healthOf(folder).runs.includes('held'), 10);
   expect(healthOf(folder)).toMatchObject({ status: 'working', runs: ['held'] });
   worker.child.kill('SIGTERM');
   await until('it drains', () => healthOf(folder).status === 'draining' || undefined, 10);

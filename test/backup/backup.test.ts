@@ -351,7 +351,7 @@ test('S6 `cairn backup --every` makes one again and again, keeps what it was tol
   const said = { stdout: '', stderr: '' };
   child.stdout.on('data', (data) => (said.stdout += String(data)));
   child.stderr.on('data', (data) => (said.stderr += String(data)));
-  const ended = once(child, 'exit');
+  const ended = once(child, 'close');
   try {
     // Its folder is a file at first.
     writeFileSync(at('copies'), '');

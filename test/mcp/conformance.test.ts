@@ -74,7 +74,7 @@ function run(args: readonly string[]): Promise<string> {
     let output = '';
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += String(chunk)));
     child.once('error', reject);
-    child.once('exit', () => resolve(output));
+    child.once('close', () => resolve(output));
   });
 }
 

@@ -37,7 +37,7 @@ export function openGuideProgram(page: string, program: string): GuideProgram {
         stdio: ['ignore', 'pipe', 'inherit'],
         env: { ...process.env, ...environment },
       });
-      const ended = once(child, 'exit');
+      const ended = once(child, 'close');
       try {
         const [line] = (await Promise.race([once(createInterface(child.stdout), 'line'), ended])) as [unknown];
         return typeof line === 'string' ? JSON.parse(line) : `it ended with ${String(line)}`;
