@@ -3,7 +3,7 @@
  * the page itself, killed at every point (P1, P2). The browser, sandboxes and retrieval of the guide are killed in test/agents/browser.test.ts,
  * test/sandboxes/killed.test.ts, and on the page retrieval.md itself.
  */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
@@ -19,6 +19,8 @@ import { packageDoors } from '../support/package-doors.ts';
 import { sampleCrashes } from '../support/scale.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'cairn-guide-crash-'));
+// Examples import packages as well.
+symlinkSync(join(import.meta.dirname, '../../node_modules'), join(folder, 'node_modules'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 /** Makes the graph that an example of the guide makes, as often as it is called. @param result - the expression for it */

@@ -185,7 +185,8 @@ test('each route that takes a body refuses wrong types, what is too large, and w
 test('requests that are none, names of hosts and origins of others are refused', async () => {
   const path = '/v1/runs';
   const rows: readonly (readonly [statuses: readonly number[], sent: Sent | string])[] = [
-    [[404], { method: 'GET', path: '//' }],
+    // The page, where it is built.
+    [[404, 200], { method: 'GET', path: '//' }],
     [[404], { method: 'GET', path: '//v1/runs' }],
     [[404, 400], { method: 'GET', path: '//evil.example/v1/runs' }],
     [[400], { method: 'GET', path: 'http://evil.example/v1/runs' }],

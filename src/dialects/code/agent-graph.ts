@@ -44,7 +44,8 @@ export function callPlace(): string | undefined {
   Error.stackTraceLimit = 2;
   Error.captureStackTrace(holder, callPlace);
   Error.stackTraceLimit = limit;
-  const found = /\n\s+at .*\n\s+at (?:.*\()?(?:file:\/\/)?(.+?):(\d+):\d+\)?$/u.exec(holder.stack ?? '');
+  // Tools that load a changed module again give its URL a query (`graph.ts?t=12`).
+  const found = /\n\s+at .*\n\s+at (?:.*\()?(?:file:\/\/)?(.+?)(?:\?[^:?]*)?:(\d+):\d+\)?$/u.exec(holder.stack ?? '');
   return found === null ? undefined : `${found[1]}:${found[2]}`;
 }
 
