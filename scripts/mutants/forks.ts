@@ -70,7 +70,7 @@ export const forksMutants: readonly Mutant[] = [
     file: 'src/engine/preview/preview.ts',
     old: 'agenda.setBusy(early, false);',
     new: '',
-    tests: ['test/preview/preview.test.ts'],
+    tests: ['src/engine/preview/previews.test.ts'],
   },
   {
     name: 'a preview keeps the place of what is tried again later',
@@ -84,7 +84,7 @@ export const forksMutants: readonly Mutant[] = [
     file: 'src/engine/preview/preview.ts',
     old: 'return previewResume(env, row, fork, graph, {}, isPatched);',
     new: 'return previewResume(env, row, { ...fork, state: openDraft(fork.loaded.root) }, graph, {}, isPatched);',
-    tests: ['test/preview/preview.test.ts', 'test/preview/workflows.test.ts'],
+    tests: ['src/engine/preview/previews.test.ts'],
   },
   {
     name: 'a preview of a resume forgets what its options say',

@@ -62,7 +62,3 @@ test('X5 G8 previews of resumes and forks agree with runs whose nodes fail last'
   expect(await findAll(findFaultsOfResumes, some, failsLast)).toEqual([]);
   expect(await findAll((trial, random) => findFaultsOfForks(trial, random, drawPatch), some, failsLast)).toEqual([]);
 });
-
-test('X5 what continues earlier work has no room before its turn: seed 7015135 told of a node that another was first', async () => {
-  expect(await findAll((trial, random) => findFaultsOfForks(trial, random, drawPatch), [7015135])).toEqual([]);
-});

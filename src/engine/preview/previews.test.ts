@@ -1,9 +1,13 @@
 /** Single previews: of what the random ones meet seldom (X5). */
 import { expect, test } from 'vitest';
-import type { EffectClass, NodeContext } from '../../graph/contracts/node-contract.ts';
+import { type EffectClass, type NodeContext, NodeFailure } from '../../graph/contracts/node-contract.ts';
 import type { Graph } from '../../graph/graph.ts';
+import type { Engine } from '../api.ts';
+import { killableEngine } from '../../../test/dying-engine.ts';
+import { until } from '../../../test/support/awaited.ts';
 import {
   afterCrash,
+  changesOf,
   createBench,
   edges,
   graphOf,
@@ -138,4 +142,72 @@ test('X5 a question whose answer is on record is not asked by a fork, and its pr
   const fork = await afterCrash(bench).fork({ runId, seq: 0 });
   const done = await resumeToRest(bench.engine, fork.runId, graph);
   expect([done.status, done.waits, done.state.outputs['a']]).toEqual(['completed', [], 'yes']);
+});
+
+test('X5 what continues earlier work has room in its turn only, so that effects before it are taken over first', async () => {
+  const pay = ({ attempt }: NodeContext): string => {
+    if (attempt === 1) throw new NodeFailure('not yet', { applied: 'no' });
+    return 'paid';
+  };
+  const later = { retry: { attempts: 2, delayMs: 60_000, delayMsMax: 60_000 } };
+  const graph = graphOf(
+    'g',
+    [
+      node('first', 'write', pay, later),
+      node('second', 'write', pay, later),
+      node('person', 'human', (ctx) => ctx.ask({ prompt: 'Go on?' })),
+    ],
+    edges('> first', '> second', '> person', 'first >', 'second >', 'person >'),
+    { policies: { concurrency: 1, checkpoint: 'every_node' } },
+  );
+  const bench = createBench({ findGraph: () => graph });
+  const { runId } = await runToRest(bench.engine, graph);
+  const seq = (await changesOf(bench.engine, runId)).findIndex((change) => change.includes('wait person'));
+  bench.clock.timeMs += 60_000;
+  await resumeToRest(bench.engine, runId, graph);
+  const rows = await bench.engine.preview({ runId, seq }, { graph, asFork: true });
+  expect(rows.map(({ node: path, prediction }) => `${path.join('/')} ${prediction}`).toSorted()).toEqual([
+    'first replayed',
+    'person asks',
+    'second replayed',
+  ]);
+  const fork = await bench.engine.fork({ runId, seq });
+  const done = await resumeToRest(bench.engine, fork.runId, graph);
+  expect([done.state.outputs, done.waits.map(({ node: path }) => path)]).toEqual([
+    { first: 'paid', second: 'paid' },
+    [['person']],
+  ]);
+});
+
+test('X5 X2 an effect that a person has run again sees in a preview, as in the fork, the state from before what the fork sets', async () => {
+  let calls = 0;
+  const pay = (): unknown => {
+    calls += 1;
+    return new Promise(() => {});
+  };
+  const graph = graphOf('g', [node('pay', 'external', pay)], edges('> pay', 'pay >'));
+  const bench = createBench();
+  const killed = async (advance: (engine: Engine) => Promise<unknown>): Promise<void> => {
+    const before = calls;
+    const { engine, kill } = killableEngine(bench);
+    await advance(engine);
+    await until('the effect is called', () => calls > before);
+    kill();
+    bench.clock.timeMs += 31_000;
+  };
+  await killed((engine) => engine.start(graph, {}, { runId: 'r' }));
+  const next = afterCrash(bench);
+  const { seq, waits } = await resumeToRest(next, 'r', graph);
+  const waitId = waits[0]?.waitId ?? '';
+  await killed(async (engine) => {
+    await engine.answer('r', waitId, 'run again');
+    await engine.resume('r', { graph });
+  });
+
+  const change = { set: [{ path: ['scratch', 'amount'], value: 20 }], answers: { [waitId]: 'run again' } };
+  const rows = await next.preview({ runId: 'r', seq }, { ...change, graph });
+  expect(rows).toMatchObject([{ node: ['pay'], prediction: 'in doubt' }]);
+  const fork = await next.fork({ runId: 'r', seq }, change);
+  const asked = await resumeToRest(next, fork.runId, graph);
+  expect([asked.status, asked.waits.map(({ kind }) => kind), calls]).toEqual(['paused', ['doubt'], 2]);
 });
