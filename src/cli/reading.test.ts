@@ -21,7 +21,7 @@ test('H1 log, show, state and diff read a history, in 80 columns', () => {
   expect(show).toMatch(/\nWhat happened:\n/);
   expect(folder.cairn('show', 'r@0').out).toContain('What it recorded:\n  input: {"topic":"cairns"}\n');
   const answered = folder.cairn('show', 'r').out;
-  expect(answered).toContain('  outputs.publish: "published: yes"\n');
+  expect(answered).toContain('  artifacts.notice: "published: yes"\n');
   expect(answered).not.toContain('frame.');
   expect(show).toMatch(/\nNODE +STATUS +VISITS +ATTEMPT +STEPS\nread +completed +1 +1/);
   expect(folder.cairn('state', 'r', 'scratch.title').out).toBe('Notes on cairns\n');

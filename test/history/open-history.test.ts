@@ -11,6 +11,7 @@ import {
   openHistory,
   outcome,
   START,
+  workflow,
   type History,
   type ListedRun,
   type LogEntry,
@@ -84,6 +85,28 @@ test('H1 a program lists, logs, shows, compares and names what runs left, by the
   expect((await openHistory(store, { byPrefix: true }).locate('ord')).runId).toBe('order-7');
   await app.close();
   await store.close();
+});
+
+test('H1 a diff of a workflow, and of its fork, lists what a step gave once, for programs as for people', async () => {
+  const app = workflow('order')
+    .input(z.object({ amount: z.number() }))
+    .step('check', () => 'fine')
+    .step('pay', ({ state }) => `paid ${state.input.amount}`)
+    .returns(({ state }) => state.artifacts.pay)
+    .compile();
+  await app.invoke({ amount: 40 }, { runId: 'r' });
+  const fork = await app.fork({ runId: 'r', seq: 0 }, { set: [{ path: ['input', 'amount'], value: 50 }] });
+  await app.resume(fork.runId);
+  const pathsOf = async (a: string, b: string): Promise<readonly string[]> =>
+    (await app.history.diff(a, b)).values.map(({ path }) => path.join('.'));
+  expect(await pathsOf('r@0', 'r')).toEqual(['artifacts.check', 'artifacts.pay', 'outputs.returns']);
+  expect(await pathsOf('r', fork.runId)).toEqual(['input.amount', 'artifacts.pay', 'outputs.returns']);
+  const recorded = await Promise.all(
+    (await collect(app.history.log('r'))).map(async (entry) => (await app.history.show(entry)).recorded.values),
+  );
+  const paths = recorded.flat().map(({ path }) => path.join('.'));
+  expect(paths.filter((path) => path.endsWith('.pay'))).toEqual(['artifacts.pay']);
+  await app.close();
 });
 
 test('C9 a checkpoint is one value: its state, the results of its nodes, what was passed by, and where it goes on', async () => {

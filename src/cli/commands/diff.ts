@@ -9,7 +9,6 @@ import {
 } from '../../operations/checkpoints/diff-checkpoints.ts';
 import { formatPath } from '../../operations/declare/state-path.ts';
 import type { Command, Session } from '../session.ts';
-import { withoutRepeated } from '../text/recorded-text.ts';
 import { printable } from '../../operations/words/terminal.ts';
 import { formatInline } from '../text/value.ts';
 
@@ -54,7 +53,7 @@ function printDifference(session: Session, { a, b, status, values, nodes, waits 
   const { screen } = session;
   const lines = [
     ...(status === undefined ? [] : [`  status: ${status.before} → ${status.after}`]),
-    ...withoutRepeated(values).flatMap((value) => formatDifference(value, session)),
+    ...values.flatMap((value) => formatDifference(value, session)),
     ...nodes.map(
       ({ path, before, after }) => `  ${printable(path.join('/'))}: ${standingOf(before)} → ${standingOf(after)}`,
     ),

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { formatRecorded, formatValue, withoutRepeated } from './recorded-text.ts';
+import { formatRecorded, formatValue } from './recorded-text.ts';
 import { widthOf } from './width.ts';
 
 test('H1 what was recorded is told by path and value, steps with what they cost', () => {
@@ -24,22 +24,6 @@ test('H1 what was recorded is told by path and value, steps with what they cost'
     '  step draft/send failed: {"message":"no line"}',
     '  question ask/question: waits',
   ]);
-});
-
-test('H1 an output that is an artifact too and changed likewise is told once, as the artifact', () => {
-  const values = [
-    { path: ['artifacts', 'pay'], before: 1, after: 2 },
-    { path: ['artifacts', 'look', 'score'], after: [1] },
-    { path: ['outputs', 'look', 'score'], after: [1] },
-    { path: ['outputs', 'pay'], before: 1, after: 2 },
-    { path: ['outputs', 'other'], before: 1, after: 2 },
-  ];
-  const paths = withoutRepeated(values).map(({ path }) => path.join('.'));
-  expect(paths).toEqual(['artifacts.pay', 'artifacts.look.score', 'outputs.other']);
-  const [pay, , , output] = values;
-  if (pay === undefined || output === undefined) throw new Error('no values');
-  expect(withoutRepeated([pay, { ...output, after: 3 }])).toHaveLength(2);
-  expect(formatRecorded({ values, steps: [] }, 80)).toHaveLength(3);
 });
 
 test('H1 a value that does not fit the line is told by its parts, a text wrapped at its words and cut', () => {

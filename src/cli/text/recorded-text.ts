@@ -1,7 +1,6 @@
 /** What a checkpoint recorded, as people read it: each value under its path, short ones on one line. */
 import type { ShowCheckpointOutput } from '../../operations/checkpoints/show-checkpoint.ts';
 import { formatPath } from '../../operations/declare/state-path.ts';
-import { toJson } from '../../operations/declare/to-json.ts';
 import { formatAmounts } from '../../operations/words/amounts.ts';
 import { printable, printableLines } from '../../operations/words/terminal.ts';
 import { shortStepName } from '../../operations/words/step-name.ts';
@@ -67,23 +66,10 @@ function formatStep({ path, kind, status, value, error, spent }: Step, width: nu
   return [fit(`${indent}${name}${cost}: ${status === 'done' ? 'done' : status === 'open' ? 'waits' : status}`, width)];
 }
 
-type Difference = Recorded['values'][number];
-
-/** The differences without outputs that are artifacts too and differ likewise: what a step of a workflow gives is kept as both. */
-export function withoutRepeated<D extends Difference>(differences: readonly D[]): readonly D[] {
-  const textOf = ({ path, ...sides }: Difference, area: string): string | undefined =>
-    path[0] === area ? JSON.stringify([path.slice(1), toJson(sides)]) : undefined;
-  const artifacts = new Set(differences.map((one) => textOf(one, 'artifacts')));
-  return differences.filter((one) => {
-    const output = textOf(one, 'outputs');
-    return output === undefined || !artifacts.has(output);
-  });
-}
-
 /** The lines of all of it; none: nothing was recorded that a person would look for. */
 export function formatRecorded({ values, steps }: Recorded, width: number): readonly string[] {
   return [
-    ...withoutRepeated(values).flatMap((difference) => {
+    ...values.flatMap((difference) => {
       const path = printable(formatPath(difference.path));
       return 'after' in difference
         ? formatValue(path, difference.after, width)

@@ -131,6 +131,33 @@ test('C3 a checkpoint tells what it recorded: values, those of child runs, and r
   expect(steps.map(({ path }) => path.join('/'))).toEqual(['draft/call', 'draft/send']);
 });
 
+test('H1 what a node gives under a name is listed once, as that artifact; as an output too where the two differ', async () => {
+  const history = new ModelHistory();
+  const run = await history.start('run');
+  const nodeAt = (id: string): string[] => ['frame', 'nodes', id];
+  await run.commit([
+    ['s', nodeAt('pay'), { status: 'completed', as: 'pay', output: { paid: 1, by: 'card' } }],
+    ['s', nodeAt('look'), { status: 'completed', as: 'score', output: [1] }],
+    ['s', nodeAt('plain'), { status: 'completed', output: 3 }],
+    // A node wrote an artifact of that name, which is shown in place of this output.
+    ['s', ['frame', 'channels', 'artifacts', 'note'], 'written'],
+    ['s', nodeAt('write'), { status: 'completed', as: 'note', output: 'returned' }],
+  ]);
+  await run.commit([['s', [...nodeAt('pay'), 'output', 'paid'], 2]]);
+  const row = await run.row();
+  const { store, blobs } = history;
+  const pathsOf = (values: readonly { readonly path: readonly string[] }[]): readonly string[] =>
+    values.map(({ path }) => path.join('.'));
+  const difference = await diffCheckpoints(store, blobs, { run: row, seq: 0 }, { run: row, seq: 1 });
+  const first = ['artifacts.pay', 'artifacts.score', 'artifacts.note', 'outputs.plain', 'outputs.write'];
+  expect(pathsOf(difference.values)).toEqual(first);
+  const place = { tenant: 't', store, blobs, isWorkerDead: () => undefined, now: () => 0 };
+  expect(pathsOf((await showCheckpoint(place, row, 1)).recorded.values)).toEqual(first);
+  expect((await diffCheckpoints(store, blobs, { run: row, seq: 1 }, { run: row, seq: 2 })).values).toEqual([
+    { path: ['artifacts', 'pay', 'paid'], before: 1, after: 2 },
+  ]);
+});
+
 test('X3 an effect without a result is in doubt only at the head, and only where its owner is gone', async () => {
   const run = await writeRun(1);
   const intent = { key: 'k', attempt: 1, deadlineAt: 9 };

@@ -29,10 +29,10 @@ export interface ValueDifference {
 
 type Keyed = Readonly<Record<string, unknown>>;
 
-/** Compares two states recursively and returns the smallest parts that differ. @param path - path of the two values; default: the root */
-export function compareValues(before: Keyed, after: Keyed, path: readonly string[] = []): readonly ValueDifference[] {
+/** Compares two states recursively and returns the smallest parts that differ. */
+export function compareValues(before: Keyed, after: Keyed): readonly ValueDifference[] {
   const found: ValueDifference[] = [];
-  compareKeyed(before, after, path, found);
+  compareKeyed(before, after, [], found);
   return found;
 }
 
@@ -52,6 +52,22 @@ function compareOne(before: unknown, after: unknown, path: readonly string[], fo
 }
 
 const keyed = (items: readonly unknown[]): Keyed => Object.fromEntries(items.entries());
+
+/**
+ * Compares the values of two frames. What a node gives under a name (`outputAs`) is an artifact and an output of the state; where both
+ * differ likewise, the difference is listed once, as that of the artifact.
+ */
+function compareFrameValues(before: FrameTree, after: FrameTree, path: readonly string[]): readonly ValueDifference[] {
+  const differences = compareValues({ ...viewValues(before) }, { ...viewValues(after) });
+  const byPath = new Map(differences.map((one) => [JSON.stringify(one.path), one]));
+  const isListed = ({ path: [area, id = '', ...inside], ...sides }: ValueDifference): boolean => {
+    const name = area === 'outputs' ? (after.nodes[id]?.as ?? before.nodes[id]?.as) : undefined;
+    if (name === undefined) return false;
+    const { path: _, ...named } = byPath.get(JSON.stringify(['artifacts', name, ...inside])) ?? { path: [] };
+    return isDeepStrictEqual(named, sides);
+  };
+  return differences.filter((one) => !isListed(one)).map((one) => ({ ...one, path: [...path, ...one.path] }));
+}
 
 // Finds what a checkpoint recorded: changed values, and results of steps.
 
@@ -95,7 +111,7 @@ interface Found {
 }
 
 function compareFrames(before: FrameTree = nothing, after: FrameTree, path: readonly string[], found: Found): void {
-  found.values.push(...compareValues({ ...viewValues(before) }, { ...viewValues(after) }, path));
+  found.values.push(...compareFrameValues(before, after, path));
   for (const [id, node] of Object.entries(after.nodes)) {
     const was = before.nodes[id];
     for (const [key, step] of Object.entries(node.steps ?? {}))
@@ -273,11 +289,12 @@ export async function diffCheckpoints(
   a: CheckpointPlace,
   b: CheckpointPlace,
 ): Promise<CheckpointDifference> {
-  const before = viewState((await loadState(store, blobs, a.run, a.seq)).root);
-  const after = viewState((await loadState(store, blobs, b.run, b.seq)).root);
+  const { root: rootA } = await loadState(store, blobs, a.run, a.seq);
+  const { root: rootB } = await loadState(store, blobs, b.run, b.seq);
+  const [before, after] = [viewState(rootA), viewState(rootB)];
   return {
     ...(before.status === after.status ? {} : { status: { before: before.status, after: after.status } }),
-    values: compareValues({ ...before.state }, { ...after.state }),
+    values: compareFrameValues(rootA.frame, rootB.frame, []),
     nodes: compareNodes(before.nodes, after.nodes),
     waits: { closed: waitsOnlyIn(before, after), opened: waitsOnlyIn(after, before) },
   };
