@@ -49,7 +49,7 @@ export interface EngineOptions {
   /** How long a claim on a run holds without renewal. It is renewed when a third of this has passed. Default 30,000 ms. */
   readonly leaseMs?: number;
   /**
-   * Whether this engine resumes paused runs by itself: when it is given their answer or signal, and, for the runs that it advanced, when a
+   * Whether this engine resumes paused runs by itself: when it records their answer or signal, and, for the runs that it advanced, when a
    * timer is due. `due`: only when a timer is due. Default false: paused runs wait for `resume` or for a worker. Engines made by `compile`
    * use true.
    */
@@ -74,7 +74,9 @@ export interface RunMeta {
   readonly source?: string;
   readonly exportName?: string;
   readonly labels?: Readonly<Record<string, string>>;
-  /** Set on runs that were imported and are not trusted: their texts are held to the grants, and no module is imported because they name it. */
+  /**
+   * Set on runs that were imported and are not trusted: their texts are held to the grants, and no module is imported because they name it.
+   */
   readonly isImported?: true;
   /** Set on runs of a restored backup that is not trusted: their texts count as a file's only if a file here gives the same. */
   readonly isRestored?: true;
@@ -152,7 +154,7 @@ export interface ForkOptions {
   readonly set?: readonly Patch[];
   /**
    * Other answers to questions that the original was asked. Keys name the wait: by its id, the beginning of its id, its node or its name.
-   * The fork starts just before the original answers were given.
+   * The fork starts just before the original answers were recorded.
    */
   readonly answers?: Readonly<Record<string, unknown>>;
   /** Who gives these answers, for the record. Default `person`. */
@@ -210,7 +212,7 @@ export interface PreviewRow {
 
 /** Why and how a run is cancelled. */
 export interface CancelOptions {
-  /** Why, in words: recorded, and given to the node that runs after the cancel. */
+  /** Why, in words: recorded, and part of the input of the node that runs after the cancel. */
   readonly reason?: string;
   /** Who cancels, for the record. */
   readonly by?: string;
@@ -234,8 +236,8 @@ export interface RunResult {
   readonly failed: readonly string[];
   readonly skipped: readonly string[];
   /**
-   * Nodes (`a`) and steps (`a/step`) without a declared effect class that the process before this one may have begun, that left no result,
-   * and that this one began again. What they did to the world outside may have happened twice. Absent if there are none.
+   * Nodes (`a`) and steps (`a/step`) without a declared effect class that the process before this one may have begun, that have no recorded
+   * result, and that this one began again. What they did to the world outside may have happened twice. Absent if there are none.
    */
   readonly repeated?: readonly string[];
   /** What the run's finished attempts have cost, by unit. */
@@ -256,7 +258,7 @@ export interface RunEvent {
   readonly change: Change;
 }
 
-/** Sent in place of checkpoints that were pruned: the state at the oldest checkpoint that is kept. The events after it follow as usual. */
+/** Sent in place of checkpoints that were pruned: the state at the oldest checkpoint that remains. The events after it follow as usual. */
 export interface StateEvent {
   readonly type: 'state';
   readonly runId: string;
@@ -298,14 +300,14 @@ export interface RunHandle {
 export interface AdvanceOptions {
   /** After this time, in ms, nothing new starts. What runs ends by itself or at its deadline, and is recorded. */
   readonly forMs: number;
-  /** Stops at once, as closing the engine does: work is aborted, and the run is given back. */
+  /** Stops at once, as closing the engine does: work is aborted, and the claim is released. */
   readonly signal?: AbortSignal;
 }
 
 /**
- * Where a run stands after a slice of time, and when to advance it again. `running` and `cancelling`: at once. `paused`: at `dueAt` (epoch ms) if there is
- * one, and when a message comes; `asks` says whether somebody's answer or signal is awaited. `held`: another process has it, or may still be in an effect of it,
- * until then at the latest.
+ * Where a run stands after a slice of time, and when to advance it again. `running` and `cancelling`: at once. `paused`: at `dueAt` (epoch
+ * ms) if there is one, and when a message comes; `asks` says whether somebody's answer or signal is awaited. `held`: another process has
+ * it, or may still be in an effect of it, until then at the latest.
  */
 export type AdvanceResult =
   | { readonly status: 'completed' | 'failed' | 'cancelled' }
@@ -317,7 +319,7 @@ export type AdvanceResult =
 export interface Host {
   /**
    * Asks it to advance a run at a time (epoch ms) or as soon as it can. A hint: it may come late, twice or never, so it should not take
-   * long, and what it rejects with is left alone.
+   * long, and what it rejects with is ignored.
    */
   wake(runId: string, at: number): Promise<void>;
 }
@@ -340,7 +342,7 @@ export interface EnginePorts extends Pick<EngineOptions, 'store' | 'blobs' | 'cl
   readonly leaseMs: number;
 }
 
-/** How an answer is given. */
+/** How an answer is recorded. */
 export interface AnswerOptions {
   /** Who answers; recorded with the answer. Default `person`. */
   readonly by?: string;
@@ -390,7 +392,7 @@ export interface Engine {
   /**
    * Advances a run for a slice of time, for hosts that call a function instead of keeping a process (docs/spec/hosts.md). It waits for no
    * timer and no retry. It may be called at any time, by anybody, and again: calls in one process join, other processes get `held`, and a
-   * run that has ended or has nothing to do is left alone. A failed run is not tried again.
+   * run that has ended or has nothing to do is not touched. A failed run is not tried again.
    * @throws RUN_NOT_FOUND, RUN_GRAPH_CHANGED, CONFIG_INVALID (its graph is not known here), CHECKPOINT_CORRUPT, USAGE_INVALID
    */
   advance(runId: string, options: AdvanceOptions): Promise<AdvanceResult>;
@@ -398,11 +400,11 @@ export interface Engine {
   listClaimable(options: TakeUpOptions): Promise<readonly string[]>;
   /**
    * From now on this engine resumes no run by itself because of a message or a time: a host does. After each detached start, answer, signal
-   * and cancel through this engine, and for the due times of runs that paused here, the host is woken. @param host - undefined: it finds the
-   * runs by itself, as one that sweeps
+   * and cancel through this engine, and for the due times of runs that paused here, the host is woken. @param host - undefined: it finds
+   * the runs by itself, as one that sweeps
    */
   dispatchBy(host: Host | undefined): void;
-  /** Claims the runs that have been due longest and advances them, as a worker does. Failed runs are left alone. */
+  /** Claims the runs that have been due longest and advances them, as a worker does. Failed runs are not tried again. */
   takeUp(options: TakeUpOptions): Promise<readonly TakenRun[]>;
   /**
    * Finds a checkpoint by name: `RUN` (its newest), `RUN@12`, `RUN@tag`, `RUN@head~2`, a checkpoint's id, or `{ runId, seq }`. RUN is a
@@ -430,7 +432,7 @@ export interface Engine {
    */
   answer(runId: string, waitId: string, value: unknown, options?: AnswerOptions): Promise<unknown>;
   /**
-   * Answers several waits, all or none: each answer is checked before the first is given.
+   * Answers several waits, all or none: each answer is checked before the first is recorded.
    * @returns the values recorded, in order
    * @throws the errors of {@link Engine.answer}
    */
@@ -440,14 +442,14 @@ export interface Engine {
     options?: AnswerOptions,
   ): Promise<readonly unknown[]>;
   /**
-   * Sends a signal to a run. It is kept if no node waits for it yet. Sending again with the same `id` has no effect. A paused run goes on
-   * as it does after an answer.
+   * Sends a signal to a run. If no node waits for it yet, it is recorded as pending. Sending again with the same `id` has no effect. A
+   * paused run goes on as it does after an answer.
    * @throws RUN_NOT_FOUND, RUN_FINISHED (it has completed or was cancelled), SIGNAL_INVALID (a node waits for it, and it does not fit its
    * schema), ID_INVALID, VALUE_UNSTORABLE, FILE_NOT_FOUND
    */
   signal(runId: string, name: string, value: unknown, options?: SignalOptions): Promise<void>;
   /**
-   * Cancels a run. If a process owns the run, that process is asked to do it; otherwise it happens at once. If its graph has an `onCancel`
+   * Cancels a run. If a process owns the run, that process does it; otherwise it happens at once. If its graph has an `onCancel`
    * node, that runs next, here if the graph is known here: until it has ended, the run is `cancelling` (E7.4).
    * @throws RUN_NOT_FOUND, RUN_FINISHED, USAGE_INVALID
    */

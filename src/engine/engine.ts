@@ -62,7 +62,7 @@ class CairnEngine implements Engine {
   readonly #runs: ActiveRuns;
   /** Registered graphs by id. */
   readonly #known = new Map<string, Graph>();
-  /** Undefined if paused runs are left to others. */
+  /** Undefined if others resume paused runs. */
   #wakes: Wakes | undefined;
   #host: Host | undefined;
   /** Calls of the host in progress. */
@@ -340,7 +340,7 @@ class CairnEngine implements Engine {
     if (active === undefined) this.#wakeHost(runId);
   }
 
-  /** Called when a run that a program followed here has ended or paused; of a slice the host is told anyhow. */
+  /** Called when a run that a program followed here has ended or paused; of a slice the host hears by its result. */
   #rested(runId: string, root: RunTree): void {
     this.#wakes?.rested(runId, root);
     if (root.status !== 'paused' || this.#host === undefined) return;
@@ -352,7 +352,7 @@ class CairnEngine implements Engine {
       );
   }
 
-  /** A hint: nothing waits for it but {@link close}, and its errors are left to the host's sweep. */
+  /** A hint: nothing waits for it but {@link close}, and its errors are ignored, since the host's sweep finds the run later. */
   #wakeHost(runId: string, at: number = this.#env.clock.now()): void {
     const call = this.#host?.wake(runId, at).catch(() => {});
     if (call === undefined) return;

@@ -51,7 +51,7 @@ export const defaultLimits: Limits = {
   messagePollMs: 500,
 };
 
-/** The given limits, with defaults for the others. @throws CONFIG_INVALID an unknown limit, or a value that is not a number (G9) */
+/** These limits, with defaults for the others. @throws CONFIG_INVALID an unknown limit, or a value that is not a number (G9) */
 export function limitsOf(overrides: Partial<Limits> = {}): Limits {
   for (const [name, value] of Object.entries(overrides)) {
     const reason = !Object.hasOwn(defaultLimits, name)

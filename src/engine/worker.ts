@@ -6,7 +6,7 @@ import type { Engine, RunHandle, RunResult } from './api.ts';
 
 const defaultPollMs = 1_000;
 const defaultConcurrency = 16;
-/** The longest that a run which cannot be advanced is left alone. */
+/** The longest pause before a run that could not be advanced is tried again. */
 const longestDelayMs = 5 * 60_000;
 
 /** Which runs a worker takes up, how many, and who hears of it. */
@@ -17,9 +17,11 @@ export interface WorkOptions {
   readonly pollMs?: number;
   /** Runs it advances at once. Default 16. */
   readonly concurrency?: number;
-  /** Told of runs that could not be advanced (an unknown graph, a damaged checkpoint); `runId` is empty if the store could not be asked. */
+  /**
+   * Called for runs that could not be advanced (an unknown graph, a damaged checkpoint); `runId` is empty if the store could not be read.
+   */
   readonly onError?: (runId: string, error: unknown) => void;
-  /** Told of each run that is taken up. */
+  /** Called with each run that is taken up. */
   readonly onTaken?: (runId: string) => void;
   /** Told where each run stands that has ended or paused here. */
   readonly onRested?: (result: RunResult) => void;
@@ -56,7 +58,7 @@ class PollingWorker implements Worker {
   #cancel: (() => void) | undefined;
   /** Between two looks nothing else may hold the process. */
   readonly #leave: (() => void) | undefined;
-  /** Runs that could not be advanced, how often, and until when they are left alone. */
+  /** Runs that could not be advanced, how often, and until when they are not tried again. */
   readonly #faults = new Map<string, { readonly count: number; readonly until: number }>();
   readonly #stopWatching: (() => void) | undefined;
   readonly #startedAt: number;

@@ -131,7 +131,7 @@ function lenientChoice(choices: readonly Choice[], answer: unknown): Choice | un
   return choices.find(({ label }) => label !== '' && text.includes(label.toLowerCase()));
 }
 
-/** The integer in an answer, given as a number or as text. */
+/** The integer in an answer that is a number or its text. */
 function numberIn(answer: unknown): number | undefined {
   if (typeof answer === 'number') return Number.isInteger(answer) ? answer : undefined;
   return typeof answer === 'string' && /^\s*[+-]?\d+\s*$/.test(answer) ? Number(answer) : undefined;

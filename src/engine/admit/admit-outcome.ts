@@ -60,7 +60,10 @@ export interface AdmittedOutcome {
   readonly verdict?: string;
 }
 
-/** Validates what a node returned. @throws VALUE_UNSTORABLE, VALUE_TOO_LARGE, CHECKPOINT_TOO_LARGE, STATE_INVALID, STATE_UNKNOWN_CHANNEL, NODE_OUTPUT_INVALID */
+/**
+ * Validates what a node returned. @throws VALUE_UNSTORABLE, VALUE_TOO_LARGE, CHECKPOINT_TOO_LARGE, STATE_INVALID, STATE_UNKNOWN_CHANNEL,
+ * NODE_OUTPUT_INVALID
+ */
 export function admitOutcome(core: RunCore, activation: Activation, returned: unknown): AdmittedOutcome {
   const outcome = takeIn(core, activation, returned);
   checkWritten(core, activation, () => partsOf(activation, outcome));
@@ -284,7 +287,7 @@ export function asError(raw: unknown): Error {
   return Object.assign(error, codeOf(thrown), { data: thrown });
 }
 
-/** Whatever was thrown, validated and redacted for storing. Parts that cannot be stored are left out. */
+/** Whatever was thrown, validated and redacted for storing. Parts that cannot be stored are omitted. */
 export function admitError(core: RunCore, error: unknown, path: readonly string[]): Admitted {
   const thrown = asError(error);
   const admit = (value: Error): Admitted => admitValue(value, path, core.env.limits, core.secrets.intake);

@@ -1,4 +1,4 @@
-/** Checks a budget given by a caller. */
+/** Checks a caller's budget. */
 import { CairnError } from '../../errors.ts';
 import { boundsFault, type Amounts } from '../../graph/amounts.ts';
 

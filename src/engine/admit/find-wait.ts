@@ -40,9 +40,9 @@ export function waitsNamed<Wait extends KnownWait>(waits: readonly Wait[], name:
 }
 
 /**
- * The one wait that is meant. Without a name, the only one that can be answered. Of several, the only one that is not answered. Undefined if none fits the name, which may still be the id
- * of a closed wait.
- * @throws WAIT_NOT_FOUND no name was given and nothing can be answered; USAGE_INVALID several waits fit
+ * The one wait that is meant. Without a name, the only one that can be answered. Of several, the only one that is not answered. Undefined
+ * if none fits the name, which may still be the id of a closed wait.
+ * @throws WAIT_NOT_FOUND there is no name and nothing can be answered; USAGE_INVALID several waits fit
  */
 export function findWait<Wait extends KnownWait>(
   waits: readonly Wait[],
@@ -57,7 +57,7 @@ export function findWait<Wait extends KnownWait>(
   return found[0];
 }
 
-/** Always throws: an answer that may be meant for several waits is given to none. @throws USAGE_INVALID */
+/** Always throws: an answer that may be meant for several waits is recorded for none. @throws USAGE_INVALID */
 export function refuseSeveral(found: readonly KnownWait[], runId: string, name: string | undefined): never {
   const listed = found.map((wait) => `${nodeNameOf(wait)} (${wait.waitId})`).join(', ');
   throw new CairnError('USAGE_INVALID', {

@@ -6,7 +6,7 @@ import type { Intake } from '../../state/values/admit.ts';
 import { admitValue, type CodecLimits } from '../../state/values/codec.ts';
 import type { FrameTree } from '../../state/tree.ts';
 
-/** Where no input is given, and the schema does not take that, an empty object is. @throws INPUT_INVALID; VALUE_UNSTORABLE */
+/** Where there is no input, and the schema does not take that, the input is an empty object. @throws INPUT_INVALID; VALUE_UNSTORABLE */
 export function newFrame(
   graph: Graph,
   input: unknown,

@@ -6,14 +6,14 @@ import { checkStepCount, finishStep, keyAcrossSaves, recordedStep } from '../rec
 import { ensureSteps } from '../record/step-record.ts';
 import type { Activation, LiveChild } from '../run/loop.ts';
 import { never, refusal, type RunCore } from '../run/run-core.ts';
-import { keepSignal } from '../waits/early-signals.ts';
+import { recordSignal } from '../waits/early-signals.ts';
 import { giveBack, inTurn, beginCall, endCall, sentByParent } from '../waits/wait.ts';
 import { closeWait } from '../waits/open-wait.ts';
 
 const nothing: Admitted = { value: undefined, json: 'null', hasTags: false };
 
 /**
- * Does something once, under a key of the parent. @param prepare - validates what the call was given; the function it returns is run
+ * Does something once, under a key of the parent. @param prepare - validates the call's arguments; the function it returns is run
  * together with recording the call
  */
 export async function callOnce(
@@ -43,8 +43,8 @@ export async function callOnce(
 }
 
 /**
- * Validates a signal and returns a function that delivers it to the child run: to its oldest wait of that name, else it is kept. @throws
- * VALUE_UNSTORABLE, VALUE_TOO_LARGE
+ * Validates a signal and returns a function that delivers it to the child run: to its oldest wait of that name, else it is pending there.
+ * @throws VALUE_UNSTORABLE, VALUE_TOO_LARGE
  */
 export async function sendSignal(
   core: RunCore,
@@ -61,7 +61,7 @@ export async function sendSignal(
       wait.kind === 'signal' && wait.name === name && frameRun.nodePath.every((part, at) => wait.node[at] === part);
     const [waitId] = Object.entries(core.root.waits).find(isMeant) ?? [];
     if (waitId === undefined)
-      return keepSignal(core, frameRun, id, { signal: name, value: admitted.value, by: sentByParent }, form);
+      return recordSignal(core, frameRun, id, { signal: name, value: admitted.value, by: sentByParent }, form);
     closeWait(core, waitId, { output: admitted.value, outputJson: encodeValue(form), by: sentByParent });
   };
 }

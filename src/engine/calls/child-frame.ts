@@ -86,7 +86,7 @@ function recordedChild(
   const { children } = ensureSteps(activation);
   const known = children !== undefined && Object.hasOwn(children, key) ? children[key] : undefined;
   if (known === undefined) return undefined;
-  // A child run kept by a save is identified by its name alone, because the function goes on from what it saved.
+  // A child run that outlives a save is identified by its name alone, because the function goes on from what it saved.
   const hasOtherInput = known.born === undefined && known.given !== undefined && known.given !== inputHash;
   const hasOtherGraph = known.graph !== undefined && known.graph !== graph.id;
   if (!hasOtherInput && !hasOtherGraph && known.entry === entry) return known;
@@ -129,7 +129,7 @@ function entryFault(graph: Graph, entry: string): string | undefined {
   return `graph ${graph.id} has no node '${entry}' to begin at; it has ${known.join(', ')}`;
 }
 
-/** Marks a child run as failed that failed before this process took the run up; its parent was not told yet. */
+/** Marks a child run as failed that failed before this process took the run up; its parent has not taken that in yet. */
 function failedBefore(frameRun: FrameRun, nodeId: string): FrameRun {
   frameRun.hasFailed = true;
   frameRun.failure = frameRun.frame.tree.nodes[nodeId]?.error;

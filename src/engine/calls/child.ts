@@ -104,7 +104,7 @@ function whenEnded(core: RunCore, frameRun: FrameRun, onEnded: () => void): void
 }
 
 function hasStopped(frameRun: FrameRun): boolean {
-  return frameRun.hasFailed && [...frameRun.activations.values()].every((activation) => activation.phase === 'left');
+  return frameRun.hasFailed && [...frameRun.activations.values()].every((activation) => activation.phase === 'waiting');
 }
 
 /** Numbers the end of a child among overlapping calls (X4.13). A child that ended before this attempt has its number. */

@@ -49,7 +49,7 @@ import { accessSecrets } from './secret-access.ts';
 import { runStep } from './steps.ts';
 import { ask, receive, sleepUntil } from './wait-calls.ts';
 
-// `ctx.emit` of a recorded event. It is validated and kept until it can be recorded together with the node's next call.
+// `ctx.emit` of a recorded event. It is validated, and pending until it is recorded together with the node's next call.
 
 /** @throws ID_INVALID, VALUE_UNSTORABLE, VALUE_TOO_LARGE, CHECKPOINT_TOO_LARGE */
 export function emitRecorded(core: RunCore, activation: Activation, name: string, event: unknown): void {
@@ -117,7 +117,7 @@ function recordedCalls({ frameRun, node }: Activation): readonly { readonly key:
 // `ctx.save`: saves a composed node's inner state and retires its recorded calls (X4.6).
 
 /**
- * Saves the state. Child runs whose end the function was not told stay under their names; everything else recorded is retired.
+ * Saves the state. Child runs whose result the function does not have yet stay under their names; everything else recorded is retired.
  * @throws NODE_CALL_REFUSED, VALUE_UNSTORABLE, CHECKPOINT_TOO_LARGE
  */
 export async function save(core: RunCore, activation: Activation, state: unknown): Promise<void> {
@@ -153,7 +153,7 @@ export async function save(core: RunCore, activation: Activation, state: unknown
   await core.loop.durable();
 }
 
-/** Keeps the records inside of child runs that are kept. */
+/** Retires the records of child runs, except inside of those that stay. */
 function retireChildren(
   { frameRun: { frame }, node: { id } }: Activation,
   { saves = 0, children = {} }: NodeRecord,

@@ -118,7 +118,7 @@ function differenceOf(
 ): string | undefined {
   const isOver = status === 'done' || status === 'failed';
   const { effect = 'pure' } = options;
-  // An ended step that is told by its input is the same whatever its class has become: its effect has happened.
+  // An ended step that is identified by its input is the same whatever its class has become: its effect has happened.
   const isIdentifiedByInput = isOver && hash !== undefined && 'input' in options;
   if (!isIdentifiedByInput && before !== undefined && before !== effect && (isOver || intent !== undefined))
     return `step ${key} is recorded as ${before}, and is called as ${effect}; give a step of another class another name`;
@@ -196,7 +196,7 @@ class StepCall<T> {
     const core = this.#core;
     for (let attempt = first; ; attempt += 1) {
       if (!this.#isCurrent()) return never<T>();
-      // The time of this slice is over: the function is left here, and the next slice runs it again from its top (HO1).
+      // The time of this slice is over: the function stops here, and the next slice runs it again from its top (HO1).
       if (core.standing.isYielding) await this.#leave();
       const charge = await this.#underBudget(effort, attempt);
       const deadlineMs = isEffect(effort) ? await announceAttempt(core, effort, attempt) : undefined;
@@ -287,7 +287,7 @@ class StepCall<T> {
     await this.#leave();
   }
 
-  /** Waits in this process. The run need not wait too, if the function is told to stop meanwhile. @throws why it is to stop */
+  /** Waits in this process. The run need not wait too, if the function's signal is aborted meanwhile. @throws why it is to stop */
   async #hold(delayMs: number): Promise<void> {
     const { signal } = this.#activation;
     const { promise, resolve } = Promise.withResolvers<void>();

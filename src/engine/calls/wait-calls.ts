@@ -69,7 +69,7 @@ async function waitFor(core: RunCore, activation: Activation, call: WaitCall): P
     if (pause !== undefined) await pause;
     const refused = refusal(core, activation);
     if (refused !== undefined) await refused;
-    // A signal that arrives during this search finds no open wait and is kept, so the search is repeated.
+    // A signal that arrives during this search finds no open wait and becomes pending, so the search is repeated.
     const isSignalPending = (): boolean =>
       recorded === undefined &&
       call.kind === 'signal' &&
@@ -224,7 +224,7 @@ function openCall(
 }
 
 /**
- * What senders of a signal are held against while its wait is open: JSON Schema, which any process can check. Undefined if the schema has no
+ * What signals must fit when they are sent while the wait is open: JSON Schema, which any process can check. Undefined if the schema has no
  * such form, or one that cannot be stored: then its value is checked when it is received.
  */
 function checkedAtDoors(core: RunCore, activation: Activation, schema: StandardSchema): unknown {

@@ -104,7 +104,10 @@ function attemptReturned(core: RunCore, activation: Activation, returned: unknow
   }
 }
 
-/** Handles a failed attempt. Effects that it started are told to stop, and get the grace period of a cancel to end and be recorded. */
+/**
+ * Handles a failed attempt. The signals of effects that it started are aborted, and those get the grace period of a cancel to end and be
+ * recorded.
+ */
 export function attemptFailed(core: RunCore, activation: Activation, thrown: unknown): void {
   const error = readableThrown(activation.failure === undefined ? thrown : activation.failure.error);
   activation.abort(error);

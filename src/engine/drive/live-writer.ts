@@ -7,9 +7,9 @@ import type { LiveRules } from '../../state/secrecy/store-rules.ts';
 
 /** Pieces of so many milliseconds are written together. */
 const joinMs = 50;
-/** What a run's feed holds at most, in characters of JSON. What comes beyond is left out until something in it is recorded. */
+/** The most that a run's feed contains, in characters of JSON. Further pieces are dropped until some of it is recorded. */
 const runBytesMax = 1024 * 1024;
-/** Pieces of a run are told in order, also over processes: the first of each is numbered by the time, in microseconds. */
+/** Pieces of a run are streamed in order, also over processes: the first of each is numbered by the time, in microseconds. */
 const numbersPerMs = 1000;
 
 /** A piece that is in the feed or on its way. */
@@ -52,7 +52,7 @@ export class LiveWriter {
   #cancelTimer: (() => void) | undefined;
   #writing: Promise<void> | undefined;
 
-  /** @param isNew - whether no process has advanced the run before, so that nothing is left in its feed */
+  /** @param isNew - whether no process has advanced the run before, so that its feed is empty */
   constructor(options: LiveWriterOptions, isNew: boolean) {
     this.#options = options;
     this.#n = options.clock.now() * numbersPerMs;
@@ -89,7 +89,7 @@ export class LiveWriter {
     this.#bytes += text.length;
   }
 
-  /** An attempt of a node begins or has ended: what it told before is void, or recorded with the checkpoint of this seq. */
+  /** An attempt of a node begins or has ended: what it streamed before is void, or recorded with the checkpoint of this seq. */
   attemptEnded(path: readonly string[], seq: number): void {
     this.#record(seq, (piece) => path.every((id, index) => piece.path[index] === id));
   }

@@ -4,7 +4,7 @@ import { readMessagesIntact } from '../../history/stored/messages.ts';
 import { copyValue } from '../../state/values/admit.ts';
 import { decodeJson, encodeValue } from '../../state/values/codec.ts';
 import type { MessageRow } from '../../ports/store.ts';
-import { keepSignal } from '../waits/early-signals.ts';
+import { recordSignal } from '../waits/early-signals.ts';
 import { offloadForm } from '../admit/admit-outcome.ts';
 import { closeWait, timeoutOf } from '../waits/open-wait.ts';
 import type { RunCore } from '../run/run-core.ts';
@@ -42,7 +42,9 @@ export class MessageIntake {
     this.#onCancel = onCancel;
   }
 
-  /** Polls for messages, which other processes may post. Where the store tells of them, and renewals do, it need not be asked. */
+  /**
+   * Polls for messages, which other processes may post. Where the store notifies of them, and renewals report them, it need not be polled.
+   */
   start(): void {
     const { env } = this.#core;
     if (!env.store.capabilities.isShared || this.#isStopped) return;
@@ -127,7 +129,7 @@ export class MessageIntake {
       );
       if (waiting === undefined) {
         core.draft.note({ kind: 'signal', detail: body.signal });
-        return keepSignal(core, core.rootFrame, row.name, body, form);
+        return recordSignal(core, core.rootFrame, row.name, body, form);
       }
       return closeWait(core, waiting[0], { output: body.value, outputJson, by: body.by ?? 'signal' });
     }

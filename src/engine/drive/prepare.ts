@@ -130,7 +130,7 @@ function carryOut(
       return core.replay?.take(activation, decision.offer);
     case 'supplied':
       return settleSupplied(core, activation);
-    case 'kept':
+    case 'saved':
       return void settleOutcome(core, activation, admitSaved(core, activation, record?.kept ?? {}));
     case 'skip':
       return skip(core, activation);

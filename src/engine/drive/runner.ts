@@ -56,7 +56,7 @@ interface RunnerOptions {
   readonly env: EngineEnvironment;
   readonly run: RunRow;
   readonly claim: Claim;
-  /** Has kept the claim alive since the run was claimed. */
+  /** Has renewed the claim since the run was claimed. */
   readonly keeper: ClaimKeeper;
   readonly graph: Graph;
   readonly loaded: LoadedState;
@@ -70,8 +70,8 @@ interface RunnerOptions {
 export class Runner implements Loop {
   readonly core: RunCore;
   /**
-   * Resolves when the run has ended or paused and its claim was released, or when it was cancelled and goes on under the same claim with what
-   * follows a cancel; rejects when it cannot be advanced here.
+   * Resolves when the run has ended or paused and its claim was released, or when it was cancelled and goes on under the same claim with
+   * what follows a cancel; rejects when it cannot be advanced here.
    */
   readonly ended: Promise<void>;
   readonly #feed: RunFeed;
@@ -162,14 +162,14 @@ export class Runner implements Loop {
     this.requestTurn();
   }
 
-  /** Tries effects again that ended by themselves and are asked about, on behalf of somebody who resumes the run. */
+  /** Answers `run again` to the questions about effects that ended by themselves, on behalf of somebody who resumes the run. */
   retryEnded(by: string | undefined): void {
     for (const waitId of endedDoubts(this.core.root)) answerHere(this.core, waitId, againBy(by));
   }
 
   /**
-   * Cancels the run: work is asked to stop first, and ended by force after a grace period (E7). The work that follows a cancel goes on,
-   * unless it is given up.
+   * Cancels the run: signals of running work are aborted first, and it is ended by force after a grace period (E7). The work that follows
+   * a cancel goes on, unless it is abandoned.
    */
   cancel(request: CancelRequest = {}): void {
     const { core } = this;
@@ -236,7 +236,7 @@ export class Runner implements Loop {
     core.standing.stop('closing');
     core.committer.closeSoon();
     this.#abortAll(claimLost(core.runId, reason));
-    // A run that was opened and did not begin is left as it was: what it would have recorded comes with the next resume.
+    // A run that was opened and did not begin stays as it was: what it would have recorded comes with the next resume.
     while (this.#isStarted) {
       this.#drive();
       await core.committer.settled();
@@ -429,7 +429,7 @@ export class Runner implements Loop {
   #wakeUp(activation: Activation): void {
     const { core } = this;
     if (activation.phase === 'retrying') return beginRetry(core, activation);
-    if (activation.phase !== 'left' || core.standing.isStopping) return;
+    if (activation.phase !== 'waiting' || core.standing.isStopping) return;
     if (activation.isCancelled) return settleCancelled(core, activation);
     core.agenda.setBusy(activation, true);
     activation.phase = 'prepared';

@@ -10,7 +10,7 @@ import { NodeEffort, announce, withdraw } from '../record/intent.ts';
 import { holdTimer } from '../run/timers.ts';
 import { settleFailed } from '../settle/settle.ts';
 import { askForBudget } from '../waits/budget-wait.ts';
-import { tellWaiting, retryWait } from '../waits/wait.ts';
+import { notifyWaiting, retryWait } from '../waits/wait.ts';
 import { isRetryOpen, openWait } from '../waits/open-wait.ts';
 
 // Checks an attempt against its budgets: that of its visit, of its run, and of everything they are part of (Q4).
@@ -117,7 +117,7 @@ export function beginLater(core: RunCore, activation: Activation, at: number): v
   if (delayMs > core.env.limits.holdTimersMs || isRetryOpen(core, wait)) {
     activation.cancelTimer = undefined;
     openWait(core, activation, undefined, wait);
-    return tellWaiting(core, activation.frameRun);
+    return notifyWaiting(core, activation.frameRun);
   }
   activation.cancelTimer = holdTimer(core, delayMs, () => beginRetry(core, activation));
 }
@@ -170,7 +170,7 @@ function mayBegin(core: RunCore, activation: Activation): boolean {
   core.agenda.setBusy(activation, false);
   if (met.decision === 'over') askForBudget(core, activation, undefined, met);
   ledger.whenChanged(() => beginRetry(core, activation));
-  tellWaiting(core, frameRun);
+  notifyWaiting(core, frameRun);
   return false;
 }
 

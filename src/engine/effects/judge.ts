@@ -14,7 +14,7 @@ import { encodeValue } from '../../state/values/codec.ts';
 import { admitOutcome, type AdmittedOutcome, asError } from '../admit/admit-outcome.ts';
 import { settleFailed } from '../settle/settle.ts';
 import { settleOutcome } from '../settle/settle-outcome.ts';
-import { type DoubtReason, tellWaiting, doubtWait } from '../waits/wait.ts';
+import { type DoubtReason, notifyWaiting, doubtWait } from '../waits/wait.ts';
 import { openWait } from '../waits/open-wait.ts';
 
 /** The verdict about an effort in doubt. */
@@ -25,7 +25,7 @@ export type Verdict =
   | { readonly kind: 'original'; readonly end: OriginalEnd }
   | { readonly kind: 'run' }
   | { readonly kind: 'fail' }
-  /** `isLookedUp`: `reconcile` was asked, and could not say. */
+  /** `isLookedUp`: `reconcile` was called, and found no answer. */
   | { readonly kind: 'ask'; readonly isLookedUp?: boolean };
 
 /** Judges an effort once its first owner can no longer be running it (O2). */
@@ -92,7 +92,7 @@ async function ownerGone(core: RunCore, activation: Activation, intent: Intent):
   const isOwn = intent.by === ids.workerId;
   const isOwnerDead = (): boolean | undefined => (intent.by === undefined ? undefined : ids.isWorkerDead(intent.by));
   const isGone = (): boolean => (isOwn ? !effectsInFlight.has(intent.key) : isOwnerDead() === true);
-  // At its deadline the effect is told to stop, and has a grace to do so.
+  // At its deadline the effect's signal is aborted, and it has a grace period to stop.
   const overAt = intent.deadlineAt + limits.cancelGraceMs;
   for (let hasWaited = false; ; hasWaited = true) {
     const remainingMs = overAt - clock.now();
@@ -184,7 +184,7 @@ function askWhetherItHappened(core: RunCore, activation: Activation, why: DoubtR
     undefined,
     doubtWait({ node: path, effect: node.effect, intent: record.intent as Intent }, record, why),
   );
-  activation.phase = 'left';
+  activation.phase = 'waiting';
   core.agenda.setBusy(activation, false);
-  tellWaiting(core, frameRun);
+  notifyWaiting(core, frameRun);
 }

@@ -135,11 +135,11 @@ export function planRetry(
   core.draft.note({ kind: 'retry', ...effort.place, attempt, error: errorSummary(core, error), ...by });
 }
 
-// Deadlines of attempts: when one passes, the attempt is told to stop and fails (E6, O2).
+// Deadlines of attempts: when one passes, the attempt's signal is aborted, and the attempt fails (E6, O2).
 
 /** What follows when the time of an attempt is over. */
 export interface DeadlineCalls {
-  /** The attempt is told to stop. */
+  /** The time is over: the attempt's signal is to be aborted. */
   readonly onLate: (error: CairnError) => void;
   /** The attempt has failed, whatever its function still does. Comes at once; of an effect, when it has had its grace to end. */
   readonly onOver: (error: CairnError) => void;
@@ -147,8 +147,8 @@ export interface DeadlineCalls {
 
 /**
  * Calls back with NODE_TIMED_OUT when the attempt's time is over by the monotonic clock, so setting the wall clock does not end attempts.
- * An attempt without a timeout has no deadline, unless it is an effect: other owners wait only for a limited time. An effect that is told
- * to stop has `cancelGraceMs` to end, as a program has that ends what it began: nothing follows it while it may still act on the world.
+ * An attempt without a timeout has no deadline, unless it is an effect: other owners wait only for a limited time. An effect whose signal
+ * is aborted has `cancelGraceMs` to end, as a program has that ends what it began: nothing follows it while it may still act on the world.
  *
  * @param announcedUntilMs - when the attempt ends (monotonic ms), if it was announced; time since then counts
  * @returns a function that cancels the deadline; undefined if the attempt has none
@@ -172,8 +172,8 @@ export function armDeadline(
   return () => cancel();
 }
 
-// Makes one attempt of a step. An effect is announced first and starts when that is durable. At its deadline the attempt is told to stop
-// (E3, E6).
+// Makes one attempt of a step. An effect is announced first and starts when that is durable. At its deadline the attempt's signal is
+// aborted (E3, E6).
 
 /**
  * Announces an effect. Returns when that is durable, together with everything before it. Never returns if the effect must not start any

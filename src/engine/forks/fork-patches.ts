@@ -132,7 +132,7 @@ export class ForkPatches {
     this.#state.set(['waits', waitId], wait);
   }
 
-  /** Closes an open wait with the given answer. @throws WAIT_NOT_FOUND it is not open here, ANSWER_INVALID */
+  /** Closes an open wait with an answer. @throws WAIT_NOT_FOUND it is not open here, ANSWER_INVALID */
   async answer(
     runId: string,
     waitId: string,

@@ -10,7 +10,7 @@ import { checkpointId } from '../../history/stored/checkpoint.ts';
 import type { ForkOptions, Patch } from '../api.ts';
 
 // Finds the waits that the names in a fork's answers mean, and the checkpoint at which the fork must begin: just
-// before the original answer was given (H2).
+// before the original answer was recorded (H2).
 
 export type { MeantWait };
 

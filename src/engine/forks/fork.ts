@@ -45,7 +45,7 @@ export type FindGraph = () => Promise<Graph | undefined>;
 
 /**
  * Makes a fork. @throws CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED, WAIT_NOT_FOUND, ANSWER_INVALID, INPUT_INVALID, STATE_UNKNOWN_CHANNEL,
- * RUN_EXISTS, RUN_GRAPH_CHANGED it cannot go on under the given graph
+ * RUN_EXISTS, RUN_GRAPH_CHANGED it cannot go on under that graph
  */
 export async function forkRun(
   env: EngineEnvironment,

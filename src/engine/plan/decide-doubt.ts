@@ -5,7 +5,7 @@
 
 /** What is known about the effect, once its first owner can no longer be running it. */
 export interface DoubtView {
-  /** A person's decision, if one was asked. */
+  /** A person's decision, if there is one. */
   readonly decision: 'happened' | 'run again' | 'fail' | undefined;
   /** `no`: the attempt certainly had no effect. `ended`: it ended by itself and reported failure. */
   readonly applied: 'no' | 'ended' | undefined;

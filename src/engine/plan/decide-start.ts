@@ -9,7 +9,7 @@ export interface StartView<Offer> {
   readonly isOverLimit: boolean;
   /** Whether it is a write or external effect. */
   readonly isEffect: boolean;
-  /** Whether a fork was given an outcome for it. */
+  /** Whether the fork sets an outcome for it. */
   readonly isSupplied: boolean;
   /** What an earlier attempt of this visit recorded; undefined if it has not begun. */
   readonly earlier: {
@@ -40,10 +40,10 @@ export type StartDecision<Offer> =
   | { readonly kind: 'overLimit' }
   /** Skip: its own condition is false. */
   | { readonly kind: 'skip' }
-  /** Use the outcome that the fork was given, whatever the activation would do or has begun. */
+  /** Use the outcome that the fork sets, whatever the activation would do or has begun. */
   | { readonly kind: 'supplied' }
-  /** Settle the kept outcome again. */
-  | { readonly kind: 'kept' }
+  /** Settle the saved outcome again. */
+  | { readonly kind: 'saved' }
   /** Take over what an ancestor recorded. */
   | { readonly kind: 'replay'; readonly offer: Offer }
   /** Judge it: it was started and may have happened. */
@@ -60,10 +60,10 @@ export function decideStart<Offer>(view: StartView<Offer>, hasBegun: boolean): S
     if (!view.passesCondition()) return { kind: 'skip' };
   }
   if (view.isSupplied) return { kind: 'supplied' };
-  // A resume does not get past the limit. Another graph can, and so can an outcome given to a fork.
+  // A resume does not get past the limit. Another graph can, and so can an outcome that a fork sets.
   if (view.isOverLimit) return { kind: 'overLimit' };
   const { hasOutcome, hasIntent, retryAt = 0 } = view.earlier;
-  if (hasOutcome) return { kind: 'kept' };
+  if (hasOutcome) return { kind: 'saved' };
   const isOpen = hasIntent && view.isEffect;
   // Work that is not an effect and has begun continues with what it recorded; its steps are taken over one by one.
   const offer = !hasBegun || view.isEffect ? view.offer(isOpen ? 'announced' : 'any') : undefined;

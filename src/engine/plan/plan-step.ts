@@ -36,7 +36,7 @@ export interface SettledFields {
 /** The state of a node in the current round. */
 export type PlanState = 'idle' | 'open' | 'settled' | 'skipped';
 
-/** The plan of one frame. Nodes are given by their index in the graph. */
+/** The plan of one frame. Nodes are named by their index in the graph. */
 export interface Plan {
   /** Whether nothing is started and unsettled, and nothing can start. */
   readonly isDone: boolean;
@@ -61,7 +61,7 @@ export interface Plan {
   isOrdered(writer: { readonly node: string; readonly epoch: number }, node: number): boolean;
   /**
    * Whether nothing has come yet of the edges that the node's last visit fired, so that others may fire in their place (H2).
-   * @param hasBegun - whether the due visit of a node has left anything
+   * @param hasBegun - whether anything is recorded of the due visit of a node
    */
   isUndecided(node: number, hasBegun: (node: number) => boolean): boolean;
 }

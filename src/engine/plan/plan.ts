@@ -1,5 +1,5 @@
 /**
- * Decides what may run next in a frame. A plan is told what settled and which edges that fired, and returns what starts (E1). Pure: no
+ * Decides what may run next in a frame. A plan takes what settled and which edges that fired, and returns what starts (E1). Pure: no
  * clock, no I/O.
  */
 import type { Graph, GraphEdge, GraphNode } from '../../graph/graph.ts';

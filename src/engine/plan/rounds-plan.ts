@@ -6,7 +6,7 @@ import { PlanRounds } from './rounds.ts';
 import { PlanJoins } from './joins.ts';
 
 // Firings that have to wait: that of a back edge until the round is over, that of an edge leaving a loop until the loop is done (G4). A
-// later visit of the source replaces its record, so the record lists the firings of earlier visits that are still held.
+// later visit of the source replaces its record, so the record lists the firings of earlier visits that are still pending.
 
 class OpenFirings {
   readonly #rounds: PlanRounds;
@@ -52,7 +52,7 @@ class OpenFirings {
   unusedOf(node: GraphNode, fires: (edge: GraphEdge) => boolean): SettledFields['held'] {
     const unused: [string, number][] = [];
     for (const edge of node.outgoing) {
-      // An `always` edge fires in every round, the last included, so nothing of it has to be kept.
+      // An `always` edge fires in every round, the last included, so nothing of it has to be recorded.
       if (edge.always || !mayWait(edge)) continue;
       const before = this.#firedAt[edge.index] as number;
       const isOwn = this.#settledAt[node.index] === before;
@@ -70,7 +70,7 @@ function mayWait({ backOf, exitOf }: GraphEdge): boolean {
 
 const END_INDEX = 1;
 
-/** Returns a test for the edges that fire: those given, and `always` edges. */
+/** Returns a test for the edges that fire: these, and `always` edges. */
 function firing(fired: readonly GraphEdge[]): (edge: GraphEdge) => boolean {
   // A set pays off only for many edges; most nodes fire one.
   const chosen = fired.length > 8 ? new Set(fired) : undefined;
@@ -250,7 +250,7 @@ export class RoundsPlan implements Plan {
     this.#drain();
   }
 
-  /** Ends a node for this round. Its edges settle, or are held until their loop is done. */
+  /** Ends a node for this round. Its edges settle, or are pending until their loop is done. */
   #close(node: number, state: 'settled' | 'skipped', fires: (edge: GraphEdge) => boolean): void {
     this.#state[node] = state;
     this.#firings.settle(node, this.#rounds.epoch);
@@ -396,7 +396,7 @@ export function isAfter(graph: Graph, plan: PlanView, writer: number, node: numb
     index === writer || (goal !== undefined && loopsOf(index)[levels] === goal);
   const isBeyond = (index: number): boolean => common !== undefined && loopsOf(index)[levels - 1] !== common;
 
-  /** What is left to examine: a node's current visit, or a whole loop (as -1 - its index). */
+  /** What is still to be examined: a node's current visit, or a whole loop (as -1 - its index). */
   const open = [node];
   const seen = new Set(open);
   const visit = (item: number): void => {

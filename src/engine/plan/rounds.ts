@@ -90,7 +90,7 @@ export class PlanRounds {
 
   /**
    * Whether a record must keep a firing in addition to the edges of its last visit, because the node may be visited again before the firing
-   * is used. A back edge of the innermost loop is used by the round that visits the node again, so it need not be kept.
+   * is used. A back edge of the innermost loop is used by the round that visits the node again, so it need not be recorded.
    */
   mustHold(edge: GraphEdge, at: number): boolean {
     if (!this.isInUse(edge, at)) return false;

@@ -83,8 +83,8 @@ class Preview implements Loop {
   readonly isWatched = false;
   oldViews: OldViews = new Map();
   readonly #rows: PreviewRow[] = [];
-  /** Nodes whose outcome is known only by running them: their visits by node index. */
-  readonly #untold = new Map<number, number>();
+  /** Nodes whose outcome is known only by running them: their visits, by node index. */
+  readonly #unknownOutcomes = new Map<number, number>();
   /** What was started before its turn. It stays in the queue, to keep its turn. */
   readonly #early = new Map<QueuedStart, Activation>();
   #judging = 0;
@@ -173,7 +173,7 @@ class Preview implements Loop {
     const begun = record === undefined ? [] : [...begunEffectsOf(record)];
     if (begun.length === 0) return this.#run(activation);
     this.#wait(asksAbout(this.core, activation, begun), (asks) => {
-      if (asks) this.#untell(activation, 'in doubt');
+      if (asks) this.#addUnknown(activation, 'in doubt');
       else this.#run(activation);
     });
   }
@@ -189,7 +189,7 @@ class Preview implements Loop {
     const met =
       record?.steps === undefined ? budgetMet(this.core, new Charge(activation, undefined, node.atMost)) : undefined;
     if (met?.decision === 'over')
-      return this.#untell(
+      return this.#addUnknown(
         activation,
         met.onBudget === 'ask' ? 'asks' : 'fails',
         `the budget of ${budgetName(met.of)} is spent`,
@@ -199,17 +199,19 @@ class Preview implements Loop {
       : reopened === undefined
         ? this.#oldView(activation)
         : `begins anew with ${reopened.changed.join(', ')} as set`;
-    this.#untell(activation, isAsking ? 'asks' : hasRun ? 'runs again' : 'runs', because);
+    this.#addUnknown(activation, isAsking ? 'asks' : hasRun ? 'runs again' : 'runs', because);
   }
 
-  /** Why a visit does not see what the fork sets, if it does not. Such visits are of the run's own graph, and had begun at the fork point. */
+  /**
+   * Why a visit does not see what the fork sets, if it does not. Such visits are of the run's own graph, and had begun at the fork point.
+   */
   #oldView({ path, node, frameRun }: Activation): string | undefined {
     const changed = path.length === 1 ? this.oldViews.get(node.id) : undefined;
     if (changed === undefined || frameRun.openRecordOf(node)?.view === undefined) return undefined;
     return `does not see what the fork sets: it goes on with the state that it began with, since it had read ${changed.join(', ')}, which changed meanwhile`;
   }
 
-  /** Whether the function is repeated under other code than asked what is on record. */
+  /** Whether the function is repeated under other code than that which asked the recorded questions. */
   #comparesQuestions(activation: Activation): boolean {
     const { replay, root } = this.core;
     const steps = Object.values(activation.frameRun.openRecordOf(activation.node)?.steps ?? {});
@@ -248,8 +250,8 @@ class Preview implements Loop {
     if (end !== undefined) return applyVerdict(this.core, activation, { kind: 'original', end });
     const decision = decideDoubt(doubtViewOf(effort, activation.node.onInDoubt));
     if (decision === 'run') return applyVerdict(this.core, activation, { kind: 'run' });
-    if (decision === 'ask') return this.#untell(activation, 'in doubt');
-    if (decision === 'reconcile') return this.#untell(activation, 'in doubt', 'its `reconcile` is asked first');
+    if (decision === 'ask') return this.#addUnknown(activation, 'in doubt');
+    if (decision === 'reconcile') return this.#addUnknown(activation, 'in doubt', 'its `reconcile` is asked first');
     if (decision === 'happened') {
       const returned = resultByPerson(effort);
       return applyVerdict(this.core, activation, { kind: 'happened', returned, by: 'person' });
@@ -307,11 +309,11 @@ class Preview implements Loop {
   }
 
   /** Adds a row for an activation whose outcome is known only by running it. */
-  #untell(activation: Activation, prediction: Prediction, because?: string): void {
+  #addUnknown(activation: Activation, prediction: Prediction, because?: string): void {
     this.#add(activation, prediction, because);
-    this.#untold.set(activation.node.index, activation.visit);
+    this.#unknownOutcomes.set(activation.node.index, activation.visit);
     // Nobody waits for it in a preview, but it keeps its place among parallel work.
-    activation.phase = 'left';
+    activation.phase = 'waiting';
   }
 
   #add(activation: Activation, prediction: Prediction, because?: string): void {
@@ -345,7 +347,9 @@ class Preview implements Loop {
   /** Adds rows for what has no room yet. It starts later and sees the results of what runs before. */
   #unstarted(): void {
     const { agenda, rootFrame } = this.core;
-    const because = [...this.#untold.keys()].map((index) => rootFrame.graph.nodes[index]?.id ?? '').join(' or ');
+    const because = [...this.#unknownOutcomes.keys()]
+      .map((index) => rootFrame.graph.nodes[index]?.id ?? '')
+      .join(' or ');
     for (const queued of agenda.queue.splice(0)) {
       if (this.#early.has(queued)) continue;
       const { frameRun, start } = queued;
@@ -359,15 +363,15 @@ class Preview implements Loop {
         isQueued: true,
         ...this.#lastCost([...frameRun.nodePath, id], start.visit),
       });
-      this.#untold.set(start.node, start.visit);
+      this.#unknownOutcomes.set(start.node, start.visit);
     }
   }
 
   /** Adds rows for everything that an unknown outcome may lead to, also round a loop. */
   #unknown(): void {
     const { graph, plan } = this.core.rootFrame;
-    for (const [{ id, index, effect }, origins] of nodesBehind(graph, this.#untold.keys())) {
-      const visit = (this.#untold.get(index) ?? plan.visitOf(index)) + 1;
+    for (const [{ id, index, effect }, origins] of nodesBehind(graph, this.#unknownOutcomes.keys())) {
+      const visit = (this.#unknownOutcomes.get(index) ?? plan.visitOf(index)) + 1;
       const because = origins.join(' or ');
       this.#rows.push({ node: [id], visit, effect, prediction: 'unknown', because, ...this.#lastCost([id], visit) });
     }
@@ -438,7 +442,7 @@ function rowOfPart(part: ChangePart): PreviewRow | undefined {
   return row('restored', by === 'fork' ? 'set by the fork' : `decided by ${by}`);
 }
 
-/** Whether the visit has an open question; undefined if, as far as its record tells, it has asked nothing yet. */
+/** Whether the visit has an open question; undefined if its record has no question yet. */
 export function hasOpenQuestion(record: NodeRecord | undefined): boolean | undefined {
   const questions = Object.values(record?.steps ?? {}).filter(({ kind }) => kind === 'ask');
   // Questions asked before a save may be part of the saved state.

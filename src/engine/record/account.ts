@@ -124,7 +124,7 @@ export function takeBudgetAnswer(writer: TreeWriter, wait: WaitRecord, answer: u
   writer.set(['failures', node], budgetExceeded(met, node));
 }
 
-/** Sets the run's own budget as given by a resume, and closes the question about it. */
+/** Sets the run's own budget to that of a resume, and closes the question about it. */
 export function setRunBudget(draft: Draft, limits: Amounts, by: string | undefined): void {
   setBudget(draft, [], limits);
   for (const [waitId, { budget }] of Object.entries(draft.root.waits))

@@ -1,4 +1,4 @@
-/** Nodes with `onFailure: 'fail-last'` that failed: kept in the tree until all else has ended, and opened by a resume (G8). */
+/** Nodes with `onFailure: 'fail-last'` that failed: recorded in the tree until all else has ended, and opened by a resume (G8). */
 import type { FrameTree } from '../../state/tree.ts';
 import type { TreeWriter } from '../../state/tree-writer.ts';
 

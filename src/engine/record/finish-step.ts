@@ -13,7 +13,7 @@ import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 
 // Numbers the ends of calls that were open at the same time (X4.13). Calls made one after another need no number.
 
-/** The last number given, by record. */
+/** The last number used, by record. */
 const lastNumbers = new WeakMap<NodeRecord, number>();
 
 /** The recorded numbers, ascending. */
@@ -193,7 +193,7 @@ function ordinalOf(key: string, own: string): number | undefined {
   return /^\d+$/.test(rest) ? Number(rest) : undefined;
 }
 
-/** The key of the next child run with this name. Child runs kept by a save come first, in the order in which they began. */
+/** The key of the next child run with this name. Child runs that outlived a save come first, in the order in which they began. */
 export function nextChildKey(core: RunCore, activation: Activation, name: string): string {
   const { children = {} } = activation.frameRun.openRecordOf(activation.node) ?? {};
   const own = callKey(name, 1);
@@ -237,7 +237,7 @@ export function recordedStep(activation: Activation, key: string): StepRecord | 
  * A call's key that is unique across saves. After `ctx.save` names are used again, but effects, questions and children must differ (X1,
  * W1).
  *
- * @param born - for a child run kept by a save: the number of saves before it began
+ * @param born - for a child run that outlived a save: the number of saves before it began
  */
 export function keyAcrossSaves(activation: Activation, key: string, born?: number): string {
   const saves = born ?? activation.frameRun.openRecordOf(activation.node)?.saves ?? 0;

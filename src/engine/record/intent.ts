@@ -287,7 +287,9 @@ export function announce(core: RunCore, effort: Effort, attempt: number): Announ
   return { effort, before, deadlineMs: clock.monotonic() + timeoutMs };
 }
 
-/** Tells of a node that declares no effect class if it may have begun in a process that is gone (P2). One with steps is told by these. */
+/**
+ * Reports a node that declares no effect class if it may have begun in a process that is gone (P2). Of one with steps these are reported.
+ */
 export function noteRepeatedNode(core: RunCore, activation: Activation): void {
   const { node, frameRun } = activation;
   if (!activation.mayHaveBegun || node.isDeclared !== false || node.effect !== 'pure') return;
@@ -295,8 +297,8 @@ export function noteRepeatedNode(core: RunCore, activation: Activation): void {
 }
 
 /**
- * The same for a step. Steps run ahead of the disk, so the one that was under way is not known: told are those that begin before the first
- * that ended here is durable, since there too its record would have been kept by then.
+ * The same for a step. Steps run ahead of the disk, so the one that was under way is not known: reported are those that begin before the
+ * first that ended here is durable, since there too its record would have been durable by then.
  */
 export function noteRepeatedStep(core: RunCore, effort: StepEffort): void {
   const { activation } = effort;

@@ -1,4 +1,7 @@
-/** The record of a visit: where it stands in the run's tree, how it begins, which state it has seen, and how calls and doubts are told from it. */
+/**
+ * The record of a visit: where it stands in the run's tree, how it begins, which state it has seen, and how calls and doubts are read from
+ * it.
+ */
 import type { NodeRecord, ReopenedVisit, RunTree } from '../../state/tree.ts';
 import type { Activation } from '../run/loop.ts';
 import type { RunCore } from '../run/run-core.ts';
@@ -111,7 +114,10 @@ export interface DoubtDecision {
   readonly returned: unknown;
 }
 
-/** Reads an answer to an effect in doubt. Where no output is given it is null: a visit without an output would look like one that was skipped. */
+/**
+ * Reads an answer to an effect in doubt. Where the answer has no output it is null: a visit without an output would look like one that was
+ * skipped.
+ */
 export function doubtDecision(answer: unknown): DoubtDecision {
   if (typeof answer === 'object' && answer !== null) {
     const {

@@ -38,7 +38,7 @@ function* openInFrame({ nodes }: FrameTree, path: readonly string[]): Generator<
 /** The open effects of a visit that nobody has judged yet: its own, and those among its steps and child runs. */
 export function* openInVisit(record: NodeRecord, node: readonly string[]): Generator<DoubtedEffect> {
   const { status, intent, decision, retryAt } = record;
-  // A failed node has a result: whoever started the child run was told about it.
+  // A failed node has a result: whoever started the child run has got the failure.
   if (status !== 'failed' && intent !== undefined && decision === undefined)
     yield { node, effect: 'write', intent, retryAt };
   yield* openEffectsOf(record, node);

@@ -64,7 +64,7 @@ export async function openPinnedView(core: RunCore, activation: Activation, seq:
   }
 }
 
-/** The view that it has is kept if nothing shown by it has changed since; otherwise that state is loaded. */
+/** Its present view serves if nothing shown by it has changed since; otherwise that state is loaded. */
 async function pinView(core: RunCore, activation: Activation, seq: number): Promise<void> {
   const { frameRun } = activation;
   if (isFresh(core, activation) && (await isUnchanged(core, activation, seq))) {

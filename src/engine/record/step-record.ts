@@ -5,12 +5,12 @@ import type { Activation } from '../run/loop.ts';
 import { isEffect, type RunCore } from '../run/run-core.ts';
 import { doubtDecision, openRecord, recordPathOf, treePathOf } from './node-record.ts';
 
-/** The record of a node given by its path, in the run's own tree. */
+/** The record of the node at a path, in the run's own tree. */
 export function recordAt({ root }: RunCore, nodePath: readonly string[]): NodeRecord | undefined {
   return recordIn(root, nodePath);
 }
 
-/** The record of a node given by its path, in any tree. */
+/** The record of the node at a path, in any tree. */
 export function recordIn(root: RunTree, nodePath: readonly string[]): NodeRecord | undefined {
   let value: unknown = root;
   for (const key of treePathOf(nodePath)) {
@@ -43,7 +43,7 @@ export function ensureSteps(activation: Activation): NodeRecord {
 
 /**
  * What the activation has read, if that is more than its record says. What a recorded call has read is not read again by a repeated
- * function, so it has to be kept for the hash of the activation's input.
+ * function, so it has to be recorded for the hash of the activation's input.
  */
 function newReads(activation: Activation, known: NodeRecord | undefined): readonly string[] | undefined {
   const { node, readCount } = activation;
@@ -58,7 +58,7 @@ function newReads(activation: Activation, known: NodeRecord | undefined): readon
   return reads;
 }
 
-/** Writes one step of a node given by its path. `outputJson` is the JSON text of `step.output`, if known already. */
+/** Writes one step of the node at a path. `outputJson` is the JSON text of `step.output`, if known already. */
 export function setStep(
   core: RunCore,
   nodePath: readonly string[],

@@ -242,7 +242,7 @@ export class RecordedOutcomes {
     const visit = recorded.part.visit ?? 1;
     const record = setsOf(ops, recordPathOf(path)).findLast((value) => isSettled(value as NodeRecord, visit)) as
       NodeRecord | undefined;
-    // An outcome kept together with its steps was written field by field; its steps are taken over one by one instead.
+    // An outcome recorded together with its steps was written field by field; its steps are taken over one by one instead.
     if (record === undefined) return undefined;
     const updates = given === undefined ? updatesOf(ops, treePathOf(path)) : given[outcomeKeyOf(path, visit)];
     return {
@@ -327,7 +327,7 @@ export class RecordedOrder {
   #isPreceded({ activation, recorded }: PendingTake): boolean {
     for (const frameRun of this.#core.frames()) {
       for (const other of frameRun.activations.values()) {
-        if (other === activation || !other.isBusy || other.phase === 'left' || this.#waits(other)) continue;
+        if (other === activation || !other.isBusy || other.phase === 'waiting' || this.#waits(other)) continue;
         if (other.path.every((part, index) => activation.path[index] === part)) continue;
         const [own] = this.#outcomes.of(other);
         if (own !== undefined && own.run === recorded.run && isBefore(own, recorded)) return true;

@@ -61,9 +61,9 @@ export class Agenda {
   readonly gates: Activation[] = [];
   /** How many of these wait for a checkpoint that was made already. */
   gatedCount = 0;
-  /** Number of parts of a node's work that are about to be told that they wait. */
+  /** Number of parts of a node's work whose `onWaiting` is about to be called. */
   notifyingCount = 0;
-  /** Activations asked to stop because their result is no longer needed. */
+  /** Activations to be stopped because their result is no longer needed. */
   readonly cancelled: Activation[] = [];
   /** Activations whose wait was closed, to be run again. */
   readonly wakeUps: Activation[] = [];
@@ -107,14 +107,14 @@ export class Agenda {
     activation.frameRun.activations.delete(activation.node.index);
   }
 
-  /** Whether something has to be started, woken, told or stopped. */
+  /** Whether something has to be started, woken, notified or stopped. */
   get isDue(): boolean {
     const { launches, gates, gatedCount, notifyingCount, wakeUps, cancelled } = this;
     return launches.length + gates.length + gatedCount + wakeUps.length + cancelled.length + notifyingCount > 0;
   }
 }
 
-// The costs of attempts in progress. They are kept in memory, and recorded together with the end of the attempt.
+// The costs of attempts in progress. They are in memory, and recorded together with the end of the attempt.
 
 /** An account that gets an attempt's cost in addition to those of its visit and its run: the account of a step. */
 export interface Payer {

@@ -102,7 +102,7 @@ export class ClaimKeeper {
     this.#renewals.delete(this);
   }
 
-  /** Takes the reply to a renewal that was asked for at this moment. */
+  /** Takes the reply to a renewal that was requested at this moment. */
   take(renewal: Renewal, requestedAt: Moment): void {
     if (!renewal.isHeld) {
       this.stop();

@@ -54,7 +54,7 @@ export class Draft extends TreeWriter {
     this.#parts.push(JSON.stringify(part));
   }
 
-  /** Adds the part of a settled visit, given as JSON text because it is the most frequent part. */
+  /** Adds the part of a settled visit, as JSON text because it is the most frequent part. */
   noteText(text: string): void {
     this.#parts.push(text);
   }
@@ -179,9 +179,9 @@ const phases = ['going', 'failing', 'yielding', 'closing', 'cancelling', 'ended'
 
 /**
  * `going`: new activations start. `failing`: there was an unhandled failure; running work may finish (G8). `yielding`: the time of this
- * slice is over; running work may finish, and then the run is given back as it is (HO1). `closing`: this process releases
- * the run as it is. `cancelling`: the run was cancelled (E7). `ended`: its end or its pause is recorded. `broken`: the run cannot be advanced here, because its claim or its store is
- * lost.
+ * slice is over; running work may finish, and then its claim is released (HO1). `closing`: this process releases the run as it is.
+ * `cancelling`: the run was cancelled (E7). `ended`: its end or its pause is recorded. `broken`: the run cannot be advanced here, because
+ * its claim or its store is lost.
  */
 export type Phase = (typeof phases)[number];
 
@@ -230,7 +230,7 @@ export class Standing {
     return phases.indexOf(this.#phase) <= phases.indexOf('yielding');
   }
 
-  /** Whether the time of this slice is over: functions are left at their next call, and the run is given back (HO1). */
+  /** Whether the time of this slice is over: functions stop at their next call, and the claim is released (HO1). */
   get isYielding(): boolean {
     return this.#phase === 'yielding';
   }

@@ -20,7 +20,7 @@ import { OpenCalls } from './open-calls.ts';
 import type { LiveEvent } from '../api.ts';
 
 // A graph in execution: a frame (a run's own graph, or a child's inside its parent's history), and the activations that live in it.
-// An activation is one visit of the run to a node, while it is prepared, running, left at a wait, or waiting to be tried again (W6).
+// An activation is one visit of the run to a node, while it is prepared, running, stopped at a wait, or waiting to be tried again (W6).
 
 /** What a frame is made of. */
 export interface FrameRunOptions {
@@ -51,7 +51,7 @@ export class FrameRun {
   readonly depth: number;
   readonly hasNestedReducers: boolean;
   readonly starter: Activation | undefined;
-  /** Live activations by node index: prepared, running, left, or waiting to be retried. */
+  /** Live activations by node index: prepared, running, stopped at a wait, or to be retried. */
   readonly activations: Map<number, Activation> = new Map();
   /** The first unhandled failure. */
   failure: unknown;
@@ -129,7 +129,7 @@ export function rootFrameRun(
 }
 
 /** The phase of an activation: about to start, running, stopped at a wait, waiting for its next attempt, over. */
-export type ActivationPhase = 'prepared' | 'running' | 'left' | 'retrying' | 'settled';
+export type ActivationPhase = 'prepared' | 'running' | 'waiting' | 'retrying' | 'settled';
 
 /** Keys begin with a letter, because a command would read a leading `-` as an option. */
 const keyOf = (parts: readonly string[]): string => `k${hashParts(parts)}`;
@@ -151,7 +151,7 @@ export interface LiveChild {
   hasEnded: boolean;
   /** Number of calls waiting for its end. */
   awaited: number;
-  /** Whether the function was told its end, so that the next save retires it. */
+  /** Whether the function has its result, so that the next save retires it. */
   isTaken: boolean;
 }
 
@@ -174,9 +174,9 @@ export class Activation extends OpenCalls {
    * original of a fork.
    */
   #earlierReads: Set<string> | undefined;
-  /** The `readCount` up to which the visit's record holds what was read. */
+  /** The `readCount` up to which the visit's record contains what was read. */
   recordedReadCount = 0;
-  /** Names that are in the visit's record but in no part of the history yet. The next recorded step tells them. */
+  /** Names that are in the visit's record but in no part of the history yet. The next recorded step reports them. */
   unreportedReads: readonly string[] = [];
   /** The recorded cost of the visit. */
   account: Account | undefined;
@@ -187,11 +187,11 @@ export class Activation extends OpenCalls {
   deadlineMs: number | undefined;
   /** Child runs of this attempt, by key. */
   children: Map<string, LiveChild> | undefined;
-  /** Keys of child runs that the last save kept and the function has called since. */
+  /** Keys of child runs that outlived the last save and that the function has called since. */
   attached: Set<string> | undefined;
   /** Whether its result is no longer needed. */
   isCancelled = false;
-  /** Whether attempts are left that are not made, since the effect of the last one may have happened. */
+  /** Whether its policy allows more attempts that are not made, since the effect of the last one may have happened. */
   isRetryWithheld = false;
   /** Whether a process that is gone may have been in its function when it ended. */
   wasOpen = false;

@@ -1,6 +1,6 @@
 /**
- * What the function of an activation has called since it started: which calls are open, which names were used, and how the function is told
- * to stop. All of this begins anew when the function is started again, after a wait or a failure.
+ * What the function of an activation has called since it started: which calls are open, which names were used, and the signal that stops
+ * the function. All of this begins anew when the function is started again, after a wait or a failure.
  */
 import type { Clock } from '../../ports/clock.ts';
 import type { OnWaiting } from '../../graph/contracts/contracts.ts';

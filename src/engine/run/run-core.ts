@@ -133,7 +133,7 @@ export interface EngineEnvironment {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly secrets: Secrets | undefined;
-  /** What is applied to every value taken in; undefined if nothing is kept out of the store. */
+  /** What is applied to every value taken in; undefined if the store may contain everything. */
   readonly intake: Intake | undefined;
   /** What `redact.store` keeps out of live feeds; undefined if there are no rules. */
   readonly liveRules: LiveRules | undefined;
@@ -310,7 +310,7 @@ export function savedIntent(
 export const never = <T>(): Promise<T> => new Promise<T>(() => {});
 
 /**
- * Call before a call of a node's function begins its work: nothing begins once the run was told to stop here (X4.16). If it was cancelled,
+ * Call before a call of a node's function begins its work: nothing begins once the run is stopping here (X4.16). If it was cancelled,
  * the call throws why, so that the function can end by itself, and fails whatever it returns. If the run goes on in another process, the
  * call never returns, so that the function cannot take that for an answer (X4.7).
  *

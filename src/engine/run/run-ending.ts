@@ -8,7 +8,7 @@ import type { Draft } from './draft.ts';
 import type { RunCore } from './run-core.ts';
 
 /**
- * The status with which the run ends or pauses; undefined while something is left to do. @throws INTERNAL nothing is left, but the run has
+ * The status with which the run ends or pauses; undefined while something is to be done. @throws INTERNAL nothing is, but the run has
  * not ended
  */
 export function endingOf(core: RunCore): RunStatus | undefined {
@@ -22,7 +22,7 @@ export function endingOf(core: RunCore): RunStatus | undefined {
   if (standing.isYielding) return undefined;
   const hasRoom = agenda.placesTaken < core.rootFrame.graph.policies.concurrency;
   if ((agenda.queue.length > 0 && hasRoom) || agenda.keepAliveCount > 0) return undefined;
-  // The questions of a node that failed are kept for the resume that tries it again.
+  // The questions of a node that failed stay open for the resume that tries it again.
   const { failedNodes = {} } = core.root.frame;
   const waits = Object.entries(core.root.waits).filter(([, { node }]) => !Object.hasOwn(failedNodes, node[0] ?? ''));
   if (waits.length > 0) return isTimeNear(core, waits) ? undefined : 'paused';

@@ -76,7 +76,7 @@ export async function prepareRunner(request: RunnerRequest): Promise<Runner> {
 
 async function openRunner(request: RunnerRequest, keeper: ClaimKeeper): Promise<Runner> {
   const { env, run, claim, graph, feed, options } = request;
-  // If the state is given, the run was started just now, and its start records where it came from.
+  // If the request has the state, the run was started just now, and its start records where it came from.
   const origin = request.loaded === undefined ? originOf(env, options.traceparent) : {};
   const loaded = request.loaded ?? (await loadTimed(env, run));
   const secrets = await requireSecrets(env.secrets, loaded.root.secrets);
@@ -164,7 +164,7 @@ export class ActiveRuns {
     return this.#opening.get(runId);
   }
 
-  /** Hears from the store when another process posts to a run that is held here. */
+  /** Hears from the store when another process posts to a run that is advanced here. */
   #listen(): void {
     const { store, tenant } = this.#env;
     if (this.#stopListening !== undefined || !store.capabilities.isShared || store.hearsOthers === undefined) return;
@@ -268,7 +268,7 @@ export class ActiveRuns {
       active.goesOn = runner.ended.then(() => this.#takeUpAgain(active));
     } while (await active.goesOn);
     const { runId, root } = active.runner.core;
-    // Whoever calls for slices is told when the next one is due.
+    // The result of a slice says when the next one is due.
     if (!active.isSlice) this.#onRested(runId, root);
     active.feed.close();
   }

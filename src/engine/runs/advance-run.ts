@@ -7,7 +7,7 @@ import type { EngineEnvironment } from '../run/run-core.ts';
 import type { ActiveRun, ActiveRuns } from './active-runs.ts';
 import { requireRun } from './answer.ts';
 
-/** Codes with which a slice ends although the run is whole: it was given back, or another process has it. */
+/** Codes with which a slice ends although the run is whole: its claim was released, or another process has it. */
 const handedOver = new Set(['CLAIM_LOST', 'CLAIM_FENCED', 'STORE_CLOSED', 'RUN_CANCELLED', 'RUN_HELD']);
 
 /**
@@ -69,7 +69,7 @@ async function advanceActive(
   signal?.addEventListener('abort', stop, { once: true });
   if (signal?.aborted === true) stop();
   try {
-    // A run that a program follows here is not given back because a host asked for it, too.
+    // A run that a program follows here is not released because a host advances it, too.
     const end = await (active.isSlice ? active.rested : Promise.race([active.rested, over.promise]));
     if (end === 'over') return { status: 'held', by: ids.workerId, until: clock.now() + leaseMs };
   } catch (error) {

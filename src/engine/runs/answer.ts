@@ -31,7 +31,7 @@ export interface MeantWait {
 
 /** An answered wait, and the part of the change that reports it. If a node asks in each round, the last round counts. */
 export interface AnsweredWait extends KnownWait, MeantWait {
-  /** The question as it was asked; undefined if the checkpoint that asked it was pruned. */
+  /** The recorded question; undefined if the checkpoint that opened it was pruned. */
   readonly question: AnswerFormat | undefined;
   readonly part: ChangePart;
 }
@@ -179,7 +179,7 @@ export async function postAnswers(
       reason: `${faults.join('; ')}; none of the ${answers.length} was taken`,
     });
   if (fitting.length > 1) await refuseTaken(env, runId, fitting);
-  // Answers to closed questions are more likely to be refused, so they are posted first, when nothing has been given yet.
+  // Answers to closed questions are more likely to be refused, so they are posted first, when nothing is recorded yet.
   const recorded = new Map<FittingAnswer, unknown>();
   for (const answer of fitting.toSorted((a, b) => Number(a.isOpen) - Number(b.isOpen)))
     recorded.set(answer, await post(env, run, answer));
@@ -259,8 +259,8 @@ async function stoodFor(
 }
 
 /**
- * The id of the answered wait that a name means, so that an answer which is repeated after the run's end is acknowledged by name too. While a
- * run goes on, the name may be meant for its next question.
+ * The id of the answered wait that a name means, so that an answer which is repeated after the run's end is acknowledged by name too. While
+ * a run goes on, the name may be meant for its next question.
  */
 async function answeredAs(env: EngineEnvironment, run: RunRow, name: string): Promise<string | undefined> {
   if (statusOf(run).status === undefined) return undefined;
@@ -303,11 +303,11 @@ function damagedWait(store: string, runId: string, waitId: string): CairnError {
   return new CairnError('STORE_CORRUPT', { store, reason });
 }
 
-// Posts a signal. It is durable before it is acknowledged, and kept if nothing waits for it yet (W5, O1).
+// Posts a signal. It is durable before it is acknowledged, and pending if nothing waits for it yet (W5, O1).
 
 /**
- * @throws RUN_NOT_FOUND, RUN_FINISHED the run has completed or was cancelled, SIGNAL_INVALID it is waited for, and does not fit, ID_INVALID,
- * VALUE_UNSTORABLE, FILE_NOT_FOUND, STORE_CORRUPT a signal that was posted before is damaged
+ * @throws RUN_NOT_FOUND, RUN_FINISHED the run has completed or was cancelled, SIGNAL_INVALID it is waited for, and does not fit,
+ * ID_INVALID, VALUE_UNSTORABLE, FILE_NOT_FOUND, STORE_CORRUPT a signal that was posted before is damaged
  */
 export async function postSignal(
   env: EngineEnvironment,

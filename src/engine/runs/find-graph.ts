@@ -1,4 +1,4 @@
-/** Finds the graph of a run given by id: by its name, or by compiling the text recorded with it (H3). */
+/** Finds the graph with an id: by its name, or by compiling the text recorded with it (H3). */
 import { CairnError, commandText } from '../../errors.ts';
 import type { Graph } from '../../graph/graph.ts';
 import { loadState } from '../../history/load/load.ts';

@@ -4,7 +4,7 @@ import type { RunTree } from '../../state/tree.ts';
 
 /** The longest timer, in ms. Timers count running time, but due times are wall-clock times; after a machine has slept they differ. */
 const longestTimerMs = 60_000;
-/** The most runs whose due times are kept in memory. Others are left to workers and to whoever resumes them. */
+/** The most runs whose due times are in memory. Workers, and whoever resumes them, take up the others. */
 const runsMax = 10_000;
 
 /** The due times of runs that paused here, with one timer for the soonest. */
@@ -15,7 +15,7 @@ export class Wakes {
   #cancel: (() => void) | undefined;
   #isClosed = false;
 
-  /** @param goOn - resumes a run if it can go on. Its errors are left for whoever resumes the run later */
+  /** @param goOn - resumes a run if it can go on. Its errors are ignored: whoever resumes the run later gets them */
   constructor(clock: Clock, goOn: (runId: string) => Promise<unknown>) {
     this.#clock = clock;
     this.#goOn = goOn;

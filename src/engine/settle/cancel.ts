@@ -13,7 +13,7 @@ import { encodeValue } from '../../state/values/codec.ts';
 
 /**
  * Ends the function of an attempt: it makes no more calls, and its child runs stop. While an effect that it started is running, the attempt
- * is held, and `again` is called in a later turn. @returns whether it is held
+ * stays open, and `again` is called in a later turn. @returns whether it stays open
  */
 export function holdAttempt(core: RunCore, activation: Activation, again: () => void): boolean {
   activation.isEnding = true;
@@ -22,14 +22,14 @@ export function holdAttempt(core: RunCore, activation: Activation, again: () => 
   return true;
 }
 
-/** Checks held attempts again, once in each turn, since effects end between turns. */
+/** Checks attempts that stay open for their effects again, once in each turn, since effects end between turns. */
 export function takeHolds(core: RunCore): void {
   const holds = [...core.agenda.holds];
   core.agenda.holds.clear();
   for (const [activation, again] of holds) if (activation.phase === 'running') again();
 }
 
-/** Stops the child runs of an activation whose function goes on. It is told that they failed once the effects in them have ended. */
+/** Stops the child runs of an activation whose function goes on. Its calls fail once the effects in them have ended. */
 export function stopChildren(core: RunCore, activation: Activation): void {
   stopFrames(core, activation);
   const failure = new CairnError('NODE_CANCELLED', { node: activation.path.join('/') });
@@ -40,7 +40,10 @@ export function stopChildren(core: RunCore, activation: Activation): void {
   }
 }
 
-/** Stops everything below an activation except effects, which are asked to stop and end by themselves. @returns whether there are any */
+/**
+ * Stops everything below an activation except effects, whose signals are aborted and which end by themselves. @returns whether there are
+ * any
+ */
 function stopBelow(core: RunCore, activation: Activation): boolean {
   return stopFrames(core, activation) || activation.effectSteps.size > 0;
 }
@@ -99,7 +102,7 @@ export function askOpenEffects(core: RunCore, activation: Activation): boolean {
 
 /**
  * Asks about the effects that a crash left in doubt in an activation of a cancelled child run, before it settles as cancelled. What began
- * in this process was told to stop, and had its grace; what is to be tried again has failed. @returns whether it asked
+ * in this process was aborted, and had its grace period; what is to be tried again has failed. @returns whether it asked
  */
 export function askAfterCrash(core: RunCore, activation: Activation): boolean {
   const { node, frameRun, path } = activation;
@@ -109,7 +112,7 @@ export function askAfterCrash(core: RunCore, activation: Activation): boolean {
   const isUnknown = ({ intent: { by, idempotent }, retryAt }: DoubtedEffect): boolean =>
     by !== workerId && idempotent !== true && retryAt === undefined;
   const hasAsked = askAbout(core, activation, [...openInVisit(record, path)].filter(isUnknown));
-  if (hasAsked && activation.phase !== 'left') leave(core, activation);
+  if (hasAsked && activation.phase !== 'waiting') leave(core, activation);
   return hasAsked;
 }
 
@@ -156,7 +159,7 @@ function takeUnprepared(core: RunCore, frameRun: FrameRun, index: number): Activ
     viewSeq: core.committer.seq,
     isResumed: false,
   });
-  activation.phase = 'left';
+  activation.phase = 'waiting';
   frameRun.activations.set(index, activation);
   return activation;
 }

@@ -10,7 +10,7 @@ import type { Activation, FrameRun } from '../run/loop.ts';
 import { type AdmittedOutcome, admitError, asError, errorSummary } from '../admit/admit-outcome.ts';
 import { startPlanned } from './start-planned.ts';
 import { dropChildren, askAfterCrash, askOpenEffects } from './cancel.ts';
-import { tellWaiting } from '../waits/wait.ts';
+import { notifyWaiting } from '../waits/wait.ts';
 import { dropWaitsOf } from '../waits/open-wait.ts';
 import { routeEdges } from '../plan/route.ts';
 import type { RunCore } from '../run/run-core.ts';
@@ -70,7 +70,7 @@ export function settleCompleted(
   source: SettleSource = {},
 ): void {
   const { frame } = activation.frameRun;
-  // An outcome given to a fork replaces everything that was started.
+  // An outcome that a fork sets replaces everything that was started.
   if (source.by !== 'fork' && askOpenEffects(core, activation)) return;
   if (core.draft.unsealed.size > 0) sealViews(core, activation);
   if (outcome.updates !== undefined) {
@@ -233,7 +233,7 @@ function finish(core: RunCore, activation: Activation, ending: Ending): void {
   const isLarge = core.draft.delta.bytes > deltaBytesMax;
   if (wanted === 'after' || wanted === 'both' || core.draft.holdsEffect || ending.status === 'failed' || isLarge)
     core.draft.mustCommit = true;
-  if (frameRun.parent !== undefined) tellWaiting(core, frameRun);
+  if (frameRun.parent !== undefined) notifyWaiting(core, frameRun);
   if (core.loop.isWatched) core.loop.publishLive('settled', activation, reportedEnding(ending));
   core.loop.requestTurn();
 }
@@ -297,7 +297,7 @@ function failFrame(core: RunCore, activation: Activation, error: Admitted, isAtO
   if (!frameRun.hasFailed) frameRun.failure = error.value;
   frameRun.hasFailed = true;
   if (frameRun !== core.rootFrame) {
-    // A resume that comes before the parent was told reports the failure, and does not retry it (W6).
+    // A resume before the failure has reached the parent reports it there, and does not retry it (W6).
     frameRun.frame.setField('failure', [], activation.node.id, JSON.stringify(activation.node.id));
     return frameRun.onEnd?.();
   }
@@ -340,7 +340,7 @@ function settlePart(
     json += `,"${name}":${JSON.stringify(amounts)}`;
   if (reads !== undefined && reads.length > 0) json += `,"reads":${JSON.stringify(reads)}`;
   const durationMs = Math.max(0, core.env.clock.now() - activation.startedAt);
-  // In the most frequent record the usual case is left out: that a pure node took no time.
+  // The most frequent record leaves the usual case out: that a pure node took no time.
   const isWorthRecording = activation.startedAt > 0 && (durationMs > 0 || node.effect !== 'pure');
   if (isWorthRecording) json += `,"durationMs":${durationMs}`;
   if (by !== undefined) json += `,"by":${JSON.stringify(by)}`;

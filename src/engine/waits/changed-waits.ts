@@ -11,7 +11,7 @@ import { visitOf } from '../record/list-record.ts';
 import type { Activation } from '../run/loop.ts';
 import type { RunCore } from '../run/run-core.ts';
 
-/** Characters of a base64url hash that are kept: enough to tell two questions of one place apart. */
+/** Characters of a base64url hash that are recorded: enough to tell two questions of one place apart. */
 const hashChars = 16;
 
 /** The most of a question's words that an error shows. */
@@ -19,7 +19,9 @@ const wordsMax = 500;
 
 /** What identifies a wait beside its place, and how it looks when it is opened. */
 export interface WaitIdentity {
-  /** Of a question: hash of its words, choices, schema and data. Of a timer: when it is due. Of a signal: nothing, its name is its place. */
+  /**
+   * Of a question: hash of its words, choices, schema and data. Of a timer: when it is due. Of a signal: nothing, its name is its place.
+   */
   readonly fingerprint?: string;
   /** The question's words, for an error. */
   readonly words?: string;
@@ -37,7 +39,9 @@ function shortWords(prompt = ''): string {
   return prompt.length > wordsMax ? `${prompt.slice(0, wordsMax).toWellFormed()}…` : prompt;
 }
 
-/** Identifies the code that makes an activation's calls, as far as it is known: its graph and the run's, and the texts of their functions. */
+/**
+ * Identifies the code that makes an activation's calls, as far as it is known: its graph and the run's, and the texts of their functions.
+ */
 export function codeOf({ rootFrame }: RunCore, { frameRun }: Activation): string {
   const { graph } = rootFrame;
   const own = frameRun.graph;
@@ -88,8 +92,8 @@ function faultOf({ path }: Activation, before: string, now: string): CairnError 
 }
 
 /**
- * Whether a timer is another one now. Under the same code the recorded time holds, since a function may compute it from a clock. Under other
- * code the new time does, unless the timer has ended and the new time has passed too.
+ * Whether a timer is another one now. Under the same code the recorded time holds, since a function may compute it from a clock. Under
+ * other code the new time does, unless the timer has ended and the new time has passed too.
  */
 function isMoved(
   { env }: RunCore,

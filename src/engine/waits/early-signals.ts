@@ -1,6 +1,6 @@
 /**
- * Signals that came before they were waited for. They are kept in the run's tree, so forks have them and no worker is woken for them again
- * (W5).
+ * Pending signals, which came before anything waited for them. They are recorded in the run's tree, so forks have them and no worker is
+ * woken for them again (W5).
  */
 import { encodeValue, type Admitted } from '../../state/values/codec.ts';
 import type { FrameRun } from '../run/loop.ts';
@@ -9,32 +9,33 @@ import type { PendingSignal } from '../../state/tree.ts';
 import type { MessageBody } from './wait.ts';
 
 /**
- * Where kept signals are. A signal of the run may be taken by any of its frames; one sent to a child run, by that and the child runs in it.
+ * Where pending signals are. A signal of the run may be taken by any of its frames; one sent to a child run, by that and the child runs in
+ * it.
  */
 function signalsOf(core: RunCore, { parent, frame }: FrameRun): Readonly<Record<string, PendingSignal>> {
   return (parent === undefined ? core.root.signals : frame.tree.signals) ?? {};
 }
 
 /**
- * Keeps a signal.
+ * Records a pending signal.
  * @param to - the run's own frame, or that of the child run it was sent to
  * @param form - the stored form of its value
  */
-export function keepSignal(core: RunCore, to: FrameRun, id: string, body: MessageBody, form: unknown): void {
+export function recordSignal(core: RunCore, to: FrameRun, id: string, body: MessageBody, form: unknown): void {
   const json = encodeValue({ ...body, value: form });
   if (to.parent === undefined) core.draft.set(['signals', `id ${id}`], body, json);
   else to.frame.setField('signals', [`id ${id}`], body, json);
   core.draft.mustCommit = true;
 }
 
-/** A kept signal, and the frame that it is kept in. */
+/** A pending signal, and the frame in which it is recorded. */
 interface FoundSignal {
   readonly to: FrameRun;
   readonly id: string;
   readonly body: PendingSignal;
 }
 
-/** The oldest kept signal of a name, in the nearest frame that has one. */
+/** The oldest pending signal of a name, in the nearest frame that has one. */
 export function earlySignalOf(core: RunCore, frameRun: FrameRun, name: string): FoundSignal | undefined {
   for (let to: FrameRun | undefined = frameRun; to !== undefined; to = to.parent) {
     const found = Object.entries(signalsOf(core, to)).find(([, body]) => body.signal === name);
@@ -44,7 +45,7 @@ export function earlySignalOf(core: RunCore, frameRun: FrameRun, name: string): 
 }
 
 /**
- * Finds the oldest kept signal of a name. Validating it may take a moment in which another call takes it; `take` returns whether it was
+ * Finds the oldest pending signal of a name. Validating it may take a moment in which another call takes it; `take` returns whether it was
  * still there.
  */
 export async function findEarlySignal(

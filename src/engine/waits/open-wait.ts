@@ -190,7 +190,8 @@ export function closeWait(core: RunCore, waitId: string, closing: Closing): void
   }
   core.draft.note(answerPart(wait, waitId, closing, record.steps?.[wait.step ?? ''], visitAt(core.root, wait.node)));
   core.draft.mustCommit = true;
-  // Until this commit is durable the store keeps the message with the answer, so the function may go on. What decides about an effect may not.
+  // Until this commit is durable the store keeps the message with the answer, so the function may go on. What decides about an effect may
+  // not.
   if (wait.kind === 'doubt') core.draft.holdsEffect = true;
   wake(core, waitId, wait);
 }
@@ -209,8 +210,8 @@ function closeBudgetWait(core: RunCore, waitId: string, wait: WaitRecord, closin
 }
 
 /**
- * Ends the wait for the next attempt. This or a later checkpoint records that the wait is over. The record keeps that an attempt is planned,
- * now due: an effect that reported its own failure is retried only because its policy says so (X3).
+ * Ends the wait for the next attempt. This or a later checkpoint records that the wait is over. The record keeps that an attempt is
+ * planned, now due: an effect that reported its own failure is retried only because its policy says so (X3).
  */
 function endDelay(core: RunCore, wait: WaitRecord, record: NodeRecord): void {
   const step = wait.step === undefined ? undefined : record.steps?.[wait.step];
@@ -256,7 +257,7 @@ function wake(core: RunCore, waitId: string, { kind, step }: WaitRecord): void {
   core.agenda.waiters.delete(waitId);
   if (activation === undefined) return;
   // An activation that waits for its next attempt need not be woken: that attempt will find the answer.
-  if (activation.phase === 'left' || (activation.phase === 'retrying' && kind === 'retry'))
+  if (activation.phase === 'waiting' || (activation.phase === 'retrying' && kind === 'retry'))
     core.agenda.wakeUps.push(activation);
   else if (step !== undefined) goOnFromWait(core, activation, step);
 }

@@ -75,7 +75,7 @@ const failureMax = 500;
 export interface DoubtReason {
   /** Why the answer before was none. */
   readonly because?: string;
-  /** `reconcile` was asked before, and could not say. */
+  /** `reconcile` was called before, and found no answer. */
   readonly isLookedUp?: boolean;
 }
 
@@ -151,7 +151,9 @@ export function endCall(core: RunCore, activation: Activation): void {
   goesOn(core, activation);
 }
 
-/** Lets the function continue with what it was given. Then, if nothing of it can be resolved in this attempt, it is left. */
+/**
+ * Lets the function continue with the results of its calls. Then, if nothing more can be resolved in this attempt, it stops at its wait.
+ */
 export function goesOn(core: RunCore, activation: Activation): void {
   if (activation.openWaits + activation.childrenInFlight === 0) return updateBusy(core, activation);
   const { generation } = activation;
@@ -174,7 +176,7 @@ function hasNoWork({ stepsInFlight, returningCount }: Activation): boolean {
 
 /** Leaves the function where it is. Whatever closes its wait runs it again. */
 export function leave(core: RunCore, activation: Activation): void {
-  activation.phase = 'left';
+  activation.phase = 'waiting';
   activation.cancelTimer?.();
   activation.abort(
     new CairnError('NODE_CALL_REFUSED', {
@@ -185,13 +187,13 @@ export function leave(core: RunCore, activation: Activation): void {
   );
   core.agenda.setBusy(activation, false);
   if (activation.frameRun.hasFailed) activation.frameRun.onEnd?.();
-  tellWaiting(core, activation.frameRun);
-  // The function was asked to end and asked a question instead. Nobody is to wait for that.
+  notifyWaiting(core, activation.frameRun);
+  // The function was aborted and asks a question instead. Nobody is to wait for that.
   if (activation.isCancelled) core.agenda.cancelled.push(activation);
 }
 
 /** Tells whoever started a child run that it only waits now, and so on outwards. */
-export function tellWaiting(core: RunCore, frameRun: FrameRun): void {
+export function notifyWaiting(core: RunCore, frameRun: FrameRun): void {
   // Checking whether something is working is a search, and usually nobody listens.
   if (!isListenedTo(frameRun)) return;
   for (let frame = frameRun; frame.parent !== undefined; frame = frame.parent) {
@@ -265,7 +267,7 @@ export function goOnFromWait(core: RunCore, activation: Activation, key: string)
  */
 export function wakeUp(core: RunCore, activation: Activation, generation: number, key: string): void {
   if (activation.generation !== generation) return;
-  if (activation.phase === 'left') core.agenda.wakeUps.push(activation);
+  if (activation.phase === 'waiting') core.agenda.wakeUps.push(activation);
   else goOnFromWait(core, activation, key);
 }
 
@@ -289,7 +291,9 @@ function orderOf({ env }: RunCore, { frameRun, node }: Activation): CallOrder {
   return new CallOrder(record === undefined ? [] : endOrders(record), env.clock);
 }
 
-/** Lets a call wait until the rest of the process had its turn. Meanwhile it counts as under way, and if its attempt ends it never returns. */
+/**
+ * Lets a call wait until the rest of the process had its turn. Meanwhile it counts as under way, and if its attempt ends it never returns.
+ */
 async function paused(core: RunCore, activation: Activation, pause: Promise<void>): Promise<void> {
   const { generation } = activation;
   beginCall(core, activation);

@@ -68,7 +68,7 @@ export function standingOf(
   skipped: readonly string[],
 ): Omit<RunResult, 'state'> {
   const error = root.status === 'failed' ? failureOf(root) : undefined;
-  // A run that is over keeps what it asked, for its resume, and takes no answers to it.
+  // The questions of a run that is over stay open, for its resume, and cannot be answered before.
   const isOver = root.status === 'failed' || root.status === 'cancelled';
   const answerable = isOver ? [] : Object.entries(root.waits);
   return {
@@ -185,7 +185,7 @@ async function requireRun(env: EngineEnvironment, runId: string): Promise<RunRow
   return run;
 }
 
-/** The stored events after a seq. If checkpoints there were pruned, first the state at the oldest one kept. */
+/** The stored events after a seq. If checkpoints there were pruned, first the state at the oldest one that remains. */
 async function* storedEvents(
   env: EngineEnvironment,
   runId: string,

@@ -21,7 +21,7 @@ import { restingFrame } from './event-stream.ts';
 /** Id of the node that computes declared outputs, in graphs made from text. */
 export const outputsNode = 'outputs';
 
-/** What progress is told of: a graph, or what is recorded of it. */
+/** What progress is computed from: a graph, or what is recorded of it. */
 export interface ProgressGraph extends Pick<Graph, 'structure'> {
   readonly nodes: readonly { readonly id: string }[];
   /** The text that it was written in; absent for graphs of programs. */
