@@ -53,7 +53,7 @@ export interface ExplainedWay {
 }
 
 /**
- * Explains a choice from the text that was kept of it. Returns undefined if the choice is a function of a program.
+ * Explains a choice from its recorded text. Returns undefined if the choice is a function of a program.
  * @param config - the config of the node that the edges leave
  */
 export type ChoiceExplainer = (
@@ -82,7 +82,8 @@ export type Join = 'some' | 'all' | { readonly first: number; readonly cancelRes
 export type OnBudget = 'ask' | 'fail';
 /**
  * What an unhandled failure does. `fail-run`: nothing more starts, and the run fails. `fail-last`: what does not depend on the node goes on
- * to its end, questions too, and then the run fails. `skip-dependents`: none of the node's edges fires. `continue`: they fire as if it had completed.
+ * to its end, questions too, and then the run fails. `skip-dependents`: none of the node's edges fires. `continue`: they fire as if it had
+ * completed.
  */
 export type OnFailure = 'fail-run' | 'fail-last' | 'skip-dependents' | 'continue';
 export type NodeCheckpoint = 'before' | 'after' | 'both' | 'none';
@@ -188,7 +189,7 @@ export interface GraphDefinition {
   readonly reducers?: Readonly<Record<string, Reducer>>;
   readonly schemas?: GraphSchemas;
   readonly policies?: Partial<GraphPolicies>;
-  /** The source text, if the graph can be compiled again from it alone; it is kept with each run (H3). Not part of the hash. */
+  /** The source text, if the graph can be compiled again from it alone; it is recorded with each run (H3). Not part of the hash. */
   readonly text?: string;
 }
 

@@ -1,8 +1,8 @@
-/** A node that has no id yet: returned by every node builder, and given an id by a graph builder. */
+/** A node that has no id yet: every node builder returns one, and a graph builder sets its id. */
 import type { EffectClass, Reconciliation, StateView } from './contracts/node-contract.ts';
 import type { StandardSchema, NodeDefinition } from './graph.ts';
 
-// Tools: functions that nodes call, either given directly or by a name that the graph resolves.
+// Tools: functions that nodes call, either directly or by a name that the graph resolves.
 
 /** What a tool gets about the call. */
 export interface ToolCall {

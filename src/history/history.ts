@@ -238,7 +238,7 @@ export class History<State = StateAt> {
     const { bisect } = await import('./trace/bisect.ts');
     return bisect(this.#place, await this.#find(name), when);
   }
-  /** The tree of a run, its ancestors and all their forks: where each fork left its original, and what was changed in it. */
+  /** The tree of a run, its ancestors and all their forks: the fork point of each, and what was changed in it. */
   async graph(run: CheckpointName): Promise<RunGraph> {
     const { graphRuns } = await import('./trace/run-graph.ts');
     return graphRuns(this.#place, (await this.#find(run)).run);
@@ -252,7 +252,7 @@ export class History<State = StateAt> {
     const { postMortem } = await import('./trace/post-mortem.ts');
     return postMortem(this.#place, await this.#find(name));
   }
-  /** The graph of a run at a checkpoint, as data. Undefined if it was not kept. */
+  /** The graph of a run at a checkpoint, as data. Undefined if it was not recorded. */
   async structure(name: CheckpointName): Promise<GraphStructure | undefined> {
     const { readStructure } = await import('./trace/structures.ts');
     return readStructure(this.#place, await this.#find(name));
@@ -304,8 +304,8 @@ export class History<State = StateAt> {
   }
 
   /**
-   * Removes what the settings of each graph do not keep, like `cairn cleanup`. The newest checkpoint of an unfinished run is always kept,
-   * and so is what forks, tags and open work need.
+   * Removes what the settings of each graph do not retain, like `cairn cleanup`. The newest checkpoint of an unfinished run always stays,
+   * and so does what forks, tags and open work need.
    */
   async cleanUp(settings: SettingsFor, options: CleanUpOptions = {}): Promise<CleanUpReport> {
     refuseUnknownKeys('history.cleanUp', options, known.cleanUp);
@@ -315,7 +315,7 @@ export class History<State = StateAt> {
   }
 
   /**
-   * Gives the room that removed runs and checkpoints have left back to the file system. It rewrites the store's file, and nothing else is
+   * Gives the room that removed runs and checkpoints took back to the file system. It rewrites the store's file, and nothing else is
    * written meanwhile, so call it while little is going on. @returns undefined if the store does so by itself. @throws STORE_BUSY
    */
   async vacuum(): Promise<VacuumReport | undefined> {

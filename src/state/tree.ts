@@ -10,7 +10,7 @@ export interface Account {
    * is something else.
    */
   spared?: Amounts;
-  /** The budget, if it differs from the graph's: it was given at the start, or raised later. */
+  /** The budget, if it differs from the graph's: it was set at the start, or raised later. */
   budget?: Amounts;
   /** Set if a person decided that what exceeds the budget fails. Absent: as the graph declares. */
   onBudget?: 'fail';
@@ -29,7 +29,7 @@ export interface FrameTree extends Account {
   nodes: Record<string, NodeRecord>;
   /** Rounds of loops by loop id. Absent: the loop is in its first round. */
   loops?: Record<string, LoopRecord>;
-  /** Number of loop rounds opened in this frame. Records carry it, so that those of earlier rounds can be told apart. */
+  /** Number of loop rounds opened in this frame. Records carry it, so that those of earlier rounds can be distinguished. */
   epoch?: number;
   /** For a child run: id of the node it began at, if that was not its graph's start. */
   entry?: string;
@@ -47,7 +47,9 @@ export interface FrameTree extends Account {
   order?: number;
   /** For a child run: id of the node whose failure was not handled, until its parent is retried. */
   failure?: string;
-  /** Ids of nodes with `onFailure: 'fail-last'` that failed. Their visits stay open; nothing starts them before a resume of the failed run. */
+  /**
+   * Ids of nodes with `onFailure: 'fail-last'` that failed. Their visits stay open; nothing starts them before a resume of the failed run.
+   */
   failedNodes?: Record<string, true>;
 }
 
@@ -129,7 +131,7 @@ export interface NodeRecord extends Account {
   retryAt?: number;
   /** Deadline of the attempt, in epoch ms. */
   deadlineAt?: number;
-  /** Its retry policy has attempts left, and none was made, since the effect of the last may have happened (X3.3). */
+  /** Its retry policy allows more attempts, and none was made, since the effect of the last may have happened (X3.3). */
   withheld?: true;
   /** Number of attempts before the current retry budget. A resume of a failed run starts a new one (G8). */
   budgetFrom?: number;
@@ -198,13 +200,13 @@ export interface StepRecord extends Pick<Account, 'spent' | 'spared'> {
   asked?: string;
   /** Of a wait: hash of the code that opened it. Absent in older histories. */
   code?: string;
-  /** Of a question that was asked anew under the same code, because it differed: its words. If it differs again, it fails. */
+  /** Of a question that was opened anew under the same code, because it differed: its words. If it differs again, it fails. */
   again?: string;
   /** Who answered, and (`at`) when (W3). */
   by?: string;
   at?: number;
   /**
-   * If several calls were open at once: the position in which this one ended among its visit's calls. Results are given back in this order.
+   * If several calls were open at once: the position in which this one ended among its visit's calls. Results are returned in this order.
    */
   order?: number;
   /** When a timer or a deadline is due, in epoch ms. */
@@ -246,14 +248,14 @@ export interface RunTree {
   patched?: readonly string[];
   /** For a fork: visits that were open at its fork point and had read what it changed, by node id. They are due again (H2.4). */
   reopened?: Record<string, ReopenedVisit>;
-  /** Outcomes given to a fork in place of recorded ones, by node path key. */
+  /** Outcomes that a fork sets in place of recorded ones, by node path key. */
   supplied?: Record<string, unknown>;
   /**
    * For each node path key, the last recorded outcome that a fork took over: [run id, seq]. Each record is used once, in recorded order
    * (X2).
    */
   replayed?: Record<string, readonly [runId: string, seq: number, nth?: number]>;
-  /** Whether a fork runs pure nodes again although a recorded outcome could be reused, because it was asked to or its code changed. */
+  /** Whether a fork runs pure nodes again although a recorded outcome could be reused, because that was requested or its code changed. */
   rerunPure?: boolean;
   /**
    * Whether the run was restored from a backup and released: effects with a `reconcile` are looked up before they begin, since the run may

@@ -163,7 +163,7 @@ function comparePlanning(add: Add, stored: GraphStructure, current: GraphStructu
   const isInOnePlace =
     nodes.every(({ fired = [] }) => fired.length <= 1) &&
     nodes.filter(({ isOpen }) => isOpen).length <= 1 &&
-    // What fires always may have fired out of a node that left no record.
+    // What fires always may have fired out of a node that has no record.
     stored.edges.every(({ always }) => always !== true);
   if (epoch === 0 && isInOnePlace) return;
   const where = epoch > 0 ? 'has gone round a loop' : 'is in several places';
@@ -188,11 +188,11 @@ function compareData(add: Add, stored: GraphStructure, current: GraphStructure, 
 }
 
 /**
- * Compares the stored structure of a run's graph with a new graph, given how far the run has come (H3). Lists all differences; the verdict
+ * Compares the stored structure of a run's graph with a new graph, by how far the run has come (H3). Lists all differences; the verdict
  * is that of the gravest.
  * - `unchanged`, `compatible`: the run goes on.
  * - `needs-migration`: it goes on after its state was migrated.
- * - `needs-consent`: effects were added at places that the run has passed. It goes on if the caller agrees that they are left out.
+ * - `needs-consent`: effects were added at places that the run has passed. It goes on if the caller agrees that they never run.
  * - `refused`: it cannot go on.
  */
 export function compareStructures(stored: GraphStructure, current: Graph, live: LivePositions): GraphComparison {
@@ -246,7 +246,7 @@ function targetsOf({ edges }: GraphStructure): ReadonlyMap<string, readonly stri
   return targets;
 }
 
-/** The given nodes, and all that can be reached from them. */
+/** These nodes, and all that can be reached from them. */
 function reachedFrom(starts: readonly string[], targets: ReadonlyMap<string, readonly string[]>): ReadonlySet<string> {
   const reached = new Set(starts);
   // A set's iteration also visits items that are added meanwhile.

@@ -54,7 +54,7 @@ export interface TypedSchema {
 /** What an answer must fit: JSON Schema, or a Standard Schema that can produce its JSON Schema (Zod 4.2 and later). */
 export type AnswerSchema = Readonly<Record<string, unknown>> | TypedSchema;
 
-/** The values that a Standard Schema takes. An answer is recorded as it was given, so it has this type, and not that of parsed values. */
+/** The values that a Standard Schema takes. An answer is recorded as it came, so it has this type, and not that of parsed values. */
 type TakenBy<Schema extends TypedSchema> = NonNullable<Schema['~standard']['types']>['input'];
 
 /** The type of the values that fit a schema: of JSON Schema as far as its literal type tells; otherwise unknown. */

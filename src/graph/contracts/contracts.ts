@@ -235,7 +235,7 @@ export interface ModelResponse {
   /** Name of the model that answered. */
   readonly model: string;
   readonly usage: ModelUsage;
-  /** Price of the call, in the currency of the prices that the adapter was given. Absent without prices. */
+  /** Price of the call, in the currency of the adapter's prices. Absent without prices. */
   readonly cost?: number;
   /** What the provider ignored of the request, in words. */
   readonly warnings?: readonly string[];
@@ -364,7 +364,7 @@ export interface RetryPolicy {
   readonly on?: readonly string[];
   /**
    * Decides about a failure that the rest of the policy would retry. Anything but true means no retry, and so does an error that it throws.
-   * As code, it is covered by `codeHash`. A yes is recorded with the retry and not asked for again after a crash.
+   * As code, it is covered by `codeHash`. A yes is recorded with the retry, and the function is not called again for it after a crash.
    */
   readonly when?: (failure: RetryFailure) => boolean;
 }

@@ -50,8 +50,8 @@ export interface OutcomeParts extends StateUpdates {
   /** Ids of target nodes. Exactly the outgoing edges that lead there fire; their conditions are ignored. */
   readonly goto?: string | readonly string[];
   /**
-   * What the node says of its own work where it completed and yet did not quite succeed: a word such as `fail`, of small letters and `_`, at
-   * most 40. Logs, progress and post-mortems tell it beside the status; it decides nothing.
+   * What the node says of its own work where it completed and yet did not quite succeed: a word such as `fail`, of small letters and `_`,
+   * at most 40. Logs, progress and post-mortems show it beside the status; it decides nothing.
    */
   readonly verdict?: string;
 }
@@ -133,7 +133,7 @@ export class NodeFailure extends Error {
 
 /** A question, and what an answer must look like. An answer that does not fit is refused; the question stays open (W3). */
 export interface Question {
-  /** Name of the question within its activation. Several questions of one name are told apart by call order. Default `question`. */
+  /** Name of the question within its activation. Several questions of one name are distinguished by call order. Default `question`. */
   readonly name?: string;
   readonly prompt: string;
   /** The choices offered. A string is both value and label. */
@@ -146,7 +146,7 @@ export interface Question {
   readonly matching?: 'exact' | 'lenient' | 'open';
   /**
    * What the answer must fit: JSON Schema (the subset in docs/spec/waits.md), or a Standard Schema that can produce it, such as Zod's. The
-   * question is kept with the JSON Schema, so that anyone can answer it; what only a function can check or change is not done.
+   * question is recorded with the JSON Schema, so that anyone can answer it; what only a function can check or change is not done.
    */
   readonly schema?: AnswerSchema;
   readonly metadata?: unknown;
@@ -155,7 +155,9 @@ export interface Question {
    * model chose, and over MCP only people answer it. Default false.
    */
   readonly isApproval?: boolean;
-  /** Whose question it is: `staff` (default), who run the workflow, or the `user` whose request the run is, such as the person in a chat. */
+  /**
+   * Whose question it is: `staff` (default), who run the workflow, or the `user` whose request the run is, such as the person in a chat.
+   */
   readonly audience?: 'staff' | 'user';
   /** Deadline in epoch ms. When it passes, `defaultAnswer` answers the question. Without one, the call fails with NODE_TIMED_OUT. */
   readonly deadlineAt?: number;
@@ -178,7 +180,7 @@ export interface StepOptions {
    */
   readonly readAnswer?: (answer: unknown) => unknown;
   /**
-   * JSON Schema of what a person may say that the effect gave: another answer is refused where it is given (`ANSWER_INVALID`), and the
+   * JSON Schema of what a person may say that the effect gave: another answer is refused at once (`ANSWER_INVALID`), and the
    * question stays open. Default: anything.
    */
   readonly answerSchema?: Readonly<Record<string, unknown>>;
@@ -194,7 +196,7 @@ export interface StepOptions {
 export interface EmitOptions {
   /** Whether the event is stored as part of the history and delivered once, also to those who subscribe later. Default false. */
   readonly recorded?: boolean;
-  /** Name of a recorded event within its activation. Events of one name are told apart by call order. Default `event`. */
+  /** Name of a recorded event within its activation. Events of one name are distinguished by call order. Default `event`. */
   readonly name?: string;
 }
 
@@ -226,7 +228,7 @@ export interface ChildResult {
 
 /** Options of a child run. */
 export interface ChildRunOptions {
-  /** Name of the child run within its activation. Several of one name are told apart by call order. Default `run`. */
+  /** Name of the child run within its activation. Several of one name are distinguished by call order. Default `run`. */
   readonly name?: string;
   /**
    * Id of the node to begin at, in place of the graph's start. Nodes before it do not run, unless a loop leads back to them, and joins
@@ -244,14 +246,14 @@ export interface ChildHandle {
   /** Resolves when the child has ended, however it ended. */
   result(): Promise<ChildResult>;
   /**
-   * Closes the oldest open wait for this signal in the child or in its own children. If there is none, the signal is kept until one is
+   * Closes the oldest open wait for this signal in the child or in its own children. If there is none, the signal is pending until one is
    * opened. No effect if the child has ended. Default value: null.
    * @throws VALUE_UNSTORABLE, NODE_CALL_REFUSED
    */
   signal(name: string, value?: unknown): Promise<void>;
   /**
-   * Cancels the child's open work; the child ends as `cancelled`, once somebody has said whether the effects happened that a crash left in
-   * doubt in it. No effect if the child has ended.
+   * Cancels the child's open work; the child ends as `cancelled`, once somebody has said whether the effects happened that are in doubt in
+   * it after a crash. No effect if the child has ended.
    * @throws NODE_CALL_REFUSED
    */
   cancel(reason?: string): Promise<void>;
@@ -317,7 +319,7 @@ export interface NodeContext {
   readonly savedState: unknown;
   /**
    * Retires the steps, answers and child runs recorded so far, except those named in `keep`. They leave the live state and stay in the
-   * history. `from` tells where the function goes on: a repeated function finds it in `retired`, continues from there, and makes the calls
+   * history. `from` says where the function goes on: a repeated function finds it in `retired`, continues from there, and makes the calls
    * named in `keep` again. Later calls are counted as if nothing had been retired, so they keep their keys.
    *
    * @throws NODE_CALL_REFUSED calls are in progress, a name in `keep` was never called, or `from` is undefined; VALUE_UNSTORABLE,

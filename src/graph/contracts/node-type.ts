@@ -15,7 +15,7 @@ export interface InputField {
   readonly schema: JsonSchema;
   /** One line for readers. */
   readonly description: string;
-  /** Whether the input must be given. Default false. */
+  /** Whether the input is required. Default false. */
   readonly isRequired?: boolean;
   /** The value that the node type itself uses if the input is absent. Given here for readers and editors. */
   readonly default?: unknown;
@@ -99,7 +99,7 @@ export interface PlannedTool {
 
 /** The context of a node type's code: a node's context with the resolved inputs. */
 export interface TypedNodeContext extends NodeContext {
-  /** The inputs, checked against the fields. Inputs that were not given are absent. */
+  /** The inputs, checked against the fields. Missing inputs are absent. */
   readonly inputs: Inputs;
   readonly fileOutputs: readonly FileOutput[];
   /** Whether a need is granted that shows only at run time, such as the host of a redirect. Absent: nothing more is granted. */
@@ -132,7 +132,7 @@ export interface NodeType {
   readonly timeoutMs?: (literals: Inputs) => number | undefined;
   /**
    * The resources that a node needs. Called at load with the inputs that are written out, and before each attempt with all of them.
-   * `pending` names the inputs that are given but not known yet. Default: none.
+   * `pending` names the inputs whose value is not known yet. Default: none.
    */
   readonly needs?: (inputs: Inputs, pending?: readonly string[]) => readonly Need[];
   /** Names of the workflows that the node may run, by its inputs as written: they must be known when the file is loaded. Default: none. */
@@ -145,7 +145,10 @@ export interface NodeType {
     literals: Inputs,
     workflow: (name: string) => CallableWorkflow | undefined,
   ) => readonly PlannedTool[];
-  /** Whether its function has steps of its own, so that it cannot run as a single step for each item. Class `human` implies it. Default false. */
+  /**
+   * Whether its function has steps of its own, so that it cannot run as a single step for each item. Class `human` implies it. Default
+   * false.
+   */
   readonly isComposed?: boolean;
   /**
    * Faults of the inputs that the field schemas cannot express (`give path or patterns, not both`), by input name. Called at load and
@@ -182,11 +185,11 @@ export const stageTools = ['read', 'write', 'shell', 'ask_person'] as const;
 export type StageTool = (typeof stageTools)[number];
 
 /**
- * Commands around each call of a tool, for a shell. They are told of the call as JSON on their input and by variables; no value is a part
+ * Commands around each call of a tool, for a shell. They get the call as JSON on their input and by variables; no value is a part
  * of them. They may be repeated after a crash.
  */
 export interface ToolHooks {
-  /** Run before; with an exit code other than 0 the call is not made, and the model is told so. */
+  /** Run before; with an exit code other than 0 the call is not made, and the model's result of it says so. */
   readonly pre?: string;
   /** Run after, with what came of the call. That it failed is reported as an event, and changes nothing. */
   readonly post?: string;
@@ -270,7 +273,7 @@ export async function boundedBy<T>(way: keyof typeof waysOn, work: () => Promise
 
 /**
  * Refuses an answer that the provider says it stopped.
- * @throws NodeFailure MODEL_REFUSED its filter kept the answer back, or its end; MODEL_UNAVAILABLE it met an error
+ * @throws NodeFailure MODEL_REFUSED its filter blocked the answer, or its end; MODEL_UNAVAILABLE it met an error
  */
 export function refuseStopped({ content, finishReason, model }: ModelResponse): void {
   if (finishReason !== 'content-filter' && finishReason !== 'error') return;
@@ -296,7 +299,9 @@ export function wholeTextOf(response: ModelResponse, way: keyof typeof waysOn = 
   return textOf(response.content);
 }
 
-/** The text of a summary. Half of one is better than none, and says that it is half. @throws NodeFailure MODEL_REFUSED, MODEL_UNAVAILABLE */
+/**
+ * The text of a summary. Half of one is better than none, and says that it is half. @throws NodeFailure MODEL_REFUSED, MODEL_UNAVAILABLE
+ */
 export function summaryTextOf(response: ModelResponse): string {
   refuseStopped(response);
   const text = textOf(response.content).trim();

@@ -1,6 +1,6 @@
 /**
- * The picture of a graph: one SVG for the page, which makes elements of it, and for files, which are text. Pure. What looks differ in is
- * given: a page styles its classes, a file has its colours in attributes.
+ * The picture of a graph: one SVG for the page, which makes elements of it, and for files, which are text. Pure. The caller passes what
+ * the two differ in: a page styles its classes, a file has its colours in attributes.
  */
 import { layOut, type Layout, type Link, type PlacedEdge, type Size, type Spot } from './layout.ts';
 import { marks, type Tone } from './marks.ts';
@@ -143,7 +143,7 @@ export function drawGraph<T>(drawing: Drawing, placed: Placed, options: DrawOpti
 
 const fixed = (value: number): string => String(Math.round(value * 10) / 10);
 
-/** @param labelAt - where the line is left open, for what stands there */
+/** @param labelAt - where the line has a gap, for what stands there */
 function curve({ points, labelAt }: PlacedEdge<Link>): string {
   const [first, ...rest] = points;
   if (first === undefined) return '';

@@ -286,7 +286,7 @@ export function layOut<E extends Link>(
   };
 }
 
-/** A graph of at most so many nodes, with what was left out folded by layers. */
+/** A graph of at most so many nodes, with the others folded by layers. */
 export interface Folded {
   readonly ids: readonly string[];
   readonly links: readonly Link[];

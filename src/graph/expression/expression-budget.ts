@@ -20,7 +20,7 @@ const maxGuessing = 2_000_000;
 /** How many characters cost one step. */
 const charactersPerStep = 16;
 
-/** Thrown when more is to be spent than is left. */
+/** Thrown when more is to be spent than remains. */
 export class Overdrawn extends Error {}
 
 /** What an evaluation may still spend. Once overdrawn, every further spending throws, so an expression that catches errors cannot go on. */

@@ -49,7 +49,7 @@ export function pathOf(tree: Tree): ExpressionReference | undefined {
   return at.op === 'id' ? { name: at.args as string, path, start: at.start, end: tree.end } : undefined;
 }
 
-/** All references of an expression to its variables, in written order. Variables that the expression itself declares are left out. */
+/** All references of an expression to its variables, in written order. Variables that the expression itself declares are omitted. */
 export function referencesOf(root: Tree): readonly ExpressionReference[] {
   const found: ExpressionReference[] = [];
   const visitAll = (values: unknown, bound: ReadonlySet<string>): void => {
@@ -69,7 +69,7 @@ export function referencesOf(root: Tree): readonly ExpressionReference[] {
     } else if (reference === undefined) visitAll(tree.args, bound);
     else visitIndexes(tree, bound);
   };
-  /** Visits the parts of a path that are left: the computed expressions within its brackets. */
+  /** Visits the rest of a path: the computed expressions within its brackets. */
   const visitIndexes = (tree: Tree, bound: ReadonlySet<string>): void => {
     for (let at = tree; at.op === '.' || at.op === '[]'; at = (at.args as readonly [Tree])[0]) {
       if (at.op === '[]') visit((at.args as readonly [Tree, Tree])[1], bound);

@@ -31,7 +31,7 @@ const maxDepth = 200;
 class Unsupported extends Error {}
 
 /**
- * Parses a pattern that JavaScript has accepted as valid. The program is written from its end: each part is told which instruction follows
+ * Parses a pattern that JavaScript has accepted as valid. The program is written from its end: each part gets the instruction that follows
  * it.
  */
 class Reader {
@@ -53,7 +53,7 @@ class Reader {
   }
 
   /**
-   * Parses alternatives. @returns a function that writes their program, given the instruction that follows, and returns the index of its
+   * Parses alternatives. @returns a function that takes the instruction that follows, writes their program, and returns the index of its
    * first instruction
    */
   alternatives(): Part {

@@ -3,7 +3,10 @@ import { END, START, type Graph, type GraphEdge, type GraphNode, type Violation 
 
 type Warn = (rule: string, place: string, message: string, fix: string) => void;
 
-/** Warnings alone: what is wrong with a graph its compiling tells. Child graphs are looked into, with the node that runs them before the place. */
+/**
+ * Warnings alone: errors of a graph are reported when it is compiled. Child graphs are looked into, with the node that runs them before the
+ * place.
+ */
 export function lintGraph(graph: Graph): readonly Violation[] {
   const found: Violation[] = [];
   lintInto(found, graph, '');

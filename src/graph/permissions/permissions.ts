@@ -28,12 +28,12 @@ export const everythingAllowed: Permissions = Object.freeze({
   sqlite: true,
 });
 
-// Parses permissions given as text: `shell,net=host,fs=/path,env=NAME,model=NAME,sqlite,inline`.
+// Parses permissions from a text: `shell,net=host,fs=/path,env=NAME,model=NAME,sqlite,inline`.
 
 /** The permissions that an option grants. */
 export interface Grants {
   readonly permissions: Permissions;
-  /** Whether workflows that are given as text may be run at all. */
+  /** Whether workflows that are passed as text may be run at all. */
   readonly inline: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** Links nodes and edges and finds the loops. Faulty edges are left out here; validation reports them. */
+/** Links nodes and edges and finds the loops. Faulty edges are omitted here; validation reports them. */
 import {
   type EdgeDefinition,
   type GraphDefinition,

@@ -28,7 +28,7 @@ export interface LoopForest {
   readonly backOf: readonly (number | undefined)[];
   /** For each other edge, the index of the outermost loop that it leaves. */
   readonly exitOf: readonly (number | undefined)[];
-  /** Whether loops nest deeper than {@link maxLoopDepth}; the deeper ones are left out. */
+  /** Whether loops nest deeper than {@link maxLoopDepth}; the deeper ones are omitted. */
   readonly isTooDeep: boolean;
 }
 
@@ -173,7 +173,7 @@ class ComponentSearch {
 
 // Graphs in which no two nodes are ever due at once: whoever settles leads on to one node at most.
 
-/** What tells, of a definition or of a stored structure. */
+/** What decides it, of a definition or of a stored structure. */
 interface Routed {
   readonly policies?: { readonly routing?: unknown };
   readonly nodes: readonly { readonly join?: unknown }[];
@@ -275,7 +275,7 @@ export function wavesOf(
   );
 }
 
-/** Groups ids by wave number; empty waves are left out. */
+/** Groups ids by wave number; empty waves are omitted. */
 export function groupByWave(ids: readonly string[], waves: readonly number[]): readonly (readonly string[])[] {
   const groups: string[][] = [];
   for (const [index, id] of ids.entries()) (groups[waves[index] ?? 0] ??= []).push(id);

@@ -211,7 +211,7 @@ async function nameIntact(
   }
 }
 
-/** Explains why the last row read is not the one asked for: it was pruned, or it is lost. */
+/** Explains why the last row read is not the requested one: that was pruned, or it is lost. */
 async function explainMissing(
   store: Store,
   { run, from, to }: LoadPlan['spans'][number],
@@ -226,7 +226,7 @@ async function explainMissing(
 // Writes snapshots, outside of commits (C4).
 
 /**
- * Writes a snapshot of a checkpoint that is committed. A snapshot that exists already is kept.
+ * Writes a snapshot of a checkpoint that is committed. A snapshot that exists already stays.
  * @param checksum - the checkpoint's link in the chain
  * @param root - the state at that checkpoint; it is encoded before the first await, so it may change afterwards
  * @returns the size of the encoded state in bytes
@@ -256,7 +256,7 @@ export async function writeSnapshotText(
 }
 
 /**
- * Writes a snapshot of a state that is first loaded from the store. Values kept in blobs stay in blobs; a live tree no longer shows which
+ * Writes a snapshot of a state that is first loaded from the store. Values stored as blobs stay blobs; a live tree no longer shows which
  * those are. Used for states large enough to hold one (C5).
  * @throws what loading the checkpoint throws
  */

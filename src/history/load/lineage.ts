@@ -86,7 +86,7 @@ export async function readLink(store: Store, run: RunRow, seq: number): Promise<
   const [row] = await store.readCheckpoints(run, { from: seq, to: seq, limit: 1 });
   if (row !== undefined) return decodeCheckpoint({ runKey: run.key, seq }, undefined, row).link;
   if (seq >= run.prunedBelow) return undefined;
-  // If all earlier checkpoints were pruned, the snapshot of the oldest one kept holds this checksum.
+  // If all earlier checkpoints were pruned, the snapshot of the oldest one that remains has this checksum.
   const snapshot = await store.readSnapshot(run, run.prunedBelow);
   return snapshot?.seq === run.prunedBelow ? decodeSnapshot(run.key, snapshot).parent : undefined;
 }

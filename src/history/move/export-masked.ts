@@ -118,7 +118,7 @@ const opNames = { s: 'set', d: 'delete', a: 'append', t: 'text' } as const;
 type StoredOp = readonly [kind: keyof typeof opNames, path: readonly string[], value?: unknown];
 
 /**
- * Writes a header, one line for each kept checkpoint (why it was made, what it changed), and the state at the last one.
+ * Writes a header, one line for each checkpoint that was not pruned (why it was made, what it changed), and the state at the last one.
  * @param upTo - seq of the last checkpoint
  * @throws what loading the checkpoint throws
  */

@@ -1,4 +1,4 @@
-/** A place: the store where histories are kept, with what is needed to read or change them. */
+/** A place: the store where histories are, with what is needed to read or change them. */
 import { CairnError } from '../../errors.ts';
 import type { Claim, RunRow, Store, GrantedClaim, OpenWait, RunQuery, WaitQuery } from '../../ports/store.ts';
 import type { ChoiceExplainer } from '../../graph/graph.ts';

@@ -83,7 +83,10 @@ function readPosition(mark: string, text: string): Position {
   }
 }
 
-/** @throws USAGE_INVALID at once: a position that is none. The iteration throws USAGE_INVALID where too many runs are open; STORE_* as the store */
+/**
+ * @throws USAGE_INVALID at once: a position that is none. The iteration throws USAGE_INVALID where too many runs are open; STORE_* as the
+ * store
+ */
 export function followRuns(
   place: FollowPlace,
   { labels, graph, after, signal }: FollowRunsOptions = {},
@@ -100,7 +103,7 @@ export function followRuns(
 
 /** What this process knows of a run in the stream. */
 interface Look {
-  /** Of the row whose events were told. */
+  /** Of the row whose events were reported. */
   updatedAt?: number;
   /** When it was seen first that the run has ended. */
   endedAt?: number;

@@ -48,7 +48,7 @@ export interface FollowReset {
   readonly from: number;
 }
 
-/** Whether pieces of what nodes are just making come too: the first event where they were asked for. */
+/** Whether pieces of what nodes are just making are streamed too: the first event where they were requested. */
 export interface FollowedFeed {
   readonly type: 'feed';
   readonly runId: string;
@@ -147,8 +147,8 @@ export function timer(ms: number, signal: AbortSignal | undefined): Promise<void
 }
 
 /**
- * Follows a run. @throws USAGE_INVALID at once: the cursor is none. The iteration throws RUN_NOT_FOUND, also if the run is removed meanwhile;
- * CHECKPOINT_CORRUPT; STORE_* as the store
+ * Follows a run. @throws USAGE_INVALID at once: the cursor is none. The iteration throws RUN_NOT_FOUND, also if the run is removed
+ * meanwhile; CHECKPOINT_CORRUPT; STORE_* as the store
  */
 export function followHistory(
   place: FollowPlace,

@@ -27,15 +27,16 @@ export interface ListedRun {
   readonly isHeld: boolean;
   /** Whether an answer, a signal or a cancel request has not been taken yet. */
   readonly hasMessages: boolean;
-  /** Set if the run could go on, and no live worker has the code for it. Only listings of many runs tell it. */
+  /** Set if the run could go on, and no live worker has the code for it. Only listings of many runs have it. */
   readonly waitsForCode?: CodeWait;
   /** True if the run's row is not as it was written. Nothing else reads the run. */
   readonly isDamaged?: true;
 }
 
 /**
- * The status shown to people, which adds to the recorded one. `queued`: nobody has taken the run up yet. `stopped`: the run's process has died. `answered`: an answer has not been
- * taken yet. `held`: restored from a backup and not released. `damaged`: its row is not as it was written.
+ * The status shown to people, which adds to the recorded one. `queued`: nobody has taken the run up yet. `stopped`: the run's process has
+ * died. `answered`: an answer has not been taken yet. `held`: restored from a backup and not released. `damaged`: its row is not as it was
+ * written.
  */
 export type ShownStatus = StoredStatus | 'queued' | 'stopped' | 'answered' | 'held' | 'damaged';
 
@@ -147,7 +148,7 @@ export function toListedRun(run: RunRow, isWorkerDead: ReadPlace['isWorkerDead']
   };
 }
 
-/** What the store is asked for; statuses that only people are shown are distinguished afterwards. */
+/** The store's query; statuses that only people are shown are distinguished afterwards. */
 function storedQuery({ status, forksOf, ...others }: ListQuery): Omit<RunQuery, 'tenant' | 'cursor'> {
   const stored = status && [...new Set(status.flatMap(recordedAs))];
   return {

@@ -3,7 +3,7 @@ import { isUnderWay } from '../../state/tree.ts';
 import type { Backlog, ClaimableQuery, GraphHashes, RunRow, Store, WorkerRow } from '../../ports/store.ts';
 import type { ReadPlace } from '../place/place.ts';
 
-/** What a worker tells of itself. */
+/** What a worker reports about itself. */
 export interface WorkerAbout {
   /** When it was started, in epoch ms. */
   readonly startedAt: number;
@@ -46,7 +46,7 @@ const isTexts = (value: unknown): value is readonly string[] =>
   Array.isArray(value) && value.every((text) => typeof text === 'string');
 const isNumber = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value);
 
-/** Reads what a worker told, of whatever version it is: what is not understood is left out. */
+/** Reads what a worker reported, of whatever version it is: what is not understood is omitted. */
 function decodeAbout({ body, seenAt }: WorkerRow): WorkerAbout {
   let read: Partial<Record<keyof WorkerAbout, unknown>> = {};
   try {
@@ -87,7 +87,7 @@ const countedRuns = 1_000;
 
 /**
  * How many runs could go on now, and for how long the one that waits longest could have. Nothing is written. Where the store does not count
- * by itself, paused runs whose time has come are left out.
+ * by itself, paused runs whose time has come are omitted.
  */
 export async function readBacklog(
   store: Store,

@@ -1,6 +1,6 @@
 /**
- * Reads the record of a node's last visit. If the visit has ended, its steps have left the live state, so they are read from just before
- * its end.
+ * Reads the record of a node's last visit. If the visit has ended, its steps are no longer in the live state, so they are read from just
+ * before its end.
  */
 import { CairnError } from '../../errors.ts';
 import { applyDelta, type Op } from '../../state/delta.ts';
@@ -48,7 +48,7 @@ export async function readVisit(
   const visit = findVisit(before, path);
   if (visit === undefined) return { runId, seq, path, input, record };
   const { status, output, spent } = record;
-  // The outcome is added to what the visit held just before its end.
+  // The outcome is added to what the visit's record contained just before its end.
   return {
     runId,
     seq: end,

@@ -8,7 +8,7 @@ import { readLineage, readOwner } from '../load/lineage.ts';
 // Resolves names of runs and checkpoints, which work like those of commits: an id, a prefix, `RUN@12`, `RUN@tag`, `RUN@head~2` (H1).
 
 export interface ResolvedReference {
-  /** The run's row when the name was resolved. `run.head` tells whether `seq` is its newest checkpoint. */
+  /** The run's row when the name was resolved. `run.head` shows whether `seq` is its newest checkpoint. */
   readonly run: RunRow;
   readonly seq: number;
 }
@@ -54,8 +54,8 @@ export async function findRun(
 
 /**
  * Resolves `RUN`, `RUN@SEQ`, `RUN@TAG`, `RUN@head`, each optionally followed by `~N`, and `RUN.SEQ`. RUN is the name of a run. Ids may
- * contain `@`, `.` and `~`, so the longest part that names a run wins, and an exact id wins over a prefix. The result has the run that was
- * asked for, even if the checkpoint belongs to an ancestor.
+ * contain `@`, `.` and `~`, so the longest part that names a run wins, and an exact id wins over a prefix. The result has the run that
+ * the reference names, even if the checkpoint belongs to an ancestor.
  * @throws RUN_NOT_FOUND, CHECKPOINT_AMBIGUOUS, CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED
  */
 export async function resolveReference(
@@ -188,7 +188,9 @@ async function findStart(store: Store, run: RunRow, name: string): Promise<numbe
   return /^\d{1,15}$/.test(name) ? Number(name) : undefined;
 }
 
-/** Checks that a checkpoint was neither pruned nor deleted. @throws CHECKPOINT_PRUNED names the checkpoints that stay, CHECKPOINT_NOT_FOUND */
+/**
+ * Checks that a checkpoint was neither pruned nor deleted. @throws CHECKPOINT_PRUNED names the checkpoints that stay, CHECKPOINT_NOT_FOUND
+ */
 async function requireStored(store: Store, run: RunRow, seq: number): Promise<void> {
   const owner = await readOwner(store, run, seq);
   const [row] = await store.readCheckpoints(owner, { from: seq, to: owner.head, limit: 1 });

@@ -1,4 +1,4 @@
-/** Removes runs and checkpoints that the settings of their graph do not keep (D17 to D22). */
+/** Removes runs and checkpoints that the settings of their graph do not retain (D17 to D22). */
 import { isRunOver } from '../../state/tree.ts';
 import { CairnError } from '../../errors.ts';
 import type { RunRow, StoreSpace } from '../../ports/store.ts';
@@ -32,7 +32,7 @@ export interface CleanUpOptions {
   readonly graphId?: string;
   /** Only report what would be removed. */
   readonly dryRun?: boolean;
-  /** Give the room that is left back to the file system, see {@link vacuumPlace}. */
+  /** Give free room back to the file system, see {@link vacuumPlace}. */
   readonly vacuum?: boolean;
 }
 
@@ -44,9 +44,9 @@ export interface CleanUpReport extends CollectedBlobs {
   readonly pruned: readonly { readonly runId: string; readonly graphId: string; readonly checkpoints: number }[];
   /** Runs that were skipped because a worker has them or because they have forks. */
   readonly skipped: readonly { readonly runId: string; readonly because: 'busy' | 'forked' }[];
-  /** What the store takes now. Absent if it cannot tell. */
+  /** The space that the store takes now. Absent if it is unknown. */
   readonly space?: StoreSpace;
-  /** With `vacuum`: how much room was given back to the file system; in a dry run, how much could be at once. */
+  /** With `vacuum`: how much room the file system got back; in a dry run, how much it could get at once. */
   readonly freedBytes?: number;
 }
 
@@ -144,7 +144,7 @@ class CleanUp {
     if (isDone && checkpoints > 0) this.report.pruned.push({ runId, graphId, checkpoints });
   }
 
-  /** Calls `act`; a run that a worker has, or that has forks, is left alone. @returns whether it was done */
+  /** Calls `act`; a run that a worker has, or that has forks, is skipped. @returns whether it was done */
   async #attempt(runId: string, act: () => Promise<void>): Promise<boolean> {
     try {
       await act();
@@ -160,7 +160,7 @@ class CleanUp {
   }
 }
 
-/** Cleans up a store. @throws STORE_* as the store; CHECKPOINT_CORRUPT a history is damaged, and is left as it is */
+/** Cleans up a store. @throws STORE_* as the store; CHECKPOINT_CORRUPT a history is damaged, and stays as it is */
 export async function cleanUpPlace(
   place: WritePlace,
   settingsFor: SettingsFor,
@@ -187,9 +187,9 @@ async function readRoom(
   return { space: { sizeBytes, freeBytes }, ...(vacuum && store.vacuum !== undefined && { freedBytes }) };
 }
 
-/** What a store takes after room was given back. */
+/** The space that a store takes after a vacuum. */
 export interface VacuumReport extends StoreSpace {
-  /** How much was given back. */
+  /** How much the file system got back. */
   readonly freedBytes: number;
 }
 

@@ -22,7 +22,7 @@ export interface PruneNeeds {
   readonly oldest: number;
   /** Seqs of the run's own checkpoints that stay unchanged, from the oldest on, ascending. */
   readonly retained: readonly number[];
-  /** Those of them that are kept only because forks from before them take over what they recorded. */
+  /** Those of them that remain only because forks from before them take over what they recorded. */
   readonly takenOver: ReadonlySet<number>;
 }
 

@@ -24,7 +24,7 @@ export interface PrunedRun extends PruneReport {
 /** Report of pruning. */
 export interface PrunedRuns extends CollectedBlobs {
   readonly pruned: readonly PrunedRun[];
-  /** Runs that were left alone because a worker has them. */
+  /** Runs that were skipped because a worker has them. */
   readonly busy: readonly string[];
 }
 

@@ -1,4 +1,4 @@
-/** Shortens a history without changing any state that is kept (C8). */
+/** Shortens a history without changing any state that remains (C8). */
 import { CairnError } from '../../errors.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { CheckpointRow, Claim, RunRow, SnapshotRow, Store } from '../../ports/store.ts';
@@ -18,7 +18,7 @@ export interface PruneReport {
   readonly removed: number;
   /** First and last seq of each removed stretch, ascending. */
   readonly spans: readonly { readonly from: number; readonly to: number }[];
-  /** Seq of the oldest checkpoint that is kept. */
+  /** Seq of the oldest checkpoint that remains. */
   readonly oldest: number;
 }
 
@@ -30,7 +30,7 @@ const conflictRetries = 3;
  *
  * Needed are: the head, the newest `keepLast`, each `keepEvery`-th, tagged ones, fork points, those that opened waits or intents that are
  * still open, those whose state such open work sees, and those with outcomes of `write`, `external` and `human` work.
- * @throws CLAIM_FENCED, CHECKPOINT_CORRUPT: a damaged history is left as it is
+ * @throws CLAIM_FENCED, CHECKPOINT_CORRUPT: a damaged history stays as it is
  */
 export async function pruneRun(
   store: Store,
@@ -123,7 +123,7 @@ async function snapshotOldest(
   return encodeSnapshot({ runKey: run.key, seq }, { link, parent }, treeJson, treeJson.includes(tagMarker));
 }
 
-/** Walks through the checkpoints after the oldest one kept, and collects spans of unneeded ones. */
+/** Walks through the checkpoints after the oldest one that remains, and collects spans of unneeded ones. */
 class SpanWalk {
   readonly removed: number[] = [];
   readonly folds: CheckpointRow[] = [];
@@ -160,7 +160,7 @@ class SpanWalk {
     this.#before = checkpoint;
   }
 
-  /** Ends the current span. The head is always kept, so a kept checkpoint ends every span. */
+  /** Ends the current span. The head always remains, so a checkpoint that remains ends every span. */
   async #closeSpan(): Promise<void> {
     const span = this.#span.splice(0);
     const last = span.at(-1);

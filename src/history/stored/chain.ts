@@ -18,7 +18,7 @@ const lineBytes = 64 * 1024;
 
 type Path = readonly string[];
 
-/** The lines of a tree, given its JSON text. */
+/** The lines of a tree, from its JSON text. */
 export function toTreeLines(treeJson: string): readonly string[] {
   if (treeJson.length <= lineBytes) return [treeJson];
   const lines = new OpLines();
@@ -97,11 +97,11 @@ function putList(items: readonly unknown[], path: Path, lines: OpLines): void {
   if (batch.length > 0) lines.add(['a', path, batch]);
 }
 
-// The stored form of a snapshot: the whole state of a checkpoint, kept in addition to its delta (C4, C6).
+// The stored form of a snapshot: the whole state of a checkpoint, stored in addition to its delta (C4, C6).
 
 export const snapshotVersion = 1;
 
-/** What a snapshot holds about its checkpoint. */
+/** What a snapshot contains about its checkpoint. */
 export interface SnapshotOf {
   /** What the next checkpoint names as its parent. The snapshot's checksum covers it. */
   readonly link: Uint8Array;

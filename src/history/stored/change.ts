@@ -22,7 +22,7 @@ export type ChangeKind =
   | 'answer'
   /** A repeated function waits for something else at a place: the wait on record was closed, and an answer to it is not used. */
   | 'changed'
-  /** A signal came before any node waited for it, and is kept. */
+  /** A signal came before any node waited for it, and is pending. */
   | 'signal'
   /** `ctx.save` was called. */
   | 'save'

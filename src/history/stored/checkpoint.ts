@@ -59,7 +59,7 @@ export function blobHash(stored: unknown): string | undefined {
   return hashOfTag('blob', stored);
 }
 
-/** The hash of what a stored value stands for, if that is kept apart: a large value, or a file. */
+/** The hash of what a stored value stands for, if that is stored apart: a large value, or a file. */
 export function referenceHash(stored: unknown): string | undefined {
   return blobHash(stored) ?? fileHash(stored);
 }
@@ -118,7 +118,7 @@ export interface CheckpointIdentity {
 
 /** Marks a row that pruning made of a span of checkpoints: it stands for `after + 1 … seq` (C8). */
 export interface Fold {
-  /** The kept checkpoint that the delta is based on. */
+  /** The checkpoint before the span, on which the delta is based. */
   readonly after: number;
   /** Checksum of the checkpoint that stood here before, which the next checkpoint names as its parent. */
   readonly covers: Uint8Array;
@@ -171,8 +171,8 @@ const packedFromBytes = 1024;
 const historyBytes = 32 * 1024;
 
 /**
- * A body as it is kept. What tells of an `external` effect is packed: the call out took far longer than packing does. A history that would
- * stay below 64 KiB with checkpoints of this size is left as it is, so that a short run is read without a decompressor.
+ * A body as it is stored. One that reports an `external` effect is packed: the call out took far longer than packing does. A history that
+ * would stay below 64 KiB with checkpoints of this size stays as it is, so that a short run is read without a decompressor.
  * @param changeJson - JSON text of its Change
  */
 export function storedForm(seq: number, changeJson: string, text: Uint8Array): Uint8Array {
@@ -200,7 +200,7 @@ function unpackOf(identity: CheckpointIdentity, body: Uint8Array): Buffer {
  * @param at - epoch ms
  * @param changeJson - JSON text of a Change
  * @param delta - JSON text of the delta's ops
- * @param updatesJson - JSON text of updates as given, by node path
+ * @param updatesJson - JSON text of the nodes' own updates, by node path
  * @param pending - see {@link DecodedCheckpoint.pending}
  */
 export function encodeCheckpoint(

@@ -113,7 +113,7 @@ export interface OpenQuestion extends WaitRecord {
   readonly runId: string;
   /** Id of the run's graph. */
   readonly graphId: string;
-  /** True if its answer is posted and waits to be taken. Only where answers are given; elsewhere such a wait is left out. */
+  /** True if its answer is posted and waits to be taken. Only in listings for whoever answers; others omit such a wait. */
   readonly isAnswered?: true;
   /** True if the row does not match its checksum. Then only its id is shown, and it cannot be answered. */
   readonly isDamaged?: true;

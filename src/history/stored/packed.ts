@@ -6,7 +6,7 @@ import type * as Zlib from 'node:zlib';
 import { unpackedBytesMax } from '../../state/values/packed-size.ts';
 import { asBuffer } from './messages.ts';
 
-/** First bytes of zstd data. A plain body begins with a brace, so the two can be told apart. */
+/** First bytes of zstd data. A plain body begins with a brace, so the two can be distinguished. */
 const zstdMark = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
 /** Written before Brotli data, which has no mark of its own. */
 const brotliMark = Buffer.from('B');
@@ -15,7 +15,9 @@ const savedShare = 0.1;
 
 let loaded: typeof Zlib | undefined;
 
-/** Loaded on first use, because most runs never have bodies that large. Kept, since asking Node for it each time costs as much as unpacking. */
+/**
+ * Loaded on first use, because most runs never have bodies that large. Kept, since asking Node for it each time costs as much as unpacking.
+ */
 const zlib = () => (loaded ??= process.getBuiltinModule('node:zlib'));
 
 /** Compresses a large body with zstd. */

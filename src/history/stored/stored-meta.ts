@@ -47,8 +47,8 @@ export function listMetaBlobs(run: Pick<RunRow, 'key' | 'meta'>): ReadonlySet<st
 }
 
 // The key seed of a run, from which its idempotency keys are derived: a hash of the store's identity, the tenant and the run's id. It is
-// made when the run is admitted and kept in its row. So runs with the same id in two stores or tenants never send a receiver the same keys
-// (X1). Runs from before seeds existed use their id. A fork has its own seed and reads those of its ancestors from their rows.
+// made when the run is admitted and stored in its row. So runs with the same id in two stores or tenants never send a receiver the same
+// keys (X1). Runs from before seeds existed use their id. A fork has its own seed and reads those of its ancestors from their rows.
 
 const checkLength = 8;
 

@@ -71,7 +71,7 @@ export async function bisect(
   for await (const entry of readHistory(store, run, { from: 0, to: seq })) {
     const { run: owner, checkpoint } = entry;
     read += 1;
-    // If the first checkpoints of a run were pruned, the whole state is loaded at the oldest one kept.
+    // If the first checkpoints of a run were pruned, the whole state is loaded at the oldest one that remains.
     const isCut = checkpoint.seq === owner.prunedBelow && checkpoint.seq > firstSeqOf(owner);
     if (isCut) ({ state } = await foldStored(store, blobs, owner, checkpoint.seq));
     else {

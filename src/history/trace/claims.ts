@@ -1,6 +1,6 @@
 /**
- * Records who wrote which part of one value, given its ops from the newest to the oldest. A part that a newer op wrote is not assigned to
- * an older one. An op that sets the whole value gets all that is left.
+ * Finds who wrote which part of one value, from its ops, newest first. A part that a newer op wrote is not assigned to
+ * an older one. An op that sets the whole value gets all the other parts.
  */
 import { getOwn, isPlainObject } from '../../state/values/values.ts';
 

@@ -4,7 +4,7 @@ import type { Condition, ConditionScope, ChoiceExplainer, ExplainedWay, GraphStr
 import { CairnError } from '../../errors.ts';
 import { outgoingEdges, type StoredEdge } from '../../graph/compile/outgoing-edges.ts';
 
-// Evaluates the condition of an edge again, to tell people why the edge was taken or not.
+// Evaluates the condition of an edge again, to explain why the edge was taken or not.
 
 /** What came of a condition. */
 export interface Evaluated {
@@ -131,7 +131,7 @@ export function explainEdges(
   });
 }
 
-/** Whether the edges of what ended well were asked although the visit failed: it passes failures over, and no edge for failures fired. */
+/** Whether the edges of a completed visit decided although the visit failed: its node ignores failures, and no edge for failures fired. */
 function isRoutedAsCompleted({ status, onFailure, fired = [] }: EndedVisit, edges: readonly StoredEdge[]): boolean {
   if (status !== 'failed' || onFailure !== 'continue') return false;
   return !edges.some(({ key, on, always }) => always !== true && on === 'failed' && fired.includes(key));

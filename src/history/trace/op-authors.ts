@@ -1,7 +1,7 @@
 /**
  * Finds the visit that each op of a checkpoint belongs to. An op below a node's record shows the node in its path. What a visit wrote to
  * channels comes before the op that records the visit's end, so an op on a channel belongs to the next visit that ends in the same frame.
- * Several visits of one node may end in one checkpoint, so they are told apart by counting their ends.
+ * Several visits of one node may end in one checkpoint, so they are distinguished by counting their ends.
  */
 import type { Op } from '../../state/delta.ts';
 import type { NodeStatus, FrameTree, NodeRecord, RunTree } from '../../state/tree.ts';

@@ -1,4 +1,7 @@
-/** What a checkpoint holds, for those who show it in a way of their own: its records and values, the graph, and large values that are stored apart. */
+/**
+ * What a checkpoint holds, for those who show it in a way of their own: its records and values, the graph, and large values that are stored
+ * apart.
+ */
 import type { GraphStructure } from '../../graph/graph.ts';
 import type { FrameTree, RunStatus, RunTree } from '../../state/tree.ts';
 import { foldStored } from '../load/fold-stored.ts';
@@ -16,9 +19,9 @@ export interface CheckpointRecords {
   readonly status: RunStatus;
   /** Values and records of nodes, those of child runs within. The caller's own. */
   readonly frame: FrameTree;
-  /** Absent: the graph is not kept. */
+  /** Absent: the graph is not recorded. */
   readonly structure?: GraphStructure;
-  /** Large values and files, which are kept apart under their hash. */
+  /** Large values and files, which are stored apart under their hash. */
   readonly references: readonly { readonly path: readonly string[]; readonly hash: string }[];
 }
 
@@ -44,7 +47,7 @@ export async function readRecords(
   };
 }
 
-/** What a stored value names that is kept apart. */
+/** What a stored value refers to that is stored apart. */
 export function referencesIn(stored: unknown): CheckpointRecords['references'] {
   const found: { readonly path: readonly string[]; readonly hash: string }[] = [];
   findReferences(stored, [], found);

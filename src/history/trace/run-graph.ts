@@ -37,18 +37,21 @@ export interface GraphedRun {
   /** Absent for the original, and if the fork's first checkpoint was pruned. */
   readonly changed?: ForkChange;
   readonly tags: readonly Omit<Tag, 'runId'>[];
-  /** Whether this is the run that was asked about. */
+  /** Whether this is the requested run. */
   readonly isCurrent: boolean;
 }
 
 export interface RunGraph {
-  /** The run that was asked about. */
+  /** The requested run. */
   readonly runId: string;
   /** The oldest ancestor first. Each run comes before its forks, and forks of one run are sorted by their fork points. */
   readonly runs: readonly GraphedRun[];
 }
 
-/** Reads the tree. For each run it reads one row and at most one checkpoint, however long the run is, and tags and forks where there are some. */
+/**
+ * Reads the tree. For each run it reads one row and at most one checkpoint, however long the run is, and tags and forks where there are
+ * some.
+ */
 export async function graphRuns(place: StatePlace, current: RunRow): Promise<RunGraph> {
   const root = await findRoot(place.store, current);
   const runs: GraphedRun[] = [];
@@ -134,10 +137,10 @@ function setValues(
   const made = ops.flatMap(([kind, at, value]): SetValue[] =>
     kind === 's' && at[0] === 'frame' ? [{ keys: at.slice(at[1] === 'channels' ? 2 : 1), value }] : [],
   );
-  // Earlier versions recorded paths without `\` before the dots of keys: such a path leads to a value of which no path is told.
-  const untold = made.filter(({ keys }) => !paths.some((path) => leadsTo(formatPath(keys), path)));
+  // Earlier versions recorded paths without `\` before the dots of keys: such a path leads to a value to which no recorded path leads.
+  const unnamed = made.filter(({ keys }) => !paths.some((path) => leadsTo(formatPath(keys), path)));
   return paths.map((path) => {
-    const old = untold.find(({ keys }) => leadsTo(keys.join('.'), path));
+    const old = unnamed.find(({ keys }) => leadsTo(keys.join('.'), path));
     const keys =
       old === undefined ? splitPath(path) : [...old.keys, ...path.slice(old.keys.join('.').length).split('.').slice(1)];
     return { path: formatPath(keys), stored: valueAt(made, keys) };

@@ -21,7 +21,7 @@ import type { StoredState } from '../stored/stored-meta.ts';
 import { authorsOf, endedNode, endOfRecord, isEnd, placeInTree, type OpAuthor } from './op-authors.ts';
 import { recordAt, VisitEnds, type Ended } from './visit-ends.ts';
 
-// Parts of a change as a post-mortem tells them.
+// Parts of a change as a post-mortem reports them.
 
 /** Where and when a checkpoint is. */
 export function placeOf({ run, checkpoint }: HistoryEntry): StoryPoint {
@@ -111,7 +111,7 @@ export class StoryTeller {
 
   /**
    * Reads one checkpoint, and applies it to the state.
-   * @param isApplied - whether the state is that after it already, because the one before the oldest that is kept was pruned
+   * @param isApplied - whether the state is that after it already, because the one before the oldest that remains was pruned
    */
   async take(entry: HistoryEntry, state: StoredState, isApplied = false): Promise<void> {
     const { checkpoint } = entry;

@@ -71,7 +71,7 @@ export interface StoryQuestion extends StoryPoint {
   readonly closedAt?: StoryPoint;
   readonly by?: string;
   readonly answer?: unknown;
-  /** Set if the node asked or waited for something else in its place when it was repeated. An answer to it was not used. */
+  /** Set if the node asked or waited for something else in its place when it was repeated. Its answer was not used. */
   readonly isChanged?: true;
 }
 
@@ -88,7 +88,7 @@ export interface StoryVisit extends StoryPoint {
   readonly verdict?: string;
   /** Absent if the visit has not ended. */
   readonly attempts?: number;
-  /** Whether the run ended before the visit did, so that it asks nobody any more. */
+  /** Whether the run ended before the visit did, so that its questions are closed. */
   readonly isUnfinished?: true;
   readonly durationMs?: number;
   readonly spent?: Amounts;
@@ -120,7 +120,7 @@ export interface StoryEvent extends StoryPoint {
   readonly from?: { readonly runId: string; readonly seq: number };
   readonly detail?: unknown;
   /**
-   * For a `fold`, the checkpoints that were pruned into one. Without `after`, before the oldest checkpoint kept: all earlier ones.
+   * For a `fold`, the checkpoints that were pruned into one. Without `after`, before the oldest checkpoint that remains: all earlier ones.
    */
   readonly pruned?: { readonly after?: number; readonly upTo: number };
 }

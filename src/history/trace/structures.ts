@@ -1,4 +1,4 @@
-/** Reads a run's graph as data: the one kept when the run was admitted, or the one with which it later went on. */
+/** Reads a run's graph as data: the one recorded when the run was admitted, or the one with which it later went on. */
 import type { GraphStructure } from '../../graph/graph.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { RunRow } from '../../ports/store.ts';
@@ -20,7 +20,8 @@ export class Structures {
   }
 
   /**
-   * @param definition - stored form of the graph with which the run went on later, if any. The result is undefined if no graph was kept.
+   * @param definition - stored form of the graph with which the run went on later, if any. The result is undefined if no graph was
+   * recorded.
    */
   async of(run: RunRow, definition: unknown): Promise<GraphStructure | undefined> {
     if (definition !== undefined) {
@@ -63,7 +64,7 @@ export function nodeIn(structure: GraphStructure | undefined, id: string): Store
   return index.get(id);
 }
 
-/** The graph of a run at a checkpoint. Undefined if it was not kept. @throws what loading a checkpoint throws */
+/** The graph of a run at a checkpoint. Undefined if it was not recorded. @throws what loading a checkpoint throws */
 export async function readStructure(
   { store, blobs }: Pick<StatePlace, 'store' | 'blobs'>,
   { run, seq }: ResolvedReference,

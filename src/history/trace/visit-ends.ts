@@ -31,7 +31,7 @@ interface Described {
 interface EndOp {
   readonly node: readonly string[];
   readonly op: Op;
-  /** Whether the state that is given holds more than there was at that moment, so that nothing can be computed from it. */
+  /** Whether the state that is passed contains more than there was at that moment, so that nothing can be computed from it. */
   readonly isLaterState: boolean;
 }
 
@@ -89,7 +89,7 @@ export class VisitEnds {
   ): Promise<ConditionScope | undefined> {
     const texts = decidingTexts(at.structure, at.id);
     const { status, error, kept } = at.record;
-    // What could not be routed is kept, to be routed again.
+    // An outcome that could not be routed is saved, to be routed again.
     const output = at.record.output ?? kept?.output;
     if (texts.length === 0 || (status !== 'completed' && status !== 'failed')) return undefined;
     const values = viewValues(frameAt(root, at.frame));

@@ -56,7 +56,7 @@ async function findHeld({ store, tenant }: StatePlace): Promise<Finding | undefi
   };
 }
 
-/** Free room is reported where it is much, since it is given back on request only. */
+/** Free room is reported where it is much, since it returns to the file system on request only. */
 async function findSpace(store: Store): Promise<readonly Finding[]> {
   const space = await store.readSpace?.();
   if (space === undefined) return [];

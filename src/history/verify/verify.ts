@@ -224,7 +224,7 @@ class Verification {
     return seqs;
   }
 
-  /** Starts after the pruned part, whose state is in the snapshot of the oldest checkpoint kept. */
+  /** Starts after the pruned part, whose state is in the snapshot of the oldest checkpoint that remains. */
   async #startAfterPruned(run: RunRow, row: CheckpointRow): Promise<void> {
     const before = decodeOrNothing(run, row)?.fold?.after ?? row.seq - 1;
     const link = await readLink(this.#store, run, before).catch(() => undefined);

@@ -7,7 +7,7 @@ import { deepFreeze, hashParts, getOwn } from '../values/values.ts';
 import { readPath } from '../values/path.ts';
 import type { FrameTree, NodeRecord, StepOrder, StepRecord } from '../tree.ts';
 
-// Earlier states of cells, kept only while an open view needs them.
+// Earlier states of cells, in memory only while an open view needs them.
 
 export class PastLog {
   #lastId = 0;
@@ -45,7 +45,7 @@ export class PastLog {
     this.#head = 0;
   }
 
-  /** Whether a cell's state must be kept before it changes: a view is open that no entry of the cell serves. */
+  /** Whether a cell's state must be copied before it changes: a view is open that no entry of the cell serves. */
   needs(cell: Cell): boolean {
     return this.isWatched && (cell.lastPast?.viewId ?? 0) < this.#lastId;
   }

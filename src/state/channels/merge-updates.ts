@@ -192,7 +192,7 @@ class Merging implements Merge {
   }
 }
 
-/** Whether the resulting op contains the update as it was given. */
+/** Whether the resulting op contains the update unchanged. */
 function isUnchanged(reduction: Reduction, update: unknown): boolean {
   if (reduction.kind === 'text') return true;
   if (reduction.kind === 'set') return reduction.value === update || isOnly(reduction.value, update);

@@ -147,7 +147,7 @@ function reduceOrder(slot: Slot, update: unknown, wins: (current: Ordered, next:
   return wins(value, update) ? set(update) : keep;
 }
 
-/** A running mean. The number of updates is kept beside the channel. A value that came from elsewhere counts as one update. */
+/** A running mean. The number of updates is recorded beside the channel. A value that came from elsewhere counts as one update. */
 function reduceMean(slot: Slot, update: unknown): Reduction {
   if (typeof update !== 'number') throw new TypeError(`no mean of ${describeValue(update)}`);
   if (!slot.exists) return { kind: 'set', value: update, aux: 1 };

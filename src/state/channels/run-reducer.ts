@@ -32,7 +32,7 @@ function emptyNode(): OpenNode {
 }
 
 /**
- * Compiles a graph's reducers, given by dotted path: `scratch.messages`, `artifacts.stats.count`.
+ * Compiles a graph's reducers, named by dotted path: `scratch.messages`, `artifacts.stats.count`.
  * A path with a reducer hides those below it.
  * @throws STATE_UNKNOWN_CHANNEL a path that does not begin with a partition and a key; REDUCER_FAILED an unknown name
  */

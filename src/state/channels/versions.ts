@@ -26,7 +26,7 @@ export function versionOfValue(value: unknown): string {
 /** Stands for the value of a channel that has none. */
 export const absent: unique symbol = Symbol('absent');
 
-/** An earlier state of a cell, kept for views up to `viewId` that no earlier entry serves. */
+/** An earlier state of a cell, remembered for views up to `viewId` that no earlier entry serves. */
 export interface Past {
   readonly cell: Cell;
   readonly viewId: number;

@@ -8,7 +8,7 @@ import { isPlainObject } from '../values/values.ts';
 
 /** An activation's view of its frame, open until it settles. */
 export interface OpenView {
-  /** The state. Values in it are frozen and may be kept; reading from it after `close` is refused. */
+  /** The state. Values in it are frozen and stay valid; reading from it after `close` is refused. */
   readonly state: StateView;
   /** What the frame's run had spent, by unit. */
   readonly spent: Amounts;
@@ -18,7 +18,7 @@ export interface OpenView {
   reads(): readonly string[];
   /** Channels with their versions in this view: those named, or else those read so far. */
   versions(names?: readonly string[]): readonly (readonly [channel: string, version: string])[];
-  /** Closes the view, so that states kept for it can be dropped. */
+  /** Closes the view, so that earlier states that it needs can be dropped. */
   close(): void;
 }
 

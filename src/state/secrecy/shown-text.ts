@@ -1,5 +1,5 @@
 /**
- * Masks a text for showing. A reply kept as it came, or an error that quotes a value, often holds JSON; there, values under names of
+ * Masks a text for showing. A reply recorded as it came, or an error that quotes a value, often contains JSON; there, values under names of
  * secrets are masked, and all else of the text stays as it is.
  */
 import { maskedText } from '../values/admit.ts';
@@ -117,7 +117,7 @@ function bracketsEnd(text: string, start: number, quote: string): number {
 }
 
 // Masks values for showing: a value under the name of a secret is replaced by `[redacted]`, whatever it is. This is never applied to what a
-// run computes with or what is stored. The id of a node may be such a name too: what the node gives is masked then, and how it did is told.
+// run computes with or what is stored. The id of a node may be such a name too: its output is masked then, and its status is shown.
 
 /** A value masked for showing. If there is nothing to mask, the value itself is returned. */
 export function shown(value: unknown): unknown {
@@ -219,7 +219,7 @@ const tellsValue: ReadonlySet<string> = new Set(['value', 'before', 'after', ...
 function maskOfEntry(source: PlainObject): EntryMask | undefined {
   const own = (field: string): unknown => (Object.hasOwn(source, field) ? source[field] : undefined);
   if (tellsPlace.some((field) => namesSecret(own(field)))) return maskOfPlace(own('path'));
-  // A node by which something happened: what it was answered or told meanwhile is its own, all else is told by its own place.
+  // Something that happened at a node: answers and events are masked as its own values, all else shows by its own place what it is.
   if (namesSecret(own('node')))
     return (key) => (tellsAnswer.has(key) || (key === 'detail' && own('type') === 'emitted') ? maskedText : undefined);
   if (namesSecret(own('currentNode'))) return (key, value) => (key === 'outcome' ? outcomeOf(value) : undefined);
@@ -293,7 +293,7 @@ export function shownError(error: Error): Error {
         ...(data !== undefined && { data: parts.data }),
         ...(cause !== undefined && { cause: parts.cause }),
       });
-  // The stack's places are kept, because they help to find a defect; its message is not.
+  // The stack's places stay, because they help to find a defect; its message does not.
   const places = error.stack?.slice(error.stack.indexOf('\n    at '));
   if (places?.startsWith('\n    at ') === true)
     Object.defineProperty(masked, 'stack', { value: `${masked.name}: ${masked.message}${places}`, configurable: true });

@@ -39,11 +39,11 @@ export function intakeOf(rules: readonly string[] | undefined): Intake | undefin
   return keepsOut === undefined ? undefined : { keepsOut };
 }
 
-/** What the rules mean for what nodes tell while they work, before anything of it is recorded. */
+/** What the rules mean for what nodes stream while they work, before anything of it is recorded. */
 export interface LiveRules {
-  /** Whether a rule is about the output of a node, so that nothing of the node is told. */
+  /** Whether a rule is about the output of a node, so that nothing of the node is streamed. */
   hides(node: readonly string[]): boolean;
-  /** Whether values under this key are left out. */
+  /** Whether values under this key are omitted. */
   keepsOut(key: string): boolean;
 }
 

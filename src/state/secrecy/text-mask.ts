@@ -236,7 +236,7 @@ export class MaskStream {
     this.#search = search;
   }
 
-  /** Takes a piece and returns what can be shown. An end that may be the beginning of a secret is held back. */
+  /** Takes a piece and returns what can be shown. An end that may be the beginning of a secret waits for the next piece. */
   push(piece: string): string {
     if (this.#search.longest === 0) return piece;
     this.#pending += piece;
@@ -247,7 +247,7 @@ export class MaskStream {
     return masked;
   }
 
-  /** Returns what was held back. */
+  /** Returns what still waits. */
   end(): string {
     const { masked } = this.#search.replace(this.#pending);
     this.#pending = '';

@@ -15,7 +15,7 @@ import { findMark, markOwned, type OwnershipMark } from './ownership.ts';
 
 /** A validated value. */
 export interface Admitted {
-  /** A private copy, deeply frozen; or the given value itself if it is such a copy already. */
+  /** A private copy, deeply frozen; or the value itself if it is such a copy already. */
   readonly value: unknown;
   /** Its JSON text. */
   readonly json: string;

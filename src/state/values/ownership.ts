@@ -9,7 +9,7 @@ export interface OwnershipMark {
   readonly intake: object | undefined;
 }
 
-/** Base class whose constructor returns the given object, so that a subclass's private field is added to that object. */
+/** Base class whose constructor returns its argument, so that a subclass's private field is added to that object. */
 // oxlint-disable-next-line typescript/no-extraneous-class -- there for its constructor only
 class Adopted {
   constructor(adopted: object) {

@@ -70,7 +70,7 @@ const setGuards = guardsFor(['add', 'delete', 'clear']);
 const dateGuards = guardsFor(Object.getOwnPropertyNames(Date.prototype).filter((name) => name.startsWith('set')));
 const urlGuards = guardsForUrl();
 
-/** Freezes one object of our own, but not what it contains. Bytes cannot be frozen and are left as they are. */
+/** Freezes one object of our own, but not what it contains. Bytes cannot be frozen and stay as they are. */
 export function freezeShallow<T extends object>(value: T): T {
   if (value instanceof Uint8Array) return value;
   if (value instanceof Map) Object.defineProperties(value, mapGuards);
@@ -140,7 +140,7 @@ export interface ValueCodec {
   readonly isInstance: (value: object) => boolean;
   /** Converts an instance to plain data that describes it completely. */
   readonly toData: (value: object) => unknown;
-  /** Makes a new instance, which is then frozen and given to nodes. */
+  /** Makes a new instance, which is then frozen and passed to nodes. */
   readonly fromData: (data: unknown) => object;
 }
 
@@ -348,7 +348,9 @@ function hide(error: Error, name: string, value: unknown): void {
 
 const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null;
 
-/** The deepest nesting of what a model gives: the arguments of a call, an answer. Where they are recorded they are part of a deeper value. */
+/**
+ * The deepest nesting of what a model gives: the arguments of a call, an answer. Where they are recorded they are part of a deeper value.
+ */
 const modelDepthMax = 400;
 
 /** What is wrong with the nesting of a value that a model gave; undefined: nothing. It is walked without recursion, however deep it is. */
