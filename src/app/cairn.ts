@@ -99,7 +99,7 @@ export interface Cairn {
 
 /** Where workflows, runs and the configuration are. */
 export interface CairnOptions {
-  /** Where the configuration is looked for, and paths are told from. Default: the working directory. */
+  /** Where the configuration is looked for, and where paths begin. Default: the working directory. */
   readonly cwd?: string;
   /** As `--store`: `sqlite:PATH`, or `memory:`. Default: as the configuration says, else `.cairn` of the folder. */
   readonly store?: string;
@@ -108,12 +108,12 @@ export interface CairnOptions {
   /** As `--workflows`: folders of workflows, later ones override earlier ones. */
   readonly workflows?: readonly string[];
   /**
-   * False for a store in files that may be somebody else's: texts of its runs are then held to `allow` unless a file here gives the same.
-   * Default true. A store on a server is never trusted so far.
+   * False for a store in files that may be somebody else's: texts of its runs are then checked against `allow` unless a file here contains
+   * the same. Default true. A store on a server is never trusted so far.
    */
   readonly trustsStore?: boolean;
-  /** As `--allow`: what workflows given as texts may reach for. */
+  /** As `--allow`: what workflows passed as texts may reach for. */
   readonly allow?: readonly string[];
-  /** Told of each event of a run that a method here stays with. */
+  /** Called with each event of a run that a method here follows. */
   readonly watch?: (event: WatchedEvent) => void;
 }

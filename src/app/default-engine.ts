@@ -18,16 +18,16 @@ export interface DefaultEngineSettings extends Partial<Omit<EngineOptions, 'stor
   /** A store, or the URL of one. */
   readonly store?: Store | string;
   /**
-   * A checkpoint store to use in place of `store`. Runs are kept in memory, and each checkpoint is saved whole here, where other processes
+   * A checkpoint store to use in place of `store`. Runs live in memory, and each checkpoint is saved whole here, where other processes
    * find it.
    */
   readonly checkpointStore?: CheckpointKeeper;
 }
 
 /**
- * Makes an engine with the system's clock, ids and environment, and any model of the AI SDK. Without a store, runs are kept in memory.
- * Blobs are kept with the store: in it, beside a SQLite database, where the command line finds them too, or in memory.
- * @throws CONFIG_INVALID the store is of another kind and no blob store is given
+ * Makes an engine with the system's clock, ids and environment, and any model of the AI SDK. Without a store, runs live in memory.
+ * Blobs are stored with the store: in it, beside a SQLite database, where the command line finds them too, or in memory.
+ * @throws CONFIG_INVALID the store is of another kind and there is no blob store
  */
 export function createDefaultEngine({ checkpointStore, ...settings }: DefaultEngineSettings = {}): Engine {
   if (checkpointStore !== undefined) return createCheckpointedEngine(settings, checkpointStore);

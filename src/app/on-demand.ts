@@ -1,4 +1,7 @@
-/** What the main door offers beside running graphs. The code behind each is loaded on first use, because a program that only compiles graphs does not carry it. */
+/**
+ * What the main door offers beside running graphs. The code behind each is loaded on first use, because a program that only compiles graphs
+ * does not carry it.
+ */
 import type { Cairn, CairnOptions } from './cairn.ts';
 import type { SimulateOptions, SimulationReport } from './simulate/simulate-pipeline.ts';
 import type { BackupOptions, BackupReport } from './backup/back-up.ts';
@@ -58,7 +61,7 @@ export async function restore(file: string, store: string, options: RestoreOptio
   return made.restore(file, store, options);
 }
 
-// A run as a folder of files, for programs. What writes it is loaded when it is asked for.
+// A run as a folder of files, for programs. What writes it is loaded at the first use.
 
 export type { RunFolder, RunFolderOptions };
 
@@ -81,11 +84,11 @@ export async function exportFiles(
   return writeRunFolder(place, found, folder, options);
 }
 
-// Pictures and pages for programs: of a graph, and of a run as its post-mortem tells it. What makes them is loaded
-// when one is asked for.
+// Pictures and pages for programs: of a graph, and of a run from its post-mortem. What makes them is loaded
+// at the first use.
 
 /**
- * A graph as SVG, coloured by what happened if a run's post-mortem is given. Nothing in it can act or refers to anything outside: what
+ * A graph as SVG, coloured by what happened if there is a run's post-mortem. Nothing in it can act or refers to anything outside: what
  * anybody wrote is text.
  * @param graph - a compiled graph, or its `structure` as `history.structure` gives it
  */

@@ -95,7 +95,7 @@ export function cleanUpEvery(cleaning: CleanUpContext, everyMs: number, report: 
     },
   };
   function work(): void {
-    // Start from the longest interval again, because the workflow that asked for a shorter one may be gone.
+    // Start from the longest interval again, because the workflow that set a shorter one may be gone.
     intervalMs = everyMs;
     working ??= cleanUp
       .run(context, {})
@@ -141,11 +141,11 @@ export interface AppOptions extends StoreChoice {
    * Folders of workflows. If two have the same name, the one in the later folder is used. Default: the configuration's, else `workflows`.
    */
   readonly workflows?: readonly string[] | undefined;
-  /** Permissions of workflows given as text, `inline` included. Default: the configuration's, else none. */
+  /** Permissions of workflows passed as text, `inline` included. Default: the configuration's, else none. */
   readonly allow?: readonly string[] | undefined;
   /**
-   * Whether a store in files is believed that a run's text was read from a file of its user, and so not held to the grants. Default true. If
-   * false, of a store other than the folder's own, a text is held to the grants unless a file here gives the same.
+   * Whether a store in files is believed that a run's text was read from a file of its user, and so not checked against the grants. Default
+   * true. If false, of a store other than the folder's own, a text is checked against the grants unless a file here contains the same.
    */
   readonly trustsStore?: boolean;
   /** Whether the folder's configuration is read at all. Default true. */
@@ -158,7 +158,7 @@ export interface AppOptions extends StoreChoice {
   readonly readOnly?: boolean;
   /** A process that advances a run stays with it for timers due within this time. Default 90,000 ms. */
   readonly holdTimersMs?: number;
-  /** The same while a question is open. Default 10,000 ms: a person is not kept from it by times that come again and again. */
+  /** The same while a question is open. Default 10,000 ms: times that come again and again do not keep a person waiting. */
   readonly holdQuestionsMs?: number;
   /** Whether runs that pause here are resumed when a time comes that they wait for. Default false. */
   readonly wakes?: boolean;
@@ -172,7 +172,10 @@ export interface AppOptions extends StoreChoice {
 export interface App extends CleanUpContext, ScheduleContext {
   readonly place: StorePlace;
   readonly config: FoundConfig;
-  /** Says what the configuration grants to texts, and by which file; absent if it grants nothing or is not asked. For whoever starts a server. */
+  /**
+   * Says what the configuration grants to texts, and by which file; absent if it grants nothing or is not read. For whoever starts a
+   * server.
+   */
   readonly grantsNote?: string;
   /** JSON Schema of workflow files, with the blocks available here. */
   readonly readSchema: () => Promise<JsonSchema>;
@@ -285,7 +288,7 @@ function openTexts(
   return { openDialect, openWorkflows, loader, foreign };
 }
 
-/** What an engine is given by the options and the configuration alone. */
+/** The settings of an engine that come from the options and the configuration alone. */
 function engineSettings(
   options: AppOptions,
   config: FoundConfig,
@@ -324,7 +327,9 @@ function openedLate(open: () => Promise<App['schedules']>): App['schedules'] {
   return { add: async (schedule) => (await open()).add(schedule), remove: async (name) => (await open()).remove(name) };
 }
 
-/** Opens an app. @throws CONFIG_INVALID the configuration or the URL; CODE_NOT_RUN as the configuration; STORE_* the store cannot be opened */
+/**
+ * Opens an app. @throws CONFIG_INVALID the configuration or the URL; CODE_NOT_RUN as the configuration; STORE_* the store cannot be opened
+ */
 export async function openApp(options: AppOptions): Promise<App> {
   const { cwd, watch, report = () => undefined } = options;
   const config = options.readsConfig === false ? { file: undefined } : await readConfig(options);

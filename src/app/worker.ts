@@ -18,8 +18,8 @@ export interface WorkerOptions extends WorkOptions {
    */
   readonly graphs: readonly WorkedGraph[];
   /**
-   * Where it looks for runs: a store, or the URL of one. It advances them with an engine of its own, which `stop` closes, and with it a store
-   * that was opened from its URL. Default: the store of the graphs' engine.
+   * Where it looks for runs: a store, or the URL of one. It advances them with an engine of its own, which `stop` closes, and with it a
+   * store that was opened from its URL. Default: the store of the graphs' engine.
    */
   readonly store?: Store | string;
 }
@@ -43,7 +43,7 @@ const optionNames: Readonly<Record<keyof WorkerOptions, true>> = {
 
 /**
  * Starts a worker. It looks for runs that can go on (detached, answered, due, or abandoned by a dead process) and advances them until it is
- * stopped. It keeps its process alive. Failed runs are left alone.
+ * stopped. It keeps its process alive. Failed runs are not tried again.
  * @throws CONFIG_INVALID an unknown option, no graph, graphs of several engines, a number out of range
  */
 export function createWorker(options: WorkerOptions): Worker {

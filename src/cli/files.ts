@@ -35,7 +35,7 @@ const writing: Readonly<Record<string, string>> = {
   EEXIST: 'it exists',
 };
 
-/** @param error - what Node threw; what is not among the usual reasons is told as Node says it */
+/** @param error - what Node threw; what is not among the usual reasons is reported as Node says it */
 export function fileFault(error: unknown, act: 'read' | 'write'): string {
   const { code = '', message } = error as NodeJS.ErrnoException;
   return (act === 'read' ? reading : writing)[code] ?? message;
@@ -76,7 +76,7 @@ interface InputArguments {
   readonly inputFile?: string;
 }
 
-/** @returns undefined if neither was given. @throws USAGE_INVALID, INPUT_INVALID */
+/** @returns undefined if there is neither. @throws USAGE_INVALID, INPUT_INVALID */
 export function readInput({ input, inputFile }: InputArguments): unknown {
   const start = inputFile === undefined ? undefined : readInputFile(inputFile);
   if (input === undefined) return start;
@@ -114,7 +114,7 @@ export function mayBeTerminal(descriptor: number): boolean {
   }
 }
 
-/** A reader that went away (`| head`) is no fault: the process ends quietly. Where nothing can be written, nothing more can be told. */
+/** A reader that went away (`| head`) is no fault: the process ends quietly. Where nothing can be written, nothing more can be reported. */
 function endUnwritten(error: unknown, descriptor: 1 | 2): never {
   const { code, message } = error as NodeJS.ErrnoException;
   if (code === 'EPIPE') process.exit(process.exitCode ?? 0);

@@ -16,9 +16,9 @@ export const globalFields: Fields = {
 };
 
 export interface Parsed {
-  /** By field name; absent ones are left out. */
+  /** By field name; absent ones are omitted. */
   readonly values: Readonly<Record<string, unknown>>;
-  /** Each field as it was typed, before it was read as JSON; one text for each time it was given. */
+  /** Each field as it was typed, before it was read as JSON; one text for each time it was typed. */
   readonly texts: Readonly<Record<string, readonly string[]>>;
 }
 

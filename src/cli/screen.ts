@@ -16,7 +16,7 @@ export interface Screen {
   /** Whether a person can be asked. */
   readonly canAsk: boolean;
   readonly paint: Paint;
-  /** Prints lines to standard output. Many are given as one list: a call takes only so many arguments. */
+  /** Prints lines to standard output. Many are passed as one list: a call takes only so many arguments. */
   readonly print: (...lines: readonly (string | readonly string[])[]) => void;
   /** Prints lines to standard error: what is no part of the output. */
   readonly note: (...lines: readonly string[]) => void;

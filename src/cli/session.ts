@@ -1,4 +1,4 @@
-/** What a command is given: the screen, the store it was pointed at, and how cairn is called again. */
+/** What a command gets: the screen, the store it was pointed at, and how cairn is called again. */
 import { describeWorker } from '../app/process/process-ids.ts';
 import { CairnError, errorTable, orderedWords } from '../errors.ts';
 import { shownError } from '../operations/declare/perform.ts';
@@ -104,7 +104,7 @@ export interface Session {
   readonly screen: Screen;
   readonly isJson: boolean;
   readonly cwd: string;
-  /** The option as given. Undefined means the default. */
+  /** The option as it was typed. Undefined means the default. */
   readonly storeUrl: string | undefined;
   /** Whether texts of runs in the store are believed to be files of this user: see `AppOptions`. */
   readonly trustsStore: boolean;
@@ -112,7 +112,7 @@ export interface Session {
   readonly configFile: string | undefined;
   /** Whether the folder's configuration is run if it is code. */
   readonly runsConfig: boolean;
-  /** Each argument as it was typed, by field; one text for each time it was given. */
+  /** Each argument as it was typed, by field; one text for each time it was typed. */
   readonly texts: Readonly<Record<string, readonly string[]>>;
   /** A command as it can be pasted into a shell: `cairn answer RUN yes`, with the store if it is not the default. */
   readonly commandLine: (...words: readonly string[]) => string;
@@ -128,7 +128,7 @@ function nameOfProgram(script: string | undefined, cwd: string, environment: Nod
   return environment['npm_command'] === 'exec' ? 'npx cairn' : 'cairn';
 }
 
-/** The password in the URL of a store on a server, which stands in no command line: those are seen by other users and kept in histories. */
+/** The password in the URL of a store on a server, which stands in no command line: other users see those, and shells record them. */
 export function splitPassword(storeUrl: string): { readonly url: string; readonly password?: string } {
   const [, before = '', password, after = ''] =
     /^((?:postgres(?:ql)?|rediss?):\/\/[^:@/]*):([^@]*)(@.*)$/s.exec(storeUrl) ?? [];
@@ -140,7 +140,7 @@ export function splitPassword(storeUrl: string): { readonly url: string; readonl
   }
 }
 
-/** What names the same store to another process. A password is left out: it comes from CAIRN_STORE_PASSWORD. */
+/** What names the same store to another process. A password is omitted: it comes from CAIRN_STORE_PASSWORD. */
 export function storeOptions({ storeUrl, configFile }: Pick<Session, 'storeUrl' | 'configFile'>): readonly string[] {
   return [
     ...(storeUrl === undefined ? [] : ['--store', splitPassword(storeUrl).url]),
@@ -193,7 +193,7 @@ export function noteBlobs(
     );
 }
 
-// Options that select workflow folders and the permissions of workflows given as text.
+// Options that select workflow folders and the permissions of workflows passed as text.
 
 export const workflowsField: Field = {
   type: 'texts',

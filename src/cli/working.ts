@@ -67,7 +67,7 @@ const groups: CommandGroups = {
   'In a shell': [createCompletionCommand(() => Object.values(groups).flat())],
 };
 
-/** Handles that a graph's module left open do not keep the command from ending. */
+/** Open handles of a graph's module do not keep the command from ending. */
 export async function runArguments(args: readonly string[]): Promise<number> {
   const code = await runCommand(groups, args);
   ownOutput().write('', () => exit(code));

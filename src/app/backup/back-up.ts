@@ -140,7 +140,7 @@ export async function findFaults(store: Store, blobs: BlobStore, tenant: string)
 
 /**
  * Renames older backups: FILE.1 is the previous one, FILE.2 the one before that. The oldest are moved first, so an interruption never
- * leaves fewer than are to be kept.
+ * leads to fewer than `keep`.
  */
 async function makeRoom(file: string, keep: number): Promise<void> {
   for (let no = keep - 1; no >= 1; no -= 1) {

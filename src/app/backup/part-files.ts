@@ -6,7 +6,7 @@ import { isPidInUse } from '../process/process-ids.ts';
 
 const besides = ['', '-wal', '-shm', '-journal'];
 
-/** Removes partial files left by processes that are gone. */
+/** Removes partial files of processes that are gone. */
 async function clearParts(path: string): Promise<void> {
   const folder = dirname(path);
   for (const name of await readdir(folder).catch(() => [])) {

@@ -24,8 +24,8 @@ export interface RestoreOptions {
    */
   readonly replace?: boolean;
   /**
-   * Whether the backup is one's own. Default false: a text in it counts as a file's only if a file here gives the same, and is else held to
-   * the grants of the process that goes on with its run; its schedules start nothing.
+   * Whether the backup is one's own. Default false: a text in it counts as a file's only if a file here contains the same, and is else
+   * checked against the grants of the process that goes on with its run; its schedules start nothing.
    */
   readonly trust?: boolean;
 }

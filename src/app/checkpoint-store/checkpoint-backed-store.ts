@@ -31,7 +31,7 @@ const isRecalled = (output: unknown): output is readonly RecalledEntry[] =>
   Array.isArray(output) && output.every((entry) => typeof entry?.content === 'string' && typeof entry.at === 'number');
 
 /**
- * What the run has read of its memories, which a resume is given again: the steps `recall` of a session memory. Nothing is ever about to be
+ * What the run has read of its memories, which a resume gets again: the steps `recall` of a session memory. Nothing is ever about to be
  * written: a write is made at once, and by its key only once.
  */
 function memorySnapshotOf({ nodes }: FrameTree): MemorySnapshot | undefined {
@@ -175,7 +175,7 @@ class SavedRuns {
   }
 
   /**
-   * Restores a run, given its id or the id of one of its checkpoints.
+   * Restores a run by its id or the id of one of its checkpoints.
    * @returns the run's id; undefined if nothing is saved under this name
    */
   async restore(tenant: string, name: string): Promise<string | undefined> {

@@ -25,7 +25,7 @@ import { historyOptionNames, openPlace, type HistoryOptions } from '../place/ope
 
 // Converts checkpoints of another runtime to states of our runs, and back. Only what changed is written.
 
-/** Parts of a checkpoint that our state has no field for. They are kept beside the channels, where views of a state do not show them. */
+/** Parts of a checkpoint that our state has no field for. They are stored beside the channels, where views of a state do not show them. */
 type Beside = Pick<Checkpoint, 'visitedNodes' | 'skippedNodes' | 'pendingEdges' | 'memorySnapshot'> & {
   readonly effects: Readonly<Record<string, Checkpoint['nodeResults'][string]['effectClass']>>;
   readonly durations: Readonly<Record<string, number>>;
@@ -245,8 +245,8 @@ class CheckpointStoreOver<Saved extends Checkpoint> implements ICheckpointStore<
   }
 
   /**
-   * Removes the tag. If it was the newest checkpoint left, its values stay in the history until the run is pruned or another checkpoint is
-   * saved.
+   * Removes the tag. If it was the newest remaining checkpoint, its values stay in the history until the run is pruned or another
+   * checkpoint is saved.
    */
   async delete(checkpointId: string): Promise<void> {
     const found = await this.#find(checkpointId);
@@ -261,7 +261,10 @@ class CheckpointStoreOver<Saved extends Checkpoint> implements ICheckpointStore<
     else if (tag.seq < run.head) await removeCheckpoint(this.#place, { run, seq: tag.seq }).catch(isNeeded);
   }
 
-  /** Copies a checkpoint under a new run id. Each partition in the patch replaces that of the checkpoint, whole. @throws CHECKPOINT_NOT_FOUND */
+  /**
+   * Copies a checkpoint under a new run id. Each partition in the patch replaces that of the checkpoint, whole. @throws
+   * CHECKPOINT_NOT_FOUND
+   */
   async fork(checkpointId: string, patchState: Partial<GraphState> = {}): Promise<string> {
     const found = await this.#find(checkpointId);
     if (found === undefined) throw new CairnError('CHECKPOINT_NOT_FOUND', { checkpoint: checkpointId });
@@ -332,7 +335,7 @@ function describeSave({ nodeId, state, memorySnapshot }: Checkpoint): ChangePart
  * must be plain JSON, and two processes must not save to one run at the same time.
  *
  * @typeParam Saved - the runtime's type of checkpoints; they are returned as they were saved
- * @throws CONFIG_INVALID the store is of another kind than ours and no blob store is given. The methods throw CLAIM_TAKEN if another
+ * @throws CONFIG_INVALID the store is of another kind than ours and there is no blob store. The methods throw CLAIM_TAKEN if another
  * process saves to the run; ID_INVALID if the checkpoint's id contains `@`, `~` or a dot, or is a number; USAGE_INVALID; and the errors of
  * stores
  */

@@ -22,13 +22,13 @@ export interface Config {
   readonly store?: string;
   /** Folders of workflows. If two have the same name, the one in the later folder is used. */
   readonly workflows?: readonly string[];
-  /** Modules of graphs. A preview may import them for runs that name them; of other modules only the one given with `--file`. */
+  /** Modules of graphs. A preview may import them for runs that name them; of other modules only the one of `--file`. */
   readonly modules?: readonly string[];
   /** Default settings for keeping checkpoints; a workflow may override them. */
   readonly checkpoint?: CheckpointSettings;
   /** Values that must never be stored: names of keys, and paths (`inputs.card.number`). Nothing can read them. Default: none. */
   readonly redact?: { readonly store?: readonly string[] };
-  /** Permissions of workflows that are given as text, in the syntax of `--allow`. */
+  /** Permissions of workflows that are passed as text, in the syntax of `--allow`. */
   readonly allow?: readonly string[];
   /** Blocks of your own. Only if the configuration is code. */
   readonly nodeTypes?: readonly NodeType[];

@@ -74,7 +74,7 @@ th,td{text-align:left;vertical-align:top;padding:.15em .8em .15em 0;font-weight:
 const valueMax = 400;
 const outputMax = 4_000;
 const resultMax = 8_000;
-/** Failures on the way that are told at the top. */
+/** Failures on the way that are listed at the top. */
 const failuresMax = 20;
 
 /** The names of the visits' places in the page. */

@@ -23,7 +23,7 @@ export interface HttpRefusal {
 export interface HttpVerdict {
   /** Why it is refused. Undefined: it is allowed. */
   readonly refusal?: HttpRefusal;
-  /** The origin of a page that may speak to the server, which its browser must be told. Undefined: no page sent the request. */
+  /** The origin of a page that may speak to the server; the reply must name it to the browser. Undefined: no page sent the request. */
   readonly page?: string;
 }
 
@@ -121,8 +121,8 @@ export function createPageGuard({ host, hosts, origins, allowsNavigation = false
   const anyHost = isMounted || (listened.some((name) => wildcards.includes(name)) && hosts.length === 0);
   const pages = readOrigins(origins);
   /**
-   * Whether the page came from this server itself, under a name that is known. A server that listens speaks http; it is called by https where
-   * a proxy stands before it, which goes by a name that was given.
+   * Whether the page came from this server itself, under a name that is known. A server that listens speaks http; it is called by https
+   * where a proxy stands before it, whose name is among the `hosts`.
    */
   const isOwnPage = (origin: string, called: URL): boolean => {
     const page = URL.parse(origin);

@@ -7,7 +7,7 @@ import { printableLines } from '../../operations/words/terminal.ts';
 import { CairnError } from '../../errors.ts';
 import type { Engine, ResumeOptions, RunResult } from '../../engine/api.ts';
 
-// Ends what a person is asked when the deadline of their question passes.
+// Ends a prompt when the deadline of its question passes.
 
 export interface Deadline {
   /** Aborted when it passes; at once if it has. */
@@ -40,14 +40,14 @@ export function watchDeadline(dueAt: number | undefined): Deadline {
 export interface Interviewer {
   /**
    * Answers a question: a choice's value or label or key, a text, true or false, as the question asks.
-   * @returns the answer, or a promise of it; undefined: it is left open
+   * @returns the answer, or a promise of it; undefined: the question stays open
    */
   ask(question: OpenQuestion): unknown;
-  /** Told why an answer did not fit; the question is asked again if it returns true. Default: it is left open. */
+  /** Called with why an answer was refused; the question is asked again if it returns true. Default: it stays open. */
   refused?(question: OpenQuestion, reason: Error): Promise<boolean> | boolean;
 }
 
-/** A question and what was answered; absent: it was left open. */
+/** A question and its answer; absent: it stayed open. */
 export interface RecordedAnswer {
   readonly question: OpenQuestion;
   readonly answer?: unknown;
@@ -69,13 +69,13 @@ export function callbackInterviewer(ask: Interviewer['ask']): Interviewer {
   return { ask };
 }
 
-/** Gives answers in turn; once they are used up, questions are left open. */
+/** Returns answers in turn; once they are used up, questions stay open. */
 export function queueInterviewer(answers: readonly unknown[]): Interviewer {
   const remaining = [...answers];
   return { ask: () => remaining.shift() };
 }
 
-/** Lets another one answer, and keeps what was asked and answered in `records`. */
+/** Lets another one answer, and adds questions and answers to `records`. */
 export function recordingInterviewer(
   inner: Interviewer,
 ): Interviewer & { readonly records: readonly RecordedAnswer[] } {
@@ -146,7 +146,7 @@ const optionNames = Object.keys({ graph: true, by: true } satisfies Record<keyof
 
 /**
  * Goes on with a run until it ends, or rests on questions that the interviewer leaves open. Each answer is durable before the run goes on,
- * so that it is not asked for again by whoever takes the run up.
+ * so that whoever takes the run up does not ask again.
  * @throws as `Engine.resume` and `Engine.answer`; whatever the interviewer throws
  */
 export async function interview(

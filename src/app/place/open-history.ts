@@ -18,12 +18,15 @@ export async function openExplainer(): Promise<ChoiceExplainer> {
   return (await import('../../dialects/explain-choice.ts')).explainChoice;
 }
 
-// The blob store that belongs to a store. It is kept as long as the store, and every interface finds it at the same place.
+// The blob store that belongs to a store. It lives as long as the store, and every interface finds it at the same place.
 
 /** Blobs of stores in memory. Engines over the same store share them. */
 const blobsInMemory = new WeakMap<Store, BlobStore>();
 
-/** The store's own blobs, those beside a SQLite database or in a folder of runs, or some in memory. @throws CONFIG_INVALID the store is of another kind */
+/**
+ * The store's own blobs, those beside a SQLite database or in a folder of runs, or some in memory. @throws CONFIG_INVALID the store is of
+ * another kind
+ */
 export function blobsBeside(store: Store): BlobStore {
   if (store.blobs !== undefined) return store.blobs;
   if (store.capabilities.durability === 'none') {
@@ -54,7 +57,7 @@ export interface HistoryOptions {
 
 export const historyOptionNames: readonly (keyof HistoryOptions)[] = ['blobs', 'tenant', 'byPrefix'];
 
-/** The place of a store's histories. @throws CONFIG_INVALID the store is of another kind and no blob store is given */
+/** The place of a store's histories. @throws CONFIG_INVALID the store is of another kind and there is no blob store */
 export function openPlace(store: Store, options: HistoryOptions = {}): WritePlace {
   const { blobs = blobsBeside(store), tenant = defaultTenant } = options;
   return { tenant, store, blobs, ids: createSystemIds(), isWorkerDead, now: Date.now, explainChoice: openExplainer };
@@ -62,7 +65,7 @@ export function openPlace(store: Store, options: HistoryOptions = {}): WritePlac
 
 /**
  * Opens the histories of all runs in a store, whichever graphs they have. The caller closes the store.
- * @throws CONFIG_INVALID the store is of another kind and no blob store is given
+ * @throws CONFIG_INVALID the store is of another kind and there is no blob store
  */
 export function openHistory(store: Store, options: HistoryOptions = {}): History {
   refuseUnknownKeys('openHistory', options, historyOptionNames);

@@ -14,7 +14,7 @@ import { openSqliteMemories, openSqliteStore } from '../../stores/sqlite/index.t
 import { listenOption } from './open-server.ts';
 import { makeFolder, parseStoreUrl, type StorePlace } from './store-url.ts';
 
-/** A store with all that is kept beside it. `close` closes all three. */
+/** A store with the stores beside it. `close` closes all three. */
 export interface OpenedStore extends Store {
   readonly blobs: BlobStore;
   readonly memories: Memories;

@@ -1,4 +1,6 @@
-/** Parses store URLs: `sqlite:PATH`, `sqlite:///absolute/path`, `file:FOLDER`, `memory:`, `postgres://USER@HOST/DATABASE`, `redis://HOST`. */
+/**
+ * Parses store URLs: `sqlite:PATH`, `sqlite:///absolute/path`, `file:FOLDER`, `memory:`, `postgres://USER@HOST/DATABASE`, `redis://HOST`.
+ */
 import { existsSync, mkdirSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { CairnError } from '../../errors.ts';
@@ -62,7 +64,7 @@ export type StorePlace =
 /** Folder of the default store, inside the working folder. */
 export const defaultFolder = '.cairn';
 
-/** @param name - as it was given. @throws CONFIG_INVALID it is no place for a database */
+/** @param name - as the caller wrote it. @throws CONFIG_INVALID it is no place for a database */
 function sqlitePlace(path: string, isDefault: boolean, name: string): StorePlace {
   const found = statSync(path, { throwIfNoEntry: false });
   // A pipe, which an unpacked archive can hold, would wait for a writer.

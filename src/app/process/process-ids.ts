@@ -114,7 +114,7 @@ function createUuidV7Source(): (nowMs: number) => string {
     // A random UUID of version 4, which Node generates in advance. Its random parts are copied to the same positions of the new UUID.
     const random = randomUUID();
     const isLater = nowMs > lastMs;
-    // If the clock stands still or goes back, the last time is kept and the counter goes on, so that ids stay sorted.
+    // If the clock stands still or goes back, the last time is used again and the counter goes on, so that ids stay sorted.
     counter = isLater ? parseInt(random.slice(0, 3), 16) >> 1 : counter + 1;
     lastMs = isLater ? nowMs : lastMs;
     if (counter > 0xfff) {

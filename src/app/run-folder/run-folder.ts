@@ -1,6 +1,7 @@
 /**
  * A run as a folder of files, for people and their tools: a manifest, a checkpoint for each stage that ended, a folder for each visit with
- * prompt, answer and status, artifacts, and all that happened as lines. It is written and never read: nothing that stands there changes a run.
+ * prompt, answer and status, artifacts, and all that happened as lines. It is written and never read: nothing that stands there changes a
+ * run.
  */
 import { existsSync, mkdirSync, readdirSync, realpathSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
@@ -136,7 +137,7 @@ class Files {
   }
 }
 
-/** Names of which each is given once, also where small and capital letters are the same. */
+/** Names of which each is used once, also where small and capital letters are the same. */
 class Names {
   readonly #counts = new Map<string, number>();
 
@@ -174,7 +175,7 @@ interface StoredNode {
   readonly config?: { readonly attributes?: { readonly prompt?: unknown } };
 }
 
-/** What the file says of the stage. What was told beside it of the run is not on record. */
+/** What the file says of the stage. What the model got beside it about the run is not on record. */
 function promptOf(structure: unknown, path: readonly string[]): string | undefined {
   let nodes = (structure as { readonly nodes: readonly StoredNode[] } | undefined)?.nodes;
   let found: StoredNode | undefined;
@@ -191,7 +192,7 @@ function isSecret(path: readonly string[]): boolean {
   return (shown({ path, value: true }) as { readonly value: unknown }).value !== true;
 }
 
-/** One that is gone is left out: a run can be told of without it. */
+/** One that is gone is omitted: the folder is of use without it. */
 async function writeArtifact(
   files: Files,
   { blobs }: StatePlace,
@@ -205,7 +206,7 @@ async function writeArtifact(
   }
 }
 
-/** A large value is kept as JSON; what is none is a file's, and stays what it is. */
+/** A large value is stored as JSON; what is no JSON is a file, and stays as it is. */
 function masked(bytes: Uint8Array): Uint8Array | string {
   try {
     const value: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));

@@ -72,7 +72,7 @@ function readPattern(cron: string): Pattern {
   } catch (error) {
     throw invalid(`is no cron line: ${(error as Error).message.replace(/^CronPattern: /, '')}`, error);
   }
-  // The package excludes the time that it is given, in both directions.
+  // The package excludes the time that it starts from, in both directions.
   const pattern: Pattern = {
     from: (clockTime) => times.nextRun(new Date(clockTime - 1))?.getTime(),
     upTo: (clockTime) => times.previousRuns(1, new Date(clockTime + 1))[0]?.getTime(),
@@ -93,7 +93,7 @@ interface ZoneClock {
 
 /** Clocks are looked at this often, so two changes within such a span are found only if they do not undo each other. */
 const spanMs = 6 * hourMs;
-/** The most spans that are kept in memory. */
+/** The most spans that are cached. */
 const spansMax = 4096;
 
 /** A span of time: what clocks are ahead of UTC at its beginning and its end, and the moment of the change in it. */

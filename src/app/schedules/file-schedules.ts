@@ -1,4 +1,4 @@
-/** Schedules for files and for workflows given by name, as `cairn schedule` makes them. The file is read again at each due time. */
+/** Schedules for files and for workflows with a name, as `cairn schedule` makes them. The file is read again at each due time. */
 import type { Engine } from '../../engine/api.ts';
 import type { Graph } from '../../graph/graph.ts';
 import type { LoadedGraph } from '../../operations/declare/operation.ts';

@@ -46,7 +46,10 @@ export type StartDue = (settings: ScheduleSettings, runId: string, dueMs: number
 
 /** A time counts as missed after this delay. It is longer than the interval at which workers look for due runs. */
 const lateMs = 60_000;
-/** A file that cannot be read now may be readable in a moment, but no grant comes in that time. A due time that fails does not hold up others. */
+/**
+ * A file that cannot be read now may be readable in a moment, but no grant comes in that time. A due time that fails does not hold up
+ * others.
+ */
 const retry: RetryPolicy = { attempts: 4, delayMs: 1_000, when: ({ code }) => code !== 'PERMISSION_DENIED' };
 
 /** Id of the run that a schedule starts at a time: `nightly.20261123T020000Z`. */
@@ -82,7 +85,7 @@ export function scheduleGraph(id: string, start: StartDue): Graph {
   });
 }
 
-/** Runs a schedule. It ends only if no due time is left. */
+/** Runs a schedule. It ends only if no due time remains. */
 async function keepSchedule(ctx: NodeContext, start: StartDue): Promise<ScheduleStanding> {
   const settings = ctx.input as ScheduleSettings;
   const times = readCron(settings.cron, settings.timezone);

@@ -1,4 +1,4 @@
-/** Simulates a pipeline, given by file or name, with scenarios from files. */
+/** Simulates a pipeline, from a file or a name, with scenarios from files. */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { decodeText } from '../process/decode-text.ts';

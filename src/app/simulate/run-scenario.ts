@@ -94,7 +94,7 @@ async function attend({ engine, clock, script, name }: Simulation, { runId, wait
   return true;
 }
 
-/** An answer that does not fit is a fault of the scenario: its name and its stage are told. Anything else is as it was. */
+/** An answer that does not fit is a fault of the scenario: its name and its stage are reported. Any other error stays as it was. */
 function refusedAnswer(error: unknown, what: string): unknown {
   if (!CairnError.is(error, 'ANSWER_INVALID')) return error;
   return new CairnError('USAGE_INVALID', { reason: `${what}: ${error.message}` }, { cause: error });

@@ -34,7 +34,10 @@ export interface SimulationReport {
   readonly runs: readonly SimulatedRun[];
   /** What all runs together covered. */
   readonly coverage: Coverage;
-  /** How many ways were found and not tried, since there were `runsMax` runs, or 20,000 stages in all of them. What was not come to may lie on them. */
+  /**
+   * How many ways were found and not tried, since there were `runsMax` runs, or 20,000 stages in all of them. What was not come to may lie
+   * on them.
+   */
   readonly untried: number;
   /** Stages that come again and again in ways that were looked for, one list for each such circle, named once. */
   readonly endless: readonly (readonly string[])[];
@@ -163,7 +166,7 @@ const failuresOf = ({ stages }: Scenario): number => Object.values(stages).reduc
 
 /**
  * Explores: first a run in which every stage succeeds, then the runs that each run suggests, each aim once, until everything was come to.
- * Runs that cover nothing new are left out.
+ * Runs that cover nothing new are omitted.
  * @returns how many ways were found and not tried
  */
 async function explore(

@@ -15,7 +15,8 @@ const pipelineBytesMax = 20 * 1024 * 1024;
 
 /**
  * The text at a path. What is larger than any pipeline, is no file, or cannot be read, is not there.
- * @param isGranted - asked with the file's own place, once it is open: a link that is flipped meanwhile leads nowhere. Default: all is granted
+ * @param isGranted - called with the file's own place, once it is open: a link that is flipped meanwhile leads nowhere. Default: all is
+ * granted
  */
 function readPipelineFile(path: string, isGranted?: (place: string) => boolean): string | undefined {
   let descriptor: number | undefined;
@@ -50,7 +51,7 @@ export interface FileDialects extends TextReader, Pick<Dialect, 'convertWorkflow
   readonly dot: Pick<DotDialect, 'readSavedDot' | 'formatDot'>;
   readonly nodeTypes: readonly NodeType[];
   readonly options: Pick<ReadOptions, 'nodeTypes' | 'permissions' | 'checkpoint' | 'redact'>;
-  /** Whether workflows given as text are allowed at all. */
+  /** Whether workflows passed as text are allowed at all. */
   readonly allowsInline: boolean;
 }
 

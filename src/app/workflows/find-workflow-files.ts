@@ -2,13 +2,13 @@
 import { readdirSync, realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** The most files in one folder. Further ones are left out, and that is reported. */
+/** The most files in one folder. Further ones are omitted, and that is reported. */
 export const filesMax = 10_000;
 const depthMax = 32;
 const skipped: ReadonlySet<string> = new Set(['node_modules']);
 
 export interface FoundFiles {
-  /** Paths of the files; they begin with the folder as it was given. */
+  /** Paths of the files; they begin with the folder as the caller wrote it. */
   readonly files: readonly string[];
   /** Whether there are more files, or folders nested too deep to be searched. */
   readonly isCut: boolean;

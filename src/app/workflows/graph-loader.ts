@@ -18,7 +18,7 @@ import { requireFile, unreadable } from './unreadable-file.ts';
 // Dialects written as text, and how a text recorded with a run is read.
 
 export interface SavedTextOptions {
-  /** `inline`: the text is held to the permissions, whatever was recorded with it. */
+  /** `inline`: the text is checked against the permissions, whatever was recorded with it. */
   readonly origin?: 'inline';
   /** Default: those of this process. */
   readonly permissions?: Permissions;
@@ -56,9 +56,9 @@ export interface GraphLoaderOptions {
   /** Whether paths are recorded relative to the folder, so that they move together with its store. */
   readonly isMovable: boolean;
   /**
-   * Whether rows of the store are believed about where texts and modules came from. Default true. If false, since others may write them, as on
-   * a server, or have made the file: a recorded text counts as a file's only if a file here gives the same text, and a module, or the file of
-   * a schedule, is loaded only from this folder, or if the configuration names it.
+   * Whether rows of the store are believed about where texts and modules came from. Default true. If false, since others may write them, as
+   * on a server, or have made the file: a recorded text counts as a file's only if a file here gives the same text, and a module, or the
+   * file of a schedule, is loaded only from this folder, or if the configuration names it.
    */
   readonly trustsStore?: boolean;
   /** Whether the configuration names this module. */
@@ -73,12 +73,15 @@ export interface GraphLoaderOptions {
 export interface GraphLoader {
   readonly savedSource: (source: string) => string;
   readonly loadGraph: (file: string, exportName?: string) => Promise<LoadedGraph>;
-  /** Loads what a schedule on record names. @throws PERMISSION_DENIED the store is not trusted, and the file is neither of this folder nor named */
+  /**
+   * Loads what a schedule on record names. @throws PERMISSION_DENIED the store is not trusted, and the file is neither of this folder nor
+   * named
+   */
   readonly loadScheduled: (file: string, exportName?: string) => Promise<LoadedGraph>;
   readonly loadWorkflow: (file: string) => Promise<KnownWorkflow>;
   /** The checkpoint settings in a text recorded with a run; undefined if there are none or the text cannot be read any more. */
   readonly readSettings: (text: string | undefined) => Promise<CheckpointSettings | undefined>;
-  /** What a text kept with a run reaches for, a line each. */
+  /** What a text recorded with a run reaches for, a line each. */
   readonly needsOf: (text: string) => Promise<readonly string[]>;
   readonly findGraph: (meta: RunMeta, readText: () => Promise<string | undefined>) => Promise<Graph | undefined>;
 }
@@ -100,7 +103,7 @@ function isName(cwd: string, file: string): boolean {
   return extname(file) === '' && !file.includes('/') && !existsSync(resolve(cwd, file));
 }
 
-/** Reads a text that is held to the grants. @param trust - the way to trust it. @throws PERMISSION_DENIED */
+/** Reads a text that is checked against the grants. @param trust - the way to trust it. @throws PERMISSION_DENIED */
 async function readUntrusted(dialects: TextDialects, text: string, trust: string): Promise<TextWorkflow> {
   try {
     return await readSavedText(dialects, text, { origin: 'inline' });

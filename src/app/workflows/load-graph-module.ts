@@ -31,7 +31,7 @@ function lineOf(error: Error, path: string): number | undefined {
   return match?.[1] === undefined ? undefined : Number(match[1]);
 }
 
-/** Explains an error of a module that was being imported. An error of Cairn, such as an invalid graph, is kept, with its line added. */
+/** Explains an error of a module that was being imported. An error of Cairn, such as an invalid graph, stays, with its line added. */
 function explainImport(error: unknown, path: string, file: string): unknown {
   if (CairnError.is(error, 'CONFIG_INVALID') && error.data['path'] === undefined) {
     const line = lineOf(error, path);

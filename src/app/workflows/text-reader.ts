@@ -17,7 +17,7 @@ type YamlDialect = Pick<typeof yamlModule, 'checkWorkflow' | 'readBundle' | 'rea
 export interface TextReader {
   readonly readWorkflow: (text: string, options: ReadOptions) => TextWorkflow;
   readonly checkWorkflow: (text: string, options: ReadOptions) => ReturnType<DotDialect['checkDot']>;
-  /** Reads what was kept with a run of a YAML workflow. */
+  /** Reads what was recorded with a run of a YAML workflow. */
   readonly readBundle: YamlDialect['readBundle'];
 }
 
@@ -49,7 +49,7 @@ function ofPipeline(options: ReadOptions): PipelineOptions {
   return others;
 }
 
-/** Whoever names a pipeline, it is the operator's file: held to what that is held to, and to no more. */
+/** Whoever names a pipeline, it is the operator's file, with the grants of such a file and no others. */
 function withPipelines<Options extends Pick<ReadOptions, 'nodeTypes' | 'redact'>>(
   dot: DotDialect,
   options: Options,

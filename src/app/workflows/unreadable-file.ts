@@ -1,4 +1,4 @@
-/** What is told of a file that was named and cannot be read as a graph. */
+/** The error for a file that was named and cannot be read as a graph. */
 import { existsSync, statSync, type Stats } from 'node:fs';
 import { CairnError } from '../../errors.ts';
 
@@ -12,7 +12,7 @@ export function unreadable(
   return new CairnError('GRAPH_PARSE', data, { cause });
 }
 
-/** @param file - the path as it was given, for the error. @throws GRAPH_PARSE there is no file */
+/** @param file - the path as the caller wrote it, for the error. @throws GRAPH_PARSE there is no file */
 export function requireFile(path: string, file: string): Stats {
   if (!existsSync(path)) throw unreadable(file, 'there is no such file', { hint: 'Name another file.' });
   const stats = statSync(path);

@@ -1,4 +1,4 @@
-/** The workflows in the folders given to a process. They are read on first use, and again on request. */
+/** The workflows in the folders of a process. They are read on first use, and again on request. */
 import { existsSync, statSync } from 'node:fs';
 import { dirname, relative, resolve } from 'node:path';
 import { readRegularText } from '../process/decode-text.ts';

@@ -38,7 +38,7 @@ const fields: FieldsOf<AnswerArguments> = {
 /**
  * Reads `approve=yes name=cairn` as answers by the names of their questions; undefined if the words are one answer, with or without the
  * question that it is for. The text of an answer may hold a `=` too, so what stands before one must name a question there. Where none is
- * open any more, it is a name all the same: the answer was given before, and may be repeated.
+ * open any more, it is a name all the same: the answer was recorded before, and may be repeated.
  */
 async function readSeveral(
   app: App,

@@ -112,7 +112,7 @@ function print(session: Session, report: BackupReport): void {
   session.screen.note('Look at all of it: cairn verify');
 }
 
-/** Makes backups until it is asked to stop; one in progress is finished. A failure is reported, and the next backup is tried. */
+/** Makes backups until it is stopped; one in progress is finished. A failure is reported, and the next backup is tried. */
 async function repeat(session: Session, make: () => Promise<void>, everyMs: number): Promise<number> {
   const interrupt = listenForInterrupt();
   let isInterrupted = false;

@@ -101,7 +101,7 @@ function commonStart(a: readonly string[], b: readonly string[]): number {
 }
 
 /**
- * Each text from its first word that differs to its last, with a few words around, and `…` for what is left out.
+ * Each text from its first word that differs to its last, with a few words around, and `…` for what is omitted.
  * Those that fit into the width stay whole.
  */
 export function differing(before: string, after: string, width: number): readonly [string, string] {

@@ -26,7 +26,7 @@ import { readInput, withTypedTexts } from '../files.ts';
 
 // `cairn run --dry-run`: the ways through a pipeline, as scenarios take them or as they are found.
 
-/** No store is opened: nothing is kept of a dry run. */
+/** No store is opened: nothing of a dry run is recorded. */
 export function dryRunPipeline(
   session: Session,
   run: DryRun,

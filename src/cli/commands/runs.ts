@@ -71,7 +71,7 @@ export const resumeCommand: Command<ResumeArguments> = {
   ],
   runsConfig: true,
   execute(session, { allow, ...input }) {
-    // What a preview said is held against the first resume, not against those after answers.
+    // What a preview said is compared with the first resume, not with those after answers.
     const { run: _run, expect: _expect, ...resume } = input;
     return follow(session, (app) => perform(resumeRun, app, input), { run: input.run, resume, allow });
   },

@@ -56,7 +56,7 @@ async function print(session: Session, action: string, { schedules, created }: S
   if (action === 'add') screen.note(`A worker meets its times: ${commandLine('worker')}`);
 }
 
-/** Reads the input as `run` does: a value that the workflow declares as text is kept as typed. */
+/** Reads the input as `run` does: a value that the workflow declares as text stays as typed. */
 async function typed(
   app: App,
   { texts }: Session,

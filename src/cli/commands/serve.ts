@@ -38,7 +38,7 @@ const fields: FieldsOf<ServeArguments> = {
   allow: allowField,
 };
 
-/** Serves until a signal asks to stop. @param started - told of the server; what it returns is called at the end */
+/** Serves until a signal. @param started - called with the server; what it returns is called at the end */
 async function serve(
   session: Session,
   input: ServeArguments & { readonly port?: number },

@@ -74,7 +74,7 @@ function zshValueCase({ name, options }: CompletedCommand): readonly string[] {
   ];
 }
 
-/** A script to be sourced, or kept as \`_cairn\` in a folder of \`$fpath\`. */
+/** A script to be sourced, or saved as \`_cairn\` in a folder of \`$fpath\`. */
 export function zshCompletion(commands: readonly CompletedCommand[]): string {
   const fixed = commands.flatMap(({ name, words }) => (typeof words === 'string' ? [] : [[name, words] as const]));
   return `#compdef cairn
@@ -176,7 +176,7 @@ function linesOf({ name, summary, options, words }: CompletedCommand): readonly 
   ];
 }
 
-/** A script to be sourced, or kept in fish's folder of completions. */
+/** A script to be sourced, or saved in fish's folder of completions. */
 export function fishCompletion(commands: readonly CompletedCommand[]): string {
   const seen = (words: 'runs' | 'files'): string =>
     `'__fish_seen_subcommand_from ${namesWith(commands, words).join(' ')}'`;

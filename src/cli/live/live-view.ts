@@ -207,7 +207,7 @@ function nameWidthOf(rows: readonly ProgressRow[], width: number): number {
   return Math.min(widest, Math.max(8, Math.floor(width / 3)));
 }
 
-/** Chooses the rows to show if not all fit: running ones first, then those that settled last. Also returns how many are left out. */
+/** Chooses the rows to show if not all fit: running ones first, then those that settled last. Also returns how many are omitted. */
 function choose(
   rows: readonly ProgressRow[],
   room: number,

@@ -24,7 +24,7 @@ export function formatValue(name: string, value: unknown, width: number, margin:
   if (typeof value === 'string')
     return [`${margin}${name}:`, ...cut(wrap(printableLines(value), width - inner.length), linesMax, inner)];
   const parts = partsOf(value);
-  // What lies deeper is told on a line, as far as it goes.
+  // What lies deeper is printed on a line, as far as it goes.
   if (parts === undefined || margin.length > 2 * indent.length) return [fit(inline, width)];
   const lines = parts.slice(0, partsMax).flatMap(([key, part]) => formatValue(printable(key), part, width, inner));
   const more = parts.length - partsMax;

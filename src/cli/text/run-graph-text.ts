@@ -1,4 +1,4 @@
-/** The tree of a run and its forks as lines, newest first: a column for each run, and where it left its original. */
+/** The tree of a run and its forks as lines, newest first: a column for each run, and its fork point. */
 import type { GraphRunsOutput } from '../../operations/runs/graph-runs.ts';
 
 type Run = GraphRunsOutput['runs'][number];

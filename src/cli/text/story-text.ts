@@ -64,10 +64,10 @@ function formatVisit(
   ];
 }
 
-/** Columns of a failed attempt's reason, which may be told many times. */
+/** Columns of a failed attempt's reason, which may be printed many times. */
 const retryMax = 300;
 
-/** Questions and failures are told whole; of the rest a line. */
+/** Questions and failures are printed whole; of the rest a line. */
 function formatNote(
   { kind, text }: NoteWords,
   { indent, screen }: { readonly indent: string; readonly screen: StoryScreen },
@@ -100,7 +100,7 @@ function formatEdge(
   return fired ? text : paint('dim', text);
 }
 
-/** Failures on the way that are told again at the end. */
+/** Failures on the way that are printed again at the end. */
 const failuresMax = 20;
 
 function formatEnd(

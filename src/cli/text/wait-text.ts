@@ -7,7 +7,7 @@ import { formatInline } from './value.ts';
 import { wrap } from './width.ts';
 
 const printedElsewhere: ReadonlySet<string> = new Set(['choices', 'validation_pattern']);
-/** A doubt is told once nobody is in the effect any more: its deadline says nothing then. */
+/** A doubt is opened once nobody is in the effect any more: its deadline says nothing then. */
 const omittedOfDoubts: ReadonlySet<string> = new Set([...printedElsewhere, 'deadlineAt']);
 
 /** What to type for a value. */
@@ -49,7 +49,7 @@ function describeSchema(schema: Readonly<Record<string, unknown>>): string | und
   return typeof pattern === 'string' ? `answer: a text that matches ${printable(pattern)}` : undefined;
 }
 
-/** What else the asker says, a line each; what is shown elsewhere is left out. */
+/** What else the asker says, a line each; what is shown elsewhere is omitted. */
 export function describeMetadata({ kind, metadata, budget }: OpenQuestion): readonly string[] {
   // The question says all of it.
   if (budget !== undefined) return [];

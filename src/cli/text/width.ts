@@ -41,7 +41,7 @@ function cut(text: string, width: number): readonly string[] {
   return pieces;
 }
 
-/** Columns that are left for the text of a line, however far it is indented. */
+/** Columns that remain for the text of a line, however far it is indented. */
 const leastText = 8;
 
 /** Breaks a text into lines of at most a width, between words where it can. What a line is indented by, its parts are too. */

@@ -1,4 +1,7 @@
-/** Places in lists at which a next page begins. A cursor is of one list with one filter, and refused for another, where it would skip or repeat. */
+/**
+ * Places in lists at which a next page begins. A cursor is of one list with one filter, and refused for another, where it would skip or
+ * repeat.
+ */
 import { canonicalText, hashText } from '../../state/values/values.ts';
 import { CairnError } from '../../errors.ts';
 import type { Field } from './operation.ts';
@@ -18,7 +21,7 @@ export function sealCursor(place: string, list: string, filter: object): string 
   return `${place}~${checkOf(list, filter)}`;
 }
 
-/** The place in a cursor. @throws USAGE_INVALID it is none, or was given by another list or for another filter */
+/** The place in a cursor. @throws USAGE_INVALID it is none, or is of another list or of another filter */
 export function openCursor(cursor: string, list: string, filter: object): string {
   const [, place, check] = /^(.+)~([\w-]{8})$/su.exec(cursor) ?? [];
   const invalid = (reason: string): CairnError =>

@@ -30,7 +30,7 @@ export type FieldType =
 export interface Field {
   readonly type: FieldType;
   readonly description: string;
-  /** Whether the field must be given. Default false. */
+  /** Whether the field is required. Default false. */
   readonly isRequired?: boolean;
   /** Whether a command line gives it by position, not by name. Positions follow the order of declaration. */
   readonly isPositional?: boolean;
@@ -95,7 +95,7 @@ export interface WorkContext extends WritePlace {
    * WORKFLOW_NOT_FOUND
    */
   readonly loadGraph: (file: string, exportName?: string) => Promise<LoadedGraph>;
-  /** What the text kept with a run reaches for (commands, hosts, files, models), a line each. */
+  /** What the text recorded with a run reaches for (commands, hosts, files, models), a line each. */
   readonly needsOf: (text: string) => Promise<readonly string[]>;
   /** Whether the configuration names this module, so that a preview may import it. */
   readonly isModuleNamed: (source: string) => boolean;
@@ -110,8 +110,8 @@ export interface WorkContext extends WritePlace {
   /** Whether the graph of a run is in this process already, so that no module is imported for it. Default: it is not known. */
   readonly isKnown?: (run: RunRow) => boolean;
   /**
-   * Set if questions here are for people: all of them, or those that approve what a model wants to do, and effects in doubt. `command` makes
-   * the command that a person types, quoted for a shell.
+   * Set if questions here are for people: all of them, or those that approve what a model wants to do, and effects in doubt. `command`
+   * makes the command that a person types, quoted for a shell.
    */
   readonly reserved?: {
     readonly questions: 'all' | 'approvals';
@@ -119,7 +119,7 @@ export interface WorkContext extends WritePlace {
   };
   /** How long an operation stays with a run that it moved on, in milliseconds. Default: until the run ends or waits. */
   readonly stayMs?: number;
-  /** Whether runs are left to workers: they are started, resumed and answered here, and advanced elsewhere. Default false. */
+  /** Whether workers advance the runs: they are started, resumed and answered here, and advanced elsewhere. Default false. */
   readonly isDetached?: boolean;
   /** Called for each run that was posted an answer or a signal. */
   readonly posted?: (runId: string) => void;

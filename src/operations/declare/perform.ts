@@ -123,8 +123,8 @@ export function maskedBySchema(value: unknown, schema: JsonSchema, key = ''): un
 }
 
 /**
- * Whether a wait asks about what a model wants to do, or about an effect in doubt. A model chooses the keys of its arguments, so their names
- * say nothing, and whoever approves them must see them. Secrets of the run are no part of it: they were masked when it was asked.
+ * Whether a wait asks about what a model wants to do, or about an effect in doubt. A model chooses the keys of its arguments, so their
+ * names say nothing, and whoever approves them must see them. Secrets of the run are no part of it: they were masked when it was recorded.
  */
 function isNeverMasked(value: unknown): boolean {
   return isPlainObject(value) && (value['isApproval'] === true || value['kind'] === 'doubt');

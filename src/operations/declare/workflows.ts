@@ -17,7 +17,7 @@ export interface KnownWorkflow {
 
 /** A workflow as plain data. */
 export interface WorkflowDescription extends Omit<TextWorkflow, 'graph' | 'checkpoint' | 'effect'> {
-  /** Path of the file; absent if the workflow was given as text. */
+  /** Path of the file; absent if the workflow was passed as text. */
   readonly source?: string;
 }
 
@@ -35,7 +35,7 @@ export interface Workflows {
   /** Returns a workflow. @throws WORKFLOW_NOT_FOUND lists the known names, nearest first */
   get(name: string): KnownWorkflow;
   /**
-   * Reads a workflow given as text, with the permissions for such texts. @throws GRAPH_PARSE, GRAPH_INVALID with all violations,
+   * Reads a workflow from a text, with the permissions for such texts. @throws GRAPH_PARSE, GRAPH_INVALID with all violations,
    * PERMISSION_DENIED, TEXT_TOO_COSTLY, READER_BUSY
    */
   readInline(text: string): Promise<TextWorkflow>;
@@ -52,9 +52,10 @@ export interface Workflows {
     source?: string,
   ): { readonly workflow: TextWorkflow | undefined; readonly violations: readonly Violation[] };
   /**
-   * Writes a workflow in another dialect; `cairn`: a file of the `{{ }}` form as one with `${ }`. What does not carry over is told in the
-   * notes. @param source - its file; undefined: a text of nobody's, which may have files read only within the grants for such texts. @throws GRAPH_PARSE, GRAPH_INVALID it has faults, or is of the `{{ }}` form and has something without a counterpart;
-   * USAGE_INVALID it is of that dialect; TEXT_TOO_COSTLY, READER_BUSY a text of nobody's
+   * Writes a workflow in another dialect; `cairn`: a file of the `{{ }}` form as one with `${ }`. The notes list what does not carry over.
+   * @param source - its file; undefined: a text of nobody's, which may have files read only within the grants for such texts. @throws
+   * GRAPH_PARSE, GRAPH_INVALID it has faults, or is of the `{{ }}` form and has something without a counterpart; USAGE_INVALID it is of
+   * that dialect; TEXT_TOO_COSTLY, READER_BUSY a text of nobody's
    */
   convert(
     text: string,

@@ -16,8 +16,8 @@ export interface CancelRunInput {
 export interface CancelRunOutput {
   readonly runId: string;
   /**
-   * The run's status. `running`: its owner was asked to cancel it and is still ending what is under way. `cancelling`: the node that follows a
-   * cancel has not ended. `failed`: that node failed; a resume tries it again, and `force` gives it up.
+   * The run's status. `running`: its owner got the request to cancel it and is still ending what is under way. `cancelling`: the node that
+   * follows a cancel has not ended. `failed`: that node failed; a resume tries it again, and `force` abandons it.
    */
   readonly status: string;
 }
@@ -47,14 +47,14 @@ export const cancelRun: Operation<CancelRunInput, CancelRunOutput, WorkContext> 
   },
 };
 
-/** How often the run is looked at after its owner was asked, and the pause in between: two seconds in all. */
+/** How often the run is looked at after the request to its owner, and the pause in between: two seconds in all. */
 const looks = 40;
 const pauseMs = 50;
 
 /**
- * Cancels a run. Usually nobody has it, and it ends at once. Otherwise its owner is asked, which may finish or leave the run before it sees
- * the request. So the run is looked at for a while: a run that was left is cancelled here, and of one that finished it is said.
- * @throws RUN_NOT_FOUND; RUN_FINISHED it has completed, maybe since it was asked for
+ * Cancels a run. Usually nobody has it, and it ends at once. Otherwise its owner gets a request, and may finish or release the run before
+ * it sees it. So the run is looked at for a while: a run that was released is cancelled here, and of one that finished it is said.
+ * @throws RUN_NOT_FOUND; RUN_FINISHED it has completed, maybe since the request
  */
 async function cancelled(context: WorkContext, runId: string, options: CancelOptions): Promise<string> {
   await context.engine.cancel(runId, options);

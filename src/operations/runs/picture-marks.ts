@@ -1,4 +1,6 @@
-/** A post-mortem as marks on the picture of its graph: how each node ended last, in colour and in words, and how often each edge was taken. */
+/**
+ * A post-mortem as marks on the picture of its graph: how each node ended last, in colour and in words, and how often each edge was taken.
+ */
 import type { PictureMarks, PictureTone } from '../../dialects/dot/picture/picture.ts';
 import { START } from '../../graph/graph.ts';
 import type { PostMortem, StoryVisit } from '../../history/trace/story.ts';
@@ -64,7 +66,7 @@ export function marksOf({ entries }: Pick<PostMortem, 'entries'>): PictureMarks 
     nodes.set(place, { tone, ...(note !== '' && { note }) });
     for (const { to, fired } of visit.edges) if (fired) take(frame, visit.path.at(-1) ?? '', to);
   }
-  // The start of a run fires with its first nodes, and no visit of it is told: they are those to which nothing led.
+  // The start of a run fires with its first nodes, and has no visit of its own: they are those to which nothing led.
   for (const { path } of visited) if (!reached.has(path.join('\0'))) take(path.slice(0, -1), START, path.at(-1) ?? '');
   return { nodes, taken };
 }

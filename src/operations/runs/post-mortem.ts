@@ -18,11 +18,11 @@ export interface PostMortemInput {
 }
 
 export interface PostMortemOutput extends PostMortem {
-  /** The graph as SVG, coloured by what happened. Absent: it was not asked for, or is not kept with the run. */
+  /** The graph as SVG, coloured by what happened. Absent: it was not requested, or is not recorded with the run. */
   readonly svg?: string;
-  /** How many entries were left out before those that are told, if a limit was given. */
+  /** How many entries were omitted before those listed, if there is a limit. */
   readonly earlier?: number;
-  /** The edges that were taken in all entries, by the path of their source, if a limit was given. */
+  /** The edges that were taken in all entries, by the path of their source, if there is a limit. */
   readonly taken?: readonly TakenEdge[];
 }
 

@@ -50,7 +50,7 @@ export interface PreviewRunOutput extends CheckpointRef {
   /** The expected cost, as far as it is known. */
   readonly cost: PreviewCost;
   /**
-   * Names what would be done: two previews with one etag would go the same way. A fork or a resume that is given it as `expect` is made only
+   * Names what would be done: two previews with one etag would go the same way. A fork or a resume with it as `expect` is made only
    * if that is still so.
    */
   readonly etag: string;

@@ -13,7 +13,7 @@ export interface ReadOverviewsInput {
 
 export interface RunOverview {
   readonly runId: string;
-  /** The checkpoint at which it is told. */
+  /** The checkpoint at which it was read. */
   readonly seq: number;
   readonly spent: Amounts;
   readonly saved: Amounts;
@@ -72,7 +72,7 @@ export const readOverviews: Operation<ReadOverviewsInput, ReadOverviewsOutput, H
       try {
         runs.push(await overviewOf(context, run));
       } catch (error) {
-        // What is wrong with the history of one is told by what reads it alone.
+        // What is wrong with the history of one is reported by whatever reads it alone.
         if (!CairnError.is(error) || error.code === 'STORE_UNAVAILABLE') throw error;
       }
     }

@@ -27,7 +27,7 @@ export const releaseRuns: Operation<ReleaseRunsInput, ReleaseRunsOutput, History
   }),
   isReadOnly: false,
   scope: 'admin',
-  /** @throws USAGE_INVALID the run is not held, or neither a run nor `all` was given; RUN_NOT_FOUND */
+  /** @throws USAGE_INVALID the run is not held, or there is neither a run nor `all`; RUN_NOT_FOUND */
   async run(context, { run, all = false }) {
     if ((run === undefined) !== all)
       throw new CairnError('USAGE_INVALID', {

@@ -23,7 +23,7 @@ export function isForPeople({ reserved }: Reserved, wait: WaitRecord): boolean {
 
 function isApproval({ kind, isApproval: isMarked, budget, name, metadata }: WaitRecord): boolean {
   if (kind === 'doubt' || isMarked === true || budget !== undefined) return true;
-  // As agents of older versions asked.
+  // The form of questions by agents of older versions.
   return name.startsWith('approve ') && typeof (metadata as { readonly tool?: unknown } | null)?.tool === 'string';
 }
 
@@ -62,7 +62,7 @@ export interface ReservedFork {
   readonly checkpoint: string;
   readonly set: readonly Patch[];
   readonly answers: readonly string[];
-  /** The graph that the fork is to use, if one was given. */
+  /** The graph that the fork is to use, if any. */
   readonly graph: Graph | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** The operation `resume`: goes on with a run that is paused, has failed, or was left by a dead process. */
+/** The operation `resume`: goes on with a run that is paused, has failed, or whose process is dead. */
 import { standing } from '../declare/output-shapes.ts';
 import type { Amounts } from '../../graph/amounts.ts';
 import { metaOf } from '../../engine/runs/find-graph.ts';
@@ -37,14 +37,17 @@ async function compareWithFile(context: WorkContext, run: RunRow): Promise<Store
   }
 }
 
-/** More to spend is for people to give, as is the answer to the question about it, which a resume with a budget closes. @throws ANSWER_RESERVED */
+/**
+ * More to spend is for people to give, as is the answer to the question about it, which a resume with a budget closes. @throws
+ * ANSWER_RESERVED
+ */
 function refuseBudget({ reserved }: WorkContext, run: string, by: string | undefined): void {
   if (reserved === undefined || by === 'person') return;
   const command = reserved.command('resume', run, '--budget', 'UNIT=AMOUNT');
   throw new CairnError('ANSWER_RESERVED', { runId: run, reason: 'a budget is raised by a person', command });
 }
 
-/** A resume with `retry` answers questions about commands that ended: that may be left to people. @throws ANSWER_RESERVED */
+/** A resume with `retry` answers questions about commands that ended: those may be reserved for people. @throws ANSWER_RESERVED */
 async function refuseRetry(context: WorkContext, { runId }: RunRow, by: string | undefined): Promise<void> {
   const { store, tenant, reserved } = context;
   if (reserved === undefined) return;

@@ -1,4 +1,6 @@
-/** The operation `schedule`: starts graphs at given times. A schedule is itself a run that sleeps; the runs it starts are ordinary ones. */
+/**
+ * The operation `schedule`: starts graphs at certain times. A schedule is itself a run that sleeps; the runs it starts are ordinary ones.
+ */
 import { CairnError } from '../../errors.ts';
 import { loadState } from '../../history/load/load.ts';
 import type { RunRow } from '../../ports/store.ts';

@@ -19,7 +19,7 @@ export interface StandingAt {
 }
 
 /**
- * Reads the standing. Where the graph is not known, nodes that routing passed over are told only if they are recorded as skipped.
+ * Reads the standing. Where the graph is not known, nodes that routing passed over are listed only if they are recorded as skipped.
  * @throws CONFIG_INVALID the graph is not known here, and an older version that recorded no structure started the run; CHECKPOINT_* as
  * loading
  */

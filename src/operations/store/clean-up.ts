@@ -11,7 +11,7 @@ export interface CleanUpInput {
   /** Only runs of this graph. */
   readonly workflow?: string;
   readonly dryRun?: boolean;
-  /** Give the room that is left back to the file system. */
+  /** Give free room back to the file system. */
   readonly vacuum?: boolean;
 }
 

@@ -36,7 +36,7 @@ async function findUnneeded(
   const { cursor } = await store.listRuns({ tenant, limit: countedRuns });
   if (cursor !== undefined) return [];
   const count = await countUnneeded(store, blobs, tenant).catch((error: unknown) => {
-    // What is damaged is told with the histories.
+    // What is damaged is reported with the histories.
     if (CairnError.is(error, 'CHECKPOINT_CORRUPT', 'STORE_CORRUPT')) return 0;
     throw error;
   });

@@ -65,7 +65,7 @@ export const exportRun: Operation<ExportRunInput, ExportReport, ExportContext> =
 };
 
 export interface ImportRunOutput extends ImportReport {
-  /** Whether it may do what its text says. If not, it is held to the grants of who goes on with it. */
+  /** Whether it may do what its text says. If not, it is checked against the grants of whoever goes on with it. */
   readonly isTrusted: boolean;
   /** What it reaches for: commands, hosts, files, models, and the module that its graph is in. A line each. */
   readonly needs: readonly string[];

@@ -14,7 +14,7 @@ export interface AnswerWaitsInput {
 
 export interface AnswerWaitsOutput {
   readonly runId: string;
-  /** The answered waits in the given order, with the values recorded. */
+  /** The answered waits in the caller's order, with the values recorded. */
   readonly answered: readonly AnsweredWait[];
 }
 

@@ -14,9 +14,9 @@ export interface SubmittedAnswer {
 
 /** A question and its answer. */
 export interface AnsweredWait {
-  /** Its id; the name that was given for it if it is not open any more. */
+  /** Its id; the caller's name for it if it is not open any more. */
   readonly waitId: string;
-  /** Absent if it is not open any more: this answer was given before, and is acknowledged. */
+  /** Absent if it is not open any more: this answer was recorded before, and is acknowledged. */
   readonly wait?: OpenQuestion;
   /** The value recorded, which for a question with choices is the choice that was meant. */
   readonly value: unknown;

@@ -69,7 +69,10 @@ const ended = '-';
 /** More than the open waits that a run may have. */
 const waitsOfRun = 100_000;
 
-/** The open questions of one run, also those whose answer waits to be taken: who answers them again is told so. @throws RUN_NOT_FOUND, CHECKPOINT_AMBIGUOUS */
+/**
+ * The open questions of one run, also those whose answer waits to be taken: who answers them again gets an error that says so. @throws
+ * RUN_NOT_FOUND, CHECKPOINT_AMBIGUOUS
+ */
 export async function readQuestions(
   context: ReadContext,
   reference: string,

@@ -14,7 +14,7 @@ export function shortStepName(name: string): string {
   );
 }
 
-/** What steps do alike, whatever they are given: their names without hashes and counts. Those of a list's items are their numbers. */
+/** What steps do alike, whatever their input: their names without hashes and counts. Those of a list's items are their numbers. */
 export function stepKind(name: string): string {
   const kind = inWords(name)
     .replaceAll(hash, (whole) => (/[A-Z\d]/u.test(whole) ? '' : whole))

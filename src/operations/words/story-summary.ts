@@ -1,8 +1,10 @@
-/** What a reader of a post-mortem asks first: why the run failed, what it waits for, what failed on the way, and how its goal gates ended. */
+/**
+ * What a reader of a post-mortem asks first: why the run failed, what it waits for, what failed on the way, and how its goal gates ended.
+ */
 import type { PostMortem } from '../../history/trace/story.ts';
 import { reason, type StoryWords, type VisitWords } from './story-words.ts';
 
-/** One line, and the visit that it is about, if one is told. */
+/** One line, and the visit that it is about, if any. */
 export interface SummaryLine {
   readonly text: string;
   readonly visit?: VisitWords;

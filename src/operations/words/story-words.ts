@@ -28,7 +28,7 @@ export interface EventWords {
   readonly text: string;
 }
 
-/** One thing that is told of a visit. */
+/** One line about a visit. */
 export interface NoteWords {
   readonly kind:
     'taken over' | 'condition' | 'retry' | 'repeat' | 'steps' | 'failed step' | 'asked' | 'open' | 'failure';
@@ -70,7 +70,7 @@ export interface StoryWords {
   readonly entries: readonly (EventWords | VisitWords)[];
 }
 
-/** Tells a post-mortem in words. The graph's own places, where nothing happens, are left out. */
+/** A post-mortem in words. The graph's own places, where nothing happens, are omitted. */
 export function storyWords(story: PostMortem): StoryWords {
   const { startedAt, endedAt, forkedFrom, entries } = story;
   const costs = formatCosts(story);
@@ -138,7 +138,7 @@ const isDifference = (one: unknown): one is Difference => {
   return typeof what === 'string' && typeof detail === 'string';
 };
 
-/** `node added check (the run is past it: it is never run)`. Edges follow from nodes, so they are told where nothing else is. */
+/** `node added check (the run is past it: it is never run)`. Edges follow from nodes, so they are listed where nothing else is. */
 function graphWords(differences: readonly Difference[]): string {
   const nodes = differences.filter(({ what }) => !what.startsWith('edge '));
   const parts = nodes.length > 0 ? nodes : differences;
@@ -321,7 +321,7 @@ function largeWords(value: unknown): string | undefined {
 
 function edgeWords(edge: ExplainedEdge, { path, edges }: StoryVisit): EdgeWords {
   const { to, label, fired, because } = edge;
-  // A function without a name of its own is called like its edge, which is told already.
+  // A function without a name of its own is called like its edge, which is named already.
   const condition = edge.condition === `${path.at(-1)} -> ${to}` ? undefined : edge.condition;
   return {
     target: isPlace(to) ? 'the end' : to,

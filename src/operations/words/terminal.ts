@@ -26,7 +26,7 @@ const moving = /(?![\t\n])[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u
 const painted = /(\u001b\[(?:1|2|22|31|32|33|39)m)/u;
 
 /**
- * What a terminal is given, whoever made the text: only our own colours reach it as they are. Texts from outside are made printable where
+ * A text for a terminal, whoever made it: only our own colours reach it as they are. Texts from outside are made printable where
  * they are put into a line; this is the last gate, and the only one for a file that is shown as it is.
  */
 export function forTerminal(text: string): string {
@@ -37,7 +37,7 @@ export function forTerminal(text: string): string {
     .join('');
 }
 
-/** JSON that a terminal may be given: JSON itself escapes the controls below a space, and no others. */
+/** JSON that a terminal may show: JSON itself escapes the controls below a space, and no others. */
 export function jsonText(value: unknown, indent = 0): string {
   return JSON.stringify(value, null, indent).replace(
     moving,

@@ -58,7 +58,7 @@ export const planWorkflow: Operation<PlanWorkflowInput, WorkflowDescription, Wor
   async run(context, { file, export: exportName }) {
     const { graph, workflow } = await context.loadGraph(file, exportName);
     if (workflow === undefined) return describeGraph(graph, file);
-    // A file is told by the name under which its faults are.
+    // A file has the name under which its faults are listed.
     const known = await context.loadWorkflow(file);
     return describe(known.workflow, known.source);
   },

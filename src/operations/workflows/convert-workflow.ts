@@ -12,7 +12,7 @@ export interface ConvertWorkflowInput {
   readonly source?: string;
   /** The dialect to write; `cairn`: a YAML file of the `{{ }}` form as one with `${ }`. */
   readonly to: 'cairn' | WrittenDialect;
-  /** Refuse if anything is lost. Default: it is told in the notes. */
+  /** Refuse if anything is lost. Default: the notes list it. */
   readonly strict?: boolean;
   /** Of a module that has several graphs. */
   readonly export?: string;
