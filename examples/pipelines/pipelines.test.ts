@@ -40,7 +40,7 @@ test.each([
     process.env['CRASH_CASE'] = name;
     process.env['NODE_COMPILE_CACHE'] = join(top, 'compiled');
     const script = await bundleScript(join(import.meta.dirname, 'crash-script.ts'));
-    const report = await crashProcesses({ script, folder, choose: samplePoints(3) });
+    const report = await crashProcesses({ script, folder, choose: samplePoints(2) });
     const { summary } = JSON.parse(readFileSync(join(folder, 'quiet', 'result.json'), 'utf8')) as CrashResult;
     expect(summary.status).toBe('completed');
     expect(summary.outside).toContain(outside);

@@ -8,6 +8,7 @@ import type { RunResult } from '../../src/engine/api.ts';
 import type { CompiledGraph } from '../../src/index.ts';
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts';
 import { builtMain } from '../../test/support/built-package.ts';
+import { sample } from '../../test/support/scale.ts';
 import { graph, releaseNotes } from './graph.ts';
 import { readLedger } from './ledger.ts';
 import { git, makeRepository } from './test-repository.ts';
@@ -119,7 +120,7 @@ async function readEffects({ input, folder }: Walk): Promise<readonly string[]> 
 }
 const eachOnce = ['draft Added', 'draft Changed', 'draft Documentation', 'draft Fixed', 'publish'];
 
-it.concurrent.each(nodeIds)(
+it.concurrent.each(sample(nodeIds, 5))(
   'P1 P2 killed in %s, it is resumed by another process, with each effect once',
   async (node) => {
     const walk = openWalk(`killed-${node}`);

@@ -86,7 +86,7 @@ test.each(trials)(
     const report = await crashProcesses({
       script: await bundleScript(join(workflows, 'crash-script.ts')),
       folder,
-      choose: samplePoints(3),
+      choose: samplePoints(2),
     });
     const { summary } = JSON.parse(readFileSync(join(folder, 'quiet', 'result.json'), 'utf8')) as CrashResult;
     expect(summary.status).toBe('completed');

@@ -18,10 +18,11 @@ function followImports(doors: readonly string[]): ReadonlySet<string> {
 
 /**
  * @param doors - paths of the doors in src without an ending
- * @throws Error the types do not compile
+ * @throws Error a declaration cannot be written: an export needs an explicit type
  */
 export function buildTypes(root: string, folder: string, doors: readonly string[]): void {
-  const args = ['-p', 'tsconfig.build.json', '--emitDeclarationOnly', '--outDir', folder];
+  // Types are checked by `npm run check`. Here each file's declarations are written from it alone.
+  const args = ['-p', 'tsconfig.build.json', '--emitDeclarationOnly', '--noCheck', '--outDir', folder];
   const { status } = spawnSync(join(root, 'node_modules/.bin/tsc'), args, { cwd: root, stdio: 'inherit' });
   if (status !== 0) throw new Error('tsc failed');
   const needed = followImports(doors.map((door) => join(folder, `${door}${ending}`)));

@@ -23,7 +23,7 @@ const property: Omit<Property<PipelinePlan>, 'faultsOf'> = {
 };
 
 /** How large a pipeline may be that is killed at every point: each of these is a run of its own. */
-const killedStagesMax = 16;
+const killedStagesMax = scale(12, 16);
 
 /** The first seeds whose pipelines can be read, and have no more stages than this. */
 function seedsOf(count: number, draw = drawPlan, stagesMax = Infinity): readonly number[] {

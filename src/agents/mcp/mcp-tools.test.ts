@@ -163,7 +163,8 @@ describe('A22 tools of an MCP server', () => {
     ],
   ])('A22 a tool that does %j: the model is told %j', async (does, expected) => {
     const served = serve({ ...say, does });
-    const one = agentKit(calling('say'), { servers: [mcpTools({ ...served.command, allow: true })] });
+    const place = does === 'die' ? served.command : await serveOverHttp(served);
+    const one = agentKit(calling('say'), { servers: [mcpTools({ ...place, allow: true })] });
     expect((await runToRest(one.bench.engine, one.graph)).status).toBe('completed');
     expect(told(one)).toEqual(expected);
     expect(served.calls()).toEqual(['say hi']);
