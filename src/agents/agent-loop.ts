@@ -59,7 +59,7 @@ export interface LoopOptions {
 
 /** After this many unusable calls or answers in a row, the model is considered lost and the agent fails. */
 const faultyCallsMax = 8;
-/** How often an answer that does not fit the schema is asked for again. */
+/** How often an answer that does not fit the schema is requested again. */
 const repairsMax = 2;
 
 /**
@@ -111,7 +111,7 @@ class AgentLoop {
   #faulty: number;
   #repairs: number;
   #cut: CutAnswers | undefined;
-  /** Number of answers that were asked for anew. */
+  /** Number of answers that were requested anew. */
   #anew: number;
   number: number;
 
@@ -146,7 +146,7 @@ class AgentLoop {
     return this.number - 1 - this.#anew;
   }
 
-  /** The beginning of the conversation, given the tools that are offered now. */
+  /** The beginning of the conversation, with the tools that are offered now. */
   #open(): OpenedConversation {
     const { offer, form, mode = 'native', context, settings } = this.#options;
     this.#mode = createMode(mode, { tools: offer.offered, answer: form?.json });
@@ -241,7 +241,7 @@ class AgentLoop {
     this.#cut = undefined;
   }
 
-  /** @param next - what the model was told of these calls, if that is on record */
+  /** @param next - what was sent to the model about these calls, if that is on record */
   async #callTools(calls: readonly ToolCallPart[], next: TurnNote | undefined): Promise<void> {
     const { results, isAllFaulty } = await callSideBySide(this.#tools, calls, next);
     this.#faulty = isAllFaulty ? this.#faulty + calls.length : 0;
@@ -276,10 +276,10 @@ class AgentLoop {
   }
 
   /**
-   * An answer that was cut off is asked for again, as one that does not fit is. Where that would end the agent, and the bound of its tokens
+   * An answer that was cut off is requested again, as one that does not fit is. Where that would end the agent, and the bound of its tokens
    * was raised since, the conversation goes back to before the answers that were cut off, and the call is made anew.
    *
-   * @param next - what the model was told after this answer, if that is on record
+   * @param next - what was sent to the model after this answer, if that is on record
    */
   #tellCut(response: ModelResponse, correction: string, next: TurnNote | undefined): void {
     if (this.#repairs < repairsMax) {
@@ -317,7 +317,7 @@ class AgentLoop {
 
 /**
  * Makes the calls of one answer in parallel; the results are in the order of the calls.
- * @param next - the record of what the model was told then, if there is one
+ * @param next - the record of what was sent to the model then, if there is one
  */
 async function callSideBySide(
   tools: ToolCalls,

@@ -21,7 +21,7 @@ import type { ModelSettings, ModelStepOptions } from './model/model-step.ts';
 import { modeNames } from './modes/modes.ts';
 import type { ModeName } from './modes/text-modes.ts';
 
-// Checks messages that code gives as a prompt: those of another library look alike, and would be told to the model in part.
+// Checks messages that code gives as a prompt: those of another library look alike, and only a part of them would be sent to the model.
 
 const roles = ['system', 'user', 'assistant', 'tool'];
 /** The fields that a part of each type cannot be without. */
@@ -164,7 +164,7 @@ export interface AgentConfig<
    * tool calls).
    */
   readonly budget?: Amounts;
-  /** What happens to a call when too little of the budget is left: a person is asked (default), or the agent fails. */
+  /** What happens to a call when too little of the budget remains: a person is asked (default), or the agent fails. */
   readonly onBudget?: OnBudget;
   /** For whom the agent works, recorded for those who look at the agent: user, session and anything else. */
   readonly context?: Computed<CallContext, S>;

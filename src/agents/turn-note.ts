@@ -1,4 +1,4 @@
-/** The note recorded with each model call: what the model was told before it, as far as no other record of the node holds it. */
+/** The note recorded with each model call: what was sent to the model before it, as far as no other record of the node contains it. */
 import type { ModelMessage } from '../graph/contracts/contracts.ts';
 import type { FileRef } from '../graph/file-ref.ts';
 import type { WrittenFile } from '../ports/file-store.ts';
@@ -38,7 +38,7 @@ export interface ResultNote {
 export interface TurnNote {
   readonly opening?: OpeningNote;
   readonly results?: readonly ResultNote[];
-  /** What the loop itself told the model: why its answer could not be used. */
+  /** What the loop itself sent to the model: why its answer could not be used. */
   readonly text?: string;
   /** How many of the last answers were cut off, and are no part of the conversation any more: the call asks anew for the first of them. */
   readonly anew?: number;
@@ -53,7 +53,7 @@ export interface SavedConversation {
   readonly messages: readonly ModelMessage[];
   readonly replies: readonly number[];
   readonly loop: number;
-  /** Number of answers that were cut off and asked for anew, which do not count as loops. */
+  /** Number of answers that were cut off and requested anew, which do not count as loops. */
   readonly anew?: number;
   readonly faulty: number;
   readonly repairs: number;

@@ -210,7 +210,7 @@ export class DurableTools {
   }
 }
 
-/** Whether a call is on record, or a question about it: an older version made as many calls of an answer as it asked for. */
+/** Whether a call is on record, or a question about it: an older version made as many calls of an answer as it requested. */
 export function wasBegun({ past }: Pick<NodeContext, 'past'>, key: string): boolean {
   if (past.isRecorded(key) || past.kindOf(questionName(key)) !== undefined) return true;
   return past.steps().some(({ name }) => name.startsWith(`${key} `));

@@ -158,7 +158,7 @@ export interface Durable {
     prepare: PrepareStepFunction<Tools>,
     options?: ModelOptions,
   ): PrepareStepFunction<Tools>;
-  /** For `repairToolCall`. The repaired call is recorded, together with whatever models were asked for it. */
+  /** For `repairToolCall`. The repaired call is recorded, together with the model calls that it took. */
   repair<Tools extends ToolSet>(repair: ToolCallRepairFunction<Tools>): ToolCallRepairFunction<Tools>;
 }
 
@@ -166,7 +166,7 @@ const namePattern = /^[\w.-]{1,64}$/u;
 const taken = new WeakMap<NodeContext, Set<string>>();
 
 /**
- * Makes the durable parts of a conversation held by the AI SDK.
+ * Makes the durable parts of a conversation that the AI SDK runs.
  * @param ctx - the context of the node's attempt, or of a composed tool
  * @throws CONFIG_INVALID the name is invalid, or another conversation of this attempt has it
  */

@@ -1,8 +1,11 @@
-/** The parts of a chat's message, as the chunks of its stream make them: the server folds recorded messages with it, and the studio the one under way. Pure. */
+/**
+ * The parts of a chat's message, as the chunks of its stream make them: the server folds recorded messages with it, and the studio the one
+ * under way. Pure.
+ */
 
 /** Something that the chat waits for. */
 export interface ChatWait {
-  /** `user`: the person of the chat may answer. `staff`: somebody else is asked; what, is not told here. */
+  /** `user`: the person of the chat may answer. `staff`: somebody else is asked; the question is not shown here. */
   readonly audience: 'user' | 'staff';
   /** The tool's call that waits for it, if one does. */
   readonly toolCallId?: string;

@@ -135,7 +135,7 @@ export const modelOptionNames: readonly string[] = Object.keys({
   idempotent: true,
 } satisfies Record<keyof ModelOptions, true>);
 
-/** What one attempt of a call is given. */
+/** What one attempt of a call gets. */
 export interface CallAttempt {
   /** The request with the signals of the attempt and of the caller, and the step's idempotency key for the provider. */
   readonly options: SdkCallOptions;

@@ -1,4 +1,4 @@
-/** Makes an SDK model of one of the engine's models, given by name. Its calls go through the model port. */
+/** Makes an SDK model of one of the engine's models, by its name. Its calls go through the model port. */
 import type {
   ModelDelta,
   AssistantPart,
@@ -81,7 +81,7 @@ export class StreamedPieces {
     this.#queue = queue;
   }
 
-  /** Streams a piece. What follows a tool call comes with the whole answer, so that the order of its parts is kept. */
+  /** Streams a piece. What follows a tool call comes with the whole answer, so that its parts stay in order. */
   tell(delta: ModelDelta): void {
     if (delta.type === 'tool-arguments') return this.#tellArguments(delta);
     const { type, text } = delta;
@@ -102,7 +102,7 @@ export class StreamedPieces {
     if (text !== '') this.#queue.push({ type: 'tool-input-delta', id, delta: text });
   }
 
-  /** The parts of the stream that were not told yet. @throws Error the answer does not begin with the texts that were told */
+  /** The parts of the stream that were not sent yet. @throws Error the answer does not begin with the texts that were sent */
   *rest({ content }: RecordedAnswer): Generator<SdkStreamPart> {
     for (const id of this.#calls) yield { type: 'tool-input-end', id };
     const streamed = [...this.#parts];
@@ -260,7 +260,7 @@ const fieldCharactersMax = 300;
 /**
  * Makes the failure that is recorded for an attempt of a model call.
  * @param how.isInterrupted - pieces of the answer were passed on, so another attempt would send them again
- * @param how.isAborted - the caller has given up the call
+ * @param how.isAborted - the caller has abandoned the call
  */
 export function callFailure(
   error: unknown,

@@ -161,9 +161,9 @@ function toolResultOf(part: SdkToolResult): ToolResultPart {
   }
 }
 
-// Copies the SDK's objects as plain values that can be hashed and stored. Properties that are undefined are left out.
+// Copies the SDK's objects as plain values that can be hashed and stored. Properties that are undefined are omitted.
 
-/** Copies data. Functions and symbols are left out; bytes of any kind become a Uint8Array. */
+/** Copies data. Functions and symbols are omitted; bytes of any kind become a Uint8Array. */
 export function plainCopy(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (value instanceof Uint8Array) return new Uint8Array(value);
@@ -315,7 +315,7 @@ export function* partsOfContent(part: SdkContent, id: string): Generator<SdkStre
   yield { type: `${type}-end`, id, ...(citations !== undefined && { citations }) };
 }
 
-// The tool calls that the models of a conversation requested. Each may be made once. Equal calls are told apart by their order (A4).
+// The tool calls that the models of a conversation requested. Each may be made once. Equal calls are distinguished by their order (A4).
 
 export class RequestedCalls {
   /** For each call, by the provider's id: its number among the equal calls, counted from 1. */

@@ -1,4 +1,7 @@
-/** An agent's visit as a message of the AI SDK's user interfaces: folded from the record, so that every process and every tab shows the same. */
+/**
+ * An agent's visit as a message of the AI SDK's user interfaces: folded from the record, so that every process and every tab shows the
+ * same.
+ */
 import type { UIMessage, UIMessageChunk } from 'ai';
 import type { OpenQuestion } from '../history/stored/messages.ts';
 import { shown } from '../state/secrecy/shown-text.ts';
@@ -208,7 +211,7 @@ export class MessageWriter {
       if (before < rank('decided'))
         yield { type: 'tool-approval-response', approvalId: toolCallId, approved: decision === 'approved', ...reason };
     }
-    // What a call gave is known once the model was given it.
+    // A call's result is known once it was sent to the model.
     if (decision === 'refused' || ((status === 'done' || status === 'failed') && 'output' in call)) {
       progress = 'ended';
       if (before < rank('ended')) yield endOf(toolCallId, call);

@@ -29,7 +29,7 @@ export function answerText(content: readonly AssistantPart[], finishReason: stri
   return JSON.stringify([{ role: 'assistant', parts: partsOf(content), finish_reason: finishReason }]);
 }
 
-/** Any value as the text of an attribute; bytes are told by their number. */
+/** Any value as the text of an attribute; bytes show as their number. */
 export function valueText(value: unknown): string {
   if (typeof value === 'string') return value;
   return JSON.stringify(value, (_, part: unknown) => (part instanceof Uint8Array ? bytesText(part) : part)) ?? 'null';
@@ -131,7 +131,7 @@ export function endFailed(span: TraceSpan | undefined, thrown: unknown): void {
   span?.end({ error: typeof code === 'string' ? code : typeof name === 'string' ? name : 'Error' });
 }
 
-/** The span of one call of a model: how its end is told. */
+/** The span of one call of a model, which its end completes. */
 export interface ModelSpan<Response> {
   end(response: Response): void;
   fail(thrown: unknown): void;
@@ -147,7 +147,7 @@ export function chatSpan(
   return { end: (response) => endChat(span, response), fail: (thrown) => endFailed(span, thrown) };
 }
 
-/** Vectors are no content: they are told by their number of dimensions. */
+/** Vectors are no content: they show as their number of dimensions. */
 export function embedSpan(source: SpanSource, { model, texts, dimensions }: EmbedCall): ModelSpan<EmbedResponse> {
   const span = beginOther(source, 'embeddings', model, () => ({ 'gen_ai.input.messages': valueText(texts) }));
   return {

@@ -31,7 +31,9 @@ import type { ModelRequest, Models } from '../ports/model.ts';
 import { encodeValue } from '../state/values/codec.ts';
 import { hashParts, hashText, nestingFault } from '../state/values/values.ts';
 
-/** A list that is put together anew each time, and is mostly the one before with more at its end: a conversation, as each request holds it. */
+/**
+ * A list that is put together anew each time, and is mostly the one before with more at its end: a conversation, as each request holds it.
+ */
 export class LastList<Item> {
   readonly #items: Item[] = [];
 
@@ -49,7 +51,10 @@ export class LastList<Item> {
 
 // Stored files in messages: whoever holds a conversation holds references, and a model is sent bytes.
 
-/** Fills the requests of a conversation. Each is mostly the one before with more at its end, so only what is new is looked at; no message is ever changed. */
+/**
+ * Fills the requests of a conversation. Each is mostly the one before with more at its end, so only what is new is looked at; no message is
+ * ever changed.
+ */
 export class MessageFiles {
   readonly #last = new LastList<ModelMessage>();
   /** How many messages at the beginning of the last request hold no file. */
@@ -96,7 +101,7 @@ async function fillPart(part: ImagePart | FilePart, file: FileRef, files: FileAc
 
 /**
  * Pieces of an answer with all secrets masked that the run knows when the answer begins. An end that may be the beginning of a secret is
- * held back until the piece after it.
+ * delayed until the piece after it.
  */
 export class MaskedPieces {
   readonly #mask: TextMask | undefined;
@@ -204,7 +209,8 @@ function unknownModel(reason: string): NodeFailure {
 }
 
 /**
- * The answer as the port describes it. Token counts that are none are 0: the call was paid for, and the answer is worth more than the count.
+ * The answer as the port describes it. Token counts that are none are 0: the call was paid for, and the answer is worth more than the
+ * count.
  * @throws NodeFailure MODEL_UNAVAILABLE it is no answer, and must not be recorded as one
  */
 function validResponse(response: ModelResponse | undefined, model: string): ModelResponse {
@@ -213,7 +219,10 @@ function validResponse(response: ModelResponse | undefined, model: string): Mode
   return counted({ ...response, content: response.content.map(withoutDeepArguments) });
 }
 
-/** Arguments too deep to be recorded, or to be written as JSON, are left out; the call has a fault then, which the model is told. */
+/**
+ * Arguments too deep to be recorded, or to be written as JSON, are omitted; the call has a fault then, which its result reports to the
+ * model.
+ */
 function withoutDeepArguments(part: AssistantPart): AssistantPart {
   if (part.type !== 'tool-call') return part;
   const fault = nestingFault(part.input);
@@ -266,7 +275,7 @@ export function withoutSecrets<Request>(request: Request, reader: SecretReader):
 }
 
 /**
- * The cost of a call, by unit. Counts that are invalid are left out and do not fail the call: it was paid for, and the answer is worth more
+ * The cost of a call, by unit. Counts that are invalid are omitted and do not fail the call: it was paid for, and the answer is worth more
  * than the count.
  */
 export function costsOf({
@@ -277,7 +286,8 @@ export function costsOf({
   return Object.fromEntries(Object.entries({ inputTokens, outputTokens, cost }).filter(isSpent));
 }
 
-// Keys of model calls and tool calls, by which steps and cassettes know them: equal ones have equal keys. Hashes are chained over messages, so a call costs what its conversation grew by.
+// Keys of model calls and tool calls, by which steps and cassettes know them: equal ones have equal keys. Hashes are chained over messages,
+// so a call costs what its conversation grew by.
 
 /** Enough of a message's hash to see that it is another. */
 const markLength = 8;
@@ -302,7 +312,7 @@ export class MessageKeys {
     return this.hashOf(message).slice(0, markLength);
   }
 
-  /** Of a message, or of all but the messages. Each object is hashed once: what is asked is never changed, it is put together anew. */
+  /** Of a message, or of all but the messages. Each object is hashed once: a request is never changed, it is put together anew. */
   hashOf(value: object): string {
     let hash = this.#hashes.get(value);
     if (hash === undefined) this.#hashes.set(value, (hash = hashText(encodeValue(value))));

@@ -6,7 +6,7 @@ import { NodeFailure } from '../graph/contracts/node-contract.ts';
 
 // Settings of the AI SDK's providers and models.
 
-/** How to reach a provider. For what is not given, its package reads the environment. */
+/** How to reach a provider. What is missing, its package reads from the environment. */
 export interface ProviderSettings {
   /** npm package of the provider. Default: that of a known provider, else `@ai-sdk/NAME`. */
   readonly package?: string;
@@ -14,7 +14,7 @@ export interface ProviderSettings {
   readonly apiKey?: string | (() => string | Promise<string>);
   readonly baseURL?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** For OpenAI-compatible servers: whether the server accepts a schema for the answer. If not, it is only asked for JSON. */
+  /** For OpenAI-compatible servers: whether the server accepts a schema for the answer. If not, only JSON is requested. */
   readonly supportsStructuredOutputs?: boolean;
   /** Size limit of images in bytes. Default: the known limit of the provider. */
   readonly imageBytesMax?: number;

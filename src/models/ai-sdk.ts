@@ -27,7 +27,7 @@ import {
 import { limitModels, type LimitsByProvider } from './limit/limit-models.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
 
-// Converts answers of the AI SDK to those of the model port. Requests, bodies and headers are not kept.
+// Converts answers of the AI SDK to those of the model port. Requests, bodies and headers are not recorded.
 
 type SdkPart = aiSdk.ContentPart<aiSdk.ToolSet>;
 
@@ -172,7 +172,7 @@ const families: readonly (readonly [RegExp, string])[] = [
   [/^gemini-/, 'google'],
 ];
 
-/** The name with its provider, which may be left out for models whose names tell whose they are. */
+/** The name with its provider, which may be omitted for models whose names say whose they are. */
 export function withProvider(model: string): string {
   const family = model.includes(':') ? undefined : families.find(([names]) => names.test(model));
   return family === undefined ? model : `${family[1]}:${model}`;
@@ -335,7 +335,7 @@ export function createAiSdkModels(options: AiSdkOptions = {}): AllModels {
   };
 }
 
-/** What all calls of the SDK have in common. Retries are left to the caller, because each one costs money. */
+/** What all calls of the SDK have in common. The caller makes the retries, because each one costs money. */
 const sdkOptions = ({ signal, idempotencyKey }: Pick<ModelRequest, 'signal' | 'idempotencyKey'>) => ({
   abortSignal: signal,
   maxRetries: 0,

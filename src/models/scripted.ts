@@ -111,7 +111,7 @@ export function createScriptedModels(script: Script, options: ScriptedOptions = 
   const requests: ModelRequest[] = [];
   const embedded: EmbedRequest[] = [];
   const reranked: RerankRequest[] = [];
-  /** Number of answers given from the list, in this process or an earlier one. */
+  /** Number of answers used of the list, in this process or an earlier one. */
   let count = 0;
   const nextIndex = (request: ModelRequest): number => {
     if (typeof script === 'function') return requests.length - 1;

@@ -1,4 +1,4 @@
-/** Missions: a goal, agents, and a plan that a planner makes of them or that is given. Guide: docs/guide/missions.md. */
+/** Missions: a goal, agents, and a plan that a planner makes of them or the caller passes. Guide: docs/guide/missions.md. */
 import { askOnce, llmNode, type LlmNodeConfig } from '../agents/answers/llm-node.ts';
 import { finalForm, isRecord } from '../agents/check-options.ts';
 import type { ModelSettings, ModelStepOptions } from '../agents/model/model-step.ts';
@@ -37,7 +37,7 @@ export interface MissionLimits extends PlanLimits {
   readonly tokens?: number;
   /** Duration of calls of models and tools. Waits are not counted. */
   readonly seconds?: number;
-  /** What happens when too little of the budget is left: a person is asked (default), or the mission fails. */
+  /** What happens when too little of the budget remains: a person is asked (default), or the mission fails. */
   readonly onBudget?: OnBudget;
 }
 
@@ -105,17 +105,20 @@ export class Mission<Input = unknown, Value = Results> {
     return this.#with({ input: schema });
   }
 
-  /** What is to be reached. The planner and each agent are told. */
+  /** What is to be reached. It is part of the prompts of the planner and of each agent. */
   goal(goal: Goal<Input>): Mission<Input, Value> {
     return this.#with({ goal });
   }
 
-  /** Who does the tasks, by names. Their input is a `TaskInput`: an agent without a `prompt` of its own is told its task. */
+  /** Who does the tasks, by names. Their input is a `TaskInput`: the prompt of an agent without one of its own is its task. */
   agents(agents: PlanAgents): Mission<Input, Value> {
     return this.#with({ agents: { ...this.#parts.agents, ...agents } });
   }
 
-  /** Who makes the plan: when the mission begins, and never again. It gets the faults of a plan that cannot be used, twice; then PLAN_INVALID. */
+  /**
+   * Who makes the plan: when the mission begins, and never again. It gets the faults of a plan that cannot be used, twice; then
+   * PLAN_INVALID.
+   */
   planner(planner: Planner): Mission<Input, Value> {
     return this.#with({ planner });
   }
@@ -147,8 +150,8 @@ export class Mission<Input = unknown, Value = Results> {
   }
 
   /**
-   * What the mission gives: a schema that the results of all tasks must fit; a function of the state (`state.outputs.work` are the results);
-   * both; or a model that makes the answer of the results.
+   * What the mission gives: a schema that the results of all tasks must fit; a function of the state (`state.outputs.work` are the
+   * results); both; or a model that makes the answer of the results.
    */
   returns<Schema extends StandardSchema>(
     schema: Schema,
@@ -178,7 +181,7 @@ export class Mission<Input = unknown, Value = Results> {
 
   /**
    * Builds the graph model: `plan`, then `work`, then `returns`.
-   * @throws CONFIG_INVALID; PLAN_INVALID the given plan cannot be used; GRAPH_INVALID
+   * @throws CONFIG_INVALID; PLAN_INVALID the caller's plan cannot be used; GRAPH_INVALID
    */
   toGraph(parts: GraphParts = {}): Graph {
     check(this.#parts);
@@ -212,8 +215,8 @@ export class Mission<Input = unknown, Value = Results> {
   }
 
   /**
-   * Builds the mission and makes it ready to run. Without a store, runs are kept in memory.
-   * @throws CONFIG_INVALID; PLAN_INVALID the given plan cannot be used; GRAPH_INVALID
+   * Builds the mission and makes it ready to run. Without a store, runs live in memory.
+   * @throws CONFIG_INVALID; PLAN_INVALID the caller's plan cannot be used; GRAPH_INVALID
    */
   compile(options: CompileOptions = {}): CompiledMission<Input, Value> {
     return new CompiledMission(this.#parts, (parts) => this.toGraph(parts), options);
@@ -247,7 +250,7 @@ export class CompiledMission<Input = unknown, Value = Results> extends CompiledG
 
   /**
    * Tells of a plan: tasks, agents, their tools and effect classes, expected cost and bounds.
-   * @param target - the run whose plan is meant. Default: the given plan, or what is known before one is made
+   * @param target - the run whose plan is meant. Default: the caller's plan, or what is known before one is made
    */
   async explain(target?: RunTarget): Promise<string> {
     const plan = target === undefined ? this.#parts.plan : (await this.inspect(target)).plan;

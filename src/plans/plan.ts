@@ -25,7 +25,7 @@ export interface PlanTask {
   readonly id: string;
   /** Name of the agent that does it. */
   readonly agent: string;
-  /** What the agent is told to do. */
+  /** What the agent is to do. */
   readonly task: string;
   /** Ids of the tasks whose results it gets, and which must be done before it. */
   readonly needs: readonly string[];
@@ -74,7 +74,7 @@ export function planSchema(agents?: readonly string[]): Readonly<Record<string, 
   };
 }
 
-/** What a plan is held to besides its form. */
+/** What a plan must satisfy besides its form. */
 export interface PlanBounds {
   readonly maxTasks?: number;
   /** The longest chain of tasks that need one another. */
@@ -124,7 +124,7 @@ export function depthsOf(
 ): { readonly depths: ReadonlyMap<string, number>; readonly cycle?: readonly string[] } {
   const depths = new Map(Object.entries(done));
   let remaining = tasks;
-  // Each round settles at least one task, or what is left is in cycles or behind one.
+  // Each round settles at least one task, or the rest is in cycles or behind one.
   while (remaining.length > 0) {
     const ready = remaining.filter(({ needs }) => needs.every((need) => depths.has(need)));
     if (ready.length === 0) return { depths, cycle: cycleIn(remaining) };

@@ -15,7 +15,7 @@ import type { ModelSettings, ModelStepOptions } from '../model/model-step.ts';
 import type { Opening, Prompt } from '../agent.ts';
 import { askOnce } from './llm-node.ts';
 
-/** The verdict, if no schema is given. */
+/** The verdict, if there is no schema. */
 export interface ScoredVerdict {
   /** A number from 0 to 1. */
   readonly score: number;
@@ -81,9 +81,9 @@ const scoredVerdict: JsonSchema = {
 };
 
 /**
- * Makes a node that asks a model for a verdict. Its output is `{ passed, score, verdict }`. A verdict that does not fit the schema is asked
- * for again, twice at most. Then the node fails with OUTPUT_INVALID, so nothing passes without a verdict. The effect class is `pure`; each
- * call is a step.
+ * Makes a node that asks a model for a verdict. Its output is `{ passed, score, verdict }`. A verdict that does not fit the schema is
+ * requested again, twice at most. Then the node fails with OUTPUT_INVALID, so nothing passes without a verdict. The effect class is `pure`;
+ * each call is a step.
  * @throws CONFIG_INVALID
  */
 export function judgeNode<S extends StateView = StateView, Schema extends AnySchema | undefined = undefined>(

@@ -60,7 +60,7 @@ const llmKeys = [
 ] as const satisfies readonly (keyof LlmNodeConfig)[];
 
 /**
- * Makes a node that asks a model. The answer is the node's output. An answer that does not fit `output` is asked for again, twice at most;
+ * Makes a node that asks a model. The answer is the node's output. An answer that does not fit `output` is requested again, twice at most;
  * then the node fails with OUTPUT_INVALID. Pieces of the answer are live events. The effect class is `pure`; each call is a recorded step,
  * paid for once.
  * @throws CONFIG_INVALID

@@ -205,7 +205,9 @@ function withCommands({ inputs }: NodeType, args: Inputs): Inputs {
   return Object.fromEntries(entries);
 }
 
-/** Refuses bad or forbidden inputs before anything is done; the model is told. @throws NodeFailure INPUT_INVALID, PERMISSION_DENIED */
+/**
+ * Refuses bad or forbidden inputs before anything is done; the call's result says why. @throws NodeFailure INPUT_INVALID, PERMISSION_DENIED
+ */
 function refuse(type: NodeType, inputs: Inputs, { isGranted }: TypedNodeContext): void {
   const [fault] = type.check?.(inputs) ?? [];
   if (fault !== undefined)
@@ -274,7 +276,7 @@ function serverTools(inputs: Inputs): readonly PlannedTool[] {
   }));
 }
 
-// Whether an input of a block is a JSON Schema that answers can be held against.
+// Whether an input of a block is a JSON Schema against which answers can be checked.
 
 /** @throws Error it is none, in words */
 export function checkSchema(inputs: Inputs, name: string): void {

@@ -1,4 +1,4 @@
-/** The `Judge` block: a verdict of a model, by a schema, held against a threshold. */
+/** The `Judge` block: a verdict of a model, by a schema, compared with a threshold. */
 import { type Inputs, type NodeType, boundedBy } from '../../graph/contracts/node-type.ts';
 import {
   fieldsOf,

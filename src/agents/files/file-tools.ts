@@ -45,7 +45,7 @@ export function writtenIn(node: Pick<AgentNode, 'signal' | 'retired'>): readonly
 }
 
 /**
- * Files whose writes were recorded when the attempt began. A file whose last write is in doubt is left out, because that write is checked
+ * Files whose writes were recorded when the attempt began. A file whose last write is in doubt is omitted, because that write is checked
  * separately.
  */
 export function recordedWrites(node: Pick<AgentNode, 'past' | 'retired'>): readonly WrittenFile[] {

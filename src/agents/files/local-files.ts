@@ -26,7 +26,7 @@ export interface LocalFilesOptions<S extends StateView = StateView> {
   readonly root: Computed<string, S>;
   /** Whether to leave out the tools that write. Default false. */
   readonly isReadOnly?: boolean;
-  /** Whether images that are read are shown to the model. Default false: it is only told about them. */
+  /** Whether images that are read are shown to the model. Default false: it gets only a description of them. */
   readonly showsImages?: boolean;
 }
 
@@ -41,7 +41,7 @@ export function localFiles<S extends StateView = StateView>(options: LocalFilesO
   return grantedFiles(options, undefined);
 }
 
-/** A file store over a folder, each place of which is also held to grants when it is read or written. */
+/** A file store over a folder, each place of which is also checked against grants when it is read or written. */
 export function grantedFiles<S extends StateView = StateView>(
   options: LocalFilesOptions<S>,
   isGranted: IsGranted,

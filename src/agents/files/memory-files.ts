@@ -1,4 +1,4 @@
-/** A file store inside the run: the bytes are kept once, with the run's history, so that forks, exports and resumes have them. */
+/** A file store inside the run: the bytes are stored once, with the run's history, so that forks, exports and resumes have them. */
 import { FileRef } from '../../graph/file-ref.ts';
 import type { StateView } from '../../graph/contracts/node-contract.ts';
 import { fileFailure } from '../../nodes/file/files.ts';

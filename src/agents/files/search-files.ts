@@ -9,7 +9,7 @@ const lineCharacters = 200;
 const searchedBytesMax = 1024 * 1024;
 const matchMs = 1_000;
 
-/** The matching lines as `path:line: text`, and what was left out. @throws NodeFailure PATTERN_INVALID */
+/** The matching lines as `path:line: text`, and what was omitted. @throws NodeFailure PATTERN_INVALID */
 export async function searchFiles(
   files: OpenFiles,
   { pattern, patterns = ['**'] }: { readonly pattern: string; readonly patterns?: readonly string[] },

@@ -1,4 +1,4 @@
-/** A conversation that grows. All of it is kept; of a long one, only the part that fits is sent. */
+/** A conversation that grows. All of it is recorded; of a long one, only the part that fits is sent. */
 import type { ModelMessage } from '../../graph/contracts/contracts.ts';
 import { isPlainObject } from '../../state/values/values.ts';
 import { tokensOf, tokensOfAll } from '../../model-calls/message-tokens.ts';
@@ -18,7 +18,7 @@ export interface HistoryLimit {
   readonly tokensMax?: number;
   /** Counts tokens in place of that estimate. It must be deterministic: equal messages give equal counts. */
   readonly countTokens?: (messages: readonly ModelMessage[]) => number;
-  /** Whether a model summarizes what does not fit. If not, it is left out. */
+  /** Whether a model summarizes what does not fit. If not, it is omitted. */
   readonly summary?: boolean | SummaryOptions;
 }
 
@@ -114,12 +114,12 @@ export class Conversation {
       this.#reported = { tokens, from: this.#start, to: this.#messages.length };
   }
 
-  /** Whether some messages must be left out. */
+  /** Whether some messages must be omitted. */
   get isLong(): boolean {
     return this.#firstThatFits() > this.#start;
   }
 
-  /** The messages to send, and the number of those left out. */
+  /** The messages to send, and the number of those omitted. */
   take(): { readonly messages: readonly ModelMessage[]; readonly omitted: number } {
     this.#start = this.#firstThatFits();
     return { messages: this.#request(this.#start), omitted: this.#start };
@@ -130,7 +130,7 @@ export class Conversation {
     return this.#tokensFrom(this.#start);
   }
 
-  /** The oldest messages, for a summary. At least `messagesKept` newer ones are left. */
+  /** The oldest messages, for a summary. At least `messagesKept` newer ones stay. */
   older(messagesKept: number): readonly ModelMessage[] {
     return this.#messages.slice(0, this.#beginningAt(this.#messages.length - messagesKept, true));
   }

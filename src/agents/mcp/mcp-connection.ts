@@ -48,8 +48,8 @@ interface ServerOutput {
 const errorCharacters = 500;
 
 /**
- * Connects, does the work, and closes the connection. Secrets in the settings are masked in everything that comes back. After a 401 they are
- * read again, and if one has changed, the work is done once more over a new connection.
+ * Connects, does the work, and closes the connection. Secrets in the settings are masked in everything that comes back. After a 401 they
+ * are read again, and if one has changed, the work is done once more over a new connection.
  * @param renewed - the secrets as they were read again
  * @throws NodeFailure MCP_UNAVAILABLE (`applied: 'no'`) there is no connection or no list of tools; MCP_CALL_FAILED; CairnError
  * CONFIG_MISSING_PEER; the signal's reason
@@ -106,8 +106,8 @@ export async function withMcpServer<T>(
 type SessionWork<T> = (session: McpSession, notice: string | undefined) => Promise<T>;
 
 /**
- * A connection that is kept from call to call as long as an attempt, for a server whose session has a state. When it is opened and calls were
- * made before, `reopen` brings the state back. After a failure the next call opens another.
+ * A connection that stays open from call to call as long as an attempt, for a server whose session has a state. When it is opened and calls
+ * were made before, `reopen` brings the state back. After a failure the next call opens another.
  */
 export class ReusedSession {
   readonly #source: McpTools;

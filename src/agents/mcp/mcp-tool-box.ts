@@ -1,6 +1,7 @@
 /**
  * The tools of an agent that uses MCP servers: its own, and those of the servers. The servers' lists are recorded as steps, so that a
- * repeated function offers the same tools. Whenever the agent is resumed, the servers are asked again, and a person is asked about changes.
+ * repeated function offers the same tools. Whenever the agent is resumed, the servers list their tools again, and a person is asked about
+ * changes.
  */
 import { CairnError } from '../../errors.ts';
 import { NodeFailure, type NodeContext } from '../../graph/contracts/node-contract.ts';
@@ -14,7 +15,7 @@ import type { SavedOffer } from '../turn-note.ts';
 
 // Makes the tools of an MCP server tools of an agent: with names of their own, each call a step, and a fingerprint to notice changes.
 
-/** A hash of everything a model is told about a tool and everything we rely on. */
+/** A hash of everything that is sent to a model about a tool and everything we rely on. */
 export function fingerprint(tool: ListedTool | readonly ListedTool[]): string {
   return hashText(canonicalText(tool)).slice(0, 22);
 }
@@ -81,7 +82,7 @@ export function toolOfServer(source: McpTools, listed: ListedTool, reused?: Reus
   };
 }
 
-/** A result with what is to be told of its session. */
+/** A result with what is to be reported of its session. */
 function withNotice(result: unknown, notice: string | undefined): unknown {
   if (notice === undefined) return result;
   return typeof result === 'string' ? `${notice}\n\n${result}` : { notice, result };
@@ -130,7 +131,7 @@ interface Look {
 interface Agreed {
   readonly source: McpTools;
   tools: readonly ListedTool[];
-  /** Whether the server was asked in this attempt. */
+  /** Whether the server has listed its tools in this attempt. */
   isFresh: boolean;
 }
 

@@ -23,17 +23,17 @@ interface McpCommonConfig {
   /** Timeout of one request, with connecting, in milliseconds. Default 60,000. */
   readonly timeoutMs?: number;
   /**
-   * For a server whose session has a state, such as a browser: the connection is kept from call to call, as long as the attempt, and a
+   * For a server whose session has a state, such as a browser: the connection stays open from call to call, as long as the attempt, and a
    * program is started once. Default: a connection for each call.
    */
   readonly session?: McpSessionConfig;
 }
 
-/** A session of an MCP server that is kept. */
+/** A session of an MCP server that stays open. */
 export interface McpSessionConfig {
   /**
-   * Brings the state of a session back when a new one is opened after calls were made: in another attempt, or after a failure. The text that
-   * it returns is put before what the next call gives, for the model.
+   * Brings the state of a session back when a new one is opened after calls were made: in another attempt, or after a failure. The text
+   * that it returns is put before what the next call gives, for the model.
    */
   readonly reopen?: (past: ReopenedSession) => string | undefined | Promise<string | undefined>;
 }
@@ -42,7 +42,7 @@ export interface McpSessionConfig {
 export interface ReopenedSession {
   /** Calls a tool, by the server's name. The call is part of the next one of the model, and not on record by itself. */
   call(tool: string, args: unknown): Promise<unknown>;
-  /** In order. Calls that a summary of the conversation has left out are not among them. */
+  /** In order. Calls that a summary of the conversation replaces are not among them. */
   readonly made: readonly MadeCall[];
 }
 

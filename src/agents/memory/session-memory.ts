@@ -30,7 +30,8 @@ export interface MemorySource {
 }
 
 /**
- * Makes the memories of a graph. @param options.consistency - for nodes and graphs that do not choose one. Default `snapshot`. @throws CONFIG_INVALID
+ * Makes the memories of a graph. @param options.consistency - for nodes and graphs that do not choose one. Default `snapshot`. @throws
+ * CONFIG_INVALID
  */
 export function sessionMemory(
   memories: Memories,
@@ -115,7 +116,7 @@ export interface MemoryToolsOptions<S extends StateView = StateView> {
 }
 
 /**
- * Makes the tools `recall` and `remember`. Both are always recorded, whatever the graph's mode, because what a model was told is part of
+ * Makes the tools `recall` and `remember`. Both are always recorded, whatever the graph's mode, because what was sent to a model is part of
  * its conversation. They ask nobody, because only this user's session sees what is remembered.
  */
 export function memoryTools<S extends StateView = StateView>(

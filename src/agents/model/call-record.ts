@@ -69,7 +69,7 @@ export class CallRecord<Message extends object> {
   /**
    * Begins a call.
    * @param settings - the request without its messages
-   * @throws AGENT_DIVERGED recorded answers are left, but none is for this request, and the run is not a fork
+   * @throws AGENT_DIVERGED recorded answers are unused, but none is for this request, and the run is not a fork
    */
   enter(settings: object, messages: readonly Message[]): EnteredCall {
     const { name, key, isOlder } = this.#find(settings, messages);
@@ -111,7 +111,9 @@ export class CallRecord<Message extends object> {
     return remaining;
   }
 
-  /** Whether the next call with this name is on record, and whether it was made in place of the one before. `begun`: its end is not known. */
+  /**
+   * Whether the next call with this name is on record, and whether it was made in place of the one before. `begun`: its end is not known.
+   */
   nextOf(name: string): 'anew' | 'begun' | 'another' | undefined {
     const remaining = this.#remainingOf(name);
     if (remaining.length === 0) return undefined;
@@ -125,7 +127,7 @@ export class CallRecord<Message extends object> {
     this.#madeCount += 1;
   }
 
-  /** Whether recorded answers are left, but none is for this request. */
+  /** Whether recorded answers are unused, but none is for this request. */
   isDivergent(settings: object, messages: readonly Message[]): boolean {
     return !this.#isFree && this.#remainingOf(this.#find(settings, messages).name).length === 0;
   }
@@ -135,7 +137,9 @@ export class CallRecord<Message extends object> {
     return this.#ctx.past.isFork || this.#madeCount >= this.past.length;
   }
 
-  /** Refuses a new request while recorded answers are left. It means that the prompt, the tools or the code changed after the run began. */
+  /**
+   * Refuses a new request while recorded answers are unused. It means that the prompt, the tools or the code changed after the run began.
+   */
   #refuseDivergence(messages: readonly Message[]): void {
     if (this.#isFree) return;
     const own = [...new Set([...this.#sent, ...messages])];

@@ -14,11 +14,11 @@ import type { Amounts } from '../../graph/amounts.ts';
 import { spendSeconds, spendTokens } from '../../graph/contracts/spend-counted.ts';
 import { CallRecord, type RecordedCall } from './call-record.ts';
 
-// Bounds of an answer's tokens: whether an answer that was cut off may come whole when it is asked for anew.
+// Bounds of an answer's tokens: whether an answer that was cut off may come whole when it is requested anew.
 
 /**
  * Whether the answer was cut off under a bound that is not the one of today, nor a higher one. Undefined: the provider decides.
- * @param before - the bound that it was given under
+ * @param before - the bound under which it came
  */
 export function mayComeWhole(
   finishReason: FinishReason | 'interrupted',
@@ -87,8 +87,8 @@ export interface ModelStepOptions {
   /** Models to try in order if the model gives no answer. */
   readonly fallbacks?: readonly string[];
   /**
-   * Further units that calls spend whether or not a budget around them names these (A13): `tokens` (input and output together) and `seconds`
-   * (the duration).
+   * Further units that calls spend whether or not a budget around them names these (A13): `tokens` (input and output together) and
+   * `seconds` (the duration).
    */
   readonly counted?: readonly string[];
 }
@@ -137,7 +137,7 @@ export class ModelSteps {
 
   /**
    * Makes the call, or returns its recorded answer.
-   * @throws AGENT_DIVERGED recorded answers are left, but none is for this request, and the run is not a fork; the models' errors
+   * @throws AGENT_DIVERGED recorded answers are unused, but none is for this request, and the run is not a fork; the models' errors
    */
   async call(
     settings: ModelSettings,
@@ -195,12 +195,12 @@ export class ModelSteps {
     return response;
   }
 
-  /** Number of answers given in this attempt. */
+  /** Number of answers returned in this attempt. */
   get madeCount(): number {
     return this.#record.madeCount;
   }
 
-  /** Whether every recorded answer was given, so that the next call is new. */
+  /** Whether every recorded answer was returned, so that the next call is new. */
   get isCaughtUp(): boolean {
     return this.#record.madeCount >= this.#record.past.length;
   }

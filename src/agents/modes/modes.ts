@@ -21,7 +21,7 @@ import {
 
 // The mode `json`: each answer of the model is one JSON object that fits a schema, with tool calls or the final answer in it.
 
-/** Names of fields that models use for the same thing. The model is told the first of each list. */
+/** Names of fields that models use for the same thing. The prompt names the first of each list. */
 const names = {
   calls: ['calls', 'tool_calls', 'actions'],
   tool: ['tool', 'name', 'action'],

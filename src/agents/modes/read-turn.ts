@@ -1,6 +1,6 @@
 /**
  * Reads an answer of the model, and takes out of it what must not be taken: what was cut off at the limit of tokens, and calls without
- * number. What the model is told of it is part of the conversation, so these texts stay as they are (A2).
+ * number. What is sent to the model about it is part of the conversation, so these texts stay as they are (A2).
  */
 import { isCutOff } from '../../graph/contracts/node-type.ts';
 import type { ModelMessage, ModelResponse } from '../../graph/contracts/contracts.ts';
@@ -17,7 +17,8 @@ const cutCall =
 
 /**
  * @param loop - number of the answer
- * @param next - what the model was told after this answer, if that is on record. An answer that was read in another way then stays read so
+ * @param next - what was sent to the model after this answer, if that is on record. An answer that was read in another way then stays read
+ * so
  */
 export function readTurn(mode: Mode, response: ModelResponse, loop: number, next?: TurnNote): Turn {
   const turn = mode.read(response, loop);
@@ -44,12 +45,14 @@ export function unreadable(fault: string): string {
   return `this call cannot be read: ${fault}`;
 }
 
-/** Whether the model was told this text then, or is to be told it now. An answer that was asked for anew was cut off, and nobody was told. */
+/**
+ * Whether this text was sent to the model then, or is to be sent now. An answer that was requested anew was cut off, and nothing was sent.
+ */
 function wasReported(reported: unknown, next: TurnNote | undefined, text: string): boolean {
   return next === undefined || next.anew !== undefined || reported === text;
 }
 
-/** Providers accept no calls without results, so the calls are left out. The record of the answer has them. */
+/** Providers accept no calls without results, so the calls are omitted. The record of the answer has them. */
 function withoutCalls(message: ModelMessage): ModelMessage {
   if (message.role !== 'assistant' || typeof message.content === 'string') return message;
   const content = message.content.filter((part) => part.type !== 'tool-call' || part.isProviderExecuted === true);

@@ -118,11 +118,11 @@ export type FinalAnswer = { readonly text: string } | { readonly value: unknown 
 
 /** An answer of a model as the loop sees it: tool calls, or a final answer, or a fault. */
 export interface Turn {
-  /** The answer as it is kept in the conversation, without results that the model invented. */
+  /** The answer as it stays in the conversation, without results that the model invented. */
   readonly message: ModelMessage;
   readonly calls: readonly ToolCallPart[];
   readonly last?: FinalAnswer;
-  /** Why the answer cannot be used. The model is told. */
+  /** Why the answer cannot be used, as the model gets it. */
   readonly fault?: string;
   /** The text that the model gets in place of a fault, in full. */
   readonly correction?: string;

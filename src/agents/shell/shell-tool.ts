@@ -15,7 +15,7 @@ export interface ShellToolOptions<S extends StateView = StateView> {
   readonly cwd?: Computed<string, S>;
   /** Environment variables. Beside PATH, HOME, LANG and CAIRN_IDEMPOTENCY_KEY, the program sees only these. */
   readonly env?: Readonly<Record<string, string | SecretReference>>;
-  /** Returns why a command must not be run, which the model is told; undefined if it may. Default: every command may be run. */
+  /** Returns why a command must not be run, which becomes the call's result; undefined if it may. Default: every command may be run. */
   readonly refuses?: (command: Command) => string | undefined;
   /**
    * Effect class of the commands: what recovery may do. Default `external`. Choose a weaker one only if `refuses` excludes other commands.
@@ -25,7 +25,7 @@ export interface ShellToolOptions<S extends StateView = StateView> {
   readonly approval?: Approval<{ readonly command: Command }>;
   /** Timeout of one command in milliseconds, after which its process group is killed. Default 120,000. */
   readonly timeoutMs?: number;
-  /** The most bytes kept of stdout, and of stderr: beginning and end. Default 32 KiB. */
+  /** The most bytes recorded of stdout, and of stderr: beginning and end. Default 32 KiB. */
   readonly outputBytesMax?: number;
 }
 

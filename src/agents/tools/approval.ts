@@ -47,7 +47,7 @@ function refersToRoot(schema: unknown): boolean {
 
 /**
  * Whether a call is asked about. What is on record stands, whatever the agent and its tools say now: a question that was asked keeps its
- * answer, with the arguments that a person gave, and a call that was made without one is not asked about.
+ * answer, with the arguments that a person set, and a call that was made without one is not asked about.
  * @param key - key of the call
  * @param decide - whether a person must be asked, for a call of which nothing is on record
  */
@@ -77,7 +77,9 @@ export async function needsApproval(
   return actsOutside(definition) && allow !== true && !allow.includes(name);
 }
 
-/** Whether this `approval` asks before a call. Anything that is not clearly a no asks: a function that forgets to return lets nothing pass. */
+/**
+ * Whether this `approval` asks before a call. Anything that is not clearly a no asks: a function that forgets to return lets nothing pass.
+ */
 export async function asksBefore<Args>(approval: Approval<Args>, args: Args): Promise<boolean> {
   if (typeof approval !== 'function') return approval !== 'never';
   return ((await approval(args)) as unknown) !== false;
@@ -144,7 +146,7 @@ async function asRecorded(ctx: NodeContext, name: string, input: unknown, args: 
   return mapLeaves(recorded, (leaf) => leaf);
 }
 
-/** What the model is told in place of a result. */
+/** What the model gets in place of a result. */
 export function refusedText(name: string, reason: string | undefined): string {
   return reason === undefined
     ? `a person refused this call of ${name}`
@@ -155,12 +157,12 @@ export function refusedText(name: string, reason: string | undefined): string {
 
 /** The longest result that a model is shown whole, in bytes. */
 const resultBytesMax = 64 * 1024;
-/** Bytes kept from each end of a result that is too long to show whole. */
+/** Bytes shown of each end of a result that is too long to show whole. */
 const endBytes = 8 * 1024;
 /** The deepest nesting of a result that has no record of its own, and becomes part of that of the next model call. */
 const composedDepthMax = 100;
 
-/** What a model is told as the result of a call. */
+/** What a model gets as the result of a call. */
 export interface Observation {
   readonly output: unknown;
   /** The result with images, for a model that accepts them. */
@@ -197,7 +199,9 @@ export async function storable(result: unknown, files: FileAccess, name: string)
   return files.put(result, { name: `${name}.bin` });
 }
 
-/** A stored result as the model is shown it. @param from - name of the record that holds it. @param showsImages - else an image is described */
+/**
+ * A stored result as the model is shown it. @param from - name of the record that holds it. @param showsImages - else an image is described
+ */
 export function observation(result: unknown, from: string, showsImages = false): Observation {
   const text = textOf(result);
   const output = shorten(text, `is on record as ${from}`) ?? legible(result);
@@ -207,7 +211,8 @@ export function observation(result: unknown, from: string, showsImages = false):
 }
 
 /**
- * The result of a composed tool, which has no record of its own, as the model is shown it. If it is too long for that, it is kept as a file.
+ * The result of a composed tool, which has no record of its own, as the model is shown it. If it is too long for that, it is stored as a
+ * file.
  * @throws VALUE_UNSTORABLE
  */
 export async function composedObservation(

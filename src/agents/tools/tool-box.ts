@@ -48,7 +48,7 @@ export type AgentNode = Pick<NodeContext, 'nodePath' | 'state' | 'signal' | 'fil
 export type Approval<Args> = 'always' | 'never' | ((args: Args) => boolean | Promise<boolean>);
 
 interface ToolParts<Schema extends AnySchema> {
-  /** What the model is told about the tool: what it does and when to use it. */
+  /** The description for the model: what the tool does and when to use it. */
   readonly description: string;
   /** Schema of the arguments, which are an object: JSON Schema, or a schema library that can produce it (Zod 4.2 and later). */
   readonly input: Schema;
@@ -61,11 +61,11 @@ interface ToolParts<Schema extends AnySchema> {
   readonly audience?: Question['audience'];
   /** Whether a call gets the result of an earlier call with equal arguments in the same visit of the agent. Default false. */
   readonly cacheable?: boolean;
-  /** The most calls in one visit of the agent. When they are used up, the model is told. */
+  /** The most calls in one visit of the agent. When they are used up, the result of a call says so. */
   readonly callsMax?: number;
-  /** Whether images that the tool returns are shown to the model. The model must accept images. Default false: it is told their names. */
+  /** Whether images that the tool returns are shown to the model. The model must accept images. Default false: it gets their names. */
   readonly showsImages?: boolean;
-  /** What a failure does. `tell` (default): the model is told about it. `fail`: the agent fails. */
+  /** What a failure does. `tell` (default): it is the call's result for the model. `fail`: the agent fails. */
   readonly onFailure?: 'tell' | 'fail';
 }
 
@@ -257,7 +257,7 @@ export interface ToolClass {
 
 export const agentTraits: WeakMap<NodeImplementation, AgentTraits> = new WeakMap<NodeImplementation, AgentTraits>();
 
-/** What may be given as a tool: a tool, another agent, or a tool run by the provider. */
+/** What may be passed as a tool: a tool, another agent, or a tool run by the provider. */
 export type ToolEntry = AgentTool | NodeDraft | ProviderTool;
 
 /** A tool with its name. */
@@ -274,7 +274,7 @@ export interface NamedTool {
 
 /** The tools offered to the model at the moment. */
 export interface ToolOffer {
-  /** In the order in which they were given. The list is the same object until something changes. */
+  /** In the order in which they were passed. The list is the same object until something changes. */
   readonly offered: readonly (ModelTool | ProviderTool)[];
   find(name: string): NamedTool | undefined;
   readonly names: readonly string[];
@@ -288,7 +288,7 @@ export interface ToolOffer {
   keep?(): SavedOffer;
 }
 
-/** The tools that an agent was given. */
+/** The tools of an agent. */
 export interface ToolBox extends ToolOffer {
   /** The tools' code, as text to hash. */
   readonly codeText: string;

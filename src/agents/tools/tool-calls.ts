@@ -104,7 +104,7 @@ function refusal({ nodePath }: NodeContext, call: string): CairnError {
   return new CairnError('NODE_CALL_REFUSED', { call, node: nodePath.join('/'), reason });
 }
 
-// Tells failures of a tool, which the model is told about, from those that end the attempt.
+// Distinguishes failures of a tool, which the model gets as its result, from those that end the attempt.
 
 /** Error codes of the engine that are a tool's own failure. All other errors of the engine end the attempt. */
 const ownFailures: ReadonlySet<string> = new Set(['NODE_TIMED_OUT', 'VALUE_UNSTORABLE', 'VALUE_TOO_LARGE']);
@@ -126,7 +126,7 @@ export interface ValidCall {
   readonly fault?: undefined;
 }
 
-/** A call that was checked, or what the model is told about it. */
+/** A call that was checked, or its result for the model if it was refused. */
 export type CheckedCall = ValidCall | { readonly fault: Observation };
 
 type StepDoubt = Parameters<NonNullable<StepOptions['reconcile']>>[0];
@@ -199,7 +199,7 @@ export class ToolCalls {
   /**
    * Makes a call that was checked. For several calls, call this in order and without awaiting in between, because equal calls are numbered
    * in this order.
-   * @param recorded - the recorded result of the call, if any. A failure that the model was told about is not retried.
+   * @param recorded - the recorded result of the call, if any. A failure that the model got as a result is not retried.
    */
   make(call: ToolCallPart, { tool, args }: ValidCall, recorded?: ResultNote): Promise<Observation> {
     const { cacheable = false, callsMax } = tool.definition;
@@ -216,7 +216,7 @@ export class ToolCalls {
     return cacheable ? this.#remember(key, made) : made;
   }
 
-  /** Caches a result. Failures are not kept, because an equal call may succeed. */
+  /** Caches a result. Failures are not cached, because an equal call may succeed. */
   #remember(key: string, made: Promise<Observation>): Promise<Observation> {
     const remembered = made.then((observation) => {
       if (observation.isError === true) this.#cache.delete(key);
@@ -335,7 +335,7 @@ async function runAsChild(
 const refusedCall = (output: string): Observation => ({ output, isError: true });
 
 /**
- * What the model is told about a failure. If an effect may have happened, the text says so, so that the model does not assume it was
+ * A failure as the model gets it. If an effect may have happened, the text says so, so that the model does not assume it was
  * undone.
  */
 function failureText({ name, definition }: NamedTool, error: unknown): string {

@@ -30,7 +30,7 @@ export interface AgentCall {
   readonly output?: unknown;
   /** Of one that waits: id of the question, which may be about a budget. */
   readonly waitId?: string;
-  /** What a person decided who was asked before the call, if one was. A refused call has failed. */
+  /** A person's decision before the call, if there was one. A refused call has failed. */
   readonly decision?: 'approved' | 'refused';
   /** Why it was refused, if that was said. */
   readonly refusal?: string;
@@ -68,7 +68,7 @@ export interface FoldedVisit {
   readonly isAsking: boolean;
 }
 
-/** The key of the model call that is in progress, or was when the process died: pieces of its answer are told under it. */
+/** The key of the model call that is in progress, or was when the process died: pieces of its answer are streamed under it. */
 export function openCallOf(record: NodeRecord): string | undefined {
   return modelCallsOf(record).find(({ status }) => status === 'started')?.intent?.key;
 }
@@ -133,7 +133,7 @@ function under<Value>(table: Readonly<Record<string, Value>> | undefined, name: 
   return Object.entries(table ?? {}).find(([key]) => key === name || key.startsWith(`${name}\0`))?.[1];
 }
 
-/** What the model was told as the result of a call. */
+/** What the model got as the result of a call. */
 function resultOf(record: NodeRecord, note: ResultNote): Pick<Observation, 'output' | 'parts'> {
   const { from, output } = note;
   if (from === undefined || 'output' in note) return { output };
@@ -147,7 +147,7 @@ function resultOf(record: NodeRecord, note: ResultNote): Pick<Observation, 'outp
 
 interface Folding {
   readonly record: NodeRecord;
-  /** Names of the calls whose result the model was told. */
+  /** Names of the calls whose result the model got. */
   readonly used: Set<string>;
   readonly cache: Readonly<Record<string, unknown>>;
 }
@@ -191,7 +191,7 @@ function decisionOf({ steps = {} }: NodeRecord, name: string): Pick<AgentCall, '
   return { decision: 'refused', ...(feedback !== undefined && { refusal: feedback }) };
 }
 
-/** The status of a call whose result the model has not been told. */
+/** The status of a call whose result the model has not got. */
 function standingOf(record: NodeRecord, name: string): Pick<AgentCall, 'status' | 'step' | 'waitId'> {
   const step = under(record.steps, name);
   const statuses = { open: 'waiting', started: 'started', done: 'done', failed: 'failed' } as const;
@@ -212,7 +212,7 @@ function waitOf({ wait }: StepRecord): Pick<AgentCall, 'waitId'> {
   return wait === undefined ? {} : { waitId: wait };
 }
 
-/** Enters the results that the model was told into the calls of the last loop. */
+/** Enters the results that the model got into the calls of the last loop. */
 function settle(
   loops: AgentLoopState[],
   requested: readonly ToolCallPart[],

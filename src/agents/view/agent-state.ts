@@ -23,7 +23,7 @@ export interface AgentState {
   /** Results of cacheable tools, by call name. */
   readonly toolCache: Readonly<Record<string, unknown>>;
   /**
-   * What the agent was told at the beginning: its instructions, and what its mode says about tools and answer format; and the input that
+   * What was sent to the model at the beginning: its instructions, and what its mode says about tools and answer format; and the input that
    * these were computed from.
    */
   readonly prompt: {
@@ -50,7 +50,7 @@ export interface AgentVisit {
   readonly record: NodeRecord;
 }
 
-/** @returns undefined if, as far as the record tells, no model was asked in this visit */
+/** @returns undefined if the record has no model call of this visit */
 export function agentStateOf({ path, input, record }: AgentVisit): AgentState | undefined {
   const folded = foldVisit(record);
   if (folded === undefined) return undefined;
@@ -115,7 +115,7 @@ export interface VisitSource<Name> {
  * Reads the state of an agent at a checkpoint.
  * @param history - `engine.history`, or the result of `openHistory`
  * @param node - the agent's node: its id, or its path from the root with the names of child runs in between
- * @returns undefined if the node has asked no model, so that it is not an agent
+ * @returns undefined if the node has called no model, so that it is not an agent
  * @throws the errors of `history.visit`
  */
 export async function readAgentState<Name>(

@@ -57,7 +57,7 @@ function parse(line: string): Readonly<Record<string, unknown>> {
   }
 }
 
-/** Appends lines in one write. A partial line left by a killed process is removed. The file is readable by its owner only. */
+/** Appends lines in one write. A partial line of a killed process is removed. The file is readable by its owner only. */
 export function addToCassette(path: string, records: readonly object[]): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   if (existsSync(path)) {
