@@ -24,6 +24,7 @@ export default defineConfig({
     // A busy machine is no failure; this ends only what hangs. `npm run prove` does ten times as much in a test.
     testTimeout: process.env['CAIRN_PROVE'] === '1' ? 600_000 : 60_000,
     hookTimeout: 60_000,
+    expect: { poll: { timeout: 40_000 } },
     projects: [
       // The files of a worker share one process, so that each module is loaded once and not by each file.
       { extends: true, test: { name: 'shared', isolate: false, include: ['src/**/*.test.ts', ...sharing] } },

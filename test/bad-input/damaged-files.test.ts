@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createMemoryBlobs } from '../../src/blobs/memory-blobs.ts';
 import type { Engine } from '../../src/engine/api.ts';
 import { CairnError } from '../../src/errors.ts';
@@ -12,6 +12,7 @@ import type { Verification } from '../../src/history/verify/verify-place.ts';
 import type { Store } from '../../src/ports/store.ts';
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts';
 import { createBench, edges, graphOf, node, runToRest, testIds } from '../engine-kit.ts';
+import { until } from '../support/awaited.ts';
 import { sample } from '../support/scale.ts';
 
 const pageBytes = 16_384;
@@ -69,7 +70,7 @@ beforeAll(async () => {
   }
   for (const runId of cut) {
     await engine.start(graph, {}, { runId });
-    await vi.waitUntil(() => effects.includes(`${runId} second`));
+    await until(`the second effect of ${runId}`, () => effects.includes(`${runId} second`), 5);
   }
   await store.close();
   isCut = false;

@@ -119,12 +119,12 @@ test('X3 an effect that was cancelled or failed in the original is in doubt in a
   const graph = graphOf(
     'g',
     [
-      node('fast', 'pure', () => new Promise((resolve) => setTimeout(resolve, 20)), {
+      node('fast', 'pure', () => bench.clock.sleep(20), {
         when: functionCondition(({ state }) => state.input === 1),
       }),
       node('slow', 'write', () => {
         writes += 1;
-        return new Promise((resolve) => setTimeout(resolve, 60));
+        return bench.clock.sleep(60);
       }),
       node(
         'composed',
