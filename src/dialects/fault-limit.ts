@@ -1,6 +1,6 @@
 /**
- * Limits the faults reported of a text: a file of garbage would have a fault for each of its characters, and a name in it may be as long as the
- * file. Errors and warnings are counted apart, so that no number of warnings hides an error.
+ * Limits the faults reported of a text: a file of garbage would have a fault for each of its characters, and a name in it may be as long as
+ * the file. Errors and warnings are counted apart, so that no number of warnings hides an error.
  */
 import type { Violation } from '../graph/graph.ts';
 
@@ -13,7 +13,7 @@ const lengthMax = 800;
 export class FaultLimit {
   readonly #counts = { error: 0, warning: 0 };
 
-  /** Counts a fault. @returns whether it is to be told */
+  /** Counts a fault. @returns whether it is to be reported */
   take(severity: Violation['severity']): boolean {
     this.#counts[severity] += 1;
     return this.#counts[severity] <= reportedMax;
@@ -36,7 +36,7 @@ export class FaultLimit {
   }
 }
 
-/** A fault as it is reported, with the middle of a long message left out: its ends say what it is about. */
+/** A fault as it is reported, with the middle of a long message omitted: its ends say what it is about. */
 export function shortFault(violation: Violation): Violation {
   const [message, fix] = [shortened(violation.message), shortened(violation.fix)];
   const isShort = message === violation.message && fix === violation.fix;

@@ -13,7 +13,7 @@ export function strongestEffect(effects: readonly EffectClass[]): EffectClass {
 
 export interface WorkflowInput {
   readonly name: string;
-  /** `json` is any value; if the value is given as text, the text is parsed as JSON. */
+  /** `json` is any value; if the value is a text, the text is parsed as JSON. */
   readonly type: 'str' | 'num' | 'int' | 'bool' | 'list' | 'dict' | 'json' | 'any';
   readonly description: string | undefined;
   readonly isRequired: boolean;
@@ -56,7 +56,7 @@ export interface WorkflowBlock {
   readonly wave: number;
 }
 
-/** How checkpoints of the workflow's runs are kept; see docs/guide/cleanup.md. Names are those of the file. */
+/** Which checkpoints of the workflow's runs are retained; see docs/guide/cleanup.md. Names are those of the file. */
 export interface CheckpointSettings {
   readonly enabled?: boolean;
   readonly max_per_workflow?: number;

@@ -89,8 +89,8 @@ export interface GraphOptions<Reduced extends Reducers = Reducers> {
   /** How nodes remember over sessions, unless their own settings say otherwise (A43). Default: as their memory says. */
   readonly memoryConsistency?: MemoryConsistency;
   /**
-   * Id of a node without edges that runs once after a cancel, when what was under way has ended: it undoes what the run did outside. It sees
-   * the state as it was left, and `ctx.cancel` has the reason. See docs/guide/cancel.md.
+   * Id of a node without edges that runs once after a cancel, when what was under way has ended: it undoes what the run did outside. It
+   * sees the state as it was then, and `ctx.cancel` has the reason. See docs/guide/cancel.md.
    */
   readonly onCancel?: string;
 }
@@ -155,7 +155,7 @@ export class AgentGraph<
   readonly #edges: EdgeDefinition[] = [];
   readonly #faults = new Faults();
 
-  /** @param schemas - Standard Schemas (Zod 4, Valibot, ArkType) of the state's partitions; each may be left out */
+  /** @param schemas - Standard Schemas (Zod 4, Valibot, ArkType) of the state's partitions; each may be omitted */
   constructor(schemas: Schemas, options: GraphOptions<Reduced> = {}) {
     this.#schemas = schemas;
     this.#options = options;
@@ -270,7 +270,7 @@ export class AgentGraph<
   }
 
   /**
-   * Builds the graph and makes it ready to run. Without a store, runs are kept in memory.
+   * Builds the graph and makes it ready to run. Without a store, runs live in memory.
    * @throws GRAPH_INVALID, CONFIG_INVALID
    */
   compile(

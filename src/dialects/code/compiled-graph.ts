@@ -153,7 +153,7 @@ export class CompiledGraph<
 
   /**
    * Goes on with a run from where it stands. If `target` names a checkpoint that is not the newest, the run is forked there, because a
-   * history is never rewritten. If answers are given, a checkpoint only identifies its run, because an answer belongs to its wait (H1).
+   * history is never rewritten. If there are answers, a checkpoint only identifies its run, because an answer belongs to its wait (H1).
    * @param target - default: the newest run of this graph that is not completed
    * @throws RUN_NOT_FOUND, CLAIM_TAKEN, RUN_GRAPH_CHANGED, RUN_CANCELLED, WAIT_NOT_FOUND, WAIT_CLOSED, ANSWER_INVALID
    */
@@ -203,7 +203,7 @@ export class CompiledGraph<
     await this.#answerAll(await this.#runOf(run), { [wait]: value }, options);
   }
 
-  /** Answers several open waits, named as in `resume`, all or none: no answer is given unless each fits its question. */
+  /** Answers several open waits, named as in `resume`, all or none: no answer is recorded unless each fits its question. */
   async answerAll(
     run: RunTarget,
     answers: NonNullable<ContinueOptions<Answers>['answers']>,

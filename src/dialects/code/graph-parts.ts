@@ -133,7 +133,7 @@ export function asChoice<State>(choose: Choose<State, string>, name: string, ver
 
 // Turns what an author adds as a node (a draft or a plain function, plus settings) into a node definition.
 
-/** Settings of a node, given where it is added. They override those of the draft. */
+/** Settings of a node, passed where it is added. They override those of the draft. */
 export interface NodeSettings<State> extends Pick<
   NodeDraft,
   | 'version'
@@ -335,13 +335,13 @@ export class Trail {
     for (const end of this.#ends) this.layout.edges.push({ ...end, to, ...(place === undefined ? {} : { place }) });
   }
 
-  /** Begins a new trail with its own name where this one ends. If a choice is given, the new trail begins with an edge of that choice. */
+  /** Begins a new trail with its own name where this one ends. If there is a choice, the new trail begins with an edge of that choice. */
   split(name: string, choice?: Choice): Trail {
     const ends = choice === undefined ? this.#ends : this.#ends.map((end) => ({ ...end, choice, label: name }));
     return new Trail(this.layout, ends, name);
   }
 
-  /** Continues this trail from the ends of all the given trails. */
+  /** Continues this trail from the ends of all these trails. */
   gather(trails: readonly Trail[]): void {
     this.#ends = trails.flatMap((trail) => trail.#ends);
   }

@@ -22,11 +22,11 @@ import { nearest } from '../../graph/nearest.ts';
 // Where `compile()` gets an engine if none is passed. Dialects may not import adapters, so the package's entry point registers a factory
 // here.
 
-/** Settings of the engine that `compile` creates. What is left out gets the default of the package's entry point. */
+/** Settings of the engine that `compile` creates. What is missing gets the default of the package's entry point. */
 export interface EngineSettings extends Partial<Omit<EngineOptions, 'store'>> {
   /**
-   * Where runs are kept: a store, or the URL of one: `sqlite:PATH`, `file:FOLDER`, `postgres://USER@HOST:PORT/DATABASE`, `redis://HOST:PORT`. One that is opened from its URL is
-   * closed with the graph. Default: memory.
+   * Where runs are stored: a store, or the URL of one: `sqlite:PATH`, `file:FOLDER`, `postgres://USER@HOST:PORT/DATABASE`,
+   * `redis://HOST:PORT`. One that is opened from its URL is closed with the graph. Default: memory.
    */
   readonly store?: Store | string;
   /**
@@ -72,7 +72,7 @@ export interface GraphParts {
 export type CompileOptions = GraphParts &
   (
     | (EngineSettings & { readonly engine?: never })
-    /** An engine to share among several graphs, so that their runs are kept in one place. `close` does not close it. */
+    /** An engine to share among several graphs, so that their runs are stored in one place. `close` does not close it. */
     | ({ readonly engine: Engine } & { readonly [Setting in keyof EngineSettings]?: never })
   );
 

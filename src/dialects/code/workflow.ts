@@ -239,8 +239,8 @@ export class Workflow<Schemas extends GraphSchemas, Nodes, Result, Answers = NoN
   }
 
   /**
-   * Sets what runs once after a cancel, when what was under way has ended: a step beside the line, which undoes what the run did outside. It
-   * sees the state as it was left, and `ctx.cancel` has the reason. See docs/guide/cancel.md.
+   * Sets what runs once after a cancel, when what was under way has ended: a step beside the line, which undoes what the run did outside.
+   * It sees the state as it was then, and `ctx.cancel` has the reason. See docs/guide/cancel.md.
    */
   onCancel<const Id extends string, Output, Answer = unknown>(
     id: Id,
@@ -297,7 +297,7 @@ export class Workflow<Schemas extends GraphSchemas, Nodes, Result, Answers = NoN
   }
 
   /**
-   * Builds the workflow and makes it ready to run. Without a store, runs are kept in memory.
+   * Builds the workflow and makes it ready to run. Without a store, runs live in memory.
    * @throws GRAPH_INVALID, CONFIG_INVALID
    */
   compile(options: CompileOptions = {}): CompiledWorkflow<Schemas, Nodes, Result, Answers> {

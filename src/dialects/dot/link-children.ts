@@ -1,4 +1,6 @@
-/** Reads the pipelines that stages run, under the same grants. One that is missing, has faults or runs itself is reported with its place. */
+/**
+ * Reads the pipelines that stages run, under the same grants. One that is missing, has faults or runs itself is reported with its place.
+ */
 import { dirname, isAbsolute, join, normalize, resolve } from 'node:path';
 import type { Violation } from '../../graph/graph.ts';
 import type { Need } from '../../graph/contracts/node-type.ts';
@@ -13,7 +15,7 @@ const depthMax = 32;
 interface ReadChild {
   readonly workflow: TextWorkflow | undefined;
   readonly violations: readonly Violation[];
-  /** The text that is kept with the run: of this pipeline, and by path of those that it runs. */
+  /** The text that is recorded with the run: of this pipeline, and by path of those that it runs. */
   readonly savedText?: string;
   readonly files?: ReadonlyMap<string, string>;
 }
@@ -24,7 +26,7 @@ export interface ChildReading {
   /** Path of the file that names them. */
   readonly source: string;
   readonly around: Around;
-  /** Returns the text at a path, or undefined if there is none. `isGranted` is asked where the file really is. */
+  /** Returns the text at a path, or undefined if there is none. `isGranted` is called with where the file really is. */
   readonly read: (path: string, isGranted?: (place: string) => boolean) => string | undefined;
   readonly withheld: ((need: Need) => string | undefined) | undefined;
   readonly check: (text: string, around: Around, path: string) => ReadChild;

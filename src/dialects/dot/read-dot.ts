@@ -1,4 +1,4 @@
-/** Reads pipelines: to run them, to reopen a run from its kept text, or only to report faults. */
+/** Reads pipelines: to run them, to reopen a run from its recorded text, or only to report faults. */
 import { CairnError } from '../../errors.ts';
 import type { Graph, Violation } from '../../graph/graph.ts';
 import type { EffectClass } from '../../graph/contracts/node-contract.ts';
@@ -52,7 +52,7 @@ export interface DotOptions {
   readonly handlers?: Readonly<Record<string, StageHandler>>;
   /** Works in stages that have `tools`: `stageAgent()` of `cairn-workflows/agents`. Default: such stages fail. */
   readonly agent?: StageAgent;
-  /** Change a file before anything is said of it, in order; each is given what the one before made. A run keeps what they made. */
+  /** Change a file before anything is said of it, in order; each gets what the one before made. What they made is recorded with a run. */
   readonly transforms?: readonly DotTransform[];
   /** Called for each stage that begins, by its id; again where it goes on after a pause. For simulations and displays. */
   readonly watchBegin?: (stage: string) => void;
@@ -125,8 +125,8 @@ export function readDot(text: string, options: DotOptions = {}): TextWorkflow {
 }
 
 /**
- * Reads a text and reports everything wrong with it. Never throws. Permissions are not checked, except that an inline text is not told
- * what is in files that it may not read.
+ * Reads a text and reports everything wrong with it. Never throws. Permissions are not checked, except that faults of an inline text
+ * do not say what is in files that it may not read.
  */
 export function checkDot(text: string, options: DotOptions = {}): CheckedPipeline {
   refuseUnknownKeys('checkDot', options, optionNames);
@@ -135,8 +135,8 @@ export function checkDot(text: string, options: DotOptions = {}): CheckedPipelin
 }
 
 /**
- * Reads the pipeline that a run was started with, from the text that was kept with it. With `origin: 'inline'` it is held to the
- * permissions, whatever was recorded. @throws GRAPH_PARSE, and as {@link readDot}
+ * Reads the pipeline that a run was started with, from the text that was recorded with it. With `origin: 'inline'` it is checked against
+ * the permissions, whatever was recorded. @throws GRAPH_PARSE, and as {@link readDot}
  */
 export function readSavedDot(
   text: string,

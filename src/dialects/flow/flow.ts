@@ -1,4 +1,6 @@
-/** Flows: a record of nodes, each naming what it needs. They are compiled to the same graphs as everything else. See docs/guide/flows.md. */
+/**
+ * Flows: a record of nodes, each naming what it needs. They are compiled to the same graphs as everything else. See docs/guide/flows.md.
+ */
 import type { NodeContext, StateView } from '../../graph/contracts/node-contract.ts';
 import {
   END,
@@ -30,8 +32,8 @@ type WorkOutput<Work> = Work extends (ctx: never) => infer Result
     : unknown;
 
 /**
- * How a needed node ended, for the condition of a need. The type of `output` is known where each `run` of the flow that takes a `ctx` says its
- * type, `(ctx: NodeContext) => …`, or is written elsewhere; else it is `unknown`.
+ * How a needed node ended, for the condition of a need. The type of `output` is known where each `run` of the flow that takes a `ctx` says
+ * its type, `(ctx: NodeContext) => …`, or is written elsewhere; else it is `unknown`.
  */
 export type FlowOutcome<Output = unknown> =
   | { readonly status: 'completed'; readonly output: Output; readonly error?: undefined }
@@ -40,7 +42,10 @@ export type FlowOutcome<Output = unknown> =
 /** A node that another needs, with the outcomes that let the other start. */
 interface NeedOf<Name extends string, Output> {
   readonly node: Name;
-  /** How it must end; `rejected`: a person refused it, and it was skipped. Default: `completed`, or `any` for a node with `onFailure: 'return'`. A failure that somebody needs does not fail the run. */
+  /**
+   * How it must end; `rejected`: a person refused it, and it was skipped. Default: `completed`, or `any` for a node with `onFailure:
+   * 'return'`. A failure that somebody needs does not fail the run.
+   */
   readonly on?: 'completed' | 'failed' | 'any' | 'rejected';
   /** The dependent starts only if this holds, else it is skipped. Evaluated once, when the needed node has ended. */
   readonly when?: (scope: { readonly outcome: FlowOutcome<Output>; readonly state: StateView }) => boolean;
@@ -53,11 +58,13 @@ type Need<Works> = {
 /** One node of a flow. */
 export interface FlowNode<Work, Works> extends Omit<NodeSettings<StateView>, 'join' | 'onFailure' | 'maxVisits'> {
   readonly run: Work;
-  /** The nodes that must end before this one starts. It is skipped if one of them did not end as needed. Default: it starts with the flow. */
+  /**
+   * The nodes that must end before this one starts. It is skipped if one of them did not end as needed. Default: it starts with the flow.
+   */
   readonly needs?: readonly Need<Works>[];
   /**
-   * What a failure for good does. `fail` (default): all that does not need the node goes on, and then the run fails; a resume tries the node
-   * again, and what needs it. `return`: the failure is a result like any other, and what needs the node starts.
+   * What a failure for good does. `fail` (default): all that does not need the node goes on, and then the run fails; a resume tries the
+   * node again, and what needs it. `return`: the failure is a result like any other, and what needs the node starts.
    */
   readonly onFailure?: 'fail' | 'return';
 }
@@ -160,7 +167,7 @@ export class Flow<Works, Schemas extends GraphSchemas = GraphSchemas> {
   }
 
   /**
-   * Builds the flow and makes it ready to run. Without a store, runs are kept in memory.
+   * Builds the flow and makes it ready to run. Without a store, runs live in memory.
    * @throws GRAPH_INVALID, CONFIG_INVALID
    */
   compile(

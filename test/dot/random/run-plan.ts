@@ -3,7 +3,7 @@ import { readDot, type StageHandler, type StageOutcome } from '../../../src/dial
 import type { OpenQuestion, RunResult } from '../../../src/engine/api.ts';
 import type { Graph } from '../../../src/graph/graph.ts';
 import { driveRun, type EffectOracle } from '../../../src/testing/crash-kit/find-effect-faults.ts';
-import { askingOf } from '../../../src/dialects/dot/run/handlers/agent.ts';
+import { modelRequestOf } from '../../../src/dialects/dot/run/handlers/agent.ts';
 import { textOf } from '../../../src/graph/contracts/contracts.ts';
 import { createScriptedModels } from '../../../src/models/scripted.ts';
 import type { Models } from '../../../src/ports/model.ts';
@@ -43,7 +43,7 @@ export function graphOfPlan(plan: PipelinePlan, { arrive, sleep }: PlanWorld): G
     effect: 'external',
     isIdempotent: ({ id }) => isRepeatable(tasks.get(id)),
     // As a stage for a model, it hears what is said to its pipeline.
-    asks: (stage) => (stage.parts.isSteered ? askingOf(stage) : { earlier: [], prompt: '', thread: undefined }),
+    asks: (stage) => (stage.parts.isSteered ? modelRequestOf(stage) : { earlier: [], prompt: '', thread: undefined }),
     run: async ({ ctx, parts: { stage }, value, step, asking }) => {
       const attempt = step?.attempt ?? 1;
       const end = endAt(tasks.get(stage.id)?.ends ?? [], ctx.visit, attempt);

@@ -8,7 +8,7 @@ import type { Ending } from './pipeline-ways.ts';
 
 // Prompts of a pipeline.
 
-/** The prompt; before it the goal, as far as the run is told it. */
+/** The prompt; before it the goal, if its fidelity includes it. */
 export function promptOf(stage: Stage, { pipeline, notes, placeOf, fidelityOf }: StageReading): Text {
   const own = stage.attributes.text('prompt') || stage.attributes.text('label') || stage.id;
   const fidelity = fidelityOf(stage);

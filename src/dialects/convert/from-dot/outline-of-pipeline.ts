@@ -1,5 +1,5 @@
 /** Reads a pipeline as an outline. */
-import { budgetPolicies, tellings } from '../../dot/compile/stage-policy.ts';
+import { budgetPolicies, promptScopes } from '../../dot/compile/stage-policy.ts';
 import { gateTargets, layOut, type Layout } from '../../dot/model/layout.ts';
 import type { Pipeline, Stage } from '../../dot/model/pipeline.ts';
 import { readPipeline } from '../../dot/model/read-pipeline.ts';
@@ -90,7 +90,7 @@ function stepOf(stage: Stage, reading: StageReading): Step {
   };
 }
 
-/** Whether a stage is told what the run did before it. */
+/** Whether the prompt of a stage contains what the run did before it. */
 function isReported(pipeline: Pipeline, layout: Layout, id: string): boolean {
   const stage = pipeline.stages.get(id);
   return stage !== undefined && fidelityOf(pipeline, layout, stage) !== 'truncate';
@@ -111,10 +111,10 @@ function gated(step: Step, stage: Stage, { pipeline, notes, placeOf }: StageRead
   return { ...step, ends };
 }
 
-/** How much a prompt is told: the most that the stage or any edge to it says. */
+/** How much of the run a prompt contains: the most that the stage or any edge to it says. */
 function fidelityOf(pipeline: Pipeline, { incoming }: Layout, stage: Stage): string {
   const edges = incoming.get(stage.id) ?? [];
-  const tellingOf = tellings(pipeline, stage, edges);
+  const tellingOf = promptScopes(pipeline, stage, edges);
   const fidelities = edges.map(({ index }) => tellingOf(wayLabel(index)).fidelity);
   return fidelities.find((fidelity) => fidelity !== 'truncate') ?? fidelities[0] ?? tellingOf(undefined).fidelity;
 }

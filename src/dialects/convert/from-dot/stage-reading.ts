@@ -14,7 +14,7 @@ export interface StageReading {
   /** Texts of the pipelines that it runs, by path. */
   readonly files: ReadonlyMap<string, string>;
   readonly placeOf: (at: number) => string;
-  /** How much of the run its prompt is told. */
+  /** How much of the run its prompt contains. */
   readonly fidelityOf: (stage: Stage) => string;
 }
 

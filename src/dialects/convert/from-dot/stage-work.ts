@@ -213,7 +213,7 @@ export function toolWork(stage: Stage, reading: StageReading): Done {
   return commandWork(stage, { script: stage.attributes.text('tool_command') }, reading);
 }
 
-/** A command in the place of a model, which is given the prompt. */
+/** A command in the place of a model, which gets the prompt. */
 export function backendWork(stage: Stage, reading: StageReading): Done {
   const script = stage.attributes.text('agent_command');
   return commandWork(stage, { script, stdin: promptOf(stage, reading) }, reading);

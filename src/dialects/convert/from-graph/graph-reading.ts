@@ -51,7 +51,7 @@ export class GraphReading {
       );
   }
 
-  /** What is asked of a person who decides over edges, which is noted. */
+  /** The question for a person who decides over edges, which is noted. */
   decisionOn(node: GraphNode, edges: readonly GraphEdge[]): string {
     const texts = edges.map(({ choice, condition }) => choice?.text ?? condition?.text);
     const names = [...new Set(texts.filter((text) => text !== undefined))].join(', ');

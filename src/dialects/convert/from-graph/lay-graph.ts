@@ -1,4 +1,4 @@
-/** A graph whose nodes may run side by side, as steps of which each says when it starts. Ways back are left out. */
+/** A graph whose nodes may run side by side, as steps of which each says when it starts. Ways back are omitted. */
 import type { GraphEdge, GraphNode } from '../../../graph/graph.ts';
 import type { Ended, LaidStep } from '../outline/lay-ways.ts';
 import { chose, finish, decidedBy, plainStep, workByHand } from '../outline/outline.ts';
@@ -43,7 +43,7 @@ class GraphLaying {
     return steps;
   }
 
-  /** Each node behind those that lead to it; the end is left out. */
+  /** Each node behind those that lead to it; without the end. */
   #order(): readonly GraphNode[] {
     const { nodes } = this.#reading.graph;
     const open = nodes.map(({ incoming }) => incoming.filter(({ leadsBack }) => !leadsBack).length);

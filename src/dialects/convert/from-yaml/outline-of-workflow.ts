@@ -70,7 +70,7 @@ type Decision = 'yes' | 'no' | 'fail';
 interface Deciding {
   /** Blocks that must have completed. */
   readonly required: readonly string[];
-  /** What is asked then. */
+  /** The question then. */
   readonly condition: Template<boolean> | undefined;
   /** Whether there is a condition that only a run can tell. */
   readonly isOpen: boolean;

@@ -6,7 +6,7 @@ import { joined, type Piece, type Text } from '../outline/outline.ts';
 
 export interface Known {
   readonly inputs: readonly string[];
-  /** Blocks whose answer may be told: models, and questions for text. */
+  /** Blocks whose answer a prompt may contain: models, and questions for text. */
   readonly answers: ReadonlySet<string>;
 }
 

@@ -74,7 +74,7 @@ export type Work =
       readonly name: string;
       /** From the folder of the workflow that is read. */
       readonly file: string;
-      /** Its inputs that are given: each is the input of the same name. */
+      /** Its inputs that are set: each is the input of the same name. */
       readonly inputs: readonly string[];
     }
   | { readonly kind: 'choice'; readonly question: Text; readonly choices: readonly string[] }
@@ -136,7 +136,7 @@ export interface Budget {
   readonly onBudget?: OnBudget;
 }
 
-/** An input is a text. Without a default it must be given. */
+/** An input is a text. Without a default it is required. */
 export interface OutlineInput {
   readonly name: string;
   readonly default: string | undefined;
@@ -276,7 +276,7 @@ export const plainStep: Pick<Step, 'title' | 'retry' | 'timeoutMs' | 'isIdempote
  * - `INPUT`, `OUTPUT`, `VALUE`: inputs, outputs, and values that pass from one to another. `TEXT`: a text that would mean something else.
  * - `PROMPT`: the prompt of a model. `ANSWER`: how a person is asked and answers. `REPORT`: what a command reports of itself.
  * - `SETTING`: any other attribute or field. `NAME`: an id or a name that the other dialect cannot have.
- * - `NOTHING`: nothing is left that runs without a person.
+ * - `NOTHING`: nothing remains that runs without a person.
  */
 export type NoteCode =
   | 'WORK'

@@ -26,7 +26,7 @@ import { printDot, type AttributeSyntax, type Syntax } from '../../dot/text/prin
 
 // Attributes of a pipeline as they are written: of the graph, of edges, and what several of these share.
 
-/** Names and values in order; without a value, the attribute is left out. */
+/** Names and values in order; without a value, the attribute is omitted. */
 export type Pairs = readonly (readonly [name: string, value: string | undefined])[];
 
 export function graphPairs({ description, inputs, budget }: Outline, notes: Notes): Pairs {
@@ -102,8 +102,8 @@ export class DotPrompts {
   }
 
   /**
-   * A prompt, and how much of the run is told before it: the goal alone, unless the text holds an earlier answer, or tells of one before
-   * itself. Then a run tells all that it tells by default.
+   * A prompt, and how much of the run stands before it: the goal alone, unless the text contains an earlier answer, or has one before
+   * itself. Then it is all that stands there by default.
    */
   prompt({ id, place }: Named, text: Text): Pairs {
     const { hasGoal, answerOf, own } = readPrompt(text);
@@ -286,7 +286,7 @@ function agentPairs({ files, shell, asks, allow, loopsMax }: AgentTools): Pairs 
 
 const fitting = /^[a-z][a-z0-9_]*$/;
 
-/** A command that reads an input by its old name is given it under that name, too. */
+/** A command that reads an input by its old name gets it under that name, too. */
 export function withFittingInputs(outline: Outline, notes: Notes): Outline {
   const taken = new Set(outline.inputs.map(({ name }) => name).filter((name) => fitting.test(name)));
   const names = new Map<string, string>();

@@ -113,7 +113,7 @@ export function withFittingIds(outline: Outline, fit: (id: string) => string, no
 // Steps that fail the run in place of ends which, in the dialect that is written, cannot do so themselves.
 
 /**
- * The outline in which an end that fails the run, but cannot do so itself, leads to a command that does. Branches are left as they are:
+ * The outline in which an end that fails the run, but cannot do so itself, leads to a command that does. Branches stay as they are:
  * where one of them fails, only the branch ends.
  *
  * @param failsRun - whether an end of this step can fail the run by itself

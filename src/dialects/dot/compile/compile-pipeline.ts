@@ -55,7 +55,7 @@ import { parallelHandler } from '../run/handlers/parallel.ts';
 import { routeOf, stageImplementation } from '../run/stage/stage-node.ts';
 import type { StageHandler, StageParts } from '../run/stage/attempts.ts';
 import { isStatus } from '../run/stage/stage-outcome.ts';
-import { budgetPolicies, retryOf, tellings } from './stage-policy.ts';
+import { budgetPolicies, retryOf, promptScopes } from './stage-policy.ts';
 
 /** What a pipeline is compiled with. */
 export interface Compiling {
@@ -199,8 +199,8 @@ class GraphParts {
   readonly #compiling: Compiling;
   readonly #members: ReadonlySet<string>;
   readonly #join: string | undefined;
-  /** Edges with attributes about how much of the run a prompt is told (fidelity, thread), by the stage they lead to. */
-  readonly #tellingEdges: ReadonlyMap<string, readonly PipelineEdge[]>;
+  /** Edges with attributes about how much of the run a prompt contains (fidelity, thread), by the stage they lead to. */
+  readonly #scopeEdges: ReadonlyMap<string, readonly PipelineEdge[]>;
 
   /** @param join - stage where the branches end. Undefined means that this is the graph of the run itself. */
   constructor(compiling: Compiling, members: ReadonlySet<string>, join: string | undefined) {
@@ -210,7 +210,7 @@ class GraphParts {
     const named = compiling.pipeline.edges.filter(
       ({ attributes }) => attributes.has('fidelity') || attributes.has('thread_id'),
     );
-    this.#tellingEdges = Map.groupBy(named, ({ to }) => to);
+    this.#scopeEdges = Map.groupBy(named, ({ to }) => to);
   }
 
   add(stage: Stage): void {
@@ -237,7 +237,7 @@ class GraphParts {
         jumpsMax: this.#jumpsMax,
         retry: retryOf(stage, pipeline),
         timeoutMs: stage.attributes.durationMs('timeout'),
-        tellingOf: tellings(pipeline, stage, this.#tellingEdges.get(stage.id) ?? []),
+        tellingOf: promptScopes(pipeline, stage, this.#scopeEdges.get(stage.id) ?? []),
         withheld: this.#compiling.withheld,
         watchBegin: this.#compiling.watchBegin,
         watch: this.#compiling.watch,

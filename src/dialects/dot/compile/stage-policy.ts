@@ -1,10 +1,13 @@
-/** Policies of a stage, from its own attributes, those of its edges and those of the graph: retries, budgets, and how much its prompt is told. */
+/**
+ * Policies of a stage, from its own attributes, those of its edges and those of the graph: retries, budgets, and how much of the run its
+ * prompt contains.
+ */
 import type { Amounts } from '../../../graph/amounts.ts';
 import type { OnBudget } from '../../../graph/graph.ts';
 import type { RetryPolicy } from '../../../graph/contracts/contracts.ts';
 import { parseBudget, presetPolicy } from '../model/attributes.ts';
 import type { Pipeline, PipelineEdge, Stage } from '../model/pipeline.ts';
-import type { StageParts, Telling } from '../run/stage/attempts.ts';
+import type { StageParts, PromptScope } from '../run/stage/attempts.ts';
 import { wayLabel } from '../run/stage/choose-edge.ts';
 
 /** The retry policy. `max_retries` counts attempts after the first, and wins over the preset's number. */
@@ -27,14 +30,16 @@ export function budgetPolicies({ attributes }: Pick<Stage, 'attributes'>): {
   return { budget, onBudget: attributes.text('on_budget') === 'fail' ? 'fail' : 'ask' };
 }
 
-/** An edge's attributes win over those of its stage, and these over the graph's. A thread may also be that of the block around the stage. */
-export function tellings(
+/**
+ * An edge's attributes win over those of its stage, and these over the graph's. A thread may also be that of the block around the stage.
+ */
+export function promptScopes(
   { attributes: graph }: Pipeline,
   { attributes, group }: Stage,
   edges: readonly PipelineEdge[],
 ): StageParts['tellingOf'] {
   const summaryModel = graph.text('summary_model') || undefined;
-  const telling = (edge: Pick<PipelineEdge, 'attributes'> | undefined): Telling => {
+  const scopeOf = (edge: Pick<PipelineEdge, 'attributes'> | undefined): PromptScope => {
     const own = (name: string): string => edge?.attributes.text(name) || attributes.text(name);
     return {
       fidelity: own('fidelity') || graph.text('default_fidelity') || 'compact',
@@ -43,7 +48,7 @@ export function tellings(
       resumeFidelity: graph.text('resume_fidelity') || undefined,
     };
   };
-  const named = new Map(edges.map((edge) => [wayLabel(edge.index), telling(edge)]));
-  const plain = telling(undefined);
+  const named = new Map(edges.map((edge) => [wayLabel(edge.index), scopeOf(edge)]));
+  const plain = scopeOf(undefined);
   return (edge) => named.get(edge ?? '') ?? plain;
 }

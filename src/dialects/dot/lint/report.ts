@@ -1,4 +1,4 @@
-/** What all lint rules are given: the pipeline, its layout, and where they report findings. */
+/** What all lint rules get: the pipeline, its layout, and where they report findings. */
 import type { Layout } from '../model/layout.ts';
 import { parseCondition, type ParsedCondition, type Pipeline, type PipelineEdge } from '../model/pipeline.ts';
 import type { DotFaults } from '../text/faults.ts';

@@ -110,7 +110,7 @@ export function alongEdges(outgoing: Layout['outgoing'], end?: string): Steps {
   };
 }
 
-/** All stages that can be reached from the given ones, these included. */
+/** All stages that can be reached from these, themselves included. */
 export function reach(begin: readonly string[], steps: Steps): ReadonlySet<string> {
   const found = new Set(begin);
   const open = [...begin];

@@ -170,10 +170,10 @@ export interface PipelineEdge {
   readonly at: number;
 }
 
-/** A parameter of the pipeline. Its value is given when a run starts, and prompts use it as `$name`. */
+/** A parameter of the pipeline. Its value is set when a run starts, and prompts use it as `$name`. */
 export interface Param {
   readonly name: string;
-  /** Undefined means that a value must be given. */
+  /** Undefined means that a value is required. */
   readonly default: string | undefined;
 }
 

@@ -57,7 +57,7 @@ export class Attributes {
   flag(name: string): boolean {
     return this.find(name)?.value === 'true';
   }
-  /** Undefined if it is not given, or not a number. */
+  /** Undefined if it is missing, or not a number. */
   integer(name: string): number | undefined {
     const value = Number(this.find(name)?.value ?? Number.NaN);
     return Number.isSafeInteger(value) ? value : undefined;

@@ -38,7 +38,7 @@ export class Covered {
     return this.stages.size + this.edges.size;
   }
 
-  /** Whether there is nothing left to come to. */
+  /** Whether nothing more can be reached. */
   get isWhole(): boolean {
     return this.count === this.#pipeline.stages.size + this.#pipeline.edges.length;
   }
@@ -76,7 +76,7 @@ export function coverageOf({ stages, edges }: Pipeline, covered: Covered, placeO
 /** How one attempt of a stage ends, or the answer to one question. */
 export type ScriptedEnd =
   | { readonly outcome: StageOutcome }
-  /** The attempt throws, as for a command that fails. It is tried again while attempts are left. */
+  /** The attempt throws, as for a command that fails. It is tried again while its policy allows attempts. */
   | { readonly error: string }
   /** Null means that nobody answers in time. */
   | { readonly answer: string | null };

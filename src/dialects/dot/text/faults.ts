@@ -20,7 +20,7 @@ const excerptMax = 100;
 export class DotFaults {
   readonly #text: string;
   readonly #source: string;
-  /** Offsets at which lines begin. Computed when the first place is asked for. */
+  /** Offsets at which lines begin. Computed when the first place is needed. */
   #lines: readonly number[] | undefined;
   readonly #limit = new FaultLimit();
   readonly #found: { readonly at: number; readonly violation: Violation }[] = [];

@@ -10,7 +10,7 @@ const plainName = /^[\p{L}_][\p{L}\p{N}_]*$/u;
 const keywords: ReadonlySet<string> = new Set(['strict', 'graph', 'digraph', 'node', 'edge', 'subgraph']);
 const keyName = /^[\p{L}_][\p{L}\p{N}_]*(?:\.[\p{L}_][\p{L}\p{N}_]*)*$/u;
 
-/** Longest value, in characters, of which one text is kept for all that are written alike. Longer ones are seldom alike. */
+/** Longest value, in characters, of which one text is shared by all that are written alike. Longer ones are seldom alike. */
 const sharedMax = 64;
 
 const none: readonly never[] = [];
@@ -30,7 +30,7 @@ class DotParser {
   #behind = 0;
   /**
    * Names of nodes and of attributes that were checked, and short values. Most occur more than once. Names are checked only once, and each
-   * text is kept once for all places where it stands: that takes less memory, and a lookup in a map compares no letters.
+   * text is in memory once for all places where it stands: that takes less memory, and a lookup in a map compares no letters.
    */
   readonly #knownEnds = new Map<string, string>();
   readonly #knownKeys = new Map<string, string>();
@@ -387,7 +387,7 @@ class DotParser {
   }
 }
 
-/** The list without the room that it was given for growing, which is that of 16 more items: a parsed file is kept for a while. */
+/** The list without its room for growing, which is that of 16 more items: a parsed file stays in memory for a while. */
 function trimmed<Item>(items: readonly Item[]): readonly Item[] {
   return items.slice();
 }

@@ -34,7 +34,7 @@ export interface PipelineCheckpoint {
   readonly nodeHistory: readonly { readonly nodeId: string; readonly outcome: string }[];
   readonly goalGateStatus: Readonly<Record<string, StageStatus | 'pending'>>;
   readonly fidelityState: {
-    /** How much the next stage's prompt is told of the run, by the stage or the graph. Its edge may set another value. */
+    /** How much of the run the next stage's prompt contains, by the stage or the graph. Its edge may set another value. */
     readonly mode: string;
     /** Conversations that stages continue. */
     readonly threads: readonly { readonly name: string; readonly turns: number }[];

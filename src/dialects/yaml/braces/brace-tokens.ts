@@ -34,7 +34,7 @@ const escapes: Readonly<Record<string, string>> = {
   '\n': '',
 };
 
-/** The value of a string. A backslash before a character that needs none is kept. */
+/** The value of a string. A backslash before a character that needs none stays. */
 function unescape(written: string): string {
   return written.slice(1, -1).replaceAll(/\\([^])/g, (whole, sign: string) => escapes[sign] ?? whole);
 }

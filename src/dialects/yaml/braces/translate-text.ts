@@ -180,7 +180,7 @@ export function translateText(text: string, kind: TextKind, names: TextNames): T
     reportError(faults, error);
     translator.out.cut(0);
   }
-  // A condition with a fault is not translated at all, because what is left of it would mean something else.
+  // A condition with a fault is not translated at all, because the rest of it would mean something else.
   if (kind === 'condition' && faults.some(isError)) return { text: 'true', offsetOf: () => 0, faults: ruled(faults) };
   return { text: translator.out.text, offsetOf: (offset) => translator.out.offsetOf(offset), faults: ruled(faults) };
 }

@@ -212,7 +212,7 @@ function implementationOf(parts: BlockParts, effect: EffectClass, timeoutMs: num
   return isCall(parts.type) ? callImplementation(parts) : blockImplementation(parts);
 }
 
-/** The block as written. It is hashed, so that changing a text changes the node. Settings that the node itself has are left out. */
+/** The block as written. It is hashed, so that changing a text changes the node. Settings that the node itself has are omitted. */
 function configOf({ file }: BlockParts, effect: EffectClass, timeoutMs: number | undefined): unknown {
   const { inputs, fileOutputs, forEach } = file;
   return {

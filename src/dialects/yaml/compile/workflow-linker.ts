@@ -183,7 +183,7 @@ export class WorkflowLinker {
     return this.#options.workflows?.names() ?? [];
   }
 
-  /** Compiles a workflow given by name; undefined if there is none. */
+  /** Compiles the workflow with a name; undefined if there is none. */
   #child(name: string, isSkippable = false): Compiled | undefined {
     const known = this.#compiled.get(name);
     if (known !== undefined) return known;

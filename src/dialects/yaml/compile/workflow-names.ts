@@ -31,7 +31,7 @@ export interface BlockOrder {
   readonly isSkippable: (id: string) => boolean;
 }
 
-/** Checks ids and dependencies and computes the order. Every fault is reported; edges of a cycle are left out. */
+/** Checks ids and dependencies and computes the order. Every fault is reported; edges of a cycle are omitted. */
 export function orderBlocks(faults: Faults, files: readonly BlockFile[]): BlockOrder {
   const blocks = collectBlocks(faults, files);
   const ids = [...blocks.keys()];

@@ -216,7 +216,7 @@ function parseAt(text: string, offsetOf: (offset: number) => number): ParsedExpr
 
 type Piece = string | CompiledReference;
 
-/** Splits a text into literal text and references. References with errors are left out. */
+/** Splits a text into literal text and references. References with errors are omitted. */
 function splitText(text: string, compilation: Compilation): readonly Piece[] {
   const pieces: Piece[] = [];
   let plain = '';

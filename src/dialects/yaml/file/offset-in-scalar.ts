@@ -1,7 +1,7 @@
 /** Finds where a character of a text is in the file. */
 import type { Scalar } from 'yaml';
 
-/** Offsets in the source by offset in a scalar's value, for each scalar asked of: many faults may stand in one long text. */
+/** Offsets in the source by offset in a scalar's value, for each scalar that was looked up: many faults may stand in one long text. */
 const known = new WeakMap<Scalar.Parsed, Int32Array>();
 
 /** Offset in the source of the `offset`-th character of a scalar's value. Exact for one-line scalars and `|` blocks. */

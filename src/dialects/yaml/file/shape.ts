@@ -292,7 +292,7 @@ export function describeValue(value: unknown): string {
   return text.length > 60 ? `${text.slice(0, 60)}…` : text;
 }
 
-// Writes YAML files: anew, or with some values changed, where comments, order and style of the rest are kept.
+// Writes YAML files: anew, or with some values changed, where comments, order and style of the rest stay.
 
 /** A value to change. */
 export interface ValueChange {

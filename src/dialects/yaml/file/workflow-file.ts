@@ -156,7 +156,7 @@ export interface WorkflowFile {
   readonly checkpoint: CheckpointSettings;
 }
 
-// Reads the content of a file from its data. The format is checked first; what does not fit is reported and left out.
+// Reads the content of a file from its data. The format is checked first; what does not fit is reported and omitted.
 
 type Data = Readonly<Record<string, unknown>>;
 

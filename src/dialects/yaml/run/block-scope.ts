@@ -225,7 +225,7 @@ function readOne(
   else faults.add(place, { rule: 'Y5', message: `${fault} (${type.name})`, fix: `give ${field.description}` });
 }
 
-/** Faults that the type finds in the literal inputs. If its check needs an input that is not known yet, it is left to the attempt. */
+/** Faults that the type finds in the literal inputs. If its check needs an input that is not known yet, the attempt makes it. */
 function safeCheck(
   type: NodeType,
   literals: Inputs,

@@ -1,4 +1,4 @@
-/** A workflow in the form in which it is given to the code of a block that may run several workflows. */
+/** A workflow in the form in which it is passed to the code of a block that may run several workflows. */
 import { createHash } from 'node:crypto';
 import { lstatSync, mkdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';

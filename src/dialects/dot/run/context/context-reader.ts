@@ -5,7 +5,7 @@ import type { StateView, NodeContext } from '../../../../graph/contracts/node-co
 
 // Keeps large values of the context as files with the run. The context then holds the value's head, its tail and the file.
 
-/** Characters of a value, as a text, beyond which it is kept as a file. */
+/** Characters of a value, as a text, beyond which it is stored as a file. */
 export const inlineMax = 100_000;
 /** Characters of the head, and of the tail, that stay in the context. */
 const excerptMax = 2_000;
@@ -62,7 +62,7 @@ async function putLarge(
   return result;
 }
 
-/** Its head and its tail, with what is left out between them. @param length - characters of both, at most */
+/** Its head and its tail, with a note of what is omitted between them. @param length - characters of both, at most */
 export function excerptOf(
   { [mark]: file, head, tail, characters }: LargeValue,
   length: number = 2 * excerptMax,
@@ -72,21 +72,21 @@ export function excerptOf(
   return `${head.slice(0, half)} [… ${omitted} more characters, kept as ${file.name ?? file.hash} …] ${tail.slice(-half)}`;
 }
 
-/** The whole of a value, wherever it is kept. */
+/** The whole of a value, wherever it is stored. */
 export async function wholeOf(files: FileAccess, value: unknown): Promise<unknown> {
   if (!isLarge(value)) return value;
   const text = Buffer.from(await files.get(value[mark])).toString('utf8');
   return value.isJson ? (JSON.parse(text) as unknown) : text;
 }
 
-// The context of a pipeline: values by name, kept in the run's scratch state. Also the keys that only the engine may write.
+// The context of a pipeline: values by name, recorded in the run's scratch state. Also the keys that only the engine may write.
 
 type Keyed = Readonly<Record<string, unknown>>;
 
 /** Key in the input of a branch: the context at the point where the branch began. */
 export const inheritedKey = '~context';
 
-/** The edge by which the run left the stage that ended last, and so came to the one that runs. */
+/** The edge that the run took from the stage that ended last to the one that runs. */
 export const edgeKey = 'internal.edge';
 
 /** The signal by which a child pipeline is steered. */

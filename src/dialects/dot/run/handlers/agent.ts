@@ -1,4 +1,6 @@
-/** A stage for an agent: a model that works with tools until it answers. Its model calls and its tool calls are steps: a kill repeats none. */
+/**
+ * A stage for an agent: a model that works with tools until it answers. Its model calls and its tool calls are steps: a kill repeats none.
+ */
 import {
   wholeTextOf,
   stageTools,
@@ -20,10 +22,10 @@ import { asText, contextValue, edgeKey, expand, resumedKey, steerSignal } from '
 import { openThread } from '../prompt/conversation.ts';
 import { newsOf, summaryOf } from '../prompt/preamble.ts';
 import {
-  type Asking,
+  type ModelRequest,
   type StageContext,
   type StageHandler,
-  type Telling,
+  type PromptScope,
   inAttempts,
   modelStep,
 } from '../stage/attempts.ts';
@@ -32,16 +34,16 @@ import { exitFailure, reportedOutcome, runStageCommand } from './tool.ts';
 
 // A stage for a language model: the prompt, what the run says so far, and what the answer reports of itself.
 
-/** Characters of an answer that are kept in the context. The whole answer is in the stage's output. */
+/** Characters of an answer that are recorded in the context. The whole answer is in the stage's output. */
 const headMax = 200;
 
 export const codergenHandler: StageHandler = {
   effect: 'external',
   isIdempotent: () => true,
   needs: (stage) => [{ kind: 'model', name: modelNameOf(stage) }],
-  asks: askingOf,
+  asks: modelRequestOf,
   run: async (stage) => {
-    const { earlier, prompt } = stage.asking as Asking;
+    const { earlier, prompt } = stage.asking as ModelRequest;
     const answer = await askModel(stage, prompt, earlier);
     const outcome = await verdictOf(stage, answer);
     const contextUpdates = { ...outcome.contextUpdates, last_response: headOf(answer) };
@@ -87,14 +89,14 @@ export async function askModel(
 }
 
 /** The whole prompt: the run so far (as much as the fidelity says), the stage's own prompt, and the instructions for the report. */
-export async function askingOf(stage: StageContext): Promise<Asking> {
+export async function modelRequestOf(stage: StageContext): Promise<ModelRequest> {
   const { ctx, parts, attributes } = stage;
   const edge = contextValue(ctx.state, edgeKey);
   const configured = parts.tellingOf(typeof edge === 'string' ? edge : undefined);
   const isResumed = ctx.attempt > 1 || ctx.state.scratch[resumedKey] === true;
-  const telling = isResumed ? degraded(configured) : configured;
-  const thread = telling.fidelity === 'full' ? openThread(ctx.state, telling.thread, parts.stage.id) : undefined;
-  const preamble = thread?.last === undefined ? await summaryOf(stage, telling) : newsOf(ctx.state, thread.last);
+  const scope = isResumed ? degraded(configured) : configured;
+  const thread = scope.fidelity === 'full' ? openThread(ctx.state, scope.thread, parts.stage.id) : undefined;
+  const preamble = thread?.last === undefined ? await summaryOf(stage, scope) : newsOf(ctx.state, thread.last);
   const heard = parts.isSteered ? await heardBy(stage) : '';
   const own = attributes.text('prompt') || attributes.text('label') || parts.stage.id;
   const pieces = [preamble, heard, expand(own, ctx.state, parts.params), mustReport(stage) ? reportRequest(stage) : ''];
@@ -116,11 +118,11 @@ function hear(ctx: StageContext['ctx']): Promise<unknown> {
   return ctx.receive(steerSignal, { waits: false });
 }
 
-/** How much is told after a resume, if the pipeline sets that. It is never more than without a resume. */
-function degraded(telling: Telling): Telling {
-  const { fidelity, resumeFidelity } = telling;
-  if (resumeFidelity === undefined || amounts.indexOf(fidelity) <= amounts.indexOf(resumeFidelity)) return telling;
-  return { ...telling, fidelity: resumeFidelity };
+/** How much of the run a prompt contains after a resume, if the pipeline sets that. It is never more than without a resume. */
+function degraded(scope: PromptScope): PromptScope {
+  const { fidelity, resumeFidelity } = scope;
+  if (resumeFidelity === undefined || amounts.indexOf(fidelity) <= amounts.indexOf(resumeFidelity)) return scope;
+  return { ...scope, fidelity: resumeFidelity };
 }
 
 const amounts: readonly string[] = ['truncate', 'summary:low', 'compact', 'summary:medium', 'summary:high', 'full'];
@@ -152,7 +154,10 @@ function reportRequest({ parts, attributes }: StageContext): string {
   return lines.join('\n');
 }
 
-/** Whether silence is no success: a goal gate is passed by a verdict alone, and so are edges that read the outcome, unless `auto_status` holds. */
+/**
+ * Whether silence is no success: a goal gate is passed by a verdict alone, and so are edges that read the outcome, unless `auto_status`
+ * holds.
+ */
 function needsVerdict({ parts, attributes }: StageContext): boolean {
   return attributes.flag('goal_gate') || (parts.outcomes.size > 0 && !attributes.flag('auto_status'));
 }
@@ -167,8 +172,8 @@ function reportFault({ parts }: StageContext, answer: string): string | undefine
 const noReport = { fault: 'it does not end with the JSON object that says how it went' } as const;
 
 /**
- * How the stage ended. If a verdict is needed and the answer has none in the form that was asked for, the model is asked for it once more.
- * The stage's notes tell that. Without a verdict then, the stage fails.
+ * How the stage ended. If a verdict is needed and the answer has none in the requested form, the model is asked for it once more.
+ * The stage's notes say so. Without a verdict then, the stage fails.
  * @param attempt - of a stage that records its steps itself, counted from 1
  */
 async function verdictOf(stage: StageContext, answer: string, attempt = 1): Promise<StageOutcome> {
@@ -207,7 +212,7 @@ export function headOf(answer: string): string {
   return answer.slice(0, headMax);
 }
 
-/** @param isGranted - held against the places of files when they are used. Default: all is granted */
+/** @param isGranted - checks the places of files when they are used. Default: all is granted */
 export function agentHandler(agent: StageAgent, isGranted?: StageAgentRequest['isGranted']): StageHandler {
   return {
     needs: (stage, folder) => [
@@ -215,7 +220,7 @@ export function agentHandler(agent: StageAgent, isGranted?: StageAgentRequest['i
       ...agent.needs(toolsIn(stage, 'tools'), folder),
       ...(hookNames.some((name) => stage.attributes.text(name) !== '') ? [{ kind: 'shell' } as const] : []),
     ],
-    asks: askingOf,
+    asks: modelRequestOf,
     run: (stage) => inAttempts(stage, (attempt) => work(stage, agent, { attempt, ...(isGranted && { isGranted }) })),
   };
 }
@@ -228,7 +233,7 @@ async function work(
   options: Pick<StageAgentRequest, 'attempt' | 'isGranted'>,
 ): Promise<StageOutcome> {
   const { ctx, parts, attributes } = stage;
-  const { earlier, prompt } = stage.asking as Asking;
+  const { earlier, prompt } = stage.asking as ModelRequest;
   const loopsMax = attributes.integer('max_turns');
   const hooks = hooksOf(stage);
   const answer = await agent.run(ctx, {
@@ -252,7 +257,7 @@ async function work(
   };
 }
 
-/** The tools that an attribute names. Other names are left out here, since the lint reports them. */
+/** The tools that an attribute names. Other names are omitted here, since the lint reports them. */
 function toolsIn({ attributes }: Stage, attribute: string): readonly StageTool[] {
   const named = attributes.list(attribute);
   return stageTools.filter((tool) => named.includes(tool));
@@ -278,13 +283,13 @@ export function commandAgentHandler(shell: NodeType): StageHandler {
     effect: 'external',
     isIdempotent: ({ attributes }) => attributes.flag('idempotent'),
     needs: () => [{ kind: 'shell' }],
-    asks: askingOf,
+    asks: modelRequestOf,
     run: (stage) => runAgent(stage, shell),
   };
 }
 
 async function runAgent(stage: StageContext, shell: NodeType): Promise<StageOutcome> {
-  const { earlier, prompt, thread } = stage.asking as Asking;
+  const { earlier, prompt, thread } = stage.asking as ModelRequest;
   const model = modelNameOf(stage.parts.stage);
   const end = await runStageCommand(stage, shell, {
     script: stage.attributes.text('agent_command'),

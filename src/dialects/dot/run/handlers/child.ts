@@ -89,7 +89,7 @@ async function runChild(stage: StageContext, child: TextWorkflow): Promise<Stage
   const seen = new SeenChild(child, handle);
   const stop = await oversee(stage, { child, handle, ended, seen });
   if (stop === undefined) return outcomeOf(stage, await ended);
-  // Read first: of runs within a child nothing is left when it is cancelled.
+  // Read first: the state has nothing of runs within a child once it is cancelled.
   const known = await seen.failures();
   await handle.cancel(stop.why);
   const result = await ended;
@@ -133,7 +133,7 @@ async function oversee(stage: StageContext, overseen: Overseen): Promise<Stopped
 
 /**
  * The child's input. A parameter gets the context value of its name, or else this pipeline's parameter of that name. A goal of the child's
- * own is kept.
+ * own stays.
  */
 function inputFor({ inputs }: TextWorkflow, { value }: StageContext): Readonly<Record<string, string>> {
   const values = inputs.flatMap(({ name, default: own }): [string, string][] => {

@@ -27,17 +27,17 @@ type Form = (typeof humanForms)[number];
 async function askPerson(stage: StageContext): Promise<StageOutcome> {
   const { ctx, parts, attributes } = stage;
   const form = (attributes.text('human.type') || humanForms[0]) as Form;
-  const asking = askings[form](stage);
-  if (asking === undefined) return { status: 'fail', failureReason: 'there is nothing to choose: no edge is open' };
-  let { prompt } = asking;
+  const question = questionsByForm[form](stage);
+  if (question === undefined) return { status: 'fail', failureReason: 'there is nothing to choose: no edge is open' };
+  let { prompt } = question;
   let attempt = 1;
   for (;;) {
-    const answer = await ask(ctx, { ...asking, prompt }, parts.timeoutMs);
-    const outcome = answer === undefined ? undefined : asking.outcomeOf(answer);
+    const answer = await ask(ctx, { ...question, prompt }, parts.timeoutMs);
+    const outcome = answer === undefined ? undefined : question.outcomeOf(answer);
     if (outcome !== undefined) return outcome;
     if (answer !== undefined) {
-      // The pipeline was edited since it was answered. What it offers now is asked; the answer is on record.
-      prompt = `${asking.prompt}\nThe answer ${inShort(answer)} is no choice of the pipeline as it is now.`;
+      // The pipeline was edited since it was answered. The question is about what it offers now; the answer is on record.
+      prompt = `${question.prompt}\nThe answer ${inShort(answer)} is no choice of the pipeline as it is now.`;
       continue;
     }
     const failureReason = `nobody answered within ${(parts.timeoutMs ?? 0) / 1_000} s`;
@@ -61,15 +61,15 @@ function outcomeFault(stage: Offering, { outcome, preferred_label: label }: Stag
 }
 
 /** A question of a stage, and the outcome that follows from an answer. */
-interface Asking extends Pick<Question, 'prompt' | 'choices' | 'schema' | 'metadata'> {
+interface StageQuestion extends Pick<Question, 'prompt' | 'choices' | 'schema' | 'metadata'> {
   /** The answer that is taken when nobody answers in time. Undefined means that there is none. */
   readonly late: string | undefined;
-  /** Undefined for an answer that is none of the choices: it was given before the pipeline was edited. */
+  /** Undefined for an answer that is none of the choices: it was recorded before the pipeline was edited. */
   readonly outcomeOf: (answer: string) => StageOutcome | undefined;
 }
 
 /** Builds the question of each form. The result is undefined if there is nothing to ask. */
-const askings: Readonly<Record<Form, (stage: StageContext) => Asking | undefined>> = {
+const questionsByForm: Readonly<Record<Form, (stage: StageContext) => StageQuestion | undefined>> = {
   multiple_choice: (stage) => {
     const choices = choicesOf(stage);
     if (choices.length === 0) return undefined;
@@ -132,7 +132,7 @@ const words: Readonly<Record<string, 'Yes' | 'No'>> = Object.fromEntries(
 );
 
 /** Yes and no choose the edge of that label. No to a confirmation is a failure. */
-function yesNo(stage: StageContext, form: 'yes_no' | 'confirmation'): Asking {
+function yesNo(stage: StageContext, form: 'yes_no' | 'confirmation'): StageQuestion {
   return {
     prompt: promptOf(stage, form === 'yes_no' ? 'Yes or no?' : 'Go on?'),
     choices: ['Yes', 'No'],
@@ -169,7 +169,7 @@ function choicesOf({ parts, value }: Offering): readonly Choice[] {
 /** Asks, and waits for the answer. The result is undefined if nobody answered in time. */
 async function ask(
   ctx: NodeContext,
-  { late, prompt, choices, schema, metadata }: Asking,
+  { late, prompt, choices, schema, metadata }: StageQuestion,
   timeoutMs: number | undefined,
 ): Promise<string | undefined> {
   try {

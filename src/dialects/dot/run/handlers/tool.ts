@@ -17,7 +17,7 @@ import type { StageContext, StageHandler } from '../stage/attempts.ts';
 /** The report of a command, or why it is not valid. Undefined means that there is none. */
 export type Reported = StageOutcome | { readonly fault: string } | undefined;
 
-/** The files of one attempt. They are kept apart from the folders in which stages work. */
+/** The files of one attempt. They are not in the folders in which stages work. */
 export interface StatusFile {
   readonly path: string;
   /** Path of a file with the prompt. Undefined if there is no prompt. */
@@ -129,7 +129,9 @@ export interface CommandEnd {
   readonly reported: Reported;
 }
 
-/** Characters of what a failed command said that its reason shows. Some programs say first what is wrong, and where after that; others last. */
+/**
+ * Characters of what a failed command said that its reason shows. Some programs say first what is wrong, and where after that; others last.
+ */
 const reasonMax = 600;
 
 /** @param shell - the block type `Shell`, which runs commands */

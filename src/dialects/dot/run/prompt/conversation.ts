@@ -1,4 +1,4 @@
-/** Threads: stages with the fidelity `full` continue one conversation. Its turns are kept in the run's state, word for word. */
+/** Threads: stages with the fidelity `full` continue one conversation. Its turns are recorded in the run's state, word for word. */
 import type { ModelMessage } from '../../../../graph/contracts/contracts.ts';
 import type { StateView } from '../../../../graph/contracts/node-contract.ts';
 
@@ -16,7 +16,7 @@ export interface Turn {
 /** Key in the input of a branch: the turns up to the point where the branch began. */
 export const inheritedTurnsKey = '~conversation';
 
-/** Most characters of a conversation that are sent. The oldest turns of a longer one are left out. */
+/** Most characters of a conversation that are sent. The oldest turns of a longer one are omitted. */
 const charactersMax = 400_000;
 
 /** All turns of a run, oldest first. Those that a branch inherited come before its own. */

@@ -4,7 +4,7 @@ import type { ShownResult, StageOutput } from '../stage/stage-outcome.ts';
 import type { StateView } from '../../../../graph/contracts/node-contract.ts';
 import type { Turn } from './conversation.ts';
 import { summaryTextOf } from '../../../../graph/contracts/node-type.ts';
-import { modelStep, type StageContext, type Telling } from '../stage/attempts.ts';
+import { modelStep, type StageContext, type PromptScope } from '../stage/attempts.ts';
 
 // Shortens texts for prompts.
 
@@ -249,7 +249,7 @@ const tokens: Readonly<Record<string, number>> = {
 };
 
 /** A summary by a model is a recorded step: it is paid for once, and is the same after a crash. */
-export async function summaryOf(stage: StageContext, { fidelity, summaryModel }: Telling): Promise<string> {
+export async function summaryOf(stage: StageContext, { fidelity, summaryModel }: PromptScope): Promise<string> {
   const count = tokens[fidelity];
   if (summaryModel === undefined || count === undefined) return preambleOf(stage.ctx.state, fidelity);
   const preamble = preambleOf(stage.ctx.state, 'whole');

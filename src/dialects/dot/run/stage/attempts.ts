@@ -1,4 +1,6 @@
-/** Tries a stage again that consists of several steps. Each attempt does the work anew, and the delays between them are waits of the run. */
+/**
+ * Tries a stage again that consists of several steps. Each attempt does the work anew, and the delays between them are waits of the run.
+ */
 import type { NodeContext, StepContext, StepOptions } from '../../../../graph/contracts/node-contract.ts';
 import type { RetryPolicy, ModelMessage } from '../../../../graph/contracts/contracts.ts';
 import type { Need } from '../../../../graph/contracts/node-type.ts';
@@ -16,7 +18,7 @@ import {
 } from './stage-outcome.ts';
 import { CairnError } from '../../../../errors.ts';
 
-// What handlers are given: the stage and the run they work for.
+// What handlers get: the stage and the run they work for.
 
 /** A stage that ended, and where the run went on. */
 export interface StageEnding {
@@ -30,8 +32,8 @@ export interface StageEnding {
   readonly to: string | undefined;
 }
 
-/** How much of the run a prompt is told. */
-export interface Telling {
+/** How much of the run a prompt contains. */
+export interface PromptScope {
   readonly fidelity: string;
   /** With the fidelity `full`: the conversation to continue. Undefined if the file names none. */
   readonly thread: string | undefined;
@@ -41,8 +43,8 @@ export interface Telling {
   readonly resumeFidelity: string | undefined;
 }
 
-/** What a model is asked. Built before the step in which the model is called. */
-export interface Asking {
+/** The request for a model. Built before the step in which the model is called. */
+export interface ModelRequest {
   /** Earlier turns of the thread. */
   readonly earlier: readonly ModelMessage[];
   readonly prompt: string;
@@ -69,15 +71,15 @@ export interface StageParts {
   readonly jumpsMax: number;
   readonly retry: RetryPolicy;
   readonly timeoutMs: number | undefined;
-  /** How much of the run the prompt is told, which also depends on the edge that led to the stage. */
-  readonly tellingOf: (edge: string | undefined) => Telling;
+  /** How much of the run the prompt contains, which also depends on the edge that led to the stage. */
+  readonly tellingOf: (edge: string | undefined) => PromptScope;
   /** Called for each stage that begins, by its id; again where it goes on after a crash or a pause. */
   readonly watchBegin: ((stage: string) => void) | undefined;
   /** Called for each stage that ended. After a crash, the run that goes on may call it for some of them again. */
   readonly watch: ((ending: StageEnding) => void) | undefined;
   /** Where it works: relative to where the process was started. */
   readonly folder: string;
-  /** Whether its run may be told something from outside, for the prompts of its stages. */
+  /** Whether its run may get texts from outside for the prompts of its stages. */
   readonly isSteered: boolean;
   /** Whether a workflow of another dialect runs the pipeline, so that its questions say who asks. */
   readonly isCalled: boolean;
@@ -98,7 +100,7 @@ export interface StageContext {
   /** Of a handler with `effect`: the step that it is run in. */
   readonly step?: StepContext;
   /** The result of the handler's `asks`. */
-  readonly asking?: Asking;
+  readonly asking?: ModelRequest;
 }
 
 /** The implementation of a stage type. */
@@ -112,14 +114,14 @@ export interface StageHandler {
   readonly isIdempotent?: (stage: Stage) => boolean;
   /** What it reaches for. @param folder - where the stage works, relative to where the process was started */
   readonly needs?: (stage: Stage, folder: string) => readonly Need[];
-  /** For stages that ask a model: builds what is asked. Called before the step, and may run steps of its own. */
-  readonly asks?: (stage: StageContext) => Promise<Asking> | Asking;
+  /** For stages that ask a model: builds the request. Called before the step, and may run steps of its own. */
+  readonly asks?: (stage: StageContext) => Promise<ModelRequest> | ModelRequest;
   /** Says why this stage would not end with an outcome that somebody sets in a fork. Default: every outcome fits. */
   readonly outcomeFault?: (
     stage: Pick<StageContext, 'parts' | 'attributes' | 'value'>,
     output: StageOutput,
   ) => string | undefined;
-  /** @throws anything, which means that the stage has failed. It is tried again if attempts are left. */
+  /** @throws anything, which means that the stage has failed. It is tried again if its policy allows more attempts. */
   readonly run: (stage: StageContext) => Promise<StageOutcome> | StageOutcome;
 }
 

@@ -83,7 +83,7 @@ function chosenWay(
 }
 
 /**
- * The edge for a failed stage. An edge without a condition is taken only if it is meant for failures: the stage asked for it, it is the
+ * The edge for a failed stage. An edge without a condition is taken only if it is meant for failures: the stage requested it, it is the
  * else of conditions on the outcome, or its target decides about failures.
  */
 function forFailure(ways: Ways, open: readonly Way[], ending: Ending): Way | undefined {
@@ -156,7 +156,9 @@ function clauseText({ key, operator, value }: Clause): string {
   return `${key}${operator}${/^[A-Za-z0-9_.:+-]+$/.test(value) ? value : JSON.stringify(value)}`;
 }
 
-/** What stands at an edge when its graph is drawn: the author's label, else the condition; at a jump, what jumps. Empty if there is nothing. */
+/**
+ * What stands at an edge when its graph is drawn: the author's label, else the condition; at a jump, what jumps. Empty if there is nothing.
+ */
 export function captionOf(choice: StoredChoice | undefined, label: string): string {
   const way = choice?.ways.edges.find((one) => one.label === label);
   if (way !== undefined) return way.caption || conditionText(way.clauses);

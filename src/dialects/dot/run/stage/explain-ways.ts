@@ -64,7 +64,7 @@ function hasChosen({ preferred_label: label = '', suggested_next_ids: ids = [] }
   return label !== '' || ids.length > 0;
 }
 
-/** How a stage asked for an edge. Empty if it did not. */
+/** How a stage requested an edge. Empty if it did not. */
 function whyPreferred(
   { caption, to }: Way,
   { preferred_label: label, suggested_next_ids: ids = [] }: StageOutput,
@@ -76,9 +76,9 @@ function whyPreferred(
 
 // Explains where the exit of a pipeline leads, which depends on how the goal gates ended.
 
-/** The parts of the exit's end, or of its failure, that tell where it led. */
+/** The parts of the exit's end, or of its failure, that say where it led. */
 export interface ExitEnd {
-  /** The goal gate that has not succeeded. Absent if all have, and of runs that kept no more than the jump. */
+  /** The goal gate that has not succeeded. Absent if all have, and of runs that recorded no more than the jump. */
   readonly gate?: string;
   /** Where that gate leads back. Absent if it has no retry target that may still be jumped to. */
   readonly jump?: string;
@@ -139,7 +139,7 @@ export function explainWays(
     const isSettled = status === 'completed' || code === 'GATE_UNSATISFIED';
     return exitWays(isSettled ? { ...data, ...(output as object | undefined) } : whyUnsettled({ code, data }), config);
   }
-  // A stage that failed the run has its outcome in its failure; one from which no edge leads has kept it.
+  // A stage that failed the run has its outcome in its failure; one from which no edge leads has it as output.
   const isRouted = status === 'completed' || code === 'CONDITION_FAILED';
   const ended = (data['outcome'] ?? (isRouted ? output : undefined)) as StageOutput | null | undefined;
   if (typeof ended !== 'object' || ended === null) return sayOfAll(choice, whyUnsettled({ code, data }));
@@ -168,13 +168,13 @@ function sayOfAll({ ways, jumps }: StoredChoice, because: string): readonly Expl
   return [...edges, ...[...jumps.map(jumpLabel), deadEndLabel].map((label) => ({ label, because }))];
 }
 
-/** How a stage ended, and the edge by which it was left, if by one. */
+/** How a stage ended, and the edge that was taken, if any. */
 interface EndedStage {
   readonly ending: StageOutput;
   readonly taken: Way | undefined;
 }
 
-/** @param left - `value` reads the context as it is after the stage */
+/** @param ended - `value` reads the context as it is after the stage */
 function explainEdges(
   { ways }: StoredChoice,
   { ending, taken, value }: EndedStage & { readonly value: (key: string) => unknown },
@@ -196,7 +196,7 @@ function explainEdges(
   });
 }
 
-/** @param left - `madeTo` tells how often the stage has jumped to a target */
+/** @param ended - `madeTo` returns how often the stage has jumped to a target */
 function explainJumps(
   { jumps, jumpsMax }: StoredChoice,
   { ending, taken, madeTo }: EndedStage & { readonly madeTo: (target: string) => number },

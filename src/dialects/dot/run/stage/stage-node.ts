@@ -33,7 +33,7 @@ import {
   type StageOutput,
 } from './stage-outcome.ts';
 import { answeredKey, historyOf } from '../prompt/preamble.ts';
-import type { Asking, StageHandler, StageParts } from './attempts.ts';
+import type { ModelRequest, StageHandler, StageParts } from './attempts.ts';
 
 export interface StageNodeOptions {
   /** Whether the handler is the language's own, and so may write context values that are reserved for the engine. */
@@ -107,7 +107,7 @@ async function perform(ctx: NodeContext, handler: StageHandler, parts: StagePart
     ...(timeoutMs !== undefined && { timeoutMs }),
   };
   const readAnswer = (answer: unknown): StageOutcome => outcomeOfAnswer(answer, ownOutcomes);
-  let asking: Asking | undefined;
+  let asking: ModelRequest | undefined;
   const result = await guarded(
     ctx,
     async () => {
@@ -136,7 +136,7 @@ async function perform(ctx: NodeContext, handler: StageHandler, parts: StagePart
 function turnOf(
   { state }: NodeContext,
   stage: string,
-  asking: Asking | undefined,
+  asking: ModelRequest | undefined,
   { response }: StageOutcome,
 ): Turn | undefined {
   if (asking?.thread === undefined || response === undefined) return undefined;
@@ -150,7 +150,7 @@ function refuseReserved(result: StageEnd): StageEnd {
   return { status: 'fail', failureReason: `it may not write ${taken} into the context: that belongs to the engine` };
 }
 
-/** The first stage for a model behind a failed run's resume may be told less: until it comes, that is kept. */
+/** The first stage for a model behind a failed run's resume may have a shorter prompt: until it comes, that is recorded. */
 function noteResume(
   { attempt, state }: NodeContext,
   { graph }: StageParts,
@@ -245,7 +245,7 @@ export function jumpsMade(state: StateView, stage: string, target: string): numb
   return Number(contextValue(state, jumpKey(stage, target)) ?? 0);
 }
 
-/** The first retry target to which the stage has jumps left. */
+/** The first retry target to which the stage may still jump. */
 function nextJump(state: StateView, { stage, jumps, jumpsMax }: StageParts): string | undefined {
   return jumps.find((target) => jumpsMade(state, stage.id, target) < jumpsMax);
 }

@@ -105,7 +105,7 @@ export function isSuccess(status: unknown): boolean {
   return status === 'success' || status === 'partial_success';
 }
 
-/** Whether only edges that are meant for failures may be taken. `retry` is one that an edge asks for: no attempt is left. */
+/** Whether only edges that are meant for failures may be taken. `retry` is one that an edge requests: there is no further attempt. */
 export function isFailure(status: unknown): boolean {
   return status === 'fail' || status === 'retry';
 }
@@ -253,19 +253,19 @@ export function gateOutcomes(state: StateView, gates: readonly string[]): GateOu
   return found;
 }
 
-/** How the gates in branches ended, as the parallel stages of this run kept it. */
+/** How the gates in branches ended, as the parallel stages of this run recorded it. */
 export function branchGates({ scratch }: StateView): GateOutcomes {
   return (scratch[branchGatesKey] as GateOutcomes | undefined) ?? {};
 }
 
-/** What a stage that failed the run told of its branches. */
+/** What a stage that failed the run reported of its branches. */
 export function branchReportOf({ failures }: StateView, stage: string): BranchReport {
   return (failures[stage] as { readonly data?: BranchReport } | undefined)?.data ?? {};
 }
 
 // How a branch of a parallel stage ended, and what stages after it see of that.
 
-/** A branch's result. What is shown of it is kept in `parallel.results`. */
+/** A branch's result. What is shown of it is in `parallel.results`. */
 export interface BranchResult extends ShownResult {
   readonly gates: GateOutcomes;
   readonly failures: readonly StageFailure[];
