@@ -4,7 +4,7 @@
 export type Retry = 'no' | 'later';
 
 /**
- * One row of the table. In its texts `{name}` is replaced by that value of the error's data. `{before |name}` is left out if the value is
+ * One row of the table. In its texts `{name}` is replaced by that value of the error's data. `{before |name}` is omitted if the value is
  * absent, and `{before |name|otherwise}` then gives `otherwise`.
  */
 export interface ErrorRow {

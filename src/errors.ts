@@ -33,7 +33,7 @@ export class CairnError extends Error {
     Object.defineProperty(this, Symbol.for(brandKey), { value: true });
   }
 
-  /** Whether a value is a Cairn error, and has one of the codes if any are given. Also recognises errors of another copy of the library. */
+  /** Whether a value is a Cairn error, and has one of the codes if there are any. Also recognises errors of another copy of the library. */
   static is(value: unknown, ...codes: readonly ErrorCode[]): value is CairnError {
     if (typeof value !== 'object' || value === null || !hasBrand(value)) return false;
     return codes.length === 0 || codes.includes((value as CairnError).code);

@@ -1,6 +1,6 @@
 /**
- * Imports packages that a user installs only if needed. Their names are no literals, and each bundler is told to leave the import as it
- * is: a program that needs none of them can be bundled without installing any, and one that needs one finds it in its `node_modules`.
+ * Imports packages that a user installs only if needed. Their names are no literals, and a comment makes each bundler leave the import as
+ * it is: a program that needs none of them can be bundled without installing any, and one that needs one finds it in its `node_modules`.
  */
 import { CairnError } from './errors.ts';
 
@@ -30,7 +30,7 @@ const packageOf = (specifier: string): string =>
 
 /**
  * The path of a file of a package that is installed beside this code, or beside the program where this code was bundled into it.
- * @param near - folders to look from; undefined: a bundler left nothing there
+ * @param near - folders to look from; undefined: a bundler removed it
  * @throws CairnError CONFIG_MISSING_PEER
  */
 export function findInPackage(specifier: string, near: readonly (string | undefined)[]): string {
@@ -49,8 +49,9 @@ export function findInPackage(specifier: string, near: readonly (string | undefi
 
 /**
  * The path of a program of this package that another process or thread runs: beside the source that starts it, or among the built files,
- * which are laid out differently. A bundle of another program has neither; then it is taken from the package where that program is installed.
- * @param here - the folder of the source, `import.meta.dirname`; a bundler may have left none
+ * which are laid out differently. A bundle of another program has neither; then it is taken from the package where that program is
+ * installed.
+ * @param here - the folder of the source, `import.meta.dirname`; a bundler may have removed it
  * @param built - its path among the built files, without an ending: `nodes/blocks/sql/sqlite-child`
  * @throws CairnError CONFIG_MISSING_PEER the package is not there
  */

@@ -53,7 +53,7 @@ async function syncFolder(path: string): Promise<void> {
 }
 
 /**
- * Whether there is a file of this size (of any size if none is given). If so, its age is reset, so that a clean-up spares it for whoever
+ * Whether there is a file of this size (of any size by default). If so, its age is reset, so that a clean-up spares it for whoever
  * has just put it.
  */
 export async function makeYoung(path: string, sizeBytes: number | undefined, nowMs: number): Promise<boolean> {
@@ -119,11 +119,11 @@ export function isMissing(error: unknown): boolean {
   return fileCode(error) === 'ENOENT' || fileCode(error) === 'ENOTDIR';
 }
 
-// Lists the blobs in a tenant's folder page by page, and tidies up what dead processes left.
+// Lists the blobs in a tenant's folder page by page, and removes what dead processes did not finish.
 
 const pageSize = 1_000;
 
-/** A partial file older than this was left by a process that died. */
+/** A partial file older than this is of a process that died. */
 const abandonedMs = 24 * 3_600_000;
 
 /** @param suffix - suffix of compressed files */
@@ -167,7 +167,7 @@ async function tidy(path: string, before: number): Promise<void> {
 
 /** Blobs of at least this size are compressed. Smaller files take a block of the disk anyway. */
 const compressedFromBytes = 16 * 1024;
-/** Compressed bytes are kept only if they are smaller than this share of the original. */
+/** Compressed bytes are stored only if they are smaller than this share of the original. */
 const worthRatio = 0.9;
 const compressedSuffix = '.zst';
 

@@ -1,5 +1,6 @@
 /**
- * Blobs in a bucket of S3, or of a server that speaks its protocol: `PREFIX/TENANT/blobs/HASH`. A blob's age is its object's `LastModified`.
+ * Blobs in a bucket of S3, or of a server that speaks its protocol: `PREFIX/TENANT/blobs/HASH`. A blob's age is its object's
+ * `LastModified`.
  *
  * S3 cannot delete an object on the condition that it is still old. So whoever removes a blob first leaves a mark at
  * `PREFIX/TENANT/removing/HASH/ID`, looks at the age once more, deletes the blob, and then the mark. Whoever puts a blob looks for marks
@@ -12,7 +13,7 @@ import { importPeer } from '../optional-peers.ts';
 import type { BlobOwner, BlobPage, BlobRange, BlobStore } from '../ports/blobs.ts';
 import { hashBlob, isBlobHash, tenantFolder } from './blob-hash.ts';
 
-/** Where blobs are kept, and how they are reached. */
+/** Where blobs are stored, and how they are reached. */
 export interface S3BlobsOptions {
   readonly bucket: string;
   /** What all keys begin with; a slash follows it. Default: nothing. */
@@ -23,7 +24,9 @@ export interface S3BlobsOptions {
   readonly endpoint?: string;
   /** An `S3Client` of your own, with its credentials and retries, in place of `region` and `endpoint`. Closing it is yours. */
   readonly client?: S3ClientLike;
-  /** Bytes of a part: larger blobs are sent in parts of this size, four at a time. Default, and the least that S3 takes: 8 MiB and 5 MiB. */
+  /**
+   * Bytes of a part: larger blobs are sent in parts of this size, four at a time. Default, and the least that S3 takes: 8 MiB and 5 MiB.
+   */
   readonly partBytes?: number;
 }
 
@@ -42,11 +45,11 @@ const lookedForFromBytes = 1024 ** 2;
 const pageSize = 1_000;
 /** How often a request is sent in all, and how often a read that breaks off goes on where it was. */
 const attempts = 5;
-/** A removal that takes longer is given up before it deletes; one whose mark is there for `markMs` has died. */
+/** A removal that takes longer is abandoned before it deletes; one whose mark is there for `markMs` has died. */
 const removalMs = 20_000;
 const markMs = 60_000;
 const pollMs = 250;
-/** What a process left that died: marks, and uploads that did not end. */
+/** What remains of a process that died: marks, and uploads that did not end. */
 const abandonedMs = 24 * 3_600_000;
 
 /**
@@ -252,7 +255,7 @@ export class S3Blobs implements BlobStore {
     for (let round = 0; round < attempts; round += 1) {
       if (!(await write())) return false;
       let found = await marks();
-      // In this order: when no mark is there any more, who left one has ended, and what is there stays.
+      // In this order: when no mark is there any more, whoever wrote one has ended, and what is there stays.
       if (found.length === 0 && (await this.has(tenant, hash))) return true;
       for (let waited = 0; found.length > 0 && waited < markMs; waited += pollMs) {
         await this.#time.wait(pollMs);
@@ -298,7 +301,7 @@ export class S3Blobs implements BlobStore {
     }
   }
 
-  /** Removes what dead processes left. */
+  /** Removes what dead processes did not finish. */
   async #tidy(tenant: string): Promise<void> {
     const Bucket = this.#options.bucket;
     const { Contents = [] } = await this.#list({ Prefix: this.#folderOf(tenant, 'removing') });
@@ -395,7 +398,7 @@ export class S3Blobs implements BlobStore {
   async #connect(): Promise<{ readonly client: S3.S3Client; readonly sdk: Sdk }> {
     const sdk = await importPeer<Sdk>('@aws-sdk/client-s3');
     const { client, region, endpoint } = this.#options;
-    // Checksums of the SDK's own are left out: not every server knows them, and blobs are named by a better one.
+    // Checksums of the SDK's own are omitted: not every server knows them, and blobs are named by a better one.
     const made = (): S3.S3Client =>
       new sdk.S3Client({
         maxAttempts: attempts,

@@ -41,7 +41,7 @@ export interface FileWriteConfig<S extends StateView = StateView> extends FilePl
 
 /** The output of a write or an append. */
 export interface FileOutput {
-  /** The path as it was given. */
+  /** The path as the caller wrote it. */
   readonly path: string;
   /** Number of bytes written or appended. */
   readonly sizeBytes: number;

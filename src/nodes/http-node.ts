@@ -1,4 +1,4 @@
-/** The http node: sends one request, with limits and retries. Secrets are not left in the history. */
+/** The http node: sends one request, with limits and retries. Secrets do not get into the history. */
 import { CairnError } from '../errors.ts';
 import { NodeFailure, type NodeContext, type StateView } from '../graph/contracts/node-contract.ts';
 import type { RetryPolicy } from '../graph/contracts/contracts.ts';
@@ -55,7 +55,7 @@ export interface HttpNodeConfig<S extends StateView = StateView, As extends Body
 /** The output of an http node. */
 export interface HttpOutput<Body = unknown> {
   readonly status: number;
-  /** Headers by name in lower case. Cookies that the server sets are left out. */
+  /** Headers by name in lower case. Cookies that the server sets are omitted. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Body;
 }

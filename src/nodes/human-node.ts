@@ -81,7 +81,7 @@ const configKeys = [
 ] as const satisfies readonly (keyof HumanNodeConfig)[];
 
 /**
- * Makes a node that asks a question. The answer is its output. The effect class is `human`: a recorded answer is never asked for again.
+ * Makes a node that asks a question. The answer is its output. The effect class is `human`: a recorded answer is never requested again.
  * @throws CONFIG_INVALID the configuration contradicts itself
  */
 export function humanNode<

@@ -15,7 +15,7 @@ import type { FromState } from './draft/node-parts.ts';
 export type Targets = string | readonly string[];
 
 export interface RouterNodeConfig {
-  /** Ids of the nodes it may route to. If given, targets are checked here; the engine checks them against the node's edges in any case. */
+  /** Ids of the nodes it may route to. If set, targets are checked here; the engine checks them against the node's edges in any case. */
   readonly targets?: readonly string[];
 }
 

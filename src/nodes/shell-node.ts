@@ -34,7 +34,7 @@ export interface ShellNodeConfig<S extends StateView = StateView> {
   readonly input?: Computed<string | Uint8Array, S>;
   /** Timeout of one attempt in milliseconds. When it is over, the process group is killed. */
   readonly timeoutMs?: number;
-  /** The most bytes kept of stdout, and of stderr: beginning and end. Default 1 MiB. */
+  /** The most bytes recorded of stdout, and of stderr: beginning and end. Default 1 MiB. */
   readonly maxOutputBytes?: number;
   /** Exit codes that count as success. Default `[0]`. */
   readonly okExitCodes?: readonly number[];
@@ -51,7 +51,7 @@ export interface ShellOutput {
   readonly stdout: string;
   readonly stderr: string;
   readonly truncated: boolean;
-  /** Number of bytes left out of stdout and stderr. */
+  /** Number of bytes omitted from stdout and stderr. */
   readonly omittedBytes: number;
 }
 

@@ -44,9 +44,9 @@ const configKeys = [
 const isolations: readonly unknown[] = [undefined, 'read committed', 'repeatable read', 'serializable'];
 
 /**
- * Makes a node that runs in one transaction of Postgres, your own or the store's. Its output and its key are written in the same transaction as
- * your rows. So it happens exactly once, and nobody is asked: in doubt, the key is looked up. If the function throws, everything is rolled
- * back, and the node fails as one that certainly changed nothing.
+ * Makes a node that runs in one transaction of Postgres, your own or the store's. Its output and its key are written in the same
+ * transaction as your rows. So it happens exactly once, and nobody is asked: in doubt, the key is looked up. If the function throws,
+ * everything is rolled back, and the node fails as one that certainly changed nothing.
  *
  * @param pool - connections to the database, such as a `Pool` of the package `pg`. It stays yours
  * @param work - what is done. Statements go through `tx`; do not commit. What it returns is the node's output
@@ -108,8 +108,8 @@ class KeyTable<Connection extends TransactionConnection> {
   }
 
   /**
-   * Does the work in a transaction that holds the key. Whoever has the same key waits until it is known how that transaction ended, so the work
-   * is done once even if a process that was thought dead goes on.
+   * Does the work in a transaction that holds the key. Whoever has the same key waits until it is known how that transaction ended, so the
+   * work is done once even if a process that was thought dead goes on.
    */
   async once<Output>(
     { idempotencyKey: key, signal }: Pick<NodeContext, 'idempotencyKey' | 'signal'>,
@@ -133,7 +133,7 @@ class KeyTable<Connection extends TransactionConnection> {
       await connection.query('commit').catch(refuseCommit);
       return output.output;
     } catch (error) {
-      // What still runs on a connection that is given up is rolled back by the server.
+      // What still runs on an abandoned connection is rolled back by the server.
       isLost =
         signal.aborted ||
         (await connection.query('rollback').then(

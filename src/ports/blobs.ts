@@ -56,7 +56,7 @@ export interface BlobStore {
    * done so.
    */
   touch(tenant: string, hash: string): Promise<boolean>;
-  /** Lists a tenant's blobs in order of hash, page by page (default: 1,000 a page). Also tidies up what dead processes left half done. */
+  /** Lists a tenant's blobs in order of hash, page by page (default: 1,000 a page). Also removes half-written blobs of dead processes. */
   sweep(tenant: string, query?: { readonly limit?: number; readonly cursor?: string }): Promise<BlobPage>;
   /** Removes a blob, unless it was put or touched within the last `olderThanMs`. Returns whether it was removed. */
   remove(tenant: string, hash: string, olderThanMs: number): Promise<boolean>;

@@ -7,7 +7,7 @@ export type FileStoreContext = Pick<NodeContext, 'files' | 'state'>;
 
 /** A file that was written. */
 export interface WrittenFile {
-  /** The path as it was given: relative, with `/`. */
+  /** The path as the caller wrote it: relative, with `/`. */
   readonly path: string;
   readonly file: FileRef;
 }

@@ -2,7 +2,7 @@
 
 /** Ids of runs and workers, and random numbers. Nothing here throws. */
 export interface Ids {
-  /** Makes a UUIDv7 for the given time in epoch ms: of a run, and for `ctx.uuid()`. */
+  /** Makes a UUIDv7 for a time in epoch ms: of a run, and for `ctx.uuid()`. */
   createRunId(nowMs: number): string;
   /** Id of this process as a worker, unique for each process start. It says who holds a claim. */
   readonly workerId: string;

@@ -6,7 +6,7 @@ interface FedRun {
   readonly runId: string;
 }
 
-/** A piece: what a node told while it worked. */
+/** A piece: what a node streamed while it worked. */
 export interface LivePiece {
   /** Grows within a run, over all processes that advance it. */
   readonly n: number;

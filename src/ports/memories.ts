@@ -1,4 +1,4 @@
-/** The memory port: entries kept about a user from session to session, outside of any run. */
+/** The memory port: entries about a user that last from session to session, outside of any run. */
 
 /** Owner of a memory. Entries of other users and of other sessions are never visible. */
 export interface MemoryOwner {

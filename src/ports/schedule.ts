@@ -1,6 +1,6 @@
 /** Says when a run is to be taken up, and from which queue. A store only sorts by it; what queues and keys mean is up to their users. */
 
-/** The schedule given when a run is started. */
+/** The schedule that a run is started with. */
 export interface Schedule {
   /** Name of the run's queue. A worker may serve only some queues. Default: the empty name. */
   readonly queue?: string;

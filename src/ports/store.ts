@@ -53,7 +53,7 @@ export interface RunRow extends RunKey {
   readonly hasMessages: boolean;
   /**
    * Whether there were runs forked from it when the row was read. It saves those who go through many runs from asking for lists that are
-   * empty. Absent if the row does not tell; then the store is asked. Listings of forks should tell. The same holds for `hasTags`.
+   * empty. Absent if the row does not say; then the store is queried. Listings of forks should have it. The same holds for `hasTags`.
    */
   readonly hasForks?: boolean;
   readonly hasTags?: boolean;
@@ -104,7 +104,7 @@ export interface Admission extends RunKey {
   /** Names and values by which `listRuns` finds the run. They never change. At most 16. */
   readonly labels?: Labels;
   readonly schedule?: Schedule;
-  /** If given, the new run is claimed in the same write, whether or not it is due. */
+  /** If set, the new run is claimed in the same write, whether or not it is due. */
   readonly claim?: { readonly workerId: string; readonly leaseMs: number };
   readonly durability: Durability;
 }
@@ -228,7 +228,7 @@ export interface Commit {
   readonly closeWaits?: readonly string[];
   /** Ids of the messages that this commit takes. */
   readonly takeMessages?: readonly number[];
-  /** Whether the claim is given up with this commit, as `releaseClaim` does. The reply then says that it is not held. */
+  /** Whether the claim is released with this commit, as `releaseClaim` does. The reply then says that it is not held. */
   readonly releases?: boolean;
   /** Whether effects begin once it is written, so that its loss would leave one without a trace. A store that may lose it can say so. */
   readonly beginsEffects?: boolean;
@@ -353,7 +353,7 @@ export interface StoreFinding {
 /** The room that a store takes. */
 export interface StoreSpace {
   readonly sizeBytes: number;
-  /** How much of it removed rows have left. Rows that are written later use it again. */
+  /** How much of it removed rows have freed. Rows that are written later use it again. */
   readonly freeBytes: number;
 }
 
@@ -367,14 +367,14 @@ export interface Store {
   /** URL of the store without secrets, for messages. */
   readonly name: string;
   readonly capabilities: StoreCapabilities;
-  /** The blobs that belong to the store. Absent if they are kept elsewhere; then whoever makes an engine over the store names them. */
+  /** The blobs that belong to the store. Absent if they are stored elsewhere; then whoever makes an engine over the store names them. */
   readonly blobs?: BlobStore;
   /** Where processes on the store see what nodes are just making. Absent if only the process that advances a run can tell. */
   readonly live?: LiveFeed;
 
   /**
-   * Identity of the data, from which idempotency keys are derived, so that two stores never send the same key. It is kept with the data and
-   * copied with it. Empty if none was ever set.
+   * Identity of the data, from which idempotency keys are derived, so that two stores never send the same key. It is stored with the data
+   * and copied with it. Empty if none was ever set.
    */
   readIdentity(): Promise<string>;
   /** Gives the data another identity. It applies to runs admitted from now on. */
@@ -398,8 +398,9 @@ export interface Store {
   claimRun(request: ClaimRequest): Promise<ClaimReply>;
   /**
    * Finds runs that can go on and claims them, in one transaction. Such a run is running, cancelling or paused, has no live claim, is due,
-   * and has something to do: it is running or cancelling, or has a message, or has a wait that is due. Higher priorities come first. Within a priority, the run
-   * that could go on earliest comes first (counted from its due time, its oldest message or its first due wait), then the oldest run.
+   * and has something to do: it is running or cancelling, or has a message, or has a wait that is due. Higher priorities come first. Within
+   * a priority, the run that could go on earliest comes first (counted from its due time, its oldest message or its first due wait), then
+   * the oldest run.
    */
   claimNext(request: NextRequest): Promise<readonly GrantedClaim[]>;
   /**
@@ -410,8 +411,8 @@ export interface Store {
   /** How many runs `claimNext` would find. Absent: callers look at the newest open runs. */
   readBacklog?(query: Pick<ClaimableQuery, 'tenant' | 'graphs' | 'queues'>): Promise<Backlog>;
   /**
-   * Calls `wake` when a run of the tenant may have become claimable through this store, or got a message: it was admitted, posted to, or its
-   * claim was released. It names the run where the store knows it. `wake` may be called without need, and is not called when a due time
+   * Calls `wake` when a run of the tenant may have become claimable through this store, or got a message: it was admitted, posted to, or
+   * its claim was released. It names the run where the store knows it. `wake` may be called without need, and is not called when a due time
    * arrives. Absent if the store cannot know; its users then poll. @returns a function that stops watching
    */
   watch?(tenant: string, wake: (runId?: string) => void): () => void;
@@ -424,7 +425,8 @@ export interface Store {
   /**
    * Gives up a claim. No effect if the claim is no longer the newest.
    *
-   * @param refusedBy - given if the worker's code could not go on with the run from its head: see {@link Refusal}. It is kept with the run,
+   * @param refusedBy - set if the worker's code could not go on with the run from its head: see {@link Refusal}. It is recorded with the
+   * run,
    *   at most 32 of them, until the head moves.
    */
   releaseClaim(claim: Claim, refusedBy?: string): Promise<void>;
@@ -450,14 +452,16 @@ export interface Store {
   ): Promise<readonly CheckpointRow[]>;
   /** The newest snapshot of this run at or before a seq; undefined if there is none. */
   readSnapshot(key: RunKey, atOrBefore: number): Promise<SnapshotRow | undefined>;
-  /** Stores a snapshot, separately from commits. If there is one already, it is kept. @throws CHECKPOINT_NOT_FOUND */
+  /** Stores a snapshot, separately from commits. If there is one already, it stays. @throws CHECKPOINT_NOT_FOUND */
   writeSnapshot(key: RunKey, snapshot: SnapshotRow): Promise<void>;
 
   /** Stores a message, durably as far as the store can. @throws RUN_NOT_FOUND */
   postMessage(message: Message): Promise<MessageReply>;
   /** Messages that no commit has taken yet, oldest first. */
   readMessages(key: RunKey): Promise<readonly MessageRow[]>;
-  /** Whether a message of this kind and name was posted, taken or not, so that posting it again changes nothing. False without such a run. */
+  /**
+   * Whether a message of this kind and name was posted, taken or not, so that posting it again changes nothing. False without such a run.
+   */
   hasMessage(key: RunKey, message: Pick<Message, 'kind' | 'name'>): Promise<boolean>;
   /** Lists open waits, soonest due first, then oldest. Indexed, paged by cursor. */
   listWaits(query: WaitQuery): Promise<Page<OpenWait>>;
@@ -487,8 +491,8 @@ export interface Store {
   /** The room that the rows take on the medium. Absent if the store cannot tell. */
   readSpace?(): Promise<StoreSpace>;
   /**
-   * Gives room that removed rows have left back to the file system. It rewrites what is stored, and no other write is made meanwhile. Absent
-   * if the store does so by itself. @throws STORE_BUSY others write all the time
+   * Gives room that removed rows have freed back to the file system. It rewrites what is stored, and no other write is made meanwhile.
+   * Absent if the store does so by itself. @throws STORE_BUSY others write all the time
    */
   vacuum?(): Promise<void>;
 

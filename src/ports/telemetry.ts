@@ -21,7 +21,8 @@ export interface Telemetry {
   /**
    * Records one value of a distribution: `cairn.checkpoint.save` and `cairn.checkpoint.load`, in ms, how long a store took to make a
    * checkpoint durable, and to read the state of a run that is taken up; and by each worker, three times a lease, `cairn.backlog`, how many
-   * runs are ready that it could take up, and `cairn.backlog.age`, in ms, for how long the oldest of them has been. Absent: nobody asks for it, and nothing is measured.
+   * runs are ready that it could take up, and `cairn.backlog.age`, in ms, for how long the oldest of them has been. Absent: nobody asks for
+   * it, and nothing is measured.
    */
   measure?(name: string, value: number, attributes: Attributes): void;
   /**
@@ -29,6 +30,6 @@ export interface Telemetry {
    * other processes.
    */
   traceparent?(): string | undefined;
-  /** Whether it is told contents, too: what models are asked and answer, arguments and results of tools, with secrets masked. Default false. */
+  /** Whether it gets contents, too: requests and answers of models, arguments and results of tools, with secrets masked. Default false. */
   readonly contents?: boolean;
 }

@@ -1,4 +1,7 @@
-/** What stores on servers do alike with what is kept beside runs: blobs, which they read in pieces, and memories, which they search page by page. */
+/**
+ * What stores on servers do alike with what is stored beside runs: blobs, which they read in pieces, and memories, which they search page
+ * by page.
+ */
 import { createHash } from 'node:crypto';
 import { CairnError } from '../errors.ts';
 import type { BlobRange } from '../ports/blobs.ts';
@@ -13,7 +16,7 @@ export interface StoredBlob {
   readonly readPiece: (no: number) => Promise<Uint8Array | undefined>;
 }
 
-/** Reads a blob piece by piece. A whole one is held against its hash at the end. @throws BLOB_CORRUPT */
+/** Reads a blob piece by piece. A whole one is compared with its hash at the end. @throws BLOB_CORRUPT */
 export async function* readPieces(
   { hash, sizeBytes, pieceBytes, readPiece }: StoredBlob,
   range: BlobRange = {},

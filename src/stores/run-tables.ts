@@ -46,7 +46,7 @@ import {
   type MemoryRun,
 } from './run-queries.ts';
 
-/** The most refusals of a run that are kept. */
+/** The most refusals of a run that are recorded. */
 const refusalsMax = 32;
 /** How long a worker is listed after it was last heard of. */
 const workerListedMs = 24 * 3_600_000;
@@ -63,7 +63,7 @@ export class MemoryTables {
   /** By tenant and id. */
   readonly #workers = new Map<string, WorkerBeat & { readonly seenAt: number }>();
   /**
-   * The last number given to a run, a token, a message or a wait. All runs share it, so that a run that is removed and admitted again never
+   * The last number used for a run, a token, a message or a wait. All runs share it, so that a run that is removed and admitted again never
    * gets a token that it had before; and whoever does the same again from the same number gives the same ones.
    */
   lastNumber = 0;

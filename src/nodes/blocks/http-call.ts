@@ -12,14 +12,14 @@ import { SecretReference } from '../../graph/secret-reference.ts';
 import { decodeText, exchangeHttp, failStatus, safeMethods, saysJson, type HttpAnswer } from '../http/exchange-http.ts';
 import { setTimeout } from 'node:timers/promises';
 
-// Declares inputs of blocks and reads their values. A number, flag or word may also be given as its exact text.
+// Declares inputs of blocks and reads their values. A number, flag or word may also be its exact text.
 
 /** A text input. A number or boolean that comes from a reference is converted to text. */
 export function textField(description: string, more: Partial<InputField> = {}): InputField {
   return { schema: { type: ['string', 'number', 'boolean'] }, description, ...more };
 }
 
-/** The text of an input; undefined if it was not given. */
+/** The text of an input; undefined if it is missing. */
 export function readText(inputs: Inputs, name: string): string | undefined {
   const value = inputs[name];
   if (value === undefined || value === null) return undefined;
@@ -219,7 +219,7 @@ function hidesHost({ url }: Inputs): boolean {
   return typeof first !== 'string' || !/^https?:\/\/[^/?#]+[/?#]/i.test(first);
 }
 
-/** Whether a body is given. Null means no body; to send null, use `content: 'null'`. */
+/** Whether there is a body. Null means no body; to send null, use `content: 'null'`. */
 function isPresent(value: unknown): boolean {
   return value !== undefined && value !== null;
 }

@@ -50,7 +50,7 @@ export interface FileOutputs {
   readonly faults: Readonly<Record<string, string>>;
 }
 
-/** Reads the files that exist. A faulty file that is not required is left out. Secrets in the contents are masked. */
+/** Reads the files that exist. A faulty file that is not required is ignored. Secrets in the contents are masked. */
 export async function readFileOutputs(
   outputs: readonly FileOutput[],
   folder: string,
@@ -213,7 +213,7 @@ async function prepare({ inputs, fileOutputs, idempotencyKey, secrets, signal }:
   return { request, folder, mask };
 }
 
-/** Variables as text. Lists and objects become JSON; null is left out. */
+/** Variables as text. Lists and objects become JSON; null is omitted. */
 function writeVariables(named: Inputs): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(named)

@@ -81,7 +81,7 @@ export function draftNode<State, Output, Answer = unknown>(
   };
 }
 
-/** Removes options that are `undefined`, which count as not given. */
+/** Removes options that are `undefined`, which count as missing. */
 function withoutUndefined<T extends object>(value: T): T {
   return Object.fromEntries(Object.entries(value).filter(([, entry]) => entry !== undefined)) as T;
 }

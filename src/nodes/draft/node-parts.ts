@@ -56,7 +56,7 @@ export type PlainValue = string | number | boolean | bigint | null | undefined |
 
 // Copies a configuration and maps every value in it.
 
-/** Copies arrays and plain objects, and maps everything else; maps keys too if `mapKey` is given. */
+/** Copies arrays and plain objects, and maps everything else; maps keys too if there is a `mapKey`. */
 export function mapLeaves(
   value: unknown,
   map: (leaf: unknown) => unknown,
@@ -77,7 +77,7 @@ export interface DescribedConfig<Config> {
    * missing from the hash (G1).
    */
   readonly config: Config;
-  /** The data. Functions are replaced by `(computed)` and secrets by `secret:NAME`; absent options are left out. */
+  /** The data. Functions are replaced by `(computed)` and secrets by `secret:NAME`; absent options are omitted. */
   readonly data: unknown;
   /** Source of the functions, for `codeHash`; only a hint that code changed. */
   readonly codeText: string;

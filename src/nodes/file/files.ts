@@ -57,7 +57,7 @@ export interface OpenFolder {
 }
 
 /**
- * Opens a folder. Missing folders are created, each inside of one that is held open.
+ * Opens a folder. Missing folders are created, each inside of one that stays open.
  * @param mode - of folders that are created. Default: by the umask
  * @throws NodeFailure PERMISSION_DENIED; the errors of the operating system
  */

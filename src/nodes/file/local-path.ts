@@ -1,4 +1,4 @@
-/** Resolves paths of this machine that are given to blocks. */
+/** Resolves paths of this machine that blocks have as inputs. */
 import { readlinkSync, realpathSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
@@ -63,7 +63,7 @@ function refuse(path: unknown, reason: string): never {
   throw new NodeFailure(`${JSON.stringify(path)} ${reason}`, { code: 'PATH_REFUSED', applied: 'no', data: { path } });
 }
 
-// Resolves the path of a file node, and keeps it inside of a folder if one is given.
+// Resolves the path of a file node, and keeps it inside of a folder if there is one.
 
 /** A resolved path. It may be used if the place that is then opened passes `isGranted`. */
 export interface ConfinedPath {
@@ -119,7 +119,7 @@ const turns = new Map<string, Promise<unknown>>();
 
 /**
  * Runs a change of a file after all earlier ones have ended, so that changes within this process do not overwrite each other. Changes by
- * other processes are not held back.
+ * other processes are not hindered.
  */
 export async function changeInTurn<T>(path: string, change: () => Promise<T>): Promise<T> {
   const key = resolveLinks(path);

@@ -9,7 +9,7 @@ export interface AtomicWrite {
   readonly bytes: Uint8Array;
   /** File mode. Default: that of the file being replaced, else 0o666 minus the umask. */
   readonly mode?: number | undefined;
-  /** Part of the temporary file's name, so that a file left by a crash is recognised as ours. */
+  /** Part of the temporary file's name, so that a file that remains after a crash is recognised as ours. */
   readonly key: string;
   /** Whether to fail with EEXIST if the file exists. Default false. */
   readonly isExclusive?: boolean;
@@ -52,7 +52,7 @@ async function linkInto(temporary: string, path: string): Promise<void> {
   await (await files()).rm(temporary);
 }
 
-/** Removes temporary files that a killed attempt with this key left behind. */
+/** Removes temporary files of a killed attempt with this key. */
 export async function removeLeftovers(place: Pick<AtomicWrite, 'path' | 'isGranted'>, key: string): Promise<void> {
   const { path, isGranted } = place;
   const { readdir, rm } = await files();

@@ -27,7 +27,7 @@ interface HttpExchange {
 
 export interface HttpAnswer {
   readonly status: number;
-  /** Headers by name in lower case, with secrets masked. Cookies that the server sets are left out. */
+  /** Headers by name in lower case, with secrets masked. Cookies that the server sets are omitted. */
   readonly headers: Readonly<Record<string, string>>;
   /** The response's bytes, with nothing masked. */
   readonly bytes: Uint8Array;
@@ -35,8 +35,8 @@ export interface HttpAnswer {
 }
 
 /**
- * Sends a request and reads the complete response, whatever its status. After a 401 its secrets are read again, and if they have changed, it is
- * sent once more.
+ * Sends a request and reads the complete response, whatever its status. After a 401 its secrets are read again, and if they have changed,
+ * it is sent once more.
  * @throws NodeFailure REQUEST_INVALID (`applied: 'no'`), HTTP_CONNECTION, HTTP_REDIRECT, HTTP_TOO_LARGE; the signal's reason when aborted
  */
 export async function exchangeHttp(

@@ -1,4 +1,4 @@
-/** Validates what an http node is given, and makes one request from it. */
+/** Validates the input of an http node, and makes one request from it. */
 import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 
 /** A configuration with its functions called and its secrets inserted. */

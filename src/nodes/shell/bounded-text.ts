@@ -2,11 +2,11 @@
 
 export interface BoundedText {
   push(text: string): void;
-  /** The whole text; or its beginning and end, with a line in between that says how much was left out. */
+  /** The whole text; or its beginning and end, with a line in between that says how much was omitted. */
   end(): { readonly text: string; readonly omittedBytes: number };
 }
 
-/** @param limitBytes - the most bytes kept, as UTF-8, without the line in between */
+/** @param limitBytes - the most bytes, as UTF-8, without the line in between */
 export function createBoundedText(limitBytes: number): BoundedText {
   const headBytes = Math.ceil(limitBytes / 2);
   const tailBytes = limitBytes - headBytes;

@@ -11,13 +11,13 @@ export { createShellRequest, type ResolvedShell, type ShellRequest } from './she
 export interface CommandEnd extends ProcessEnd {
   readonly stdout: string;
   readonly stderr: string;
-  /** Number of bytes left out of stdout and stderr. */
+  /** Number of bytes omitted from stdout and stderr. */
   readonly omittedBytes: number;
 }
 
 export interface CommandOptions {
   readonly mask: TextMask;
-  /** The most bytes kept of stdout, and of stderr: beginning and end. Default 1 MiB. */
+  /** The most bytes recorded of stdout, and of stderr: beginning and end. Default 1 MiB. */
   readonly maxOutputBytes?: number | undefined;
   /** Milliseconds between SIGTERM and SIGKILL. Default 2,000. */
   readonly killGraceMs?: number | undefined;

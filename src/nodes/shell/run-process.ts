@@ -105,7 +105,7 @@ export async function runProcess(request: ProcessRequest): Promise<ProcessEnd> {
   }
 }
 
-/** Kills the group on abort, and kills what is left of it when its leader has ended. */
+/** Kills the group on abort, and kills the rest of it when its leader has ended. */
 function watchGroup(
   child: ChildProcess,
   group: number,
@@ -124,7 +124,7 @@ function watchGroup(
   child.once('exit', () => {
     clearTimeout(timer);
     liveGroups.delete(group);
-    // Processes that the leader left running could hold our pipes open for any time.
+    // Processes that outlive the leader could hold our pipes open for any time.
     killGroup(group, 'SIGKILL');
     onGone();
     // A descendant that moved to another group may still hold the pipes open, so they are closed here.

@@ -1,4 +1,4 @@
-/** Validates what a shell node is given, and makes from it one process to start. No value can become shell syntax. */
+/** Validates the input of a shell node, and makes from it one process to start. No value can become shell syntax. */
 import { NodeFailure } from '../../graph/contracts/node-contract.ts';
 
 /** A configuration with its functions called and its secrets inserted. */

@@ -56,14 +56,14 @@ interface FileStoreOptions {
 
 const optionNames: readonly string[] = ['path', 'readOnly', 'identity', 'now'] satisfies (keyof FileStoreOptions)[];
 
-/** Numbers that one opening may give. The next one begins above all of them, so that no claim's token is ever given twice. */
+/** Numbers that one opening may use. The next one begins above all of them, so that no claim's token is ever used twice. */
 const numbersPerOpening = 2 ** 30;
 const format = 1;
 const journalSuffix = '.jsonl';
 
 /**
  * Opens the store in a folder: `store.jsonl`, `runs/TENANT/RUN.jsonl`, and `lock`. A line that was being written when the process was
- * killed is cut off, with a warning; nobody was told that it was stored. Claims end with the process that has them: the lock is the
+ * killed is cut off, with a warning; it was never acknowledged. Claims end with the process that has them: the lock is the
  * kernel's, so whoever gets it knows that the process before is gone.
  *
  * @throws CONFIG_INVALID there is no path, or an option is unknown; STORE_BUSY another process has it open
@@ -86,7 +86,7 @@ export function openFileStore(options: FileStoreOptions): Store {
   };
 }
 
-/** A line about a run. Its number is the last that was given before it: from there on the same call gives the same numbers again. */
+/** A line about a run. Its number is the last that was used before it: from there on the same call uses the same numbers again. */
 interface Line {
   readonly number: number;
   readonly tenant: string;
@@ -353,7 +353,10 @@ class JournaledTables extends MemoryTables {
   }
 }
 
-/** An exclusive transaction on an empty database is a lock that ends with the process, on every system. @throws STORE_BUSY, STORE_UNAVAILABLE */
+/**
+ * An exclusive transaction on an empty database is a lock that ends with the process, on every system. @throws STORE_BUSY,
+ * STORE_UNAVAILABLE
+ */
 function lock(path: string, store: string): DatabaseSync {
   const { DatabaseSync: Database } = process.getBuiltinModule('node:sqlite');
   let database: DatabaseSync | undefined;

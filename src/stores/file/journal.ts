@@ -1,4 +1,7 @@
-/** Journals: files of JSON lines that people can read. Each line is chained to the one before by a checksum, so that damage of any byte is found. */
+/**
+ * Journals: files of JSON lines that people can read. Each line is chained to the one before by a checksum, so that damage of any byte is
+ * found.
+ */
 import {
   closeSync,
   constants,
@@ -34,7 +37,7 @@ export interface ReadJournal {
   readonly end: JournalEnd;
   /** What is wrong with it, and in which line. Absent: nothing. */
   readonly damage?: string;
-  /** Bytes behind the last whole line: a process was killed while it wrote them, and nobody was told that they were stored. */
+  /** Bytes behind the last whole line: a process was killed while it wrote them, and they were never acknowledged. */
   readonly tornBytes: number;
 }
 
@@ -63,7 +66,7 @@ export function requireOwn(path: string, kind: 'file' | 'folder', store: string)
   throw new CairnError('STORE_CORRUPT', { store, reason: `${path} is not a ${kind} of the store` });
 }
 
-/** Reads a journal. @param name - what `emptyEnd` was given */
+/** Reads a journal. @param name - that of `emptyEnd` */
 export function readJournal(path: string, name: string, store: string): ReadJournal {
   requireOwn(path, 'file', store);
   const bytes = withErrors(store, () => readFileSync(path));
@@ -102,7 +105,7 @@ function writeLine(entry: Entry, before: JournalEnd): { readonly bytes: Buffer; 
 }
 
 /**
- * Appends a line. What a failed write left behind the end is cut off first. @param isSynced - whether it survives a power cut when this
+ * Appends a line. What a failed write appended behind the end is cut off first. @param isSynced - whether it survives a power cut when this
  * returns. @throws STORE_FULL, STORE_READ_ONLY, STORE_UNAVAILABLE; then the line may be there or not
  */
 export function append(path: string, entry: Entry, before: JournalEnd, isSynced: boolean, store: string): JournalEnd {
@@ -200,7 +203,10 @@ export function withErrors<Result>(store: string, work: () => Result): Result {
 
 const nameBytesMost = 120;
 
-/** The text as the name of a file: small letters, digits, `-` and `_` as they are, all else as `%xx`; the hash in place of a long one's rest. */
+/**
+ * The text as the name of a file: small letters, digits, `-` and `_` as they are, all else as `%xx`; the hash in place of a long one's
+ * rest.
+ */
 export function fileNameOf(text: string): string {
   const name = text.replaceAll(/[^a-z\d_-]/gu, (sign) =>
     [...Buffer.from(sign)].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join(''),
@@ -251,7 +257,7 @@ function readableBytes(bytes: Uint8Array): Entry {
   }
 }
 
-/** What `toReadable` was given. */
+/** The value from its form by `toReadable`. */
 export function fromReadable(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(fromReadable);
   if (typeof value !== 'object' || value === null) return value;

@@ -39,7 +39,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
   return createTablesStore(new MemoryTables(now, name, identity), { durability: 'none', isShared: false });
 }
 
-// Memories kept in this process only, for tests.
+// Memories that live in this process only, for tests.
 
 interface StoredMemory {
   readonly keys: Set<string>;

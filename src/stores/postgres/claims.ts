@@ -1,4 +1,6 @@
-/** Claims of runs: granted, extended, given up. Tokens come from a sequence, and a grant is durable before it is known, so none comes twice. */
+/**
+ * Claims of runs: granted, extended, released. Tokens come from a sequence, and a grant is durable before it is known, so none comes twice.
+ */
 import { CairnError } from '../../errors.ts';
 import type {
   Backlog,
@@ -37,7 +39,7 @@ const claimOne = `
   select claimed.*, found.owner as found_owner, found.remaining as found_remaining
   from found left join claimed on true`;
 
-/** The most refusals of a run that are kept. */
+/** The most refusals of a run that are recorded. */
 const refusalsMax = 32;
 /** How long a worker is listed after it was last heard of. */
 const workerListedMs = 24 * 3_600_000;
@@ -116,7 +118,7 @@ interface NextShape {
 }
 
 /**
- * The statement for a request with these filters. Free runs are found by an index in their order, for each graph that was asked for; leases
+ * The statement for a request with these filters. Free runs are found by an index in their order, for each requested graph; leases
  * that ran out by an index of their own. A row that another worker is just claiming is passed over.
  */
 function nextText({ hasGraphs, hasQueues, hasExcept, hasHashes, claims }: NextShape): string {

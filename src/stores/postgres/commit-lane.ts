@@ -109,7 +109,7 @@ function copyCommit(commit: Commit): Commit {
 
 export class CommitLane {
   readonly #query: Query;
-  /** Called when a run's claim was given up with a commit. */
+  /** Called when a run's claim was released with a commit. */
   readonly #onRelease: (run: RunKey) => void;
   #pending: Pending[] = [];
   #running: Promise<void> | undefined;

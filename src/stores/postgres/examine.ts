@@ -148,7 +148,7 @@ function judgeStandbys(
   return [{ name: 'standbys', verdict: 'ok', detail }];
 }
 
-/** Who can read what runs were given and returned, which is stored in clear. */
+/** Who can read the inputs and results of runs, which are stored in clear. */
 async function examineReaders(tables: Tables): Promise<readonly StoreFinding[]> {
   const roles = await tables.query<{ name: string; super: boolean }>(
     `select rolname::text as name, rolsuper as super from pg_roles

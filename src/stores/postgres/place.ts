@@ -39,7 +39,10 @@ export function checkSchema(schema: string): string {
   return schema;
 }
 
-/** Reads a URL: `postgres://USER@HOST:PORT/DATABASE?schema=…&sslmode=…`. @throws CONFIG_INVALID; it never repeats the URL, which may hold a password */
+/**
+ * Reads a URL: `postgres://USER@HOST:PORT/DATABASE?schema=…&sslmode=…`. @throws CONFIG_INVALID; it never repeats the URL, which may hold a
+ * password
+ */
 export function readPostgresUrl(text: string): PostgresPlace {
   const form = 'a Postgres store has a URL: postgres://USER@HOST:PORT/DATABASE';
   const { url, ...common } = readServerUrl(text, /^postgres(?:ql)?:\/\//i, form, parameters);
@@ -75,7 +78,7 @@ export function weaknessOf({ host, tls }: PostgresPlace): string | undefined {
 
 const isTlsMode = (mode: string): mode is PostgresPlace['tls'] => (tlsModes as readonly string[]).includes(mode);
 
-/** The settings of `pg`. Every one that the driver would otherwise take from a variable such as PGPASSWORD or PGHOST is given. */
+/** The settings of `pg`. Every one that the driver would otherwise take from a variable such as PGPASSWORD or PGHOST is set. */
 function toSettings(place: PostgresPlace, password: () => string | undefined, connections: number): object {
   const { host, port, database, user, tls, certificates, applicationName, connectTimeoutMs } = place;
   // Of an address the driver tells Node no name, which would then hold the certificate against localhost.

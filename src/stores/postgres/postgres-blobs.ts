@@ -27,7 +27,7 @@ export function createPostgresBlobs(tables: Tables): BlobStore {
       if (await touch(tenant, hash)) return hash;
       await tables.transaction(async (query) => {
         const key = [toText(tenant), hash];
-        // Whoever puts the same bytes at the same time waits here, and then has nothing left to write.
+        // Whoever puts the same bytes at the same time waits here, and then has nothing more to write.
         const made = await query(
           `insert into S.blobs (tenant, hash, size, touched_at) values ($1, $2, $3, S.now_ms())
           on conflict (tenant, hash) do update set touched_at = S.now_ms() returning xmax::text = '0' as is_new`,

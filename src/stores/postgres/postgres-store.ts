@@ -28,8 +28,8 @@ import { WakeUps } from './wake-ups.ts';
 
 export interface PostgresStoreOptions {
   /**
-   * `postgres://USER@HOST:PORT/DATABASE`, with `?schema=` (default `cairn`), `sslmode=` (`verify-full`, or `require`, or `disable`, which is
-   * the default on this machine only), `sslrootcert=`, `connect_timeout=` (seconds; default 5) and `pgbouncer=true`.
+   * `postgres://USER@HOST:PORT/DATABASE`, with `?schema=` (default `cairn`), `sslmode=` (`verify-full`, or `require`, or `disable`, which
+   * is the default on this machine only), `sslrootcert=`, `connect_timeout=` (seconds; default 5) and `pgbouncer=true`.
    */
   readonly url?: string;
   /** In place of a URL: a pool of the package `pg`, which stays yours. Closing the store does not end it. */
@@ -48,7 +48,9 @@ const optionNames: readonly string[] = ['url', 'pool', 'schema', 'password', 'li
 export interface PostgresStore extends Store {
   readonly blobs: BlobStore;
   readonly memories: Memories;
-  /** Connects, and makes the tables if they are not there. Every other call does so too. @throws STORE_UNAVAILABLE, STORE_VERSION_UNKNOWN */
+  /**
+   * Connects, and makes the tables if they are not there. Every other call does so too. @throws STORE_UNAVAILABLE, STORE_VERSION_UNKNOWN
+   */
   ready(): Promise<void>;
   /** Brings the tables to the newest layout. @throws STORE_READ_ONLY the role may not */
   migrate(): Promise<{ readonly from: number; readonly to: number }>;
@@ -57,7 +59,7 @@ export interface PostgresStore extends Store {
 }
 
 /**
- * Opens a store in Postgres. Nothing is connected before the first call. Needs the package `pg`, unless a pool is given.
+ * Opens a store in Postgres. Nothing is connected before the first call. Needs the package `pg`, unless there is a pool.
  *
  * What an acknowledged write survives: each a killed process, and those that ask for it, claims and messages a crash of the server.
  *

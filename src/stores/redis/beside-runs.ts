@@ -1,4 +1,4 @@
-/** What is kept beside the runs of a Redis store: blobs, memories, and pieces of what nodes are just making. */
+/** What is stored beside the runs of a Redis store: blobs, memories, and pieces of what nodes are just making. */
 import { createHash } from 'node:crypto';
 import { CairnError } from '../../errors.ts';
 import type { BlobRange, BlobStore } from '../../ports/blobs.ts';

@@ -9,7 +9,7 @@ export const scanMax = 2_000;
 /**
  * Keys begin with the store's prefix P. `ID` names a run: `LENGTH:TENANT:RUN`.
  *
- * - `store` layout, identity, and the `run_id` of the server under which claims hold; `number` the last number given; `tenants`
+ * - `store` layout, identity, and the `run_id` of the server under which claims hold; `number` the last number used; `tenants`
  * - `run:ID` fields of a run; `cp:ID` and `snap:ID` rows by seq; `tag:ID`; `wait:ID` and `due:ID` open waits; `msg:ID` messages by kind and
  *   name, `inbox:ID` those that no commit has taken
  * - `idx:…` runs by admission, status, graph, parent and label; `ids:` and `keys:` for prefixes; `waits:` of a tenant by due time

@@ -44,7 +44,7 @@ export function isJobsOwnFault(error: unknown): boolean {
   return code === undefined || code === 18 || code === 19;
 }
 
-/** Maps an error: those of the port are kept, those of SQLite get a code, and programming errors are passed on. */
+/** Maps an error: those of the port stay, those of SQLite get a code, and programming errors are passed on. */
 export function mapSqliteError(error: unknown, store: string): unknown {
   const result = readResultCode(error);
   if (result === undefined) return error;

@@ -23,7 +23,7 @@ interface OpenFeed {
   readonly read: StatementSync;
 }
 
-/** Pieces that a killed process left, and whose run nobody took up since, are removed after this time. */
+/** Pieces of a killed process whose run nobody took up since are removed after this time. */
 const staleMs = 24 * 60 * 60 * 1000;
 /** Pieces are not worth waiting for longer: a write holds up the event loop meanwhile. */
 const busyTimeoutMs = 100;

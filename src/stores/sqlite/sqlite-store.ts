@@ -144,7 +144,7 @@ export function openSqliteStore(options: SqliteStoreOptions): Store {
   };
 }
 
-/** The writes after which a run may have become claimable, with those told who watch. */
+/** The writes after which a run may have become claimable, which also notify those who watch. */
 function wakingWrites(
   writes: Pick<Store, 'admitRun' | 'postMessage' | 'releaseClaim'>,
   watchers: Watchers,
@@ -314,7 +314,7 @@ function watchFile(db: DatabaseSync, onWritten: () => void): () => void {
       if (next === version) return;
       version = next;
     } catch {
-      // The store was closed, or cannot be read; whoever watches also polls, and is told why then.
+      // The store was closed, or cannot be read; whoever watches also polls, and gets the error then.
       return clearInterval(timer);
     }
     onWritten();

@@ -88,7 +88,7 @@ export class WriteQueue {
     });
   }
 
-  /** Writes everything pending, and resolves when nothing is left. */
+  /** Writes everything pending, and resolves when nothing is pending any more. */
   async drain(): Promise<void> {
     if (this.#busySince === undefined) this.#flush();
     if (this.#pending.length > 0) await new Promise<void>((resolve) => this.#whenIdle.push(resolve));
@@ -159,7 +159,7 @@ export class WriteQueue {
     }
   }
 
-  /** Puts the group back into the queue if the database is locked and time is left. @returns whether it did */
+  /** Puts the group back into the queue if the database is locked and time remains. @returns whether it did */
   #waitForOthers(error: unknown, group: Job[], needsPower: boolean): boolean {
     const now = performance.now();
     this.#busySince ??= now;

@@ -102,7 +102,7 @@ export abstract class InteractiveBlock<Saved = unknown> {
 
   /**
    * Continues with an answer. Returns the block's output, the next question, or a refusal of the answer.
-   * @param answer - the answer as it was given; see {@link textOfAnswer}
+   * @param answer - the answer as the person wrote it; see {@link textOfAnswer}
    * @param pauseMetadata - metadata of the question that was answered
    */
   abstract resume(
@@ -253,7 +253,7 @@ export const confirmOperation: NodeType = interactiveNodeType(new ConfirmOperati
 
 // The block Prompt: asks for any text.
 
-/** Since text is among the types, a typed text such as `{"a": 1}` is kept as it is, and not parsed. */
+/** Since text is among the types, a typed text such as `{"a": 1}` stays as it is, and is not parsed. */
 const anyAnswer = { type: ['string', 'number', 'boolean', 'object', 'array', 'null'] };
 
 class Prompt extends InteractiveBlock {

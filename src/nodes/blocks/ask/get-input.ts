@@ -22,7 +22,7 @@ const needless = /\\([^\w^$\\.*+?()[\]{}|/-])/gu;
 
 /**
  * A pattern that must match at the beginning of a text, like Python's `re.match`. Python's named groups, `\A`, `\Z` and needless escapes
- * are rewritten. What JavaScript lacks is kept, and makes the pattern invalid.
+ * are rewritten. What JavaScript lacks stays, and makes the pattern invalid.
  */
 export function startPattern(pattern: string): string {
   return `^(?:${pattern.replaceAll(pieces, rewrite)})`;

@@ -90,7 +90,7 @@ interface Edited {
   readonly errors: readonly string[];
 }
 
-/** Applies the operations in order; each sees the text that the earlier ones left. */
+/** Applies the operations in order; each sees the text after the earlier ones. */
 function edit(before: string, operations: ReturnType<typeof readOperations>): Edited {
   const errors: string[] = [];
   let text = before;

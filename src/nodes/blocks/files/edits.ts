@@ -47,7 +47,7 @@ const operations: Readonly<Record<string, { readonly fields: readonly string[]; 
   regex_replace: { fields: ['pattern', 'replacement', 'flags'], apply: replacePattern },
 };
 
-/** Reads a list of operations, given as a value or as JSON text. @throws EditFault names the first invalid one */
+/** Reads a list of operations from a value or from JSON text. @throws EditFault names the first invalid one */
 export function readOperations(value: unknown): readonly Operation[] {
   const list = typeof value === 'string' ? parseJson(value) : value;
   if (!Array.isArray(list) || list.length === 0) throw new EditFault('operations must be a list of at least one');

@@ -1,4 +1,4 @@
-/** The blocks ReadJSONState, WriteJSONState and MergeJSONState: a JSON object kept in a file. */
+/** The blocks ReadJSONState, WriteJSONState and MergeJSONState: a JSON object in a file. */
 import { NodeFailure } from '../../../graph/contracts/node-contract.ts';
 import { isPlainObject } from '../../../state/values/values.ts';
 import { fileFailure, type IsGranted, readRegularFile } from '../../file/files.ts';

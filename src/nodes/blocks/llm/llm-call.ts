@@ -245,7 +245,7 @@ function callFaults(inputs: Inputs): readonly InputFault[] {
   return faults;
 }
 
-/** A schema given as a value, or as JSON text. @throws Error it is neither */
+/** A schema from a value, or from JSON text. @throws Error it is neither */
 function answerSchema(value: unknown): JsonSchema {
   const schema: unknown = typeof value === 'string' ? JSON.parse(value) : value;
   if (!isPlainObject(schema)) throw new Error('response_schema is no JSON Schema');
@@ -279,7 +279,7 @@ function conversationOf(inputs: Inputs): Conversation {
   };
 }
 
-/** Name of the model that will be asked; undefined while an input that determines it is not known. */
+/** Name of the model that will be called; undefined while an input that determines it is not known. */
 function knownModel(inputs: Inputs, pending: readonly string[]): string | undefined {
   const naming = ['model', 'provider', 'profile'];
   const isKnown = naming.every(

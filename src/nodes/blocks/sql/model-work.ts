@@ -112,7 +112,7 @@ export interface ModelSource {
   readonly now: number;
 }
 
-/** Makes rows that all have the same columns. A column that no row gives and nothing fills in is left to the database's default. */
+/** Makes rows that all have the same columns. A column that no row has and nothing fills in gets the database's default. */
 export function newRows(model: TableModel, data: unknown, { idempotencyKey, now }: ModelSource): readonly RowData[] {
   const rows = rowsOf(data);
   const named = new Set(rows.flatMap((row) => Object.keys(row)));

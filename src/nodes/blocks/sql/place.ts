@@ -147,7 +147,7 @@ export function readSqlitePlace(inputs: Inputs): SqlitePlace {
 
 /**
  * The file of a database where it really is, made if it is to be written and is not there. Its folder, and missing ones above it, are
- * judged while they are held open, so links that change meanwhile lead nowhere. The child that opens the path compares what it opened
+ * judged while they are open, so links that change meanwhile lead nowhere. The child that opens the path compares what it opened
  * with `file`. The file itself is not opened here if it exists: closing it would release the locks that this process has on it.
  * @throws NodeFailure PERMISSION_DENIED, PATH_REFUSED, NOT_A_FILE, or the code of the operating system
  */

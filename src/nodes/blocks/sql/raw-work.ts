@@ -91,7 +91,7 @@ export interface SqlWork {
   readonly decode?: (column: string, value: unknown) => unknown;
 }
 
-/** Whether these statements certainly change nothing; false if that cannot be told. */
+/** Whether these statements certainly change nothing; false if that is unknown. */
 export function isRawRead(sql: string, engine: Engine): boolean {
   try {
     const statements = readSql(sql, engine);

@@ -36,7 +36,7 @@ export interface SqliteJob extends Pick<SqlJob, 'isReadOnly' | 'isAlone' | 'time
 
 export type ToChild =
   | { readonly kind: 'job'; readonly place: SqlitePlace; readonly job: SqliteJob }
-  /** The parent allows the commit. Nothing is kept before that. */
+  /** The parent allows the commit. Nothing is stored before that. */
   | { readonly kind: 'commit' };
 
 export interface SqliteFailure extends SqlFailureFacts {

@@ -13,7 +13,7 @@ export interface Column {
   readonly primary?: boolean;
   readonly required?: boolean;
   readonly default?: unknown;
-  /** What fills the column if no value is given. `updated` is also set at each change. */
+  /** What fills the column if there is no value. `updated` is also set at each change. */
   readonly auto?: 'uuid' | 'created' | 'updated';
   /** Foreign key: `table.column`. */
   readonly references?: string;

@@ -138,7 +138,7 @@ export class BackupFile {
         this.#db.close();
         throw new CairnError('STORE_CORRUPT', { store: this.name, reason: 'it is no backup of a store' });
       }
-      // Syncing is left to the caller, who syncs the complete file or deletes it.
+      // The caller syncs the complete file, or deletes it.
       this.#db.exec('pragma synchronous = off; pragma journal_mode = memory');
       this.blobs = openBackupBlobs(this.#db, this.name);
     } catch (error) {

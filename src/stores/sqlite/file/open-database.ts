@@ -91,7 +91,7 @@ export function findDamage(db: DatabaseSync): readonly string[] {
  * Finds checkpoints whose run is lost. A run's id is only in its row; without it, the run cannot be found although its checkpoints are
  * there.
  */
-/** The size of the file's pages, and of those that removed rows have left. */
+/** The size of the file's pages, and of those that removed rows have freed. */
 export function readSpace(db: DatabaseSync): StoreSpace {
   const pageBytes = readCount(db, 'page_size');
   return { sizeBytes: pageBytes * readCount(db, 'page_count'), freeBytes: pageBytes * readCount(db, 'freelist_count') };
@@ -131,7 +131,7 @@ export function growWal(databasePath: string): void {
   }
 }
 
-// The identity of the store's data, kept in its file and copied with it.
+// The identity of the store's data, stored in its file and copied with it.
 
 export class StoreIdentity {
   readonly #select: Statement | undefined;

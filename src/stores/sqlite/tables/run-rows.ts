@@ -82,7 +82,7 @@ export const joinHead: string = `left join checkpoints h on h.id = coalesce(
   (select id from places where run = r.no order by seq desc limit 1))`;
 
 /**
- * SQL for the seq of a run's newest checkpoint, given `joinHead`. If a checkpoint that was seen or has an entry is gone, that is damage: it
+ * SQL for the seq of a run's newest checkpoint, after `joinHead`. If a checkpoint that was seen or has an entry is gone, that is damage: it
  * still counts as the head, so that reading it reports the damage and no run goes on from an older state.
  */
 export const headSeq = (seen: string): string =>
@@ -250,7 +250,7 @@ export const cancellingCode = 6;
 
 export const statusCode = (status: StoredStatus): number => statuses.indexOf(status);
 
-/** The codes of these statuses; of all if none are given. */
+/** The codes of these statuses; of all if there are none. */
 export function codesOf(wanted?: readonly StoredStatus[]): number[] {
   return [...statuses.keys()].filter((code) => wanted === undefined || wanted.includes(statuses[code] ?? 'running'));
 }

@@ -95,7 +95,7 @@ interface FoundRun {
   readonly due: number;
 }
 
-/** SQL condition for a list given as one JSON value, so that one statement serves lists of any length. No list allows everything. */
+/** SQL condition for a list in one JSON value, so that one statement serves lists of any length. No list allows everything. */
 const isAllowed = (column: string): string => `(? is null or ${column} in (select value from json_each(?)))`;
 const filtersOfGraph = `${isAllowed('r.queue')} and r.run_id not in (select value from json_each(?)) and ${fitsCode}`;
 const filters = `${isAllowed('r.graph_id')} and ${filtersOfGraph}`;

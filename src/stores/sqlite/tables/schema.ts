@@ -22,7 +22,7 @@ const pageBytes = 16_384;
  * Runs are clustered by id and have few indexes, because an admission waits for its pages to be written. Keys of runs, which people type,
  * are searched along the index of statuses, which also separates graphs in listings.
  *
- * The second row of `placed` holds the largest token of a removed run, because no token is given twice. The third holds the number of
+ * The second row of `placed` holds the largest token of a removed run, because no token is used twice. The third holds the number of
  * places.
  *
  * Runs that were never claimed have a status of their own, and an index in the order of `claimNext`. So a long queue need not be sorted,

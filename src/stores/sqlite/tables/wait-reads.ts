@@ -85,7 +85,8 @@ export class RunReads {
 
   /**
    * The row of a run whose process was killed does not say how far it came. If an index has lost where its newest checkpoints are, they
-   * still stand behind the one that was found. The newest of them is the head, so that whoever reads the history is told of the damage.
+   * still stand behind the one that was found. The newest of them is the head, so that whoever reads the history gets an error for the
+   * damage.
    */
   #withLostHead(run: RunRow, no: number): RunRow {
     const near = this.#newestNear().get(no) as { readonly seq: number | null };
@@ -131,7 +132,7 @@ export class RunReads {
   }
 
   /**
-   * Lists the runs of one status in order. The lists of several statuses are then merged, because SQLite would sort all rows if asked for
+   * Lists the runs of one status in order. The lists of several statuses are then merged, because SQLite would sort all rows for
    * several at once.
    */
   #listStatus(query: RunQuery, code: number, limit: number): StoredRun[] {

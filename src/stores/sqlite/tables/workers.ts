@@ -3,7 +3,7 @@ import type { ClaimableQuery, WorkerBeat, WorkerRow } from '../../../ports/store
 import { bytesOf } from './row-check.ts';
 import { asBytes, isUnplaced, readText, type Prepare, type Statement } from './run-rows.ts';
 
-/** The most refusals of a run that are kept. */
+/** The most refusals of a run that are recorded. */
 const refusalsMax = 32;
 /** How long a worker is listed after it was last heard of. */
 const listedMs = 24 * 3_600_000;
@@ -13,8 +13,8 @@ const isAtHead = `f.head >= coalesce((select max(seq) from places where run = f.
   and f.head >= coalesce((select max(seq) from checkpoints where ${isUnplaced} and run = f.run), 0)`;
 
 /**
- * Condition on a run `r`, for the code of whoever asks as a JSON list of pairs: it has not refused the run at its head, and has the run's own
- * code or no live worker has. {@link codeValues} gives its values.
+ * Condition on a run `r`, for the code of whoever asks as a JSON list of pairs: it has not refused the run at its head, and has the run's
+ * own code or no live worker has. {@link codeValues} gives its values.
  */
 export const fitsCode: string = `(? is null or not exists (
   select 1 from json_each(?) c where c.value ->> 0 = r.graph_id and (
