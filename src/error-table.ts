@@ -192,7 +192,7 @@ export const errorTable: Readonly<Record<ErrorCode, ErrorRow>> = {
   STORE_CLOSED: row(503, 6, 'no', 'the store {store} is closed', 'Open it again.'),
   STORE_UNSUPPORTED: row(501, 6, 'no', 'the store cannot {capability}', 'Use a store that declares this capability.'),
   FILE_NOT_FOUND: row(404, 2, 'no', 'no file {name} with the hash {hash} is stored{, named by |what}', 'Put its bytes first: `engine.files.put(bytes, { name })` gives the reference to hand over.'),
-  BLOB_NOT_FOUND: row(404, 5, 'no', 'no blob {hash}', 'Restore the blob folder, or fork from a checkpoint that does not name it.'),
+  BLOB_NOT_FOUND: row(404, 5, 'no', 'no blob {hash}{ in |store}', 'If the large values of this store are elsewhere, name the place: --blobs or CAIRN_BLOBS; blobs, in a program. Else restore them, or fork from a checkpoint that does not name it.'),
   BLOB_CORRUPT: row(500, 5, 'no', 'blob {hash} is damaged', 'Restore it from a backup.'),
   SECRET_MISSING: row(400, 2, 'no', 'secret {name} is not set', 'Set it in the environment and resume.'),
   SECRET_UNAVAILABLE: row(503, 6, 'later', 'secret {name} cannot be read{: |reason}', 'The source of secrets failed: see to it, and resume. Its own message is not told, since it may hold a secret.'),

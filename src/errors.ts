@@ -121,9 +121,17 @@ export function fileFault(store: string, error: unknown): CairnError {
 
 /** Options in printed commands, and those of them that take the word after them. */
 const printedOptions: ReadonlySet<string> = new Set(
-  '--all --answer --config --file --force --limit --resume --run --set --store'.split(' '),
+  '--all --answer --blobs --config --file --force --limit --resume --run --set --store'.split(' '),
 );
-const takingOptions: ReadonlySet<string> = new Set(['--answer', '--config', '--file', '--limit', '--set', '--store']);
+const takingOptions: ReadonlySet<string> = new Set([
+  '--answer',
+  '--blobs',
+  '--config',
+  '--file',
+  '--limit',
+  '--set',
+  '--store',
+]);
 
 /**
  * The words of a command in an order in which none is mistaken: an id or an answer may begin with a dash, and is no option then. It stands

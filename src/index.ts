@@ -87,7 +87,7 @@ export type { ReleasedRun, StateAt } from './history/read/whole-checkpoint.ts';
 export { openCairn } from './app/on-demand.ts';
 export type { Cairn, CairnOptions } from './app/cairn.ts';
 export { openHistory, type HistoryOptions } from './app/place/open-history.ts';
-export { openStore, type OpenedStore } from './app/place/open-store.ts';
+export { openStore, type OpenedStore, type OpenStoreOptions } from './app/place/open-store.ts';
 export { createFileBlobs } from './blobs/file-blobs.ts';
 export { createMemoryBlobs } from './blobs/memory-blobs.ts';
 export { createS3Blobs, type S3BlobsOptions, type S3ClientLike } from './blobs/s3-blobs.ts';

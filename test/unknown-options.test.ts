@@ -94,7 +94,7 @@ const rows: Readonly<Record<string, { readonly door: object; readonly of: Readon
         () => main.simulatePipeline(text, { scenarios: [{ name: 's', stages: {}, ...odd }] }),
       ],
       readScenarios: [() => main.readScenarios([{ name: 's', stages: {}, ...odd }], 'here')],
-      openStore: noOptions,
+      openStore: [() => main.openStore('memory:', odd)],
       createFileBlobs: noOptions,
       createMemoryBlobs: noOptions,
       createS3Blobs: [() => main.createS3Blobs({ bucket: 'runs', ...odd })],

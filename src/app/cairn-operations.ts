@@ -45,6 +45,7 @@ type Acted<Input, Output> = Pick<Operation<Input, Output, App>, 'name' | 'input'
 const optionNames = [
   'cwd',
   'store',
+  'blobs',
   'config',
   'workflows',
   'allow',
@@ -55,8 +56,8 @@ const optionNames = [
 /** @throws what {@link openApp} throws; CONFIG_INVALID an option is unknown */
 export async function openOperations(options: CairnOptions): Promise<Cairn> {
   refuseUnknownKeys('openCairn', options, optionNames);
-  const { cwd = process.cwd(), store, config, ...same } = options;
-  const app = await openApp({ ...same, cwd, storeUrl: store, configFile: config, runsConfig: true });
+  const { cwd = process.cwd(), store, blobs, config, ...same } = options;
+  const app = await openApp({ ...same, cwd, storeUrl: store, blobsUrl: blobs, configFile: config, runsConfig: true });
   // The values are the program's own: they are masked where they are shown, and a program shows nothing.
   const act = <Input, Output>(operation: Acted<Input, Output>): Method<Input, Output> => {
     const fields = Object.keys(operation.input);

@@ -103,6 +103,8 @@ export interface CairnOptions {
   readonly cwd?: string;
   /** As `--store`: `sqlite:PATH`, or `memory:`. Default: as the configuration says, else `.cairn` of the folder. */
   readonly store?: string;
+  /** As `--blobs`: `s3://BUCKET/PREFIX`, or `file:FOLDER`. Default: beside the store; or as the configuration says, where it names the store. */
+  readonly blobs?: string;
   /** As `--config`: a configuration file. Default: that of the folder. */
   readonly config?: string;
   /** As `--workflows`: folders of workflows, later ones override earlier ones. */

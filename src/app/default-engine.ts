@@ -5,7 +5,7 @@ import type { CheckpointKeeper } from '../ports/checkpoint-store.ts';
 import { createEngine } from '../engine/engine.ts';
 import { createMemoryStore } from '../stores/memory/index.ts';
 import type { Store } from '../ports/store.ts';
-import { blobsBeside } from './place/open-history.ts';
+import { blobsOf, openBlobs, type BlobsSetting } from './place/open-blobs.ts';
 import { openStore } from './place/open-store.ts';
 import { backByCheckpoints } from './checkpoint-store/checkpoint-backed-store.ts';
 import { environmentSecrets, openModels } from './config/config.ts';
@@ -14,9 +14,11 @@ import { createSystemIds } from './process/process-ids.ts';
 import { readVersion } from './version.ts';
 
 /** Settings of the engine. */
-export interface DefaultEngineSettings extends Partial<Omit<EngineOptions, 'store'>> {
+export interface DefaultEngineSettings extends Partial<Omit<EngineOptions, 'store' | 'blobs'>> {
   /** A store, or the URL of one. */
   readonly store?: Store | string;
+  /** Where large values are: a blob store, or the URL of one, as for `openStore`. Default: with the store. */
+  readonly blobs?: BlobsSetting;
   /**
    * A checkpoint store to use in place of `store`. Runs live in memory, and each checkpoint is saved whole here, where other processes
    * find it.
@@ -31,6 +33,7 @@ export interface DefaultEngineSettings extends Partial<Omit<EngineOptions, 'stor
  */
 export function createDefaultEngine({ checkpointStore, ...settings }: DefaultEngineSettings = {}): Engine {
   if (checkpointStore !== undefined) return createCheckpointedEngine(settings, checkpointStore);
+  const blobs = openBlobs(settings.blobs);
   const store =
     typeof settings.store === 'string' ? openStore(settings.store) : (settings.store ?? createMemoryStore());
   const engine = createEngine({
@@ -42,7 +45,7 @@ export function createDefaultEngine({ checkpointStore, ...settings }: DefaultEng
     wakes: true,
     ...settings,
     store,
-    blobs: settings.blobs ?? blobsBeside(store),
+    blobs: blobsOf(store, blobs),
   });
   return typeof settings.store === 'string' ? closingWith(engine, store) : engine;
 }
@@ -69,7 +72,7 @@ function createCheckpointedEngine({ store, ...settings }: DefaultEngineSettings,
     );
   isWarnedOfLimits = true;
   const memory = createMemoryStore({ name: 'checkpointStore' });
-  const blobs = settings.blobs ?? blobsBeside(memory);
+  const blobs = blobsOf(memory, settings.blobs);
   const backed = backByCheckpoints(memory, blobs, keeper, settings.findGraph);
   const engine = createDefaultEngine({ ...settings, store: backed.store, blobs });
   backed.serve(engine);

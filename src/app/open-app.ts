@@ -5,14 +5,12 @@ import type { Engine, EngineOptions } from '../engine/api.ts';
 import { createEngine } from '../engine/engine.ts';
 import { existsSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
-import { createFileBlobs } from '../blobs/file-blobs.ts';
 import type { Graph } from '../graph/graph.ts';
 import { findGraphOf, readGraphText } from '../engine/runs/find-graph.ts';
 import type { JsonSchema } from '../graph/contracts/node-type.ts';
 import type { ScheduleContext } from '../operations/runs/schedules.ts';
 import { isFromText } from '../operations/runs/run-outputs.ts';
 import type { WatchedEvent, WorkContext } from '../operations/declare/operation.ts';
-import type { BlobStore } from '../ports/blobs.ts';
 import type { RunRow, Store } from '../ports/store.ts';
 import { CairnError } from '../errors.ts';
 import { openSqliteStore } from '../stores/sqlite/index.ts';
@@ -20,6 +18,7 @@ import { environmentSecrets, openHost, openModels } from './config/config.ts';
 import { createGraphLoader, type GraphLoader, type TextDialect } from './workflows/graph-loader.ts';
 import { defaultTenant } from './config/default-tenant.ts';
 import { openIfThere, type StoreChoice } from './place/open-reading.ts';
+import { blobsOf, chooseBlobs, openBlobs } from './place/open-blobs.ts';
 import { openServer } from './place/open-server.ts';
 import { choosePlace, isOwnPlace, type StorePlace, makeFolder } from './place/store-url.ts';
 import { openExplainer } from './place/open-history.ts';
@@ -195,28 +194,22 @@ export interface App extends CleanUpContext, ScheduleContext {
 async function openPlace(
   place: StorePlace,
   { makesStore = true, readOnly = false }: Pick<AppOptions, 'makesStore' | 'readOnly'>,
-): Promise<{ readonly store: Store; readonly blobs: BlobStore }> {
-  if ('url' in place) {
-    const store = await openServer(place);
-    return { store, blobs: store.blobs };
-  }
+): Promise<Store> {
+  if ('url' in place) return openServer(place);
   if (readOnly && place.kind !== 'memory') {
     const store = await openIfThere(place);
-    if (store !== undefined) return { store, blobs: createFileBlobs(place.blobs) };
+    if (store !== undefined) return store;
   }
   if (place.kind === 'memory' || readOnly || !(makesStore || existsSync(place.path))) {
-    const [{ createMemoryStore }, { createMemoryBlobs }] = await Promise.all([
-      import('../stores/memory/index.ts'),
-      import('../blobs/memory-blobs.ts'),
-    ]);
-    return { store: createMemoryStore(), blobs: createMemoryBlobs() };
+    const { createMemoryStore } = await import('../stores/memory/index.ts');
+    return createMemoryStore();
   }
   if (place.kind === 'file') {
     const { openFileStore } = await import('../stores/file/index.ts');
-    return { store: openFileStore({ path: place.path }), blobs: createFileBlobs(place.blobs) };
+    return openFileStore({ path: place.path });
   }
   makeFolder(dirname(place.path), `sqlite:${place.path}`);
-  return { store: openSqliteStore({ path: place.path }), blobs: createFileBlobs(place.blobs) };
+  return openSqliteStore({ path: place.path });
 }
 
 /** The folders of workflows: those named, else the configuration's, else `workflows` if it exists. */
@@ -336,7 +329,9 @@ export async function openApp(options: AppOptions): Promise<App> {
   const place = choosePlace(options.storeUrl, config.store, cwd);
   const isModuleNamed = (source: string): boolean => config.modules?.includes(resolve(cwd, source)) === true;
   const { openDialect, openWorkflows, loader, foreign } = openTexts(options, config, { place, isModuleNamed });
-  const { store, blobs } = await openPlace(place, options);
+  const blobsNamed = openBlobs(chooseBlobs(options, config.blobs), cwd);
+  const store = await openPlace(place, options);
+  const blobs = blobsOf(store, blobsNamed);
   const graphNamed = openNamedGraphs(cwd, config.modules);
   const engineOptions: EngineOptions = {
     ...engineSettings(options, config),

@@ -198,7 +198,7 @@ class FileBlobs implements BlobStore {
 
   /** Path of an uncompressed blob. @throws BLOB_NOT_FOUND the text is not a hash */
   #pathOf(tenant: string, hash: string): string {
-    if (!isBlobHash(hash)) throw new CairnError('BLOB_NOT_FOUND', { hash });
+    if (!isBlobHash(hash)) throw new CairnError('BLOB_NOT_FOUND', { hash, store: this.name });
     return join(this.#folderOf(tenant), hash.slice(0, 2), hash);
   }
 
@@ -237,7 +237,7 @@ class FileBlobs implements BlobStore {
       });
       if (found !== undefined) return range === undefined ? requireHash(found, hash) : found;
       const compressed = await ifThere(() => readFile(path + compressedSuffix));
-      if (compressed === undefined) throw new CairnError('BLOB_NOT_FOUND', { hash });
+      if (compressed === undefined) throw new CairnError('BLOB_NOT_FOUND', { hash, store: this.name });
       return cutRange(requireHash(await decompress(compressed, hash), hash), range);
     });
   }
@@ -245,7 +245,7 @@ class FileBlobs implements BlobStore {
   async *stream(tenant: string, hash: string, range: BlobRange = {}): AsyncGenerator<Uint8Array> {
     const path = this.#pathOf(tenant, hash);
     const isStored = await this.has(tenant, hash);
-    if (!isStored) throw new CairnError('BLOB_NOT_FOUND', { hash });
+    if (!isStored) throw new CairnError('BLOB_NOT_FOUND', { hash, store: this.name });
     const isPlain = await this.#do(async () => (await youngAt(path)) !== undefined);
     const pieces = isPlain ? createReader(path) : createUnpacker(path + compressedSuffix);
     const sizeMax = isPlain ? Infinity : await this.#do(() => unpackedSizeMax(path + compressedSuffix));

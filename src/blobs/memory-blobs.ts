@@ -22,7 +22,7 @@ export function createMemoryBlobs(now: () => number = Date.now): BlobStore {
   const find = (tenant: string, hash: string): StoredBlob | undefined => tenants.get(tenant)?.get(hash);
   const need = (tenant: string, hash: string): Uint8Array => {
     const stored = find(tenant, hash);
-    if (stored === undefined) throw new CairnError('BLOB_NOT_FOUND', { hash });
+    if (stored === undefined) throw new CairnError('BLOB_NOT_FOUND', { hash, store: 'memory:' });
     return stored.bytes;
   };
   return {

@@ -59,8 +59,10 @@ const abandonedMs = 24 * 3_600_000;
  * @throws CONFIG_INVALID the options. Methods throw as the port says, and CONFIG_MISSING_PEER if the package is not installed.
  */
 export function createS3Blobs(options: S3BlobsOptions): BlobStore {
-  refuseFaults(options);
-  return new S3Blobs(options, { now: Date.now, wait: (ms) => new Promise((resolve) => setTimeout(resolve, ms)) });
+  const faults = s3Faults(options);
+  if (faults.length > 0)
+    throw new CairnError('CONFIG_INVALID', { path: 'createS3Blobs', reason: faults.join('; '), faults });
+  return new S3Blobs(options, s3Time);
 }
 
 const optionNames = Object.keys({
@@ -72,10 +74,11 @@ const optionNames = Object.keys({
   partBytes: true,
 } satisfies Record<keyof S3BlobsOptions, true>);
 
-function refuseFaults(options: S3BlobsOptions): void {
+/** What is wrong with options, one text each. */
+export function s3Faults(options: S3BlobsOptions): readonly string[] {
   const { bucket, prefix = '', client, region, endpoint, partBytes = leastPartBytes } = options;
   const unknown = Object.keys(options).filter((key) => !optionNames.includes(key));
-  const faults = [
+  return [
     ...unknown.map((key) => `${key} is not known; known are ${optionNames.join(', ')}`),
     ...(typeof bucket === 'string' && /^[\w.-]{3,255}$/u.test(bucket) ? [] : ['bucket is no name of a bucket']),
     ...(/^[\w.\-/!*'()]{0,512}$/u.test(prefix) ? [] : ["prefix has other signs than letters, digits and /!-_.*'()"]),
@@ -86,8 +89,6 @@ function refuseFaults(options: S3BlobsOptions): void {
       ? []
       : [`partBytes is at least ${leastPartBytes}`]),
   ];
-  if (faults.length > 0)
-    throw new CairnError('CONFIG_INVALID', { path: 'createS3Blobs', reason: faults.join('; '), faults });
 }
 
 /** Time, as a test may have it. */
@@ -96,6 +97,8 @@ export interface S3Time {
   readonly wait: (ms: number) => Promise<unknown>;
 }
 
+const s3Time: S3Time = { now: Date.now, wait: (ms) => new Promise((resolve) => setTimeout(resolve, ms)) };
+
 export class S3Blobs implements BlobStore {
   readonly name: string;
   readonly #options: S3BlobsOptions;
@@ -103,6 +106,7 @@ export class S3Blobs implements BlobStore {
   readonly #time: S3Time;
   /** Some servers cannot list uploads that did not end. There a rule of the bucket has to end them. */
   #listsUploads = true;
+  #bucketFound: Promise<void> | undefined;
   #opened: Promise<{ readonly client: S3.S3Client; readonly sdk: Sdk }> | undefined;
 
   constructor(options: S3BlobsOptions, time: S3Time) {
@@ -144,7 +148,7 @@ export class S3Blobs implements BlobStore {
   ): AsyncGenerator<Uint8Array> {
     const end = offset + length;
     if (!isBlobHash(hash) || (length === 0 && !(await this.has(tenant, hash))))
-      throw new CairnError('BLOB_NOT_FOUND', { hash });
+      throw new CairnError('BLOB_NOT_FOUND', { hash, store: this.name });
     const sum = process.getBuiltinModule('node:crypto').createHash('sha256');
     let [at, sizeBytes] = [offset, Infinity];
     for (let failed = 0; at < Math.min(end, sizeBytes);) {
@@ -188,7 +192,7 @@ export class S3Blobs implements BlobStore {
       const size = found.ContentRange?.split('/')[1] ?? found.ContentLength;
       return { sizeBytes: Number(size), body: found.Body as unknown as AsyncIterable<Uint8Array> };
     } catch (error) {
-      if (isMissing(error)) throw new CairnError('BLOB_NOT_FOUND', { hash }, { cause: error });
+      if (isMissing(error)) throw new CairnError('BLOB_NOT_FOUND', { hash, store: this.name }, { cause: error });
       if (statusOf(error) === 416) return undefined;
       throw error;
     }
@@ -355,9 +359,21 @@ export class S3Blobs implements BlobStore {
         client.send(new sdk.HeadObjectCommand({ Bucket: this.#options.bucket, Key })),
       );
     } catch (error) {
-      if (isMissing(error)) return undefined;
-      throw error;
+      if (!isMissing(error)) throw error;
+      await (this.#bucketFound ??= this.#findBucket());
+      return undefined;
     }
+  }
+
+  /** The answer to HEAD has no body that says whether it is the object that is not there, or its bucket. @throws STORE_UNAVAILABLE */
+  async #findBucket(): Promise<void> {
+    const Bucket = this.#options.bucket;
+    await this.#call((client, sdk) => client.send(new sdk.HeadBucketCommand({ Bucket }))).catch((error: unknown) => {
+      this.#bucketFound = undefined;
+      if (statusOf(error) !== 404) throw error;
+      const [reason, hint] = ['there is no such bucket', 'Make it, or name another.'];
+      throw new CairnError('STORE_UNAVAILABLE', { store: this.name, reason, hint }, { cause: error });
+    });
   }
 
   #list(query: Omit<S3.ListObjectsV2CommandInput, 'Bucket'>): Promise<S3.ListObjectsV2CommandOutput> {
@@ -414,9 +430,23 @@ export class S3Blobs implements BlobStore {
     if (CairnError.is(error)) return error;
     const { name, message } = error as Error;
     const code = statusOf(error) === 507 || name === 'QuotaExceeded' ? 'STORE_FULL' : 'STORE_UNAVAILABLE';
-    return new CairnError(code, { store: this.name, reason: `${name}: ${message}` }, { cause: error });
+    // What has no body is unknown to the SDK.
+    const reason = message === 'UnknownError' ? `the server answers ${statusOf(error)}` : `${name}: ${message}`;
+    const [, hint] = faultHints.find(([said]) => said.test(reason)) ?? [];
+    return new CairnError(code, { store: this.name, reason, ...(hint !== undefined && { hint }) }, { cause: error });
   }
 }
+
+/** What to do, by what was said. */
+const faultHints: readonly (readonly [RegExp, string])[] = [
+  [/Region is missing/u, 'Set AWS_REGION, or name it: region as an option, ?region= in a URL.'],
+  [
+    /Credential|AccessKey|Signature/u,
+    'Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or give a role.',
+  ],
+  [/answers 403|AccessDenied/u, 'Let the credentials that are used read and write the bucket, and list it.'],
+  [/NoSuchBucket/u, 'Make the bucket, or name another.'],
+];
 
 /** The answer of S3 to what failed; 0 if there was none. */
 function statusOf(error: unknown): number {

@@ -113,7 +113,7 @@ function explainAll(groups: CommandGroups, { width, paint }: Screen): readonly s
 }
 
 /** Options of every command that take a value. */
-const withValue: readonly (string | undefined)[] = ['--store', '--config'];
+const withValue: readonly (string | undefined)[] = ['--store', '--blobs', '--config'];
 
 /** Tells the command's name from the options that may stand before it: `cairn --store X ls --json`. */
 export function splitCommand(args: readonly string[]): {
@@ -164,10 +164,11 @@ async function execute(groups: CommandGroups, args: readonly string[], screen: S
   const command = findCommand(Object.values(groups).flat(), topic ?? name ?? '');
   const { values, texts } =
     topic === undefined ? parseArguments(command.fields, rest) : { values: { help: true }, texts: {} };
-  const { help, json, store, config, ...input } = values as {
+  const { help, json, store, blobs, config, ...input } = values as {
     help?: true;
     json?: true;
     store?: string;
+    blobs?: string;
     config?: string;
   };
   if (help === true) {
@@ -178,6 +179,7 @@ async function execute(groups: CommandGroups, args: readonly string[], screen: S
   const session = openSession(screen, {
     isJson: json === true,
     storeUrl: store,
+    blobsUrl: blobs,
     configFile: config,
     runsConfig: command.runsConfig === true,
     texts,

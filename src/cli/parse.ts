@@ -8,6 +8,10 @@ import { nearest } from '../operations/declare/nearest.ts';
 export const globalFields: Fields = {
   json: { type: 'flag', description: 'print JSON for programs' },
   store: { type: 'text', description: 'where runs are kept; default sqlite:.cairn/cairn.db' },
+  blobs: {
+    type: 'text',
+    description: 'where its large values are: s3://BUCKET/PREFIX or file:FOLDER; default: beside the store',
+  },
   config: {
     type: 'text',
     description: 'the configuration, run if it is code; default cairn.config.json, .yaml, .ts, .mjs or .js',

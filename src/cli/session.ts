@@ -106,6 +106,8 @@ export interface Session {
   readonly cwd: string;
   /** The option as it was typed. Undefined means the default. */
   readonly storeUrl: string | undefined;
+  /** Where its blobs are, as it was typed or as the environment says. Undefined means as configured, else beside the store. */
+  readonly blobsUrl: string | undefined;
   /** Whether texts of runs in the store are believed to be files of this user: see `AppOptions`. */
   readonly trustsStore: boolean;
   /** The configuration file that was named. Undefined means that of the folder. */
@@ -141,9 +143,14 @@ export function splitPassword(storeUrl: string): { readonly url: string; readonl
 }
 
 /** What names the same store to another process. A password is omitted: it comes from CAIRN_STORE_PASSWORD. */
-export function storeOptions({ storeUrl, configFile }: Pick<Session, 'storeUrl' | 'configFile'>): readonly string[] {
+export function storeOptions({
+  storeUrl,
+  blobsUrl,
+  configFile,
+}: Pick<Session, 'storeUrl' | 'blobsUrl' | 'configFile'>): readonly string[] {
   return [
     ...(storeUrl === undefined ? [] : ['--store', splitPassword(storeUrl).url]),
+    ...(blobsUrl === undefined ? [] : ['--blobs', blobsUrl]),
     ...(configFile === undefined ? [] : ['--config', configFile]),
   ];
 }
@@ -153,11 +160,31 @@ export function noteGrants({ screen, isJson }: Session, grants: string | undefin
   if (grants !== undefined) screen.note(isJson ? jsonText({ grants }) : `${grants}.`);
 }
 
+/**
+ * The store and its blobs: as typed, else as the environment says. What is said of blobs there is said of its store, or the folder's own:
+ * beside a store that is typed it means nothing, so that two stores never have their blobs in one place unasked.
+ */
+function placesOf(
+  typed: Pick<Session, 'storeUrl' | 'blobsUrl'>,
+  { CAIRN_STORE: store, CAIRN_BLOBS: blobs }: NodeJS.ProcessEnv,
+): Pick<Session, 'storeUrl' | 'blobsUrl'> {
+  const isTyped = typed.storeUrl !== undefined;
+  // A variable that is set to nothing is not set.
+  return {
+    storeUrl: isTyped ? typed.storeUrl : store || undefined,
+    blobsUrl: typed.blobsUrl ?? (isTyped ? undefined : blobs || undefined),
+  };
+}
+
+/** The same session over no store: for commands that read texts alone. */
+export const withoutStore = (session: Session): Session => ({ ...session, storeUrl: 'memory:', blobsUrl: undefined });
+
 export function openSession(
   screen: Screen,
   options: {
     readonly isJson: boolean;
     readonly storeUrl: string | undefined;
+    readonly blobsUrl: string | undefined;
     readonly configFile: string | undefined;
     readonly runsConfig: boolean;
     readonly texts: Readonly<Record<string, readonly string[]>>;
@@ -166,12 +193,11 @@ export function openSession(
   const cwd = process.cwd();
   const program = nameOfProgram(process.argv[1], cwd, process.env);
   const store = storeOptions(options);
-  const { CAIRN_STORE: named } = process.env;
   return {
     ...options,
+    ...placesOf(options, process.env),
     // A store that somebody types may be a file that somebody else made.
     trustsStore: options.storeUrl === undefined,
-    ...(options.storeUrl === undefined && named !== undefined && named !== '' && { storeUrl: named }),
     screen,
     cwd,
     commandLine: (...words) => [program, ...orderedWords([...words, ...store]).map(quote)].join(' '),

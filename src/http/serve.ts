@@ -13,7 +13,7 @@ import { findStudio } from './pages.ts';
 
 export interface ServeOptions extends Pick<
   AppOptions,
-  'cwd' | 'storeUrl' | 'trustsStore' | 'configFile' | 'workflows' | 'allow'
+  'cwd' | 'storeUrl' | 'blobsUrl' | 'trustsStore' | 'configFile' | 'workflows' | 'allow'
 > {
   /** Default `127.0.0.1`. */
   readonly host?: string;

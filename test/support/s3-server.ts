@@ -31,6 +31,14 @@ export interface S3UnderTest {
   readonly stop: () => Promise<void>;
 }
 
+/** Makes all objects in the folder of a bucket older. */
+export function makeOlder(folder: string, byMs: number): void {
+  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+    const file = join(entry.parentPath, entry.name);
+    if (entry.isFile()) utimesSync(file, new Date(), new Date(statSync(file).mtimeMs - byMs));
+  }
+}
+
 /** @returns why there is none, where the package does not run on this version of Node */
 export async function startS3(): Promise<S3UnderTest | string> {
   const packageName = '@20minutes/s3rver';
@@ -70,10 +78,6 @@ export async function startS3(): Promise<S3UnderTest | string> {
   const { port } = await server.run();
   const endpoint = `http://127.0.0.1:${port}`;
   const folder = join(directory, bucket);
-  const files = (): readonly string[] =>
-    readdirSync(folder, { recursive: true, withFileTypes: true })
-      .filter((entry) => entry.isFile())
-      .map((entry) => join(entry.parentPath, entry.name));
   return {
     endpoint,
     bucket,
@@ -87,9 +91,7 @@ export async function startS3(): Promise<S3UnderTest | string> {
         responseChecksumValidation: 'WHEN_REQUIRED',
         credentials: { accessKeyId: 'S3RVER', secretAccessKey: 'S3RVER' },
       }),
-    advance: (byMs) => {
-      for (const file of files()) utimesSync(file, new Date(), new Date(statSync(file).mtimeMs - byMs));
-    },
+    advance: (byMs) => makeOlder(folder, byMs),
     empty: () => readdirSync(folder).forEach((name) => rmSync(join(folder, name), { recursive: true })),
     stop: async () => {
       await server.close();

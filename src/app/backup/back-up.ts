@@ -3,7 +3,6 @@
  */
 import { existsSync } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
-import { createFileBlobs } from '../../blobs/file-blobs.ts';
 import { CairnError } from '../../errors.ts';
 import { readAllRuns } from '../../history/place/place.ts';
 import { addNamed, type NamedBlobs } from '../../history/shorten/collect-blobs.ts';
@@ -12,13 +11,14 @@ import type { BlobStore } from '../../ports/blobs.ts';
 import type { Store } from '../../ports/store.ts';
 import { BackupFile, copyDatabase, openSqliteStore } from '../../stores/sqlite/index.ts';
 import { parseStoreUrl } from '../place/store-url.ts';
+import { blobsAt, type BlobsSetting } from '../place/open-blobs.ts';
 import { makeWhole, renameDurably } from './part-files.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 
 /** Options of a backup. */
 export interface BackupOptions {
-  /** Where the store's large values are. Default: beside the store. */
-  readonly blobs?: BlobStore;
+  /** Where the store's large values are: a blob store, or a URL as for `openStore`. Default: beside the store. */
+  readonly blobs?: BlobsSetting;
   /** How many backups to keep. The previous one is renamed to FILE.1, and so on. Default 1: it is replaced. */
   readonly keep?: number;
 }
@@ -59,7 +59,8 @@ export async function backUp(store: string, file: string, options: BackupOptions
       hint: 'Name the store that is to be backed up; on the command line with --store.',
     });
   requireReplaceable(file);
-  const { blobs = createFileBlobs(place.blobs), keep = 1 } = options;
+  const { keep = 1 } = options;
+  const blobs = blobsAt(place, options.blobs);
   return makeWhole(file, async (part) => {
     let report = await copy(place.path, part, blobs);
     for (let attempt = 1; attempt < attempts && report.faults.some(isMissingBlob); attempt += 1) {

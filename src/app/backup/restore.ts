@@ -2,7 +2,6 @@
 import { existsSync, constants } from 'node:fs';
 import { chmod, copyFile, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { createFileBlobs } from '../../blobs/file-blobs.ts';
 import { CairnError } from '../../errors.ts';
 import { collectRuns, holdRun, openStatuses } from '../../history/place/place.ts';
 import { metaOf } from '../../history/stored/stored-meta.ts';
@@ -11,14 +10,15 @@ import type { BlobStore } from '../../ports/blobs.ts';
 import type { Store } from '../../ports/store.ts';
 import { BackupFile, openSqliteStore, type BackupLabel } from '../../stores/sqlite/index.ts';
 import { makeFolder, parseStoreUrl } from '../place/store-url.ts';
+import { blobsAt, type BlobsSetting } from '../place/open-blobs.ts';
 import { findFaults } from './back-up.ts';
 import { makeWhole, renameDurably } from './part-files.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 
 /** Options of a restore. */
 export interface RestoreOptions {
-  /** Where to put large values. Default: beside the store. */
-  readonly blobs?: BlobStore;
+  /** Where to put large values: a blob store, or a URL as for `openStore`. Default: beside the store. */
+  readonly blobs?: BlobsSetting;
   /**
    * Whether to move an existing store aside, to `PATH.replaced`. No process may have it open. Default false: an existing store is an error.
    */
@@ -59,7 +59,8 @@ export async function restore(file: string, store: string, options: RestoreOptio
   const place = parseStoreUrl(store, process.cwd());
   if (place.kind !== 'sqlite')
     throw new CairnError('CONFIG_INVALID', { path: 'store', reason: 'a backup is restored into a SQLite store' });
-  const { blobs = createFileBlobs(place.blobs), replace = false, trust = false } = options;
+  const { replace = false, trust = false } = options;
+  const blobs = blobsAt(place, options.blobs);
   if (existsSync(place.path) && !replace)
     throw new CairnError('CONFIG_INVALID', {
       path: 'store',

@@ -20,6 +20,8 @@ export const environmentSecrets: Secrets = {
 export interface Config {
   /** URL of the store for runs. Paths are relative to the configuration's folder. */
   readonly store?: string;
+  /** URL of the folder of its large values, `file:FOLDER`; a bucket is named by options and the environment. Default: beside the store. */
+  readonly blobs?: string;
   /** Folders of workflows. If two have the same name, the one in the later folder is used. */
   readonly workflows?: readonly string[];
   /** Modules of graphs. A preview may import them for runs that name them; of other modules only the one of `--file`. */
@@ -113,6 +115,7 @@ const chatFields: Readonly<Record<keyof ConfiguredChat, Schema>> = {
 
 const dataFields: Readonly<Record<string, Schema>> = {
   store: { type: 'string', minLength: 1 },
+  blobs: { type: 'string', minLength: 1 },
   workflows: texts,
   modules: texts,
   checkpoint: { type: 'object' },

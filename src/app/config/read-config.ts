@@ -50,17 +50,18 @@ function resolveStore(store: string, folder: string): string {
 
 /** Makes the paths of a configuration absolute. */
 function resolvePaths(config: Config, folder: string): Config {
-  const { store, workflows, modules } = config;
+  const { store, blobs, workflows, modules } = config;
   return {
     ...config,
     ...(store !== undefined && { store: resolveStore(store, folder) }),
+    ...(blobs?.startsWith('file:') === true && { blobs: resolveStore(blobs, folder) }),
     ...(workflows !== undefined && { workflows: workflows.map((each) => resolve(folder, each)) }),
     ...(modules !== undefined && { modules: modules.map((each) => resolve(folder, each)) }),
   };
 }
 
 /** What code leaves to data that stands beside it, so that commands that run no code know it too. */
-const ofData: readonly (keyof Config)[] = ['store', 'workflows', 'modules', 'allow'];
+const ofData: readonly (keyof Config)[] = ['store', 'blobs', 'workflows', 'modules', 'allow'];
 
 /** @throws CONFIG_INVALID the code says what the data says, or what only the data may say */
 function checkBeside(code: Config, data: Config, codeFile: string, dataFile: string): void {

@@ -5,8 +5,8 @@ import type { DoctorContext } from '../../operations/store/examine-store.ts';
 import { formatSize } from '../../operations/words/size.ts';
 import type { Finding } from '../../history/verify/examine-runs.ts';
 import { defaultTenant } from '../config/default-tenant.ts';
-import { blobsBeside } from './open-history.ts';
-import { chooseStore, openIfThere, type StoreChoice } from './open-reading.ts';
+import { blobsOf } from './open-blobs.ts';
+import { choosePlaces, openIfThere, type StoreChoice } from './open-reading.ts';
 import { isWorkerDead } from '../process/process-ids.ts';
 import type { StorePlace } from './store-url.ts';
 import { readVersion } from '../version.ts';
@@ -88,7 +88,7 @@ function examineFiles(place: StorePlace): readonly Finding[] {
 
 /** Prepares an examination. @throws CONFIG_INVALID the URL, the configuration */
 export async function openDoctor(choice: StoreChoice): Promise<DoctorContext> {
-  const place = await chooseStore(choice);
+  const { place, blobsUrl } = await choosePlaces(choice);
   return {
     tenant: defaultTenant,
     isWorkerDead,
@@ -97,7 +97,7 @@ export async function openDoctor(choice: StoreChoice): Promise<DoctorContext> {
     openStore: async () => {
       const store = await openIfThere(place);
       if (store === undefined) return undefined;
-      return { store, blobs: blobsBeside(store) };
+      return { store, blobs: blobsOf(store, blobsUrl) };
     },
   };
 }

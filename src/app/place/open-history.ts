@@ -1,11 +1,7 @@
 /** Opens the histories of a store, for programs that have no graph at hand. */
 import type { ChoiceExplainer } from '../../graph/graph.ts';
-import { createFileBlobs } from '../../blobs/file-blobs.ts';
-import { createMemoryBlobs } from '../../blobs/memory-blobs.ts';
-import { CairnError } from '../../errors.ts';
-import type { BlobStore } from '../../ports/blobs.ts';
 import type { Store } from '../../ports/store.ts';
-import { parseStoreUrl } from './store-url.ts';
+import { blobsOf, type BlobsSetting } from './open-blobs.ts';
 import { History } from '../../history/history.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 import type { WritePlace } from '../../history/place/place.ts';
@@ -18,34 +14,10 @@ export async function openExplainer(): Promise<ChoiceExplainer> {
   return (await import('../../dialects/explain-choice.ts')).explainChoice;
 }
 
-// The blob store that belongs to a store. It lives as long as the store, and every interface finds it at the same place.
-
-/** Blobs of stores in memory. Engines over the same store share them. */
-const blobsInMemory = new WeakMap<Store, BlobStore>();
-
-/**
- * The store's own blobs, those beside a SQLite database or in a folder of runs, or some in memory. @throws CONFIG_INVALID the store is of
- * another kind
- */
-export function blobsBeside(store: Store): BlobStore {
-  if (store.blobs !== undefined) return store.blobs;
-  if (store.capabilities.durability === 'none') {
-    const blobs = blobsInMemory.get(store) ?? createMemoryBlobs();
-    blobsInMemory.set(store, blobs);
-    return blobs;
-  }
-  const place = /^(?:sqlite|file):/u.test(store.name) ? parseStoreUrl(store.name, process.cwd()) : undefined;
-  if (place?.kind === 'sqlite' || place?.kind === 'file') return createFileBlobs(place.blobs);
-  throw new CairnError('CONFIG_INVALID', {
-    path: 'blobs',
-    reason: `a blob store is needed beside the store ${store.name}`,
-  });
-}
-
 /** Options for opening histories. */
 export interface HistoryOptions {
-  /** Where large values are. Default: as for `compile`, beside a SQLite database or in memory. */
-  readonly blobs?: BlobStore;
+  /** Where large values are: a blob store, or a URL as for `openStore`. Default: as for `compile`, with the store. */
+  readonly blobs?: BlobsSetting;
   /** Tenant of the runs. Default: `default`. */
   readonly tenant?: string;
   /**
@@ -59,7 +31,8 @@ export const historyOptionNames: readonly (keyof HistoryOptions)[] = ['blobs', '
 
 /** The place of a store's histories. @throws CONFIG_INVALID the store is of another kind and there is no blob store */
 export function openPlace(store: Store, options: HistoryOptions = {}): WritePlace {
-  const { blobs = blobsBeside(store), tenant = defaultTenant } = options;
+  const { tenant = defaultTenant } = options;
+  const blobs = blobsOf(store, options.blobs);
   return { tenant, store, blobs, ids: createSystemIds(), isWorkerDead, now: Date.now, explainChoice: openExplainer };
 }
 

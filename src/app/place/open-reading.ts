@@ -7,6 +7,7 @@ import type { Store } from '../../ports/store.ts';
 import { openSqliteStore } from '../../stores/sqlite/index.ts';
 import { findConfig, type ConfigChoice } from '../config/find-config.ts';
 import { isWorkerDead } from '../process/process-ids.ts';
+import { chooseBlobs } from './open-blobs.ts';
 import { openServer } from './open-server.ts';
 import { choosePlace, parseStoreUrl, type StorePlace } from './store-url.ts';
 import { defaultTenant } from '../config/default-tenant.ts';
@@ -14,16 +15,29 @@ import { defaultTenant } from '../config/default-tenant.ts';
 export interface StoreChoice extends ConfigChoice {
   /** URL of the store, see {@link parseStoreUrl}; undefined means the configuration's, else the default. */
   readonly storeUrl: string | undefined;
+  /** URL of its blobs, see `openStore`; undefined means the configuration's if no store is named, else beside the store. */
+  readonly blobsUrl?: string | undefined;
 }
 
-/** The chosen store. A configuration is looked for only if no store was named. */
-export async function chooseStore(choice: StoreChoice): Promise<StorePlace> {
-  const { storeUrl, cwd } = choice;
-  if (storeUrl !== undefined) return parseStoreUrl(storeUrl, cwd);
-  const { data, code } = findConfig(choice);
-  if (data === undefined && code === undefined) return parseStoreUrl(undefined, cwd);
+/** A store, and the URL of its blobs if they are elsewhere than beside it. */
+export interface ChosenPlaces {
+  readonly place: StorePlace;
+  readonly blobsUrl: string | undefined;
+}
+
+/** The chosen store with its blobs. A configuration is looked for only if no store was named. */
+export async function choosePlaces(choice: StoreChoice): Promise<ChosenPlaces> {
+  const { storeUrl, blobsUrl, cwd } = choice;
+  const { data, code } = storeUrl === undefined ? findConfig(choice) : {};
+  if (data === undefined && code === undefined) return { place: parseStoreUrl(storeUrl, cwd), blobsUrl };
   const { readConfig } = await import('../config/read-config.ts');
-  return choosePlace(undefined, (await readConfig(choice)).store, cwd);
+  const { store, blobs } = await readConfig(choice);
+  return { place: choosePlace(undefined, store, cwd), blobsUrl: chooseBlobs(choice, blobs) };
+}
+
+/** The chosen store. */
+export async function chooseStore(choice: StoreChoice): Promise<StorePlace> {
+  return (await choosePlaces(choice)).place;
 }
 
 /** Path of the chosen store, if nothing is there. @throws CONFIG_INVALID, CODE_NOT_RUN */
@@ -66,12 +80,12 @@ async function openToRead(place: StorePlace): Promise<Store> {
 /** Opens a store, calls a function with it, and closes it. @throws CONFIG_INVALID, STORE_* as the store */
 export async function withReading<Result>(
   choice: StoreChoice,
-  read: (context: ReadContext, place: StorePlace) => Promise<Result>,
+  read: (context: ReadContext, blobsUrl: string | undefined) => Promise<Result>,
 ): Promise<Result> {
-  const place = await chooseStore(choice);
+  const { place, blobsUrl } = await choosePlaces(choice);
   const store = await openToRead(place);
   try {
-    return await read({ tenant: defaultTenant, store, isWorkerDead, now: Date.now }, place);
+    return await read({ tenant: defaultTenant, store, isWorkerDead, now: Date.now }, blobsUrl);
   } finally {
     await store.close();
   }

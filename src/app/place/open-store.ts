@@ -1,7 +1,5 @@
 /** Opens the store of a URL, or of a pool of connections, for programs. */
 import { dirname } from 'node:path';
-import { createFileBlobs } from '../../blobs/file-blobs.ts';
-import { createMemoryBlobs } from '../../blobs/memory-blobs.ts';
 import { CairnError } from '../../errors.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { Memories } from '../../ports/memories.ts';
@@ -11,6 +9,8 @@ import { openFileMemories, openFileStore } from '../../stores/file/index.ts';
 import { openPostgresStore, passwordFrom, type PostgresPool } from '../../stores/postgres/index.ts';
 import { openRedisStore } from '../../stores/redis/index.ts';
 import { openSqliteMemories, openSqliteStore } from '../../stores/sqlite/index.ts';
+import { refuseUnknownKeys } from '../../graph/known-keys.ts';
+import { blobsAt, blobsOf, openBlobs, type BlobsSetting } from './open-blobs.ts';
 import { listenOption } from './open-server.ts';
 import { makeFolder, parseStoreUrl, type StorePlace } from './store-url.ts';
 
@@ -20,6 +20,15 @@ export interface OpenedStore extends Store {
   readonly memories: Memories;
 }
 
+/** Options for opening a store. */
+export interface OpenStoreOptions {
+  /**
+   * Where large values are: a blob store, or the URL of one. `s3://BUCKET/PREFIX` is a bucket ({@link createS3Blobs}), with `?region=` and
+   * `?endpoint=`; `file:FOLDER` a folder. Default: with the store.
+   */
+  readonly blobs?: BlobsSetting;
+}
+
 /**
  * Opens the store of a URL: `sqlite:PATH`, `file:FOLDER`, `postgres://USER@HOST:PORT/DATABASE`, `redis://HOST:PORT`, or
  * `memory:`. In place of a URL it takes a pool of the package `pg`, which stays yours: closing the store does not end it.
@@ -27,12 +36,18 @@ export interface OpenedStore extends Store {
  * A file is made if there is none. A server is connected to by the first call; its password comes from the URL, CAIRN_STORE_PASSWORD or the
  * file that CAIRN_STORE_PASSWORD_FILE names.
  *
- * @throws CONFIG_INVALID the URL is not understood; STORE_* the file cannot be opened. Methods throw as the port says.
+ * @throws CONFIG_INVALID the URL or an option is not understood; STORE_* the file cannot be opened. Methods throw as the port says.
  */
-export function openStore(place: string | PostgresPool): OpenedStore {
-  if (typeof place === 'string') return openUrl(parseStoreUrl(place, process.cwd()));
-  if (typeof (place as Partial<PostgresPool> | undefined)?.connect === 'function')
-    return openPostgresStore({ pool: place, ...listenOption() });
+export function openStore(place: string | PostgresPool, options: OpenStoreOptions = {}): OpenedStore {
+  refuseUnknownKeys('openStore', options, ['blobs'] satisfies (keyof OpenStoreOptions)[]);
+  const blobs = openBlobs(options.blobs);
+  const store = typeof place === 'string' ? openUrl(parseStoreUrl(place, process.cwd())) : openPool(place);
+  return blobs === undefined ? store : Object.assign(store, { blobs });
+}
+
+function openPool(pool: PostgresPool): OpenedStore {
+  if (typeof (pool as Partial<PostgresPool> | undefined)?.connect === 'function')
+    return openPostgresStore({ pool, ...listenOption() });
   const reason = 'it takes the URL of a store, or a pool of the package pg';
   throw new CairnError('CONFIG_INVALID', { path: 'openStore', reason });
 }
@@ -42,18 +57,21 @@ function openUrl(place: StorePlace): OpenedStore {
     const server = { url: place.url, password: passwordFrom(process.env) };
     return place.kind === 'redis' ? openRedisStore(server) : openPostgresStore({ ...server, ...listenOption() });
   }
-  if (place.kind === 'memory')
-    return Object.assign(createMemoryStore(), { blobs: createMemoryBlobs(), memories: createMemoryMemories() });
-  const { path, blobs } = place;
+  if (place.kind === 'memory') {
+    const store = createMemoryStore();
+    return Object.assign(store, { blobs: blobsOf(store), memories: createMemoryMemories() });
+  }
+  const { path } = place;
+  const blobs = blobsAt(place);
   if (place.kind === 'file') {
     const store = openFileStore({ path });
     const memories = openFileMemories(path);
     const close = async (): Promise<void> => void (await Promise.all([store.close(), memories.close()]));
-    return { ...store, blobs: createFileBlobs(blobs), memories, close };
+    return { ...store, blobs, memories, close };
   }
   makeFolder(dirname(path), `sqlite:${path}`);
   const store = openSqliteStore({ path });
-  return { ...store, blobs: createFileBlobs(blobs), ...lateMemories(store, blobs.replace(/blobs$/, 'memories.db')) };
+  return { ...store, blobs, ...lateMemories(store, place.blobs.replace(/blobs$/, 'memories.db')) };
 }
 
 /** Memories in a file beside a store. It is made when somebody first reads or writes one. */

@@ -1,7 +1,7 @@
 /** Opens a store and its blobs for commands that read states. */
-import { createFileBlobs } from '../../blobs/file-blobs.ts';
 import type { HistoryContext } from '../../operations/declare/operation.ts';
-import { blobsBeside, openExplainer } from './open-history.ts';
+import { blobsOf } from './open-blobs.ts';
+import { openExplainer } from './open-history.ts';
 import { type StoreChoice, withReading } from './open-reading.ts';
 
 /** Opens them, calls a function, and closes them. @throws CONFIG_INVALID, STORE_* as the store */
@@ -9,9 +9,7 @@ export function withHistory<Result>(
   choice: StoreChoice,
   read: (context: HistoryContext) => Promise<Result>,
 ): Promise<Result> {
-  return withReading(choice, (context, place) => {
-    const blobs =
-      'url' in place ? blobsBeside(context.store) : createFileBlobs('blobs' in place ? place.blobs : choice.cwd);
-    return read({ ...context, blobs, explainChoice: openExplainer });
-  });
+  return withReading(choice, (context, blobsUrl) =>
+    read({ ...context, blobs: blobsOf(context.store, blobsUrl), explainChoice: openExplainer }),
+  );
 }

@@ -1,7 +1,7 @@
 /** `backup` and `restore`. */
 import { resolve } from 'node:path';
 import { restore } from '../../app/backup/restore.ts';
-import { chooseStore } from '../../app/place/open-reading.ts';
+import { choosePlaces } from '../../app/place/open-reading.ts';
 import type { StorePlace } from '../../app/place/store-url.ts';
 import { CairnError } from '../../errors.ts';
 import type { FieldsOf } from '../../operations/declare/operation.ts';
@@ -44,10 +44,11 @@ export const restoreCommand: Command<RestoreArguments> = {
   ],
   runsConfig: true,
   async execute(session, { file, replace = false, trust = false }) {
-    const place = await chooseStore(session);
+    const { place, blobsUrl } = await choosePlaces(session);
+    const ofBlobs = blobsUrl === undefined ? {} : { blobs: blobsUrl };
     refuseServer(place, { postgres: 'is restored with pg_restore', redis: 'is restored from the files of its server' });
     const store = 'path' in place ? `${place.kind}:${place.path}` : 'memory:';
-    const report = await restore(resolve(session.cwd, file), store, { replace, trust });
+    const report = await restore(resolve(session.cwd, file), store, { replace, trust, ...ofBlobs });
     if (session.isJson) session.printJson(report);
     else {
       const { screen } = session;
@@ -109,6 +110,8 @@ function print(session: Session, report: BackupReport): void {
   session.screen.note(
     `The store itself is damaged; the backup holds what could be read: ${printable(faults.slice(0, 5).join('; '))}`,
   );
+  if (faults.some((fault) => fault.endsWith(' BLOB_NOT_FOUND')))
+    session.screen.note('If its large values are elsewhere, name the place: --blobs or CAIRN_BLOBS');
   session.screen.note('Look at all of it: cairn verify');
 }
 
@@ -144,11 +147,15 @@ export const backupCommand: Command<BackupArguments> = {
   async execute(session, { file, keep, every }) {
     if (keep === 0) throw new CairnError('USAGE_INVALID', { reason: '--keep takes 1 or more' });
     const everyMs = every === undefined ? undefined : readInterval(every);
-    const place = await chooseStore(session);
+    const { place, blobsUrl } = await choosePlaces(session);
+    const ofBlobs = blobsUrl === undefined ? {} : { blobs: blobsUrl };
     refuseServer(place, { postgres: 'is backed up with pg_dump', redis: 'is backed up as its server is' });
     const store = 'path' in place ? `${place.kind}:${place.path}` : 'memory:';
     const make = async (): Promise<void> =>
-      print(session, await backUp(store, resolve(session.cwd, file), keep === undefined ? {} : { keep }));
+      print(
+        session,
+        await backUp(store, resolve(session.cwd, file), { ...ofBlobs, ...(keep !== undefined && { keep }) }),
+      );
     if (everyMs !== undefined) return repeat(session, make, everyMs);
     await make();
     return 0;

@@ -6,7 +6,7 @@ import {
   type ConvertWorkflowInput,
   type ConvertWorkflowOutput,
 } from '../../operations/workflows/convert-workflow.ts';
-import type { Command } from '../session.ts';
+import { withoutStore, type Command } from '../session.ts';
 import { withApp } from '../live/follow.ts';
 import type { Screen } from '../screen.ts';
 import { printable } from '../../operations/words/terminal.ts';
@@ -43,7 +43,7 @@ export const convertCommand: Command<ConvertArguments> = {
   ],
   execute(session, { file, ...input }) {
     return withApp(
-      { ...session, storeUrl: 'memory:' },
+      withoutStore(session),
       async (app) => {
         const text = isModule(file) ? {} : { text: readTextFile(session.cwd, file) };
         const converted = await perform(convertWorkflow, app, { ...text, ...input, source: file });

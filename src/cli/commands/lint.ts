@@ -3,7 +3,7 @@ import { errorTable } from '../../errors.ts';
 import { perform } from '../../operations/declare/perform.ts';
 import type { FieldsOf } from '../../operations/declare/operation.ts';
 import { formatWorkflow, lintWorkflow } from '../../operations/workflows/lint-workflow.ts';
-import type { Command } from '../session.ts';
+import { withoutStore, type Command } from '../session.ts';
 import { withApp } from '../live/follow.ts';
 import { writeOwnFile, readTextFile } from '../files.ts';
 import { printable } from '../../operations/words/terminal.ts';
@@ -37,7 +37,7 @@ export const lintCommand: Command<LintArguments> = {
   ],
   execute(session, { file, export: exportName }) {
     return withApp(
-      { ...session, storeUrl: 'memory:' },
+      withoutStore(session),
       async (app) => {
         const options = isModule(file)
           ? { ...(exportName !== undefined && { export: exportName }) }
@@ -77,7 +77,7 @@ export const fmtCommand: Command<FormatArguments> = {
   examples: [{ line: 'cairn fmt release.dot --write', does: 'before a commit' }],
   execute(session, { file, write = false }) {
     return withApp(
-      { ...session, storeUrl: 'memory:' },
+      withoutStore(session),
       async (app) => {
         const before = readTextFile(session.cwd, file);
         const { text } = await perform(formatWorkflow, app, { text: before, source: file });

@@ -67,10 +67,11 @@ export const mcpCommand: Command<McpArguments> = {
     const address = http === undefined ? undefined : parseAddress(http);
     // Loaded only here: no other command needs the server.
     const { startMcpServer } = await import('../../mcp/index.ts');
-    const { cwd, storeUrl, trustsStore, configFile, commandLine } = session;
+    const { cwd, storeUrl, blobsUrl, trustsStore, configFile, commandLine } = session;
     const server = await startMcpServer({
       cwd,
       storeUrl,
+      blobsUrl,
       trustsStore,
       configFile,
       commandLine,

@@ -10,6 +10,7 @@ import {
   formatViolation,
   splitPassword,
   storeOptions,
+  withoutStore,
 } from '../session.ts';
 import { printable } from '../../operations/words/terminal.ts';
 import type { Tone } from '../text/terminal-text.ts';
@@ -33,7 +34,7 @@ export function dryRunPipeline(
   workflows: readonly string[] | undefined,
 ): Promise<number> {
   return withApp(
-    { ...session, storeUrl: 'memory:' },
+    withoutStore(session),
     async (app) => {
       const { dryRun } = await import('../../app/simulate/dry-run.ts');
       const report = await dryRun(app, session.cwd, run);

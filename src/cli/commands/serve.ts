@@ -45,13 +45,14 @@ async function serve(
   started: (server: Server) => () => void,
 ): Promise<number> {
   const { http, noWorker, allowOrigin, allowHost, readOnly, tokenFile, modules, workflows, allow, port } = input;
-  const { screen, isJson, cwd, storeUrl, trustsStore, configFile } = session;
+  const { screen, isJson, cwd, storeUrl, blobsUrl, trustsStore, configFile } = session;
   const address = http === undefined ? { ...(port !== undefined && { port }) } : parseAddress(http);
   // Loaded only here: no other command needs the server.
   const { startServer } = await import('../../http/serve.ts');
   const server = await startServer({
     cwd,
     storeUrl,
+    blobsUrl,
     trustsStore,
     configFile,
     workflows,

@@ -7,7 +7,7 @@ import {
   type ListWorkflowsOutput,
 } from '../../operations/workflows/describe-workflow.ts';
 import type { WorkflowDescription } from '../../operations/declare/workflows.ts';
-import { workflowsField, type Command, type Session, formatViolation } from '../session.ts';
+import { withoutStore, workflowsField, type Command, type Session, formatViolation } from '../session.ts';
 import { withApp } from '../live/follow.ts';
 import { jsonText, printable } from '../../operations/words/terminal.ts';
 import { isModule, formatTable } from '../text/terminal-text.ts';
@@ -40,7 +40,7 @@ export const planCommand: Command<PlanArguments> = {
   execute(session, { workflows, ...input }) {
     // No store is opened, so none is made.
     return withApp(
-      { ...session, storeUrl: 'memory:' },
+      withoutStore(session),
       async (app) => {
         printPlan(session, await perform(planWorkflow, app, input));
         return 0;
@@ -66,7 +66,7 @@ export const schemaCommand: Command = {
     },
   ],
   execute(session) {
-    return withApp({ ...session, storeUrl: 'memory:' }, async (app) => {
+    return withApp(withoutStore(session), async (app) => {
       const schema = await app.readSchema();
       session.screen.print(jsonText(schema, session.isJson ? 0 : 2));
       return 0;
@@ -151,7 +151,7 @@ export const workflowsCommand: Command<WorkflowsArguments> = {
   ],
   execute(session, { workflows, ...input }) {
     return withApp(
-      { ...session, storeUrl: 'memory:' },
+      withoutStore(session),
       async (app) => {
         const output = await perform(listWorkflows, app, input);
         if (session.isJson) session.printJson(output);

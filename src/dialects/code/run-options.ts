@@ -17,18 +17,21 @@ import type { Graph } from '../../graph/graph.ts';
 import type { CheckpointName } from '../../history/read/tag-checkpoint.ts';
 import { type Schedule, isSchedule } from '../../ports/schedule.ts';
 import type { Tools } from '../../graph/node-draft.ts';
+import type { BlobStore } from '../../ports/blobs.ts';
 import { nearest } from '../../graph/nearest.ts';
 
 // Where `compile()` gets an engine if none is passed. Dialects may not import adapters, so the package's entry point registers a factory
 // here.
 
 /** Settings of the engine that `compile` creates. What is missing gets the default of the package's entry point. */
-export interface EngineSettings extends Partial<Omit<EngineOptions, 'store'>> {
+export interface EngineSettings extends Partial<Omit<EngineOptions, 'store' | 'blobs'>> {
   /**
    * Where runs are stored: a store, or the URL of one: `sqlite:PATH`, `file:FOLDER`, `postgres://USER@HOST:PORT/DATABASE`,
    * `redis://HOST:PORT`. One that is opened from its URL is closed with the graph. Default: memory.
    */
   readonly store?: Store | string;
+  /** Where large values are: a blob store, or the URL of one, `s3://BUCKET/PREFIX` or `file:FOLDER`. Default: with the store. */
+  readonly blobs?: BlobStore | string;
   /**
    * Where each checkpoint is saved whole, in place of a `store`: one of `cairn-workflows/checkpoint`, or one of your own. A checkpoint
    * store knows no claims, so only one process at a time may advance a run.
@@ -191,7 +194,10 @@ const kinds: Readonly<Record<OptionName, Kind>> = {
     name: 'a store, or the URL of one; openStore(pool) makes one of a pool of connections',
   },
   checkpointStore: { fits: has('save', 'latest'), name: 'a checkpoint store' },
-  blobs: { fits: has('put', 'get'), name: 'a blob store' },
+  blobs: {
+    fits: (value) => isText(value) || has('put', 'get')(value),
+    name: 'a blob store, or the URL of one: s3://BUCKET/PREFIX, file:FOLDER',
+  },
   clock: { fits: has('now', 'setTimer'), name: 'a clock' },
   ids: { fits: has('createRunId'), name: 'a source of ids' },
   secrets: { fits: has('read'), name: 'a source of secrets' },

@@ -301,7 +301,7 @@ class Verification {
   }
 
   #note(checkpoint: string, error: unknown): void {
-    if (!CairnError.is(error) || error.code.startsWith('STORE_')) throw error;
+    if (!CairnError.is(error) || /^(?:STORE|CONFIG)_/u.test(error.code)) throw error;
     const named = error.data['checkpoint'];
     const place = typeof named === 'string' ? named : checkpoint;
     const fault = { checkpoint: place, code: error.code, message: error.message };

@@ -301,6 +301,7 @@ const optionNames = Object.keys({
   cwd: true,
   configFile: true,
   storeUrl: true,
+  blobsUrl: true,
   trustsStore: true,
   workflows: true,
   allow: true,

@@ -19,9 +19,19 @@ export interface ExamineStoreOutput {
   readonly findings: readonly Finding[];
 }
 
-function toFinding(error: unknown): Finding {
+function toFinding(error: unknown, name = 'store'): Finding {
   if (!CairnError.is(error)) throw error;
-  return { name: 'store', verdict: 'bad', detail: error.message, fix: error.hint, code: error.code };
+  return { name, verdict: 'bad', detail: error.message, fix: error.hint, code: error.code };
+}
+
+/** Where large values are. It is asked for one that is not there, so a bucket that does not answer is known. */
+async function findBlobs(blobs: HistoryContext['blobs'], tenant: string): Promise<Finding> {
+  try {
+    await blobs.has(tenant, '0'.repeat(64));
+    return { name: 'blobs', verdict: 'ok', detail: `large values are in ${blobs.name}` };
+  } catch (error) {
+    return toFinding(error, 'blobs');
+  }
 }
 
 /** More runs than these are not read to look for large values. */
@@ -66,7 +76,10 @@ export const examineStore: Operation<object, ExamineStoreOutput, DoctorContext> 
           findings: [...findings, { name: 'store', verdict: 'ok', detail: 'not there yet; the first run makes it' }],
         };
       try {
-        findings.push(...(await examinePlace({ ...context, ...opened })));
+        const blobs = await findBlobs(opened.blobs, context.tenant);
+        // Histories cannot be read without them.
+        if (blobs.verdict !== 'ok') return { findings: [...findings, blobs] };
+        findings.push(...(await examinePlace({ ...context, ...opened })), blobs);
         findings.push(...(await findUnneeded(opened.store, opened.blobs, context.tenant)));
       } finally {
         await opened.store.close();

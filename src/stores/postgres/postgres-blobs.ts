@@ -81,7 +81,7 @@ async function* streamBlob(tables: Tables, tenant: string, hash: string, range?:
     tenant,
     hash,
   ]);
-  if (blob === undefined) throw new CairnError('BLOB_NOT_FOUND', { hash });
+  if (blob === undefined) throw new CairnError('BLOB_NOT_FOUND', { hash, store: tables.database.name });
   const readPiece = async (no: number): Promise<Uint8Array | undefined> => {
     const [piece] = await tables.query<{ body: Uint8Array }>(
       `select body from S.blob_pieces where tenant = $1 and hash = $2 and no = $3`,

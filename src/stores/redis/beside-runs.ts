@@ -15,7 +15,7 @@ export function createRedisBlobs(server: RedisServer): BlobStore {
     (await server.call('touch', { tenant, hash }))[0] === 1;
   async function* stream(tenant: string, hash: string, range?: BlobRange): AsyncIterable<Uint8Array> {
     const [size] = await server.call('blob', { tenant, hash });
-    if (typeof size !== 'number') throw new CairnError('BLOB_NOT_FOUND', { hash });
+    if (typeof size !== 'number') throw new CairnError('BLOB_NOT_FOUND', { hash, store: server.name });
     const readPiece = async (no: number): Promise<Uint8Array | undefined> => {
       const [piece] = await server.call('piece', { tenant, hash, no });
       return Buffer.isBuffer(piece) ? piece : undefined;
