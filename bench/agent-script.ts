@@ -44,7 +44,7 @@ export function callOf(index: number): {
 
 const usage = { inputTokens: 1, outputTokens: 1 };
 
-/** Models that play the script from its beginning. @param onCall - told the number of each call when it comes */
+/** Models that play the script from its beginning. @param onCall - called with the number of each call when it comes */
 export function playScript({ said }: AgentScript, onCall: (index: number) => void): Models {
   let count = 0;
   return {

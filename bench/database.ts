@@ -30,7 +30,7 @@ export function createStore(folder: string, durability: Synchronous, options: Pa
   return openSqliteStore({ path, durability, ...options });
 }
 
-/** What our store wrote, row by row, in the order of arrival; runs are not told apart. */
+/** What our store wrote, row by row, in the order of arrival; runs are not distinguished. */
 export function readStoredRows(folder: string): readonly StoredRow[] {
   const db = new DatabaseSync(join(folder, 'ours.db'), { readOnly: true });
   try {

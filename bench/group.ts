@@ -5,7 +5,7 @@ export interface Row {
   readonly name: string;
   /** What it is compared with. */
   readonly against: string;
-  /** The ratio it must not exceed. Absent: it is told, and neither met nor missed. */
+  /** The ratio it must not exceed. Absent: it is printed, and neither met nor missed. */
   readonly target?: number;
 }
 

@@ -43,7 +43,7 @@ export async function startServer(): Promise<MeasuredServer> {
   const { default: pg } = (await import(packageName)) as { default: { Pool: new (settings: object) => PlainPool } };
   const openPool = (): PlainPool => {
     const pool = new pg.Pool({ connectionString: url, max: 8 });
-    // The server may end before what a failed measurement left open.
+    // The server may end before the open connections of a failed measurement.
     pool.on('error', () => undefined);
     return pool;
   };

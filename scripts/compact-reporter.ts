@@ -69,7 +69,7 @@ export class CompactReporter implements Reporter {
       ...unhandledErrors.map((error) => ({ title: 'outside any test', errors: [error] })),
     ];
     const passed = tests.filter((test) => test.result().state === 'passed').length;
-    // With a name pattern, vitest marks all that does not match as skipped; nobody asked about those.
+    // With a name pattern, vitest marks all that does not match as skipped; those were not requested.
     const skipped = this.#isFilteredByName ? [] : tests.filter((test) => test.result().state === 'skipped');
 
     for (const { title, errors } of failures) {

@@ -74,7 +74,7 @@ async function measure(kind: string, stores: Filled): Promise<Readonly<Record<st
   };
 }
 
-/** Milliseconds to claim, which are then given up again. */
+/** Milliseconds to claim runs, which are then released again. */
 async function timeClaim(store: Store): Promise<number> {
   const startMs = performance.now();
   const granted = await store.claimNext({

@@ -150,7 +150,7 @@ async function compareSlices(scene: Scene): Promise<Repetition> {
     const each = (ids: readonly string[], work: (runId: string) => Promise<unknown>): Promise<number> =>
       took(() => Promise.all(ids.map(work)));
     tookMs.advance.push(await each(advanced, (runId) => engine.advance(runId, { forMs: 30_000 })));
-    // Of a run that has ended nothing is left to do.
+    // A run that has ended has nothing more to do.
     tookMs.empty.push(await each(advanced, (runId) => post(tickUrl(scene, runId), {})));
     tookMs.restate.push(await each(await begin(scene, slices, atOnce), (runId) => post(tickUrl(scene, runId), {})));
     tookMs.fetch.push(await each(await begin(scene, slices, atOnce), (runId) => post(webUrl, { runId })));

@@ -113,7 +113,7 @@ class BareReader {
       if (hashOf(body).length !== 64) throw new Error('no hash');
       // A checkpoint is one line, a snapshot several.
       const kept = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
-      // A large snapshot is kept compressed; one that is not begins with a brace.
+      // A large snapshot is stored compressed; one that is not begins with a brace.
       const bytes = kept[0] === 0x28 ? zstdDecompressSync(kept) : kept;
       for (let start = 0; start < bytes.length;) {
         const cut = bytes.indexOf('\n', start);

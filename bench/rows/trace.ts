@@ -1,4 +1,4 @@
-/** What is asked of a long history as of a repository costs about what reading its rows costs. */
+/** A query of a long history, as of a repository, costs about what reading its rows costs. */
 import { join } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { createDefaultEngine } from '../../src/app/default-engine.ts';

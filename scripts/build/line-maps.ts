@@ -46,7 +46,7 @@ const differences = (place: Place, before: Place): readonly number[] =>
 
 /**
  * Keeps of each line of a bundle the places where another line of a source begins. Code of bundled packages counts as one stretch without
- * a source, of which only the beginning is kept: stack traces name the bundle there. @param json - a source map
+ * a source, of which only the beginning stays: stack traces name the bundle there. @param json - a source map
  */
 export function keepLines(json: string): string {
   const map = JSON.parse(json) as { readonly mappings: string; readonly sources: readonly string[] };

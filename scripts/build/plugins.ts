@@ -28,7 +28,7 @@ export const builtinsByCall: Plugin = {
 
 /**
  * Packages that are bundled may `require` modules of Node. The bundler takes `require` from the path of its own file, which a bundle of
- * another program has not; nothing but modules of Node is left to be required.
+ * another program has not; nothing but modules of Node remains to be required.
  */
 export const requireByCall: Plugin = {
   name: 'require-by-call',
@@ -41,7 +41,9 @@ export const requireByCall: Plugin = {
   },
 };
 
-/** Takes Node's modules where they are used, in a bundle of commands that only read: most need no `node:crypto`, which brings the streams. */
+/**
+ * Takes Node's modules where they are used, in a bundle of commands that only read: most need no `node:crypto`, which brings the streams.
+ */
 export const builtinsWhenUsed: Plugin = {
   name: 'builtins-when-used',
   renderChunk(code, { fileName }) {
@@ -88,15 +90,19 @@ export const noSourceLines: Plugin = {
   },
 };
 
-/** A thirtieth of the package would be tabs: its lines stay, and maps tell where each is in the sources. No source has a tab at the start of a line. */
+/**
+ * A thirtieth of the package would be tabs: its lines stay, and maps tell where each is in the sources. No source has a tab at the start of
+ * a line.
+ */
 export const noIndentation: Plugin = {
   name: 'no-indentation',
   renderChunk: (code) => ({ code: code.replaceAll(/^\t+/gm, ''), map: null }),
 };
 
 /**
- * Gives local variables and functions of bundled packages names of a letter or two, which makes our package a twelfth smaller: nobody debugs
- * theirs in it. Classes keep their names, which programs read; the layout stays, so that each line still has its place in a source map.
+ * Gives local variables and functions of bundled packages names of a letter or two, which makes our package a twelfth smaller: nobody
+ * debugs theirs in it. Classes keep their names, which programs read; the layout stays, so that each line still has its place in a source
+ * map.
  */
 export const shortLocals: Plugin = {
   name: 'short-locals',

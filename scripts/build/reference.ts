@@ -101,7 +101,7 @@ class TypesFile {
     }
   }
 
-  /** Overloads, and a type and a value of one name, are told together. */
+  /** Overloads, and a type and a value of one name, are listed together. */
   #declare(name: string, { about, code }: Entry): void {
     const known = this.#declared.get(name);
     const joined = known === undefined ? code : `${known.code}\n${code}`;

@@ -1,4 +1,4 @@
-/** The types of the doors: written by tsc, file by file; those that no door leads to are left out. */
+/** The types of the doors: written by tsc, file by file; those that no door leads to are omitted. */
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';

@@ -17,7 +17,7 @@ export function listPages(root: string): readonly string[] {
   return [...readdirSync(root), ...below].filter((path) => path.endsWith('.md')).sort();
 }
 
-/** @returns a line for each link that leads nowhere: its place, the target and why; addresses of the web are not asked for */
+/** @returns a line for each link that leads nowhere: its place, the target and why; addresses of the web are not requested */
 export function brokenLinks(root: string): readonly string[] {
   const anchors = new Map<string, ReadonlySet<string>>();
   const anchorsOf = (path: string): ReadonlySet<string> => {

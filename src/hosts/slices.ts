@@ -18,7 +18,7 @@ export interface Hosted {
   readonly longestMs: number;
 }
 
-/** Time kept back for reading a run before its slice, and for giving it back after it. */
+/** Time reserved for reading a run before its slice, and for releasing it after it. */
 export const slackMs = 1_000;
 
 /**

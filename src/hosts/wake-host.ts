@@ -23,7 +23,7 @@ export interface RestateWakeOptions {
 }
 
 /**
- * Wakes a host made with `fetchHost`. It cannot be told of a later time: wakes for later are left to its sweep.
+ * Wakes a host made with `fetchHost`. It takes no later time: its sweep finds what is due later.
  * @throws CONFIG_INVALID no address
  */
 export function wakeByFetch(options: FetchWakeOptions): Host {

@@ -6,7 +6,7 @@ import type { Scope } from '../operations/declare/operation.ts';
 
 export type { Scope } from '../operations/declare/operation.ts';
 
-/** All scopes. A person may have all of them; a program gets `answer` only where it is given it by name. */
+/** All scopes. A person may have all of them; a program gets `answer` only where a grant names it. */
 export const scopes: readonly Scope[] = ['read', 'run', 'answer', 'fork', 'admin', 'chat'];
 
 /** Who calls, and what they may do. */
@@ -43,7 +43,7 @@ function readToken({ token, principal, scopes: requested, kind }: BearerToken): 
 }
 
 /**
- * Knows callers by tokens, sent as `Authorization: Bearer TOKEN`. Only digests of tokens are kept in memory.
+ * Knows callers by tokens, sent as `Authorization: Bearer TOKEN`. Only digests of tokens are in memory.
  * @throws CONFIG_INVALID a token is too short, or a scope is unknown
  */
 export function bearerTokens(tokens: readonly BearerToken[]): Authorize {

@@ -135,7 +135,7 @@ async function errorOf(response: Response): Promise<CairnError> {
   );
 }
 
-/** An error that a server told: its text is the server's, since the values that filled it stayed there. */
+/** An error that a server reported: its text is the server's, since the values that filled it stayed there. */
 class RemoteError extends CairnError {
   override readonly hint: string;
   constructor(code: ErrorCode, title: string, { hint = '', status, preview }: Partial<Problem>) {

@@ -77,7 +77,7 @@ function contextOfEngine(engine: Engine): WorkContext {
   };
 }
 
-/** Graphs by name: those given, then the workflows of the app. Never a file: a name that a caller gives is no path. */
+/** Graphs by name: those of the options, then the workflows of the app. Never a file: a caller's name is no path. */
 function namedGraphs(
   context: WorkContext,
   graphs: readonly WorkedGraph[],
@@ -99,8 +99,8 @@ function namedGraphs(
 }
 
 /**
- * Contexts of callers over what is served. @throws CONFIG_INVALID neither an app nor an engine with graphs was given, or graphs of another
- * engine
+ * Contexts of callers over what is served. @throws CONFIG_INVALID there is neither an app nor an engine with graphs, or there are graphs of
+ * another engine
  */
 export function createContexts({ app, engine, graphs = [] }: Served): ContextOf {
   const own = app?.engine ?? engine ?? graphs[0]?.engine;

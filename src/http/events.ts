@@ -10,7 +10,7 @@ import { answerHeaders, problemOf } from './problem.ts';
 interface StreamOptions {
   readonly context: WorkContext;
   readonly after: string | undefined;
-  /** The client left, or the server closes. */
+  /** Aborted when the client is gone, or the server closes. */
   readonly signal: AbortSignal;
   /** Called once, when the stream is over. */
   readonly ended: () => void;
@@ -44,7 +44,7 @@ const encode = ({ id, name, data }: ServerEvent): string =>
   `${id === undefined ? '' : `id: ${id}\n`}event: ${name}\ndata: ${JSON.stringify(toJson(maskedEvent(data)))}\n\n`;
 
 /**
- * Streams the events of a run. @throws USAGE_INVALID, RUN_NOT_FOUND; what comes up later is told in the stream. A run that has ended and of
+ * Streams the events of a run. @throws USAGE_INVALID, RUN_NOT_FOUND; a later error is an event of the stream. A run that has ended and of
  * which all was seen gives 204, at which browsers stop to reconnect.
  */
 export async function runEvents(options: RunEventOptions): Promise<Response> {

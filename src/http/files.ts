@@ -9,7 +9,7 @@ interface Part {
   readonly end: number;
 }
 
-/** The part that is asked for; undefined for the whole, also where the header is none of one part, as HTTP has it. @throws 416 */
+/** The requested part; undefined for the whole, also where the header is none of one part, as HTTP has it. @throws 416 */
 function readRange(header: string | null, size: number): Part | undefined {
   const [, first = '', last = ''] = /^\s*bytes\s*=\s*(\d{0,15})\s*-\s*(\d{0,15})\s*$/.exec(header ?? '') ?? [];
   if (first === '' && last === '') return undefined;
@@ -20,7 +20,9 @@ function readRange(header: string | null, size: number): Part | undefined {
   return { start, end };
 }
 
-/** A text is sent as it is, anything else as JSON. It is always a file to keep, never a page. @param name - of the file, without its ending */
+/**
+ * A text is sent as it is, anything else as JSON. It is always a file to keep, never a page. @param name - of the file, without its ending
+ */
 export function fileResponse(request: Request, value: unknown, name: string): Response {
   const isText = typeof value === 'string';
   const bytes = Buffer.from(isText ? value : JSON.stringify(toJson(value) ?? null));

@@ -21,7 +21,7 @@ import { answerHeaders, HttpRefused, jsonResponse, problemOf, problemResponse } 
 import { matchPath, operationRoutes, readFilePath, readInput, readStreamQuery, type OperationRoute } from './routes.ts';
 
 export interface HandlerOptions extends Served {
-  /** Says who calls. It is asked at each request but for `/healthz` and files of `pages`. */
+  /** Says who calls. It is called at each request but for `/healthz` and files of `pages`. */
   readonly authorize: Authorize;
   /** Where the interface is: `/cairn` for `/cairn/v1/runs`. Default: at the root. */
   readonly basePath?: string;
@@ -97,8 +97,8 @@ const defaultAnswerBytes = 1024 * 1024;
 const longestWaitS = 60;
 
 /**
- * Makes a handler. @throws CONFIG_INVALID an unknown option, no `authorize`, nothing to serve, graphs of several engines, a path or an origin
- * that is none
+ * Makes a handler. @throws CONFIG_INVALID an unknown option, no `authorize`, nothing to serve, graphs of several engines, a path or an
+ * origin that is none
  */
 export function createHandler(options: HandlerOptions): Handler {
   refuseUnknownKeys('createHandler', options, optionNames);
@@ -338,7 +338,7 @@ class HttpHandler {
     return operation.isReadOnly ? this.#bounded(response, request) : response;
   }
 
-  /** @throws 413 the answer is larger than who asked may expect */
+  /** @throws 413 the response is larger than the client accepts */
   #bounded(response: Response, { headers }: Request): Response {
     const { answerBytes = defaultAnswerBytes } = this.#options;
     const size = Number(response.headers.get('content-length'));
@@ -482,7 +482,7 @@ async function readBytes({ body, headers }: Request, limit: number): Promise<Uin
       chunks.push(chunk);
     }
   } catch (error) {
-    // The client left in the middle: nothing of the server's is wrong.
+    // The client is gone in the middle of it: nothing of the server's is wrong.
     throw error === tooLarge ? error : new HttpRefused(400, 'the body was not sent to its end');
   }
   return Buffer.concat(chunks);

@@ -3,7 +3,7 @@ import { CairnError, errorTable } from '../errors.ts';
 import { shownError } from '../operations/declare/perform.ts';
 import { toJson } from '../operations/declare/to-json.ts';
 
-/** What a client is told of an error, in a response or in a stream. */
+/** An error as clients get it, in a response or in a stream. */
 export interface Problem {
   /** `urn:cairn:error:CODE`, or `about:blank` where only the status says it. */
   readonly type: string;
@@ -29,7 +29,7 @@ export class HttpRefused extends Error {
   }
 }
 
-/** What a client is told of what was thrown. What is no error of the table is a defect, of which only that is told. */
+/** What was thrown, as clients get it. What is no error of the table is a defect, and nothing else is said about it. */
 export function problemOf(thrown: unknown): Problem {
   if (thrown instanceof HttpRefused) return { type: 'about:blank', title: thrown.message, status: thrown.status };
   if (!CairnError.is(thrown)) return defect('INTERNAL');

@@ -11,9 +11,11 @@ import { unavailable } from './local-box.ts';
 export interface E2bOptions {
   /** The template that sandboxes are made of. Default: that of E2B. */
   readonly template?: string;
-  /** Commands that prepare a new sandbox, such as `[['pip', 'install', 'numpy']]`. They run again in each that takes the place of another. */
+  /**
+   * Commands that prepare a new sandbox, such as `[['pip', 'install', 'numpy']]`. They run again in each that takes the place of another.
+   */
   readonly setup?: readonly (readonly string[])[];
-  /** Reads the key. It is asked before each connection, and once more where the key is refused. Default: `E2B_API_KEY`. */
+  /** Reads the key. It is called before each connection, and once more where the key is refused. Default: `E2B_API_KEY`. */
   readonly apiKey?: () => string | undefined | Promise<string | undefined>;
   /** How long a sandbox lasts after it was made or connected to, in milliseconds. Default 300,000. */
   readonly lastsMs?: number;
@@ -35,8 +37,8 @@ const optionNames = Object.keys({
 const setupMs = 600_000;
 
 /**
- * Sandboxes of E2B, with the package `e2b`, which is loaded by the first command. Bounds are those of the template. Commands are `external`,
- * with or without the network.
+ * Sandboxes of E2B, with the package `e2b`, which is loaded by the first command. Bounds are those of the template. Commands are
+ * `external`, with or without the network.
  * @throws CONFIG_INVALID; its sandboxes: SANDBOX_UNAVAILABLE, CONFIG_MISSING_PEER
  */
 export function e2b(options: E2bOptions = {}): Sandboxes {

@@ -6,7 +6,7 @@ import type { FileAccess } from '../graph/contracts/contracts.ts';
 import { NodeFailure } from '../graph/contracts/node-contract.ts';
 import type { FileRef } from '../graph/file-ref.ts';
 
-/** What stands at a path: a file, a folder, or a link. Modes are permissions only; owners and times are not kept. */
+/** What stands at a path: a file, a folder, or a link. Modes are permissions only; owners and times are not recorded. */
 export type FolderEntry =
   { readonly file: FileRef; readonly mode: number } | { readonly folder: number } | { readonly link: string };
 

@@ -16,7 +16,7 @@ export interface LocalBox {
   readonly owner?: FolderOwner;
   /** The program, with all that encloses it. */
   readonly argv: (argv: readonly string[], env: Readonly<Record<string, string>>, command: string) => readonly string[];
-  /** Why the enclosure itself did not come about, told by what was printed; undefined: the command began. */
+  /** Why the enclosure itself did not come about, read from what was printed; undefined: the command began. */
   readonly refusal?: (stderr: string, exitCode: number | null) => string | undefined;
   /** Called when a command was killed, for kinds whose processes do not end with the one that was started. */
   readonly onKilled?: (command: string) => Promise<void>;
@@ -39,7 +39,7 @@ const watchMs = 100;
 /** Folders that this process has tidied. */
 const tidied = new Set<string>();
 
-/** Makes a new folder in the place given, and a sandbox of it. */
+/** Makes a new folder in a place, and a sandbox of it. */
 export async function openLocalBox(
   place: string | undefined,
   diskBytes: number,
@@ -153,7 +153,7 @@ async function run(
   }
 }
 
-/** Removes what sandboxes of processes that are gone left in a folder, once. */
+/** Removes the folders of sandboxes whose processes are gone, once. */
 export async function tidy(parent: string, remove: (path: string) => Promise<void>): Promise<void> {
   if (tidied.has(parent)) return;
   tidied.add(parent);

@@ -1,7 +1,7 @@
 /**
- * A sandbox elsewhere, whose folder is not recorded (SB7). It outlives an attempt: which one it is stands in the record of each command, and
- * the next attempt connects to it. If it has expired, or belongs to the run that was forked, a new one is made, set up, and given the files
- * that were written; and whoever sent the command is told.
+ * A sandbox elsewhere, whose folder is not recorded (SB7). It outlives an attempt: which one it is stands in the record of each command,
+ * and the next attempt connects to it. If it has expired, or belongs to the run that was forked, a new one is made and set up, and gets the
+ * files that were written; the command's result says so.
  */
 import { NodeFailure, type NodeContext } from '../graph/contracts/node-contract.ts';
 import type { Sandbox, SandboxCommand, SandboxEnd, Sandboxes, SandboxRequest } from '../ports/sandboxes.ts';

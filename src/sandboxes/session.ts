@@ -34,7 +34,7 @@ export interface SandboxOptions {
   readonly timeoutMs?: number;
   /** The most bytes of contents that are recorded of what one command changed. Default 64 MiB. */
   readonly maxChangedBytes?: number;
-  /** The most bytes kept of stdout, and of stderr: beginning and end. Default 64 KiB. */
+  /** The most bytes recorded of stdout, and of stderr: beginning and end. Default 64 KiB. */
   readonly maxOutputBytes?: number;
 }
 
@@ -139,7 +139,7 @@ export class SandboxSession {
       const after = withChanges(before, withFile(before, path, file, mode));
       this.#remote?.write(path, { file, mode });
       if (unrecorded.has(before)) {
-        // The folder is kept as it is, so the file is put into it now.
+        // The folder stays as it is, so the file is put into it now.
         if (this.#equalTo === before) {
           const box = await this.#opened;
           await box?.write(path, bytes instanceof Uint8Array ? bytes : await ctx.files.get(bytes), mode);
@@ -152,7 +152,7 @@ export class SandboxSession {
   }
 
   /**
-   * Reads a file of the folder, as the last command left it.
+   * Reads a file of the folder, as it was after the last command.
    * @throws NodeFailure ARGUMENT_INVALID there is no such file, or what is in the folder is not recorded
    */
   read(path: string, ctx: NodeContext = this.#ctx): Promise<Uint8Array> {
@@ -171,8 +171,8 @@ export class SandboxSession {
   }
 
   /**
-   * Runs a program as a recorded step. Without the network it is `pure`: all it does is change the folder, which is recorded, and made as it was
-   * before it is repeated.
+   * Runs a program as a recorded step. Without the network it is `pure`: all it does is change the folder, which is recorded, and made as
+   * it was before it is repeated.
    * @throws SANDBOX_UNAVAILABLE; NodeFailure SANDBOX_REFUSED, SANDBOX_LOST
    */
   exec(
@@ -209,7 +209,7 @@ export class SandboxSession {
       if (sandbox !== undefined) this.#remote?.note(sandbox);
       this.#manifest = withChanges(before, changes);
       if (output.isUnrecorded === true) unrecorded.add(this.#manifest);
-      // A command that ran just now left the folder as the record says.
+      // After a command that ran just now the folder is as the record says.
       if (this.#ranFrom === before) this.#equalTo = this.#manifest;
       this.#ranFrom = undefined;
       return output;

@@ -11,7 +11,7 @@ import { refuseUnknownKeys } from '../graph/known-keys.ts';
 /** What a host serves: compiled graphs of one engine. */
 export interface HostedRuns {
   readonly graphs: readonly { readonly graph: Graph; readonly engine: Engine }[];
-  /** How long a slice is to be, in ms. A host that cannot be told keeps to its own. */
+  /** How long a slice is to be, in ms. A host without that option has its own. */
   readonly forMs: number;
 }
 
@@ -87,7 +87,7 @@ class Bench {
 
   constructor(options: HostSuiteOptions) {
     this.options = options;
-    // No run ends because this machine is busy, and a hand-over is not kept waiting for the lease of a live process.
+    // No run ends because this machine is busy, and a hand-over does not wait for the lease of a live process.
     const first = createDefaultEngine({ leaseMs: 10_000 });
     const { store, blobs } = first.ports;
     this.#second = createDefaultEngine({ leaseMs: 10_000, store, blobs });

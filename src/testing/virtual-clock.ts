@@ -1,5 +1,5 @@
 /**
- * A clock for tests. Time stands still while work is being done, and jumps from one timer to the next when it is told to, or automatically.
+ * A clock for tests. Time stands still while work is being done, and jumps from one timer to the next on request, or automatically.
  */
 import { CairnError } from '../errors.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -44,7 +44,7 @@ export interface VirtualClockOptions {
   readonly startMs?: number;
   /** Seed for the order of timers that are due at the same instant. Default: in the order in which they were set. */
   readonly seed?: number;
-  /** Whether time advances to the next timer automatically when nothing else is left to do. Default false. */
+  /** Whether time advances to the next timer automatically when nothing else can be done. Default false. */
   readonly isAutomatic?: boolean;
   /** Whether work outside of virtual time is in progress, such as a running command. Time stands still meanwhile. Default: never. */
   readonly isBusy?: () => boolean;
@@ -54,7 +54,7 @@ export interface VirtualClockOptions {
 export interface VirtualProcess {
   /** Whether the process is dead. Its callbacks are not called then. */
   readonly isDead: boolean;
-  /** Time in epoch ms until which its callbacks are held back; undefined if the process is not frozen. */
+  /** Time in epoch ms until which its callbacks are delayed; undefined if the process is not frozen. */
   readonly frozenUntilMs?: number | undefined;
 }
 
@@ -73,11 +73,11 @@ export interface VirtualClock extends ProcessClock {
   timeMs: number;
   /** Advances time by this many milliseconds. Calls each timer at its time, and lets the work it causes finish before the next. */
   advance(byMs: number): Promise<void>;
-  /** Advances time until no timer is left. If another call is doing this already, joins it. */
+  /** Advances time until no timer remains. If another call is doing this already, joins it. */
   runUntilIdle(): Promise<void>;
   /**
    * Advances time until a promise has settled, and returns its value or throws its reason.
-   * @throws INTERNAL no timer is left or 200,000 were called, so the promise would never settle
+   * @throws INTERNAL no timer remains or 200,000 were called, so the promise would never settle
    */
   run<Value>(promise: Promise<Value>): Promise<Value>;
   /** A clock that shares this one's time and stops with its process. */
@@ -102,7 +102,9 @@ const optionNames = Object.keys({ startMs: true, seed: true, isAutomatic: true, 
 /** The number of timers that `run` calls before it gives up. Time is no bound: a durable timer may be due in a year. */
 const timersMost = 200_000;
 
-/** Number of turns of the event loop without deferred calls after which nothing is left to do. A callback may itself take a few turns. */
+/**
+ * Number of turns of the event loop without deferred calls after which nothing more can be done. A callback may itself take a few turns.
+ */
 const quietTurns = 8;
 
 /** A process that neither dies nor freezes. */

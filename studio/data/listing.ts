@@ -1,4 +1,7 @@
-/** The list of runs as it is put together of pages: the newest one, which is asked for again and again, and older ones as they are scrolled to. Pure. */
+/**
+ * The list of runs as it is put together of pages: the newest one, which is requested again and again, and older ones as they are scrolled
+ * to. Pure.
+ */
 import type { ListedRun } from './types.ts';
 
 export interface RunPage {

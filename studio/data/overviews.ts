@@ -1,4 +1,4 @@
-/** What the runs in view have spent, and in which fork one that failed succeeded. A run is asked about once at each of its heads. */
+/** What the runs in view have spent, and in which fork one that failed succeeded. A run is requested once at each of its heads. */
 import { signal } from '@preact/signals';
 import { ask, encode } from './api.ts';
 import type { Amounts, ListedRun } from './types.ts';
@@ -42,9 +42,9 @@ async function load(): Promise<void> {
     );
     const all = new Map(overviews.peek());
     const requestedAt = Date.now();
-    // A run that cannot be read is not asked about again.
+    // A run that cannot be read is not requested again.
     for (const [runId, seq] of heads) all.set(runId, { seq, spent: {}, requestedAt });
-    // It may have moved on meanwhile: it is known as of the head that was asked about.
+    // It may have moved on meanwhile: it is known as of the requested head.
     for (const { runId, ...known } of runs)
       all.set(runId, { ...known, requestedAt, seq: all.get(runId)?.seq ?? known.seq });
     overviews.value = all;

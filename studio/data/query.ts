@@ -6,7 +6,7 @@ export interface Loaded<T> {
   /** The last answer, also while a newer one is awaited. */
   readonly data: T | undefined;
   readonly problem: Problem | undefined;
-  /** Whether an answer to what is asked now is still to come. */
+  /** Whether the response to the present request is pending. */
   readonly isLoading: boolean;
   readonly reload: () => void;
 }
@@ -17,7 +17,7 @@ interface Answer {
   readonly data: unknown;
 }
 
-/** Answers by what was asked, so that going back shows at once what was there. The newest few are kept, and never much text. */
+/** Responses by request, so that going back shows at once what was there. Only the newest few are cached, and never much text. */
 const seen = new Map<string, Answer>();
 const seenMax = 60;
 const seenChars = 4_000_000;
@@ -37,14 +37,14 @@ function remember(key: string, text: string): unknown {
   return answer.data;
 }
 
-/** First answers that are still to come, over all that is asked. */
+/** Number of requests that have had no response yet. */
 let awaited = 0;
-/** Nobody is kept waiting for longer: a page whose answers come late is then seen as it grows. */
+/** Nobody waits for longer: a page whose responses come late is then seen as it grows. */
 const arrivalMsMax = 5_000;
 /** After the last answer: what it shows may ask for more. */
 const quietFrames = 3;
 
-/** Says that something is asked for the first time. @returns to be called when it is answered; a second call has no effect */
+/** Says that something is requested for the first time. @returns to be called at the response; a second call has no effect */
 export function awaitFirst(): () => void {
   awaited += 1;
   let isAwaited = true;
@@ -54,7 +54,10 @@ export function awaitFirst(): () => void {
   };
 }
 
-/** Whether the first answers of a page are there. Before, it is not shown: what comes one after the other would push away what is being read. */
+/**
+ * Whether the first answers of a page are there. Before, it is not shown: what comes one after the other would push away what is being
+ * read.
+ */
 export function useArrived(): boolean {
   const [hasArrived, setArrived] = useState(false);
   useEffect(() => {
@@ -95,9 +98,12 @@ export interface LoadOptions {
   readonly keepsOld?: boolean;
   /** For questions that are sent: their body. */
   readonly body?: unknown;
-  /** How long what is asked must stay the same before it is asked. Default: at once. */
+  /** How long a request must stay the same before it is sent. Default: it is sent at once. */
   readonly settleMs?: number;
-  /** Asks one after the other, and passes over what is no longer wanted by then: while a slider is moved the server is asked no more than it can answer. */
+  /**
+   * Sends one request after the other, without those that are no longer wanted by then: while a slider is moved the server gets no more
+   * than it can answer.
+   */
   readonly oneAtATime?: boolean;
 }
 
@@ -131,7 +137,7 @@ function shownWith(old: Shown, key: string, data: unknown): Shown {
   return isSame ? old : { key, data, isLoading: false };
 }
 
-/** @param path - undefined: nothing is asked */
+/** @param path - undefined: nothing is requested */
 export function useLoaded<T>(
   path: string | undefined,
   { everyMs, version, keepsOld = false, body, settleMs = 0, oneAtATime = false }: LoadOptions = {},

@@ -1,4 +1,4 @@
-/** What waits, over all runs: asked for again and again, once for all parts of the page that show it. */
+/** What waits, over all runs: requested again and again, once for all parts of the page that show it. */
 import { computed, signal } from '@preact/signals';
 import { ask, session, type Problem } from './api.ts';
 import { awaitFirst, repeat } from './query.ts';
@@ -12,7 +12,7 @@ const pageSize = 500;
 /** Pages that are walked: more open questions than anybody goes through. */
 const pagesMax = 10;
 const refreshMs = 2_000;
-/** Of many, the rest is asked for less often than the first page. */
+/** Of many, the rest is requested less often than the first page. */
 const walkMs = 15_000;
 
 /** Undefined until it is first known. */

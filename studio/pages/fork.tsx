@@ -292,7 +292,7 @@ interface Answered extends Question {
   readonly node: readonly string[];
 }
 
-/** Answers that were given, to be given otherwise. */
+/** The recorded answers, to be replaced by others. */
 function OtherAnswers({
   story,
   answer,

@@ -59,7 +59,7 @@ interface Known extends Listing {
   readonly newest: RunPage;
 }
 
-/** The newest runs, asked for again and again, and older ones as they are scrolled to. */
+/** The newest runs, requested again and again, and older ones as they are scrolled to. */
 function useRuns(request: string): Listed {
   const more = request === '' ? '' : `&${request}`;
   const newest = useLoaded<RunPage>(`/runs?limit=${pageSize}${more}`, { everyMs: refreshMs });

@@ -146,7 +146,7 @@ function NoWorkflows(): JSX.Element {
 interface FormProps {
   readonly name: string;
   readonly graph: KnownGraph | undefined;
-  /** What another run was given. */
+  /** The input of another run. */
   readonly input: unknown;
 }
 

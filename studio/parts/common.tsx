@@ -6,7 +6,7 @@ import type { Problem } from '../data/api.ts';
 import { fullTime, timeOf, age } from '../words.ts';
 import { Icon, Mark } from './icons.tsx';
 
-/** The time, for what is told as an age. It moves each second while the page is seen. */
+/** The time, for what is shown as an age. It moves each second while the page is seen. */
 export const now = signal(Date.now());
 setInterval(() => {
   if (!document.hidden) now.value = Date.now();

@@ -7,7 +7,7 @@ interface Rows {
   readonly last: number;
 }
 
-/** Rows that are kept above and below what is seen, so that fast scrolling shows no gap. */
+/** Rows that are drawn above and below what is seen, so that fast scrolling shows no gap. */
 const spare = 8;
 
 export interface VirtualListProps<T> {

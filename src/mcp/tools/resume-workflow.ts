@@ -159,7 +159,7 @@ function answersOf(
   return [[questionsOf(checkpoint.waits)[0]?.waitId, response]];
 }
 
-/** Gives all answers or none. @returns why they were refused (the questions stay open); undefined if they were given */
+/** Records all answers or none. @returns why they were refused (the questions stay open); undefined if they are recorded */
 async function giveAnswers(
   { context }: ToolCall,
   run: string,

@@ -293,7 +293,7 @@ export const sendSignal: Tool<SendSignalInput> = {
   },
 };
 
-/** Where a run stands that was asked to end and has not. */
+/** Where a run stands whose cancel was requested and that has not ended. */
 function unfinished(status: string): string {
   if (status === 'cancelling') return 'The run was cancelled, and what follows that is under way';
   if (status === 'failed') return 'The run was cancelled, and what follows that failed: resume_workflow tries it again';

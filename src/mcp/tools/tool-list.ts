@@ -31,7 +31,7 @@ import { bisectRun, blameValue, graphRuns, postMortem } from './trace.ts';
 import { cancelRun, getRun, inbox, listRuns, listWorkers, sendSignal } from './runs.ts';
 import { getWorkflowInfo, listWorkflows, reloadWorkflows, validateWorkflow } from './workflows.ts';
 
-// The tool `convert_workflow`. It is given texts and gives one back: no file is read or written.
+// The tool `convert_workflow`. It takes texts and returns one: no file is read or written.
 
 export const convertWorkflow: Tool<{ readonly workflow_text: string; readonly to: 'yaml' | 'dot' }> = {
   name: 'convert_workflow',

@@ -285,7 +285,7 @@ function leaveWith(signal: AbortSignal): { readonly aborted: Promise<never>; rea
   return { aborted, stay: () => signal.removeEventListener('abort', leave) };
 }
 
-/** @throws the errors of a resume; or that the client left, while the run goes on in this process */
+/** @throws the errors of a resume; or that the client is gone, while the run goes on in this process */
 export async function followRun(
   call: ToolCall,
   runId: string,

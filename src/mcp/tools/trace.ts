@@ -114,7 +114,7 @@ function tellEntry(entry: Entry): object {
   };
 }
 
-/** A model is told so much unless it asks for more. */
+/** A model gets so much unless it requests more. */
 const entriesDefault = 100;
 
 export const postMortem: Tool<{ readonly checkpoint_id: string; readonly limit?: number; readonly skip?: number }> = {

@@ -12,7 +12,7 @@ export interface RunSummary {
   readonly status: string;
   /** The final state as text, with keys and the lists of channels sorted. */
   readonly state: string;
-  /** What `inspect` returned, if it was given. */
+  /** What `inspect` returned, if there is one. */
   readonly outside?: string;
   /** Settled visits and recorded steps, sorted. */
   readonly changes: readonly string[];
@@ -178,8 +178,8 @@ export function compareTrials(
 }
 
 /**
- * The fault of a run that does not complete although nothing killed it: it would be compared with a failure, and prove little. Undefined if it
- * completes, or need not.
+ * The fault of a run that does not complete although nothing killed it: it would be compared with a failure, and prove little. Undefined if
+ * it completes, or need not.
  */
 export function findQuietFault({ status, error = '' }: RunSummary, mayFail = false): string | undefined {
   if (mayFail || status === 'completed') return undefined;

@@ -23,7 +23,7 @@ import { driveRun, createEffectOracle, type DriveOptions, type EffectOracle } fr
 import { watchGraph } from './watch-graph.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 
-// One trial on virtual time: a run whose processes are killed at given points, one after another, until it has ended.
+// One trial on virtual time: a run whose processes are killed at certain points, one after another, until it has ended.
 
 /** The result of one trial. */
 export interface CrashTrial extends TrialEnd {
@@ -120,7 +120,7 @@ async function endTrial(
   };
 }
 
-/** Runs one process: opens an engine on what earlier ones left, and advances the run until it ends or the process is killed. */
+/** Runs one process: opens an engine on what earlier ones stored, and advances the run until it ends or the process is killed. */
 async function live(crashCase: CrashCase, options: CrashKitOptions, world: TrialWorld, life: Life): Promise<RunResult> {
   const { time, storage, work, effects, calls, lives } = world;
   const clock = time.openProcess(life);

@@ -64,7 +64,7 @@ export interface CrashScript extends CrashCase {
   /** Opens the store of a trial. */
   readonly openStore: (folder: string) => Store | Promise<Store>;
   /**
-   * Opens an engine over the given store, with ids that know which processes are dead. Default: an engine with the system's clock and ids,
+   * Opens an engine over the store, with ids that know which processes are dead. Default: an engine with the system's clock and ids,
    * and blobs in the folder. Pass graphs that the engine finds by itself through `watch`, so that the kit sees what their functions do.
    */
   readonly openEngine?: (store: Store, folder: string, watch: (graph: Graph) => Graph) => Engine;

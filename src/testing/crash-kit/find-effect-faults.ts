@@ -169,7 +169,7 @@ function countKeys(entries: readonly EffectEntry[]): ReadonlyMap<string, number>
 
 /** The users of a run. Their answers depend on the question only, so that a crash does not change them. */
 export interface CrashUsers {
-  /** Answers a question; undefined leaves it open until its deadline. Default: all questions are left open. */
+  /** Answers a question; undefined leaves it open until its deadline. Default: all questions stay open. */
   readonly answer?: (question: OpenQuestion) => unknown;
   /** The value of a signal, by name. Default: null. */
   readonly signal?: (name: string) => unknown;

@@ -241,8 +241,8 @@ async function mortalCall(
 }
 
 /**
- * Wraps a store for one process. @param work - told of each call, which may take real time. @param onCommit - hears of commits that the
- * store acknowledged
+ * Wraps a store for one process. @param work - called with each call, which may take real time. @param onCommit - called with commits that
+ * the store acknowledged
  */
 export function mortalStore(
   store: Store,
@@ -299,7 +299,7 @@ export function mortalBlobs(blobs: BlobStore, life: Life, work: WorkUnderWay): B
   };
 }
 
-// What the crash kit is given, and what it reports.
+// The options of the crash kit, and what it reports.
 
 /** The run to crash. */
 export interface CrashCase extends CrashUsers {
@@ -313,7 +313,7 @@ export interface CrashCase extends CrashUsers {
    * for one or more names. Dates in the format of HTTP headers are never compared.
    */
   readonly varies?: readonly string[];
-  /** Examines what the ended run left outside of the store. Its result is compared, as JSON. If it throws, the trial has a fault. */
+  /** Examines what the ended run has done outside of the store. Its result is compared, as JSON. If it throws, the trial has a fault. */
   readonly inspect?: () => unknown;
   /**
    * Whether the work done is the same for every schedule. If false, what else was done before a failure may vary; only the end, and effects
@@ -365,7 +365,7 @@ export interface CrashKitOptions {
    */
   readonly open: (now: () => number, kill: () => void) => CrashStorage | Promise<CrashStorage>;
   /**
-   * Chooses the trials, given all crash points. Default: one trial for each point. In a trial with several points, its first processes are
+   * Chooses the trials from all crash points. Default: one trial for each point. In a trial with several points, its first processes are
    * killed at these in turn; in one without any, only by the storage.
    */
   readonly choose?: (points: readonly CrashPoint[]) => readonly (readonly CrashPoint[])[];

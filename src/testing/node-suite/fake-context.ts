@@ -63,7 +63,7 @@ export interface FakeContext extends NodeContext {
   readonly record: FakeRecord;
 }
 
-/** A state with the given parts; all else is empty. */
+/** A state with these parts; all else is empty. */
 export function createStateView(parts: Partial<StateView> = {}): StateView {
   return { input: undefined, scratch: {}, artifacts: {}, diagnostics: {}, outputs: {}, failures: {}, ...parts };
 }
@@ -80,7 +80,7 @@ const noPast: NodeContext['past'] = {
 };
 
 /**
- * Makes a context. Its steps run at once, its questions get the given answers, and its record shows what was called. Each part can be
+ * Makes a context. Its steps run at once, its questions get prepared answers, and its record shows what was called. Each part can be
  * overridden.
  */
 export function createFakeContext(options: FakeContextOptions = {}): FakeContext {
@@ -153,7 +153,7 @@ export function createFakeContext(options: FakeContextOptions = {}): FakeContext
   return context;
 }
 
-/** Answers questions as they were given, without checking types, and notes them. */
+/** Answers questions with the prepared answers, without checking types, and notes them. */
 function askFrom(answers: Readonly<Record<string, readonly unknown[]>>, questions: Question[]): NodeContext['ask'] {
   const ask = (question: Question): Promise<unknown> => {
     questions.push(question);

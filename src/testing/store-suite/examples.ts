@@ -149,7 +149,7 @@ export async function openWaitIds(store: Store, runId: string): Promise<string[]
   return rows.map(({ waitId }) => waitId);
 }
 
-// The types of the suite, and what each of its tests is given.
+// The types of the suite, and what each of its tests gets.
 
 /** A store made for one test. */
 export interface StoreUnderTest {

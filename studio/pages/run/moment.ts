@@ -23,10 +23,10 @@ export interface Moment {
   readonly showEarlier: () => void;
 }
 
-/** Entries of a story that are told at first, and how many more at a time. */
+/** Entries of a story that are shown at first, and how many more at a time. */
 const entriesFirst = 100;
 export const entriesMax = 500;
-/** A history of more checkpoints is long: its story is asked for when one rests at a moment. */
+/** A history of more checkpoints is long: its story is requested when one rests at a moment. */
 export const longHead = 1_000;
 export const restMs = 250;
 
@@ -98,7 +98,7 @@ export function useMomentKeys(moment: Moment): void {
 const lookedBack = 200;
 
 /**
- * The checkpoint before a visit began, for a fork that begins it anew with other values: one that is under way goes on with what it was given.
+ * The checkpoint before a visit began, for a fork that begins it anew with other values: one that is under way goes on with its old input.
  * Undefined: not known yet.
  */
 export function useSeqBefore(runId: string, visit: Visit | undefined): number | undefined {
@@ -116,7 +116,7 @@ export function useSeqBefore(runId: string, visit: Visit | undefined): number | 
   return Math.max(0, (hasBegun ? newest.seq : first) - 1);
 }
 
-/** The checkpoint at which a visit is first told of. */
+/** The checkpoint that first mentions a visit. */
 function firstSeq({ seq, steps, questions, retries }: Visit): number {
   return Math.min(seq, ...[...steps, ...questions, ...retries].map((part) => part.seq));
 }
