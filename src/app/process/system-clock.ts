@@ -7,10 +7,7 @@ const longestDelayMs = 2 ** 31 - 1;
 export const systemClock: Clock = {
   now: () => Date.now(),
   // `performance` would load a module of Node, which takes a millisecond; this function is loaded already.
-  monotonic: () => {
-    const [seconds, nanoseconds] = process.hrtime();
-    return seconds * 1e3 + nanoseconds / 1e6;
-  },
+  monotonic: () => Number(process.hrtime.bigint()) / 1e6,
   setTimer,
   stay,
   // After I/O callbacks, so that work which arrived in one turn is written together.

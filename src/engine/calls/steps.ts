@@ -13,7 +13,7 @@ import { budgetMet, isBudgeted } from '../effects/begin.ts';
 import { judgeStep, recordKnownEnd, takeStep } from '../effects/judge-step.ts';
 import { hashOfInput } from '../record/node-record.ts';
 import { book, budgetExceeded } from '../record/account.ts';
-import { StepEffort, announceIfReleased, effortKeyOf, noteRepeatedStep } from '../record/intent.ts';
+import { StepEffort, announceUntraced, effortKeyOf, noteRepeatedStep } from '../record/intent.ts';
 import {
   orderIfOverlapping,
   admitStep,
@@ -160,7 +160,7 @@ class StepCall<T> {
     });
     const taken = await this.#takeOver(effort);
     if (taken !== undefined) return taken.output as T;
-    announceIfReleased(this.#core, effort, effort.fields()?.attempt ?? 1);
+    if (this.#core.root.released === true) announceUntraced(this.#core, effort, effort.fields()?.attempt ?? 1);
     if (effort.fields()?.intent !== undefined) {
       const judged = await judgeStep(this.#core, effort, this.#isCurrent);
       if (judged !== undefined) return judged.output as T;

@@ -5,7 +5,7 @@ import type { GraphNode } from '../../graph/graph.ts';
 import type { NodeRecord } from '../../state/tree.ts';
 import { admitSaved } from '../admit/admit-saved.ts';
 import { decideStart, nothingRecorded, type StartDecision } from '../plan/decide-start.ts';
-import { NodeEffort, announceIfReleased } from '../record/intent.ts';
+import { NodeEffort, announceUntraced } from '../record/intent.ts';
 import { noteView, pathKeyOf, reopenedVisit } from '../record/node-record.ts';
 import { accountOf } from '../record/account.ts';
 import { openPinnedView } from '../record/shown-state.ts';
@@ -119,7 +119,7 @@ function carryOut(
 ): void {
   switch (decision.kind) {
     case 'begin':
-      return announceIfReleased(core, new NodeEffort(activation), activation.attempt)
+      return core.root.released === true && announceUntraced(core, new NodeEffort(activation), activation.attempt)
         ? core.loop.judge(activation)
         : core.loop.begin(activation);
     case 'later':

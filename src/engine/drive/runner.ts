@@ -205,9 +205,9 @@ export class Runner implements Loop {
   /** Whether the run is to be given back now: nothing works here any more, and it has neither ended nor paused. */
   #isYielded(): boolean {
     const { agenda, env, standing } = this.core;
-    if (this.#ownerHold !== undefined || agenda.isDue || agenda.openingCount > 0) return false;
     if (!standing.isYielding && (env.isSlice !== true || agenda.busyCount === 0 || agenda.queue.length > 0))
       return false;
+    if (this.#ownerHold !== undefined || agenda.isDue || agenda.openingCount > 0) return false;
     if (standing.isYielding && agenda.busyCount === 0) return true;
     const busy = this.core
       .frames()

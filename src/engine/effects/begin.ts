@@ -51,35 +51,36 @@ export function budgetMet(core: RunCore, attempt: Charge): MetBudget | undefined
 
 /** Whether an attempt is under any budget, or under one that names this unit, so that it matters what it spends. */
 export function isBudgeted(activation: Activation, unit?: string): boolean {
-  for (const { limits } of budgetsOf(activation)) if (unit === undefined || Object.hasOwn(limits, unit)) return true;
-  return false;
+  return budgetsOf(activation).some(({ limits }) => unit === undefined || Object.hasOwn(limits, unit));
 }
 
 /** The budgets of the visit, its run, and so on outwards. Most runs have none. */
-function* budgetsOf(activation: Activation): Generator<Budget> {
+function budgetsOf(activation: Activation): readonly Budget[] {
+  const budgets: Budget[] = [];
   for (let at: Activation | undefined = activation; at !== undefined; at = at.frameRun.starter) {
     const top = at;
     const { node, frameRun, path } = top;
     const record = frameRun.openRecordOf(node);
     if (node.budget !== undefined || record?.budget !== undefined)
-      yield {
+      budgets.push({
         of: path,
         limits: { ...node.budget, ...record?.budget },
         spent: top.account?.spent,
         onBudget: record?.onBudget ?? node.onBudget,
         covers: (charge) => isIn(charge, (part) => part === top),
-      };
+      });
     const { policies } = frameRun.graph;
     const { tree } = frameRun.frame;
     if (policies.budget !== undefined || tree.budget !== undefined)
-      yield {
+      budgets.push({
         of: frameRun.nodePath,
         limits: { ...policies.budget, ...tree.budget },
         spent: tree.spent,
         onBudget: tree.onBudget ?? policies.onBudget ?? 'ask',
         covers: (charge) => isIn(charge, (part) => part.frameRun === frameRun),
-      };
+      });
   }
+  return budgets;
 }
 
 function isIn({ activation }: Charge, fits: (part: Activation) => boolean): boolean {

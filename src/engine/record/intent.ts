@@ -78,15 +78,18 @@ export class NodeEffort implements Effort {
   readonly ownInputHash = undefined;
   readonly about = undefined;
   readonly isForgettable = false;
-  readonly reconcile: Effort['reconcile'];
 
   constructor(activation: Activation) {
     this.activation = activation;
+  }
+
+  get reconcile(): Effort['reconcile'] {
+    const { activation } = this;
     const { node, view } = activation;
     const { implementation, config } = node;
-    const reconcile: Effort['reconcile'] = (args) =>
+    if (implementation.reconcile === undefined) return undefined;
+    return (args) =>
       implementation.reconcile?.({ ...args, config, state: view.state, signal: activation.signal }) as Reconciliation;
-    if (implementation.reconcile !== undefined) this.reconcile = reconcile;
   }
 
   get place(): Effort['place'] {
@@ -242,16 +245,20 @@ export interface Announced {
 
 /** The key that the effort was started with, which in a fork is the original's; otherwise its own (X1). */
 export function effortKeyOf(core: RunCore, effort: Effort): string {
-  return effort.fields()?.intent?.key ?? effort.keyIn(core.keySeed);
+  return keyBeside(core, effort, effort.fields());
+}
+
+function keyBeside(core: RunCore, effort: Effort, recorded: EffortFields | undefined): string {
+  return recorded?.intent?.key ?? effort.keyIn(core.keySeed);
 }
 
 /**
- * Announces an effect that may have happened without a trace: the run was restored from a backup, and what it did after that was made is in
- * no history. So what can be looked up is judged like an effect in doubt before it begins (B3).
+ * Announces an effect of a released run, which may have happened without a trace: the run was restored from a backup, and what it did after
+ * that was made is in no history. So what can be looked up is judged like an effect in doubt before it begins (B3).
  * @returns whether it is to be judged
  */
-export function announceIfReleased(core: RunCore, effort: Effort, attempt: number): boolean {
-  if (core.root.released !== true || !isEffect(effort) || effort.reconcile === undefined) return false;
+export function announceUntraced(core: RunCore, effort: Effort, attempt: number): boolean {
+  if (!isEffect(effort) || effort.reconcile === undefined) return false;
   if (attempt > 1 || effort.fields()?.intent !== undefined) return false;
   announce(core, effort, attempt);
   core.draft.mustCommit = true;
@@ -268,7 +275,7 @@ function maskedAbout({ secrets }: RunCore, about: string): string {
 export function announce(core: RunCore, effort: Effort, attempt: number): Announced {
   const { clock, ids, limits } = core.env;
   const before = effort.fields();
-  const key = effortKeyOf(core, effort);
+  const key = keyBeside(core, effort, before);
   const timeoutMs = effort.timeoutMs ?? limits.effectMs;
   const about = effort.about === undefined ? undefined : maskedAbout(core, effort.about);
   const intent: Intent = {

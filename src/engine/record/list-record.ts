@@ -25,7 +25,7 @@ export function draw<Value extends DrawnValue>(
 ): Value {
   // A step is recorded as a whole, and a node that is an effect is never repeated unasked.
   if (isEffect(activation.node) || activation.phase !== 'running' || isInsideStepOf(activation)) return make();
-  const { draws } = activation;
+  const draws = (activation.draws ??= { made: new Map(), pending: new Map() });
   const recorded = activation.frameRun.openRecordOf(activation.node)?.drawn?.[kind] ?? [];
   const at = draws.made.get(kind) ?? 0;
   draws.made.set(kind, at + 1);
@@ -41,8 +41,8 @@ export function draw<Value extends DrawnValue>(
 
 /** Writes the values drawn since the last recorded call. */
 export function enterDraws(core: RunCore, activation: Activation): void {
-  const { pending } = activation.draws;
-  if (pending.size === 0) return;
+  const pending = activation.draws?.pending;
+  if (pending === undefined || pending.size === 0) return;
   const { drawn } = ensureSteps(activation);
   const path = [...recordPathOf(activation.path), 'drawn'];
   if (drawn === undefined) core.draft.set(path, {}, '{}');
@@ -56,8 +56,7 @@ export function enterDraws(core: RunCore, activation: Activation): void {
 
 /** Forgets the values drawn so far: a function that goes on from what it saved or retired does not draw them again. */
 export function forgetDraws(core: RunCore, activation: Activation): void {
-  activation.draws.made.clear();
-  activation.draws.pending.clear();
+  activation.draws = undefined;
   if (ensureSteps(activation).drawn !== undefined) core.draft.delete([...recordPathOf(activation.path), 'drawn']);
 }
 
@@ -135,9 +134,7 @@ function ownOf<Value>(table: Readonly<Record<string, Value>> | undefined, key: s
 /** Absent fields mean the first visit, first visits around it, and no saves. */
 export type VisitPart = Pick<ChangePart, 'visit' | 'outer' | 'saves'>;
 
-function visitPart(visits: readonly number[], saves: number): VisitPart {
-  const outer = visits.slice(0, -1);
-  const visit = visits.at(-1) ?? 1;
+function visitPart(outer: readonly number[], visit: number, saves: number): VisitPart {
   return {
     ...(visit > 1 ? { visit } : {}),
     ...(outer.some((above) => above > 1) ? { outer } : {}),
@@ -147,7 +144,7 @@ function visitPart(visits: readonly number[], saves: number): VisitPart {
 
 /** The visit of an activation, and of its next step. */
 export function visitOf({ frameRun, node, visit }: Activation): VisitPart {
-  return visitPart([...frameRun.outerVisits, visit], frameRun.openRecordOf(node)?.saves ?? 0);
+  return visitPart(frameRun.outerVisits, visit, frameRun.openRecordOf(node)?.saves ?? 0);
 }
 
 /** The visit in a node's record in a tree. */
@@ -155,10 +152,8 @@ export function visitAt(root: RunTree, nodePath: readonly string[]): VisitPart {
   // Paths alternate between node ids and names of child runs.
   const places = nodePath.map((_, index) => nodePath.slice(0, index + 1)).filter((_, index) => index % 2 === 0);
   const records = places.map((place) => recordIn(root, place));
-  return visitPart(
-    records.map((record) => record?.visits ?? 1),
-    records.at(-1)?.saves ?? 0,
-  );
+  const visits = records.map((record) => record?.visits ?? 1);
+  return visitPart(visits.slice(0, -1), visits.at(-1) ?? 1, records.at(-1)?.saves ?? 0);
 }
 
 /** A key for a visit of a node, or for a step of it, in tables. Records of different visits must not be mixed. */

@@ -143,11 +143,11 @@ export function createStoreClock(clock: Clock, store: Store): StoreClock {
     return reading;
   };
   return {
-    now: () => clock.now() + aheadMs,
-    monotonic: () => clock.monotonic(),
-    setTimer: (delayMs, callback) => clock.setTimer(delayMs, callback),
-    ...(clock.stay && { stay: () => clock.stay?.() ?? (() => undefined) }),
-    defer: (callback) => clock.defer(callback),
+    now: store.readTime === undefined ? clock.now.bind(clock) : () => clock.now() + aheadMs,
+    monotonic: clock.monotonic.bind(clock),
+    setTimer: clock.setTimer.bind(clock),
+    ...(clock.stay && { stay: clock.stay.bind(clock) }),
+    defer: clock.defer.bind(clock),
     sync: store.readTime === undefined ? () => Promise.resolve() : sync,
     ready: () => (isRead ? undefined : sync()),
   };

@@ -51,6 +51,8 @@ export class FrameRun {
   readonly depth: number;
   readonly hasNestedReducers: boolean;
   readonly starter: Activation | undefined;
+  /** Visits of the nodes whose child runs this frame is in, outermost first. */
+  readonly outerVisits: readonly number[];
   /** Live activations by node index: prepared, running, stopped at a wait, or to be retried. */
   readonly activations: Map<number, Activation> = new Map();
   /** The first unhandled failure. */
@@ -61,6 +63,8 @@ export class FrameRun {
   /** Called when this frame only waits; used by the part of the parent that started it. */
   onWaiting: OnWaiting | undefined;
   readonly #partPrefixes: (string | undefined)[] = [];
+  /** The outer visits as a field of a change's part. Empty while none of them is a repeated one. */
+  readonly #outerPart: string;
 
   constructor(options: FrameRunOptions) {
     const { channels, outputNames, hasNestedReducers } = graphTables(options.graph);
@@ -71,6 +75,8 @@ export class FrameRun {
     this.treePath = options.treePath;
     this.depth = options.depth;
     this.starter = options.starter;
+    this.outerVisits = options.keyParts.filter((_, index) => index % 3 === 1).map(Number);
+    this.#outerPart = this.outerVisits.some((visit) => visit > 1) ? `,"outer":${JSON.stringify(this.outerVisits)}` : '';
     this.frame = new Frame(options.tree, options.treePath, options.delta, channels, outputNames);
     const { graph, tree, onCancel } = options;
     this.plan = onCancel === undefined ? createPlan(graph, tree) : new CancelPlan(graph, tree, onCancel);
@@ -92,29 +98,18 @@ export class FrameRun {
 
   /** The record of the node's visit that has not settled, if there is one. */
   openRecordOf(node: GraphNode): NodeRecord | undefined {
-    const record = this.recordOf(node);
-    return record === undefined || record.fired !== undefined ? undefined : record;
+    const record = nodeRecord(this.frame.tree, node);
+    return record?.fired === undefined ? record : undefined;
   }
 
   pathOf(node: GraphNode): readonly string[] {
     return [...this.nodePath, node.id];
   }
 
-  /** Visits of the nodes whose child runs this frame is in, outermost first. */
-  get outerVisits(): readonly number[] {
-    return this.keyParts.filter((_, index) => index % 3 === 1).map(Number);
-  }
-
-  get #outerPart(): string {
-    if (this.parent === undefined) return '';
-    const outer = this.outerVisits;
-    return outer.some((visit) => visit > 1) ? `,"outer":${JSON.stringify(outer)}` : '';
-  }
-
-  /** The constant beginning of a node's `settle` part, cached because it is written at every visit. */
-  settlePrefix(node: GraphNode): string {
+  /** The constant beginning of the `settle` part of an activation's node, cached because it is written at every visit. */
+  settlePrefix({ node, path }: Activation): string {
     return (this.#partPrefixes[node.index] ??=
-      `{"kind":"settle","node":${JSON.stringify(this.pathOf(node))}${node.effect === 'pure' ? '' : `,"effect":"${node.effect}"`}${this.#outerPart}`);
+      `{"kind":"settle","node":${JSON.stringify(path)}${node.effect === 'pure' ? '' : `,"effect":"${node.effect}"`}${this.#outerPart}`);
   }
 }
 

@@ -80,10 +80,6 @@ interface Draws {
   readonly pending: Map<DrawnKind, DrawnValue[]>;
 }
 
-function newDraws(): Draws {
-  return { made: new Map(), pending: new Map() };
-}
-
 const noSteps: ReadonlySet<string> = new Set();
 
 /** The part of an activation that lasts as long as one start of its function. */
@@ -123,7 +119,7 @@ export class OpenCalls {
   /** Number of recorded events emitted in this generation, by name, including those before the last save. */
   eventCounts: Map<string, number> | undefined;
   /** Values drawn in this generation: how many of each kind, and those that are not recorded yet. */
-  draws: Draws = newDraws();
+  draws: Draws | undefined;
   /** Events that are not in a checkpoint yet. They are lost if the attempt dies. */
   events: RecordedEvent[] | undefined;
   #effectSteps: Set<string> | undefined;
@@ -212,6 +208,6 @@ export class OpenCalls {
     this.listCursors = undefined;
     this.eventCounts = undefined;
     this.events = undefined;
-    this.draws = newDraws();
+    this.draws = undefined;
   }
 }

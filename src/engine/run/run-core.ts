@@ -180,6 +180,8 @@ export class RunCore {
   readonly agenda: Agenda = new Agenda();
   readonly ledger: Ledger = new Ledger();
   readonly draft: Draft;
+  /** The run's whole state. Change it only through {@link draft} and the frames. */
+  readonly root: RunTree;
   readonly committer: Committer;
   readonly standing: Standing;
   readonly rootFrame: FrameRun;
@@ -205,6 +207,7 @@ export class RunCore {
     this.claim = claim;
     this.loop = options.loop;
     this.draft = options.draft;
+    this.root = options.draft.root;
     this.draft.hasBlobs = loaded.seq > 0;
     this.standing = new Standing(claim.leaseMs, options.claimedAt);
     this.resumedSeq = loaded.seq;
@@ -228,11 +231,6 @@ export class RunCore {
 
   get runId(): string {
     return this.run.runId;
-  }
-
-  /** The run's whole state. Change it only through {@link draft} and the frames. */
-  get root(): RunTree {
-    return this.draft.root;
   }
 
   /** The seq of the checkpoint that will hold what happens now. */

@@ -272,8 +272,9 @@ function forgetFailure(core: RunCore, { frameRun, node, path }: Activation): voi
 /** Fails a child run in which a node failed with `fail-last`, once nothing else of it can go on. */
 export function failIdleChild(core: RunCore, frameRun: FrameRun): void {
   const { frame, hasFailed, activations } = frameRun;
+  if (frameRun === core.rootFrame || hasFailed || activations.size > 0) return;
   const first = firstFailedLast(frame.tree);
-  if (first === undefined || hasFailed || frameRun === core.rootFrame || activations.size > 0) return;
+  if (first === undefined) return;
   if (core.agenda.queue.some((queued) => queued.frameRun === frameRun)) return;
   frameRun.failure = frame.tree.nodes[first]?.error;
   frameRun.hasFailed = true;
@@ -329,7 +330,7 @@ function settlePart(
 ): string {
   const { frameRun, node } = activation;
   const { by, from } = ending.source;
-  let json = frameRun.settlePrefix(node);
+  let json = frameRun.settlePrefix(activation);
   if (from !== undefined) json = json.replace('"settle"', '"replay"');
   if (activation.visit > 1) json += `,"visit":${activation.visit}`;
   if (activation.attempt > 1) json += `,"attempt":${activation.attempt}`;
