@@ -237,14 +237,15 @@ export class RecordedOutcomes {
 
   /** Reads an outcome as the node gave it: output, updates and routing. Undefined if the record is not complete. */
   async readOutcome(recorded: Recorded): Promise<ReadOutcome | undefined> {
-    const { ops, given } = await this.#read(recorded);
+    const { ops, nodeUpdates } = await this.#read(recorded);
     const path = recorded.part.node as readonly string[];
     const visit = recorded.part.visit ?? 1;
     const record = setsOf(ops, recordPathOf(path)).findLast((value) => isSettled(value as NodeRecord, visit)) as
       NodeRecord | undefined;
     // An outcome recorded together with its steps was written field by field; its steps are taken over one by one instead.
     if (record === undefined) return undefined;
-    const updates = given === undefined ? updatesOf(ops, treePathOf(path)) : given[outcomeKeyOf(path, visit)];
+    const updates =
+      nodeUpdates === undefined ? updatesOf(ops, treePathOf(path)) : nodeUpdates[outcomeKeyOf(path, visit)];
     return {
       record,
       ...('output' in record ? { output: record.output } : {}),
@@ -264,14 +265,14 @@ export class RecordedOutcomes {
   async #read({
     run,
     seq,
-  }: Recorded): Promise<{ readonly ops: readonly Op[]; readonly given: UpdatesByOutcome | undefined }> {
+  }: Recorded): Promise<{ readonly ops: readonly Op[]; readonly nodeUpdates: UpdatesByOutcome | undefined }> {
     const { store, blobs, tenant } = this.#env;
     const [row] = await store.readCheckpoints(run, { from: seq, to: seq });
-    if (row === undefined) return { ops: [], given: undefined };
+    if (row === undefined) return { ops: [], nodeUpdates: undefined };
     const checkpoint = decodeCheckpoint({ runKey: run.key, seq }, undefined, row);
-    const { ops, given } = checkpoint;
-    const read = checkpoint.hasTags ? await resolveValues(blobs, tenant, { ops, given }) : { ops, given };
-    return read as { ops: readonly Op[]; given: UpdatesByOutcome | undefined };
+    const { ops, nodeUpdates } = checkpoint;
+    const read = checkpoint.hasTags ? await resolveValues(blobs, tenant, { ops, nodeUpdates }) : { ops, nodeUpdates };
+    return read as { ops: readonly Op[]; nodeUpdates: UpdatesByOutcome | undefined };
   }
 }
 

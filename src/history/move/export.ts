@@ -143,8 +143,8 @@ async function* exportBlobs(
 }
 
 function blobsOf(run: RunRow, row: CheckpointRow): ReadonlySet<string> {
-  const { hasTags, ops, given } = decodeCheckpoint({ runKey: run.key, seq: row.seq }, undefined, row);
-  return hasTags ? listBlobs(given, listBlobs(ops)) : new Set();
+  const { hasTags, ops, nodeUpdates } = decodeCheckpoint({ runKey: run.key, seq: row.seq }, undefined, row);
+  return hasTags ? listBlobs(nodeUpdates, listBlobs(ops)) : new Set();
 }
 
 function toLine(index: number, run: RunRow, row: CheckpointRow): CheckpointLine {

@@ -31,7 +31,7 @@ const { runKey, checkpoints } = readGolden('index.json') as { runKey: string; ch
 
 /** A body's text made of what was read from it. */
 function encodeAgain(decoded: DecodedCheckpoint, parent: Uint8Array): { body: Uint8Array; checksum: Uint8Array } {
-  const { seq, at, change, ops, given, fold } = decoded;
+  const { seq, at, change, ops, nodeUpdates, fold } = decoded;
   const delta = JSON.stringify(ops);
   if (fold !== undefined) return encodeFold({ runKey, seq }, parent, { at, change, delta }, fold);
   return encodeCheckpoint(
@@ -40,7 +40,7 @@ function encodeAgain(decoded: DecodedCheckpoint, parent: Uint8Array): { body: Ui
     at,
     JSON.stringify(change),
     delta,
-    given === undefined ? undefined : JSON.stringify(given),
+    nodeUpdates === undefined ? undefined : JSON.stringify(nodeUpdates),
   );
 }
 
@@ -78,10 +78,10 @@ test('C7 what format v1 says is understood', () => {
       checksum: bytes(checksum),
     }),
   );
-  expect(start).toMatchObject({ change: [{ kind: 'start', graphHash: 'g1' }], given: undefined, hasTags: false });
+  expect(start).toMatchObject({ change: [{ kind: 'start', graphHash: 'g1' }], nodeUpdates: undefined, hasTags: false });
   expect(settled).toMatchObject({
     change: [{ kind: 'settle', node: ['draft'], effect: 'external' }],
-    given: { draft: { scratch: { log: 'one' } } },
+    nodeUpdates: { draft: { scratch: { log: 'one' } } },
     hasTags: true,
   });
   expect(appended!.ops).toHaveLength(3);

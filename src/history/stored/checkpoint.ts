@@ -105,8 +105,6 @@ export interface CheckpointContent {
   readonly change: Change;
   /** JSON text of the ops that turn the previous checkpoint's state into this one's. */
   readonly delta: string;
-  /** JSON text of updates as the node gave them, by node path. Only updates that a reducer changed are listed (X2). */
-  readonly given?: string;
 }
 
 /** Identifies a checkpoint: the run's short stable name, and the seq. */
@@ -131,8 +129,8 @@ export interface DecodedCheckpoint {
   readonly change: Change;
   /** The ops of the delta, with values in their stored form. */
   readonly ops: readonly unknown[];
-  /** Updates as the node gave them, by node path, in stored form; undefined if there are none. */
-  readonly given: unknown;
+  /** The nodes' own updates, by node path, in stored form, where a reducer changed them; undefined if there are none. */
+  readonly nodeUpdates: unknown;
   /** How many open waits, failures and unused recorded outcomes a fork from here must consider; undefined if not known. */
   readonly pending?: number;
   /** Whether stored values may contain type tags. If not, they need no decoding. */
@@ -267,7 +265,7 @@ export function decodeCheckpoint(
     at: row.at,
     change: body['change'] as Change,
     ops: body['delta'] as readonly unknown[],
-    given: body['given'],
+    nodeUpdates: body['given'],
     hasTags: text.includes(tagMarker),
     ...(fold === undefined ? { pending: Number(body['pending'] ?? 0) } : { fold }),
     sizeBytes: bytes.length,

@@ -309,6 +309,6 @@ class Verification {
   }
 }
 
-function blobsOf({ hasTags, ops, given }: DecodedCheckpoint): ReadonlySet<string> {
-  return hasTags ? listBlobs(given, listBlobs(ops)) : new Set();
+function blobsOf({ hasTags, ops, nodeUpdates }: DecodedCheckpoint): ReadonlySet<string> {
+  return hasTags ? listBlobs(nodeUpdates, listBlobs(ops)) : new Set();
 }
