@@ -11,6 +11,7 @@ import type * as S3 from '@aws-sdk/client-s3';
 import { CairnError } from '../errors.ts';
 import { importPeer } from '../optional-peers.ts';
 import type { BlobOwner, BlobPage, BlobRange, BlobStore } from '../ports/blobs.ts';
+import type { Store } from '../ports/store.ts';
 import { hashBlob, isBlobHash, tenantFolder } from './blob-hash.ts';
 
 /** Where blobs are stored, and how they are reached. */
@@ -49,6 +50,8 @@ const attempts = 5;
 const removalMs = 20_000;
 const markMs = 60_000;
 const pollMs = 250;
+/** For how long it holds that no other store has its blobs here: what another puts meanwhile is too young to be removed. */
+const aloneMs = 3_600_000;
 /** What remains of a process that died: marks, and uploads that did not end. */
 const abandonedMs = 24 * 3_600_000;
 
@@ -99,6 +102,9 @@ export interface S3Time {
 
 const s3Time: S3Time = { now: Date.now, wait: (ms) => new Promise((resolve) => setTimeout(resolve, ms)) };
 
+/** A store, as far as its blobs are marked as its own. */
+type BlobsOwner = Pick<Store, 'readIdentity'>;
+
 export class S3Blobs implements BlobStore {
   readonly name: string;
   readonly #options: S3BlobsOptions;
@@ -107,6 +113,11 @@ export class S3Blobs implements BlobStore {
   /** Some servers cannot list uploads that did not end. There a rule of the bucket has to end them. */
   #listsUploads = true;
   #bucketFound: Promise<void> | undefined;
+  /** The stores whose blobs these are. */
+  readonly #owners = new Set<BlobsOwner>();
+  /** Tenants for whom their marks are there. */
+  readonly #ownersMarked = new Map<string, Promise<unknown>>();
+  readonly #aloneAt = new Map<string, number>();
   #opened: Promise<{ readonly client: S3.S3Client; readonly sdk: Sdk }> | undefined;
 
   constructor(options: S3BlobsOptions, time: S3Time) {
@@ -115,6 +126,44 @@ export class S3Blobs implements BlobStore {
     this.#options = options;
     this.#root = prefix && `${prefix}/`;
     this.#time = time;
+  }
+
+  /**
+   * Says whose blobs these are. A clean-up removes what no run of its store refers to, so one prefix for two stores would cost each the blobs
+   * of the other: each store marks where it puts blobs, at `PREFIX/TENANT/stores/`, by the hash of its identity, and where others have, nothing is removed. A
+   * copy has the identity of its original, and is not noticed.
+   */
+  belongTo(store: BlobsOwner): void {
+    this.#owners.add(store);
+  }
+
+  async #markOwners(tenant: string): Promise<void> {
+    for (const Key of await this.#ownerKeys(tenant))
+      await this.#call((client, sdk) =>
+        client.send(new sdk.PutObjectCommand({ Bucket: this.#options.bucket, Key, Body: new Uint8Array() })),
+      );
+  }
+
+  /** Stores in memory have no identity, and no mark. */
+  async #ownerKeys(tenant: string): Promise<readonly string[]> {
+    const identities = await Promise.all(Array.from(this.#owners, (owner) => owner.readIdentity()));
+    const folder = this.#folderOf(tenant, 'stores');
+    return identities.filter((identity) => identity !== '').map((identity) => folder + hashBlob(Buffer.from(identity)));
+  }
+
+  /** Whether no store but one has blobs here. */
+  async #isAlone(tenant: string): Promise<boolean> {
+    if (this.#owners.size === 0 || this.#time.now() - (this.#aloneAt.get(tenant) ?? -Infinity) < aloneMs) return true;
+    const own = await this.#ownerKeys(tenant);
+    const { Contents = [] } = await this.#list({ Prefix: this.#folderOf(tenant, 'stores') });
+    const foreign = Contents.find(({ Key = '' }) => Key !== own[0])?.Key;
+    if (foreign === undefined) this.#aloneAt.set(tenant, this.#time.now());
+    else
+      process.emitWarning(
+        `${this.name} has blobs of more than one store, and nothing is removed there: give each a prefix of its own. If the other is no more, remove the object ${foreign}`,
+        { code: 'CAIRN_SHARED_BUCKET' },
+      );
+    return foreign === undefined;
   }
 
   async put({ tenant }: BlobOwner, content: Uint8Array): Promise<string> {
@@ -238,7 +287,7 @@ export class S3Blobs implements BlobStore {
       const found = await this.#head(tenant, hash);
       return found !== undefined && this.#ageOf(found.LastModified) > olderThanMs;
     };
-    if (!(await isOld())) return false;
+    if (!(await isOld()) || !(await this.#isAlone(tenant))) return false;
     const began = this.#time.now();
     const mark = this.#markOf(tenant, hash) + process.getBuiltinModule('node:crypto').randomUUID();
     await this.#call((client, sdk) =>
@@ -256,6 +305,12 @@ export class S3Blobs implements BlobStore {
     const Prefix = this.#markOf(tenant, hash);
     const marks = async (): Promise<readonly string[]> =>
       ((await this.#list({ Prefix })).Contents ?? []).flatMap(({ Key }) => Key ?? []);
+    const marking = this.#ownersMarked.get(tenant) ?? this.#markOwners(tenant);
+    this.#ownersMarked.set(tenant, marking);
+    await marking.catch((error: unknown) => {
+      this.#ownersMarked.delete(tenant);
+      throw error;
+    });
     for (let round = 0; round < attempts; round += 1) {
       if (!(await write())) return false;
       let found = await marks();
@@ -331,7 +386,7 @@ export class S3Blobs implements BlobStore {
     return this.#options.partBytes ?? 8 * 1024 ** 2;
   }
 
-  #folderOf(tenant: string, folder: 'blobs' | 'removing'): string {
+  #folderOf(tenant: string, folder: 'blobs' | 'removing' | 'stores'): string {
     return `${this.#root}${tenantFolder(tenant)}/${folder}/`;
   }
 

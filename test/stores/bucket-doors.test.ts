@@ -81,6 +81,23 @@ describe.skipIf(typeof started === 'string')('the command line over blobs in S3'
     expect(blobsUnder('fourth')).toHaveLength(count);
   });
 
+  test('C5 where two stores have their blobs in one place, neither removes those of the other, and says so', () => {
+    const at = (name: string): readonly string[] => ['--store', `sqlite:${name}.db`, '--blobs', bucketUrl('shared')];
+    expect(run(...at('one')).code).toBe(0);
+    const count = blobsUnder('shared').length;
+    folder.write('input.json', JSON.stringify({ text: `${large}!` }));
+    expect(run(...at('two')).code).toBe(0);
+    folder.write('input.json', JSON.stringify({ text: large }));
+    const both = blobsUnder('shared').length;
+    expect(both).toBeGreaterThan(count);
+    makeOlder(server.folder, 2 * 24 * 3_600_000);
+    const { code, out, err } = folder.cairn('rm', 'r', '--yes', '--json', ...at('two'));
+    expect([code, JSON.parse(out)]).toEqual([0, expect.objectContaining({ blobs: 0 })]);
+    expect(err).toMatch(/CAIRN_SHARED_BUCKET.*s3:\/\/runs\/shared has blobs of more than one store/u);
+    expect(blobsUnder('shared')).toHaveLength(both);
+    expect(folder.json('verify', ...at('one'))).toMatchObject({ isValid: true });
+  });
+
   test('C5 a store that is opened without its bucket says what is missing, where it looked, and what to set', () => {
     const at = ['--store', 'sqlite:lost.db'];
     expect(run(...at, '--blobs', bucketUrl('lost')).code).toBe(0);

@@ -5,7 +5,7 @@
 import { resolve } from 'node:path';
 import { createFileBlobs } from '../../blobs/file-blobs.ts';
 import { createMemoryBlobs } from '../../blobs/memory-blobs.ts';
-import { createS3Blobs, s3Faults, type S3BlobsOptions } from '../../blobs/s3-blobs.ts';
+import { createS3Blobs, S3Blobs, s3Faults, type S3BlobsOptions } from '../../blobs/s3-blobs.ts';
 import { CairnError } from '../../errors.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { Store } from '../../ports/store.ts';
@@ -102,7 +102,9 @@ export function openBlobs(setting: BlobsSetting | undefined, cwd: string = proce
  * @throws CONFIG_INVALID the setting; or there is none, and the store is of another kind
  */
 export function blobsOf(store: Store, setting?: BlobsSetting): BlobStore {
-  return openBlobs(setting) ?? blobsBeside(store);
+  const blobs = openBlobs(setting) ?? blobsBeside(store);
+  if (blobs instanceof S3Blobs) blobs.belongTo(store);
+  return blobs;
 }
 
 /** The same for a store that is not open, or not yet there. @throws CONFIG_INVALID the setting */

@@ -42,7 +42,7 @@ export function openStore(place: string | PostgresPool, options: OpenStoreOption
   refuseUnknownKeys('openStore', options, ['blobs'] satisfies (keyof OpenStoreOptions)[]);
   const blobs = openBlobs(options.blobs);
   const store = typeof place === 'string' ? openUrl(parseStoreUrl(place, process.cwd())) : openPool(place);
-  return blobs === undefined ? store : Object.assign(store, { blobs });
+  return blobs === undefined ? store : Object.assign(store, { blobs: blobsOf(store, blobs) });
 }
 
 function openPool(pool: PostgresPool): OpenedStore {
