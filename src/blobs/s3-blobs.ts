@@ -130,8 +130,8 @@ export class S3Blobs implements BlobStore {
 
   /**
    * Says whose blobs these are. A clean-up removes what no run of its store refers to, so one prefix for two stores would cost each the blobs
-   * of the other: each store marks where it puts blobs, at `PREFIX/TENANT/stores/`, by the hash of its identity, and where others have, nothing is removed. A
-   * copy has the identity of its original, and is not noticed.
+   * of the other. So each store marks where it puts blobs, at `PREFIX/TENANT/stores/`, by the hash of its identity, and where others have,
+   * nothing is removed. A copy has the identity of its original, and is not noticed.
    */
   belongTo(store: BlobsOwner): void {
     this.#owners.add(store);

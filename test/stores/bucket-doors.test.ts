@@ -1,9 +1,13 @@
 /** Doors of a store whose large values are in a bucket: the command line, as processes, and programs. */
+import { once } from 'node:events';
 import { existsSync, readdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { AgentGraph, backUp, END, openCairn, openHistory, openStore, restore, START } from '../../src/index.ts';
 import { openFolder } from '../cli/cairn.ts';
+import { until } from '../support/awaited.ts';
+import { isProving } from '../support/scale.ts';
 import { makeOlder } from '../support/s3-server.ts';
 import { startS3Thread, type S3InThread } from '../support/s3-thread.ts';
 
@@ -97,6 +101,39 @@ describe.skipIf(typeof started === 'string')('the command line over blobs in S3'
     expect(blobsUnder('shared')).toHaveLength(both);
     expect(folder.json('verify', ...at('one'))).toMatchObject({ isValid: true });
   });
+
+  test.skipIf(!isProving)(
+    'C5 a process that is detached, a server over HTTP and one over MCP use the bucket that --blobs names (in npm run prove)',
+    async () => {
+      const at = ['--store', 'sqlite:served.db', '--blobs', bucketUrl('served')];
+      expect(run('--detach', ...at).code).toBe(0);
+      await until('the run pauses', () => folder.cairn('ls', ...at).out.includes('paused'), 50);
+      expect(existsSync(join(folder.path, 'served.blobs'))).toBe(false);
+
+      const serve = folder.start('serve', '--http', '0', '--json', ...at);
+      const [line] = (await once(serve.stdout as Readable, 'data')) as [Buffer];
+      const { url, token } = JSON.parse(String(line)) as { readonly url: string; readonly token: string };
+      const headers = { authorization: `Bearer ${token}` };
+      const reply = await fetch(`${url}/v1/checkpoints/r/state?path=outputs.say.echoed`, { headers });
+      expect([reply.status, await reply.text()]).toEqual([200, expect.stringContaining(large)]);
+      serve.kill('SIGTERM');
+      await once(serve, 'close');
+
+      const mcp = folder.start('mcp', ...at);
+      let printed = '';
+      mcp.stdout?.on('data', (bytes) => (printed += String(bytes)));
+      const call = async (id: number, method: string, params: object): Promise<void> => {
+        mcp.stdin?.write(`${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n`);
+        await until(method, () => printed.includes(`"id":${id}}`) || printed.includes(`"id":${id},`), 20);
+      };
+      const clientInfo = { name: 'test', version: '1' };
+      await call(1001, 'initialize', { protocolVersion: '2025-06-18', capabilities: {}, clientInfo });
+      await call(1002, 'tools/call', { name: 'get_checkpoint_info', arguments: { checkpoint_id: 'r@head' } });
+      expect(printed).toContain('"completed_blocks":["say"]');
+      mcp.stdin?.end();
+      await once(mcp, 'close');
+    },
+  );
 
   test('C5 a store that is opened without its bucket says what is missing, where it looked, and what to set', () => {
     const at = ['--store', 'sqlite:lost.db'];
