@@ -63,7 +63,7 @@ export const forksMutants: readonly Mutant[] = [
     file: 'src/engine/preview/preview.ts',
     old: 'return !isEffect(node) && queued.frameRun.openRecordOf(node) !== undefined;',
     new: 'return !isEffect(node) && queued.frameRun.openRecordOf(node) === undefined && queued.start.visit < 0;',
-    tests: ['test/preview/preview.test.ts'],
+    tests: ['src/engine/preview/previews.test.ts'],
   },
   {
     name: 'a preview gives what continues earlier work room before its turn',

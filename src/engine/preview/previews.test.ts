@@ -211,3 +211,20 @@ test('X5 X2 an effect that a person has run again sees in a preview, as in the f
   const asked = await resumeToRest(next, fork.runId, graph);
   expect([asked.status, asked.waits.map(({ kind }) => kind), calls]).toEqual(['paused', ['doubt'], 2]);
 });
+
+test('X5 what has begun waits for no room in a preview: of two questions that are open side by side both are asked again', async () => {
+  const asks = (ctx: NodeContext): Promise<unknown> => ctx.ask({ prompt: 'Go on?' });
+  const graph = graphOf(
+    'g',
+    [node('first', 'human', asks), node('second', 'human', asks)],
+    edges('> first', '> second', 'first >', 'second >'),
+    { policies: { concurrency: 1 } },
+  );
+  const bench = createBench({ findGraph: () => graph });
+  const { runId, seq, waits } = await runToRest(bench.engine, graph);
+  expect(waits).toHaveLength(2);
+  expect((await previewed(bench, graph, runId, seq)).toSorted()).toEqual(['first#1 asks', 'second#1 asks']);
+  const fork = await bench.engine.fork({ runId, seq });
+  const { waits: open } = await resumeToRest(bench.engine, fork.runId, graph);
+  expect(open.map(({ node: path }) => path.join('/')).toSorted()).toEqual(['first', 'second']);
+});
