@@ -17,7 +17,7 @@ export default defineConfig({
     passWithNoTests: true,
     // Processes, not threads: tests kill children, change folders and open databases.
     pool: 'forks',
-    // Node loads the sources, as it does for users: a transform by Vite costs a quarter of the CPU.
+    // Node loads the sources, as it does for users: a transform by Vite costs up to a quarter of the CPU of a file.
     experimental: { viteModuleRunner: false, nodeLoader: false },
     // Three on two cores: tests wait a quarter of their time for servers, other processes and disks.
     maxWorkers: 3,
