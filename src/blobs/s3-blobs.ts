@@ -112,11 +112,13 @@ export class S3Blobs implements BlobStore {
   readonly #time: S3Time;
   /** Some servers cannot list uploads that did not end. There a rule of the bucket has to end them. */
   #listsUploads = true;
+  /** The look whether the bucket is there, made once: a missing object alone does not tell. */
   #bucketFound: Promise<void> | undefined;
   /** The stores whose blobs these are. */
   readonly #owners = new Set<BlobsOwner>();
-  /** Tenants for whom their marks are there. */
-  readonly #ownersMarked = new Map<string, Promise<unknown>>();
+  /** Their marks, written once for each tenant. */
+  readonly #ownersMarked = new Map<string, Promise<void>>();
+  /** When no other store's mark was seen, for each tenant. */
   readonly #aloneAt = new Map<string, number>();
   #opened: Promise<{ readonly client: S3.S3Client; readonly sdk: Sdk }> | undefined;
 
@@ -137,7 +139,17 @@ export class S3Blobs implements BlobStore {
     this.#owners.add(store);
   }
 
-  async #markOwners(tenant: string): Promise<void> {
+  /** Marks what is a tenant's as these stores' own, before its first blob is written; after a failure it is tried again. */
+  #markOwners(tenant: string): Promise<void> {
+    const marking = this.#ownersMarked.get(tenant) ?? this.#putMarks(tenant);
+    this.#ownersMarked.set(tenant, marking);
+    return marking.catch((error: unknown) => {
+      this.#ownersMarked.delete(tenant);
+      throw error;
+    });
+  }
+
+  async #putMarks(tenant: string): Promise<void> {
     for (const Key of await this.#ownerKeys(tenant))
       await this.#call((client, sdk) =>
         client.send(new sdk.PutObjectCommand({ Bucket: this.#options.bucket, Key, Body: new Uint8Array() })),
@@ -305,12 +317,7 @@ export class S3Blobs implements BlobStore {
     const Prefix = this.#markOf(tenant, hash);
     const marks = async (): Promise<readonly string[]> =>
       ((await this.#list({ Prefix })).Contents ?? []).flatMap(({ Key }) => Key ?? []);
-    const marking = this.#ownersMarked.get(tenant) ?? this.#markOwners(tenant);
-    this.#ownersMarked.set(tenant, marking);
-    await marking.catch((error: unknown) => {
-      this.#ownersMarked.delete(tenant);
-      throw error;
-    });
+    await this.#markOwners(tenant);
     for (let round = 0; round < attempts; round += 1) {
       if (!(await write())) return false;
       let found = await marks();
@@ -487,7 +494,7 @@ export class S3Blobs implements BlobStore {
     const code = statusOf(error) === 507 || name === 'QuotaExceeded' ? 'STORE_FULL' : 'STORE_UNAVAILABLE';
     // What has no body is unknown to the SDK.
     const reason = message === 'UnknownError' ? `the server answers ${statusOf(error)}` : `${name}: ${message}`;
-    const [, hint] = faultHints.find(([said]) => said.test(reason)) ?? [];
+    const [, hint] = faultHints.find(([pattern]) => pattern.test(reason)) ?? [];
     return new CairnError(code, { store: this.name, reason, ...(hint !== undefined && { hint }) }, { cause: error });
   }
 }

@@ -74,8 +74,8 @@ describe.skipIf(typeof started === 'string')('the command line over blobs in S3'
     expect(folder.cairn('export', 'r', 'r.cairn').code).toBe(0);
     const imported = folder.json('import', 'r.cairn', '--store', 'sqlite:third.db') as { runId: string };
     expect(folder.json('state', imported.runId, 'outputs.say.echoed', '--store', 'sqlite:third.db')).toContain(large);
-    const third = ['--store', 'sqlite:fourth.db', '--blobs', bucketUrl('fourth')];
-    expect(folder.cairn('import', 'r.cairn', '--run-id', 'again', ...third).code).toBe(0);
+    const fourth = ['--store', 'sqlite:fourth.db', '--blobs', bucketUrl('fourth')];
+    expect(folder.cairn('import', 'r.cairn', '--run-id', 'again', ...fourth).code).toBe(0);
     expect(blobsUnder('fourth')).toEqual(blobsUnder('main'));
 
     makeOlder(server.folder, 2 * 24 * 3_600_000);
@@ -180,9 +180,9 @@ describe.skipIf(typeof started === 'string')('the command line over blobs in S3'
     ['s3://runs?endpoint=ftp://host', 'endpoint is the URL of a server'],
     ['s3://', 'a bucket is named s3://BUCKET/PREFIX'],
     ['gs://runs', 's3://BUCKET/PREFIX, or in a folder, file:FOLDER'],
-  ])('P6 the setting %s is refused, and no secret is repeated', (url, said) => {
+  ])('P6 the setting %s is refused, and no secret is repeated', (url, reason) => {
     const { code, out, err } = folder.cairn('show', 'r', '--store', 'sqlite:main.db', '--blobs', url);
-    expect([code, err]).toEqual([2, expect.stringContaining(said)]);
+    expect([code, err]).toEqual([2, expect.stringContaining(reason)]);
     expect(out + err).not.toMatch(/wJalr|AKIAEXAMPLE/u);
   });
 

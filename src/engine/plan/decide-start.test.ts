@@ -42,7 +42,7 @@ const begun: readonly Case[] = [
     { isSupplied: true, isEffect: true, ...earlierWith({ hasIntent: true }) },
     { kind: 'supplied' },
   ],
-  ['kept its outcome', earlierWith({ hasOutcome: true, hasIntent: true }), { kind: 'saved' }],
+  ['saved its outcome', earlierWith({ hasOutcome: true, hasIntent: true }), { kind: 'saved' }],
   ['an effect in doubt', { isEffect: true, ...earlierWith({ hasIntent: true }) }, { kind: 'doubt' }],
   ['in doubt, and recorded', { isEffect: true, ...earlierWith({ hasIntent: true }), ...outcome }, { kind: 'doubt' }],
   ['in doubt, and begun again', { isEffect: true, ...earlierWith({ hasIntent: true }), ...reopened }, record],

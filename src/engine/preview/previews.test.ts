@@ -208,8 +208,8 @@ test('X5 X2 an effect that a person has run again sees in a preview, as in the f
   const rows = await next.preview({ runId: 'r', seq }, { ...change, graph });
   expect(rows).toMatchObject([{ node: ['pay'], prediction: 'in doubt' }]);
   const fork = await next.fork({ runId: 'r', seq }, change);
-  const asked = await resumeToRest(next, fork.runId, graph);
-  expect([asked.status, asked.waits.map(({ kind }) => kind), calls]).toEqual(['paused', ['doubt'], 2]);
+  const paused = await resumeToRest(next, fork.runId, graph);
+  expect([paused.status, paused.waits.map(({ kind }) => kind), calls]).toEqual(['paused', ['doubt'], 2]);
 });
 
 test('X5 what has begun waits for no room in a preview: of two questions that are open side by side both are asked again', async () => {
