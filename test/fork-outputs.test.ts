@@ -4,7 +4,7 @@ import { createDefaultEngine } from '../src/app/default-engine.ts';
 import { CairnError } from '../src/errors.ts';
 import type { Engine } from '../src/engine/api.ts';
 import type { Graph } from '../src/graph/graph.ts';
-import { AgentGraph, END, functionNode, humanNode, START } from '../src/index.ts';
+import { AgentGraph, END, functionNode, humanNode, outcome, START } from '../src/index.ts';
 import type { HumanNodeConfig } from '../src/nodes/human-node.ts';
 import { digraph, runDot } from './dot-kit.ts';
 
@@ -35,11 +35,9 @@ async function paused(
   return { engine, runId, seq };
 }
 
-const setting = (
-  value: unknown,
-): { readonly set: readonly { readonly path: readonly string[]; readonly value: unknown }[] } => ({
-  set: [{ path: ['outputs', 'ask'], value }],
-});
+type Patches = { readonly set: readonly { readonly path: readonly string[]; readonly value: unknown }[] };
+
+const setting = (value: unknown): Patches => ({ set: [{ path: ['outputs', 'ask'], value }] });
 
 test.each<[string, HumanNodeConfig, unknown, unknown]>([
   ['choices', { prompt: '?', choices: ['pay', 'stop'] }, 'refund', 'pay'],
@@ -89,6 +87,42 @@ test('H2.1 a fork from before its choices can be told is made, and fails when th
     }
   }
   expect(seq).toBeGreaterThan(0);
+});
+
+test('H2.1 an answer is checked against choices that are set with it, in the fork as when it is resumed', async () => {
+  const graph = graphOf({ prompt: '?', choices: ({ state: { outputs } }) => outputs['look'] as string[] });
+  const { engine, runId, seq } = await paused(graph);
+  const both = (answer: string): Patches => ({
+    set: [{ path: ['outputs', 'look'], value: ['pay', 'refund'] }, ...setting(answer).set],
+  });
+  await expect(engine.fork({ runId, seq }, both('stop'))).rejects.toMatchObject({ code: 'OUTCOME_INVALID' });
+  const fork = await engine.fork({ runId, seq }, both('refund'));
+  const done = await (await engine.resume(fork.runId)).result();
+  expect([done.status, done.state.outputs['use']]).toEqual(['completed', 'refund']);
+});
+
+test('H2.1 an answer to a question that was asked before other nodes wrote is checked against the state of the fork', async () => {
+  const graph = new AgentGraph({}, { id: 'g' })
+    .addNode('look', () => outcome({ scratch: { choices: ['pay', 'stop'] } }))
+    .addNode('ask', humanNode({ prompt: '?', choices: ({ state: { scratch } }) => scratch['choices'] as string[] }))
+    .addNode('slow', () => outcome({ scratch: { slow: 1 } }), { effectClass: 'write' })
+    .addNode('slower', () => outcome({ scratch: { slower: 1 } }), { effectClass: 'write' })
+    .addEdge(START, 'look')
+    .addEdge('look', 'ask')
+    .addEdge('look', 'slow')
+    .addEdge('slow', 'slower')
+    .addEdge('slower', END)
+    .addEdge('ask', END)
+    .compile().graph;
+  const { engine, runId, seq } = await paused(graph);
+  const patch = { path: ['scratch', 'choices'], value: ['pay', 'refund'] };
+  const both = (answer: string): Patches => ({
+    set: [patch, ...setting(answer).set],
+  });
+  await expect(engine.fork({ runId, seq }, both('stop'))).rejects.toMatchObject({ code: 'OUTCOME_INVALID' });
+  const fork = await engine.fork({ runId, seq }, both('refund'));
+  const done = await (await engine.resume(fork.runId)).result();
+  expect([done.status, done.state.outputs['ask']]).toEqual(['completed', 'refund']);
 });
 
 const yes = 'outcome=success, preferred_label=Yes';

@@ -251,6 +251,12 @@ export const graph = new AgentGraph({}).addNode('a', (): string => 'hi').addEdge
   expect(cairn('ls')).toContain('hello');
 });
 
+test('P6 until the executable knows the command, it loads nothing of it: an old Node can parse it, and no command loads the code of another', () => {
+  const required = [...read('dist/bin/cairn.cjs').matchAll(/^const \w+ = require\("(.+)"\)/gmu)];
+  expect(required.map(([, file]) => file)).toEqual(['./command.cjs']);
+  expect(read('dist/bin/command.cjs').length).toBeLessThan(2_000);
+});
+
 test('P6 the code is in ASCII, and a command that lists runs loads no more of Node than it needs', () => {
   // One character beyond Latin-1 doubles what a file takes in memory.
   expect(codeFiles().filter((file) => /[^\0-\x7f]/u.test(read(file)))).toEqual([]);

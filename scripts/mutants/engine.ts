@@ -229,9 +229,23 @@ export const engineMutants: readonly Mutant[] = [
   {
     name: 'what runs again after a crash sees the present state',
     file: 'src/engine/drive/prepare.ts',
-    old: 'if (record?.view === undefined || record.view >= core.resumedSeq) return',
-    new: 'if (record?.view !== -1) return',
+    old: 'if (record?.view === undefined || record.view >= core.resumedSeq || isSupplied(core, activation))',
+    new: 'if (record?.view !== -1)',
     tests: ['src/engine/drive/attempts.test.ts', 'src/engine/settle/failures.test.ts'],
+  },
+  {
+    name: 'an outcome set in a fork is checked against the state that its visit saw',
+    file: 'src/engine/drive/prepare.ts',
+    old: 'record.view >= core.resumedSeq || isSupplied(core, activation))',
+    new: 'record.view >= core.resumedSeq)',
+    tests: ['test/fork-outputs.test.ts'],
+  },
+  {
+    name: 'an outcome set in a fork is checked without the others that it sets',
+    file: 'src/engine/forks/fork.ts',
+    old: 'outputs: together }',
+    new: 'outputs: state.outputs }',
+    tests: ['test/fork-outputs.test.ts'],
   },
   {
     name: 'conflicting writes of side-by-side nodes are both taken',

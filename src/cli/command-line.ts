@@ -9,6 +9,7 @@ import { readVersion } from '../app/version.ts';
 import { CairnError } from '../errors.ts';
 import { reserveOutput } from './files.ts';
 import { nearest } from '../operations/declare/nearest.ts';
+import { splitCommand } from './split-command.ts';
 
 // Explains commands.
 
@@ -110,22 +111,6 @@ function explainAll(groups: CommandGroups, { width, paint }: Screen): readonly s
     ),
     'Every command explains itself with --help.',
   ];
-}
-
-/** Options of every command that take a value. */
-const withValue: readonly (string | undefined)[] = ['--store', '--blobs', '--config'];
-
-/** Tells the command's name from the options that may stand before it: `cairn --store X ls --json`. */
-export function splitCommand(args: readonly string[]): {
-  readonly name: string | undefined;
-  readonly rest: readonly string[];
-} {
-  let index = 0;
-  while (args[index]?.startsWith('-') === true) index += withValue.includes(args[index]) ? 2 : 1;
-  const name = args[index];
-  return name === undefined
-    ? { name, rest: args }
-    : { name, rest: [...args.slice(0, index), ...args.slice(index + 1)] };
 }
 
 function findCommand(commands: readonly Command[], name: string): Command {

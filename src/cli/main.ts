@@ -3,7 +3,7 @@
  * The executable. It is small, and built so that even an old Node can parse it and report that it is too old. Each group of commands is a
  * separate bundle, so that a command loads only what it needs.
  */
-import { splitCommand } from './command-line.ts';
+import { splitCommand } from './split-command.ts';
 
 type Group = { runArguments(args: readonly string[]): Promise<number> };
 

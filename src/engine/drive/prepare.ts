@@ -45,7 +45,9 @@ export function prepareStart(core: RunCore, queued: QueuedStart): void {
   noteView(core, activation);
   core.agenda.setBusy(activation, true);
   if (isRetried) reopenFailed(core, activation);
-  if (record?.view === undefined || record.view >= core.resumedSeq) return startDecided(core, activation, record);
+  // An outcome set in the fork is checked against the fork's state, as the fork did.
+  if (record?.view === undefined || record.view >= core.resumedSeq || isSupplied(core, activation))
+    return startDecided(core, activation, record);
   // The activation saw an older state, and must see that state again (E9).
   core.agenda.openingCount += 1;
   openPinnedView(core, activation, record.view).then(
@@ -74,13 +76,12 @@ function startDecided(core: RunCore, activation: Activation, record: NodeRecord 
 /** Decides how the activation starts. Most have recorded nothing and are not in a fork, so that case is handled without the checks. */
 function decide(core: RunCore, activation: Activation, record: NodeRecord | undefined): StartDecision<Offer> {
   const { node, visit } = activation;
-  const { supplied } = core.root;
   const { replay } = core;
   return decideStart<Offer>(
     {
       isOverLimit: visit > node.maxVisits && hasDoneNothing(record),
       isEffect: isEffect(node),
-      isSupplied: supplied !== undefined && Object.hasOwn(supplied, pathKeyOf(activation.path)),
+      isSupplied: isSupplied(core, activation),
       earlier:
         record === undefined
           ? nothingRecorded
@@ -91,6 +92,11 @@ function decide(core: RunCore, activation: Activation, record: NodeRecord | unde
     },
     record !== undefined && !isReopened(core, activation, record),
   );
+}
+
+/** Whether the fork has set the outcome of this activation. */
+function isSupplied({ root: { supplied } }: RunCore, { path }: Activation): boolean {
+  return supplied !== undefined && Object.hasOwn(supplied, pathKeyOf(path));
 }
 
 /** Whether a fork has begun the visit anew, and it has done nothing since: it is due like one that is new. */

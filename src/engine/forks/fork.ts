@@ -10,7 +10,7 @@ import { openWaitRows } from '../../history/stored/messages.ts';
 import type { Graph } from '../../graph/graph.ts';
 import { partitions, type StateView } from '../../graph/contracts/node-contract.ts';
 import { formatPath } from '../../history/read/state-path.ts';
-import { viewState } from '../../history/read/whole-checkpoint.ts';
+import { viewValues } from '../../history/read/whole-checkpoint.ts';
 import { suppliedFault } from '../admit/supplied-fault.ts';
 import { openFailedNodes } from '../record/failed-nodes.ts';
 import { pathKeyOf } from '../record/node-record.ts';
@@ -243,12 +243,16 @@ function undoCancel(state: TreeWriter): void {
  * @throws OUTCOME_INVALID
  */
 function checkOutputs(root: RunTree, set: readonly Patch[], graph: Graph | undefined): void {
-  const state = viewState(root).state as StateView;
-  for (const { path } of set.filter(isOfOutput)) {
-    const id = path[1] ?? '';
+  const outputOf = (id: string): unknown =>
+    (root.supplied?.[pathKeyOf([id])] as { output?: unknown } | undefined)?.output;
+  const nodes = set.filter(isOfOutput).map(({ path }) => path[1] ?? '');
+  const state = viewValues(root.frame);
+  // An outcome may depend on another that is set with it.
+  const together = { ...state.outputs, ...Object.fromEntries(nodes.map((id) => [id, outputOf(id)])) };
+  const shown = { ...state, outputs: together } as unknown as StateView;
+  for (const id of nodes) {
     const node = graph?.nodes.find((one) => one.id === id);
-    const supplied = root.supplied?.[pathKeyOf([id])] as { readonly output?: unknown } | undefined;
-    const fault = node && suppliedFault(node, supplied?.output, state);
+    const fault = node && suppliedFault(node, outputOf(id), shown);
     if (fault !== undefined && fault.cause === undefined) throw fault;
   }
 }
