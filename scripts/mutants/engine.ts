@@ -234,6 +234,20 @@ export const engineMutants: readonly Mutant[] = [
     tests: ['src/engine/drive/attempts.test.ts', 'src/engine/settle/failures.test.ts'],
   },
   {
+    name: 'a message that could not be read is not looked for again',
+    file: 'src/engine/drive/message-intake.ts',
+    old: '      this.#isOverdue = true;',
+    new: '      this.#isOverdue = false;',
+    tests: ['src/engine/waits/messages.test.ts'],
+  },
+  {
+    name: 'a store that is away when a question times out stops the run',
+    file: 'src/engine/waits/open-wait.ts',
+    old: "if (CairnError.is(error, 'STORE_UNAVAILABLE') || CairnError.is(error, 'STORE_BUSY'))",
+    new: "if (CairnError.is(error, 'STORE_BUSY'))",
+    tests: ['src/engine/waits/messages.test.ts'],
+  },
+  {
     name: 'an outcome set in a fork is checked against the state that its visit saw',
     file: 'src/engine/drive/prepare.ts',
     old: 'record.view >= core.resumedSeq || isSupplied(core, activation))',

@@ -35,6 +35,8 @@ export class MessageIntake {
   /** Messages are taken in order of arrival, one read after another. */
   #reading: Promise<void> = Promise.resolve();
   #cancel: (() => void) | undefined;
+  /** Whether there may be a message that could not be read. */
+  #isOverdue = false;
   #isStopped = false;
 
   constructor(core: RunCore, onCancel: (request: CancelRequest) => void) {
@@ -49,13 +51,24 @@ export class MessageIntake {
     const { env } = this.#core;
     if (!env.store.capabilities.isShared || this.#isStopped) return;
     this.#cancel = env.clock.setTimer(env.limits.messagePollMs, () => {
-      if (env.store.hearsOthers?.() === true) return this.start();
-      this.read().then(
-        () => this.start(),
-        // If the store is away, try again. A message that can never be read must not be skipped silently.
-        (error: unknown) => (CairnError.is(error, 'STORE_CORRUPT') ? this.#core.loop.fail(error) : this.start()),
-      );
+      if (!this.#isOverdue && env.store.hearsOthers?.() === true) return this.start();
+      void this.look().then(() => this.start());
     });
+  }
+
+  /**
+   * Reads because there may be a message. If the store is away, the next poll reads, and the run goes on. A message that can never be read
+   * must not be skipped silently.
+   */
+  async look(): Promise<void> {
+    try {
+      await this.read();
+      this.#isOverdue = false;
+    } catch (error) {
+      const polls = this.#core.env.store.capabilities.isShared;
+      if (!polls || CairnError.is(error, 'STORE_CORRUPT')) this.#core.loop.fail(error);
+      this.#isOverdue = true;
+    }
   }
 
   stop(): void {

@@ -151,7 +151,7 @@ export class Runner implements Loop {
   /** Checks for messages now, because somebody in this process posted one. */
   poke(): void {
     if (this.#isOver) return;
-    this.#intake.read().catch((error: unknown) => this.fail(error));
+    void this.#intake.look();
   }
 
   /** Sets a new budget on behalf of somebody who resumes the run. @throws USAGE_INVALID */

@@ -1,8 +1,10 @@
 /** How an owner takes messages: each once, for the oldest wait of its name, with who sent it (W3.4, W5.3, O1.2). */
 import { expect, test } from 'vitest';
 import { settleDown } from '../../../test/dying-engine.ts';
-import { createBench, edges, graphOf, node, resumeToRest, runToRest } from '../../../test/engine-kit.ts';
+import { createBench, edges, graphOf, node, resumeToRest, runToRest, testIds } from '../../../test/engine-kit.ts';
+import { CairnError } from '../../errors.ts';
 import type { Commit, CommitReply } from '../../ports/store.ts';
+import { createEngine } from '../engine.ts';
 import { createMemoryStore } from '../../stores/memory/index.ts';
 
 test('O1.2 a message that is read again before the commit that takes it has landed is not taken again', async () => {
@@ -58,6 +60,68 @@ test.each(Array.from({ length: 30 }, (_, turns) => turns))(
     expect([status, state.outputs['a']]).toEqual(['completed', 'now']);
   },
 );
+
+test('O1.2 a store that is away when it says that there may be a message stops no run: the message is read later', async () => {
+  const memory = createMemoryStore({ now: () => 1_700_000_000_000 });
+  let wakes: ((runId: string | undefined) => void) | undefined;
+  let isAway = false;
+  let refused = 0;
+  const readMessages: typeof memory.readMessages = async (key) => {
+    if (!isAway) return memory.readMessages(key);
+    refused += 1;
+    throw new CairnError('STORE_UNAVAILABLE', { store: 'away', reason: 'gone', written: 'no' });
+  };
+  const { engine, clock, options } = createBench({
+    store: {
+      ...memory,
+      capabilities: { ...memory.capabilities, isShared: true },
+      readMessages,
+      watch: (_, wake) => {
+        wakes = wake;
+        return () => undefined;
+      },
+    },
+  });
+  const other = createEngine({ ...options, store: memory, ids: testIds('other') });
+  const graph = graphOf(
+    'g',
+    [
+      node('busy', 'pure', async () => {
+        await other.signal('r', 'go', 'late');
+        isAway = true;
+        wakes?.(undefined);
+        await settleDown();
+        isAway = false;
+        await new Promise<void>((resolve) => clock.setTimer(60_000, resolve));
+      }),
+      node('a', 'read', (ctx) => ctx.receive('go')),
+    ],
+    edges('> busy', '> a', 'busy >', 'a >'),
+  );
+  const { status, state } = await runToRest(engine, graph, {}, 'r');
+  expect([status, state.outputs['a'], refused > 0]).toEqual(['completed', 'late', true]);
+});
+
+test('O1.2 a store that is away when a question times out stops no run: the default answer is given when it is back', async () => {
+  const memory = createMemoryStore({ now: () => 1_700_000_000_000 });
+  let refused = 0;
+  const postMessage: typeof memory.postMessage = async (message) => {
+    if (refused === 3) return memory.postMessage(message);
+    refused += 1;
+    throw new CairnError('STORE_UNAVAILABLE', { store: 'away', reason: 'gone', written: 'unknown' });
+  };
+  const { engine, clock } = createBench({ store: { ...memory, postMessage } });
+  const graph = graphOf(
+    'g',
+    [
+      node('busy', 'pure', () => new Promise<void>((resolve) => clock.setTimer(60_000, resolve))),
+      node('ask', 'read', (ctx) => ctx.receive('go', { timeoutMs: 1_000, defaultValue: 'nobody' })),
+    ],
+    edges('> busy', '> ask', 'busy >', 'ask >'),
+  );
+  const { status, state } = await runToRest(engine, graph, {}, 'r');
+  expect([status, state.outputs['ask'], refused]).toEqual(['completed', 'nobody', 3]);
+});
 
 test('W5.3 a signal closes the oldest wait for its name', async () => {
   const { engine } = createBench();

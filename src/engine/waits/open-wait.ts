@@ -130,7 +130,12 @@ export function answerHere(core: RunCore, waitId: string, answer: Partial<Messag
       // The store does not know the wait yet: its commit is on the way or being sent again.
       if (status === 'closed') answerLater(core, waitId, answer);
     })
-    .catch((error: unknown) => core.loop.fail(error))
+    .catch((error: unknown) => {
+      // A store that is away for a while stops no run: commits are sent again too, and if the lease is lost meanwhile, that ends it.
+      if (CairnError.is(error, 'STORE_UNAVAILABLE') || CairnError.is(error, 'STORE_BUSY'))
+        answerLater(core, waitId, answer);
+      else core.loop.fail(error);
+    })
     .finally(() => {
       core.agenda.keepAliveCount -= 1;
       core.loop.requestTurn();
