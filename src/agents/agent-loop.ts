@@ -250,7 +250,7 @@ class AgentLoop {
         this.#faulty,
         results.map(({ output }) => output),
       );
-    this.#conversation.add(this.#mode.tell(calls, results), true);
+    this.#conversation.add(this.#mode.toMessage(calls, results), true);
     this.#note = {
       results: results.map(({ output, parts, from, node, isRecorded, whole, isError, isKept, isCached }, index) => ({
         call: (calls[index] as ToolCallPart).id,

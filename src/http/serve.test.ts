@@ -38,7 +38,7 @@ async function serve(options: Partial<ServeOptions> = {}): Promise<CairnClient> 
     cwd,
     storeUrl: undefined,
     port: 0,
-    tell: (error) => {
+    onError: (error) => {
       throw error;
     },
     ...options,

@@ -36,7 +36,7 @@ export interface ServeOptions extends Pick<
   /** A request that is not complete by then is refused. Answers may take any time. Default 30,000. */
   readonly requestMs?: number;
   /** Told of faults, a line each. */
-  readonly tell: (error: unknown) => void;
+  readonly onError: (error: unknown) => void;
 }
 
 export interface Server {
@@ -83,7 +83,7 @@ function readTokens(file: string): readonly BearerToken[] {
 /** Starts the server. @throws CONFIG_INVALID the address, the tokens or the configuration; STORE_* the store cannot be opened */
 export async function startServer(options: ServeOptions): Promise<Server> {
   const { host = '127.0.0.1', port = defaultPort, tokenFile, hosts = [], origins = [] } = options;
-  const { readOnly = false, tell, modules = [], requestMs = 30_000 } = options;
+  const { readOnly = false, onError, modules = [], requestMs = 30_000 } = options;
   const token = tokenFile === undefined ? createToken() : undefined;
   const authorize = bearerTokens(
     token === undefined ? readTokens(tokenFile ?? '') : [{ token, principal: 'person', kind: 'person', scopes }],
@@ -97,7 +97,7 @@ export async function startServer(options: ServeOptions): Promise<Server> {
     runsConfig: !readOnly,
     readOnly,
     holdTimersMs: 0,
-    report: tell,
+    report: onError,
     ...(works && { cleanUpEvery: 'configured' }),
   });
   try {
@@ -112,14 +112,14 @@ export async function startServer(options: ServeOptions): Promise<Server> {
       exchangeCode: codes.exchange,
       ...(pages !== undefined && { pages }),
       ...(app.config.chat !== undefined && !readOnly && { chat: app.config.chat }),
-      onError: tell,
+      onError,
     });
     const answer = toNodeHandler(handler);
     const listener = await listenHttp({
       host,
       port,
       requestMs,
-      failed: tell,
+      failed: onError,
       async handle(request, response) {
         const { refusal } = guard(request);
         if (refusal === undefined) return answer(request, response);
@@ -128,7 +128,7 @@ export async function startServer(options: ServeOptions): Promise<Server> {
         response.end(JSON.stringify({ type: 'about:blank', title: message, status }));
       },
     });
-    const worker = works ? startWorker(app, { onError: (_, error) => tell(error) }) : undefined;
+    const worker = works ? startWorker(app, { onError: (_, error) => onError(error) }) : undefined;
     return {
       url: `http://${hostName(host)}:${listener.port}`,
       storeName: app.store.name,

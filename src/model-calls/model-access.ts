@@ -105,30 +105,30 @@ async function fillPart(part: ImagePart | FilePart, file: FileRef, files: FileAc
  */
 export class MaskedPieces {
   readonly #mask: TextMask | undefined;
-  readonly #tell: (delta: ModelDelta) => void;
+  readonly #emit: (delta: ModelDelta) => void;
   readonly #streams = new Map<string, { readonly stream: MaskStream; last: ModelDelta }>();
 
-  constructor(reader: SecretReader, tell: (delta: ModelDelta) => void) {
+  constructor(reader: SecretReader, emit: (delta: ModelDelta) => void) {
     const secrets = [...(reader.known?.() ?? [])];
     this.#mask = secrets.length === 0 ? undefined : new TextMask(secrets);
-    this.#tell = tell;
+    this.#emit = emit;
   }
 
   push(delta: ModelDelta): void {
-    if (this.#mask === undefined) return this.#tell(delta);
+    if (this.#mask === undefined) return this.#emit(delta);
     const name = delta.type === 'tool-arguments' ? delta.id : delta.type;
     const known = this.#streams.get(name);
     const { stream } = known ?? { stream: this.#mask.createStream() };
     const text = stream.push(delta.text);
     this.#streams.set(name, { stream, last: delta });
-    if (text !== '' || known === undefined) this.#tell({ ...delta, text });
+    if (text !== '' || known === undefined) this.#emit({ ...delta, text });
   }
 
   /** The answer is whole. */
   end(): void {
     for (const { stream, last } of this.#streams.values()) {
       const text = stream.end();
-      if (text !== '') this.#tell({ ...last, text });
+      if (text !== '') this.#emit({ ...last, text });
     }
   }
 }

@@ -119,7 +119,7 @@ async function run(
   const command = `cairn-${randomBytes(6).toString('hex')}`;
   const [file = '', ...args] = box.argv(argv, { ...env, CAIRN_IDEMPOTENCY_KEY: key }, command);
   let stderr = '';
-  const tell: SandboxCommand['onOutput'] = (stream, bytes) => {
+  const emit: SandboxCommand['onOutput'] = (stream, bytes) => {
     if (stream === 'stderr' && stderr.length < 300) stderr += Buffer.from(bytes).toString();
     onOutput(stream, bytes);
   };
@@ -140,7 +140,7 @@ async function run(
       ...(input !== undefined && { input }),
       signal: both,
       killGraceMs: 200,
-      onOutput: tell,
+      onOutput: emit,
     });
     if (both.aborted) await box.onKilled?.(command);
     const refused = end.exitCode === 0 ? undefined : box.refusal?.(stderr, end.exitCode);

@@ -44,9 +44,9 @@ beforeAll(async () => {
   ];
   writeFileSync(join(cwd, 'tokens.json'), JSON.stringify(people));
   const tokenFile = join(cwd, 'tokens.json');
-  const tell = (error: unknown): void => void faults.push(error);
+  const onError = (error: unknown): void => void faults.push(error);
   // Without the page of the studio, which is there only if it was built.
-  server = await startServer({ cwd, storeUrl: 'runs.db', port: 0, tokenFile, requestMs: 1_000, pages: cwd, tell });
+  server = await startServer({ cwd, storeUrl: 'runs.db', port: 0, tokenFile, requestMs: 1_000, pages: cwd, onError });
   port = Number(new URL(server.url).port);
   const started = await ask({ method: 'POST', path: '/v1/runs', body: { workflow: 'ask', runId: 'r' } });
   if (started.status !== 201) throw new Error(started.text);

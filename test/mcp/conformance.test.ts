@@ -86,7 +86,7 @@ async function checksOf(scenario: string, url: string): Promise<readonly Check[]
 }
 
 beforeAll(async () => {
-  const server = await startMcpServer({ cwd: folder, storeUrl: 'memory:', http: { port: 0 }, tell: () => undefined });
+  const server = await startMcpServer({ cwd: folder, storeUrl: 'memory:', http: { port: 0 }, log: () => undefined });
   const fixture = await serveHttp(sdk, createFixtureServer, { port: 0 }, () => undefined);
   stops.push(
     () => server.close(),

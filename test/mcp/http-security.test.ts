@@ -15,7 +15,7 @@ async function start(http: HttpOptions = {}): Promise<string> {
     cwd: tmpdir(),
     storeUrl: 'memory:',
     http: { port: 0, ...http },
-    tell: () => undefined,
+    log: () => undefined,
   });
   running.push(server);
   return server.url ?? '';

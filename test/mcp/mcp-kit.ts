@@ -38,9 +38,9 @@ export function createWorkspace(workflows: Readonly<Record<string, string>> = {}
   };
 }
 
-export type ServerOptions = Omit<McpServerOptions, 'cwd' | 'storeUrl' | 'tell'>;
+export type ServerOptions = Omit<McpServerOptions, 'cwd' | 'storeUrl' | 'log'>;
 
-function optionsOf({ folder }: Workspace, options: ServerOptions): Omit<McpServerOptions, 'tell'> {
+function optionsOf({ folder }: Workspace, options: ServerOptions): Omit<McpServerOptions, 'log'> {
   return { cwd: folder, storeUrl: join(folder, 'runs.db'), workflows: [join(folder, 'workflows')], ...options };
 }
 
@@ -163,7 +163,7 @@ function connectorOf(workspace: Workspace, address: string): Listening['connect'
 /** Starts a server in this process, for what needs none of its own. */
 export async function serveHere(workspace: Workspace, options: ServerOptions = {}): Promise<Listening> {
   const http = { port: 0, ...options.http };
-  const server = await startMcpServer({ ...optionsOf(workspace, options), http, tell: () => undefined });
+  const server = await startMcpServer({ ...optionsOf(workspace, options), http, log: () => undefined });
   started.get(workspace.folder)?.push(() => server.close());
   const { url = '' } = server;
   return { url, connect: connectorOf(workspace, url) };

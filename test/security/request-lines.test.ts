@@ -22,11 +22,11 @@ beforeAll(async () => {
     cwd: tmpdir(),
     storeUrl: 'memory:',
     http: { port: 0, origins: [page] },
-    tell: (line) => void lines.push(line),
+    log: (line) => void lines.push(line),
   });
   port = Number(new URL(server.url ?? '').port);
-  const tell = (error: unknown): void => void lines.push(`failed: ${String(error)}`);
-  api = await startServer({ cwd: tmpdir(), storeUrl: 'memory:', port: 0, worker: false, tell });
+  const onError = (error: unknown): void => void lines.push(`failed: ${String(error)}`);
+  api = await startServer({ cwd: tmpdir(), storeUrl: 'memory:', port: 0, worker: false, onError });
 });
 afterAll(async () => {
   await server.close();

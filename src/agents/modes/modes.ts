@@ -40,7 +40,7 @@ export function jsonMode(offer: Offer): Mode {
       `Tools:\n${describeTools(ownTools(offer)) || '(none)'}`,
     ].join('\n'),
     read: (response, loop) => readEnvelope(spokenText(response), loop, offer),
-    tell: (calls, results) => ({
+    toMessage: (calls, results) => ({
       role: 'user',
       content: JSON.stringify({
         results: calls.map(({ tool }, index) => {
@@ -141,7 +141,7 @@ export function nativeMode({ tools, answer }: Offer): Mode {
       const isSilent = tools.length > 0 && text.trim() === '';
       return isSilent ? { message, calls, fault: 'it is empty' } : { message, calls, last: { text } };
     },
-    tell: (calls, results) => ({
+    toMessage: (calls, results) => ({
       role: 'tool',
       content: calls.map(({ id, tool }, index): ToolResultPart => {
         const { output, parts, isError } = results[index] ?? nothing;
@@ -172,7 +172,7 @@ export function reactMode(offer: Offer): Mode {
       `Tools:\n${describeTools(tools) || '(none)'}`,
     ].join('\n'),
     read: (response, loop) => readLines(spokenText(response), loop, tools),
-    tell: (calls, results) => ({
+    toMessage: (calls, results) => ({
       role: 'user',
       content: calls
         .map(({ tool }, index) => {
@@ -273,7 +273,7 @@ export function xmlMode(offer: Offer): Mode {
       `Tools:\n${describeTools(ownTools(offer)) || '(none)'}`,
     ].join('\n'),
     read: (response, loop) => readTags(spokenText(response), loop),
-    tell: (calls, results) => ({
+    toMessage: (calls, results) => ({
       role: 'user',
       content: calls
         // Escapes tags, so that a result cannot end its own tag.

@@ -146,7 +146,7 @@ export interface Mode {
   /** Reads an answer. @param loop - used to number calls, in modes where the model gives them no id */
   readonly read: (response: ModelResponse, loop: number) => Turn;
   /** Makes the message with the results, in the order of the calls. */
-  readonly tell: (calls: readonly ToolCallPart[], results: readonly ResultForModel[]) => ModelMessage;
+  readonly toMessage: (calls: readonly ToolCallPart[], results: readonly ResultForModel[]) => ModelMessage;
 }
 
 /** The text of an answer without its reasoning, which open models write into the text. */

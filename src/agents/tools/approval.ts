@@ -183,11 +183,11 @@ export interface Observation {
 }
 
 /** The last value of a function that yields several. The earlier ones are reported as they come. */
-export async function lastOf(result: unknown, tell: (value: unknown) => void): Promise<unknown> {
+export async function lastOf(result: unknown, onPart: (value: unknown) => void): Promise<unknown> {
   if (typeof result !== 'object' || result === null || !(Symbol.asyncIterator in result)) return result;
   let last: { readonly value: unknown } | undefined;
   for await (const value of result as AsyncIterable<unknown>) {
-    if (last !== undefined) tell(last.value);
+    if (last !== undefined) onPart(last.value);
     last = { value };
   }
   return last?.value;

@@ -97,7 +97,7 @@ export function foldVisit(record: NodeRecord): FoldedVisit | undefined {
         ...resultOf(record, result),
         ...(result.isError && { isError: result.isError }),
       }));
-      messages.push(mode.tell(requested, results));
+      messages.push(mode.toMessage(requested, results));
       settle(loops, requested, note.results, results, cache);
       for (const { from } of note.results) if (from !== undefined) used.add(from);
     }

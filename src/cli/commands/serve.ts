@@ -64,7 +64,7 @@ async function serve(
     ...(modules !== undefined && { modules }),
     readOnly: readOnly === true,
     worker: noWorker !== true,
-    tell: (error) => void reportFailure(error, screen, isJson),
+    onError: (error) => void reportFailure(error, screen, isJson),
   });
   noteGrants(session, server.grantsNote);
   const interrupt = listenForInterrupt();

@@ -99,7 +99,7 @@ function namingUnknown(known: readonly string[], schema: InputSchema): InputSche
 }
 
 export function registerTools(server: McpServer, house: ServerHouse, era: Era): void {
-  const { sdk, context, tell, announceResources } = house;
+  const { sdk, context, log, announceResources } = house;
   for (const tool of toolList) {
     const { name, title, description, input, required, output, hints } = tool;
     const inputSchema = namingUnknown(
@@ -122,7 +122,7 @@ export function registerTools(server: McpServer, house: ServerHouse, era: Era): 
     server.registerTool(name, { title, description, inputSchema, outputSchema, annotations }, async (args, ctx) => {
       const interview = interviewOf(server, house, era, ctx);
       const { signal } = ctx.mcpReq;
-      const call: ToolCall = { context, signal, report: reporterOf(ctx), interview, tell, announceResources };
+      const call: ToolCall = { context, signal, report: reporterOf(ctx), interview, log, announceResources };
       return toResult(await callTool(tool, call, args));
     });
   }

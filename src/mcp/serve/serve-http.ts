@@ -218,14 +218,14 @@ export async function serveHttp(
   sdk: Sdk,
   createServer: (era: 'legacy' | 'modern') => McpServer,
   options: HttpOptions,
-  tell: (line: string) => void,
+  log: (line: string) => void,
 ): Promise<Serving> {
   const { host = '127.0.0.1', port = defaultPort, token, hosts = [], origins = [] } = options;
   const limits = { ...defaultLimits, ...options.limits };
   const guard = createHttpGuard({ host, token, hosts, origins });
   const { toNodeHandler } = await loadNodeAdapter();
   const sessions = createHttpSessions(sdk, () => createServer('legacy'), limits);
-  const onerror = ({ message }: Error): void => tell(message);
+  const onerror = ({ message }: Error): void => log(message);
   const modern = sdk.createMcpHandler(({ era }) => createServer(era), {
     legacy: 'reject',
     maxRequestBodySize: limits.bodyBytes,
@@ -240,7 +240,7 @@ export async function serveHttp(
     host,
     port,
     requestMs: limits.requestMs,
-    failed: (error, { method, url }) => tell(`${method} ${JSON.stringify(url)} failed: ${String(error)}`),
+    failed: (error, { method, url }) => log(`${method} ${JSON.stringify(url)} failed: ${String(error)}`),
     async handle(request, response) {
       const { refusal, page } = guard(request);
       if (page !== undefined) allowPage(request, response, page);

@@ -14,7 +14,7 @@ export interface ServerHouse {
   /** Whether to ask the person behind a client, if the client can show forms. */
   readonly canAskClient: boolean;
   /** Writes a line for the operator of the server. */
-  readonly tell: (line: string) => void;
+  readonly log: (line: string) => void;
   /** Notifies all clients that the list of resources has changed. */
   readonly announceResources: () => void;
 }

@@ -220,7 +220,7 @@ export async function serveStdio(
   sdk: Sdk,
   createServer: (era: 'legacy' | 'modern') => McpServer,
   output: Writable,
-  tell: (line: string) => void,
+  log: (line: string) => void,
 ): Promise<Serving> {
   const { serveStdio: serve, StdioServerTransport } = await loadStdio();
   const servers = new Set<McpServer>();
@@ -236,7 +236,7 @@ export async function serveStdio(
       servers.add(server);
       return server;
     },
-    { transport, onerror: ({ message }) => tell(message) },
+    { transport, onerror: ({ message }) => log(message) },
   );
   // Called when the client has closed one of the pipes or has sent invalid data.
   const { onclose } = transport;
@@ -294,7 +294,7 @@ export interface McpServerOptions extends Omit<AppOptions, 'readsConfig' | 'runs
   /** Makes a command for people that reaches the same store. Default: `cairn` followed by the words. */
   readonly commandLine?: (...words: readonly string[]) => string;
   /** Writes a line for the operator of the server. Default: to stderr. */
-  readonly tell?: (line: string) => void;
+  readonly log?: (line: string) => void;
 }
 
 const optionNames = Object.keys({
@@ -316,7 +316,7 @@ const optionNames = Object.keys({
   canAskClient: true,
   answers: true,
   commandLine: true,
-  tell: true,
+  log: true,
 } satisfies Record<keyof McpServerOptions, true>);
 
 /** A running server. */
@@ -330,10 +330,10 @@ export interface RunningMcpServer {
 }
 
 /** Tells the operator if there are runs whose process has died; they can be resumed. */
-async function tellInterrupted(context: WorkContext, tell: (line: string) => void): Promise<void> {
+async function logInterrupted(context: WorkContext, log: (line: string) => void): Promise<void> {
   const { runs } = await perform(listRuns, context, { status: ['running'], limit: 100 });
   const stopped = runs.filter(({ isStopped }) => isStopped).map(({ runId }) => runId);
-  if (stopped.length > 0) tell(`${stopped.length} stopped: ${stopped.join(', ')}; resume_workflow goes on with them`);
+  if (stopped.length > 0) log(`${stopped.length} stopped: ${stopped.join(', ')}; resume_workflow goes on with them`);
 }
 
 /**
@@ -350,7 +350,7 @@ export async function startMcpServer(options: McpServerOptions): Promise<Running
     canAskClient = true,
     answers,
     commandLine = commandText,
-    tell = (line) => writeLog(`cairn mcp: ${line}`),
+    log = (line) => writeLog(`cairn mcp: ${line}`),
   } = options;
   const sdk = await loadSdk();
   // Must come before any module of the user is loaded, because what such a module prints is not part of the protocol.
@@ -361,7 +361,7 @@ export async function startMcpServer(options: McpServerOptions): Promise<Running
     runsConfig: true,
     // A question reaches the client at once; the server meets its deadline when it comes.
     holdQuestionsMs: 0,
-    report: (error) => tell(reasonOf(error)),
+    report: (error) => log(reasonOf(error)),
     ...options,
   });
   let serving: Serving | undefined;
@@ -371,22 +371,22 @@ export async function startMcpServer(options: McpServerOptions): Promise<Running
     context: answers === 'anyone' ? app : { ...app, reserved: { questions, command: commandLine } },
     version: readVersion(),
     canAskClient,
-    tell,
+    log,
     announceResources: () => serving?.announceResources(),
   };
   try {
-    if (app.grantsNote !== undefined) tell(app.grantsNote);
-    await tellInterrupted(app, tell);
+    if (app.grantsNote !== undefined) log(app.grantsNote);
+    await logInterrupted(app, log);
     serving =
       output === undefined
-        ? await serveHttp(sdk, (era) => createServer(house, era), http ?? {}, tell)
-        : await serveStdio(sdk, (era) => createServer(house, era), output, tell);
+        ? await serveHttp(sdk, (era) => createServer(house, era), http ?? {}, log)
+        : await serveStdio(sdk, (era) => createServer(house, era), output, log);
   } catch (error) {
     await app.close();
     throw error;
   }
   const running = serving;
-  if (running.url !== undefined) tell(`listening at ${running.url}`);
+  if (running.url !== undefined) log(`listening at ${running.url}`);
   let closing: Promise<void> | undefined;
   const endAll = async (): Promise<void> => {
     try {

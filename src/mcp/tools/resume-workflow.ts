@@ -209,8 +209,8 @@ async function resumeAfterAnswers(
 }
 
 /** The answer is durable. If another process is advancing the run, that process takes it. */
-async function showOwnedElsewhere({ context, tell }: ToolCall, run: string, error: CairnError): Promise<ToolAnswer> {
-  seeTaken(context, run).catch((failure: unknown) => tell(`run ${run}: ${String(failure)}`));
+async function showOwnedElsewhere({ context, log }: ToolCall, run: string, error: CairnError): Promise<ToolAnswer> {
+  seeTaken(context, run).catch((failure: unknown) => log(`run ${run}: ${String(failure)}`));
   const { content } = await showStanding(context, await perform(readStanding, context, { run }), { isResumed: true });
   const message =
     'The answer is recorded, and the process that works on the run takes it - get_run says where it stands';

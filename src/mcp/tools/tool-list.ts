@@ -205,7 +205,7 @@ const commonInput: { readonly [Name in keyof Required<Common>]: JsonSchema } = {
 };
 
 /** Lets a run go on in this process without a listener. Returns when the run is being advanced, so that nobody takes it for stopped. */
-async function leave({ context, tell }: ToolCall, run: string): Promise<ToolAnswer> {
+async function leave({ context, log }: ToolCall, run: string): Promise<ToolAnswer> {
   let begin: () => void = () => undefined;
   const begun = new Promise<void>((resolve) => {
     begin = resolve;
@@ -215,7 +215,7 @@ async function leave({ context, tell }: ToolCall, run: string): Promise<ToolAnsw
     begin();
   };
   const going = perform(resumeRun, { ...context, watch }, { run });
-  going.catch((error: unknown) => tell(`run ${run}: ${String(error)}`));
+  going.catch((error: unknown) => log(`run ${run}: ${String(error)}`));
   await Promise.race([begun, going]);
   return showStanding(context, await perform(readStanding, context, { run }));
 }

@@ -31,7 +31,7 @@ export interface ToolCall {
   /** Asks the person behind the client; undefined if that is impossible or turned off. */
   readonly interview: Interview | undefined;
   /** Writes a line for the operator of the server. */
-  readonly tell: (line: string) => void;
+  readonly log: (line: string) => void;
   /** Notifies all clients that the list of resources has changed. */
   readonly announceResources: () => void;
 }

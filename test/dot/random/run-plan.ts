@@ -43,14 +43,15 @@ export function graphOfPlan(plan: PipelinePlan, { arrive, sleep }: PlanWorld): G
     effect: 'external',
     isIdempotent: ({ id }) => isRepeatable(tasks.get(id)),
     // As a stage for a model, it hears what is said to its pipeline.
-    asks: (stage) => (stage.parts.isSteered ? modelRequestOf(stage) : { earlier: [], prompt: '', thread: undefined }),
-    run: async ({ ctx, parts: { stage }, value, step, asking }) => {
+    modelRequestOf: (stage) =>
+      stage.parts.isSteered ? modelRequestOf(stage) : { earlier: [], prompt: '', thread: undefined },
+    run: async ({ ctx, parts: { stage }, value, step, modelRequest }) => {
       const attempt = step?.attempt ?? 1;
       const end = endAt(tasks.get(stage.id)?.ends ?? [], ctx.visit, attempt);
       const path = (value('path') ?? value('graph.path') ?? '') as string;
       const restarts = Number(value('internal.restart_count') ?? 0);
       const told = outcomeOf(stage.id, end, path);
-      const heard = asking?.prompt.match(/(?<=^- )word \d+$/gm) ?? [];
+      const heard = modelRequest?.prompt.match(/(?<=^- )word \d+$/gm) ?? [];
       arrive({
         key: step?.idempotencyKey ?? '',
         place: beginning(path, { id: stage.id, restarts, visit: ctx.visit, attempt, heard }),

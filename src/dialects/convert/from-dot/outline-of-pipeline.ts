@@ -114,9 +114,9 @@ function gated(step: Step, stage: Stage, { pipeline, notes, placeOf }: StageRead
 /** How much of the run a prompt contains: the most that the stage or any edge to it says. */
 function fidelityOf(pipeline: Pipeline, { incoming }: Layout, stage: Stage): string {
   const edges = incoming.get(stage.id) ?? [];
-  const tellingOf = promptScopes(pipeline, stage, edges);
-  const fidelities = edges.map(({ index }) => tellingOf(wayLabel(index)).fidelity);
-  return fidelities.find((fidelity) => fidelity !== 'truncate') ?? fidelities[0] ?? tellingOf(undefined).fidelity;
+  const promptScopeOf = promptScopes(pipeline, stage, edges);
+  const fidelities = edges.map(({ index }) => promptScopeOf(wayLabel(index)).fidelity);
+  return fidelities.find((fidelity) => fidelity !== 'truncate') ?? fidelities[0] ?? promptScopeOf(undefined).fidelity;
 }
 
 /** Attributes that only a pipeline has and that nothing else here speaks of. */

@@ -237,7 +237,7 @@ class GraphParts {
         jumpsMax: this.#jumpsMax,
         retry: retryOf(stage, pipeline),
         timeoutMs: stage.attributes.durationMs('timeout'),
-        tellingOf: promptScopes(pipeline, stage, this.#scopeEdges.get(stage.id) ?? []),
+        promptScopeOf: promptScopes(pipeline, stage, this.#scopeEdges.get(stage.id) ?? []),
         withheld: this.#compiling.withheld,
         watchBegin: this.#compiling.watchBegin,
         watch: this.#compiling.watch,

@@ -37,7 +37,7 @@ export function promptScopes(
   { attributes: graph }: Pipeline,
   { attributes, group }: Stage,
   edges: readonly PipelineEdge[],
-): StageParts['tellingOf'] {
+): StageParts['promptScopeOf'] {
   const summaryModel = graph.text('summary_model') || undefined;
   const scopeOf = (edge: Pick<PipelineEdge, 'attributes'> | undefined): PromptScope => {
     const own = (name: string): string => edge?.attributes.text(name) || attributes.text(name);

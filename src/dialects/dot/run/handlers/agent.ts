@@ -41,9 +41,9 @@ export const codergenHandler: StageHandler = {
   effect: 'external',
   isIdempotent: () => true,
   needs: (stage) => [{ kind: 'model', name: modelNameOf(stage) }],
-  asks: modelRequestOf,
+  modelRequestOf,
   run: async (stage) => {
-    const { earlier, prompt } = stage.asking as ModelRequest;
+    const { earlier, prompt } = stage.modelRequest as ModelRequest;
     const answer = await askModel(stage, prompt, earlier);
     const outcome = await verdictOf(stage, answer);
     const contextUpdates = { ...outcome.contextUpdates, last_response: headOf(answer) };
@@ -92,7 +92,7 @@ export async function askModel(
 export async function modelRequestOf(stage: StageContext): Promise<ModelRequest> {
   const { ctx, parts, attributes } = stage;
   const edge = contextValue(ctx.state, edgeKey);
-  const configured = parts.tellingOf(typeof edge === 'string' ? edge : undefined);
+  const configured = parts.promptScopeOf(typeof edge === 'string' ? edge : undefined);
   const isResumed = ctx.attempt > 1 || ctx.state.scratch[resumedKey] === true;
   const scope = isResumed ? degraded(configured) : configured;
   const thread = scope.fidelity === 'full' ? openThread(ctx.state, scope.thread, parts.stage.id) : undefined;
@@ -179,8 +179,8 @@ const noReport = { fault: 'it does not end with the JSON object that says how it
 async function verdictOf(stage: StageContext, answer: string, attempt = 1): Promise<StageOutcome> {
   const fault = needsVerdict(stage) ? reportFault(stage, answer) : undefined;
   if (fault === undefined) return outcomeOf(stage, answer);
-  const { ctx, parts, asking, step } = stage;
-  const { earlier = [], prompt = '' } = asking ?? {};
+  const { ctx, parts, modelRequest, step } = stage;
+  const { earlier = [], prompt = '' } = modelRequest ?? {};
   const messages: readonly ModelMessage[] = [
     ...earlier,
     { role: 'user', content: prompt },
@@ -220,7 +220,7 @@ export function agentHandler(agent: StageAgent, isGranted?: StageAgentRequest['i
       ...agent.needs(toolsIn(stage, 'tools'), folder),
       ...(hookNames.some((name) => stage.attributes.text(name) !== '') ? [{ kind: 'shell' } as const] : []),
     ],
-    asks: modelRequestOf,
+    modelRequestOf,
     run: (stage) => inAttempts(stage, (attempt) => work(stage, agent, { attempt, ...(isGranted && { isGranted }) })),
   };
 }
@@ -233,7 +233,7 @@ async function work(
   options: Pick<StageAgentRequest, 'attempt' | 'isGranted'>,
 ): Promise<StageOutcome> {
   const { ctx, parts, attributes } = stage;
-  const { earlier, prompt } = stage.asking as ModelRequest;
+  const { earlier, prompt } = stage.modelRequest as ModelRequest;
   const loopsMax = attributes.integer('max_turns');
   const hooks = hooksOf(stage);
   const answer = await agent.run(ctx, {
@@ -283,13 +283,13 @@ export function commandAgentHandler(shell: NodeType): StageHandler {
     effect: 'external',
     isIdempotent: ({ attributes }) => attributes.flag('idempotent'),
     needs: () => [{ kind: 'shell' }],
-    asks: modelRequestOf,
+    modelRequestOf,
     run: (stage) => runAgent(stage, shell),
   };
 }
 
 async function runAgent(stage: StageContext, shell: NodeType): Promise<StageOutcome> {
-  const { earlier, prompt, thread } = stage.asking as ModelRequest;
+  const { earlier, prompt, thread } = stage.modelRequest as ModelRequest;
   const model = modelNameOf(stage.parts.stage);
   const end = await runStageCommand(stage, shell, {
     script: stage.attributes.text('agent_command'),

@@ -72,7 +72,7 @@ export interface StageParts {
   readonly retry: RetryPolicy;
   readonly timeoutMs: number | undefined;
   /** How much of the run the prompt contains, which also depends on the edge that led to the stage. */
-  readonly tellingOf: (edge: string | undefined) => PromptScope;
+  readonly promptScopeOf: (edge: string | undefined) => PromptScope;
   /** Called for each stage that begins, by its id; again where it goes on after a crash or a pause. */
   readonly watchBegin: ((stage: string) => void) | undefined;
   /** Called for each stage that ended. After a crash, the run that goes on may call it for some of them again. */
@@ -100,7 +100,7 @@ export interface StageContext {
   /** Of a handler with `effect`: the step that it is run in. */
   readonly step?: StepContext;
   /** The result of the handler's `asks`. */
-  readonly asking?: ModelRequest;
+  readonly modelRequest?: ModelRequest;
 }
 
 /** The implementation of a stage type. */
@@ -115,7 +115,7 @@ export interface StageHandler {
   /** What it reaches for. @param folder - where the stage works, relative to where the process was started */
   readonly needs?: (stage: Stage, folder: string) => readonly Need[];
   /** For stages that ask a model: builds the request. Called before the step, and may run steps of its own. */
-  readonly asks?: (stage: StageContext) => Promise<ModelRequest> | ModelRequest;
+  readonly modelRequestOf?: (stage: StageContext) => Promise<ModelRequest> | ModelRequest;
   /** Says why this stage would not end with an outcome that somebody sets in a fork. Default: every outcome fits. */
   readonly outcomeFault?: (
     stage: Pick<StageContext, 'parts' | 'attributes' | 'value'>,

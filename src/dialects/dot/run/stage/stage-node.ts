@@ -107,12 +107,12 @@ async function perform(ctx: NodeContext, handler: StageHandler, parts: StagePart
     ...(timeoutMs !== undefined && { timeoutMs }),
   };
   const readAnswer = (answer: unknown): StageOutcome => outcomeOfAnswer(answer, ownOutcomes);
-  let asking: ModelRequest | undefined;
+  let modelRequest: ModelRequest | undefined;
   const result = await guarded(
     ctx,
     async () => {
-      asking = await handler.asks?.(context);
-      const full = { ...context, ...(asking !== undefined && { asking }) };
+      modelRequest = await handler.modelRequestOf?.(context);
+      const full = { ...context, ...(modelRequest !== undefined && { modelRequest }) };
       if (effect === undefined) return checkedOutcome(await handler.run(full), ownOutcomes);
       return ctx.step(
         'work',
@@ -128,19 +128,19 @@ async function perform(ctx: NodeContext, handler: StageHandler, parts: StagePart
     },
     stage.attributes.flag('allow_partial'),
   );
-  const turn = turnOf(ctx, stage.id, asking, result);
-  return { ...result, hasAsked: asking !== undefined, ...(turn !== undefined && { turn }) };
+  const turn = turnOf(ctx, stage.id, modelRequest, result);
+  return { ...result, hasAsked: modelRequest !== undefined, ...(turn !== undefined && { turn }) };
 }
 
 /** The turn that the stage adds to its thread. Undefined if it has no thread, or got no answer. */
 function turnOf(
   { state }: NodeContext,
   stage: string,
-  asking: ModelRequest | undefined,
+  modelRequest: ModelRequest | undefined,
   { response }: StageOutcome,
 ): Turn | undefined {
-  if (asking?.thread === undefined || response === undefined) return undefined;
-  const { thread, prompt } = asking;
+  if (modelRequest?.thread === undefined || response === undefined) return undefined;
+  const { thread, prompt } = modelRequest;
   return { thread, stage, prompt, answer: response, after: historyOf(state).length };
 }
 
