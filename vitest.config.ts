@@ -16,10 +16,11 @@ const alone = [
   'test/memory/*.test.ts',
   'test/package.test.ts',
   'test/sandboxes/*.test.ts',
-  'test/security/foreign-stores.test.ts',
+  'test/security/{foreign-stores,hostile-texts}.test.ts',
   'test/simulation/*.test.ts',
   'test/stores/{killed-on-each,postgres-connections}.test.ts',
   'test/studio/large.test.ts',
+  'test/trace/long-stories.test.ts',
 ];
 
 // Processes that tests start share what they have compiled: a program that imports the sources takes a third of the CPU. Coverage would
