@@ -1,4 +1,4 @@
-/** How an owner takes messages: each once, for the oldest wait of its name, with who sent it (W3.4, W5.3, O1.2). */
+/** How an owner takes messages: each once, for the oldest wait of its name, with who sent it (W3.4, W5.3, O1.2, O1.3). */
 import { expect, test } from 'vitest';
 import { settleDown } from '../../../test/dying-engine.ts';
 import { createBench, edges, graphOf, node, resumeToRest, runToRest, testIds } from '../../../test/engine-kit.ts';
@@ -61,7 +61,7 @@ test.each(Array.from({ length: 30 }, (_, turns) => turns))(
   },
 );
 
-test('O1.2 a store that is away when it says that there may be a message stops no run: the message is read later', async () => {
+test('O1.3 a store that is away when it says that there may be a message stops no run: the message is read later', async () => {
   const memory = createMemoryStore({ now: () => 1_700_000_000_000 });
   let wakes: ((runId: string | undefined) => void) | undefined;
   let isAway = false;
@@ -107,7 +107,7 @@ test('O1.2 a store that is away when it says that there may be a message stops n
   expect([status, state.outputs['a'], refused > 0]).toEqual(['completed', ['late', true], true]);
 });
 
-test('O1.2 a store that is away when a question times out stops no run: the default answer is given when it is back', async () => {
+test('O1.3 a store that is away when a question times out stops no run: the default answer is given when it is back', async () => {
   const memory = createMemoryStore({ now: () => 1_700_000_000_000 });
   let refused = 0;
   const postMessage: typeof memory.postMessage = async (message) => {
