@@ -190,6 +190,11 @@ function violationLines(value: unknown): string {
     .join('');
 }
 
+/** Whether a store could not be reached or was busy, so that the same call may succeed a moment later. */
+export function isStoreAway(error: unknown): boolean {
+  return CairnError.is(error, 'STORE_UNAVAILABLE') || CairnError.is(error, 'STORE_BUSY');
+}
+
 /** Most causes of an error that are looked at. */
 const causesMax = 1_000;
 

@@ -243,8 +243,8 @@ export const engineMutants: readonly Mutant[] = [
   {
     name: 'a store that is away when a question times out stops the run',
     file: 'src/engine/waits/open-wait.ts',
-    old: "if (CairnError.is(error, 'STORE_UNAVAILABLE') || CairnError.is(error, 'STORE_BUSY'))",
-    new: "if (CairnError.is(error, 'STORE_BUSY'))",
+    old: 'if (isStoreAway(error)) answerLater',
+    new: 'if (!isStoreAway(error)) answerLater',
     tests: ['src/engine/waits/messages.test.ts'],
   },
   {
@@ -257,8 +257,8 @@ export const engineMutants: readonly Mutant[] = [
   {
     name: 'an outcome set in a fork is checked without the others that it sets',
     file: 'src/engine/forks/fork.ts',
-    old: 'outputs: together }',
-    new: 'outputs: state.outputs }',
+    old: '{ ...state, outputs }',
+    new: '{ ...state }',
     tests: ['test/fork-outputs.test.ts'],
   },
   {

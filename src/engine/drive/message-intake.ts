@@ -52,21 +52,21 @@ export class MessageIntake {
     if (!env.store.capabilities.isShared || this.#isStopped) return;
     this.#cancel = env.clock.setTimer(env.limits.messagePollMs, () => {
       if (!this.#isOverdue && env.store.hearsOthers?.() === true) return this.start();
-      void this.look().then(() => this.start());
+      void this.tryRead().then(() => this.start());
     });
   }
 
   /**
-   * Reads because there may be a message. If the store is away, the next poll reads, and the run goes on. A message that can never be read
-   * must not be skipped silently.
+   * Reads because there may be a message. If that fails, the run goes on, and the next poll reads. The run fails if there are no polls, or
+   * if the message can never be read, since it must not be skipped silently.
    */
-  async look(): Promise<void> {
+  async tryRead(): Promise<void> {
     try {
       await this.read();
       this.#isOverdue = false;
     } catch (error) {
-      const polls = this.#core.env.store.capabilities.isShared;
-      if (!polls || CairnError.is(error, 'STORE_CORRUPT')) this.#core.loop.fail(error);
+      const isPolled = this.#core.env.store.capabilities.isShared;
+      if (!isPolled || CairnError.is(error, 'STORE_CORRUPT')) this.#core.loop.fail(error);
       this.#isOverdue = true;
     }
   }

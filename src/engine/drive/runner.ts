@@ -151,7 +151,7 @@ export class Runner implements Loop {
   /** Checks for messages now, because somebody in this process posted one. */
   poke(): void {
     if (this.#isOver) return;
-    void this.#intake.look();
+    void this.#intake.tryRead();
   }
 
   /** Sets a new budget on behalf of somebody who resumes the run. @throws USAGE_INVALID */

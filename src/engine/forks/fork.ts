@@ -248,11 +248,11 @@ function checkOutputs(root: RunTree, set: readonly Patch[], graph: Graph | undef
   const nodes = set.filter(isOfOutput).map(({ path }) => path[1] ?? '');
   const state = viewValues(root.frame);
   // An outcome may depend on another that is set with it.
-  const together = { ...state.outputs, ...Object.fromEntries(nodes.map((id) => [id, outputOf(id)])) };
-  const shown = { ...state, outputs: together } as unknown as StateView;
+  const outputs = { ...state.outputs, ...Object.fromEntries(nodes.map((id) => [id, outputOf(id)])) };
+  const view = { ...state, outputs } as unknown as StateView;
   for (const id of nodes) {
     const node = graph?.nodes.find((one) => one.id === id);
-    const fault = node && suppliedFault(node, outputOf(id), shown);
+    const fault = node && suppliedFault(node, outputOf(id), view);
     if (fault !== undefined && fault.cause === undefined) throw fault;
   }
 }

@@ -1,6 +1,6 @@
 /** Makes checkpoints, sends their commits to the store in a pipeline, and knows what is durable (E3, E4). */
 import type { RunTree } from '../../state/tree.ts';
-import { CairnError } from '../../errors.ts';
+import { CairnError, isStoreAway } from '../../errors.ts';
 import type { Change } from '../../history/stored/change.ts';
 import { encodeCheckpoint, storedForm, checkpointId } from '../../history/stored/checkpoint.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -233,8 +233,7 @@ export class Committer {
       }
       this.#isRetrying = false;
     } catch (error) {
-      if (CairnError.is(error) && mayLand(error) && error.code !== 'COMMIT_CONFLICT')
-        this.#retry(attempt + 1, error, until);
+      if (isStoreAway(error)) this.#retry(attempt + 1, error, until);
       else this.#break(error);
     }
   }
@@ -249,7 +248,7 @@ export class Committer {
 
 /** Whether sending again may help: the store was away, or an earlier commit of the pipeline had not arrived. */
 function mayLand(error: unknown): boolean {
-  return CairnError.is(error) && ['STORE_UNAVAILABLE', 'STORE_BUSY', 'COMMIT_CONFLICT'].includes(error.code);
+  return isStoreAway(error) || CairnError.is(error, 'COMMIT_CONFLICT');
 }
 
 /** Parses the change of a durable checkpoint, for listeners. */

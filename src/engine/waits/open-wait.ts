@@ -1,5 +1,5 @@
 /** Opens and closes waits. A wait is an entry in the tree, a row in the index, and an activation that waits for it here (W2, W5). */
-import { CairnError } from '../../errors.ts';
+import { CairnError, isStoreAway } from '../../errors.ts';
 import type { ChangePart } from '../../history/stored/change.ts';
 import { postSealed } from '../../history/stored/messages.ts';
 import { encodeValue } from '../../state/values/codec.ts';
@@ -132,8 +132,7 @@ export function answerHere(core: RunCore, waitId: string, answer: Partial<Messag
     })
     .catch((error: unknown) => {
       // A store that is away for a while stops no run: commits are sent again too, and if the lease is lost meanwhile, that ends it.
-      if (CairnError.is(error, 'STORE_UNAVAILABLE') || CairnError.is(error, 'STORE_BUSY'))
-        answerLater(core, waitId, answer);
+      if (isStoreAway(error)) answerLater(core, waitId, answer);
       else core.loop.fail(error);
     })
     .finally(() => {

@@ -1,7 +1,7 @@
 /** Where a Redis store is and how it is reached: its URL, password and TLS, the driver, and the functions that run on the server. */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { CairnError, maybeWritten, type ErrorCode, type ErrorData } from '../../errors.ts';
+import { CairnError, isStoreAway, maybeWritten, type ErrorCode, type ErrorData } from '../../errors.ts';
 import { importPeer } from '../../optional-peers.ts';
 import type { Durability, StoreFinding } from '../../ports/store.ts';
 import { invalidStore, isLoopback, readServerUrl } from '../server-url.ts';
@@ -272,10 +272,9 @@ export class RedisServer {
         return client;
       } catch (error) {
         const thrown = this.#toStoreError(error, { written: 'no' });
-        const isWaiting = CairnError.is(thrown, 'STORE_UNAVAILABLE') || CairnError.is(thrown, 'STORE_BUSY');
         const isRefusal = this.#driver !== undefined && error instanceof this.#driver.ErrorReply;
         const isOver = this.#hasConnected || performance.now() + delayMs >= deadline || this.#isClosed;
-        if (!isWaiting || (isRefusal && CairnError.is(thrown, 'STORE_UNAVAILABLE')) || isOver) throw thrown;
+        if (!isStoreAway(thrown) || (isRefusal && CairnError.is(thrown, 'STORE_UNAVAILABLE')) || isOver) throw thrown;
         await new Promise((resolve) => setTimeout(resolve, delayMs));
       }
     }
