@@ -3,6 +3,13 @@ import type { Mutant } from './mutant.ts';
 
 export const storesMutants: readonly Mutant[] = [
   {
+    name: 'a file that another process creates at the same time is not opened',
+    file: 'src/stores/sqlite/file/open-database.ts',
+    old: "(error as NodeJS.ErrnoException).code !== 'EEXIST' || !existsSync(path)",
+    new: "(error as NodeJS.ErrnoException).code !== 'EEXIST' || existsSync(path)",
+    tests: ['test/stores/sqlite-processes.test.ts'],
+  },
+  {
     name: 'a commit is acknowledged without its checkpoint in the checkpoint store',
     file: 'src/app/checkpoint-store/checkpoint-backed-store.ts',
     old: '      await saved.save(commit.claim, commit.checkpoint.seq);\n',

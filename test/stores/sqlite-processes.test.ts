@@ -1,7 +1,7 @@
 /** The SQLite store among processes: killed, side by side, and frozen past their lease. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -157,4 +157,26 @@ test('O2 a process frozen past its lease is taken over, and refused when it thaw
   expect(texts.size).toBe(head + 2);
   for (const seq of writer.acknowledged) expect(texts.get(seq)).toBe(`${seq} by writer`);
   await store.close();
+});
+
+test('P6 processes that create the same file at the same time all open it, and a link that leads nowhere is refused', async () => {
+  const module = join(import.meta.dirname, '../../src/stores/sqlite/file/open-database.ts');
+  const code = `import { createFile } from ${JSON.stringify(module)};
+    process.stdin.once('data', () => {
+      for (let index = 0; index < 2_000; index += 1) createFile(${JSON.stringify(folder)} + '/new/' + index);
+      process.exit();
+    });
+    process.stdout.write('ready');`;
+  const racing = Array.from({ length: 3 }, () => {
+    const child = spawn(process.execPath, ['--input-type=module', '-e', code], { stdio: ['pipe', 'pipe', 'pipe'] });
+    const errors: string[] = [];
+    child.stderr.on('data', (text: Buffer) => errors.push(text.toString()));
+    return { child, errors, isReady: once(child.stdout, 'data'), isClosed: once(child, 'close') };
+  });
+  await within('all are ready', Promise.all(racing.map(({ isReady }) => isReady)));
+  for (const { child } of racing) child.stdin.write('go');
+  await within('all have created all', Promise.all(racing.map(({ isClosed }) => isClosed)));
+  expect(racing.map(({ child, errors }) => [child.exitCode, errors.join('')])).toEqual(racing.map(() => [0, '']));
+  symlinkSync(join(folder, 'nowhere'), path);
+  expect(() => openSqliteStore({ path })).toThrow(expect.objectContaining({ code: 'STORE_UNAVAILABLE' }));
 });

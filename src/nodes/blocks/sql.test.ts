@@ -11,6 +11,7 @@ import { SecretReference } from '../../graph/secret-reference.ts';
 import { admitValue } from '../../state/values/codec.ts';
 import { createFakeContext, type FakeContextOptions } from '../../testing/node-suite/fake-context.ts';
 import { sqlBlock } from './sql.ts';
+import { reachDatabase, readSqlitePlace } from './sql/place.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'cairn-sql-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -155,6 +156,13 @@ test('S5 a new file is its owner’s alone, and keeps a write-ahead log', async 
   const db = new DatabaseSync(path);
   expect(db.prepare('pragma journal_mode').get()).toEqual({ journal_mode: 'wal' });
   db.close();
+});
+
+test('S5 blocks that make the same new file at the same time all reach it', async () => {
+  const place = readSqlitePlace({ path });
+  const reached = await Promise.all(Array.from({ length: 8 }, () => reachDatabase(place, false, undefined)));
+  const { ino } = statSync(path, { bigint: true });
+  expect(reached.map(({ file }) => file?.ino)).toEqual(reached.map(() => ino));
 });
 
 test('B67 a lock is waited for, and given up after the timeout', async () => {

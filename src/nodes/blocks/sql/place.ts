@@ -159,9 +159,12 @@ export async function reachDatabase(
   if (place.path === ':memory:') return place;
   const path = resolveLinks(place.path);
   const { lstat, open } = await files();
-  const missing = (error: unknown): undefined => {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-  };
+  const unless =
+    (code: string) =>
+    (error: unknown): undefined => {
+      if ((error as NodeJS.ErrnoException).code !== code) throw error;
+    };
+  const [missing, existing] = [unless('ENOENT'), unless('EEXIST')];
   try {
     if (isReadOnly && (await lstat(path).catch(missing)) === undefined) return { ...place, path };
     const folder = await holdFolder(dirname(path), isGranted, 0o700);
@@ -173,9 +176,13 @@ export async function reachDatabase(
         if (suffix !== '' || found !== undefined) continue;
         // Only its owner can read it, like all files of Cairn.
         const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
-        await (await open(folder.at(basename(path)), flags, 0o600)).close();
+        // Another process may have created it meanwhile.
+        const made = await open(folder.at(basename(path)), flags, 0o600).catch(existing);
+        await made?.close();
       }
-      const { dev, ino } = await lstat(folder.at(basename(path)), { bigint: true });
+      const file = await lstat(folder.at(basename(path)), { bigint: true });
+      if (!file.isFile()) throw fileFailure('PATH_REFUSED', path, 'was replaced while it was opened');
+      const { dev, ino } = file;
       return { ...place, path, file: { dev, ino } };
     } finally {
       await folder.handle.close();

@@ -188,7 +188,13 @@ export function loadDriver(): Open {
 export function createFile(path: string): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   // An existing file must not be opened here: closing it would drop the locks that this process holds on it through SQLite.
-  if (!existsSync(path)) closeSync(openSync(path, 'wx', 0o600));
+  if (existsSync(path)) return;
+  try {
+    closeSync(openSync(path, 'wx', 0o600));
+  } catch (error) {
+    // Another process may have created it meanwhile. A link that leads nowhere is refused.
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST' || !existsSync(path)) throw error;
+  }
 }
 
 /** Opens a database in WAL mode in a folder that is not writable. That works only if the file is declared immutable. */
