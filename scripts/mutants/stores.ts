@@ -3,6 +3,13 @@ import type { Mutant } from './mutant.ts';
 
 export const storesMutants: readonly Mutant[] = [
   {
+    name: 'the log is not waited for while another process turns it on',
+    file: 'src/stores/sqlite/tables/schema.ts',
+    old: '!isBusy(error) || performance.now() >= until',
+    new: '!isBusy(error) || performance.now() < until',
+    tests: ['test/stores/sqlite-processes.test.ts'],
+  },
+  {
     name: 'a file that another process creates at the same time is not opened',
     file: 'src/stores/sqlite/file/open-database.ts',
     old: "(error as NodeJS.ErrnoException).code !== 'EEXIST' || !existsSync(path)",

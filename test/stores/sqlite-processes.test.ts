@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { until, within } from '../support/awaited.ts';
+import { scale } from '../support/scale.ts';
 import { CairnError } from '../../src/errors.ts';
 import type { ClaimReply, Store } from '../../src/ports/store.ts';
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts';
@@ -159,24 +160,37 @@ test('O2 a process frozen past its lease is taken over, and refused when it thaw
   await store.close();
 });
 
-test('P6 processes that create the same file at the same time all open it, and a link that leads nowhere is refused', async () => {
-  const module = join(import.meta.dirname, '../../src/stores/sqlite/file/open-database.ts');
-  const code = `import { createFile } from ${JSON.stringify(module)};
-    process.stdin.once('data', () => {
-      for (let index = 0; index < 2_000; index += 1) createFile(${JSON.stringify(folder)} + '/new/' + index);
-      process.exit();
-    });
-    process.stdout.write('ready');`;
+/** Three processes run the same code at the same time. @returns their exit codes, and what they wrote to stderr */
+async function race(code: string): Promise<readonly (readonly [number | null, string])[]> {
+  const whole = `process.stdin.once('data', async () => { ${code}; process.exit(); }); process.stdout.write('ready');`;
   const racing = Array.from({ length: 3 }, () => {
-    const child = spawn(process.execPath, ['--input-type=module', '-e', code], { stdio: ['pipe', 'pipe', 'pipe'] });
+    const child = spawn(process.execPath, ['--input-type=module', '-e', whole], { stdio: ['pipe', 'pipe', 'pipe'] });
     const errors: string[] = [];
     child.stderr.on('data', (text: Buffer) => errors.push(text.toString()));
     return { child, errors, isReady: once(child.stdout, 'data'), isClosed: once(child, 'close') };
   });
   await within('all are ready', Promise.all(racing.map(({ isReady }) => isReady)));
   for (const { child } of racing) child.stdin.write('go');
-  await within('all have created all', Promise.all(racing.map(({ isClosed }) => isClosed)));
-  expect(racing.map(({ child, errors }) => [child.exitCode, errors.join('')])).toEqual(racing.map(() => [0, '']));
+  await within('all are done', Promise.all(racing.map(({ isClosed }) => isClosed)));
+  return racing.map(({ child, errors }) => [child.exitCode, errors.join('')]);
+}
+
+const fine = [0, 1, 2].map(() => [0, '']);
+const source = (name: string): string => JSON.stringify(join(import.meta.dirname, '../../src/stores/sqlite', name));
+
+test('P6 processes that create the same file at the same time all open it, and a link that leads nowhere is refused', async () => {
+  const code = `const { createFile } = await import(${source('file/open-database.ts')});
+    for (let index = 0; index < 2_000; index += 1) createFile(${JSON.stringify(folder)} + '/new/' + index)`;
+  expect(await race(code)).toEqual(fine);
   symlinkSync(join(folder, 'nowhere'), path);
   expect(() => openSqliteStore({ path })).toThrow(expect.objectContaining({ code: 'STORE_UNAVAILABLE' }));
+});
+
+test('P6 processes that open the same new store at the same time all open it', async () => {
+  const code = `const { openSqliteStore } = await import(${source('index.ts')});
+    for (let index = 0; index < ${scale(150, 2_000)}; index += 1) {
+      const store = openSqliteStore({ path: ${JSON.stringify(folder)} + '/' + index + '/store.db' });
+      await store.close();
+    }`;
+  expect(await race(code)).toEqual(fine);
 });

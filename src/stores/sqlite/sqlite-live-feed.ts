@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { LiveFeed, LivePiece } from '../../ports/live-feed.ts';
 import { createFile, loadDriver } from './file/open-database.ts';
+import { useWriteAheadLog } from './tables/schema.ts';
 import { mapSqliteError } from './sqlite-errors.ts';
 
 export interface SqliteLiveFeed extends LiveFeed {
@@ -29,7 +30,7 @@ const staleMs = 24 * 60 * 60 * 1000;
 const busyTimeoutMs = 100;
 
 // Nothing in this file is worth a wait for the disk: what is lost with it is recorded, or made again.
-const settings = `PRAGMA busy_timeout = ${busyTimeoutMs}; PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF;`;
+const settings = `PRAGMA busy_timeout = ${busyTimeoutMs}; PRAGMA synchronous = OFF;`;
 const schema = `CREATE TABLE IF NOT EXISTS pieces (
   tenant TEXT NOT NULL, run_id TEXT NOT NULL, n INTEGER NOT NULL, at INTEGER NOT NULL, node TEXT NOT NULL,
   detail TEXT NOT NULL, PRIMARY KEY (tenant, run_id, n)) STRICT, WITHOUT ROWID;`;
@@ -51,6 +52,7 @@ export function openSqliteLiveFeed(path: string, now: () => number): SqliteLiveF
     createFile(file);
     const db = loadDriver()(file);
     db.exec(settings);
+    useWriteAheadLog(db);
     db.exec(schema);
     db.prepare('DELETE FROM pieces WHERE at < ?').run(now() - staleMs);
     return (open = {

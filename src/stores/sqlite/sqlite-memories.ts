@@ -3,6 +3,7 @@ import { CairnError } from '../../errors.ts';
 import type { DatabaseSync } from 'node:sqlite';
 import { readLimit, type Memories, type MemoryEntry } from '../../ports/memories.ts';
 import { createFile, loadDriver } from './file/open-database.ts';
+import { useWriteAheadLog } from './tables/schema.ts';
 import { mapSqliteError } from './sqlite-errors.ts';
 
 // Options of the SQLite store, validated at run time: ignoring a misspelt one could silently reduce durability (P6).
@@ -119,7 +120,8 @@ export function openSqliteMemories(options: SqliteMemoriesOptions): Memories {
   const db = attempt(() => {
     createFile(path);
     const opened = loadDriver()(path);
-    opened.exec('PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;');
+    opened.exec('PRAGMA busy_timeout = 5000; PRAGMA synchronous = FULL;');
+    useWriteAheadLog(opened);
     opened.exec(schema);
     return opened;
   });

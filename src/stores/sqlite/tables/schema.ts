@@ -2,6 +2,7 @@
 
 import type { DatabaseSync } from 'node:sqlite';
 import { CairnError } from '../../../errors.ts';
+import { isBusy } from '../sqlite-errors.ts';
 import { isUnplaced, waitingCode } from './run-rows.ts';
 
 export const layoutVersion = 6;
@@ -175,6 +176,17 @@ function readPragma(db: DatabaseSync, name: string): unknown {
  * Returns the version of the layout; 0 if the database is empty. @throws STORE_VERSION_UNKNOWN, STORE_CORRUPT it belongs to another program
  */
 export function checkLayout(db: DatabaseSync, store: string): number {
+  // All is read in one transaction: another process may be creating the layout.
+  if (db.isTransaction) return readLayout(db, store);
+  db.exec('begin');
+  try {
+    return readLayout(db, store);
+  } finally {
+    if (db.isTransaction) db.exec('rollback');
+  }
+}
+
+function readLayout(db: DatabaseSync, store: string): number {
   const version = readPragma(db, 'user_version') as number;
   if (readPragma(db, 'application_id') === applicationId) {
     if (version > layoutVersion)
@@ -228,12 +240,33 @@ export function readAsNewest(db: DatabaseSync, version: number): void {
   for (let from = version; from < layoutVersion; from += 1) db.exec(stopgaps[from] ?? '');
 }
 
+const busyDelayMs = 5;
+
+/**
+ * Turns the write-ahead log on, for which the file is locked as a whole. While another process does the same, SQLite refuses at once,
+ * whatever the busy timeout; so this waits that long by itself.
+ */
+export function useWriteAheadLog(db: DatabaseSync): void {
+  const until = performance.now() + Number(readPragma(db, 'busy_timeout'));
+  for (;;) {
+    try {
+      return db.exec('pragma journal_mode = wal');
+    } catch (error) {
+      if (!isBusy(error) || performance.now() >= until) throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, busyDelayMs);
+    }
+  }
+}
+
 /**
  * Creates or upgrades the layout, unless another process was first. For a new one, `inTransaction` runs before the commit, while no other
  * process can write.
  */
 export function createLayout(db: DatabaseSync, store: string, inTransaction: () => void): void {
-  if (checkLayout(db, store) === 0) db.exec(`pragma page_size = ${pageBytes}; pragma journal_mode = wal`);
+  if (checkLayout(db, store) === 0) {
+    db.exec(`pragma page_size = ${pageBytes}`);
+    useWriteAheadLog(db);
+  }
   db.exec('begin immediate');
   try {
     const version = checkLayout(db, store);
