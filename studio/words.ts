@@ -1,6 +1,6 @@
 /** Words as people use them: how a run stands, how long ago, what it cost; and the commands that do the same. */
 import type { Tone } from '../src/graph/drawing/marks.ts';
-import { formatAge as age, formatDuration } from '../src/operations/words/time.ts';
+import { formatAge as age, formatDuration } from '../src/operations/format/time.ts';
 import type { Amounts, Change, ListedRun, Wait } from './data/types.ts';
 
 export { age };

@@ -39,7 +39,7 @@ export const agentMutants: readonly Mutant[] = [
   },
   {
     name: 'an error that cannot be stored loses its code',
-    file: 'src/engine/admit/admit-outcome.ts',
+    file: 'src/engine/validate/admit-outcome.ts',
     old: 'new Error(reasonOf(thrown).slice(0, 10_000)), codeOf(thrown))',
     new: 'new Error(reasonOf(thrown).slice(0, 10_000)))',
     tests: ['test/bad-input/thrown-values.test.ts'],

@@ -11,7 +11,7 @@ export const childMutants: readonly Mutant[] = [
   },
   {
     name: 'a node in doubt gives its place to what is queued',
-    file: 'src/engine/run/agenda.ts',
+    file: 'src/engine/live-run/agenda.ts',
     old: 'if (!isBusy && !isOver) taken += 1;',
     new: '',
     tests: ['src/engine/effects/places-in-doubt.test.ts'],
@@ -46,7 +46,7 @@ export const childMutants: readonly Mutant[] = [
   },
   {
     name: 'a run pauses before another part begins in the place of one that waits',
-    file: 'src/engine/run/agenda.ts',
+    file: 'src/engine/live-run/agenda.ts',
     old: 'cancelled.length + notifyingCount > 0',
     new: 'cancelled.length > 0',
     tests: ['src/engine/waits/waiting-parts.test.ts', 'test/maps/doubts.test.ts'],
@@ -67,7 +67,7 @@ export const childMutants: readonly Mutant[] = [
   },
   {
     name: 'overlapping calls come back in the order in which they are called',
-    file: 'src/engine/run/open-calls.ts',
+    file: 'src/engine/live-run/open-calls.ts',
     old: 'if (isPatient && next < first) return this.#goOn(false);',
     new: '',
     tests: ['src/engine/calls/overlapping-calls.test.ts', 'test/crash/child-runs.test.ts'],
@@ -95,14 +95,14 @@ export const childMutants: readonly Mutant[] = [
   },
   {
     name: 'the grace of what was cancelled and has ended keeps the run from pausing',
-    file: 'src/engine/drive/runner.ts',
+    file: 'src/engine/run-loop/runner.ts',
     old: '      cancelGrace();\n',
     new: '',
     tests: ['src/engine/calls/child-handles.test.ts'],
   },
   {
     name: 'the grace of what was cancelled begins anew when its function ends',
-    file: 'src/engine/drive/attempt.ts',
+    file: 'src/engine/run-loop/attempt.ts',
     old: '  if (activation.isCancelled) return;\n',
     new: '',
     tests: ['src/engine/calls/child-handles.test.ts'],

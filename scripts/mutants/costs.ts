@@ -4,14 +4,14 @@ import type { Mutant } from './mutant.ts';
 export const costMutants: readonly Mutant[] = [
   {
     name: 'an attempt of a node that is tried again costs nothing',
-    file: 'src/engine/drive/attempt.ts',
+    file: 'src/engine/run-loop/attempt.ts',
     old: '  bookAll(core, activation);\n  planRetry(',
     new: '  planRetry(',
     tests: ['src/engine/calls/spend.test.ts'],
   },
   {
     name: 'a fork pays again for what it takes over',
-    file: 'src/engine/record/account.ts',
+    file: 'src/engine/visit-records/account.ts',
     old: "addToVisit(core, activation, 'spared', spared);",
     new: "addToVisit(core, activation, 'spent', spared);",
     tests: ['src/engine/calls/spend.test.ts'],
@@ -39,7 +39,7 @@ export const costMutants: readonly Mutant[] = [
   },
   {
     name: 'a raised budget is not kept',
-    file: 'src/engine/record/account.ts',
+    file: 'src/engine/visit-records/account.ts',
     old: "writer.set([...at, 'budget'], { ...budget, ...limits });",
     new: '',
     tests: ['src/engine/effects/budgets.test.ts'],
@@ -67,14 +67,14 @@ export const costMutants: readonly Mutant[] = [
   },
   {
     name: 'a resumed run is not asked again about a budget for which it failed',
-    file: 'src/engine/runs/open-state.ts',
+    file: 'src/engine/commands/open-state.ts',
     old: 'askAgain(draft, { of: [], frame: draft.root.frame });',
     new: '',
     tests: ['src/engine/effects/budgets.test.ts'],
   },
   {
     name: 'a completed run keeps questions about budgets open',
-    file: 'src/engine/drive/runner.ts',
+    file: 'src/engine/run-loop/runner.ts',
     old: "if (status === 'completed') for (const waitId of Object.keys(root.waits)) draft.closeWait(waitId);",
     new: '',
     tests: ['src/engine/effects/budgets.test.ts'],

@@ -11,10 +11,10 @@ export const dialectsMutants: readonly Mutant[] = [
   },
   {
     name: 'items of a sequential for_each start after one that failed',
-    file: 'src/dialects/yaml/run/for-each.ts',
+    file: 'src/dialects/yaml/block-nodes/for-each.ts',
     old: 'return failures.size === 0 || file.continuesOnError;',
     new: 'return true;',
-    tests: ['src/dialects/yaml/run/for-each.test.ts'],
+    tests: ['src/dialects/yaml/block-nodes/for-each.test.ts'],
   },
   {
     name: "an inline workflow's block is granted all that it asks for",
@@ -46,24 +46,24 @@ export const dialectsMutants: readonly Mutant[] = [
   },
   {
     name: 'a value may stand where a shell takes it for syntax',
-    file: 'src/dialects/yaml/command/parse-command.ts',
+    file: 'src/dialects/yaml/shell/parse-command.ts',
     old: "if (refusal !== undefined) this.#fault(offset, 'T8', refusal[0], refusal[1]);",
     new: 'if (refusal !== undefined) this.#write(`$${this.#variableOf(reference)}`);',
-    tests: ['src/dialects/yaml/command/parse-command.test.ts'],
+    tests: ['src/dialects/yaml/shell/parse-command.test.ts'],
   },
   {
     name: 'what a quoted here-document says is expanded',
-    file: 'src/dialects/yaml/command/shell-scanner.ts',
+    file: 'src/dialects/yaml/shell/shell-scanner.ts',
     old: 'if (isUnquoted && expandable.includes(sign))',
     new: "if (isUnquoted && sign === '$')",
-    tests: ['src/dialects/yaml/command/parse-command.test.ts'],
+    tests: ['src/dialects/yaml/shell/parse-command.test.ts'],
   },
   {
     name: 'a text that calls itself gets the operator’s workflow of its name',
     file: 'src/dialects/yaml/compile/workflow-linker.ts',
     old: 'if (name !== undefined) this.#compiled.set(name, compiled);',
     new: '',
-    tests: ['src/dialects/yaml/run/calls.test.ts'],
+    tests: ['src/dialects/yaml/block-nodes/calls.test.ts'],
   },
   {
     name: 'a $ of the shell is a reference in files of the {{ }} form',

@@ -25,14 +25,14 @@ export const doorsMutants: readonly Mutant[] = [
   },
   {
     name: 'of several answers those that fit are given though another does not',
-    file: 'src/engine/runs/answer.ts',
+    file: 'src/engine/commands/answer.ts',
     old: 'if (faults.length > 0)',
     new: 'if (faults.length === answers.length)',
     tests: ['src/operations/workflows/workflow-operations.test.ts'],
   },
   {
     name: 'of several answers those before one that came too late are given',
-    file: 'src/engine/runs/answer.ts',
+    file: 'src/engine/commands/answer.ts',
     old: 'if (fitting.length > 1) await refuseTaken',
     new: 'if (fitting.length > 99) await refuseTaken',
     tests: ['src/operations/workflows/workflow-operations.test.ts'],
@@ -60,7 +60,7 @@ export const doorsMutants: readonly Mutant[] = [
   },
   {
     name: 'control characters reach the terminal',
-    file: 'src/operations/words/terminal.ts',
+    file: 'src/operations/format/terminal.ts',
     old: 'return text.replace(unsafe, escapeCharacter);',
     new: "return text.replace(unsafe, (character) => (character === '\\n' ? escapeCharacter(character) : character));",
     tests: ['src/cli/text/text.test.ts'],

@@ -21,7 +21,7 @@ export const planMutants: readonly Mutant[] = [
     file: 'src/engine/settle/start-planned.ts',
     old: "if (epoch !== undefined) frame.setField('epoch', [], epoch, String(epoch));",
     new: '',
-    tests: ['src/engine/runs/reroute.test.ts'],
+    tests: ['src/engine/commands/reroute.test.ts'],
   },
   {
     name: 'the failure of a visit beyond its bound leads back',

@@ -81,14 +81,14 @@ export const stateMutants: readonly Mutant[] = [
   },
   {
     name: 'secrecy: a secret that becomes known later is not masked run-wide',
-    file: 'src/engine/run/committer.ts',
+    file: 'src/engine/live-run/committer.ts',
     old: 'if (!this.#names.has(value) && this.#note(name, value)) this.#renew();',
     new: 'if (!this.#names.has(value)) this.#note(name, value);',
     tests: ['src/engine/calls/run-wide-masks.test.ts'],
   },
   {
     name: 'a step whose input holds a secret is another step after a crash',
-    file: 'src/engine/record/node-record.ts',
+    file: 'src/engine/visit-records/node-record.ts',
     old: "return hashText(admitValue(input, [...path, key, 'input'], core.env.limits, core.env.intake).json);",
     new: "return hashText(admitValue(input, [...path, key, 'input'], core.env.limits, core.secrets.intake).json);",
     tests: ['src/engine/calls/run-wide-masks.test.ts'],

@@ -7,7 +7,7 @@ import { readState } from '../operations/checkpoints/read-state.ts';
 import { showCheckpoint } from '../operations/checkpoints/show-checkpoint.ts';
 import { tagCheckpoint } from '../operations/checkpoints/tag-checkpoint.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
-import type { Operation } from '../operations/declare/operation.ts';
+import type { Operation } from '../operations/contract/operation.ts';
 import { cancelRun } from '../operations/runs/cancel-run.ts';
 import { forkRun } from '../operations/runs/fork-run.ts';
 import { previewRun } from '../operations/runs/preview-run.ts';
@@ -34,7 +34,7 @@ import { convertWorkflow } from '../operations/workflows/convert-workflow.ts';
 import { listWorkflows } from '../operations/workflows/describe-workflow.ts';
 import { draw } from '../operations/workflows/draw.ts';
 import { formatWorkflow, lintWorkflow } from '../operations/workflows/lint-workflow.ts';
-import { checkInput } from '../operations/declare/perform.ts';
+import { checkInput } from '../operations/contract/perform.ts';
 import { openApp, type App } from './open-app.ts';
 import type { Cairn, CairnOptions } from './cairn.ts';
 

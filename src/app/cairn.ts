@@ -9,7 +9,7 @@ import type { readLog } from '../operations/checkpoints/read-log.ts';
 import type { readState } from '../operations/checkpoints/read-state.ts';
 import type { showCheckpoint } from '../operations/checkpoints/show-checkpoint.ts';
 import type { tagCheckpoint } from '../operations/checkpoints/tag-checkpoint.ts';
-import type { Operation, WatchedEvent } from '../operations/declare/operation.ts';
+import type { Operation, WatchedEvent } from '../operations/contract/operation.ts';
 import type { cancelRun } from '../operations/runs/cancel-run.ts';
 import type { forkRun } from '../operations/runs/fork-run.ts';
 import type { previewRun } from '../operations/runs/preview-run.ts';

@@ -9,10 +9,10 @@ import type { RestoreOptions, RestoreReport } from './backup/restore.ts';
 import { resolveName, type CheckpointName } from '../history/read/tag-checkpoint.ts';
 import type { Store } from '../ports/store.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
-import { historyOptionNames, openPlace, type HistoryOptions } from './place/open-history.ts';
+import { historyOptionNames, openPlace, type HistoryOptions } from './open-store/open-history.ts';
 import type { RunFolder, RunFolderOptions } from './run-folder/run-folder.ts';
 import type { Graph } from '../graph/graph.ts';
-import type { PostMortem } from '../history/trace/story.ts';
+import type { PostMortem } from '../history/explain/story.ts';
 
 // The door to what the command line can do. What it loads is loaded when it is opened: a program that only compiles
 // graphs does not carry it.

@@ -1,14 +1,14 @@
 /** From arguments to an exit code: finds the command, reads its arguments, executes it, tells what went wrong. */
-import type { Field } from '../operations/declare/operation.ts';
+import type { Field } from '../operations/contract/operation.ts';
 import { type Command, reportFailure, namesStore, openSession, type Session } from './session.ts';
 import { globalFields, optionNameOf, parseArguments } from './parse.ts';
 import { type Screen, openScreen } from './screen.ts';
 import { pad, widthOf, wrap } from './text/width.ts';
-import { missingStore } from '../app/place/open-reading.ts';
+import { missingStore } from '../app/open-store/open-reading.ts';
 import { readVersion } from '../app/version.ts';
 import { CairnError } from '../errors.ts';
 import { reserveOutput } from './files.ts';
-import { nearest } from '../operations/declare/nearest.ts';
+import { nearest } from '../operations/contract/nearest.ts';
 import { splitCommand } from './split-command.ts';
 
 // Explains commands.

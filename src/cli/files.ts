@@ -14,8 +14,8 @@ import {
 } from 'node:fs';
 import { decodeText } from '../app/process/decode-text.ts';
 import { CairnError, errorTable } from '../errors.ts';
-import { parsePath } from '../operations/declare/state-path.ts';
-import type { KnownWorkflow } from '../operations/declare/workflows.ts';
+import { parsePath } from '../operations/contract/state-path.ts';
+import type { KnownWorkflow } from '../operations/contract/workflows.ts';
 import { splitAssignment } from './parse.ts';
 import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';

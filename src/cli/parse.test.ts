@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { CairnError } from '../errors.ts';
-import type { Fields } from '../operations/declare/operation.ts';
+import type { Fields } from '../operations/contract/operation.ts';
 import { parseArguments } from './parse.ts';
 
 const fields: Fields = {

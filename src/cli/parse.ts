@@ -1,8 +1,8 @@
 /** Reads arguments by a table of fields. */
 import { parseArgs } from 'node:util';
 import { CairnError } from '../errors.ts';
-import type { Field, Fields } from '../operations/declare/operation.ts';
-import { nearest } from '../operations/declare/nearest.ts';
+import type { Field, Fields } from '../operations/contract/operation.ts';
+import { nearest } from '../operations/contract/nearest.ts';
 
 /** Options that every command takes. */
 export const globalFields: Fields = {

@@ -1,6 +1,6 @@
 /** The terminal, or what stands in its place: a pipe, a file. */
 import type * as clack from '@clack/prompts';
-import { forTerminal, printableLines } from '../operations/words/terminal.ts';
+import { forTerminal, printableLines } from '../operations/format/terminal.ts';
 import { coloured, plain, type Paint } from './text/terminal-text.ts';
 import { mayBeTerminal, openWriter } from './files.ts';
 

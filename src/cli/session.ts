@@ -1,16 +1,16 @@
 /** What a command gets: the screen, the store it was pointed at, and how cairn is called again. */
 import { describeWorker } from '../app/process/process-ids.ts';
 import { CairnError, errorTable, orderedWords } from '../errors.ts';
-import { shownError } from '../operations/declare/perform.ts';
-import type { BrokenWorkflow } from '../operations/declare/workflows.ts';
+import { shownError } from '../operations/contract/perform.ts';
+import type { BrokenWorkflow } from '../operations/contract/workflows.ts';
 import type { Screen } from './screen.ts';
-import { jsonText, printableLines, printable } from '../operations/words/terminal.ts';
+import { jsonText, printableLines, printable } from '../operations/format/terminal.ts';
 import { quote } from './text/terminal-text.ts';
 import { fit, wrap } from './text/width.ts';
 import { toJson } from './text/value.ts';
 import { relative } from 'node:path';
-import type { Field, Fields } from '../operations/declare/operation.ts';
-import { missingStore } from '../app/place/open-reading.ts';
+import type { Field, Fields } from '../operations/contract/operation.ts';
+import { missingStore } from '../app/open-store/open-reading.ts';
 
 // Reports an error: what is wrong, what to do, and the exit code from the error table.
 

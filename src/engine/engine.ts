@@ -1,7 +1,7 @@
 /** The engine: starts, resumes, answers, forks and previews runs over a store (the contract is in api.ts). */
 import { History } from '../history/history.ts';
 import type { NamingOptions, CheckpointName } from '../history/read/tag-checkpoint.ts';
-import type { EngineEnvironment } from './run/run-core.ts';
+import type { EngineEnvironment } from './live-run/run-core.ts';
 import { CairnError } from '../errors.ts';
 import type { Graph } from '../graph/graph.ts';
 import type { FileAccess } from '../graph/contracts/contracts.ts';
@@ -10,11 +10,11 @@ import { noteWorker, readBacklog, type WorkerAbout } from '../history/read/list-
 import type { Claim, ClaimableQuery, GrantedClaim, GraphHashes, RunRow } from '../ports/store.ts';
 import { isUnderWay, type RunTree } from '../state/tree.ts';
 import { intakeOf, liveRulesOf } from '../state/secrecy/store-rules.ts';
-import { ActiveRuns, type AdvanceWay, claimForResume, hasEnded, refusedBy } from './runs/active-runs.ts';
-import { advanceRun } from './runs/advance-run.ts';
-import { admitRun } from './runs/admit-run.ts';
+import { ActiveRuns, type AdvanceWay, claimForResume, hasEnded, refusedBy } from './commands/active-runs.ts';
+import { advanceRun } from './commands/advance-run.ts';
+import { admitRun } from './commands/admit-run.ts';
 import { accessFiles } from './calls/file-access.ts';
-import { listOpenWaits, postAnswers, postSignal, requireRun } from './runs/answer.ts';
+import { listOpenWaits, postAnswers, postSignal, requireRun } from './commands/answer.ts';
 import type {
   AdvanceOptions,
   AdvanceResult,
@@ -39,16 +39,16 @@ import type {
   TakenRun,
   TakeUpOptions,
 } from './api.ts';
-import { cancelUnowned, postCancel } from './runs/cancel-run.ts';
-import { findGraphOf } from './runs/find-graph.ts';
+import { cancelUnowned, postCancel } from './commands/cancel-run.ts';
+import { findGraphOf } from './commands/find-graph.ts';
 import { streamEvents, inspectRow, restingHandle } from './watch/event-stream.ts';
 import { forkRun } from './forks/fork.ts';
 import { limitsOf } from './limits.ts';
 import { previewRun } from './preview/preview.ts';
-import { Pace, momentOf, type Moment } from './run/draft.ts';
+import { Pace, momentOf, type Moment } from './live-run/draft.ts';
 import { readWholeCheckpoint } from './watch/progress.ts';
-import { Wakes } from './runs/wakes.ts';
-import { ClaimRenewals, createStoreClock, type StoreClock } from './run/claim-keeper.ts';
+import { Wakes } from './commands/wakes.ts';
+import { ClaimRenewals, createStoreClock, type StoreClock } from './live-run/claim-keeper.ts';
 
 /** Makes an engine. It does nothing until it is called, and its only state is the runs that it advances. */
 export function createEngine(options: EngineOptions): Engine {

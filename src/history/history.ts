@@ -7,11 +7,11 @@ import { refuseUnknownKeys } from '../graph/known-keys.ts';
 import type { RunRow } from '../ports/store.ts';
 import { readWait, type OpenQuestion } from './stored/messages.ts';
 import { readOwner } from './load/lineage.ts';
-import { readAllWaits, type WritePlace } from './place/place.ts';
-import { giveIdentity } from './place/identity.ts';
-import type { ExportAs, ExportReport } from './move/export-from.ts';
-import type { ImportReport } from './move/import.ts';
-import type { ImportAs } from './move/import-into.ts';
+import { readAllWaits, type WritePlace } from './access/place.ts';
+import { giveIdentity } from './access/identity.ts';
+import type { ExportAs, ExportReport } from './export-import/export-from.ts';
+import type { ImportReport } from './export-import/import.ts';
+import type { ImportAs } from './export-import/import-into.ts';
 import {
   diffCheckpoints,
   type CheckpointDifference,
@@ -48,16 +48,22 @@ import { followHistory, type FollowedEvent, type FollowOptions } from './read/fo
 import { followRuns, type FollowedRunsEvent, type FollowRunsOptions } from './read/follow-runs.ts';
 import { parsePath } from './read/state-path.ts';
 import type { RecordedVisit } from './read/read-visit.ts';
-import type { CleanUpOptions, CleanUpReport, CleanUpSettings, SettingsFor, VacuumReport } from './shorten/clean-up.ts';
-import type { KeepOptions, PrunedRuns } from './shorten/prune-runs.ts';
-import type { RemovedCheckpoint } from './shorten/remove-checkpoint.ts';
-import type { RemovedRuns, RemoveOptions } from './shorten/remove-run.ts';
+import type {
+  CleanUpOptions,
+  CleanUpReport,
+  CleanUpSettings,
+  SettingsFor,
+  VacuumReport,
+} from './retention/clean-up.ts';
+import type { KeepOptions, PrunedRuns } from './retention/prune-runs.ts';
+import type { RemovedCheckpoint } from './retention/remove-checkpoint.ts';
+import type { RemovedRuns, RemoveOptions } from './retention/remove-run.ts';
 import { checkpointId } from './stored/checkpoint.ts';
-import type { Bisection } from './trace/bisect.ts';
-import type { Blame } from './trace/blame.ts';
-import type { CheckpointRecords } from './trace/read-records.ts';
-import type { RunGraph } from './trace/run-graph.ts';
-import type { PostMortem } from './trace/story.ts';
+import type { Bisection } from './explain/bisect.ts';
+import type { Blame } from './explain/blame.ts';
+import type { CheckpointRecords } from './explain/read-records.ts';
+import type { RunGraph } from './explain/run-graph.ts';
+import type { PostMortem } from './explain/story.ts';
 import type { Finding } from './verify/examine-runs.ts';
 import type { Verification } from './verify/verify-place.ts';
 
@@ -226,7 +232,7 @@ export class History<State = StateAt> {
    * @throws USAGE_INVALID there is no such value
    */
   async blame(name: CheckpointName, path: string, inside: readonly string[] = []): Promise<Blame> {
-    const { blameValue } = await import('./trace/blame.ts');
+    const { blameValue } = await import('./explain/blame.ts');
     return blameValue(this.#place, await this.#find(name), parsePath(path), inside);
   }
   /**
@@ -235,12 +241,12 @@ export class History<State = StateAt> {
    * @throws CONDITION_SYNTAX with line and column, before anything is read
    */
   async bisect(name: CheckpointName, when: string): Promise<Bisection> {
-    const { bisect } = await import('./trace/bisect.ts');
+    const { bisect } = await import('./explain/bisect.ts');
     return bisect(this.#place, await this.#find(name), when);
   }
   /** The tree of a run, its ancestors and all their forks: the fork point of each, and what was changed in it. */
   async graph(run: CheckpointName): Promise<RunGraph> {
-    const { graphRuns } = await import('./trace/run-graph.ts');
+    const { graphRuns } = await import('./explain/run-graph.ts');
     return graphRuns(this.#place, (await this.#find(run)).run);
   }
   /**
@@ -249,17 +255,17 @@ export class History<State = StateAt> {
    * program are not called.
    */
   async postMortem(name: CheckpointName): Promise<PostMortem> {
-    const { postMortem } = await import('./trace/post-mortem.ts');
+    const { postMortem } = await import('./explain/post-mortem.ts');
     return postMortem(this.#place, await this.#find(name));
   }
   /** The graph of a run at a checkpoint, as data. Undefined if it was not recorded. */
   async structure(name: CheckpointName): Promise<GraphStructure | undefined> {
-    const { readStructure } = await import('./trace/structures.ts');
+    const { readStructure } = await import('./explain/structures.ts');
     return readStructure(this.#place, await this.#find(name));
   }
   /** All that a checkpoint holds: values and records of nodes, with those of child runs; for those who show it in a way of their own. */
   async records(name: CheckpointName): Promise<CheckpointRecords> {
-    const { readRecords } = await import('./trace/read-records.ts');
+    const { readRecords } = await import('./explain/read-records.ts');
     return readRecords(this.#place, await this.#find(name));
   }
   /** Open waits, soonest due first; not those whose answer waits to be taken. */
@@ -292,14 +298,14 @@ export class History<State = StateAt> {
    */
   async prune(run: RunName, options: KeepOptions = {}): Promise<PrunedRuns> {
     refuseUnknownKeys('history.prune', options, known.prune);
-    const { pruneOneRun } = await import('./shorten/prune-runs.ts');
+    const { pruneOneRun } = await import('./retention/prune-runs.ts');
     return pruneOneRun(this.#place, await this.#run(run), options);
   }
 
   /** Prunes every run, except those that a worker has claimed, and removes large values that nothing refers to. */
   async pruneAll(options: KeepOptions = {}): Promise<PrunedRuns> {
     refuseUnknownKeys('history.pruneAll', options, known.prune);
-    const { pruneAllRuns } = await import('./shorten/prune-runs.ts');
+    const { pruneAllRuns } = await import('./retention/prune-runs.ts');
     return pruneAllRuns(this.#place, options);
   }
 
@@ -310,7 +316,7 @@ export class History<State = StateAt> {
   async cleanUp(settings: SettingsFor, options: CleanUpOptions = {}): Promise<CleanUpReport> {
     refuseUnknownKeys('history.cleanUp', options, known.cleanUp);
     if (typeof settings !== 'function') refuseUnknownKeys('history.cleanUp', settings, known.settings);
-    const { cleanUpPlace } = await import('./shorten/clean-up.ts');
+    const { cleanUpPlace } = await import('./retention/clean-up.ts');
     return cleanUpPlace(this.#place, settings, options);
   }
 
@@ -319,14 +325,14 @@ export class History<State = StateAt> {
    * written meanwhile, so call it while little is going on. @returns undefined if the store does so by itself. @throws STORE_BUSY
    */
   async vacuum(): Promise<VacuumReport | undefined> {
-    const { vacuumPlace } = await import('./shorten/clean-up.ts');
+    const { vacuumPlace } = await import('./retention/clean-up.ts');
     return vacuumPlace(this.#place);
   }
 
   /** Removes a run with its history. @throws CLAIM_TAKEN; HISTORY_HAS_FORKS the run has forks and `withForks` is not set */
   async remove(run: RunName, options: RemoveOptions = {}): Promise<RemovedRuns> {
     refuseUnknownKeys('history.remove', options, known.remove);
-    const { removeRun } = await import('./shorten/remove-run.ts');
+    const { removeRun } = await import('./retention/remove-run.ts');
     return removeRun(this.#place, (await this.#run(run)).runId, options);
   }
 
@@ -335,7 +341,7 @@ export class History<State = StateAt> {
    * HISTORY_HAS_FORKS, CLAIM_TAKEN
    */
   async removeCheckpoint(name: CheckpointName): Promise<RemovedCheckpoint> {
-    const { removeCheckpoint } = await import('./shorten/remove-checkpoint.ts');
+    const { removeCheckpoint } = await import('./retention/remove-checkpoint.ts');
     return removeCheckpoint(this.#place, await this.#find(name));
   }
 
@@ -372,7 +378,7 @@ export class History<State = StateAt> {
    */
   async *export(name: CheckpointName, options: ExportAs = {}): AsyncGenerator<string, ExportReport, undefined> {
     refuseUnknownKeys('history.export', options, known.export);
-    const { exportFrom } = await import('./move/export-from.ts');
+    const { exportFrom } = await import('./export-import/export-from.ts');
     return yield* exportFrom(this.#place, await this.#find(name), options);
   }
 
@@ -382,7 +388,7 @@ export class History<State = StateAt> {
    */
   async import(text: AsyncIterable<string>, options: ImportAs = {}): Promise<ImportReport> {
     refuseUnknownKeys('history.import', options, known.import);
-    const { importInto } = await import('./move/import-into.ts');
+    const { importInto } = await import('./export-import/import-into.ts');
     return importInto(this.#place, text, options);
   }
 

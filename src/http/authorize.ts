@@ -2,9 +2,9 @@
 import { randomBytes } from 'node:crypto';
 import { isBearerOf, tokenDigest } from '../app/http/bearer.ts';
 import { CairnError } from '../errors.ts';
-import type { Scope } from '../operations/declare/operation.ts';
+import type { Scope } from '../operations/contract/operation.ts';
 
-export type { Scope } from '../operations/declare/operation.ts';
+export type { Scope } from '../operations/contract/operation.ts';
 
 /** All scopes. A person may have all of them; a program gets `answer` only where a grant names it. */
 export const scopes: readonly Scope[] = ['read', 'run', 'answer', 'fork', 'admin', 'chat'];

@@ -1,9 +1,9 @@
 /** A client of the HTTP interface with the methods of a program: `createClient(url, token)` in place of `openCairn()`. */
-import { refuseUnknownKeys } from '../operations/declare/known-keys.ts';
+import { refuseUnknownKeys } from '../operations/contract/known-keys.ts';
 import type { Cairn } from '../app/cairn.ts';
 import { CairnError, maybeWritten, errorTable, type ErrorCode } from '../errors.ts';
 import type { FollowedEvent, FollowOptions } from '../history/read/follow.ts';
-import type { Field } from '../operations/declare/operation.ts';
+import type { Field } from '../operations/contract/operation.ts';
 import type { Problem } from './problem.ts';
 import { operationRoutes, type OperationRoute } from './routes.ts';
 

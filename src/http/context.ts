@@ -1,11 +1,11 @@
 /** What operations work with when a caller over HTTP asks for them: graphs by name alone, and nothing of this machine. */
-import { openExplainer } from '../app/place/open-history.ts';
+import { openExplainer } from '../app/open-store/open-history.ts';
 import { isWorkerDead, createSystemIds } from '../app/process/process-ids.ts';
 import type { WorkedGraph } from '../app/worker.ts';
 import type { Engine } from '../engine/api.ts';
 import { CairnError } from '../errors.ts';
-import type { LoadedGraph, WorkContext } from '../operations/declare/operation.ts';
-import type { Workflows } from '../operations/declare/workflows.ts';
+import type { LoadedGraph, WorkContext } from '../operations/contract/operation.ts';
+import type { Workflows } from '../operations/contract/workflows.ts';
 import type { Caller } from './authorize.ts';
 
 /** An app, with engines for its tenants: `openApp`. */

@@ -2,9 +2,9 @@
 import { CairnError } from '../errors.ts';
 import { followHistory, isOverFor } from '../history/read/follow.ts';
 import { followRuns, type FollowRunsOptions } from '../history/read/follow-runs.ts';
-import type { WorkContext } from '../operations/declare/operation.ts';
-import { maskedEvent } from '../operations/declare/perform.ts';
-import { toJson } from '../operations/declare/to-json.ts';
+import type { WorkContext } from '../operations/contract/operation.ts';
+import { maskedEvent } from '../operations/contract/perform.ts';
+import { toJson } from '../operations/contract/to-json.ts';
 import { answerHeaders, problemOf } from './problem.ts';
 
 interface StreamOptions {

@@ -1,7 +1,7 @@
 /** A value of a run as a file: whole, or a part of it by `Range` (RFC 9110, 14), so that a large one is fetched in pieces or continued. */
 import { createHash } from 'node:crypto';
 import { answerHeaders, HttpRefused } from './problem.ts';
-import { toJson } from '../operations/declare/to-json.ts';
+import { toJson } from '../operations/contract/to-json.ts';
 
 interface Part {
   readonly start: number;

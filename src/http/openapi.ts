@@ -1,6 +1,6 @@
 /** The OpenAPI document, made from the operations: each route, what it takes, and what it gives. */
 import { errorTable } from '../errors.ts';
-import type { Field } from '../operations/declare/operation.ts';
+import type { Field } from '../operations/contract/operation.ts';
 import { operationRoutes, type JsonSchema, type OperationRoute } from './routes.ts';
 
 const shapes: Readonly<Record<Field['type'], JsonSchema>> = {

@@ -1,7 +1,7 @@
 /** Errors as problem details (RFC 9457), from the one table of errors. */
 import { CairnError, errorTable } from '../errors.ts';
-import { shownError } from '../operations/declare/perform.ts';
-import { toJson } from '../operations/declare/to-json.ts';
+import { shownError } from '../operations/contract/perform.ts';
+import { toJson } from '../operations/contract/to-json.ts';
 
 /** An error as clients get it, in a response or in a stream. */
 export interface Problem {

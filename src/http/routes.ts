@@ -1,6 +1,6 @@
 /** The routes: each operation that declares one, how its input is read from a request, and which one a request is for. */
 import { CairnError } from '../errors.ts';
-import type { Field, Fields, Route, Scope } from '../operations/declare/operation.ts';
+import type { Field, Fields, Route, Scope } from '../operations/contract/operation.ts';
 import { operations } from '../operations/table.ts';
 
 /** A JSON Schema (2020-12). */

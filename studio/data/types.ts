@@ -1,6 +1,6 @@
 /** What the server answers, as far as pages show it. The whole is described by `/v1/openapi.json`. */
 
-import type { PostMortem } from '../../src/history/trace/story.ts';
+import type { PostMortem } from '../../src/history/explain/story.ts';
 
 export type Amounts = Readonly<Record<string, number>>;
 
@@ -190,7 +190,7 @@ export type {
   StoryEvent as RunEvent,
   StoryQuestion as Question,
   StoryVisit as Visit,
-} from '../../src/history/trace/story.ts';
+} from '../../src/history/explain/story.ts';
 
 export interface ForkedRun extends Pick<
   ListedRun,

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { readAgentState } from '../../src/agents/view/agent-state.ts';
-import { importRun } from '../../src/history/move/import.ts';
+import { importRun } from '../../src/history/export-import/import.ts';
 import { resumeToRest, runToRest } from '../engine-kit.ts';
 import { answerGolden, createGolden, goldenNames, type GoldenName, type GoldenRun } from './golden-agent.ts';
 

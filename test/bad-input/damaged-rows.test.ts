@@ -9,7 +9,7 @@ import type { Engine } from '../../src/engine/api.ts';
 import { listWaits } from '../../src/operations/waits/list-waits.ts';
 import { listRuns, shownStatusOf } from '../../src/operations/runs/list-runs.ts';
 import { verifyRuns } from '../../src/operations/store/verify-runs.ts';
-import type { HistoryContext } from '../../src/operations/declare/operation.ts';
+import type { HistoryContext } from '../../src/operations/contract/operation.ts';
 import type { Store } from '../../src/ports/store.ts';
 import { CairnError } from '../../src/errors.ts';
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts';

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { checkDot } from '../../src/dialects/dot/index.ts';
 import { explainChoice } from '../../src/dialects/explain-choice.ts';
-import { postMortem } from '../../src/history/trace/post-mortem.ts';
+import { postMortem } from '../../src/history/explain/post-mortem.ts';
 import { digraph, dotOptions, runDot } from '../dot-kit.ts';
 import { rowOf } from '../engine-kit.ts';
 

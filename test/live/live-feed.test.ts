@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { AgentGraph, END, START, type History } from '../../src/index.ts';
-import { openHistory } from '../../src/app/place/open-history.ts';
+import { openHistory } from '../../src/app/open-store/open-history.ts';
 import { createDefaultEngine } from '../../src/app/default-engine.ts';
 import type { FollowedEvent, FollowedPiece } from '../../src/history/read/follow.ts';
 import type { CompileOptions } from '../../src/dialects/code/run-options.ts';

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { createHmac } from 'node:crypto';
 import { delimiter, dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openHistory } from '../../src/app/place/open-history.ts';
+import { openHistory } from '../../src/app/open-store/open-history.ts';
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts';
 import { installPackage } from '../support/installed-package.ts';
 import { isProving } from '../support/scale.ts';

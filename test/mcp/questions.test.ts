@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { readAnswer } from '../../src/engine/admit/admit-input.ts';
+import { readAnswer } from '../../src/engine/validate/admit-input.ts';
 import { until } from '../support/awaited.ts';
 import { builtMain } from '../support/built-package.ts';
 import { createWorkspace, serveHere, type Connection, type Filled, type Form, type Listening } from './mcp-kit.ts';

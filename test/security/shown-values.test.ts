@@ -4,10 +4,10 @@
  */
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { forTerminal, jsonText } from '../../src/operations/words/terminal.ts';
+import { forTerminal, jsonText } from '../../src/operations/format/terminal.ts';
 import { bisectRun } from '../../src/operations/checkpoints/bisect-run.ts';
-import { perform } from '../../src/operations/declare/perform.ts';
-import type { HistoryContext } from '../../src/operations/declare/operation.ts';
+import { perform } from '../../src/operations/contract/perform.ts';
+import type { HistoryContext } from '../../src/operations/contract/operation.ts';
 import { scale } from '../support/scale.ts';
 import { createBench, edges, graphOf, node, runToRest } from '../engine-kit.ts';
 

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import emulator from '@xterm/headless';
 import * as fc from 'fast-check';
 import { expect, test, vi } from 'vitest';
-import { forTerminal, printable } from '../../src/operations/words/terminal.ts';
+import { forTerminal, printable } from '../../src/operations/format/terminal.ts';
 import { openFolder, type Folder } from '../cli/cairn.ts';
 import { hasTerminals, inTerminal } from '../cli/terminal.ts';
 import { until } from '../support/awaited.ts';
@@ -25,7 +25,7 @@ const writers: Readonly<Record<string, string>> = {
   'src/cli/main.ts': 'the version of Node, before anything is loaded',
   'src/cli/screen.ts': 'the gate of the command line',
   'src/mcp/serve/start-mcp-server.ts': 'the protocol, which is JSON',
-  'src/operations/words/terminal.ts': 'the gate of servers',
+  'src/operations/format/terminal.ts': 'the gate of servers',
 };
 
 test('escapes: no file but the gates writes to a terminal', () => {

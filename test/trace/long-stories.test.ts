@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { END, START } from '../../src/graph/graph.ts';
 import { outgoingEdges } from '../../src/graph/compile/outgoing-edges.ts';
-import { postMortem } from '../../src/history/trace/post-mortem.ts';
+import { postMortem } from '../../src/history/explain/post-mortem.ts';
 import type { EffectClass } from '../../src/graph/contracts/node-contract.ts';
-import { nodeIn } from '../../src/history/trace/structures.ts';
+import { nodeIn } from '../../src/history/explain/structures.ts';
 import { createBench, graphOf, node, rowOf, runToRest, type Bench } from '../engine-kit.ts';
 
 /** A ring of nodes that is gone through some times. */

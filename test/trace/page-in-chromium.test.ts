@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, test } from 'vitest';
-import { openHistory } from '../../src/app/place/open-history.ts';
+import { openHistory } from '../../src/app/open-store/open-history.ts';
 import { drawPage } from '../../src/app/on-demand.ts';
 import { runDot } from '../dot-kit.ts';
 import { findChromium, lookAt } from '../support/chromium.ts';

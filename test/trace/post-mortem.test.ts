@@ -4,7 +4,7 @@ import { compileExpression } from '../../src/graph/expression/expression.ts';
 import { functionCondition } from '../../src/graph/condition.ts';
 import { END, START, type EdgeDefinition } from '../../src/graph/graph.ts';
 import { outcome, NodeFailure } from '../../src/graph/contracts/node-contract.ts';
-import type { PostMortem } from '../../src/history/trace/story.ts';
+import type { PostMortem } from '../../src/history/explain/story.ts';
 import { createBench, graphOf, node, resumeToRest, runToRest } from '../engine-kit.ts';
 import { digraph, runDot } from '../dot-kit.ts';
 import { edgesOf, tell, visitsOf } from './told-edges.ts';

@@ -9,11 +9,11 @@ import { functionCondition } from '../../src/graph/condition.ts';
 import { outcome, type NodeContext } from '../../src/graph/contracts/node-contract.ts';
 import { compileExpression } from '../../src/graph/expression/expression.ts';
 import { END, START, type EdgeDefinition, type Graph, type NodeDefinition } from '../../src/graph/graph.ts';
-import type { StatePlace } from '../../src/history/place/place.ts';
+import type { StatePlace } from '../../src/history/access/place.ts';
 import type { ResolvedReference } from '../../src/history/read/tag-checkpoint.ts';
-import { blameValue } from '../../src/history/trace/blame.ts';
-import { postMortem } from '../../src/history/trace/post-mortem.ts';
-import type { StoryEntry } from '../../src/history/trace/story.ts';
+import { blameValue } from '../../src/history/explain/blame.ts';
+import { postMortem } from '../../src/history/explain/post-mortem.ts';
+import type { StoryEntry } from '../../src/history/explain/story.ts';
 import { createBench, graphOf, node, rowOf, runToRest, type Bench } from '../engine-kit.ts';
 
 type Policy = 'none' | 'every_node';

@@ -1,7 +1,7 @@
 /** What a post-mortem tells of the edges of a run, for tests. */
 import { explainChoice } from '../../src/dialects/explain-choice.ts';
-import { postMortem } from '../../src/history/trace/post-mortem.ts';
-import type { PostMortem, StoryVisit } from '../../src/history/trace/story.ts';
+import { postMortem } from '../../src/history/explain/post-mortem.ts';
+import type { PostMortem, StoryVisit } from '../../src/history/explain/story.ts';
 import { rowOf, type Bench } from '../engine-kit.ts';
 
 /** @param seq - the checkpoint up to which is told; default: the newest */

@@ -3,13 +3,13 @@ import { expect, test } from 'vitest';
 import { NodeFailure, outcome } from '../../src/graph/contracts/node-contract.ts';
 import { compileExpression } from '../../src/graph/expression/expression.ts';
 import { END, START, type EdgeDefinition } from '../../src/graph/graph.ts';
-import type { StatePlace } from '../../src/history/place/place.ts';
-import { pruneOneRun } from '../../src/history/shorten/prune-runs.ts';
-import { postMortem } from '../../src/history/trace/post-mortem.ts';
-import type { PostMortem } from '../../src/history/trace/story.ts';
+import type { StatePlace } from '../../src/history/access/place.ts';
+import { pruneOneRun } from '../../src/history/retention/prune-runs.ts';
+import { postMortem } from '../../src/history/explain/post-mortem.ts';
+import type { PostMortem } from '../../src/history/explain/story.ts';
 import { readLog } from '../../src/operations/checkpoints/read-log.ts';
 import { marksOf } from '../../src/operations/runs/picture-marks.ts';
-import { storyWords } from '../../src/operations/words/story-words.ts';
+import { storyWords } from '../../src/operations/format/story-words.ts';
 import {
   createBench,
   edges,

@@ -3,8 +3,8 @@
  * traps-pauses.test.ts. Shown elsewhere:
  * - keys given twice, `yes` and dates as surprises, circles of anchors: src/dialects/yaml/file/read-document.test.ts
  * - files that are no workflows skipped in silence, deleted files kept, files of one name: src/app/workflows/workflow-catalog.test.ts
- * - values in commands that become syntax, in every place: src/dialects/yaml/command/command-values.test.ts
- * - inputs whose types nobody looks at: src/dialects/yaml/run/runs.test.ts (Y3, Y5)
+ * - values in commands that become syntax, in every place: src/dialects/yaml/shell/command-values.test.ts
+ * - inputs whose types nobody looks at: src/dialects/yaml/block-nodes/runs.test.ts (Y3, Y5)
  * Does not apply: memory blocks, filters and templates of Jinja, `read_file()` in expressions, the formatting of another language:
  * the expressions are another language, and forms of the old one are faults (T11).
  */

@@ -3,7 +3,7 @@
  * traps-format.test.ts, traps-running.test.ts. Shown elsewhere:
  * - answers of a child asked twice, deeper children, inline workflows that pause, two resumes at once, changed and deleted files,
  *   timeouts of a paused child, failures after an answer: interactive-scenarios.test.ts, pause-scenarios.test.ts
- * - questions of all items at once: src/dialects/yaml/run/for-each.test.ts (W2), calls.test.ts (W2, W6)
+ * - questions of all items at once: src/dialects/yaml/block-nodes/for-each.test.ts (W2), calls.test.ts (W2, W6)
  * - a run after a crash without a pause: executor-scenarios.test.ts (P1 P2); answers that come twice or late: test/mcp/questions.test.ts
  * - secrets in logs, stores, errors and answers of the server: test/mcp/bounds.test.ts (M16)
  * Does not apply: tables and identifiers of stored checkpoints, progress in percent of no waves, encryption of the store.

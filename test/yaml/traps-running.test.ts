@@ -1,13 +1,13 @@
 /**
  * Defects that engines of this kind of format have had in running blocks, each shown not to be here. More: traps-format.test.ts,
  * traps-pauses.test.ts. Shown elsewhere:
- * - a literal empty collection, retries, keys and failures of items: src/dialects/yaml/run/for-each.test.ts (Y10)
+ * - a literal empty collection, retries, keys and failures of items: src/dialects/yaml/block-nodes/for-each.test.ts (Y10)
  * - exit codes replaced when a file output is missing, processes that outlive a timeout, streams that are the server's, an inherited
  *   standard input: src/nodes/blocks/shell.test.ts (B6, B7), src/nodes/shell-node.test.ts, test/mcp/bounds.test.ts (M1)
  * - params dropped, `WITH` without rows, JSON as text, isolation that is ignored: src/nodes/blocks/sql*.test.ts
  * - text bodies and lists as bodies: src/nodes/blocks/http-call.test.ts (B8); lost updates of state files: json-state.test.ts (B17)
  * - answers that no schema holds: src/nodes/blocks/llm/llm-call.test.ts (B54)
- * - workflows that call each other without end, which ended the whole run: src/dialects/yaml/run/calls.test.ts (Y7)
+ * - workflows that call each other without end, which ended the whole run: src/dialects/yaml/block-nodes/calls.test.ts (Y7)
  * - jobs that are failed and said to be completed, cancelling that kills workers: test/mcp/runs.test.ts (M4, M8); jobs lost at a
  *   restart: test/mcp/recovery.test.ts (M8); deleted files that stay known: src/app/workflows/workflow-catalog.test.ts (D11)
  * Does not apply: a queue of jobs, its counters and its limits (there is none); scratch folders (none are made); images, embeddings

@@ -4,14 +4,14 @@
 import { existsSync } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
 import { CairnError } from '../../errors.ts';
-import { readAllRuns } from '../../history/place/place.ts';
-import { addNamed, type NamedBlobs } from '../../history/shorten/collect-blobs.ts';
+import { readAllRuns } from '../../history/access/place.ts';
+import { addNamed, type NamedBlobs } from '../../history/retention/collect-blobs.ts';
 import { verifyRun } from '../../history/verify/verify.ts';
 import type { BlobStore } from '../../ports/blobs.ts';
 import type { Store } from '../../ports/store.ts';
 import { BackupFile, copyDatabase, openSqliteStore } from '../../stores/sqlite/index.ts';
-import { parseStoreUrl } from '../place/store-url.ts';
-import { blobsAt, type BlobsSetting } from '../place/open-blobs.ts';
+import { parseStoreUrl } from '../open-store/store-url.ts';
+import { blobsAt, type BlobsSetting } from '../open-store/open-blobs.ts';
 import { makeWhole, renameDurably } from './part-files.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';
 

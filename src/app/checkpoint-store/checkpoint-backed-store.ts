@@ -155,7 +155,7 @@ class SavedRuns {
     if (run === undefined || row === undefined) throw new CairnError('RUN_NOT_FOUND', { runId: key.runId });
     const { root } = await loadState(this.#store, this.#blobs, run, seq);
     const graph = await this.#graphOf(run);
-    const { exportRun } = await import('../../history/move/export.ts');
+    const { exportRun } = await import('../../history/export-import/export.ts');
     let history = '';
     for await (const line of exportRun(this.#store, this.#blobs, run, { upTo: seq })) history += line;
     const checkpoint = describeCheckpoint({ run, row, root, graph, before, history });
@@ -213,7 +213,7 @@ class SavedRuns {
     async function* lines(): AsyncGenerator<string> {
       yield await Promise.resolve(text);
     }
-    const { importRun } = await import('../../history/move/import.ts');
+    const { importRun } = await import('../../history/export-import/import.ts');
     await importRun(this.#store, this.#blobs, lines(), { tenant, as: 'move', workerId });
   }
 }

@@ -13,15 +13,15 @@ import { randomUUID } from 'node:crypto';
 import { loadState, readOwner, type LoadedState } from '../../history/load/load.ts';
 import { SnapshotPolicy } from '../../history/load/lineage.ts';
 import { writeStoredSnapshot } from '../../history/load/fold-stored.ts';
-import { readAllRuns, type WritePlace, withClaim } from '../../history/place/place.ts';
+import { readAllRuns, type WritePlace, withClaim } from '../../history/access/place.ts';
 import { checkTagName, readUserTags } from '../../history/read/tag-checkpoint.ts';
-import { removeCheckpoint } from '../../history/shorten/remove-checkpoint.ts';
-import { removeRun } from '../../history/shorten/remove-run.ts';
+import { removeCheckpoint } from '../../history/retention/remove-checkpoint.ts';
+import { removeRun } from '../../history/retention/remove-run.ts';
 import type { Change, ChangePart } from '../../history/stored/change.ts';
 import { decodeCheckpoint, encodeCheckpoint, rootChecksum, runKeyOf } from '../../history/stored/checkpoint.ts';
 import type { RunRow, Store, TagRow } from '../../ports/store.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';
-import { historyOptionNames, openPlace, type HistoryOptions } from '../place/open-history.ts';
+import { historyOptionNames, openPlace, type HistoryOptions } from '../open-store/open-history.ts';
 
 // Converts checkpoints of another runtime to states of our runs, and back. Only what changed is written.
 

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { chooseStore } from '../place/open-reading.ts';
+import { chooseStore } from '../open-store/open-reading.ts';
 import { readConfig } from './read-config.ts';
 
 let cwd = '';

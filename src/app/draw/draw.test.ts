@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { pictureOf } from '../../dialects/dot/picture/picture.ts';
 import { readDot } from '../../dialects/dot/index.ts';
 import { END, START, type GraphStructure } from '../../graph/graph.ts';
-import type { PostMortem, StoryVisit } from '../../history/trace/story.ts';
+import type { PostMortem, StoryVisit } from '../../history/explain/story.ts';
 import { marksOf } from '../../operations/runs/picture-marks.ts';
 import { drawGraph, drawPage } from '../on-demand.ts';
 import { storyPage } from './story-page.ts';

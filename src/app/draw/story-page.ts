@@ -2,19 +2,19 @@
  * A post-mortem as one HTML page that needs nothing but itself: no script, no font, no request. What a run or an author wrote stands in it
  * as text alone, and a policy in its head forbids everything else.
  */
-import { toJson } from '../../operations/declare/to-json.ts';
+import { toJson } from '../../operations/contract/to-json.ts';
 import { formatPath } from '../../history/read/state-path.ts';
-import type { PostMortem } from '../../history/trace/story.ts';
+import type { PostMortem } from '../../history/explain/story.ts';
 import { toneOfVisit } from '../../operations/runs/picture-marks.ts';
 import { maskedStory } from '../../operations/runs/post-mortem.ts';
-import { storySummary, type StorySummary, type SummaryLine } from '../../operations/words/story-summary.ts';
+import { storySummary, type StorySummary, type SummaryLine } from '../../operations/format/story-summary.ts';
 import {
   storyWords,
   type EventWords,
   type NoteWords,
   type StoryWords,
   type VisitWords,
-} from '../../operations/words/story-words.ts';
+} from '../../operations/format/story-words.ts';
 
 // Texts and values of a run as they may stand in a page: visible, harmless, and no longer than somebody reads.
 

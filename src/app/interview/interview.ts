@@ -1,9 +1,9 @@
 /** Runs a run to its end with somebody who answers what it asks. The questions are waits of the run: they outlive the process that asks. */
 import { systemClock } from '../process/system-clock.ts';
-import { choicesOf } from '../../engine/admit/choices.ts';
+import { choicesOf } from '../../engine/validate/choices.ts';
 import { type OpenQuestion, isAnswerable } from '../../history/stored/messages.ts';
 import { refuseUnknownKeys } from '../../graph/known-keys.ts';
-import { printableLines } from '../../operations/words/terminal.ts';
+import { printableLines } from '../../operations/format/terminal.ts';
 import { CairnError } from '../../errors.ts';
 import type { Engine, ResumeOptions, RunResult } from '../../engine/api.ts';
 

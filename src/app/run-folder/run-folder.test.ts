@@ -15,7 +15,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { digraph, runDot } from '../../../test/dot-kit.ts';
 import { rowOf } from '../../../test/engine-kit.ts';
 import { explainChoice } from '../../dialects/explain-choice.ts';
-import type { StatePlace } from '../../history/place/place.ts';
+import type { StatePlace } from '../../history/access/place.ts';
 import type { ResolvedReference } from '../../history/read/tag-checkpoint.ts';
 import { writeRunFolder } from './run-folder.ts';
 

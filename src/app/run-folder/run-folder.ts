@@ -7,13 +7,13 @@ import { existsSync, mkdirSync, readdirSync, realpathSync, writeFileSync } from 
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { CairnError } from '../../errors.ts';
 import { pipelineOf } from '../../dialects/dot/view/pipeline-view.ts';
-import type { StatePlace } from '../../history/place/place.ts';
+import type { StatePlace } from '../../history/access/place.ts';
 import type { ResolvedReference } from '../../history/read/tag-checkpoint.ts';
 import { viewValues } from '../../history/read/whole-checkpoint.ts';
-import { postMortem } from '../../history/trace/post-mortem.ts';
-import type { StoryEntry, StoryVisit } from '../../history/trace/story.ts';
-import { walkStates } from '../../history/trace/walk-states.ts';
-import { toJson } from '../../operations/declare/to-json.ts';
+import { postMortem } from '../../history/explain/post-mortem.ts';
+import type { StoryEntry, StoryVisit } from '../../history/explain/story.ts';
+import { walkStates } from '../../history/explain/walk-states.ts';
+import { toJson } from '../../operations/contract/to-json.ts';
 import { maskedStory } from '../../operations/runs/post-mortem.ts';
 import { shown } from '../../state/secrecy/shown-text.ts';
 

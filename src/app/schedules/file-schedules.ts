@@ -1,7 +1,7 @@
 /** Schedules for files and for workflows with a name, as `cairn schedule` makes them. The file is read again at each due time. */
 import type { Engine } from '../../engine/api.ts';
 import type { Graph } from '../../graph/graph.ts';
-import type { LoadedGraph } from '../../operations/declare/operation.ts';
+import type { LoadedGraph } from '../../operations/contract/operation.ts';
 import type { Schedules } from '../../operations/runs/schedules.ts';
 import { endSchedule, openSchedule, readSettings, scheduleGraph, type ScheduleSettings } from './keep-schedule.ts';
 

@@ -6,7 +6,7 @@ import type { NodeContext } from '../../graph/contracts/node-contract.ts';
 import { CairnError, reasonOf } from '../../errors.ts';
 import { readCron, type CronTimes } from './cron-times.ts';
 import type { Engine, RunMeta } from '../../engine/api.ts';
-import { newFrame } from '../../engine/admit/new-frame.ts';
+import { newFrame } from '../../engine/validate/new-frame.ts';
 import { defaultLimits } from '../../engine/limits.ts';
 import type { RunRow } from '../../ports/store.ts';
 

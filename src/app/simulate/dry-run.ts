@@ -6,7 +6,7 @@ import { readScenarios, type Scenario } from '../../dialects/dot/simulate/scenar
 import { readDocument } from '../../dialects/yaml/file/read-document.ts';
 import { CairnError } from '../../errors.ts';
 import { dialectOf } from '../../dialects/text-workflow.ts';
-import type { WorkContext } from '../../operations/declare/operation.ts';
+import type { WorkContext } from '../../operations/contract/operation.ts';
 import { simulatePipeline, type SimulationReport } from './simulate-pipeline.ts';
 
 export interface DryRun {

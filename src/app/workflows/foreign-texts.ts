@@ -8,7 +8,7 @@ import type { Conversion, WrittenDialect } from '../../dialects/convert/convert-
 import type { CheckpointSettings } from '../../dialects/text-workflow.ts';
 import { CairnError, type ErrorCode, type ErrorData } from '../../errors.ts';
 import type { NodeType } from '../../graph/contracts/node-type.ts';
-import type { CheckedText } from '../../operations/declare/workflows.ts';
+import type { CheckedText } from '../../operations/contract/workflows.ts';
 import { findProgram } from '../../optional-peers.ts';
 import type { FoundConfig } from '../config/read-config.ts';
 

@@ -7,7 +7,7 @@ import { pipelineNameOf } from '../../dialects/dot/text/head.ts';
 import { CairnError, commandText } from '../../errors.ts';
 import type { Violation } from '../../graph/graph.ts';
 import { nearestFirst } from '../../graph/nearest.ts';
-import type { BrokenWorkflow, CheckedText, KnownWorkflow, Workflows } from '../../operations/declare/workflows.ts';
+import type { BrokenWorkflow, CheckedText, KnownWorkflow, Workflows } from '../../operations/contract/workflows.ts';
 import { describe } from '../../operations/workflows/describe-workflow.ts';
 import { isPipeline } from './text-reader.ts';
 import type { ForeignTexts } from './foreign-texts.ts';

@@ -1,17 +1,17 @@
 /** `cairn answer`: one question, or several at once. */
-import { perform } from '../../operations/declare/perform.ts';
+import { perform } from '../../operations/contract/perform.ts';
 import type { App } from '../../app/open-app.ts';
 import { CairnError } from '../../errors.ts';
 import { answerWait, type AnswerWaitInput } from '../../operations/waits/answer-wait.ts';
 import { answerWaits } from '../../operations/waits/answer-waits.ts';
 import { findWait, isAnswerable, nodeNameOf } from '../../operations/waits/find-wait.ts';
 import { readQuestions } from '../../operations/waits/list-waits.ts';
-import type { FieldsOf } from '../../operations/declare/operation.ts';
+import type { FieldsOf } from '../../operations/contract/operation.ts';
 import { resumeRun } from '../../operations/runs/resume-run.ts';
 import { allowField, type Command, type Session } from '../session.ts';
 import { follow, withApp } from '../live/follow.ts';
 import { readAssignment } from '../parse.ts';
-import { printable } from '../../operations/words/terminal.ts';
+import { printable } from '../../operations/format/terminal.ts';
 import { formatInline } from '../text/value.ts';
 
 interface AnswerArguments extends Pick<AnswerWaitInput, 'run' | 'by'> {

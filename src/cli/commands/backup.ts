@@ -1,12 +1,12 @@
 /** `backup` and `restore`. */
 import { resolve } from 'node:path';
 import { restore } from '../../app/backup/restore.ts';
-import { choosePlaces } from '../../app/place/open-reading.ts';
-import type { StorePlace } from '../../app/place/store-url.ts';
+import { choosePlaces } from '../../app/open-store/open-reading.ts';
+import type { StorePlace } from '../../app/open-store/store-url.ts';
 import { CairnError } from '../../errors.ts';
-import type { FieldsOf } from '../../operations/declare/operation.ts';
+import type { FieldsOf } from '../../operations/contract/operation.ts';
 import { type Command, reportFailure, type Session } from '../session.ts';
-import { printable } from '../../operations/words/terminal.ts';
+import { printable } from '../../operations/format/terminal.ts';
 import { backUp, type BackupReport } from '../../app/backup/back-up.ts';
 import { listenForInterrupt } from '../live/interrupt.ts';
 

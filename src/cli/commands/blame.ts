@@ -1,19 +1,19 @@
 /** `blame`, `bisect`, `post-mortem`: how a run came to be what it is. */
-import { perform } from '../../operations/declare/perform.ts';
-import { withHistory } from '../../app/place/with-history.ts';
+import { perform } from '../../operations/contract/perform.ts';
+import { withHistory } from '../../app/open-store/with-history.ts';
 import { bisectRun, type BisectRunInput, type BisectRunOutput } from '../../operations/checkpoints/bisect-run.ts';
 import type { Command, Session } from '../session.ts';
 import { describeChange } from '../text/change-text.ts';
-import { printable } from '../../operations/words/terminal.ts';
+import { printable } from '../../operations/format/terminal.ts';
 import { formatTable } from '../text/terminal-text.ts';
 import { wrap } from '../text/width.ts';
-import { formatTime } from '../../operations/words/time.ts';
+import { formatTime } from '../../operations/format/time.ts';
 import { postMortem, type PostMortemInput, type PostMortemOutput } from '../../operations/runs/post-mortem.ts';
 import { writeOwnFile } from '../files.ts';
 import { formatStory } from '../text/story-text.ts';
 import { blameValue, type BlameValueInput, type BlameValueOutput } from '../../operations/checkpoints/blame-value.ts';
-import { formatPath, parsePath } from '../../operations/declare/state-path.ts';
-import { shortStepName } from '../../operations/words/step-name.ts';
+import { formatPath, parsePath } from '../../operations/contract/state-path.ts';
+import { shortStepName } from '../../operations/format/step-name.ts';
 import { formatInline } from '../text/value.ts';
 
 // `cairn bisect`

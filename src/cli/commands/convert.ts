@@ -1,6 +1,6 @@
 /** `cairn convert` */
-import type { FieldsOf } from '../../operations/declare/operation.ts';
-import { perform } from '../../operations/declare/perform.ts';
+import type { FieldsOf } from '../../operations/contract/operation.ts';
+import { perform } from '../../operations/contract/perform.ts';
 import {
   convertWorkflow,
   type ConvertWorkflowInput,
@@ -9,7 +9,7 @@ import {
 import { withoutStore, type Command } from '../session.ts';
 import { withApp } from '../live/follow.ts';
 import type { Screen } from '../screen.ts';
-import { printable } from '../../operations/words/terminal.ts';
+import { printable } from '../../operations/format/terminal.ts';
 import { isModule } from '../text/terminal-text.ts';
 import { readTextFile } from '../files.ts';
 

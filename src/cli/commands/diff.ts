@@ -1,15 +1,15 @@
 /** `cairn diff` */
 import { fit, widthOf } from '../text/width.ts';
-import { perform } from '../../operations/declare/perform.ts';
-import { withHistory } from '../../app/place/with-history.ts';
+import { perform } from '../../operations/contract/perform.ts';
+import { withHistory } from '../../app/open-store/with-history.ts';
 import {
   diffCheckpoints,
   type DiffCheckpointsInput,
   type DiffCheckpointsOutput,
 } from '../../operations/checkpoints/diff-checkpoints.ts';
-import { formatPath } from '../../operations/declare/state-path.ts';
+import { formatPath } from '../../operations/contract/state-path.ts';
 import type { Command, Session } from '../session.ts';
-import { printable } from '../../operations/words/terminal.ts';
+import { printable } from '../../operations/format/terminal.ts';
 import { formatInline } from '../text/value.ts';
 
 type Difference = DiffCheckpointsOutput['values'][number];

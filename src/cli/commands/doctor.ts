@@ -1,17 +1,17 @@
 /** `cairn doctor` */
-import { perform } from '../../operations/declare/perform.ts';
-import { openDoctor } from '../../app/place/examine-place.ts';
+import { perform } from '../../operations/contract/perform.ts';
+import { openDoctor } from '../../app/open-store/examine-place.ts';
 import { errorTable, type ErrorCode, CairnError } from '../../errors.ts';
 import { examineStore, type Finding } from '../../operations/store/examine-store.ts';
 import { type Command, namesStore } from '../session.ts';
 import type { Screen } from '../screen.ts';
-import { printable } from '../../operations/words/terminal.ts';
+import { printable } from '../../operations/format/terminal.ts';
 import type { Tone } from '../text/terminal-text.ts';
 import { pad, wrap } from '../text/width.ts';
-import { withHistory } from '../../app/place/with-history.ts';
-import { missingStore } from '../../app/place/open-reading.ts';
+import { withHistory } from '../../app/open-store/with-history.ts';
+import { missingStore } from '../../app/open-store/open-reading.ts';
 import { verifyRuns, type VerifyRunsInput } from '../../operations/store/verify-runs.ts';
-import { countOf } from '../../operations/words/amounts.ts';
+import { countOf } from '../../operations/format/amounts.ts';
 
 const marks: Readonly<Record<Finding['verdict'], readonly [string, Tone]>> = {
   ok: ['ok', 'good'],

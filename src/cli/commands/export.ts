@@ -1,15 +1,15 @@
 /** `cairn export` */
-import { perform } from '../../operations/declare/perform.ts';
+import { perform } from '../../operations/contract/perform.ts';
 import { resolve } from 'node:path';
 import { CairnError } from '../../errors.ts';
 import { exportRun, type ExportContext, type ExportRunInput } from '../../operations/store/move-runs.ts';
-import type { FieldsOf } from '../../operations/declare/operation.ts';
+import type { FieldsOf } from '../../operations/contract/operation.ts';
 import type { Command, Session } from '../session.ts';
 import { exportFiles, type ExportFilesInput, type FilesContext } from '../../operations/store/export-files.ts';
-import { withHistory } from '../../app/place/with-history.ts';
+import { withHistory } from '../../app/open-store/with-history.ts';
 import { createSystemIds } from '../../app/process/process-ids.ts';
 import { withApp } from '../live/follow.ts';
-import { printable } from '../../operations/words/terminal.ts';
+import { printable } from '../../operations/format/terminal.ts';
 import { openOwnFile, openWriter } from '../files.ts';
 
 interface ExportArguments extends ExportRunInput {

@@ -1,12 +1,12 @@
 /** `cairn graph` */
-import { perform } from '../../operations/declare/perform.ts';
-import { withHistory } from '../../app/place/with-history.ts';
+import { perform } from '../../operations/contract/perform.ts';
+import { withHistory } from '../../app/open-store/with-history.ts';
 import { graphRuns, type GraphRunsInput, type GraphRunsOutput } from '../../operations/runs/graph-runs.ts';
 import type { Command, Session } from '../session.ts';
-import { printable } from '../../operations/words/terminal.ts';
+import { printable } from '../../operations/format/terminal.ts';
 import { toneOf } from '../text/terminal-text.ts';
 import { graphLines, type GraphLine } from '../text/run-graph-text.ts';
-import { formatAge } from '../../operations/words/time.ts';
+import { formatAge } from '../../operations/format/time.ts';
 import { formatInline } from '../text/value.ts';
 import { fit, pad, widthOf } from '../text/width.ts';
 

@@ -1,14 +1,14 @@
 /** `cairn import` */
-import { perform } from '../../operations/declare/perform.ts';
+import { perform } from '../../operations/contract/perform.ts';
 import { createReadStream } from 'node:fs';
 import type { App } from '../../app/open-app.ts';
 import { CairnError } from '../../errors.ts';
 import { importRun, type ImportAs } from '../../operations/store/move-runs.ts';
-import type { FieldsOf } from '../../operations/declare/operation.ts';
+import type { FieldsOf } from '../../operations/contract/operation.ts';
 import { fileFault } from '../files.ts';
 import type { Command } from '../session.ts';
 import { withApp } from '../live/follow.ts';
-import { printable } from '../../operations/words/terminal.ts';
+import { printable } from '../../operations/format/terminal.ts';
 
 interface ImportArguments extends ImportAs {
   readonly file: string;

@@ -1,12 +1,12 @@
 /** `cairn lint`, `cairn fmt` */
 import { errorTable } from '../../errors.ts';
-import { perform } from '../../operations/declare/perform.ts';
-import type { FieldsOf } from '../../operations/declare/operation.ts';
+import { perform } from '../../operations/contract/perform.ts';
+import type { FieldsOf } from '../../operations/contract/operation.ts';
 import { formatWorkflow, lintWorkflow } from '../../operations/workflows/lint-workflow.ts';
 import { withoutStore, type Command } from '../session.ts';
 import { withApp } from '../live/follow.ts';
 import { writeOwnFile, readTextFile } from '../files.ts';
-import { printable } from '../../operations/words/terminal.ts';
+import { printable } from '../../operations/format/terminal.ts';
 import { isModule } from '../text/terminal-text.ts';
 
 interface FileArguments {

@@ -6,8 +6,8 @@ import {
   type ListRunsInput,
   type ListRunsOutput,
 } from '../../operations/runs/list-runs.ts';
-import { withReading } from '../../app/place/open-reading.ts';
-import { perform } from '../../operations/declare/perform.ts';
+import { withReading } from '../../app/open-store/open-reading.ts';
+import { perform } from '../../operations/contract/perform.ts';
 import { type Command, noteNone, type Session } from '../session.ts';
 import {
   bashCompletion,
@@ -16,12 +16,12 @@ import {
   fishCompletion,
   zshCompletion,
 } from '../completion/shells.ts';
-import { printable } from '../../operations/words/terminal.ts';
+import { printable } from '../../operations/format/terminal.ts';
 import { toneOf, formatTable, type Cell } from '../text/terminal-text.ts';
 import { describeWorker } from '../../app/process/process-ids.ts';
 import { listWorkers, type ListWorkersInput, type ListWorkersOutput } from '../../operations/store/list-workers.ts';
-import { countOf } from '../../operations/words/amounts.ts';
-import { formatAge } from '../../operations/words/time.ts';
+import { countOf } from '../../operations/format/amounts.ts';
+import { formatAge } from '../../operations/format/time.ts';
 import { listWaits, type ListWaitsInput, type ListWaitsOutput } from '../../operations/waits/list-waits.ts';
 import { nodeNameOf, type OpenQuestion } from '../../operations/waits/find-wait.ts';
 import { formatDue, formatWait, purposeOf } from '../text/wait-text.ts';

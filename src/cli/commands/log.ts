@@ -1,7 +1,7 @@
 /** `cairn log` */
-import { perform } from '../../operations/declare/perform.ts';
-import { withHistory } from '../../app/place/with-history.ts';
-import { withReading } from '../../app/place/open-reading.ts';
+import { perform } from '../../operations/contract/perform.ts';
+import { withHistory } from '../../app/open-store/with-history.ts';
+import { withReading } from '../../app/open-store/open-reading.ts';
 import {
   followLog,
   type LogEntry,
@@ -13,9 +13,9 @@ import { CairnError } from '../../errors.ts';
 import { listenForInterrupt } from '../live/interrupt.ts';
 import { describeChange } from '../text/change-text.ts';
 import type { Command, Session } from '../session.ts';
-import { printable } from '../../operations/words/terminal.ts';
+import { printable } from '../../operations/format/terminal.ts';
 import { toneOf, formatTable } from '../text/terminal-text.ts';
-import { formatAge } from '../../operations/words/time.ts';
+import { formatAge } from '../../operations/format/time.ts';
 
 const columns = [
   { title: 'SEQ', isRight: true },

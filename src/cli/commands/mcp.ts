@@ -1,6 +1,6 @@
 /** `cairn mcp` */
 import { CairnError } from '../../errors.ts';
-import type { FieldsOf } from '../../operations/declare/operation.ts';
+import type { FieldsOf } from '../../operations/contract/operation.ts';
 import { allowField, workflowsField, type Command } from '../session.ts';
 import { listenForInterrupt } from '../live/interrupt.ts';
 import { parseAddress } from '../parse.ts';

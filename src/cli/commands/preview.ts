@@ -1,11 +1,11 @@
 /** `cairn preview` */
-import { perform } from '../../operations/declare/perform.ts';
+import { perform } from '../../operations/contract/perform.ts';
 import { previewRun, type PreviewRunInput, type PreviewRunOutput } from '../../operations/runs/preview-run.ts';
 import type { Command, Session } from '../session.ts';
 import { withApp } from '../live/follow.ts';
-import { countOf, formatAmounts, formatCosts } from '../../operations/words/amounts.ts';
-import { earlierText } from '../../operations/words/earlier-point.ts';
-import { printable } from '../../operations/words/terminal.ts';
+import { countOf, formatAmounts, formatCosts } from '../../operations/format/amounts.ts';
+import { earlierText } from '../../operations/format/earlier-point.ts';
+import { printable } from '../../operations/format/terminal.ts';
 import { type Tone, formatTable } from '../text/terminal-text.ts';
 import { wrap } from '../text/width.ts';
 

@@ -12,16 +12,16 @@ import {
   storeOptions,
   withoutStore,
 } from '../session.ts';
-import { printable } from '../../operations/words/terminal.ts';
+import { printable } from '../../operations/format/terminal.ts';
 import type { Tone } from '../text/terminal-text.ts';
 import { wrap } from '../text/width.ts';
-import { perform } from '../../operations/declare/perform.ts';
+import { perform } from '../../operations/contract/perform.ts';
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { App } from '../../app/open-app.ts';
 import { CairnError } from '../../errors.ts';
-import type { FieldsOf, RunStanding } from '../../operations/declare/operation.ts';
+import type { FieldsOf, RunStanding } from '../../operations/contract/operation.ts';
 import { startRun, type StartRunInput } from '../../operations/runs/start-run.ts';
 import { readInput, withTypedTexts } from '../files.ts';
 

@@ -1,20 +1,20 @@
 /** `fork`, `resume`, `signal`, `cancel`, `release`, `rm`: what is done to a run as a whole. */
-import { perform } from '../../operations/declare/perform.ts';
+import { perform } from '../../operations/contract/perform.ts';
 import { forkRun, type ForkRunInput } from '../../operations/runs/fork-run.ts';
 import { type Command, allowField, noteNone, noteBlobs, type Session } from '../session.ts';
 import { follow, withApp } from '../live/follow.ts';
-import { earlierText } from '../../operations/words/earlier-point.ts';
-import { printable } from '../../operations/words/terminal.ts';
+import { earlierText } from '../../operations/format/earlier-point.ts';
+import { printable } from '../../operations/format/terminal.ts';
 import { wrap } from '../text/width.ts';
 import { resumeRun, type ResumeRunInput } from '../../operations/runs/resume-run.ts';
 import { signalRun, type SignalRunInput } from '../../operations/waits/signal-run.ts';
 import { CairnError, commandText } from '../../errors.ts';
-import type { WorkContext } from '../../operations/declare/operation.ts';
+import type { WorkContext } from '../../operations/contract/operation.ts';
 import { cancelRun, type CancelRunInput } from '../../operations/runs/cancel-run.ts';
 import { releaseRuns, type ReleaseRunsInput } from '../../operations/runs/release-runs.ts';
 import { removeRun } from '../../operations/runs/remove-run.ts';
 import { deletionCommand, type PrintedReport } from '../live/delete.ts';
-import { countOf } from '../../operations/words/amounts.ts';
+import { countOf } from '../../operations/format/amounts.ts';
 
 // `cairn fork`
 

@@ -1,7 +1,7 @@
 /** `cairn schedule` */
 import type { App } from '../../app/open-app.ts';
-import { perform } from '../../operations/declare/perform.ts';
-import type { FieldsOf } from '../../operations/declare/operation.ts';
+import { perform } from '../../operations/contract/perform.ts';
+import type { FieldsOf } from '../../operations/contract/operation.ts';
 import {
   schedule,
   type ScheduleInput,
@@ -11,9 +11,9 @@ import {
 import { workflowsField, type Command, noteNone, type Session } from '../session.ts';
 import { withApp } from '../live/follow.ts';
 import { readInput, withTypedTexts } from '../files.ts';
-import { printable } from '../../operations/words/terminal.ts';
+import { printable } from '../../operations/format/terminal.ts';
 import { formatTable } from '../text/terminal-text.ts';
-import { formatTime } from '../../operations/words/time.ts';
+import { formatTime } from '../../operations/format/time.ts';
 
 interface ScheduleArguments extends Omit<ScheduleInput, 'input'> {
   readonly input?: Readonly<Record<string, unknown>>;

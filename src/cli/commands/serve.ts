@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { FieldsOf } from '../../operations/declare/operation.ts';
+import type { FieldsOf } from '../../operations/contract/operation.ts';
 import type { Server } from '../../http/serve.ts';
 import { allowField, noteGrants, workflowsField, type Command, type Session, reportFailure } from '../session.ts';
 import { listenForInterrupt } from '../live/interrupt.ts';

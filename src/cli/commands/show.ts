@@ -1,6 +1,6 @@
 /** `cairn show` */
-import { perform } from '../../operations/declare/perform.ts';
-import { withHistory } from '../../app/place/with-history.ts';
+import { perform } from '../../operations/contract/perform.ts';
+import { withHistory } from '../../app/open-store/with-history.ts';
 import { readState, type ReadStateInput } from '../../operations/checkpoints/read-state.ts';
 import type { Command, Session } from '../session.ts';
 import { formatBlock } from '../text/value.ts';
@@ -10,11 +10,11 @@ import {
   type ShowCheckpointOutput,
 } from '../../operations/checkpoints/show-checkpoint.ts';
 import { describePart } from '../text/change-text.ts';
-import { printable, printableLines } from '../../operations/words/terminal.ts';
+import { printable, printableLines } from '../../operations/format/terminal.ts';
 import { toneOf, formatPairs, formatTable } from '../text/terminal-text.ts';
 import { formatRecorded, formatValue } from '../text/recorded-text.ts';
-import { formatCosts } from '../../operations/words/amounts.ts';
-import { formatTime } from '../../operations/words/time.ts';
+import { formatCosts } from '../../operations/format/amounts.ts';
+import { formatTime } from '../../operations/format/time.ts';
 import { wrap } from '../text/width.ts';
 
 // `cairn state`

@@ -1,21 +1,21 @@
 /** `tag`, `prune`, `cleanup`, `identity`, `migrate`: what a store keeps, and for how long. */
-import { perform } from '../../operations/declare/perform.ts';
+import { perform } from '../../operations/contract/perform.ts';
 import { tagCheckpoint, type TagCheckpointInput } from '../../operations/checkpoints/tag-checkpoint.ts';
 import { type Command, noteBlobs, noteNone, type Session } from '../session.ts';
 import { withApp } from '../live/follow.ts';
-import { printable } from '../../operations/words/terminal.ts';
+import { printable } from '../../operations/format/terminal.ts';
 import { pruneRuns } from '../../operations/store/prune-runs.ts';
 import { deletionCommand, type PrintedReport } from '../live/delete.ts';
-import { countOf } from '../../operations/words/amounts.ts';
+import { countOf } from '../../operations/format/amounts.ts';
 import { wrap } from '../text/width.ts';
 import { cleanUp, type CleanUpReport } from '../../operations/store/clean-up.ts';
-import { formatSize } from '../../operations/words/size.ts';
-import { formatAge } from '../../operations/words/time.ts';
-import { withReading, chooseStore } from '../../app/place/open-reading.ts';
+import { formatSize } from '../../operations/format/size.ts';
+import { formatAge } from '../../operations/format/time.ts';
+import { withReading, chooseStore } from '../../app/open-store/open-reading.ts';
 import { CairnError } from '../../errors.ts';
 import { storeIdentity, type StoreIdentityInput } from '../../operations/store/store-identity.ts';
-import { migrateStore } from '../../app/place/open-server.ts';
-import type { FieldsOf } from '../../operations/declare/operation.ts';
+import { migrateStore } from '../../app/open-store/open-server.ts';
+import type { FieldsOf } from '../../operations/contract/operation.ts';
 
 // `cairn tag`
 

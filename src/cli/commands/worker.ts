@@ -3,11 +3,11 @@ import { resolve } from 'node:path';
 import { openApp, type App } from '../../app/open-app.ts';
 import { knowModules, startWorker, type Worker } from '../../app/worker.ts';
 import { CairnError } from '../../errors.ts';
-import type { FieldsOf } from '../../operations/declare/operation.ts';
+import type { FieldsOf } from '../../operations/contract/operation.ts';
 import { allowField, noteGrants, workflowsField, type Command, reportFailure, type Session } from '../session.ts';
 import { writeHealth, type Health } from '../files.ts';
 import { listenForInterrupt } from '../live/interrupt.ts';
-import { printable } from '../../operations/words/terminal.ts';
+import { printable } from '../../operations/format/terminal.ts';
 
 interface WorkerArguments {
   readonly concurrency?: number;

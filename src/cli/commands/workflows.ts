@@ -1,15 +1,15 @@
 /** `workflows`, `plan`, `schema`, `draw`: what workflows there are, and what one of them is. */
-import { perform } from '../../operations/declare/perform.ts';
+import { perform } from '../../operations/contract/perform.ts';
 import { planWorkflow, type PlanWorkflowInput } from '../../operations/workflows/check-workflow.ts';
 import {
   listWorkflows,
   type ListWorkflowsInput,
   type ListWorkflowsOutput,
 } from '../../operations/workflows/describe-workflow.ts';
-import type { WorkflowDescription } from '../../operations/declare/workflows.ts';
+import type { WorkflowDescription } from '../../operations/contract/workflows.ts';
 import { withoutStore, workflowsField, type Command, type Session, formatViolation } from '../session.ts';
 import { withApp } from '../live/follow.ts';
-import { jsonText, printable } from '../../operations/words/terminal.ts';
+import { jsonText, printable } from '../../operations/format/terminal.ts';
 import { isModule, formatTable } from '../text/terminal-text.ts';
 import { formatPlan } from '../text/plan-text.ts';
 import { draw, type DrawInput } from '../../operations/workflows/draw.ts';

@@ -1,5 +1,5 @@
 /** Completion for zsh. */
-import type { Field } from '../../operations/declare/operation.ts';
+import type { Field } from '../../operations/contract/operation.ts';
 import type { Command } from '../session.ts';
 import { globalFields, optionNameOf } from '../parse.ts';
 

@@ -4,8 +4,8 @@
  */
 import type { App } from '../../app/open-app.ts';
 import { CairnError } from '../../errors.ts';
-import type { Field, Fields, Operation } from '../../operations/declare/operation.ts';
-import { perform } from '../../operations/declare/perform.ts';
+import type { Field, Fields, Operation } from '../../operations/contract/operation.ts';
+import { perform } from '../../operations/contract/perform.ts';
 import { loadPrompts } from '../screen.ts';
 import type { Command, Session } from '../session.ts';
 import { withApp } from './follow.ts';

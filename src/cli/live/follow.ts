@@ -7,16 +7,16 @@ import {
   type Choice,
   type OpenQuestion,
 } from '../../operations/waits/find-wait.ts';
-import { printable, printableLines } from '../../operations/words/terminal.ts';
+import { printable, printableLines } from '../../operations/format/terminal.ts';
 import { toneOf } from '../text/terminal-text.ts';
 import { describeMetadata, describeReplaced, formatWait } from '../text/wait-text.ts';
 import { CairnError } from '../../errors.ts';
-import type { RunStanding, WatchedEvent } from '../../operations/declare/operation.ts';
+import type { RunStanding, WatchedEvent } from '../../operations/contract/operation.ts';
 import { loadPrompts } from '../screen.ts';
 import { atWords, exitCodeOf, type Session, reportFailure } from '../session.ts';
-import { formatCosts } from '../../operations/words/amounts.ts';
+import { formatCosts } from '../../operations/format/amounts.ts';
 import { formatBlock } from '../text/value.ts';
-import { perform } from '../../operations/declare/perform.ts';
+import { perform } from '../../operations/contract/perform.ts';
 import { type App, type AppOptions, openApp } from '../../app/open-app.ts';
 import { answerWait } from '../../operations/waits/answer-wait.ts';
 import { resumeRun, type ResumeRunInput } from '../../operations/runs/resume-run.ts';

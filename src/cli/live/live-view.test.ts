@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { OpenQuestion } from '../../operations/waits/find-wait.ts';
-import type { WatchedEvent } from '../../operations/declare/operation.ts';
+import type { WatchedEvent } from '../../operations/contract/operation.ts';
 import { formatRow, openLiveView, Progress } from './live-view.ts';
 import type { Screen } from '../screen.ts';
 import { plain } from '../text/terminal-text.ts';

@@ -1,12 +1,12 @@
 /** Shows a run's progress: on a terminal a view that is redrawn in place, elsewhere one line for each event. */
 import { describeWorker } from '../../app/process/process-ids.ts';
 import type { OpenQuestion } from '../../operations/waits/find-wait.ts';
-import type { WatchedEvent } from '../../operations/declare/operation.ts';
+import type { WatchedEvent } from '../../operations/contract/operation.ts';
 import { purposeOf } from '../text/wait-text.ts';
 import type { Screen } from '../screen.ts';
-import { printable } from '../../operations/words/terminal.ts';
+import { printable } from '../../operations/format/terminal.ts';
 import { toneOf, type Tone } from '../text/terminal-text.ts';
-import { formatDuration } from '../../operations/words/time.ts';
+import { formatDuration } from '../../operations/format/time.ts';
 import { fit, pad, widthOf } from '../text/width.ts';
 
 // What a run is doing, derived from its events: one row for each node.

@@ -1,7 +1,7 @@
 /** Where a run stands, as it is printed for people and for programs. */
 import { expect, test } from 'vitest';
 import { CairnError } from '../../errors.ts';
-import type { RunStanding } from '../../operations/declare/operation.ts';
+import type { RunStanding } from '../../operations/contract/operation.ts';
 import type { Session } from '../session.ts';
 import { plain } from '../text/terminal-text.ts';
 import { printStanding } from './follow.ts';

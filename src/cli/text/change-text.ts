@@ -1,11 +1,11 @@
 /** The reason of a checkpoint in a few words. */
 import type { LogEntry } from '../../operations/checkpoints/read-log.ts';
-import { formatCosts } from '../../operations/words/amounts.ts';
-import { printable } from '../../operations/words/terminal.ts';
-import { shortStepName } from '../../operations/words/step-name.ts';
-import { branchWords } from '../../operations/words/story-words.ts';
-import { formatSize } from '../../operations/words/size.ts';
-import { formatDuration } from '../../operations/words/time.ts';
+import { formatCosts } from '../../operations/format/amounts.ts';
+import { printable } from '../../operations/format/terminal.ts';
+import { shortStepName } from '../../operations/format/step-name.ts';
+import { branchWords } from '../../operations/format/story-words.ts';
+import { formatSize } from '../../operations/format/size.ts';
+import { formatDuration } from '../../operations/format/time.ts';
 import { formatInline } from './value.ts';
 import { fit } from './width.ts';
 

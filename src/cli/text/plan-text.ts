@@ -1,8 +1,8 @@
 /** How a workflow is shown before it runs. */
-import type { WorkflowDescription } from '../../operations/declare/workflows.ts';
+import type { WorkflowDescription } from '../../operations/contract/workflows.ts';
 import { formatViolation } from '../session.ts';
 import type { Screen } from '../screen.ts';
-import { printable } from '../../operations/words/terminal.ts';
+import { printable } from '../../operations/format/terminal.ts';
 import { formatInline } from './value.ts';
 import { pad, widthOf, wrap } from './width.ts';
 

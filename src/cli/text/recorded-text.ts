@@ -1,9 +1,9 @@
 /** What a checkpoint recorded, as people read it: each value under its path, short ones on one line. */
 import type { ShowCheckpointOutput } from '../../operations/checkpoints/show-checkpoint.ts';
-import { formatPath } from '../../operations/declare/state-path.ts';
-import { formatAmounts } from '../../operations/words/amounts.ts';
-import { printable, printableLines } from '../../operations/words/terminal.ts';
-import { shortStepName } from '../../operations/words/step-name.ts';
+import { formatPath } from '../../operations/contract/state-path.ts';
+import { formatAmounts } from '../../operations/format/amounts.ts';
+import { printable, printableLines } from '../../operations/format/terminal.ts';
+import { shortStepName } from '../../operations/format/step-name.ts';
 import { formatInline } from './value.ts';
 import { fit, widthOf, wrap } from './width.ts';
 

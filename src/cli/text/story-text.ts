@@ -1,16 +1,16 @@
 /** A post-mortem as text that reads from top to bottom: what happened, and why it went on as it did. */
-import { formatPath } from '../../operations/declare/state-path.ts';
+import { formatPath } from '../../operations/contract/state-path.ts';
 import type { PostMortem } from '../../operations/runs/post-mortem.ts';
-import { storySummary, type StorySummary } from '../../operations/words/story-summary.ts';
+import { storySummary, type StorySummary } from '../../operations/format/story-summary.ts';
 import {
   storyWords,
   type EdgeWords,
   type EventWords,
   type NoteWords,
   type VisitWords,
-} from '../../operations/words/story-words.ts';
-import { formatTime } from '../../operations/words/time.ts';
-import { printable } from '../../operations/words/terminal.ts';
+} from '../../operations/format/story-words.ts';
+import { formatTime } from '../../operations/format/time.ts';
+import { printable } from '../../operations/format/terminal.ts';
 import { type Paint, toneOf } from './terminal-text.ts';
 import { formatInline } from './value.ts';
 import { fit, wrap } from './width.ts';

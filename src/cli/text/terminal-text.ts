@@ -1,5 +1,5 @@
 /** Words for shells, colours, and rows of text in columns. */
-import { printable } from '../../operations/words/terminal.ts';
+import { printable } from '../../operations/format/terminal.ts';
 import { fit, pad, widthOf } from './width.ts';
 
 /** Names of files that are programs: their graphs are loaded, and not read. */

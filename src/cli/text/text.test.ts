@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { printable } from '../../operations/words/terminal.ts';
+import { printable } from '../../operations/format/terminal.ts';
 import { plain, formatTable } from './terminal-text.ts';
-import { formatAge, formatDuration } from '../../operations/words/time.ts';
+import { formatAge, formatDuration } from '../../operations/format/time.ts';
 import { formatBlock, formatInline, toJson } from './value.ts';
 import { fit, widthOf, wrap } from './width.ts';
 

@@ -1,7 +1,7 @@
 /** Values of a run as text for people. */
-import { toJson } from '../../operations/declare/to-json.ts';
-import { inlineValue } from '../../operations/words/story-words.ts';
-import { printable } from '../../operations/words/terminal.ts';
+import { toJson } from '../../operations/contract/to-json.ts';
+import { inlineValue } from '../../operations/format/story-words.ts';
+import { printable } from '../../operations/format/terminal.ts';
 
 export { toJson };
 

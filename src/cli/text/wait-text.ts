@@ -1,8 +1,8 @@
 /** How an open wait is shown: what is asked, how it may be answered, and the command that does it. */
 import { choicesOf, isAnswerable, nodeNameOf, type OpenQuestion } from '../../operations/waits/find-wait.ts';
 import type { Session } from '../session.ts';
-import { printable, printableLines } from '../../operations/words/terminal.ts';
-import { formatAge, formatTime } from '../../operations/words/time.ts';
+import { printable, printableLines } from '../../operations/format/terminal.ts';
+import { formatAge, formatTime } from '../../operations/format/time.ts';
 import { formatInline } from './value.ts';
 import { wrap } from './width.ts';
 

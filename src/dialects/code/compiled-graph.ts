@@ -12,7 +12,7 @@ import type {
   StreamEvent,
   WholeCheckpoint,
 } from '../../engine/api.ts';
-import { findWait } from '../../engine/admit/find-wait.ts';
+import { findWait } from '../../engine/validate/find-wait.ts';
 import { CairnError } from '../../errors.ts';
 import type { Graph } from '../../graph/graph.ts';
 import type { RunnableGraph } from '../../graph/runnable-graph.ts';

@@ -2,8 +2,8 @@
 import { CairnError } from '../../errors.ts';
 import { admitValue, maskedText, type Admitted } from '../../state/values/codec.ts';
 import { deepFreeze } from '../../state/values/values.ts';
-import { checkId, offloadValue } from '../admit/admit-outcome.ts';
-import { checkWritten } from '../admit/checkpoint-size.ts';
+import { checkId, offloadValue } from '../validate/admit-outcome.ts';
+import { checkWritten } from '../validate/checkpoint-size.ts';
 import {
   addCall,
   callsBeforeSave,
@@ -13,9 +13,9 @@ import {
   isSameCall,
   enterEvents,
   visitOf,
-} from '../record/list-record.ts';
-import type { Activation } from '../run/loop.ts';
-import { guardCall, never, refusal, type RunCore } from '../run/run-core.ts';
+} from '../visit-records/list-record.ts';
+import type { Activation } from '../live-run/loop.ts';
+import { guardCall, never, refusal, type RunCore } from '../live-run/run-core.ts';
 import { endCall } from '../waits/wait.ts';
 
 /** Identifies a call: the n-th of its list. */

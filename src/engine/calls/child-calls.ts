@@ -1,11 +1,11 @@
 /** What a parent does to its child runs. Each call is recorded in one checkpoint with its effect, so it happens once (W6). */
 import { admitValue, encodeValue, type Admitted } from '../../state/values/codec.ts';
 import type { StepRecord, WaitRecord } from '../../state/tree.ts';
-import { offloadForm } from '../admit/admit-outcome.ts';
-import { checkStepCount, finishStep, keyAcrossSaves, recordedStep } from '../record/finish-step.ts';
-import { ensureSteps } from '../record/step-record.ts';
-import type { Activation, LiveChild } from '../run/loop.ts';
-import { never, refusal, type RunCore } from '../run/run-core.ts';
+import { offloadForm } from '../validate/admit-outcome.ts';
+import { checkStepCount, finishStep, keyAcrossSaves, recordedStep } from '../visit-records/finish-step.ts';
+import { ensureSteps } from '../visit-records/step-record.ts';
+import type { Activation, LiveChild } from '../live-run/loop.ts';
+import { never, refusal, type RunCore } from '../live-run/run-core.ts';
 import { recordSignal } from '../waits/early-signals.ts';
 import { giveBack, inTurn, beginCall, endCall, sentByParent } from '../waits/wait.ts';
 import { closeWait } from '../waits/open-wait.ts';

@@ -2,13 +2,13 @@
 import type { StateView, ChildHandle, ChildResult } from '../../graph/contracts/node-contract.ts';
 import { DeltaBuilder } from '../../state/delta.ts';
 import { Frame } from '../../state/frame.ts';
-import { callKey, nextEndOrder, nextCallKey, nextChildKey } from '../record/finish-step.ts';
-import type { FrameRun, Activation, LiveChild } from '../run/loop.ts';
-import { graphTables } from '../run/graph-tables.ts';
+import { callKey, nextEndOrder, nextCallKey, nextChildKey } from '../visit-records/finish-step.ts';
+import type { FrameRun, Activation, LiveChild } from '../live-run/loop.ts';
+import { graphTables } from '../live-run/graph-tables.ts';
 import { CairnError } from '../../errors.ts';
 import type { OnWaiting } from '../../graph/contracts/contracts.ts';
-import { asError } from '../admit/admit-outcome.ts';
-import { guardCall, never, type RunCore } from '../run/run-core.ts';
+import { asError } from '../validate/admit-outcome.ts';
+import { guardCall, never, type RunCore } from '../live-run/run-core.ts';
 import { cancelChild, dropActivations } from '../settle/cancel.ts';
 import { failIdleChild } from '../settle/settle.ts';
 import { inTurn, beginCall, endCall, goesOn, updateBusy } from '../waits/wait.ts';

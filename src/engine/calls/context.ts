@@ -1,11 +1,11 @@
 /** The NodeContext of one attempt, which is passed to the node's function. */
 import { CairnError } from '../../errors.ts';
 import { admitValue, encodeValue } from '../../state/values/codec.ts';
-import { checkId, offloadForm } from '../admit/admit-outcome.ts';
-import { checkWritten } from '../admit/checkpoint-size.ts';
-import { tellEvent, keepBeside, dropUnmade, draw } from '../record/list-record.ts';
-import type { Activation } from '../run/loop.ts';
-import { type RunCore, guardCall, refusal } from '../run/run-core.ts';
+import { checkId, offloadForm } from '../validate/admit-outcome.ts';
+import { checkWritten } from '../validate/checkpoint-size.ts';
+import { tellEvent, keepBeside, dropUnmade, draw } from '../visit-records/list-record.ts';
+import type { Activation } from '../live-run/loop.ts';
+import { type RunCore, guardCall, refusal } from '../live-run/run-core.ts';
 import type {
   PastStep,
   VisitPast,
@@ -18,9 +18,9 @@ import type {
   SpanParts,
   TraceSpan,
 } from '../../graph/contracts/contracts.ts';
-import { nameOfStepKey, passKey, recordedStep, upcomingKey } from '../record/finish-step.ts';
+import { nameOfStepKey, passKey, recordedStep, upcomingKey } from '../visit-records/finish-step.ts';
 import type { NodeRecord, DrawnKind, DrawnValue } from '../../state/tree.ts';
-import { ensureSteps } from '../record/step-record.ts';
+import { ensureSteps } from '../visit-records/step-record.ts';
 import type { Amounts } from '../../graph/amounts.ts';
 import type {
   ChildHandle,
@@ -42,7 +42,7 @@ import { isBudgeted } from '../effects/begin.ts';
 import { accessModels } from '../../model-calls/model-access.ts';
 import { append, listOf } from './append.ts';
 import { startChild } from './child.ts';
-import { spend } from '../record/account.ts';
+import { spend } from '../visit-records/account.ts';
 import { readRetired, retire } from './retire.ts';
 import { accessFiles } from './file-access.ts';
 import { accessSecrets } from './secret-access.ts';

@@ -1,11 +1,11 @@
 /** Recorded events: a part of the history, told once, from any process, live or after the run ended (E11). */
 import { expect, test } from 'vitest';
 import { NodeFailure, type EffectClass, type NodeContext } from '../../graph/contracts/node-contract.ts';
-import { exportRun } from '../../history/move/export.ts';
-import { importRun } from '../../history/move/import.ts';
+import { exportRun } from '../../history/export-import/export.ts';
+import { importRun } from '../../history/export-import/import.ts';
 import { walkLog } from '../../history/read/log.ts';
 import { collect } from '../../../test/support/small-graphs.ts';
-import { pruneRun } from '../../history/shorten/prune.ts';
+import { pruneRun } from '../../history/retention/prune.ts';
 import { createMemoryBlobs } from '../../blobs/memory-blobs.ts';
 import { createMemoryStore } from '../../stores/memory/memory-store.ts';
 import { dyingEngine, settleDown } from '../../../test/dying-engine.ts';

@@ -2,8 +2,8 @@
 import { FileRef } from '../../graph/file-ref.ts';
 import type { FileAccess } from '../../graph/contracts/contracts.ts';
 import type { BlobOwner } from '../../ports/blobs.ts';
-import type { RunSecrets } from '../run/committer.ts';
-import type { EngineEnvironment } from '../run/run-core.ts';
+import type { RunSecrets } from '../live-run/committer.ts';
+import type { EngineEnvironment } from '../live-run/run-core.ts';
 
 /** @param secrets - masked in what a node stores */
 export function accessFiles(

@@ -13,9 +13,9 @@ import {
 } from '../../../test/engine-kit.ts';
 import { createMemoryBlobs } from '../../blobs/memory-blobs.ts';
 import { FileRef } from '../../graph/file-ref.ts';
-import { collectBlobs } from '../../history/shorten/collect-blobs.ts';
-import { exportRun } from '../../history/move/export.ts';
-import { importRun } from '../../history/move/import.ts';
+import { collectBlobs } from '../../history/retention/collect-blobs.ts';
+import { exportRun } from '../../history/export-import/export.ts';
+import { importRun } from '../../history/export-import/import.ts';
 import { loadState } from '../../history/load/load.ts';
 import { listBlobs } from '../../history/stored/checkpoint.ts';
 import { verifyRun } from '../../history/verify/verify.ts';

@@ -2,8 +2,8 @@
 import { expect, test } from 'vitest';
 import { afterCrash, createBench, edges, graphOf, node, resumeToRest, runToRest } from '../../../test/engine-kit.ts';
 import type { NodeContext } from '../../graph/contracts/node-contract.ts';
-import { callInsideStep, callOutsideSteps, Charge, isInsideStepOf } from '../run/agenda.ts';
-import type { Activation } from '../run/loop.ts';
+import { callInsideStep, callOutsideSteps, Charge, isInsideStepOf } from '../live-run/agenda.ts';
+import type { Activation } from '../live-run/loop.ts';
 
 const inner = graphOf('inner', [node('i', 'pure', () => 1)], edges('> i', 'i >'));
 

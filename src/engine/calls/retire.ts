@@ -2,14 +2,14 @@
 import { CairnError } from '../../errors.ts';
 import { admitValue, encodeValue } from '../../state/values/codec.ts';
 import { deepFreeze } from '../../state/values/values.ts';
-import { checkWritten } from '../admit/checkpoint-size.ts';
-import { offloadForm } from '../admit/admit-outcome.ts';
-import { recountSteps, callKey, retiredCalls } from '../record/finish-step.ts';
-import { keepBeside, dropUnmade, visitOf } from '../record/list-record.ts';
-import { ensureSteps } from '../record/step-record.ts';
-import { recordPathOf } from '../record/node-record.ts';
-import type { Activation } from '../run/loop.ts';
-import { guardCall, type RunCore } from '../run/run-core.ts';
+import { checkWritten } from '../validate/checkpoint-size.ts';
+import { offloadForm } from '../validate/admit-outcome.ts';
+import { recountSteps, callKey, retiredCalls } from '../visit-records/finish-step.ts';
+import { keepBeside, dropUnmade, visitOf } from '../visit-records/list-record.ts';
+import { ensureSteps } from '../visit-records/step-record.ts';
+import { recordPathOf } from '../visit-records/node-record.ts';
+import type { Activation } from '../live-run/loop.ts';
+import { guardCall, type RunCore } from '../live-run/run-core.ts';
 
 /**
  * Retires calls. What is retired and where the function goes on become one checkpoint. If the process dies before that is durable, the

@@ -3,7 +3,7 @@ import { CairnError, readableThrown } from '../../errors.ts';
 import type { SecretReader } from '../../graph/contracts/contracts.ts';
 import type { Secrets } from '../../ports/secrets.ts';
 import { factsOf } from '../effects/retry.ts';
-import type { RunCore } from '../run/run-core.ts';
+import type { RunCore } from '../live-run/run-core.ts';
 
 export function accessSecrets(core: RunCore): SecretReader {
   return {

@@ -7,13 +7,13 @@ import type { StepContext, StepOptions } from '../../graph/contracts/node-contra
 import type { OnWaiting } from '../../graph/contracts/contracts.ts';
 import { atMostFault, stepFault } from '../../graph/validate/validate-calls.ts';
 import type { StepRecord } from '../../state/tree.ts';
-import { admitError, offloadValue } from '../admit/admit-outcome.ts';
+import { admitError, offloadValue } from '../validate/admit-outcome.ts';
 import { afterFailure, planRetry, announceAttempt, callAttempt } from '../effects/retry.ts';
 import { budgetMet, isBudgeted } from '../effects/begin.ts';
 import { judgeStep, recordKnownEnd, takeStep } from '../effects/judge-step.ts';
-import { hashOfInput } from '../record/node-record.ts';
-import { book, budgetExceeded } from '../record/account.ts';
-import { StepEffort, announceUntraced, effortKeyOf, noteRepeatedStep } from '../record/intent.ts';
+import { hashOfInput } from '../visit-records/node-record.ts';
+import { book, budgetExceeded } from '../visit-records/account.ts';
+import { StepEffort, announceUntraced, effortKeyOf, noteRepeatedStep } from '../visit-records/intent.ts';
 import {
   orderIfOverlapping,
   admitStep,
@@ -23,12 +23,12 @@ import {
   nextStepKey,
   recordedStep,
   failureOf,
-} from '../record/finish-step.ts';
-import { deleteStep, ensureSteps, setStep } from '../record/step-record.ts';
-import { appliedOf, endedIntent, isEffect, guardCall, never, refusal, type RunCore } from '../run/run-core.ts';
-import type { Activation } from '../run/loop.ts';
-import { Charge } from '../run/agenda.ts';
-import { holdTimer } from '../run/timers.ts';
+} from '../visit-records/finish-step.ts';
+import { deleteStep, ensureSteps, setStep } from '../visit-records/step-record.ts';
+import { appliedOf, endedIntent, isEffect, guardCall, never, refusal, type RunCore } from '../live-run/run-core.ts';
+import type { Activation } from '../live-run/loop.ts';
+import { Charge } from '../live-run/agenda.ts';
+import { holdTimer } from '../live-run/timers.ts';
 import { inputHashOf } from '../settle/settle.ts';
 import { askForBudget } from '../waits/budget-wait.ts';
 import { giveBack, inTurn, beginCall, endCall, leaveAtWait, wakeUp, retryWait } from '../waits/wait.ts';

@@ -8,8 +8,8 @@ import { questionFault } from '../../graph/validate/validate-calls.ts';
 import { admitValue, type Admitted } from '../../state/values/codec.ts';
 import { deepFreeze } from '../../state/values/values.ts';
 import type { StepKind, StepRecord, WaitRecord } from '../../state/tree.ts';
-import type { Activation } from '../run/loop.ts';
-import { defaultAnswerOf } from '../admit/admit-input.ts';
+import type { Activation } from '../live-run/loop.ts';
+import { defaultAnswerOf } from '../validate/admit-input.ts';
 import { schemaDefect, type Schema } from '../../schema/json-schema.ts';
 import {
   isStandardSchema,
@@ -19,10 +19,10 @@ import {
   wideJsonSchemaOf,
 } from '../../schema/standard-schema.ts';
 import { earlySignalOf, findEarlySignal } from '../waits/early-signals.ts';
-import { admitError, offloadValue } from '../admit/admit-outcome.ts';
+import { admitError, offloadValue } from '../validate/admit-outcome.ts';
 import { codeOf, compareWait, identityOfQuestion, type KnownWait, type WaitIdentity } from '../waits/changed-waits.ts';
 import { openWait } from '../waits/open-wait.ts';
-import { type Due, type TakenRecord, type RunCore, guardCall, never, refusal } from '../run/run-core.ts';
+import { type Due, type TakenRecord, type RunCore, guardCall, never, refusal } from '../live-run/run-core.ts';
 import { inputHashOf } from '../settle/settle.ts';
 import {
   admitStep,
@@ -31,10 +31,10 @@ import {
   keyAcrossSaves,
   nextStepKey,
   recordedStep,
-} from '../record/finish-step.ts';
+} from '../visit-records/finish-step.ts';
 import { giveBack, inTurn, beginCall, endCall, leaveAtWait, sentByParent, waitIdOf } from '../waits/wait.ts';
-import { enterEvents } from '../record/list-record.ts';
-import { ensureSteps, setStep } from '../record/step-record.ts';
+import { enterEvents } from '../visit-records/list-record.ts';
+import { ensureSteps, setStep } from '../visit-records/step-record.ts';
 
 const nothing: Admitted = { value: undefined, json: 'null', hasTags: false };
 

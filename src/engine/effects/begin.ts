@@ -1,13 +1,13 @@
 /** Starts an activation: at once, after a delay, or when its intent is durable (E3, E4). */
 import { addAmounts, amountOf, type Amounts } from '../../graph/amounts.ts';
 import type { OnBudget } from '../../graph/graph.ts';
-import { noteView } from '../record/node-record.ts';
-import { type MetBudget, budgetExceeded } from '../record/account.ts';
-import type { Activation } from '../run/loop.ts';
-import { Charge } from '../run/agenda.ts';
-import { type RunCore, isEffect } from '../run/run-core.ts';
-import { NodeEffort, announce, withdraw } from '../record/intent.ts';
-import { holdTimer } from '../run/timers.ts';
+import { noteView } from '../visit-records/node-record.ts';
+import { type MetBudget, budgetExceeded } from '../visit-records/account.ts';
+import type { Activation } from '../live-run/loop.ts';
+import { Charge } from '../live-run/agenda.ts';
+import { type RunCore, isEffect } from '../live-run/run-core.ts';
+import { NodeEffort, announce, withdraw } from '../visit-records/intent.ts';
+import { holdTimer } from '../live-run/timers.ts';
 import { settleFailed } from '../settle/settle.ts';
 import { askForBudget } from '../waits/budget-wait.ts';
 import { notifyWaiting, retryWait } from '../waits/wait.ts';

@@ -1,14 +1,14 @@
 /** Carries out the verdict about a step in doubt (X3). */
 import { CairnError, reasonOf } from '../../errors.ts';
 import type { Intent, StepRecord } from '../../state/tree.ts';
-import { offloadValue } from '../admit/admit-outcome.ts';
-import { forgetDecision, type StepEffort } from '../record/intent.ts';
-import { admitStep, finishStep, recordedStep } from '../record/finish-step.ts';
-import { setStep } from '../record/step-record.ts';
-import { never, type OriginalEnd, type TakenRecord, type TakenStep, type RunCore } from '../run/run-core.ts';
+import { offloadValue } from '../validate/admit-outcome.ts';
+import { forgetDecision, type StepEffort } from '../visit-records/intent.ts';
+import { admitStep, finishStep, recordedStep } from '../visit-records/finish-step.ts';
+import { setStep } from '../visit-records/step-record.ts';
+import { never, type OriginalEnd, type TakenRecord, type TakenStep, type RunCore } from '../live-run/run-core.ts';
 import { type DoubtReason, leaveAtWait, doubtWait } from '../waits/wait.ts';
 import { openWait } from '../waits/open-wait.ts';
-import type { DoubtedEffect } from '../record/settle-record.ts';
+import type { DoubtedEffect } from '../visit-records/settle-record.ts';
 import { judge } from './judge.ts';
 
 /**

@@ -4,14 +4,14 @@
  */
 import type { Intent, NodeRecord } from '../../state/tree.ts';
 import { decideDoubt, type DoubtDecision, type DoubtView } from '../plan/decide-doubt.ts';
-import { type Effort, type EffortFields, forgetDecision, NodeEffort } from '../record/intent.ts';
-import type { OriginalEnd, RunCore } from '../run/run-core.ts';
-import type { Activation } from '../run/loop.ts';
-import { holdTimer } from '../run/timers.ts';
-import { doubtDecision, openRecord } from '../record/node-record.ts';
+import { type Effort, type EffortFields, forgetDecision, NodeEffort } from '../visit-records/intent.ts';
+import type { OriginalEnd, RunCore } from '../live-run/run-core.ts';
+import type { Activation } from '../live-run/loop.ts';
+import { holdTimer } from '../live-run/timers.ts';
+import { doubtDecision, openRecord } from '../visit-records/node-record.ts';
 import { CairnError } from '../../errors.ts';
 import { encodeValue } from '../../state/values/codec.ts';
-import { admitOutcome, type AdmittedOutcome, asError } from '../admit/admit-outcome.ts';
+import { admitOutcome, type AdmittedOutcome, asError } from '../validate/admit-outcome.ts';
 import { settleFailed } from '../settle/settle.ts';
 import { settleOutcome } from '../settle/settle-outcome.ts';
 import { type DoubtReason, notifyWaiting, doubtWait } from '../waits/wait.ts';

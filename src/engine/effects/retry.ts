@@ -1,17 +1,17 @@
 /** Decides whether a failed attempt is retried, and after which delay (E6). */
 import type { RetryPolicy } from '../../graph/contracts/contracts.ts';
-import { errorSummary } from '../admit/admit-outcome.ts';
-import { type Effort, effortKeyOf, type StepEffort, announce, withdraw } from '../record/intent.ts';
-import { appliedOf, isEffect, savedIntent, type RunCore, enterEffect, guardCall, never } from '../run/run-core.ts';
+import { errorSummary } from '../validate/admit-outcome.ts';
+import { type Effort, effortKeyOf, type StepEffort, announce, withdraw } from '../visit-records/intent.ts';
+import { appliedOf, isEffect, savedIntent, type RunCore, enterEffect, guardCall, never } from '../live-run/run-core.ts';
 import { CairnError } from '../../errors.ts';
 import type { Amounts } from '../../graph/amounts.ts';
 import type { StepContext } from '../../graph/contracts/node-contract.ts';
-import { spend } from '../record/account.ts';
-import { enterEvents } from '../record/list-record.ts';
-import type { Activation } from '../run/loop.ts';
-import { callInsideStep, type Charge } from '../run/agenda.ts';
-import { attemptOver } from '../run/open-calls.ts';
-import { claimLost } from '../run/draft.ts';
+import { spend } from '../visit-records/account.ts';
+import { enterEvents } from '../visit-records/list-record.ts';
+import type { Activation } from '../live-run/loop.ts';
+import { callInsideStep, type Charge } from '../live-run/agenda.ts';
+import { attemptOver } from '../live-run/open-calls.ts';
+import { claimLost } from '../live-run/draft.ts';
 
 const defaultDelayMs = 1_000;
 const defaultFactor = 2;

@@ -13,7 +13,7 @@ import {
   type Bench,
 } from '../../../test/engine-kit.ts';
 import { loadState, readHistory } from '../../history/load/load.ts';
-import { pruneRun } from '../../history/shorten/prune.ts';
+import { pruneRun } from '../../history/retention/prune.ts';
 
 /** Asks two things of everybody at once, and says what was answered. */
 const both = graphOf(

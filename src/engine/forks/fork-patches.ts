@@ -8,12 +8,12 @@ import { readPath, setPath } from '../../state/values/diff.ts';
 import type { FrameTree, NodeRecord, RunTree, StepRecord } from '../../state/tree.ts';
 import type { TreeWriter } from '../../state/tree-writer.ts';
 import type { ForkOptions, Patch } from '../api.ts';
-import { admitExternal, checkAnswer, readAnswer, takeFiles } from '../admit/admit-input.ts';
-import { storedForm } from '../admit/admit-outcome.ts';
-import { pathKeyOf, recordPathOf } from '../record/node-record.ts';
-import { takeBudgetAnswer } from '../record/account.ts';
-import { recordIn } from '../record/step-record.ts';
-import type { EngineEnvironment } from '../run/run-core.ts';
+import { admitExternal, checkAnswer, readAnswer, takeFiles } from '../validate/admit-input.ts';
+import { storedForm } from '../validate/admit-outcome.ts';
+import { pathKeyOf, recordPathOf } from '../visit-records/node-record.ts';
+import { takeBudgetAnswer } from '../visit-records/account.ts';
+import { recordIn } from '../visit-records/step-record.ts';
+import type { EngineEnvironment } from '../live-run/run-core.ts';
 
 /** Who answers, and how texts are interpreted. */
 type AnswerForm = Pick<ForkOptions, 'by' | 'readsTexts'>;

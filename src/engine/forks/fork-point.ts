@@ -2,9 +2,9 @@
 import { CairnError } from '../../errors.ts';
 import { loadState, readHistory } from '../../history/load/load.ts';
 import type { RunRow } from '../../ports/store.ts';
-import { refuseSeveral, waitsNamed } from '../admit/find-wait.ts';
-import type { EngineEnvironment } from '../run/run-core.ts';
-import { ofLastVisit, readAnswered, type MeantWait } from '../runs/answer.ts';
+import { refuseSeveral, waitsNamed } from '../validate/find-wait.ts';
+import type { EngineEnvironment } from '../live-run/run-core.ts';
+import { ofLastVisit, readAnswered, type MeantWait } from '../commands/answer.ts';
 import { formatPath } from '../../history/read/state-path.ts';
 import { checkpointId } from '../../history/stored/checkpoint.ts';
 import type { ForkOptions, Patch } from '../api.ts';

@@ -11,21 +11,21 @@ import type { Graph } from '../../graph/graph.ts';
 import { partitions, type StateView } from '../../graph/contracts/node-contract.ts';
 import { formatPath } from '../../history/read/state-path.ts';
 import { viewValues } from '../../history/read/whole-checkpoint.ts';
-import { suppliedFault } from '../admit/supplied-fault.ts';
-import { openFailedNodes } from '../record/failed-nodes.ts';
-import { pathKeyOf } from '../record/node-record.ts';
+import { suppliedFault } from '../validate/supplied-fault.ts';
+import { openFailedNodes } from '../visit-records/failed-nodes.ts';
+import { pathKeyOf } from '../visit-records/node-record.ts';
 import type { Admission, RunKey, RunRow, WaitRow } from '../../ports/store.ts';
 import { encodeValue } from '../../state/values/codec.ts';
 import type { RunTree } from '../../state/tree.ts';
 import { TreeWriter } from '../../state/tree-writer.ts';
-import { checkId, storedForm } from '../admit/admit-outcome.ts';
+import { checkId, storedForm } from '../validate/admit-outcome.ts';
 import type { CheckpointRef, ForkOptions, Patch } from '../api.ts';
 import { findForkPoint, isOfOutput, isSeqOf } from './fork-point.ts';
 import { admitPatch, ForkPatches, isWholeChannel } from './fork-patches.ts';
-import { applyGraphChange, hasOtherCode, savedStructure } from '../runs/graph-change.ts';
-import { checkPatchedInput } from '../admit/new-frame.ts';
-import { pendingOf } from '../run/committer.ts';
-import type { EngineEnvironment } from '../run/run-core.ts';
+import { applyGraphChange, hasOtherCode, savedStructure } from '../commands/graph-change.ts';
+import { checkPatchedInput } from '../validate/new-frame.ts';
+import { pendingOf } from '../live-run/committer.ts';
+import type { EngineEnvironment } from '../live-run/run-core.ts';
 
 /** A fork before it is admitted. */
 export interface DraftFork<State extends TreeWriter> {

@@ -1,34 +1,34 @@
 /** Predicts what a resume or a fork would do. The same code decides the starts, over a loop that runs and writes nothing (X5). */
 import { recordedDoubt, doubtViewOf, resultByPerson, applyVerdict } from '../effects/judge.ts';
 import { decideDoubt } from '../plan/decide-doubt.ts';
-import { type BegunEffect, begunEffectsOf } from '../record/settle-record.ts';
-import { effectKey } from '../record/finish-step.ts';
-import type { Activation, Loop } from '../run/loop.ts';
-import { type Due, RunCore, isEffect, type EngineEnvironment } from '../run/run-core.ts';
+import { type BegunEffect, begunEffectsOf } from '../visit-records/settle-record.ts';
+import { effectKey } from '../visit-records/finish-step.ts';
+import type { Activation, Loop } from '../live-run/loop.ts';
+import { type Due, RunCore, isEffect, type EngineEnvironment } from '../live-run/run-core.ts';
 import { hasAmounts } from '../../graph/amounts.ts';
 import type { Graph, GraphNode } from '../../graph/graph.ts';
 import type { ChangePart, Change } from '../../history/stored/change.ts';
 import type { Account, NodeRecord, RunTree } from '../../state/tree.ts';
 import type { Prediction, PreviewRow, PreviewOptions, ResumeOptions } from '../api.ts';
-import { costOf, budgetName } from '../record/account.ts';
+import { costOf, budgetName } from '../visit-records/account.ts';
 import { loadState, readOwner, type LoadedState } from '../../history/load/load.ts';
 import type { RunRow } from '../../ports/store.ts';
-import { prepareStart } from '../drive/prepare.ts';
+import { prepareStart } from '../run-loop/prepare.ts';
 import { budgetMet } from '../effects/begin.ts';
-import { NodeEffort } from '../record/intent.ts';
-import { ReplaySource } from '../replay/replay.ts';
-import { type QueuedStart, Charge } from '../run/agenda.ts';
-import { Draft, momentOf } from '../run/draft.ts';
+import { NodeEffort } from '../visit-records/intent.ts';
+import { ReplaySource } from '../fork-replay/replay.ts';
+import { type QueuedStart, Charge } from '../live-run/agenda.ts';
+import { Draft, momentOf } from '../live-run/draft.ts';
 import { startInitial } from '../settle/start-planned.ts';
 import { settleCancelled } from '../settle/settle.ts';
 import { draftFork } from '../forks/fork.ts';
-import { openState } from '../runs/open-state.ts';
-import type { OldViews } from '../runs/reopen.ts';
-import { reopenedVisit } from '../record/node-record.ts';
+import { openState } from '../commands/open-state.ts';
+import type { OldViews } from '../commands/reopen.ts';
+import { reopenedVisit } from '../visit-records/node-record.ts';
 import { againBy, endedDoubts } from '../waits/wait.ts';
 import { codeOf } from '../waits/changed-waits.ts';
 import { closeWait } from '../waits/open-wait.ts';
-import { hasEnded } from '../runs/active-runs.ts';
+import { hasEnded } from '../commands/active-runs.ts';
 
 /** @throws CHECKPOINT_NOT_FOUND, CHECKPOINT_PRUNED, WAIT_NOT_FOUND, ANSWER_INVALID, RUN_GRAPH_CHANGED */
 export async function previewRun(

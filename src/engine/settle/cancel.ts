@@ -1,9 +1,9 @@
 /** Cancels an activation whose result is no longer needed (G3 `cancelRest`, E7). */
 import { CairnError } from '../../errors.ts';
-import { Activation, type FrameRun } from '../run/loop.ts';
-import { isEffect, type RunCore } from '../run/run-core.ts';
+import { Activation, type FrameRun } from '../live-run/loop.ts';
+import { isEffect, type RunCore } from '../live-run/run-core.ts';
 import { leave } from '../waits/wait.ts';
-import { openEffectsOf, openInVisit, type DoubtedEffect } from '../record/settle-record.ts';
+import { openEffectsOf, openInVisit, type DoubtedEffect } from '../visit-records/settle-record.ts';
 import { openDoubt } from '../waits/open-wait.ts';
 import type { GraphNode } from '../../graph/graph.ts';
 import { encodeValue } from '../../state/values/codec.ts';

@@ -1,9 +1,9 @@
 /** Settles an activation with an outcome, after its large values were put into the blob store (C5). */
-import type { Activation } from '../run/loop.ts';
-import { type AdmittedOutcome, hasLargeValues, offloadOutcome } from '../admit/admit-outcome.ts';
-import type { RunCore } from '../run/run-core.ts';
+import type { Activation } from '../live-run/loop.ts';
+import { type AdmittedOutcome, hasLargeValues, offloadOutcome } from '../validate/admit-outcome.ts';
+import type { RunCore } from '../live-run/run-core.ts';
 import { settleCompleted } from './settle.ts';
-import type { SettleSource } from '../record/settle-record.ts';
+import type { SettleSource } from '../visit-records/settle-record.ts';
 
 /** Settles at once if there are no large values; otherwise returns a promise. */
 export function settleOutcome(

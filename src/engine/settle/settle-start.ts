@@ -4,7 +4,7 @@
  */
 import type { GraphEdge, GraphNode } from '../../graph/graph.ts';
 import type { NodeRecord } from '../../state/tree.ts';
-import type { FrameRun } from '../run/loop.ts';
+import type { FrameRun } from '../live-run/loop.ts';
 import { routeEdges } from '../plan/route.ts';
 
 /** @throws CONDITION_FAILED, ROUTE_UNKNOWN a condition on an edge from START failed */

@@ -6,26 +6,26 @@ import type { StepOrder } from '../../state/tree.ts';
 import type { Admitted } from '../../state/values/codec.ts';
 import { channelNames, overlaps } from '../../state/channels/view.ts';
 import { hashParts } from '../../state/values/values.ts';
-import type { Activation, FrameRun } from '../run/loop.ts';
-import { type AdmittedOutcome, admitError, asError, errorSummary } from '../admit/admit-outcome.ts';
+import type { Activation, FrameRun } from '../live-run/loop.ts';
+import { type AdmittedOutcome, admitError, asError, errorSummary } from '../validate/admit-outcome.ts';
 import { startPlanned } from './start-planned.ts';
 import { dropChildren, askAfterCrash, askOpenEffects } from './cancel.ts';
 import { notifyWaiting } from '../waits/wait.ts';
 import { dropWaitsOf } from '../waits/open-wait.ts';
 import { routeEdges } from '../plan/route.ts';
-import type { RunCore } from '../run/run-core.ts';
-import { sealViews, outcomeKeyOf } from '../record/node-record.ts';
-import { bookAll } from '../record/account.ts';
-import { firstFailedLast, hasFailedLast } from '../record/failed-nodes.ts';
-import { settledState } from '../record/settled-state.ts';
-import { noteEvents } from '../record/list-record.ts';
+import type { RunCore } from '../live-run/run-core.ts';
+import { sealViews, outcomeKeyOf } from '../visit-records/node-record.ts';
+import { bookAll } from '../visit-records/account.ts';
+import { firstFailedLast, hasFailedLast } from '../visit-records/failed-nodes.ts';
+import { settledState } from '../visit-records/settled-state.ts';
+import { noteEvents } from '../visit-records/list-record.ts';
 import {
   updatesJson,
   writeRecord,
   type ActivationInput,
   type Ending,
   type SettleSource,
-} from '../record/settle-record.ts';
+} from '../visit-records/settle-record.ts';
 
 /** If the policy makes no checkpoint, the delta joins the next one (C10), up to this size in bytes. */
 const deltaBytesMax = 1024 * 1024;

@@ -1,10 +1,10 @@
 /** Queues the nodes that a plan says may start, in the order in which they are to begin (E1). */
 import type { GraphNode } from '../../graph/graph.ts';
-import { hasFailedLast } from '../record/failed-nodes.ts';
+import { hasFailedLast } from '../visit-records/failed-nodes.ts';
 import type { PlanStep } from '../plan/plan-step.ts';
-import type { QueuedStart } from '../run/agenda.ts';
-import type { FrameRun } from '../run/loop.ts';
-import type { RunCore } from '../run/run-core.ts';
+import type { QueuedStart } from '../live-run/agenda.ts';
+import type { FrameRun } from '../live-run/loop.ts';
+import type { RunCore } from '../live-run/run-core.ts';
 import { cancelActivation } from './cancel.ts';
 
 /**

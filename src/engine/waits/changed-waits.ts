@@ -6,10 +6,10 @@ import { CairnError } from '../../errors.ts';
 import { hashParts, hashText } from '../../state/values/values.ts';
 import { admitValue } from '../../state/values/codec.ts';
 import type { StepRecord, WaitRecord } from '../../state/tree.ts';
-import { deleteStep } from '../record/step-record.ts';
-import { visitOf } from '../record/list-record.ts';
-import type { Activation } from '../run/loop.ts';
-import type { RunCore } from '../run/run-core.ts';
+import { deleteStep } from '../visit-records/step-record.ts';
+import { visitOf } from '../visit-records/list-record.ts';
+import type { Activation } from '../live-run/loop.ts';
+import type { RunCore } from '../live-run/run-core.ts';
 
 /** Characters of a base64url hash that are recorded: enough to tell two questions of one place apart. */
 const hashChars = 16;

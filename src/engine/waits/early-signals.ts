@@ -3,8 +3,8 @@
  * woken for them again (W5).
  */
 import { encodeValue, type Admitted } from '../../state/values/codec.ts';
-import type { FrameRun } from '../run/loop.ts';
-import type { RunCore } from '../run/run-core.ts';
+import type { FrameRun } from '../live-run/loop.ts';
+import type { RunCore } from '../live-run/run-core.ts';
 import type { PendingSignal } from '../../state/tree.ts';
 import type { MessageBody } from './wait.ts';
 

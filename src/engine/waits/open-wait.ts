@@ -4,17 +4,17 @@ import type { ChangePart } from '../../history/stored/change.ts';
 import { postSealed } from '../../history/stored/messages.ts';
 import { encodeValue } from '../../state/values/codec.ts';
 import type { NodeRecord, StepRecord, WaitRecord } from '../../state/tree.ts';
-import type { Activation } from '../run/loop.ts';
-import { isFailing } from '../run/run-ending.ts';
-import type { RunCore } from '../run/run-core.ts';
-import { orderOfWait, keyAcrossSaves } from '../record/finish-step.ts';
-import { recordPathOf } from '../record/node-record.ts';
-import { takeBudgetAnswer } from '../record/account.ts';
-import { recordAt, setStep } from '../record/step-record.ts';
-import { holdTimer, watchTimer } from '../run/timers.ts';
-import { visitAt, type VisitPart } from '../record/list-record.ts';
+import type { Activation } from '../live-run/loop.ts';
+import { isFailing } from '../live-run/run-ending.ts';
+import type { RunCore } from '../live-run/run-core.ts';
+import { orderOfWait, keyAcrossSaves } from '../visit-records/finish-step.ts';
+import { recordPathOf } from '../visit-records/node-record.ts';
+import { takeBudgetAnswer } from '../visit-records/account.ts';
+import { recordAt, setStep } from '../visit-records/step-record.ts';
+import { holdTimer, watchTimer } from '../live-run/timers.ts';
+import { visitAt, type VisitPart } from '../visit-records/list-record.ts';
 import { goOnFromWait, doubtWait, waitIdOf, type MessageBody } from './wait.ts';
-import type { DoubtedEffect } from '../record/settle-record.ts';
+import type { DoubtedEffect } from '../visit-records/settle-record.ts';
 
 const encoder = new TextEncoder();
 

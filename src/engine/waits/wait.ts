@@ -4,14 +4,14 @@ import { reasonOf, CairnError } from '../../errors.ts';
 import { shownText } from '../../state/secrecy/shown-text.ts';
 import { hashParts, deepFreeze } from '../../state/values/values.ts';
 import type { StepRecord, WaitRecord, RunTree, NodeRecord } from '../../state/tree.ts';
-import type { DoubtedEffect } from '../record/settle-record.ts';
-import { recordIn } from '../record/step-record.ts';
+import type { DoubtedEffect } from '../visit-records/settle-record.ts';
+import { recordIn } from '../visit-records/step-record.ts';
 import type { OnWaiting } from '../../graph/contracts/contracts.ts';
-import type { Activation, FrameRun } from '../run/loop.ts';
-import { type RunCore, never } from '../run/run-core.ts';
+import type { Activation, FrameRun } from '../live-run/loop.ts';
+import { type RunCore, never } from '../live-run/run-core.ts';
 import { closeUncalled } from './changed-waits.ts';
-import { endOrders, failureOf } from '../record/finish-step.ts';
-import { CallOrder } from '../run/open-calls.ts';
+import { endOrders, failureOf } from '../visit-records/finish-step.ts';
+import { CallOrder } from '../live-run/open-calls.ts';
 
 /** Depends on the run where it was opened, the place and the name only, so that it survives crashes and forks. */
 export function waitIdOf(runId: string, keyParts: readonly string[], name: string): string {

@@ -5,12 +5,12 @@ import type { Graph } from '../../graph/graph.ts';
 import type { StateView } from '../../graph/contracts/node-contract.ts';
 import { isUnderWay, nodeRecord, type RunTree } from '../../state/tree.ts';
 import type { OpenQuestion, RunResult, LiveEvent, RunEvent, StateEvent, StreamEvent, RunHandle } from '../api.ts';
-import { type FrameRun, rootFrameRun } from '../run/loop.ts';
+import { type FrameRun, rootFrameRun } from '../live-run/loop.ts';
 import { checkpointId } from '../../history/stored/checkpoint.ts';
 import { loadState, readHistory } from '../../history/load/load.ts';
 import type { RunRow } from '../../ports/store.ts';
-import type { EngineEnvironment } from '../run/run-core.ts';
-import type { RunFeed } from '../run/committer.ts';
+import type { EngineEnvironment } from '../live-run/run-core.ts';
+import type { RunFeed } from '../live-run/committer.ts';
 
 // Where a run stands, in the form returned to callers.
 

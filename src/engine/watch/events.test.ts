@@ -5,7 +5,7 @@ import type { StreamEvent } from '../api.ts';
 import { createEngine } from '../engine.ts';
 import { CairnError } from '../../errors.ts';
 import { errorTable, type ErrorCode } from '../../error-table.ts';
-import { pruneRun } from '../../history/shorten/prune.ts';
+import { pruneRun } from '../../history/retention/prune.ts';
 import { createBench, edges, graphOf, node, resumeToRest, runToRest, testIds } from '../../../test/engine-kit.ts';
 
 const graph = graphOf(

@@ -13,7 +13,7 @@ import type { Change } from '../../history/stored/change.ts';
 import { checkpointId } from '../../history/stored/checkpoint.ts';
 import type { NodeResult } from '../../ports/checkpoint-store.ts';
 import type { RunRow } from '../../ports/store.ts';
-import type { EngineEnvironment } from '../run/run-core.ts';
+import type { EngineEnvironment } from '../live-run/run-core.ts';
 import { restingFrame } from './event-stream.ts';
 
 // Computes a run's progress: how many nodes have settled, and which wave is being worked on.

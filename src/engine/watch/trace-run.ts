@@ -3,7 +3,7 @@ import type { SpanAttributes, SpanParts, TraceSpan } from '../../graph/contracts
 import type { Attributes, Span, Telemetry } from '../../ports/telemetry.ts';
 import { shown } from '../../state/secrecy/shown-text.ts';
 import type { TextMask } from '../../state/secrecy/text-mask.ts';
-import type { RunSecrets, RunFeed, RunTracer } from '../run/committer.ts';
+import type { RunSecrets, RunFeed, RunTracer } from '../live-run/committer.ts';
 import type { Graph } from '../../graph/graph.ts';
 import type { RunRow } from '../../ports/store.ts';
 import type { LiveEvent } from '../api.ts';

@@ -2,7 +2,7 @@
 import { CairnError } from '../../errors.ts';
 import { type LogEntry, walkLog } from './log.ts';
 import type { RunRow } from '../../ports/store.ts';
-import { type ReadPlace, collectRuns, type StatePlace } from '../place/place.ts';
+import { type ReadPlace, collectRuns, type StatePlace } from '../access/place.ts';
 import { checkpointId } from '../stored/checkpoint.ts';
 import { isAnswerable } from '../stored/messages.ts';
 import { loadState } from '../load/load.ts';

@@ -1,7 +1,7 @@
 /** Who advances the runs of a store, and which runs wait for code that none of them has. */
 import { isUnderWay } from '../../state/tree.ts';
 import type { Backlog, ClaimableQuery, GraphHashes, RunRow, Store, WorkerRow } from '../../ports/store.ts';
-import type { ReadPlace } from '../place/place.ts';
+import type { ReadPlace } from '../access/place.ts';
 
 /** What a worker reports about itself. */
 export interface WorkerAbout {

@@ -5,7 +5,7 @@ import type { RunTree } from '../../state/tree.ts';
 import { diffCheckpoints, showCheckpoint, walkLog, type LogEntry, type LogOptions } from './log.ts';
 import { writeSnapshotOf } from '../load/load.ts';
 import { takeSome } from './list-runs.ts';
-import { pruneRun } from '../shorten/prune.ts';
+import { pruneRun } from '../retention/prune.ts';
 import { viewState } from './whole-checkpoint.ts';
 
 async function readSome(

@@ -11,7 +11,7 @@ import { checkpointId, formatVersion, type DecodedCheckpoint } from '../stored/c
 import { toHex } from '../stored/messages.ts';
 import { firstSeqOf, readHistory, readLineage, readOwner, type HistoryEntry } from '../load/lineage.ts';
 import { loadState } from '../load/load.ts';
-import { readAnsweredIds, isHeld, type StatePlace } from '../place/place.ts';
+import { readAnsweredIds, isHeld, type StatePlace } from '../access/place.ts';
 import { isUnowned } from './list-runs.ts';
 import { isDeletedMark } from './tag-checkpoint.ts';
 import { walkBack } from './walk-back.ts';

@@ -6,7 +6,7 @@ import { CairnError } from '../../errors.ts';
 import { applyDelta, type Op } from '../../state/delta.ts';
 import type { FrameTree, NodeRecord, RunTree } from '../../state/tree.ts';
 import { loadState, readHistory } from '../load/load.ts';
-import type { StatePlace } from '../place/place.ts';
+import type { StatePlace } from '../access/place.ts';
 import { resolveValues } from '../stored/checkpoint.ts';
 import { walkLog } from './log.ts';
 import type { ResolvedReference } from './tag-checkpoint.ts';

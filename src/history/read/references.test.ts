@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from 'vitest';
 import { ModelHistory, tenant, type ModelRun } from '../../../test/history/model-history.ts';
-import { pruneRun } from '../shorten/prune.ts';
+import { pruneRun } from '../retention/prune.ts';
 import { findRun, resolveReference } from './tag-checkpoint.ts';
 
 const history = new ModelHistory();

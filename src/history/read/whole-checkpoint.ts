@@ -13,7 +13,7 @@ import type {
 } from '../../state/tree.ts';
 import { CairnError } from '../../errors.ts';
 import { loadState } from '../load/load.ts';
-import { type StatePlace, collectRuns, isHeld, letGo } from '../place/place.ts';
+import { type StatePlace, collectRuns, isHeld, letGo } from '../access/place.ts';
 import type { ResolvedReference } from './tag-checkpoint.ts';
 import { formatPath } from './state-path.ts';
 import type { NodeResult } from '../../ports/checkpoint-store.ts';

@@ -7,7 +7,7 @@ import type { RunRow } from '../../ports/store.ts';
 import type { RunTree } from '../../state/tree.ts';
 import { checkpointId } from '../stored/checkpoint.ts';
 import { loadState, readHistory, writeSnapshotOf } from '../load/load.ts';
-import { pruneRun } from '../shorten/prune.ts';
+import { pruneRun } from '../retention/prune.ts';
 import { verifyRun, type Fault } from './verify.ts';
 
 interface Loaded {

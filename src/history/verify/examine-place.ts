@@ -1,7 +1,7 @@
 /** Examines a store for `cairn doctor`: which runs need a person, and whether unfinished runs could be resumed. */
 import { commandText } from '../../errors.ts';
 import type { Store, StoredStatus } from '../../ports/store.ts';
-import { isHeld, openStatuses, type StatePlace } from '../place/place.ts';
+import { isHeld, openStatuses, type StatePlace } from '../access/place.ts';
 import { isStopped } from '../read/list-runs.ts';
 import { examineRuns, type Finding } from './examine-runs.ts';
 

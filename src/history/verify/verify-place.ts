@@ -1,7 +1,7 @@
 /** Verifies everything in a store: each run's history, and the medium below them (C6). */
 import { CairnError } from '../../errors.ts';
 import type { RunRow } from '../../ports/store.ts';
-import { readAllRuns, type StatePlace } from '../place/place.ts';
+import { readAllRuns, type StatePlace } from '../access/place.ts';
 import { verifyRun, type VerifyReport } from './verify.ts';
 
 /** The reports of all runs, and every fault found. */

@@ -1,8 +1,8 @@
 /** Asks the person behind a client, if the client can show forms (the protocol calls this elicitation). */
 import { choicesOf, type OpenQuestion, isAnswerable, nodeNameOf } from '../../operations/waits/find-wait.ts';
-import type { WorkContext } from '../../operations/declare/operation.ts';
+import type { WorkContext } from '../../operations/contract/operation.ts';
 import { isForPeople } from '../../operations/runs/reserved-answers.ts';
-import { toJson } from '../../operations/declare/to-json.ts';
+import { toJson } from '../../operations/contract/to-json.ts';
 
 /** A JSON Schema as the protocol carries it: plain data. */
 export type JsonSchema = Readonly<Record<string, unknown>>;

@@ -5,7 +5,7 @@ import type {
   fromJsonSchema,
   InputRequiredResult,
 } from '@modelcontextprotocol/server';
-import { nearest } from '../../operations/declare/nearest.ts';
+import { nearest } from '../../operations/contract/nearest.ts';
 import { takeUp } from '../tools/resume-workflow.ts';
 import type { McpServer, Sdk, ServerContext, ServerHouse } from './server-house.ts';
 import { type Form, createLiveInterview, createRepeatedInterview, type Interview } from '../ask/ask-client.ts';

@@ -1,7 +1,7 @@
 /** What all connections of a server share: the SDK, and the app. */
 import type * as ServerSdk from '@modelcontextprotocol/server';
 import type { McpServer, ServerContext } from '@modelcontextprotocol/server';
-import type { WorkContext } from '../../operations/declare/operation.ts';
+import type { WorkContext } from '../../operations/contract/operation.ts';
 
 export type Sdk = typeof ServerSdk;
 export type { McpServer, ServerContext };

@@ -1,5 +1,5 @@
 /** Starts the MCP server: opens the store, serves clients over stdio or HTTP, and shuts down cleanly. */
-import { perform } from '../../operations/declare/perform.ts';
+import { perform } from '../../operations/contract/perform.ts';
 import type { ReadResourceResult } from '@modelcontextprotocol/server';
 import { CairnError, commandText, reasonOf } from '../../errors.ts';
 import { describeCheckpoint } from '../../operations/checkpoints/describe-checkpoint.ts';
@@ -7,8 +7,8 @@ import { listWorkflows } from '../../operations/workflows/describe-workflow.ts';
 import { listCheckpoints } from '../../operations/checkpoints/list-checkpoints.ts';
 import { readWorkflowText } from '../../operations/workflows/start-workflow.ts';
 import { showCheckpoint } from '../../operations/checkpoints/show-checkpoint.ts';
-import { toJson } from '../../operations/declare/to-json.ts';
-import { writeLog } from '../../operations/words/terminal.ts';
+import { toJson } from '../../operations/contract/to-json.ts';
+import { writeLog } from '../../operations/format/terminal.ts';
 import type { McpServer, ServerHouse, Sdk } from './server-house.ts';
 import { registerTools } from './register-tools.ts';
 import { Transform, type Readable, Writable } from 'node:stream';
@@ -17,8 +17,8 @@ import { loadStdio, type Serving, loadSdk, httpOptionNames, serveHttp, type Http
 import { openApp, type AppOptions } from '../../app/open-app.ts';
 import { readVersion } from '../../app/version.ts';
 import { listRuns } from '../../operations/runs/list-runs.ts';
-import type { WorkContext } from '../../operations/declare/operation.ts';
-import { refuseUnknownKeys } from '../../operations/declare/known-keys.ts';
+import type { WorkContext } from '../../operations/contract/operation.ts';
+import { refuseUnknownKeys } from '../../operations/contract/known-keys.ts';
 
 /** What the server tells a model about itself. */
 export const instructions = `Cairn runs durable workflows: every step is a checkpoint, so a run survives crashes and may wait days for an answer.

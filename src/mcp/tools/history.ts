@@ -1,12 +1,12 @@
 /** The tools `diff_checkpoints`, `preview_resume` and `fork_checkpoint`. */
-import { perform } from '../../operations/declare/perform.ts';
+import { perform } from '../../operations/contract/perform.ts';
 import { readStanding } from '../../operations/runs/read-standing.ts';
 import { diffCheckpoints as diff } from '../../operations/checkpoints/diff-checkpoints.ts';
 import { forkRun } from '../../operations/runs/fork-run.ts';
 import { previewRun, type EarlierPoint } from '../../operations/runs/preview-run.ts';
-import type { WorkContext } from '../../operations/declare/operation.ts';
+import type { WorkContext } from '../../operations/contract/operation.ts';
 import { nameCheckpoint } from '../../operations/checkpoints/name-checkpoint.ts';
-import { toJson } from '../../operations/declare/to-json.ts';
+import { toJson } from '../../operations/contract/to-json.ts';
 import { converse } from './resume-workflow.ts';
 import {
   followRun,

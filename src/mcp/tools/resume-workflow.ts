@@ -1,9 +1,9 @@
 /** The tool `resume_workflow`: answers the questions of a run, or goes on with one that failed or is stopped. */
-import { perform } from '../../operations/declare/perform.ts';
+import { perform } from '../../operations/contract/perform.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CairnError } from '../../errors.ts';
 import { findRun } from '../../operations/runs/find-run.ts';
-import type { WorkContext, RunStanding } from '../../operations/declare/operation.ts';
+import type { WorkContext, RunStanding } from '../../operations/contract/operation.ts';
 import { resumeRun } from '../../operations/runs/resume-run.ts';
 import { readStanding } from '../../operations/runs/read-standing.ts';
 import { answerWait } from '../../operations/waits/answer-wait.ts';

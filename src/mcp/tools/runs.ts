@@ -1,13 +1,13 @@
 /** The tools `list_runs`, `list_workers`, `get_run`, `inbox`, `send_signal` and `cancel_run`. */
 import { CairnError } from '../../errors.ts';
-import { perform } from '../../operations/declare/perform.ts';
+import { perform } from '../../operations/contract/perform.ts';
 import { cancelRun as cancel } from '../../operations/runs/cancel-run.ts';
 import { inspectRun } from '../../operations/runs/inspect-run.ts';
 import { listRuns as list } from '../../operations/runs/list-runs.ts';
 import { listWorkers as workersOf } from '../../operations/store/list-workers.ts';
 import { signalRun } from '../../operations/waits/signal-run.ts';
 import { listWaits } from '../../operations/waits/list-waits.ts';
-import { toJson } from '../../operations/declare/to-json.ts';
+import { toJson } from '../../operations/contract/to-json.ts';
 import { questionSchema, questionsOf, showQuestion, type JsonSchema } from '../ask/ask-client.ts';
 import { readsOnly, text, type Tool } from './tool.ts';
 

@@ -1,5 +1,5 @@
 /** All tools, in the order in which clients see them. */
-import { perform } from '../../operations/declare/perform.ts';
+import { perform } from '../../operations/contract/perform.ts';
 import { convertWorkflow as convert } from '../../operations/workflows/convert-workflow.ts';
 import {
   readsOnly,
@@ -21,7 +21,7 @@ import { describeCheckpoint } from '../../operations/checkpoints/describe-checkp
 import { questionSchema, questionsOf, showQuestion, type JsonSchema } from '../ask/ask-client.ts';
 import { deleteCheckpoint as remove } from '../../operations/store/delete-checkpoint.ts';
 import { readStanding } from '../../operations/runs/read-standing.ts';
-import type { WatchedEvent } from '../../operations/declare/operation.ts';
+import type { WatchedEvent } from '../../operations/contract/operation.ts';
 import { resumeRun } from '../../operations/runs/resume-run.ts';
 import { startWorkflow, type StartWorkflowInput } from '../../operations/workflows/start-workflow.ts';
 import { converse, resumeWorkflow } from './resume-workflow.ts';

@@ -1,10 +1,10 @@
 /** What a tool is: data from which all tools are listed, validated and called in the same way. */
-import type { WorkContext, RunStanding, WatchedEvent } from '../../operations/declare/operation.ts';
+import type { WorkContext, RunStanding, WatchedEvent } from '../../operations/contract/operation.ts';
 import { type Interview, type JsonSchema, questionSchema, questionsOf, showQuestion } from '../ask/ask-client.ts';
 import { CairnError, type ErrorCode } from '../../errors.ts';
-import { shownError, perform } from '../../operations/declare/perform.ts';
-import { toJson } from '../../operations/declare/to-json.ts';
-import type { WorkflowDescription } from '../../operations/declare/workflows.ts';
+import { shownError, perform } from '../../operations/contract/perform.ts';
+import { toJson } from '../../operations/contract/to-json.ts';
+import type { WorkflowDescription } from '../../operations/contract/workflows.ts';
 import { findRun } from '../../operations/runs/find-run.ts';
 import { nameCheckpoint } from '../../operations/checkpoints/name-checkpoint.ts';
 import { isForPeople } from '../../operations/runs/reserved-answers.ts';

@@ -1,6 +1,6 @@
 /** `blame_value`, `bisect_run`, `graph_runs`, `post_mortem`: how a run came to be what it is. */
-import { perform } from '../../operations/declare/perform.ts';
-import { toJson } from '../../operations/declare/to-json.ts';
+import { perform } from '../../operations/contract/perform.ts';
+import { toJson } from '../../operations/contract/to-json.ts';
 import { bisectRun as bisect } from '../../operations/checkpoints/bisect-run.ts';
 import { blameValue as blame } from '../../operations/checkpoints/blame-value.ts';
 import { graphRuns as graph } from '../../operations/runs/graph-runs.ts';

@@ -1,9 +1,9 @@
 /** The tools `list_workflows`, `get_workflow_info`, `validate_workflow` and `reload_workflows`. */
-import { perform } from '../../operations/declare/perform.ts';
-import type { WorkflowDescription } from '../../operations/declare/workflows.ts';
+import { perform } from '../../operations/contract/perform.ts';
+import type { WorkflowDescription } from '../../operations/contract/workflows.ts';
 import { checkWorkflow } from '../../operations/workflows/check-workflow.ts';
 import { describeWorkflow, listWorkflows as list } from '../../operations/workflows/describe-workflow.ts';
-import { toJson } from '../../operations/declare/to-json.ts';
+import { toJson } from '../../operations/contract/to-json.ts';
 import { readsOnly, text, type AnyTool, type Tool, showViolation, violationSchema, type Violation } from './tool.ts';
 import type { JsonSchema } from '../ask/ask-client.ts';
 

@@ -1,9 +1,9 @@
 /** The operation `bisect`: finds the first checkpoint at which a condition holds. */
 import { shown } from '../../state/secrecy/shown-text.ts';
-import { listOf, objectOf, text, whole } from '../declare/output-shapes.ts';
+import { listOf, objectOf, text, whole } from '../contract/output-shapes.ts';
 import { resolveReference } from '../../history/read/tag-checkpoint.ts';
-import { type Bisection, bisect } from '../../history/trace/bisect.ts';
-import type { HistoryContext, Operation } from '../declare/operation.ts';
+import { type Bisection, bisect } from '../../history/explain/bisect.ts';
+import type { HistoryContext, Operation } from '../contract/operation.ts';
 
 export interface BisectRunInput {
   readonly checkpoint: string;

@@ -1,9 +1,9 @@
 /** The operation `blame`: finds who last wrote each part of a value. */
-import { anything, listOf, objectOf, position, text, texts, whole } from '../declare/output-shapes.ts';
+import { anything, listOf, objectOf, position, text, texts, whole } from '../contract/output-shapes.ts';
 import { resolveReference } from '../../history/read/tag-checkpoint.ts';
 import { parsePath } from '../../history/read/state-path.ts';
-import { type Blame, blameValue as blame } from '../../history/trace/blame.ts';
-import type { HistoryContext, Operation } from '../declare/operation.ts';
+import { type Blame, blameValue as blame } from '../../history/explain/blame.ts';
+import type { HistoryContext, Operation } from '../contract/operation.ts';
 
 export interface BlameValueInput {
   readonly checkpoint: string;

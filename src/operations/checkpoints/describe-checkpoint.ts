@@ -1,11 +1,11 @@
 /** Describes how far a run was at a checkpoint, and what it waited for there. */
-import { checkpoint } from '../declare/output-shapes.ts';
+import { checkpoint } from '../contract/output-shapes.ts';
 import { checkpointId } from '../../history/stored/checkpoint.ts';
 import { readOwner } from '../../history/load/lineage.ts';
 import { resolveReference } from '../../history/read/tag-checkpoint.ts';
 import type { RunResult, RunProgress } from '../../engine/api.ts';
 import { isAnswerable } from '../waits/find-wait.ts';
-import type { Operation, WorkContext } from '../declare/operation.ts';
+import type { Operation, WorkContext } from '../contract/operation.ts';
 import { showCheckpoint, type ShowCheckpointInput } from './show-checkpoint.ts';
 import { readStandingAt } from '../runs/standing-at.ts';
 

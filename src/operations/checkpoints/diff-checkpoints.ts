@@ -1,8 +1,8 @@
 /** The operation `diff`: compares two checkpoints, or two runs. */
-import { amounts, anything, flag, listOf, objectOf, place, text, texts, whole } from '../declare/output-shapes.ts';
+import { amounts, anything, flag, listOf, objectOf, place, text, texts, whole } from '../contract/output-shapes.ts';
 import { type CheckpointDifference, diffCheckpoints as compare } from '../../history/read/log.ts';
 import { resolveReference } from '../../history/read/tag-checkpoint.ts';
-import type { Field, HistoryContext, Operation } from '../declare/operation.ts';
+import type { Field, HistoryContext, Operation } from '../contract/operation.ts';
 
 export interface DiffCheckpointsInput {
   readonly a: string;

@@ -1,13 +1,13 @@
 /** Lists the checkpoints of all runs, newest first. */
-import { flag, listOf, objectOf, text, whole } from '../declare/output-shapes.ts';
+import { flag, listOf, objectOf, text, whole } from '../contract/output-shapes.ts';
 import {
   type Position,
   listCheckpoints as walkCheckpoints,
   type ListedCheckpoint,
 } from '../../history/read/list-checkpoints.ts';
-import { cursorField, openCursor, sealCursor } from '../declare/cursor.ts';
+import { cursorField, openCursor, sealCursor } from '../contract/cursor.ts';
 import { takeSome } from '../../history/read/list-runs.ts';
-import type { HistoryContext, Operation } from '../declare/operation.ts';
+import type { HistoryContext, Operation } from '../contract/operation.ts';
 
 export type { ListedCheckpoint } from '../../history/read/list-checkpoints.ts';
 

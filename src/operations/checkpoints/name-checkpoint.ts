@@ -2,7 +2,7 @@
 import { checkpointId } from '../../history/stored/checkpoint.ts';
 import { readOwner } from '../../history/load/lineage.ts';
 import { findRun } from '../runs/find-run.ts';
-import type { ReadContext } from '../declare/operation.ts';
+import type { ReadContext } from '../contract/operation.ts';
 
 /** The id of the checkpoint with this seq. @throws RUN_NOT_FOUND */
 export async function nameCheckpoint(context: ReadContext, runId: string, seq: number): Promise<string> {

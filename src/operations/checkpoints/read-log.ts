@@ -1,12 +1,12 @@
 /** The operation `log`: lists the checkpoints of a run, newest first. */
-import { flag, listOf, logEntry, objectOf, position, text, whole } from '../declare/output-shapes.ts';
+import { flag, listOf, logEntry, objectOf, position, text, whole } from '../contract/output-shapes.ts';
 import { type LogEntry, walkLog } from '../../history/read/log.ts';
 import { shownStatusOf, toListedRun, takeSome } from '../../history/read/list-runs.ts';
 import { resolveReference } from '../../history/read/tag-checkpoint.ts';
 import { followHistory, type FollowedEvent, type FollowOptions } from '../../history/read/follow.ts';
-import { cursorField, openCursor, sealCursor } from '../declare/cursor.ts';
-import { maskedEvent } from '../declare/perform.ts';
-import type { HistoryContext, Operation } from '../declare/operation.ts';
+import { cursorField, openCursor, sealCursor } from '../contract/cursor.ts';
+import { maskedEvent } from '../contract/perform.ts';
+import type { HistoryContext, Operation } from '../contract/operation.ts';
 
 export interface ReadLogInput {
   readonly run: string;

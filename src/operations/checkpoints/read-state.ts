@@ -1,11 +1,11 @@
 /** The operation `state`: shows the state of a run at a checkpoint, or a part of it. */
-import { anything, objectOf, text, texts, whole } from '../declare/output-shapes.ts';
+import { anything, objectOf, text, texts, whole } from '../contract/output-shapes.ts';
 import type { AgentState } from '../../agents/view/agent-state.ts';
 import type { PipelineCheckpoint } from '../../dialects/dot/view/pipeline-view.ts';
 import { CairnError } from '../../errors.ts';
 import { resolveReference, type ResolvedReference } from '../../history/read/tag-checkpoint.ts';
 import { pickPart, readStateAt } from '../../history/read/whole-checkpoint.ts';
-import type { HistoryContext, Operation } from '../declare/operation.ts';
+import type { HistoryContext, Operation } from '../contract/operation.ts';
 import { parsePath } from '../../history/read/state-path.ts';
 
 export interface ReadStateInput {
@@ -68,7 +68,7 @@ async function readPipelineAt(
   place: Pick<HistoryContext, 'store' | 'blobs'>,
   found: ResolvedReference,
 ): Promise<PipelineCheckpoint> {
-  const { readRecords } = await import('../../history/trace/read-records.ts');
+  const { readRecords } = await import('../../history/explain/read-records.ts');
   const { pipelineOf } = await import('../../dialects/dot/view/pipeline-view.ts');
   const checkpoint = pipelineOf(await readRecords(place, found));
   if (checkpoint !== undefined) return checkpoint;

@@ -1,7 +1,7 @@
 /** The operation `show`: shows everything about one checkpoint. */
 import { type CheckpointDetails, showCheckpoint as readDetails } from '../../history/read/log.ts';
 import { resolveReference } from '../../history/read/tag-checkpoint.ts';
-import type { HistoryContext, Operation } from '../declare/operation.ts';
+import type { HistoryContext, Operation } from '../contract/operation.ts';
 import {
   anything,
   flag,
@@ -12,7 +12,7 @@ import {
   text,
   texts,
   whole,
-} from '../declare/output-shapes.ts';
+} from '../contract/output-shapes.ts';
 
 export interface ShowCheckpointInput {
   readonly checkpoint: string;

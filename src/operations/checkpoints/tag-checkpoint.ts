@@ -1,12 +1,12 @@
 /** The operation `tag`: names a checkpoint, or removes a name. */
-import { objectOf, text, whole } from '../declare/output-shapes.ts';
+import { objectOf, text, whole } from '../contract/output-shapes.ts';
 import {
   checkTagName,
   removeTag,
   tagCheckpoint as setTag,
   resolveReference,
 } from '../../history/read/tag-checkpoint.ts';
-import type { Operation } from '../declare/operation.ts';
+import type { Operation } from '../contract/operation.ts';
 
 export interface TagCheckpointInput {
   readonly checkpoint: string;

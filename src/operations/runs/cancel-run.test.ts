@@ -4,7 +4,7 @@ import { createBench, edges, graphOf, node, testIds } from '../../../test/engine
 import { createEngine } from '../../engine/engine.ts';
 import type { Graph } from '../../graph/graph.ts';
 import type { NodeContext } from '../../graph/contracts/node-contract.ts';
-import type { WorkContext } from '../declare/operation.ts';
+import type { WorkContext } from '../contract/operation.ts';
 import { cancelRun } from './cancel-run.ts';
 
 const single = (run: (ctx: NodeContext) => unknown): Graph =>

@@ -1,10 +1,10 @@
 /** The operation `cancel`: ends a run. Its history stays. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { CairnError } from '../../errors.ts';
-import { objectOf, text } from '../declare/output-shapes.ts';
+import { objectOf, text } from '../contract/output-shapes.ts';
 import type { CancelOptions } from '../../engine/api.ts';
 import { findRun } from './find-run.ts';
-import type { Operation, WorkContext } from '../declare/operation.ts';
+import type { Operation, WorkContext } from '../contract/operation.ts';
 
 export interface CancelRunInput {
   readonly run: string;

@@ -1,7 +1,7 @@
 /** Finds the run that a person or model names. */
 import { findRun as findNamed, resolveReference } from '../../history/read/tag-checkpoint.ts';
 import type { RunRow } from '../../ports/store.ts';
-import type { ReadContext } from '../declare/operation.ts';
+import type { ReadContext } from '../contract/operation.ts';
 
 type Where = Pick<ReadContext, 'store' | 'tenant'>;
 

@@ -1,6 +1,6 @@
 /** Follows a run until it cannot be advanced further for now. */
 import type { RunHandle } from '../../engine/api.ts';
-import type { RunStanding, WorkContext } from '../declare/operation.ts';
+import type { RunStanding, WorkContext } from '../contract/operation.ts';
 import { outputsOf } from './run-outputs.ts';
 
 /**

@@ -1,9 +1,9 @@
 /** The operation `fork`: makes a new run that continues from a checkpoint. */
-import { objectOf, place, standing } from '../declare/output-shapes.ts';
+import { objectOf, place, standing } from '../contract/output-shapes.ts';
 import type { CheckpointRef } from '../../engine/api.ts';
 import { refuseForkAnswers } from './reserved-answers.ts';
 import { followRun } from './follow-run.ts';
-import type { Operation, RunStanding, WorkContext } from '../declare/operation.ts';
+import type { Operation, RunStanding, WorkContext } from '../contract/operation.ts';
 import {
   branchFields,
   earlier,

@@ -9,12 +9,12 @@ import {
   text,
   texts,
   whole,
-} from '../declare/output-shapes.ts';
+} from '../contract/output-shapes.ts';
 import { resolveReference } from '../../history/read/tag-checkpoint.ts';
-import { readStructure } from '../../history/trace/structures.ts';
+import { readStructure } from '../../history/explain/structures.ts';
 import { CairnError } from '../../errors.ts';
-import { graphRuns as readGraph, type RunGraph } from '../../history/trace/run-graph.ts';
-import type { HistoryContext, Operation } from '../declare/operation.ts';
+import { graphRuns as readGraph, type RunGraph } from '../../history/explain/run-graph.ts';
+import type { HistoryContext, Operation } from '../contract/operation.ts';
 
 export interface GraphRunsInput {
   readonly run: string;

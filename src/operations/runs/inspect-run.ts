@@ -11,15 +11,15 @@ import {
   text,
   wait,
   whole,
-} from '../declare/output-shapes.ts';
+} from '../contract/output-shapes.ts';
 import type { RunProgress, RunResult } from '../../engine/api.ts';
-import { metaOf } from '../../engine/runs/find-graph.ts';
-import { readAnsweredIds, isHeld } from '../../history/place/place.ts';
+import { metaOf } from '../../engine/commands/find-graph.ts';
+import { readAnsweredIds, isHeld } from '../../history/access/place.ts';
 import { checkpointId } from '../../history/stored/checkpoint.ts';
 import { findRunOf } from './find-run.ts';
 import { shownStatusOf } from './list-runs.ts';
 import { toListedRun } from '../../history/read/list-runs.ts';
-import type { Operation, RunStanding, WorkContext } from '../declare/operation.ts';
+import type { Operation, RunStanding, WorkContext } from '../contract/operation.ts';
 import { outputsOf } from './run-outputs.ts';
 import { readStandingAt } from './standing-at.ts';
 

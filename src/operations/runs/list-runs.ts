@@ -1,9 +1,9 @@
 /** The operation `ls`: lists the runs of a store, newest first. */
-import { flag, listOf, objectOf, position, text, whole } from '../declare/output-shapes.ts';
+import { flag, listOf, objectOf, position, text, whole } from '../contract/output-shapes.ts';
 import { listRuns as walkRuns, pageOfRuns, type ListedRun, type ShownStatus } from '../../history/read/list-runs.ts';
 import { CairnError } from '../../errors.ts';
-import { cursorField, openCursor, sealCursor } from '../declare/cursor.ts';
-import type { Operation } from '../declare/operation.ts';
+import { cursorField, openCursor, sealCursor } from '../contract/cursor.ts';
+import type { Operation } from '../contract/operation.ts';
 
 export { shownStatusOf, type ListedRun } from '../../history/read/list-runs.ts';
 

@@ -3,7 +3,7 @@
  */
 import type { PictureMarks, PictureTone } from '../../dialects/dot/picture/picture.ts';
 import { START } from '../../graph/graph.ts';
-import type { PostMortem, StoryVisit } from '../../history/trace/story.ts';
+import type { PostMortem, StoryVisit } from '../../history/explain/story.ts';
 
 /** Of a node that completed and says of itself that it did not quite succeed. Any other word is a warning. */
 const byVerdict: Readonly<Record<string, PictureTone>> = { fail: 'bad', retry: 'bad', skipped: 'skipped' };

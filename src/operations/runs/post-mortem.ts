@@ -1,13 +1,13 @@
 /** `post-mortem`: what happened in a run. */
-import { amounts, anything, listOf, objectOf, position, text, texts, whole } from '../declare/output-shapes.ts';
+import { amounts, anything, listOf, objectOf, position, text, texts, whole } from '../contract/output-shapes.ts';
 import { resolveReference } from '../../history/read/tag-checkpoint.ts';
-import { postMortem as tell } from '../../history/trace/post-mortem.ts';
-import { readStructure } from '../../history/trace/structures.ts';
-import type { PostMortem } from '../../history/trace/story.ts';
+import { postMortem as tell } from '../../history/explain/post-mortem.ts';
+import { readStructure } from '../../history/explain/structures.ts';
+import type { PostMortem } from '../../history/explain/story.ts';
 import { pictureOf } from '../../dialects/dot/picture/picture.ts';
 import { marksOf } from './picture-marks.ts';
-import type { HistoryContext, Operation } from '../declare/operation.ts';
-import { maskedBySchema } from '../declare/perform.ts';
+import type { HistoryContext, Operation } from '../contract/operation.ts';
+import { maskedBySchema } from '../contract/perform.ts';
 
 export type { PostMortem };
 

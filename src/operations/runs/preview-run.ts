@@ -1,5 +1,5 @@
 /** The operation `preview`: says what a resume or a fork would do. Both may name a preview, and are refused if it says otherwise by now. */
-import { amounts, flag, listOf, objectOf, position, text, texts, whole } from '../declare/output-shapes.ts';
+import { amounts, flag, listOf, objectOf, position, text, texts, whole } from '../contract/output-shapes.ts';
 import type { CheckpointRef, ForkOptions, PreviewRow } from '../../engine/api.ts';
 import { previewCost, type PreviewCost } from '../../engine/preview/preview-cost.ts';
 import { findForkPoint } from '../../engine/forks/fork-point.ts';
@@ -11,9 +11,9 @@ import { resolveReference } from '../../history/read/tag-checkpoint.ts';
 import { metaOf } from '../../history/stored/stored-meta.ts';
 import { parsePath } from '../../history/read/state-path.ts';
 import { CairnError } from '../../errors.ts';
-import { maskedBySchema } from '../declare/perform.ts';
-import { toJson } from '../declare/to-json.ts';
-import type { Field, FieldsOf, Operation, WorkContext } from '../declare/operation.ts';
+import { maskedBySchema } from '../contract/perform.ts';
+import { toJson } from '../contract/to-json.ts';
+import type { Field, FieldsOf, Operation, WorkContext } from '../contract/operation.ts';
 
 export interface BranchInput {
   /** `RUN@12`, `RUN@tag`, `RUN@head~2`, or a checkpoint's id. */

@@ -1,11 +1,11 @@
 /** The operation `overviews`: what lists tell of runs beyond their rows. It reads the state of each, so it is for the few in view. */
-import { amounts, listOf, objectOf, text, whole } from '../declare/output-shapes.ts';
+import { amounts, listOf, objectOf, text, whole } from '../contract/output-shapes.ts';
 import { CairnError } from '../../errors.ts';
 import type { Amounts } from '../../graph/amounts.ts';
 import { loadState } from '../../history/load/load.ts';
 import { stateOf } from '../../history/read/whole-checkpoint.ts';
 import type { RunRow } from '../../ports/store.ts';
-import type { HistoryContext, Operation } from '../declare/operation.ts';
+import type { HistoryContext, Operation } from '../contract/operation.ts';
 
 export interface ReadOverviewsInput {
   readonly run: readonly string[];

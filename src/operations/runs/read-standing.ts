@@ -1,6 +1,6 @@
 /** Reads where a run stands, in the same form as a resume returns it, without advancing it. */
-import { standing } from '../declare/output-shapes.ts';
-import type { Operation, RunStanding, WorkContext } from '../declare/operation.ts';
+import { standing } from '../contract/output-shapes.ts';
+import type { Operation, RunStanding, WorkContext } from '../contract/operation.ts';
 import type { InspectRunInput } from './inspect-run.ts';
 
 export const readStanding: Operation<InspectRunInput, RunStanding, WorkContext> = {

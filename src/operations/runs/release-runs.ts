@@ -1,8 +1,8 @@
 /** The operation `release`: releases runs that were restored from a backup. */
-import { listOf, objectOf, text, texts, whole } from '../declare/output-shapes.ts';
+import { listOf, objectOf, text, texts, whole } from '../contract/output-shapes.ts';
 import { CairnError } from '../../errors.ts';
 import { releaseAllRuns, releaseRun, type ReleasedRun } from '../../history/read/whole-checkpoint.ts';
-import type { HistoryContext, Operation } from '../declare/operation.ts';
+import type { HistoryContext, Operation } from '../contract/operation.ts';
 import { findRun } from './find-run.ts';
 
 export interface ReleaseRunsInput {

@@ -1,8 +1,8 @@
 /** The operation `rm`: removes a run and everything that belongs to it. */
-import { objectOf, texts, whole } from '../declare/output-shapes.ts';
-import { removeRun as remove, type RemovedRuns } from '../../history/shorten/remove-run.ts';
+import { objectOf, texts, whole } from '../contract/output-shapes.ts';
+import { removeRun as remove, type RemovedRuns } from '../../history/retention/remove-run.ts';
 import { findRun } from './find-run.ts';
-import type { HistoryContext, Operation } from '../declare/operation.ts';
+import type { HistoryContext, Operation } from '../contract/operation.ts';
 
 export interface RemoveRunInput {
   readonly run: string;

@@ -4,7 +4,7 @@ import { createBench, edges, graphOf, runToRest } from '../../../test/engine-kit
 import { agent } from '../../agents/agent.ts';
 import { tool } from '../../agents/tools/tool-box.ts';
 import { createScriptedModels } from '../../models/scripted.ts';
-import type { WorkContext } from '../declare/operation.ts';
+import type { WorkContext } from '../contract/operation.ts';
 import { answerWait } from '../waits/answer-wait.ts';
 import { forkRun } from './fork-run.ts';
 

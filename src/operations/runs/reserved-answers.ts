@@ -7,8 +7,8 @@ import type { RunRow } from '../../ports/store.ts';
 import type { Op } from '../../state/delta.ts';
 import type { WaitRecord } from '../../state/tree.ts';
 import type { Patch } from '../../engine/api.ts';
-import { waitsNamed } from '../../engine/admit/find-wait.ts';
-import type { WorkContext } from '../declare/operation.ts';
+import { waitsNamed } from '../../engine/validate/find-wait.ts';
+import type { WorkContext } from '../contract/operation.ts';
 
 type Reserved = Pick<WorkContext, 'reserved'>;
 

@@ -1,14 +1,14 @@
 /** The operation `resume`: goes on with a run that is paused, has failed, or whose process is dead. */
-import { standing } from '../declare/output-shapes.ts';
+import { standing } from '../contract/output-shapes.ts';
 import type { Amounts } from '../../graph/amounts.ts';
-import { metaOf } from '../../engine/runs/find-graph.ts';
+import { metaOf } from '../../engine/commands/find-graph.ts';
 import { CairnError } from '../../errors.ts';
 import { resolveReference } from '../../history/read/tag-checkpoint.ts';
 import type { RunRow } from '../../ports/store.ts';
 import { followRun } from './follow-run.ts';
 import { readWait } from '../../history/stored/messages.ts';
 import { refuseAnswer } from './reserved-answers.ts';
-import type { Operation, RunStanding, StoredDefinition, WorkContext } from '../declare/operation.ts';
+import type { Operation, RunStanding, StoredDefinition, WorkContext } from '../contract/operation.ts';
 import { expectField, requireSame } from './preview-run.ts';
 import { isFromText } from './run-outputs.ts';
 

@@ -1,9 +1,9 @@
 /** The outputs of a run, if its definition declares any. */
 import { returnsId } from '../../dialects/code/returns-node.ts';
 import { outputsNode } from '../../engine/watch/progress.ts';
-import { metaOf } from '../../engine/runs/find-graph.ts';
+import { metaOf } from '../../engine/commands/find-graph.ts';
 import type { RunRow } from '../../ports/store.ts';
-import type { RunStanding, WorkContext } from '../declare/operation.ts';
+import type { RunStanding, WorkContext } from '../contract/operation.ts';
 
 /** Whether the run was started from a text, which is recorded with it. */
 export function isFromText(run: RunRow): boolean {
@@ -22,7 +22,7 @@ export async function outputsOf(
   if (isFromText(run)) return outputs[outputsNode];
   if (!(returnsId in outputs)) return undefined;
   // A node of a graph may have that name too.
-  const { nodeIn, readStructure } = await import('../../history/trace/structures.ts');
+  const { nodeIn, readStructure } = await import('../../history/explain/structures.ts');
   const structure = await readStructure(place, { run, seq });
   return nodeIn(structure, returnsId)?.['type'] === returnsId ? outputs[returnsId] : undefined;
 }

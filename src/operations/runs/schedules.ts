@@ -4,10 +4,10 @@
 import { CairnError } from '../../errors.ts';
 import { loadState } from '../../history/load/load.ts';
 import type { RunRow } from '../../ports/store.ts';
-import { anything, flag, listOf, objectOf, text, texts, whole } from '../declare/output-shapes.ts';
-import type { Operation, WorkContext } from '../declare/operation.ts';
+import { anything, flag, listOf, objectOf, text, texts, whole } from '../contract/output-shapes.ts';
+import type { Operation, WorkContext } from '../contract/operation.ts';
 import { findRun } from './find-run.ts';
-import { openStatuses, readAllRuns } from '../../history/place/place.ts';
+import { openStatuses, readAllRuns } from '../../history/access/place.ts';
 
 /** A schedule for a file: see `ScheduleOptions` of the library. */
 export interface FileSchedule {

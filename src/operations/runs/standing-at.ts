@@ -2,15 +2,15 @@
 import type { RunProgress, RunResult } from '../../engine/api.ts';
 import { positionsOf, progressOf } from '../../engine/watch/progress.ts';
 import { restingFrame, resultOf, standingOf } from '../../engine/watch/event-stream.ts';
-import { metaOf } from '../../engine/runs/find-graph.ts';
+import { metaOf } from '../../engine/commands/find-graph.ts';
 import { CairnError } from '../../errors.ts';
 import type { StateView } from '../../graph/contracts/node-contract.ts';
 import type { Graph } from '../../graph/graph.ts';
 import { loadState } from '../../history/load/load.ts';
 import { viewState } from '../../history/read/whole-checkpoint.ts';
-import { readStructure } from '../../history/trace/structures.ts';
+import { readStructure } from '../../history/explain/structures.ts';
 import type { RunRow } from '../../ports/store.ts';
-import type { WorkContext } from '../declare/operation.ts';
+import type { WorkContext } from '../contract/operation.ts';
 
 /** A run at one of its checkpoints. */
 export interface StandingAt {

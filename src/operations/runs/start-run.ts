@@ -1,10 +1,10 @@
 /** The operation `run`: starts a graph and, by default, follows it until it ends or pauses. */
-import { started } from '../declare/output-shapes.ts';
+import { started } from '../contract/output-shapes.ts';
 import type { StartOptions } from '../../engine/api.ts';
 import type { Amounts } from '../../graph/amounts.ts';
 import type { Graph, Violation } from '../../graph/graph.ts';
 import { followRun } from './follow-run.ts';
-import type { FieldsOf, Operation, RunStanding, WorkContext } from '../declare/operation.ts';
+import type { FieldsOf, Operation, RunStanding, WorkContext } from '../contract/operation.ts';
 
 export interface StartRunInput {
   readonly file: string;

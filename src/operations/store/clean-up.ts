@@ -1,11 +1,11 @@
 /** The operation `cleanup`: removes runs and checkpoints that the settings of their workflow do not keep; docs/guide/cleanup.md. */
 import type { CheckpointSettings } from '../../dialects/text-workflow.ts';
-import { cleanUpDefaults, cleanUpPlace, type CleanUpReport } from '../../history/shorten/clean-up.ts';
+import { cleanUpDefaults, cleanUpPlace, type CleanUpReport } from '../../history/retention/clean-up.ts';
 import type { RunRow } from '../../ports/store.ts';
-import { listOf, objectOf, oneOf, text, whole } from '../declare/output-shapes.ts';
-import type { Operation, WorkContext } from '../declare/operation.ts';
+import { listOf, objectOf, oneOf, text, whole } from '../contract/output-shapes.ts';
+import type { Operation, WorkContext } from '../contract/operation.ts';
 
-export type { CleanUpReport } from '../../history/shorten/clean-up.ts';
+export type { CleanUpReport } from '../../history/retention/clean-up.ts';
 
 export interface CleanUpInput {
   /** Only runs of this graph. */

@@ -1,7 +1,7 @@
 /** What is removed takes its large values with it, and no others (C5). */
 import { expect, test } from 'vitest';
 import { createMemoryBlobs } from '../../blobs/memory-blobs.ts';
-import { countUnneeded } from '../../history/shorten/collect-blobs.ts';
+import { countUnneeded } from '../../history/retention/collect-blobs.ts';
 import { verifyRun } from '../../history/verify/verify.ts';
 import { listMetaBlobs } from '../../history/stored/stored-meta.ts';
 import type { BlobStore } from '../../ports/blobs.ts';

@@ -1,9 +1,9 @@
 /** Removes one checkpoint. The newest is removed with its whole run; another is combined with the one after it (C8). */
-import { objectOf, oneOf, text } from '../declare/output-shapes.ts';
+import { objectOf, oneOf, text } from '../contract/output-shapes.ts';
 import { resolveReference } from '../../history/read/tag-checkpoint.ts';
-import { removeCheckpoint, type RemovedCheckpoint } from '../../history/shorten/remove-checkpoint.ts';
+import { removeCheckpoint, type RemovedCheckpoint } from '../../history/retention/remove-checkpoint.ts';
 import { refuseRemoval } from '../runs/reserved-answers.ts';
-import type { Operation, WorkContext } from '../declare/operation.ts';
+import type { Operation, WorkContext } from '../contract/operation.ts';
 
 export interface DeleteCheckpointInput {
   readonly checkpoint: string;

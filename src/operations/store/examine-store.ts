@@ -1,10 +1,10 @@
 /** The operation `doctor`: examines whether a store is in order, and which runs need a person. */
-import { listOf, objectOf, oneOf, text } from '../declare/output-shapes.ts';
+import { listOf, objectOf, oneOf, text } from '../contract/output-shapes.ts';
 import { CairnError } from '../../errors.ts';
-import { countUnneeded } from '../../history/shorten/collect-blobs.ts';
+import { countUnneeded } from '../../history/retention/collect-blobs.ts';
 import type { Finding } from '../../history/verify/examine-runs.ts';
 import { examinePlace } from '../../history/verify/examine-place.ts';
-import type { HistoryContext, Operation, ReadContext } from '../declare/operation.ts';
+import type { HistoryContext, Operation, ReadContext } from '../contract/operation.ts';
 
 export type { Finding } from '../../history/verify/examine-runs.ts';
 

@@ -1,8 +1,8 @@
 /** The operation `workers`: who advances the runs of a store. */
-import { flag, listOf, objectOf, text, whole } from '../declare/output-shapes.ts';
+import { flag, listOf, objectOf, text, whole } from '../contract/output-shapes.ts';
 import { listWorkers as readWorkers, readBacklog, type ListedWorker } from '../../history/read/list-workers.ts';
 import type { Backlog } from '../../ports/store.ts';
-import type { Operation } from '../declare/operation.ts';
+import type { Operation } from '../contract/operation.ts';
 
 export interface ListWorkersInput {
   readonly all?: boolean;

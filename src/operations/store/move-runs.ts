@@ -1,15 +1,15 @@
 /** The operations `export` and `import`: move or copy a run between stores as lines of text (H4). */
-import { flag, objectOf, text, texts, whole } from '../declare/output-shapes.ts';
-import { readGraphText } from '../../engine/runs/find-graph.ts';
+import { flag, objectOf, text, texts, whole } from '../contract/output-shapes.ts';
+import { readGraphText } from '../../engine/commands/find-graph.ts';
 import { metaOf } from '../../history/stored/stored-meta.ts';
-import { exportFrom, type ExportReport } from '../../history/move/export-from.ts';
-import type { ImportReport } from '../../history/move/import.ts';
-import type { WritePlace } from '../../history/place/place.ts';
-import { importInto, type ImportAs } from '../../history/move/import-into.ts';
+import { exportFrom, type ExportReport } from '../../history/export-import/export-from.ts';
+import type { ImportReport } from '../../history/export-import/import.ts';
+import type { WritePlace } from '../../history/access/place.ts';
+import { importInto, type ImportAs } from '../../history/export-import/import-into.ts';
 import { resolveReference } from '../../history/read/tag-checkpoint.ts';
-import type { Operation, WorkContext } from '../declare/operation.ts';
+import type { Operation, WorkContext } from '../contract/operation.ts';
 
-export type { ImportAs } from '../../history/move/import-into.ts';
+export type { ImportAs } from '../../history/export-import/import-into.ts';
 
 export interface ExportRunInput {
   readonly checkpoint: string;

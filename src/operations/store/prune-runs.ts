@@ -1,9 +1,9 @@
 /** The operation `prune`: removes checkpoints that nothing needs (C8). */
-import { listOf, objectOf, text, texts, whole } from '../declare/output-shapes.ts';
+import { listOf, objectOf, text, texts, whole } from '../contract/output-shapes.ts';
 import { CairnError } from '../../errors.ts';
-import { pruneAllRuns, pruneOneRun, type PrunedRuns } from '../../history/shorten/prune-runs.ts';
+import { pruneAllRuns, pruneOneRun, type PrunedRuns } from '../../history/retention/prune-runs.ts';
 import { findRun } from '../runs/find-run.ts';
-import type { Operation, WorkContext } from '../declare/operation.ts';
+import type { Operation, WorkContext } from '../contract/operation.ts';
 
 export interface PruneRunsInput {
   readonly run?: string;

@@ -1,8 +1,8 @@
 /** The operation `identity`: shows or sets the identity of a store's data, from which idempotency keys are derived (S6). */
-import { objectOf, text } from '../declare/output-shapes.ts';
+import { objectOf, text } from '../contract/output-shapes.ts';
 import { CairnError } from '../../errors.ts';
-import { giveIdentity } from '../../history/place/identity.ts';
-import type { Operation } from '../declare/operation.ts';
+import { giveIdentity } from '../../history/access/identity.ts';
+import type { Operation } from '../contract/operation.ts';
 
 export interface StoreIdentityInput {
   readonly new?: boolean;

@@ -2,10 +2,10 @@
  * The operation `verify`: checks that histories are intact: checksums, the chain, snapshots, blobs, the index, and the medium below them
  * (C6).
  */
-import { flag, listOf, objectOf, text, texts, whole } from '../declare/output-shapes.ts';
+import { flag, listOf, objectOf, text, texts, whole } from '../contract/output-shapes.ts';
 import { verifyPlace, type Verification } from '../../history/verify/verify-place.ts';
 import { findRunOf } from '../runs/find-run.ts';
-import type { HistoryContext, Operation } from '../declare/operation.ts';
+import type { HistoryContext, Operation } from '../contract/operation.ts';
 
 export interface VerifyRunsInput {
   readonly run?: string;

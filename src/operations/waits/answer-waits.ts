@@ -1,9 +1,9 @@
 /** Answers several open questions of a run, all or none. */
-import { anything, listOf, objectOf, text, wait } from '../declare/output-shapes.ts';
+import { anything, listOf, objectOf, text, wait } from '../contract/output-shapes.ts';
 import { findWait } from './find-wait.ts';
 import { giveAnswers, type AnsweredWait } from './give-answers.ts';
 import { readQuestions } from './list-waits.ts';
-import type { Operation, WorkContext } from '../declare/operation.ts';
+import type { Operation, WorkContext } from '../contract/operation.ts';
 
 export interface AnswerWaitsInput {
   readonly run: string;

@@ -1,7 +1,7 @@
 /** Gives answers in the way of every door: a text is read as typed by a person, any other value is taken as it is (W2, W3). */
 import { refuseAnswer } from '../runs/reserved-answers.ts';
 import type { OpenQuestion } from './find-wait.ts';
-import type { WorkContext } from '../declare/operation.ts';
+import type { WorkContext } from '../contract/operation.ts';
 
 /** An answer, and the question that it is for. */
 export interface SubmittedAnswer {

@@ -1,11 +1,11 @@
 /** The operation `inbox`: lists the open waits of a store, soonest due first, without those whose answer waits to be taken. */
 import { waitsForResume } from '../../history/read/list-runs.ts';
 import type { OpenWait as WaitRow, Page, WaitQuery } from '../../ports/store.ts';
-import { cursorField, openCursor, sealCursor } from '../declare/cursor.ts';
-import type { ReadContext, Operation } from '../declare/operation.ts';
-import { flag, listOf, objectOf, text, wait } from '../declare/output-shapes.ts';
+import { cursorField, openCursor, sealCursor } from '../contract/cursor.ts';
+import type { ReadContext, Operation } from '../contract/operation.ts';
+import { flag, listOf, objectOf, text, wait } from '../contract/output-shapes.ts';
 import type { OpenQuestion } from '../../engine/api.ts';
-import { readAnsweredIds } from '../../history/place/place.ts';
+import { readAnsweredIds } from '../../history/access/place.ts';
 import { readWait } from '../../history/stored/messages.ts';
 import { findRunOf } from '../runs/find-run.ts';
 

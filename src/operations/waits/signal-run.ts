@@ -1,6 +1,6 @@
 /** The operation `signal`: sends a run a signal that it waits for now or later (W5). */
-import { objectOf, text } from '../declare/output-shapes.ts';
-import type { Operation, WorkContext } from '../declare/operation.ts';
+import { objectOf, text } from '../contract/output-shapes.ts';
+import type { Operation, WorkContext } from '../contract/operation.ts';
 import { findRun } from '../runs/find-run.ts';
 
 export interface SignalRunInput {

@@ -1,10 +1,10 @@
 /** The operations `check` and `plan`: report what a workflow text would do, and everything wrong with it. Nothing is run. */
-import { flag, listOf, objectOf, violation, workflow } from '../declare/output-shapes.ts';
+import { flag, listOf, objectOf, violation, workflow } from '../contract/output-shapes.ts';
 import type { Violation } from '../../graph/graph.ts';
 import { describeGraph } from './describe-graph.ts';
-import type { WorkflowDescription } from '../declare/workflows.ts';
+import type { WorkflowDescription } from '../contract/workflows.ts';
 import { describe } from './describe-workflow.ts';
-import type { Operation, WorkContext } from '../declare/operation.ts';
+import type { Operation, WorkContext } from '../contract/operation.ts';
 
 export interface CheckWorkflowInput {
   readonly text: string;

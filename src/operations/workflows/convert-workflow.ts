@@ -2,8 +2,8 @@
 import type { WrittenDialect } from '../../dialects/convert/convert-text.ts';
 import type { ConversionNote } from '../../dialects/convert/outline/outline.ts';
 import { CairnError } from '../../errors.ts';
-import { definition, listOf, objectOf, oneOf, text, whole } from '../declare/output-shapes.ts';
-import type { Operation, WorkContext } from '../declare/operation.ts';
+import { definition, listOf, objectOf, oneOf, text, whole } from '../contract/output-shapes.ts';
+import type { Operation, WorkContext } from '../contract/operation.ts';
 
 export interface ConvertWorkflowInput {
   /** Default: `source` is a module that exports a graph. */

@@ -5,7 +5,7 @@ import { wavesOf } from '../../graph/shape/loops.ts';
 import type { WorkflowInput } from '../../dialects/text-workflow.ts';
 import { jsonSchemaOf } from '../../schema/standard-schema.ts';
 import { mayAsk } from '../runs/reserved-answers.ts';
-import type { WorkflowDescription } from '../declare/workflows.ts';
+import type { WorkflowDescription } from '../contract/workflows.ts';
 
 /** Node 0 is the start, and node 1 the end. */
 const isAuthored = ({ index }: Pick<GraphNode, 'index'>): boolean => index > 1;

@@ -1,8 +1,8 @@
 /** The operation `workflows`, and the description of a workflow that all interfaces show. It contains no code. */
-import { flag, listOf, objectOf, text, texts, violation, whole, workflow } from '../declare/output-shapes.ts';
+import { flag, listOf, objectOf, text, texts, violation, whole, workflow } from '../contract/output-shapes.ts';
 import type { TextWorkflow } from '../../dialects/text-workflow.ts';
-import type { Operation, WorkContext } from '../declare/operation.ts';
-import type { BrokenWorkflow, KnownWorkflow, WorkflowDescription } from '../declare/workflows.ts';
+import type { Operation, WorkContext } from '../contract/operation.ts';
+import type { BrokenWorkflow, KnownWorkflow, WorkflowDescription } from '../contract/workflows.ts';
 
 /** A workflow in a list. */
 export interface ListedWorkflow extends Pick<TextWorkflow, 'name' | 'description' | 'version' | 'tags'> {

@@ -1,8 +1,8 @@
 /** `draw`: a graph as a picture; of a run, coloured by what happened. */
-import { flag, objectOf, text } from '../declare/output-shapes.ts';
+import { flag, objectOf, text } from '../contract/output-shapes.ts';
 import { CairnError } from '../../errors.ts';
 import { pictureOf } from '../../dialects/dot/picture/picture.ts';
-import type { Operation, WorkContext } from '../declare/operation.ts';
+import type { Operation, WorkContext } from '../contract/operation.ts';
 import { postMortem } from '../runs/post-mortem.ts';
 
 export interface DrawInput {

@@ -4,8 +4,8 @@ import { dialectOf } from '../../dialects/text-workflow.ts';
 import { CairnError } from '../../errors.ts';
 import type { Violation } from '../../graph/graph.ts';
 import { lintGraph } from '../../graph/lint/lint-graph.ts';
-import type { FieldsOf, Operation, WorkContext } from '../declare/operation.ts';
-import { definition, flag, listOf, objectOf, violation } from '../declare/output-shapes.ts';
+import type { FieldsOf, Operation, WorkContext } from '../contract/operation.ts';
+import { definition, flag, listOf, objectOf, violation } from '../contract/output-shapes.ts';
 
 interface LintWorkflowInput {
   /** Of a pipeline or a YAML workflow. Default: `source` is a module that exports a graph. */

@@ -1,7 +1,7 @@
 /** Workflows as text: read, and started. */
-import { definition, objectOf, started } from '../declare/output-shapes.ts';
+import { definition, objectOf, started } from '../contract/output-shapes.ts';
 import { CairnError } from '../../errors.ts';
-import type { Operation, WorkContext } from '../declare/operation.ts';
+import type { Operation, WorkContext } from '../contract/operation.ts';
 import type { TextWorkflow } from '../../dialects/text-workflow.ts';
 import { startGraph, type StartRunOutput } from '../runs/start-run.ts';
 

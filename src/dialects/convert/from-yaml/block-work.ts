@@ -28,7 +28,7 @@ import {
 } from './block-reading.ts';
 import { dirname, relative } from 'node:path';
 import { piecesOf, scriptOf } from './plain-text.ts';
-import { assignedNames } from '../../yaml/command/shell-names.ts';
+import { assignedNames } from '../../yaml/shell/shell-names.ts';
 
 // `LLMCall` blocks: a call of a model, or one that says how it went.
 

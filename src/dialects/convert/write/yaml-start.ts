@@ -1,6 +1,6 @@
 /** When a block starts: what it depends on, and its condition. */
 import { hasBraces } from '../../yaml/braces/split-braces.ts';
-import { parseCommand } from '../../yaml/command/parse-command.ts';
+import { parseCommand } from '../../yaml/shell/parse-command.ts';
 import type { Names, Scope } from '../../yaml/expression/template.ts';
 import { type Text, chosenBy, finish, isVerdict, type End, type Step, reachableFrom } from '../outline/outline.ts';
 import { CairnError } from '../../../errors.ts';

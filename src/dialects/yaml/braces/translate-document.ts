@@ -3,7 +3,7 @@ import type { NodeType } from '../../../graph/contracts/node-type.ts';
 import type { Path, YamlDocument } from '../file/read-document.ts';
 import { isMapping, type Faults, type ValueChange } from '../file/shape.ts';
 import { type TextKind, translateText, type TextNames, type Translation } from './translate-text.ts';
-import { assignedNames } from '../command/shell-names.ts';
+import { assignedNames } from '../shell/shell-names.ts';
 import { namespaces } from '../expression/resolve-names.ts';
 import type { TextFault } from '../expression/template.ts';
 import { hasBraces } from './split-braces.ts';

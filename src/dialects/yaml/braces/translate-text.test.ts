@@ -1,7 +1,7 @@
 /** Texts of the `{{ }}` form, as texts of this one. */
 import { describe, expect, it, test } from 'vitest';
 import { names as textNames, scope } from '../../../../test/text-scope.ts';
-import { parseCommand } from '../command/parse-command.ts';
+import { parseCommand } from '../shell/parse-command.ts';
 import { parseCondition } from '../expression/parse-condition.ts';
 import { parseText } from '../expression/parse-text.ts';
 import { dollarRule } from './translate-document.ts';

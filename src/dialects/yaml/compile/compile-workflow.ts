@@ -24,15 +24,15 @@ import {
   type WorkflowParts,
   defineOutputs,
   outputsId,
-} from '../run/callable-workflow.ts';
+} from '../block-nodes/callable-workflow.ts';
 import { compileBlock, type CompiledBlock, describeWorkflow } from './describe-workflow.ts';
-import { blockShape } from '../run/for-each.ts';
+import { blockShape } from '../block-nodes/for-each.ts';
 import { folderDefaults, inputSchema } from '../file/input-schema.ts';
 import type { Names } from '../expression/template.ts';
-import { withTime } from '../run/block-node.ts';
-import type { Withheld } from '../run/block-scope.ts';
+import { withTime } from '../block-nodes/block-node.ts';
+import type { Withheld } from '../block-nodes/block-scope.ts';
 import { readDocument, type YamlDocument } from '../file/read-document.ts';
-import { TemplateReader } from '../run/template-reader.ts';
+import { TemplateReader } from '../block-nodes/template-reader.ts';
 import type { CheckpointSettings, WorkflowInput, TextWorkflow } from '../../text-workflow.ts';
 
 // Finds the inputs of a workflow that declares none: the unknown names that its texts read.

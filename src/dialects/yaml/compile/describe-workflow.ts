@@ -2,19 +2,19 @@
 import type { NodeDefinition, Graph, Violation } from '../../../graph/graph.ts';
 import type { EffectClass, NodeImplementation } from '../../../graph/contracts/node-contract.ts';
 import type { CallableWorkflow, NodeType, PlannedTool } from '../../../graph/contracts/node-type.ts';
-import { blockImplementation } from '../run/block-node.ts';
+import { blockImplementation } from '../block-nodes/block-node.ts';
 import {
   scopeOfState,
   type BlockParts,
   type LinkedWorkflow,
   type WorkflowParts,
   callImplementation,
-} from '../run/callable-workflow.ts';
+} from '../block-nodes/callable-workflow.ts';
 import { isCall, type BlockFile, type WorkflowFile } from '../file/workflow-file.ts';
 import type { Faults } from '../file/shape.ts';
-import { itemsFault, forEachEffect, forEachImplementation, isIdempotent } from '../run/for-each.ts';
-import { readInputTemplates } from '../run/block-scope.ts';
-import { noScope, type TemplateReader } from '../run/template-reader.ts';
+import { itemsFault, forEachEffect, forEachImplementation, isIdempotent } from '../block-nodes/for-each.ts';
+import { readInputTemplates } from '../block-nodes/block-scope.ts';
+import { noScope, type TemplateReader } from '../block-nodes/template-reader.ts';
 import type { Template } from '../expression/template.ts';
 import { groupByWave } from '../../../graph/shape/loops.ts';
 import {

@@ -10,10 +10,10 @@ import { refusalOf } from '../../../graph/permissions/permissions.ts';
 import { shareBudget } from '../../../graph/expression/expression-budget.ts';
 import { compileStoreRules } from '../../../state/secrecy/store-rules.ts';
 import type { Redact } from '../../../state/values/admit.ts';
-import { type LinkedWorkflow, callers } from '../run/callable-workflow.ts';
+import { type LinkedWorkflow, callers } from '../block-nodes/callable-workflow.ts';
 import { callTypes } from '../file/workflow-file.ts';
 import { compileWorkflow, linked, type Call, type Compiled } from './compile-workflow.ts';
-import type { Withheld } from '../run/block-scope.ts';
+import type { Withheld } from '../block-nodes/block-scope.ts';
 
 // The text recorded with a run: its workflow, and every workflow that it may call (H3).
 

@@ -9,7 +9,7 @@ import { type BlockFile, isCall, type WorkflowFile } from '../file/workflow-file
 import type { JsonSchema, NodeType } from '../../../graph/contracts/node-type.ts';
 import type { TextWorkflow, WorkflowInput } from '../../text-workflow.ts';
 import type { Names } from '../expression/template.ts';
-import { forEachFields } from '../run/for-each.ts';
+import { forEachFields } from '../block-nodes/for-each.ts';
 
 // Determines how the blocks of a workflow depend on each other: ids are known and unique, there are no cycles, and which block ends before
 // which.

@@ -4,7 +4,7 @@ import { CairnError } from '../../../errors.ts';
 import { SecretReference } from '../../../graph/secret-reference.ts';
 import { thrown } from '../../../../test/support/thrown.ts';
 import { names, scope } from '../../../../test/text-scope.ts';
-import { parseCommand } from '../command/parse-command.ts';
+import { parseCommand } from '../shell/parse-command.ts';
 import { parseCondition } from './parse-condition.ts';
 import { parseText } from './parse-text.ts';
 import type { Names, TextFault } from './template.ts';

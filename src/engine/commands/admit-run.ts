@@ -1,0 +1,211 @@
+/** Admits a run: the run and its first checkpoint are durable before its id is returned (E2). */
+import { CairnError } from '../../errors.ts';
+import { decodeOrNothing } from '../../history/stored/chain.ts';
+import type { RunRow, AdmissionReply, RunKey } from '../../ports/store.ts';
+import type { EngineEnvironment } from '../live-run/run-core.ts';
+import type { Graph } from '../../graph/graph.ts';
+import { encodeCheckpoint, rootChecksum, runKeyOf } from '../../history/stored/checkpoint.ts';
+import { loadState, type LoadedState } from '../../history/load/load.ts';
+import { costOf } from '../../history/load/lineage.ts';
+import { makeKeySeed, type StoredMeta } from '../../history/stored/stored-meta.ts';
+import { refuseMasked } from '../../state/secrecy/refuse-masked.ts';
+import { copyValue } from '../../state/values/admit.ts';
+import { encodeValue } from '../../state/values/codec.ts';
+import { TreeWriter } from '../../state/tree-writer.ts';
+import type { FrameTree, RunTree } from '../../state/tree.ts';
+import type { StartOptions } from '../api.ts';
+import { checkId, storedForm } from '../validate/admit-outcome.ts';
+import { checkAdmission } from '../validate/checkpoint-size.ts';
+import { rootFrameRun } from '../live-run/loop.ts';
+import { checkBudget } from '../validate/check-budget.ts';
+import { newFrame } from '../validate/new-frame.ts';
+import { takeFiles } from '../validate/admit-input.ts';
+import { settleStart } from '../settle/settle-start.ts';
+
+// What `start` and `resume` record about their origin: the library's version, and the trace they belong to.
+
+export interface Origin {
+  readonly version?: string;
+  readonly traceparent?: string;
+}
+
+const form = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/u;
+
+/** @param requested - W3C trace context; default: the caller's according to the telemetry. @throws CONFIG_INVALID it is malformed */
+export function originOf({ version, telemetry }: EngineEnvironment, requested: string | undefined): Origin {
+  if (requested !== undefined && !form.test(requested))
+    throw new CairnError('CONFIG_INVALID', {
+      path: 'traceparent',
+      reason: 'it must be a W3C traceparent of version 00',
+    });
+  const traceparent = requested ?? callersTrace(telemetry);
+  return { ...(version !== undefined && { version }), ...(traceparent !== undefined && { traceparent }) };
+}
+
+function callersTrace(telemetry: EngineEnvironment['telemetry']): string | undefined {
+  try {
+    const traceparent = telemetry?.traceparent?.();
+    return traceparent !== undefined && form.test(traceparent) ? traceparent : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * The trace that a span of a run belongs to: the caller's, else the one under which the run was started. Undefined if there is none, or the
+ * start was pruned.
+ */
+export async function parentTrace(
+  env: EngineEnvironment,
+  run: RunRow,
+  requested: string | undefined,
+): Promise<string | undefined> {
+  const { traceparent } = originOf(env, requested);
+  if (traceparent !== undefined) return traceparent;
+  const [row] = await env.store.readCheckpoints(run, { from: 0, to: 0, limit: 1 }).catch(() => []);
+  const change = row && decodeOrNothing(run, row)?.change;
+  return change?.find(({ kind }) => kind === 'start')?.traceparent;
+}
+
+const encoder = new TextEncoder();
+interface StoredGraph {
+  readonly meta: Promise<StoredMeta>;
+  /** When it was stored, in monotonic ms. */
+  readonly putAtMs: number;
+}
+
+/** The graphs that each engine has stored, since engines may have different blob stores. */
+const storedGraphs = new WeakMap<EngineEnvironment, WeakMap<Graph, StoredGraph>>();
+
+/** How long a graph counts as stored. Well below the one day for which clean-ups spare new blobs. */
+const storedForMs = 3_600_000;
+
+/** Stores a graph's structure and text as blobs, at most once an hour for each engine and graph. */
+function storeGraph(env: EngineEnvironment, run: RunKey, graph: Graph): Promise<StoredMeta> {
+  const byGraph = storedGraphs.get(env) ?? new WeakMap<Graph, StoredGraph>();
+  storedGraphs.set(env, byGraph);
+  const now = env.clock.monotonic();
+  const stored = byGraph.get(graph);
+  if (stored !== undefined && now - stored.putAtMs < storedForMs) return stored.meta;
+  const meta = putGraph(env, run, graph);
+  byGraph.set(graph, { meta, putAtMs: now });
+  meta.catch(() => byGraph.delete(graph));
+  return meta;
+}
+
+async function putGraph({ blobs }: EngineEnvironment, run: RunKey, graph: Graph): Promise<StoredMeta> {
+  const structure = await blobs.put(run, encoder.encode(JSON.stringify(graph.structure)));
+  if (graph.text === undefined) return { graphHash: graph.hash, structure };
+  const text = await blobs.put(run, encoder.encode(encodeValue(graph.text)));
+  return { graphHash: graph.hash, structure, text };
+}
+
+/** The admitted run and its state, so that a run advanced at once need not be loaded. */
+export interface AdmittedRun extends AdmissionReply {
+  /** The state of the run as requested. Valid only if `created` is true. */
+  readonly loaded: LoadedState;
+}
+
+/**
+ * @throws INPUT_INVALID, ID_INVALID, RUN_EXISTS (the run with this id has another graph or input), VALUE_UNSTORABLE, CHECKPOINT_TOO_LARGE
+ */
+export async function admitRun(
+  env: EngineEnvironment,
+  graph: Graph,
+  input: unknown,
+  options: StartOptions,
+): Promise<AdmittedRun> {
+  const { limits, clock, ids, tenant } = env;
+  const runId = options.runId ?? ids.createRunId(clock.now());
+  checkId('run id', runId, limits.idBytes);
+  const tree = await newFrame(graph, input, limits, env.intake);
+  // Redaction rules have put masks into the tree already, so the original input is searched for masks.
+  refuseMasked(env.intake === undefined ? tree.input : copyValue(input, ['input'], limits), 'the input');
+  await takeFiles(env, tree.input, 'the input');
+  checkLabels(options.meta?.labels);
+  if (options.budget !== undefined) tree.budget = checkBudget(options.budget);
+  checkAdmission(graph, tree);
+  settleStart(rootFrameRun(graph, { frame: tree }));
+  const root: RunTree = { status: 'running', graphHash: graph.hash, codeHash: graph.codeHash, waits: {}, frame: tree };
+  const key = runKeyOf(tenant, runId);
+  const at = clock.now();
+  const change = JSON.stringify([{ kind: 'start', graphHash: graph.hash, ...originOf(env, options.traceparent) }]);
+  const first = encodeCheckpoint(
+    { runKey: key, seq: 0 },
+    rootChecksum,
+    at,
+    change,
+    await rootDelta(env, { tenant, runId }, root),
+  );
+  // A URL in this process's memory would be useless to a later process, but the path of a file is not.
+  const keySeed = await makeKeySeed(env.store, tenant, runId);
+  const meta: StoredMeta = { ...options.meta, ...(await storeGraph(env, { tenant, runId }, graph)), keySeed };
+  const reply = await env.store.admitRun({
+    tenant,
+    runId,
+    key,
+    graphId: graph.id,
+    graphHash: graph.hash,
+    status: 'running',
+    meta: encoder.encode(JSON.stringify(meta)),
+    checkpoint: { seq: 0, at, ...first },
+    waits: [],
+    ...(options.meta?.labels && { labels: options.meta.labels }),
+    ...(options.schedule && { schedule: options.schedule }),
+    ...(options.detach === true ? {} : { claim: { workerId: ids.workerId, leaseMs: env.leaseMs } }),
+    durability: 'power',
+  });
+  if (!reply.created) await checkSame(env, reply, graph, tree);
+  const ownCost = costOf(first.body.byteLength, 1);
+  const cost = { deltaBytes: first.body.byteLength, rows: 1, ownCost, stateBytes: 0, snapshotSeq: undefined };
+  return { ...reply, loaded: { root, seq: 0, checksum: first.checksum, cost } };
+}
+
+const labelsMax = 16;
+const labelBytesMax = 256;
+
+/** @throws INPUT_INVALID there are too many labels, or one is no text or too long */
+function checkLabels(labels: unknown): void {
+  if (labels === undefined) return;
+  const refuse = (reason: string): never => {
+    throw new CairnError('USAGE_INVALID', { reason, hint: 'Give labels as names with texts: { user: "ann" }.' });
+  };
+  if (typeof labels !== 'object' || labels === null) refuse('labels are no object');
+  const pairs = Object.entries(labels as object);
+  if (pairs.length > labelsMax) refuse(`a run has at most ${labelsMax} labels, not ${pairs.length}`);
+  for (const [name, value] of pairs) {
+    checkId('label', name, labelBytesMax);
+    if (typeof value !== 'string') refuse(`label ${name} is no text`);
+    if (value !== '') checkId(`value of label ${name}`, value, labelBytesMax);
+  }
+}
+
+/** The delta of the first checkpoint: the whole tree, with a large input as a reference to a blob (C5). */
+async function rootDelta(env: EngineEnvironment, run: RunKey, root: RunTree): Promise<string> {
+  const { frame, ...rest } = root;
+  const state = new TreeWriter({} as RunTree);
+  for (const [name, value] of Object.entries(rest)) state.set([name], value);
+  state.set(['frame'], frame, encodeValue({ ...frame, input: await storedForm(env, run, frame.input) }));
+  return state.delta.take();
+}
+
+/** Checks that an existing run with this id has the same graph and input, so that it is the same run. */
+async function checkSame(env: EngineEnvironment, reply: AdmissionReply, graph: Graph, tree: FrameTree): Promise<void> {
+  const { run } = reply;
+  if (run.graphHash !== graph.hash || run.graphId !== graph.id) {
+    throw new CairnError('RUN_EXISTS', {
+      runId: run.runId,
+      difference: 'graph',
+      stored: run.graphId,
+      requested: graph.id,
+    });
+  }
+  const { root } = await loadState(env.store, env.blobs, run);
+  if (encodeValue(root.frame.input) === encodeValue(tree.input)) return;
+  throw new CairnError('RUN_EXISTS', {
+    runId: run.runId,
+    difference: 'input',
+    stored: root.frame.input,
+    given: tree.input,
+  });
+}

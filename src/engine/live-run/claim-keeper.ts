@@ -1,0 +1,154 @@
+/** Keeps runs' claims alive from the moment they were claimed, because opening a run may take longer than a lease (O2). */
+import type { CairnError } from '../../errors.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Claim, Renewal, Store } from '../../ports/store.ts';
+import { fencedError } from '../../history/access/place.ts';
+import { claimLost, momentOf, type Moment } from './draft.ts';
+
+/** Callbacks of whoever advances the run, once it is open. */
+export interface ClaimHolder {
+  readonly onRenewed: (requestedAt: Moment) => void;
+  /** Called when messages are waiting for the run. */
+  readonly onMessages: () => Promise<void>;
+  /** Called when another worker has taken the run. */
+  readonly onLost: (error: CairnError) => void;
+}
+
+export interface ClaimRenewalsOptions {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly leaseMs: number;
+  /** Called with each renewal. */
+  readonly onRenew: () => void;
+}
+
+/** Renews what an engine holds whenever a third of a lease has passed: all of it in one call. */
+export class ClaimRenewals {
+  readonly #options: ClaimRenewalsOptions;
+  readonly #keepers = new Set<ClaimKeeper>();
+  /** Those whose renewal has not been answered. */
+  readonly #unanswered = new Set<ClaimKeeper>();
+  #cancel: (() => void) | undefined;
+
+  constructor(options: ClaimRenewalsOptions) {
+    this.#options = options;
+  }
+
+  add(keeper: ClaimKeeper): void {
+    this.#keepers.add(keeper);
+    this.#startTimer();
+  }
+
+  delete(keeper: ClaimKeeper): void {
+    this.#keepers.delete(keeper);
+    if (this.#keepers.size > 0) return;
+    this.#cancel?.();
+    this.#cancel = undefined;
+  }
+
+  #startTimer(): void {
+    const { clock, leaseMs } = this.#options;
+    this.#cancel ??= clock.setTimer(leaseMs / 3, () => {
+      this.#cancel = undefined;
+      void this.#renew([...this.#keepers].filter((keeper) => !this.#unanswered.has(keeper)));
+    });
+  }
+
+  async #renew(keepers: readonly ClaimKeeper[]): Promise<void> {
+    if (keepers.length === 0) return;
+    const { store, clock, onRenew } = this.#options;
+    const requestedAt = momentOf(clock);
+    for (const keeper of keepers) this.#unanswered.add(keeper);
+    try {
+      onRenew();
+      const renewals = await store.renewClaims(keepers.map(({ claim }) => claim));
+      for (const [at, keeper] of keepers.entries()) {
+        const renewal = renewals[at];
+        if (renewal !== undefined && this.#keepers.has(keeper)) keeper.take(renewal, requestedAt);
+      }
+    } catch {
+      // The store may come back before the leases run out. Effects check their lease themselves.
+    } finally {
+      for (const keeper of keepers) this.#unanswered.delete(keeper);
+      if (this.#keepers.size > 0) this.#startTimer();
+    }
+  }
+}
+
+/** Keeps one claim until it is stopped or lost. A refused renewal ends the work here. */
+export class ClaimKeeper {
+  readonly claim: Claim;
+  readonly #renewals: ClaimRenewals;
+  /** When the claim or its last renewal was requested. The store's lease began no earlier than that. */
+  leasedAt: Moment;
+  #holder: ClaimHolder | undefined;
+  #lost: CairnError | undefined;
+
+  constructor(renewals: ClaimRenewals, claim: Claim, claimedAt: Moment) {
+    this.#renewals = renewals;
+    this.claim = claim;
+    this.leasedAt = claimedAt;
+    renewals.add(this);
+  }
+
+  /** Sets the callbacks. If the claim was lost while the run was opened, `onLost` is called at once. */
+  attach(holder: ClaimHolder): void {
+    this.#holder = holder;
+    holder.onRenewed(this.leasedAt);
+    if (this.#lost !== undefined) holder.onLost(this.#lost);
+  }
+
+  stop(): void {
+    this.#renewals.delete(this);
+  }
+
+  /** Takes the reply to a renewal that was requested at this moment. */
+  take(renewal: Renewal, requestedAt: Moment): void {
+    if (!renewal.isHeld) {
+      this.stop();
+      this.#lost = claimLost(this.claim.runId, 'claimed', fencedError(this.claim, renewal.current));
+      return this.#holder?.onLost(this.#lost);
+    }
+    this.leasedAt = requestedAt;
+    this.#holder?.onRenewed(requestedAt);
+    // What cannot be read now is read with a later renewal, or by whoever has the run then.
+    if (renewal.hasMessages) this.#holder?.onMessages().catch(() => undefined);
+  }
+}
+
+// Time as the store's clock has it: due times are set and judged by it, so a worker whose own clock is wrong fires nothing early (O2).
+
+/** A clock that is moved by what the store's clock is ahead of it. */
+export interface StoreClock extends Clock {
+  /** Reads the store's clock again. If that cannot be done, the last difference holds. */
+  readonly sync: () => Promise<void>;
+  /** Resolves when the store's clock was read once, or could not be; undefined if there is nothing to wait for. */
+  readonly ready: () => Promise<void> | undefined;
+}
+
+export function createStoreClock(clock: Clock, store: Store): StoreClock {
+  let [aheadMs, isRead] = [0, store.readTime === undefined];
+  let reading: Promise<void> | undefined;
+  const read = async (): Promise<void> => {
+    const before = clock.now();
+    const time = await store.readTime?.().catch(() => undefined);
+    if (time === undefined) return;
+    isRead = true;
+    const [differenceMs, inaccuracyMs] = [time - (before + clock.now()) / 2, (clock.now() - before) / 2 + 1];
+    // What is smaller than the time that the reading took may be no difference at all.
+    aheadMs = Math.abs(differenceMs) <= inaccuracyMs ? 0 : Math.round(differenceMs);
+  };
+  const sync = (): Promise<void> => {
+    reading ??= read().finally(() => (reading = undefined));
+    return reading;
+  };
+  return {
+    now: store.readTime === undefined ? clock.now.bind(clock) : () => clock.now() + aheadMs,
+    monotonic: clock.monotonic.bind(clock),
+    setTimer: clock.setTimer.bind(clock),
+    ...(clock.stay && { stay: clock.stay.bind(clock) }),
+    defer: clock.defer.bind(clock),
+    sync: store.readTime === undefined ? () => Promise.resolve() : sync,
+    ready: () => (isRead ? undefined : sync()),
+  };
+}

@@ -1,0 +1,174 @@
+/** Makes one attempt: starts the node's function, handles its end, and decides about another attempt (E6, X3). */
+import { callOutsideSteps } from '../live-run/agenda.ts';
+import { readableThrown } from '../../errors.ts';
+import type { Activation } from '../live-run/loop.ts';
+import { admitOutcome, type AdmittedOutcome } from '../validate/admit-outcome.ts';
+import { Context } from '../calls/context.ts';
+import { isEffect, enterEffect, type RunCore } from '../live-run/run-core.ts';
+import { dropChildren, holdAttempt } from '../settle/cancel.ts';
+import { afterFailure, planRetry, type AfterFailure, armDeadline } from '../effects/retry.ts';
+import { bookAll } from '../visit-records/account.ts';
+import { NodeEffort, effortKeyOf, noteRepeatedNode } from '../visit-records/intent.ts';
+import { noteEvents } from '../visit-records/list-record.ts';
+import { claimLost } from '../live-run/draft.ts';
+import { settleCancelled, settleFailed } from '../settle/settle.ts';
+import { settleOutcome } from '../settle/settle-outcome.ts';
+import { clearFailedSteps } from '../visit-records/step-record.ts';
+import { holdTimer } from '../live-run/timers.ts';
+
+/** Calls the node's function. A plain return value settles at once; a promise settles later and requests a turn. */
+export function launch(core: RunCore, activation: Activation): void {
+  const { node } = activation;
+  if (activation.isOver) return;
+  if (activation.isCancelled) return settleCancelled(core, activation);
+  // An effect whose intent is durable counts as running, so a failure elsewhere does not stop it (G8).
+  if (core.standing.isStopping && !(isEffect(node) && core.standing.mayFinish)) return giveUp(core, activation);
+  if (isEffect(node) && core.standing.isLeaseOver(core.env.clock)) {
+    core.agenda.forget(activation);
+    return core.loop.fail(claimLost(core.runId, 'expired'));
+  }
+  activation.phase = 'running';
+  activation.withdraw = undefined;
+  activation.renew();
+  noteRepeatedNode(core, activation);
+  activation.startedAt = core.env.clock.now();
+  core.loop.publishLive('started', activation, undefined);
+  const generation = activation.generation;
+  const isCurrent = (): boolean => activation.generation === generation && activation.phase === 'running';
+  let returned: unknown;
+  try {
+    returned = callOutsideSteps(() => node.implementation.run(new Context(core, activation)));
+  } catch (error) {
+    return attemptFailed(core, activation, error);
+  }
+  const goesOn = isThenable(returned) || activation.effectSteps.size > 0 || activation.childrenInFlight > 0;
+  if (goesOn && isCurrent()) armTimeout(core, activation, isCurrent);
+  if (!isThenable(returned)) return attemptReturned(core, activation, returned);
+  const leaveEffect = isEffect(node)
+    ? enterEffect(core.env.effectsInFlight, effortKeyOf(core, new NodeEffort(activation)))
+    : () => {};
+  returned.then(
+    (value) => {
+      leaveEffect();
+      if (isCurrent()) attemptReturned(core, activation, value);
+    },
+    (error: unknown) => {
+      leaveEffect();
+      if (isCurrent()) attemptFailed(core, activation, error);
+    },
+  );
+}
+
+/** Gives up an activation because nothing may start any more. */
+function giveUp(core: RunCore, activation: Activation): void {
+  activation.withdraw?.();
+  core.agenda.forget(activation);
+  core.loop.requestTurn();
+}
+
+/** Whether a function gave a promise. What cannot be read is none, and is refused where values are taken in. */
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  try {
+    return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
+  } catch {
+    return false;
+  }
+}
+
+/** Starts the timeout. Called after the function has returned a promise, because no timer fires before. */
+function armTimeout(core: RunCore, activation: Activation, isCurrent: () => boolean): void {
+  activation.cancelTimer = armDeadline(core, new NodeEffort(activation), activation.deadlineMs, {
+    onLate(error) {
+      if (!isCurrent()) return;
+      activation.failure ??= { error };
+      activation.abort(error);
+    },
+    onOver(error) {
+      if (isCurrent()) attemptFailed(core, activation, error);
+    },
+  });
+}
+
+function attemptReturned(core: RunCore, activation: Activation, returned: unknown): void {
+  // A function may return before an effect that it started has ended. Settling now would silently forget that effect (P2).
+  if (holdAttempt(core, activation, () => attemptReturned(core, activation, returned))) return;
+  activation.cancelTimer?.();
+  if (activation.isCancelled) return settleCancelled(core, activation);
+  if (activation.failure !== undefined) return attemptFailed(core, activation, activation.failure.error);
+  try {
+    void settleOutcome(core, activation, admitOutcome(core, activation, returned));
+    core.loop.requestTurn();
+  } catch (error) {
+    // A result that cannot be stored is no result. For an effect that means that its result is unknown (X3).
+    attemptFailed(core, activation, error);
+  }
+}
+
+/**
+ * Handles a failed attempt. The signals of effects that it started are aborted, and those get the grace period of a cancel to end and be
+ * recorded.
+ */
+export function attemptFailed(core: RunCore, activation: Activation, thrown: unknown): void {
+  const error = readableThrown(activation.failure === undefined ? thrown : activation.failure.error);
+  activation.abort(error);
+  activation.isStopped = true;
+  core.loop.requestTurn();
+  const again = (): void => endFailed(core, activation, error, false);
+  if (!holdAttempt(core, activation, again)) return endFailed(core, activation, error, true);
+  // The grace of one that was cancelled began then.
+  if (activation.isCancelled) return;
+  activation.cancelTimer?.();
+  activation.cancelTimer = holdTimer(core, core.env.limits.cancelGraceMs, () => {
+    if (core.agenda.holds.delete(activation) && activation.phase === 'running')
+      endFailed(core, activation, error, true);
+  });
+}
+
+/** Retries the attempt if policy and effect class allow it; otherwise it has failed for good. */
+function endFailed(core: RunCore, activation: Activation, error: unknown, isGraceOver: boolean): void {
+  const isGoingOn = core.standing.mayFinish;
+  const again = (): void => endFailed(core, activation, error, false);
+  if (isGoingOn && !isGraceOver && holdAttempt(core, activation, again)) return;
+  activation.cancelTimer?.();
+  dropChildren(core, activation);
+  if (activation.isCancelled) return settleCancelled(core, activation);
+  if (!isGoingOn) return core.agenda.forget(activation);
+  const decided = afterFailure(core, new NodeEffort(activation), error, activation.attempt - activation.budgetFrom);
+  if (!(decided instanceof Promise)) return endDecided(core, activation, error, decided);
+  activation.phase = 'prepared';
+  decided
+    .then((after) => {
+      if (!activation.isOver) endDecided(core, activation, error, after);
+    })
+    .catch((fault: unknown) => core.loop.fail(fault))
+    .finally(() => core.loop.requestTurn());
+}
+
+function endDecided(core: RunCore, activation: Activation, error: unknown, after: AfterFailure): void {
+  if (after.kind === 'fail') {
+    activation.isRetryWithheld = after.isWithheld === true;
+    return settleFailed(core, activation, error);
+  }
+  if (after.kind === 'retry') return scheduleRetry(core, activation, error, after.delayMs);
+  let outcome: AdmittedOutcome;
+  try {
+    outcome = admitOutcome(core, activation, after.output);
+  } catch {
+    // An answer that cannot be stored is ignored: the failure stands.
+    return settleFailed(core, activation, error);
+  }
+  void settleOutcome(core, activation, outcome, { by: 'reconcile' });
+}
+
+function scheduleRetry(core: RunCore, activation: Activation, error: unknown, delayMs: number): void {
+  noteEvents(core, activation);
+  activation.attempt += 1;
+  const { attempt } = activation;
+  const retryAt = core.env.clock.now() + delayMs;
+  bookAll(core, activation);
+  planRetry(core, new NodeEffort(activation), { attempt, retryAt, error });
+  clearFailedSteps(core, activation);
+  core.draft.mustCommit = true;
+  core.loop.publishLive('retrying', activation, { attempt, retryAt });
+  core.loop.beginLater(activation, retryAt);
+}

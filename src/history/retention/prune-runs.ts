@@ -1,0 +1,77 @@
+/** Prunes runs under a claim, and removes blobs that nothing refers to any more (C8, C5). */
+import { CairnError } from '../../errors.ts';
+import type { RunRow } from '../../ports/store.ts';
+import { collectRuns, refusalOf, type WritePlace, withClaim } from '../access/place.ts';
+import { isUnowned } from '../read/list-runs.ts';
+import { addNamed, collectBlobs, type CollectedBlobs, type NamedBlobs, takeOutNamed } from './collect-blobs.ts';
+import { planPrune, pruneRun, type PruneReport } from './prune.ts';
+
+/** Which checkpoints to keep besides those that are needed. */
+export interface KeepOptions {
+  /** Keep each checkpoint whose seq is a multiple of this number. */
+  readonly keepEvery?: number;
+  /** Keep this many of the newest checkpoints. Default 1: the head. */
+  readonly keepLast?: number;
+  /** Only report which checkpoints would be removed. Large values are not reported. */
+  readonly dryRun?: boolean;
+}
+
+/** What pruning did to a run; in a dry run, what it would do. */
+export interface PrunedRun extends PruneReport {
+  readonly runId: string;
+}
+
+/** Report of pruning. */
+export interface PrunedRuns extends CollectedBlobs {
+  readonly pruned: readonly PrunedRun[];
+  /** Runs that were skipped because a worker has them. */
+  readonly busy: readonly string[];
+}
+
+/** @param named - gets the hashes that the run names no more */
+async function pruneOne(
+  place: WritePlace,
+  row: RunRow,
+  { dryRun = false, ...options }: KeepOptions,
+  named: NamedBlobs,
+): Promise<PrunedRun> {
+  const { store, blobs, isWorkerDead } = place;
+  if (dryRun) {
+    const { runId, claim } = row;
+    if (claim !== undefined && !isUnowned(row, isWorkerDead)) throw refusalOf(runId, claim.workerId, claim.remainingMs);
+    return { runId, ...(await planPrune(store, blobs, row, options)) };
+  }
+  const before: NamedBlobs = new Map();
+  await addNamed(store, row, before);
+  const report = await withClaim(place, row, (claim, run) => pruneRun(store, blobs, claim, run, options));
+  await takeOutNamed(store, row, before);
+  for (const [hash, how] of before) named.set(hash, how);
+  return { runId: row.runId, ...report };
+}
+
+/** Prunes one run, and removes large values that only it referred to. @throws CLAIM_TAKEN, CHECKPOINT_CORRUPT */
+export async function pruneOneRun(place: WritePlace, run: RunRow, options: KeepOptions = {}): Promise<PrunedRuns> {
+  const { store, blobs, tenant } = place;
+  const named: NamedBlobs = new Map();
+  const pruned = await pruneOne(place, run, options, named);
+  const collected = options.dryRun === true ? { blobs: 0 } : await collectBlobs(store, blobs, tenant, named);
+  return { pruned: [pruned], busy: [], ...collected };
+}
+
+/** Prunes every run, and removes every large value that nothing refers to. @throws CHECKPOINT_CORRUPT */
+export async function pruneAllRuns(place: WritePlace, options: KeepOptions = {}): Promise<PrunedRuns> {
+  const pruned: PrunedRun[] = [];
+  const busy: string[] = [];
+  const named: NamedBlobs = new Map();
+  for (const run of await collectRuns(place)) {
+    try {
+      pruned.push(await pruneOne(place, run, options, named));
+    } catch (error) {
+      if (!CairnError.is(error, 'CLAIM_TAKEN', 'RUN_HELD')) throw error;
+      busy.push(run.runId);
+    }
+  }
+  const { store, blobs, tenant } = place;
+  const collected = options.dryRun === true ? { blobs: 0 } : await collectBlobs(store, blobs, tenant, named, true);
+  return { pruned, busy, ...collected };
+}
