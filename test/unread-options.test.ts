@@ -196,7 +196,7 @@ describe('histories', () => {
 
   test('G9 P6 of an operation of openCairn', async () => {
     const cairn = await openCairn({ store: 'memory:' });
-    for (const act of [cairn.ls, cairn.inbox, cairn.prune, cairn.rm, cairn.cleanup, cairn.draw])
+    for (const act of [cairn.listRuns, cairn.inbox, cairn.prune, cairn.removeRun, cairn.cleanup, cairn.draw])
       await expect(act({ run: 'r', ...odd } as never)).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
     await cairn.close();
   });

@@ -88,7 +88,7 @@ test.each(['hono', 'express'])(
     expect(said).toContain('"waits":[{"audience":"staff","toolCallId":"1:1:1"}]');
     expect(said.trimEnd().endsWith('data: [DONE]')).toBe(true);
     const client = createClient(`${url}/cairn`, token, { waitSeconds: 20 });
-    const { runs } = await client.ls();
+    const { runs } = await client.listRuns();
     await client.answer({ run: runs[0]?.runId ?? '', value: 'approve' });
     await client.resume({ run: runs[0]?.runId ?? '' });
     const chat = await (await fetch(`${url}/cairn/chat/c1`, { headers })).text();

@@ -2,91 +2,25 @@
 import type { Engine } from '../engine/api.ts';
 import type { History } from '../history/history.ts';
 import type { JsonSchema } from '../graph/contracts/node-type.ts';
-import type { bisectRun } from '../operations/checkpoints/bisect-run.ts';
-import type { blameValue } from '../operations/checkpoints/blame-value.ts';
-import type { diffCheckpoints } from '../operations/checkpoints/diff-checkpoints.ts';
-import type { readLog } from '../operations/checkpoints/read-log.ts';
-import type { readState } from '../operations/checkpoints/read-state.ts';
-import type { showCheckpoint } from '../operations/checkpoints/show-checkpoint.ts';
-import type { tagCheckpoint } from '../operations/checkpoints/tag-checkpoint.ts';
 import type { Operation, WatchedEvent } from '../operations/contract/operation.ts';
-import type { cancelRun } from '../operations/runs/cancel-run.ts';
-import type { forkRun } from '../operations/runs/fork-run.ts';
-import type { previewRun } from '../operations/runs/preview-run.ts';
-import type { graphRuns } from '../operations/runs/graph-runs.ts';
-import type { inspectRun } from '../operations/runs/inspect-run.ts';
-import type { listRuns } from '../operations/runs/list-runs.ts';
-import type { postMortem } from '../operations/runs/post-mortem.ts';
-import type { releaseRuns } from '../operations/runs/release-runs.ts';
-import type { removeRun } from '../operations/runs/remove-run.ts';
-import type { resumeRun } from '../operations/runs/resume-run.ts';
-import type { schedule } from '../operations/runs/schedules.ts';
-import type { startRun } from '../operations/runs/start-run.ts';
-import type { cleanUp } from '../operations/store/clean-up.ts';
-import type { pruneRuns } from '../operations/store/prune-runs.ts';
-import type { listWorkers } from '../operations/store/list-workers.ts';
-import type { storeIdentity } from '../operations/store/store-identity.ts';
-import type { verifyRuns } from '../operations/store/verify-runs.ts';
-import type { answerWait } from '../operations/waits/answer-wait.ts';
-import type { answerWaits } from '../operations/waits/answer-waits.ts';
-import type { listWaits } from '../operations/waits/list-waits.ts';
-import type { signalRun } from '../operations/waits/signal-run.ts';
-import type { checkWorkflow, planWorkflow } from '../operations/workflows/check-workflow.ts';
-import type { convertWorkflow } from '../operations/workflows/convert-workflow.ts';
-import type { listWorkflows } from '../operations/workflows/describe-workflow.ts';
-import type { draw } from '../operations/workflows/draw.ts';
-import type { formatWorkflow, lintWorkflow } from '../operations/workflows/lint-workflow.ts';
+import type * as operations from '../operations/table.ts';
+
+type Operations = typeof operations;
 
 /** An operation as a method. */
-type Act<Done> =
+type Method<Done> =
   Done extends Operation<infer Input, infer Output, infer _Context>
     ? (...input: object extends Input ? [input?: Input] : [input: Input]) => Promise<Output>
     : never;
 
+/** Every operation as a method. */
+export type Methods = { readonly [Name in keyof Operations]: Method<Operations[Name]> };
+
 /**
- * The operations of the command line by the names of its commands. Each takes what the command takes and gives what it shows with
- * `--json`, but nothing is masked; each throws what the command fails with. A run, or a checkpoint of it, is named as there.
+ * The operations, each as a method. It takes what the command takes and gives what the command shows with `--json`, but nothing is masked;
+ * it throws what the command fails with. A run, or a checkpoint of it, is named as on a command line.
  */
-export interface Cairn {
-  readonly run: Act<typeof startRun>;
-  readonly resume: Act<typeof resumeRun>;
-  /** Answers one question. */
-  readonly answer: Act<typeof answerWait>;
-  /** Answers several, all or none. */
-  readonly answers: Act<typeof answerWaits>;
-  readonly signal: Act<typeof signalRun>;
-  readonly inbox: Act<typeof listWaits>;
-  /** Where a run stands, with its progress: blocks done, and the wave it works on. */
-  readonly inspect: Act<typeof inspectRun>;
-  readonly cancel: Act<typeof cancelRun>;
-  readonly preview: Act<typeof previewRun>;
-  readonly fork: Act<typeof forkRun>;
-  readonly plan: Act<typeof planWorkflow>;
-  /** All that is wrong with a text as a workflow, and what it would be. */
-  readonly check: Act<typeof checkWorkflow>;
-  readonly lint: Act<typeof lintWorkflow>;
-  readonly fmt: Act<typeof formatWorkflow>;
-  readonly convert: Act<typeof convertWorkflow>;
-  readonly workflows: Act<typeof listWorkflows>;
-  readonly draw: Act<typeof draw>;
-  readonly ls: Act<typeof listRuns>;
-  readonly workers: Act<typeof listWorkers>;
-  readonly log: Act<typeof readLog>;
-  readonly show: Act<typeof showCheckpoint>;
-  readonly state: Act<typeof readState>;
-  readonly diff: Act<typeof diffCheckpoints>;
-  readonly blame: Act<typeof blameValue>;
-  readonly bisect: Act<typeof bisectRun>;
-  readonly graph: Act<typeof graphRuns>;
-  readonly postMortem: Act<typeof postMortem>;
-  readonly tag: Act<typeof tagCheckpoint>;
-  readonly prune: Act<typeof pruneRuns>;
-  readonly cleanup: Act<typeof cleanUp>;
-  readonly rm: Act<typeof removeRun>;
-  readonly release: Act<typeof releaseRuns>;
-  readonly verify: Act<typeof verifyRuns>;
-  readonly identity: Act<typeof storeIdentity>;
-  readonly schedule: Act<typeof schedule>;
+export interface Cairn extends Methods {
   /** The JSON Schema of workflow files, with the blocks there are here. */
   readonly schema: () => Promise<JsonSchema>;
   /** Goes on with runs and takes answers: `interview` asks for it. */

@@ -21,7 +21,7 @@ type RoutedMethod =
   | 'fork'
   | 'check'
   | 'workflows'
-  | 'ls'
+  | 'listRuns'
   | 'log'
   | 'show'
   | 'state'
@@ -32,7 +32,7 @@ type RoutedMethod =
   | 'postMortem'
   | 'tag'
   | 'prune'
-  | 'rm'
+  | 'removeRun'
   | 'verify';
 
 /** The same methods as those of `openCairn`, over HTTP. Values under names of secrets are masked there. */

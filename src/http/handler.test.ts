@@ -489,7 +489,9 @@ describe('in a server of node:http', () => {
     const client = createClient(`${url}/cairn`, tokens.ann, { waitSeconds: 30 });
     const started = await client.run({ file: 'ask', runId: 'c', label: { user: 'ann' } });
     expect(started).toMatchObject({ runId: 'c', isNew: true, result: { status: 'paused' } });
-    expect((await client.ls({ label: { user: 'ann' }, status: ['paused'] })).runs).toMatchObject([{ runId: 'c' }]);
+    expect((await client.listRuns({ label: { user: 'ann' }, status: ['paused'] })).runs).toMatchObject([
+      { runId: 'c' },
+    ]);
     await client.answer({ run: 'c', value: 'yes' });
     const followed: string[] = [];
     for await (const event of client.follow('c')) if (event.type === 'checkpoint') followed.push(event.cursor);
@@ -506,7 +508,7 @@ describe('in a server of node:http', () => {
       message: 'no run none',
     });
     await expect(client.resume({ run: 'c', file: 'x.ts' })).rejects.toMatchObject({ code: 'USAGE_INVALID' });
-    await expect(createClient(`${url}/cairn`, 'wrong-token').ls()).rejects.toThrow('a bearer token is needed');
+    await expect(createClient(`${url}/cairn`, 'wrong-token').listRuns()).rejects.toThrow('a bearer token is needed');
   });
 
   test('files of the page are served with a strict policy, and nothing beside them', async () => {

@@ -1,23 +1,10 @@
 /** The routes: each operation that declares one, how its input is read from a request, and which one a request is for. */
 import { CairnError } from '../errors.ts';
-import type { Field, Fields, Route, Scope } from '../operations/contract/operation.ts';
-import { operations } from '../operations/table.ts';
+import type { AnyOperation, Field } from '../operations/contract/operation.ts';
+import * as operations from '../operations/table.ts';
 
 /** A JSON Schema (2020-12). */
 export type JsonSchema = Readonly<Record<string, unknown>>;
-
-/** An operation, whatever its types. */
-export interface AnyOperation {
-  readonly name: string;
-  readonly summary: string;
-  readonly input: Fields;
-  readonly output: string;
-  readonly outputSchema: JsonSchema;
-  readonly isReadOnly: boolean;
-  readonly scope: Scope;
-  readonly route?: Route;
-  run(context: unknown, input: unknown): Promise<unknown>;
-}
 
 /** A route of the interface and the operation behind it. */
 export interface OperationRoute {
@@ -32,8 +19,6 @@ export interface OperationRoute {
   /** Fields that stand in the path. */
   readonly inPath: ReadonlySet<string>;
 }
-
-const table: Readonly<Record<string, AnyOperation>> = { ...operations };
 
 function routeOf(id: string, operation: AnyOperation): OperationRoute {
   const [method = '', path = ''] = operation.route?.split(' ') ?? [];
@@ -50,7 +35,7 @@ function routeOf(id: string, operation: AnyOperation): OperationRoute {
 }
 
 /** All of them. */
-export const operationRoutes: readonly OperationRoute[] = Object.entries(table)
+export const operationRoutes: readonly OperationRoute[] = Object.entries<AnyOperation>(operations)
   .filter(([, { route }]) => route !== undefined)
   .map(([id, operation]) => routeOf(id, operation));
 

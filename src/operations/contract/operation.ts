@@ -156,3 +156,16 @@ export interface Operation<Input, Output, Context = ReadContext> {
   readonly route?: Route;
   run(context: Context, input: Input): Promise<Output>;
 }
+
+/** An operation, whatever its types. Its function is declared as a method, so that operations of any input fit one list. */
+export interface AnyOperation {
+  readonly name: string;
+  readonly summary: string;
+  readonly input: Fields;
+  readonly output: string;
+  readonly outputSchema: JsonSchema;
+  readonly isReadOnly: boolean;
+  readonly scope: Scope;
+  readonly route?: Route;
+  run(context: unknown, input: unknown): Promise<unknown>;
+}

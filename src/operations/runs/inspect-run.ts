@@ -59,6 +59,7 @@ export interface InspectRunOutput {
   readonly saved: RunStanding['saved'];
 }
 
+/** Where a run stands, with its progress: blocks done, and the wave it works on. */
 export const inspectRun: Operation<InspectRunInput, InspectRunOutput, WorkContext> = {
   name: 'inspect',
   summary: 'tell where a run stands',

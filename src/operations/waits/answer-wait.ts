@@ -17,6 +17,7 @@ export interface AnswerWaitOutput extends AnsweredWait {
   readonly runId: string;
 }
 
+/** Answers one question. */
 export const answerWait: Operation<AnswerWaitInput, AnswerWaitOutput, WorkContext> = {
   name: 'answer',
   summary: 'answer an open question of a run',

@@ -18,6 +18,7 @@ export interface AnswerWaitsOutput {
   readonly answered: readonly AnsweredWait[];
 }
 
+/** Answers several, all or none. */
 export const answerWaits: Operation<AnswerWaitsInput, AnswerWaitsOutput, WorkContext> = {
   name: 'answers',
   summary: 'answer several open questions of a run, all of them or none',

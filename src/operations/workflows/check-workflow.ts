@@ -22,6 +22,7 @@ export interface PlanWorkflowInput {
   readonly export?: string;
 }
 
+/** All that is wrong with a text as a workflow, and what it would be. */
 export const checkWorkflow: Operation<CheckWorkflowInput, CheckWorkflowOutput, WorkContext> = {
   name: 'check',
   summary: 'say all that is wrong with a workflow',
