@@ -16,6 +16,7 @@ const steps: readonly Step[] = [
   { name: 'types', commands: ['tsc --noEmit', 'tsc -p studio --noEmit'] },
   { name: 'unused', commands: ['knip --no-progress --no-config-hints'] },
   { name: 'links', commands: ['node scripts/check-links.ts'] },
+  { name: 'site', commands: ['node scripts/ensure-installed.mjs site', 'node scripts/check-site.ts'] },
 ];
 
 /**

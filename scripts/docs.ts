@@ -7,6 +7,7 @@ import { cpSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { assemblePages } from './docs/assemble-pages.ts';
 import { llmsTexts } from './docs/llms.ts';
+import { filesUrl } from './docs/markdown.ts';
 import { siteMapOf } from './docs/site-map.ts';
 
 const root = resolve(import.meta.dirname, '..');
@@ -55,7 +56,6 @@ function writeReference(): void {
   writeFileSync(join(out, 'index.md'), [...head, ...list, ''].join('\n'));
 }
 
-const filesUrl = `${repositoryUrl}/blob/main`;
 const pages = assemblePages({ root, filesUrl }, pagesFolder);
 writeReference();
 const sidebar = siteMapOf(

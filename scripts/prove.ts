@@ -29,6 +29,7 @@ const steps: Readonly<Record<string, Step>> = {
     isPart: true,
   },
   conformance: { about: 'the conformance suite of MCP', command: `${vitest} test/mcp/conformance`, isPart: true },
+  docs: { about: 'the documentation site, built', command: 'npm run -s docs' },
   install: {
     about: 'the package, installed and bundled by all bundlers',
     command: `${vitest} test/package test/offline-install test/bundles test/bundlers`,

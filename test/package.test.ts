@@ -7,6 +7,7 @@ import { rolldown } from 'rolldown';
 import { parseSync } from 'oxc-parser';
 import { publint } from 'publint';
 import { afterAll, beforeAll, expect, test, type TestContext } from 'vitest';
+import { brokenLinks } from '../scripts/docs/check-links.ts';
 import { linksOf } from '../scripts/docs/markdown.ts';
 import { installPackage, manifest, root, run, type InstalledPackage } from './support/installed-package.ts';
 import { findNode } from './support/node-versions.ts';
@@ -128,6 +129,12 @@ test('P6 the code has its lines and a source map each, the changelog and the gui
   const licenses = read('dist/third-party-licenses.txt');
   for (const name of ['@clack/prompts', '@marcbachmann/cel-js', 'diff', 'ignore', 'picomatch', 'yaml'])
     expect(licenses).toMatch(new RegExp(`^${name} \\d`, 'mu'));
+});
+
+test('P6 every link of the packed guides leads to a packed file, or to where the project can be looked at', () => {
+  const faults = brokenLinks(installed.home, { isPackage: true });
+  // The page of the project, which the registry shows with links of its own.
+  expect(faults.filter((line) => !line.startsWith('README.md:'))).toEqual([]);
 });
 
 test('P6 the package has a reference of all that its doors export, whose links lead to files of it', () => {

@@ -1,7 +1,7 @@
 /** Lays the pages of the documentation out as the site has them, every link leading to where its target is there. */
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
-import { linksOf } from './markdown.ts';
+import { fileOfLink, linksOf } from './markdown.ts';
 
 /** Pages outside of `docs` that the site has too, by path from the root, and their names there. */
 const rootPages: ReadonlyMap<string, string> = new Map([
@@ -12,7 +12,7 @@ const rootPages: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** Where a file of the project stands in the site; undefined: it is no page. */
-function placeInSite(path: string): string | undefined {
+export function placeInSite(path: string): string | undefined {
   const known = rootPages.get(path);
   if (known !== undefined) return known;
   if (!path.startsWith('docs/') || !path.endsWith('.md')) return undefined;
@@ -27,16 +27,16 @@ export interface Project {
 
 /** A link as the site has it, from a page at `path`. */
 function linkInSite({ root, filesUrl }: Project, path: string, target: string): string {
-  if (/^(?:[a-z][a-z0-9+.-]*:|#)/i.test(target)) return target;
-  const [file = '', anchor] = target.split('#');
-  const found = join(dirname(path), file);
+  const link = target.startsWith('#') ? undefined : fileOfLink(path, target);
+  if (link === undefined) return target;
+  const { file: found, anchor } = link;
   const isFolder = existsSync(join(root, found)) && statSync(join(root, found)).isDirectory();
   const place = placeInSite(isFolder ? join(found, 'README.md') : found);
   const isThere = place !== undefined && existsSync(join(root, isFolder ? join(found, 'README.md') : found));
   if (!isThere) return `${filesUrl}/${found.replaceAll('\\', '/')}`;
   const from = dirname(placeInSite(path) ?? '');
-  const link = relative(from, place);
-  return `${link.startsWith('.') ? link : `./${link}`}${anchor === undefined ? '' : `#${anchor}`}`;
+  const relation = relative(from, place);
+  return `${relation.startsWith('.') ? relation : `./${relation}`}${anchor === undefined ? '' : `#${anchor}`}`;
 }
 
 /** The text of a page with its links as the site has them. */

@@ -1,7 +1,7 @@
 /** Whether every link of the documentation leads somewhere: to a file that is there, and in a page to a heading of it. */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
-import { headingsOf, linksOf } from './markdown.ts';
+import { join, relative } from 'node:path';
+import { fileOfLink, filesUrl, headingsOf, linksOf } from './markdown.ts';
 
 /** Folders whose pages are looked at, besides those of the root itself. */
 const folders = ['docs', 'examples', 'site'];
@@ -18,7 +18,7 @@ export function listPages(root: string): readonly string[] {
 }
 
 /** @returns a line for each link that leads nowhere: its place, the target and why; addresses of the web are not requested */
-export function brokenLinks(root: string): readonly string[] {
+export function brokenLinks(root: string, options: { readonly isPackage?: boolean } = {}): readonly string[] {
   const anchors = new Map<string, ReadonlySet<string>>();
   const anchorsOf = (path: string): ReadonlySet<string> => {
     const known = anchors.get(path) ?? new Set(headingsOf(readFileSync(path, 'utf8')).map(({ anchor }) => anchor));
@@ -26,9 +26,11 @@ export function brokenLinks(root: string): readonly string[] {
     return known;
   };
   const faultOf = (page: string, target: string): string | undefined => {
-    if (/^[a-z][a-z0-9+.-]*:/i.test(target)) return undefined;
-    const [path = '', anchor] = decodeURI(target).split('#');
-    const file = path === '' ? join(root, page) : join(root, dirname(page), path);
+    if (options.isPackage && target.startsWith(filesUrl)) return undefined;
+    const found = fileOfLink(page, target);
+    if (found === undefined) return undefined;
+    const { anchor } = found;
+    const file = join(root, found.file);
     if (!existsSync(file)) return 'there is no such file';
     if (relative(root, file).startsWith('..')) return 'it leads out of the project';
     if (anchor === undefined) return undefined;

@@ -1,4 +1,5 @@
 /** What of a Markdown page links need: its headings, with the anchors they get, and its links. Code is passed over. */
+import { dirname, join } from 'node:path';
 
 export interface Heading {
   readonly level: number;
@@ -62,4 +63,25 @@ export function linksOf(text: string): readonly Link[] {
       ([, target = '']) => ({ target, line: index + 1 }),
     ),
   );
+}
+
+/** Where the files of the project can be looked at by who has the package alone. */
+export const filesUrl = 'https://github.com/cairn-workflows/cairn/blob/main';
+
+/**
+ * The file of the project that a link leads to: by its path from the page's folder, or, from pages that are packed to files that are not,
+ * by its address.
+ *
+ * @param page - path from the root
+ * @returns the path from the root, and the heading; undefined: a link to the web
+ */
+export function fileOfLink(
+  page: string,
+  target: string,
+): { readonly file: string; readonly anchor: string | undefined } | undefined {
+  const isHere = target.startsWith(`${filesUrl}/`);
+  if (!isHere && /^[a-z][a-z0-9+.-]*:/i.test(target)) return undefined;
+  const [path = '', anchor] = decodeURI(isHere ? target.slice(filesUrl.length + 1) : target).split('#');
+  if (path === '') return { file: page, anchor };
+  return { file: isHere ? path : join(dirname(page), path), anchor };
 }
