@@ -47,7 +47,10 @@ test('D24 each command has its function in the library', () => {
     ),
   );
   expect(names.length).toBeGreaterThan(35);
-  const named = Object.entries<AnyOperation>(operations).map(([method, { name }]) => [name.replace('-', ''), method]);
+  const named = Object.entries<AnyOperation>(operations).map(([method, { command }]) => [
+    command?.replace('-', ''),
+    method,
+  ]);
   const methods: Readonly<Record<string, string>> = { ...Object.fromEntries(named), schema: 'schema' };
   const missing = names.filter((name) => !((methods[name] ?? '') in cairn) && !Object.hasOwn(elsewhere, name));
   expect(missing).toEqual([]);

@@ -47,7 +47,7 @@ async function overHttp(folder: Folder): Promise<Door> {
   const token = 'token-of-ann-0123456789';
   const handler = createHandler({
     app,
-    authorize: bearerTokens([{ token, principal: 'ann', kind: 'person', scopes: ['read', 'run'] }]),
+    authorize: bearerTokens([{ token, principal: 'ann', kind: 'person', scopes: ['read', 'run', 'answer'] }]),
   });
   return {
     send: async (value) => {

@@ -15,6 +15,9 @@ import { splitCommand } from './split-command.ts';
 
 const placeholders: Readonly<Record<Field['type'], string>> = {
   text: ' TEXT',
+  run: ' RUN',
+  checkpoint: ' CHECKPOINT',
+  time: ' TIME',
   integer: ' N',
   flag: '',
   value: ' VALUE',
@@ -52,8 +55,9 @@ function formatList(pairs: readonly (readonly [string, string])[], width: number
   });
 }
 
-function describe({ description, choices }: Field): string {
-  return choices === undefined ? description : `${description} (${choices.join(', ')})`;
+function describe({ description, choices, default: value }: Field): string {
+  const text = value === undefined ? description : `${description}; default ${value}`;
+  return choices === undefined ? text : `${text} (${choices.join(', ')})`;
 }
 
 /** The help of one command. */

@@ -70,6 +70,9 @@ function readField(field: Field, option: string, texts: readonly string[]): unkn
   const last = texts.at(-1) ?? '';
   switch (field.type) {
     case 'text':
+    case 'run':
+    case 'checkpoint':
+    case 'time':
       return checkChoice(last, option, field);
     case 'texts':
       return texts.flatMap((text) => text.split(',')).map((text) => checkChoice(text, option, field));

@@ -9,7 +9,7 @@ import { quote } from './text/terminal-text.ts';
 import { fit, wrap } from './text/width.ts';
 import { toJson } from './text/value.ts';
 import { relative } from 'node:path';
-import type { Field, Fields } from '../operations/contract/operation.ts';
+import type { AnyOperation, Field, Fields } from '../operations/contract/operation.ts';
 import { missingStore } from '../app/open-store/open-reading.ts';
 
 // Reports an error: what is wrong, what to do, and the exit code from the error table.
@@ -268,4 +268,17 @@ export interface Command<Input extends object = object> {
    * in one list.
    */
   execute(session: Session, input: Input): Promise<number>;
+}
+
+/** What a command has of its operation. @param own - options that only a terminal needs, or reads otherwise */
+export function ofOperation(
+  {
+    name,
+    command = name,
+    summary,
+    input,
+  }: Pick<AnyOperation, 'name' | 'command' | 'summary'> & { readonly input: object },
+  own: Fields = {},
+): Pick<Command, 'name' | 'summary' | 'fields'> {
+  return { name: command, summary, fields: { ...input, ...own } };
 }

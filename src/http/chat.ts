@@ -356,7 +356,7 @@ async function refuseOfPrograms(
   const { waits } = await readQuestions(context, runId);
   const reserved = { questions: 'approvals', command: (...words: string[]) => `cairn ${words.join(' ')}` } as const;
   for (const [waitId] of answers)
-    refuseAnswer({ reserved }, { runId, waitId, wait: waits.find((wait) => wait.waitId === waitId) }, undefined);
+    refuseAnswer({ reserved }, { runId, waitId, wait: waits.find((wait) => wait.waitId === waitId) });
 }
 
 function approvalOf(approval: unknown): unknown {

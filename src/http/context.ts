@@ -123,6 +123,7 @@ export function createContexts({ app, engine, graphs = [] }: Served): ContextOf 
       graphs.find(({ graph }) => graph.id === graphId);
     return {
       ...context,
+      actor: principal,
       isKnown: (run) => known(run) !== undefined,
       findGraph: async (run) => known(run)?.graph ?? context.findGraph(run),
       ...namedGraphs(context, tenant === base.tenant ? graphs : []),

@@ -323,8 +323,7 @@ class HttpHandler {
     const isInQuery = route.method === 'GET' || route.method === 'DELETE';
     const body = isInQuery ? undefined : await readBody(request, this.#options.bodyBytes ?? defaultBodyBytes);
     const input = readInput(route, inPath, url.searchParams, body);
-    for (const [name, { isActor, scope }] of Object.entries(operation.input)) {
-      if (isActor) input[name] = caller.principal;
+    for (const [name, { scope }] of Object.entries(operation.input)) {
       if (scope !== undefined && input[name] !== undefined && input[name] !== false) requireScope(caller, scope);
     }
     const ifMatch = readEtag(request);

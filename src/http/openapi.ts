@@ -5,6 +5,9 @@ import { operationRoutes, type JsonSchema, type OperationRoute } from './routes.
 
 const shapes: Readonly<Record<Field['type'], JsonSchema>> = {
   text: { type: 'string' },
+  run: { type: 'string', minLength: 1 },
+  checkpoint: { type: 'string', minLength: 1 },
+  time: { type: 'string' },
   integer: { type: 'integer', minimum: 0 },
   flag: { type: 'boolean', default: false },
   value: { description: 'any value' },
@@ -15,9 +18,15 @@ const shapes: Readonly<Record<Field['type'], JsonSchema>> = {
   answers: { type: 'object', additionalProperties: true },
 };
 
-function schemaOf({ type, description, choices }: Field): JsonSchema {
-  if (choices === undefined) return { ...shapes[type], description };
-  return type === 'texts' ? { type: 'array', items: { enum: choices }, description } : { enum: choices, description };
+function schemaOf({ type, description, choices, default: value, min, max }: Field): JsonSchema {
+  const about = {
+    description,
+    ...(value !== undefined && { default: value }),
+    ...(min !== undefined && { minimum: min }),
+    ...(max !== undefined && { maximum: max }),
+  };
+  if (choices === undefined) return { ...shapes[type], ...about };
+  return type === 'texts' ? { type: 'array', items: { enum: choices }, ...about } : { enum: choices, ...about };
 }
 
 const problem = {
@@ -32,7 +41,7 @@ const querySchema = (field: Field): JsonSchema =>
     : schemaOf(field);
 
 function describe(route: OperationRoute): JsonSchema {
-  const { id, method, operation, fields, inPath } = route;
+  const { method, operation, fields, inPath } = route;
   const names = Object.entries(fields);
   const isInQuery = method === 'GET' || method === 'DELETE';
   const parameters = names
@@ -52,9 +61,9 @@ function describe(route: OperationRoute): JsonSchema {
     required: inBody.filter(([, { field }]) => field.isRequired === true).map(([name]) => name),
   };
   return {
-    operationId: id,
+    operationId: operation.name,
     summary: operation.summary,
-    description: `Scope: ${operation.scope}.`,
+    description: [operation.details, `Scope: ${operation.scope}.`].filter(Boolean).join(' '),
     parameters,
     ...(!isInQuery && { requestBody: { content: { 'application/json': { schema: body } } } }),
     responses: {
@@ -74,7 +83,7 @@ export function successStatus({ id }: Pick<OperationRoute, 'id'>): 200 | 201 {
 }
 
 const events: JsonSchema = {
-  operationId: 'events',
+  operationId: 'follow_run',
   summary: 'follow a run: each recorded event once, in order, until the run ends',
   description: 'Scope: read. Server-sent events: `checkpoint` with an id, `reset`, `problem`, and `end` at the end.',
   parameters: [
@@ -111,7 +120,7 @@ const events: JsonSchema = {
 };
 
 const runsEvents: JsonSchema = {
-  operationId: 'runsEvents',
+  operationId: 'follow_runs',
   summary: 'follow many runs in one stream, those that are started meanwhile included',
   description:
     'Scope: read. Server-sent events, each with an id: `run` tells where a run stood when it came into the stream, then its `checkpoint` events follow; `reset`, `problem`.',
@@ -153,7 +162,7 @@ const shapeOf = (properties: Readonly<Record<string, JsonSchema>>): JsonSchema =
 const string: JsonSchema = { type: 'string' };
 
 const file: JsonSchema = {
-  operationId: 'file',
+  operationId: 'read_file',
   summary: 'fetch a value of the state as a file: a text as it is, anything else as JSON',
   description: 'Scope: read. `Range` asks for a part, `If-Range` only of the same file.',
   parameters: [
@@ -175,7 +184,7 @@ const file: JsonSchema = {
 };
 
 const me: JsonSchema = {
-  operationId: 'me',
+  operationId: 'read_caller',
   summary: 'tell who calls, and what they may do',
   responses: {
     200: json(
@@ -195,7 +204,7 @@ const me: JsonSchema = {
 };
 
 const graphs: JsonSchema = {
-  operationId: 'graphs',
+  operationId: 'list_graphs',
   summary: 'list the graphs in code that can be started by name',
   description: 'Scope: read.',
   responses: {
@@ -218,7 +227,7 @@ const graphs: JsonSchema = {
 };
 
 const session: JsonSchema = {
-  operationId: 'session',
+  operationId: 'open_session',
   summary: 'exchange a code that can be used once for a token',
   description: 'It needs no token.',
   security: [],

@@ -56,9 +56,6 @@ export function matchPath(
   return values;
 }
 
-/** Entries of a page at most. */
-const pageMax = 500;
-
 const invalid = (reason: string): CairnError =>
   new CairnError('USAGE_INVALID', { reason, hint: 'The document at /v1/openapi.json says what each route takes.' });
 
@@ -85,8 +82,10 @@ export function readInput(
     if (name in inPath) throw invalid(`${name} stands in the path`);
     take(name, () => value);
   }
-  const { limit } = input;
-  if (typeof limit === 'number' && (limit < 1 || limit > pageMax)) throw invalid(`limit is from 1 to ${pageMax}`);
+  for (const [name, { field, name: own }] of Object.entries(route.fields)) {
+    const { min = 0, max = Infinity } = field;
+    if (typeof input[own] === 'number' && input[own] > max) throw invalid(`${name} is from ${min} to ${max}`);
+  }
   return input;
 }
 

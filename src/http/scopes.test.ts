@@ -61,6 +61,23 @@ test.each(['person', 'program'] as const)(
   },
 );
 
+test('D28 a signal counts as an answer: nobody without the scope answer sends one', async () => {
+  const send = (): Promise<number> => post(`runs/${run}/signals`, { name: 'paid', value: 40 });
+  become('person', 'read', 'run');
+  expect(await send()).toBe(403);
+  become('program', 'read', 'run');
+  expect(await send()).toBe(403);
+  become('program', 'read', 'run', 'answer');
+  expect(await send()).toBe(200);
+});
+
+test('D27 who is called person has no scope by that, and what is recorded is the principal', async () => {
+  caller = { principal: 'person', kind: 'person', scopes: ['read', 'run'] };
+  expect(await post(`runs/${run}/resume`, { budget: { usd: 8 } })).toBe(403);
+  become('person', 'read', 'run', 'answer');
+  expect(await post(`runs/${run}/answer`, { value: 'yes', by: 'ann' })).toBe(400);
+});
+
 test('M13.5 no program raises a budget by a resume, and nobody without the scope answer', async () => {
   become('program', 'read', 'run', 'answer');
   expect(await post(`runs/${run}/resume`, { budget: { usd: 8 } })).toBe(403);

@@ -8,7 +8,7 @@ import { findWait, isAnswerable, nodeNameOf } from '../../operations/waits/find-
 import { readQuestions } from '../../operations/waits/list-waits.ts';
 import type { FieldsOf } from '../../operations/contract/operation.ts';
 import { resumeRun } from '../../operations/runs/resume-run.ts';
-import { allowField, type Command, type Session } from '../session.ts';
+import { allowField, type Command, type Session, ofOperation } from '../session.ts';
 import { follow, withApp } from '../live/follow.ts';
 import { readAssignment } from '../parse.ts';
 import { printable } from '../../operations/format/terminal.ts';
@@ -92,7 +92,7 @@ function goOnWith({ screen, isJson, commandLine }: Session, runId: string, resum
 }
 
 export const answerCommand: Command<AnswerArguments> = {
-  name: answerWait.name,
+  ...ofOperation(answerWait),
   summary: 'answer open questions of a run',
   fields,
   details:

@@ -2,7 +2,7 @@
 import { perform } from '../../operations/contract/perform.ts';
 import { withHistory } from '../../app/open-store/with-history.ts';
 import { bisectRun, type BisectRunInput, type BisectRunOutput } from '../../operations/checkpoints/bisect-run.ts';
-import type { Command, Session } from '../session.ts';
+import { type Command, type Session, ofOperation } from '../session.ts';
 import { describeChange } from '../text/change-text.ts';
 import { printable } from '../../operations/format/terminal.ts';
 import { formatTable } from '../text/terminal-text.ts';
@@ -45,9 +45,7 @@ function printBisection({ screen, commandLine }: Session, output: BisectRunOutpu
 }
 
 export const bisectCommand: Command<BisectRunInput> = {
-  name: bisectRun.name,
-  summary: bisectRun.summary,
-  fields: bisectRun.input,
+  ...ofOperation(bisectRun),
   details:
     'The condition reads status, input, scratch, artifacts, diagnostics, outputs and failures; a key that is not there yet counts as not holding. The exit code is 0 where one is found, else 1.',
   examples: [
@@ -77,8 +75,7 @@ async function writePage({ cwd, screen }: Session, file: string, story: PostMort
 }
 
 export const postMortemCommand: Command<PostMortemArguments> = {
-  name: postMortem.name,
-  summary: postMortem.summary,
+  ...ofOperation(postMortem),
   fields: {
     ...postMortem.input,
     html: { type: 'text', description: 'writes a page that needs nothing but itself, with the graph drawn' },
@@ -158,9 +155,7 @@ function printBlame({ screen }: Session, { runId, seq, parts }: BlameValueOutput
 }
 
 export const blameCommand: Command<BlameValueInput> = {
-  name: blameValue.name,
-  summary: blameValue.summary,
-  fields: blameValue.input,
+  ...ofOperation(blameValue),
   details:
     'Parts of objects, items that were appended to a list and texts that grew are told each. Of a fork, what an ancestor wrote stands under its name.',
   examples: [

@@ -6,7 +6,7 @@ import {
   type ConvertWorkflowInput,
   type ConvertWorkflowOutput,
 } from '../../operations/workflows/convert-workflow.ts';
-import { withoutStore, type Command } from '../session.ts';
+import { withoutStore, type Command, ofOperation } from '../session.ts';
 import { withApp } from '../live/follow.ts';
 import type { Screen } from '../screen.ts';
 import { printable } from '../../operations/format/terminal.ts';
@@ -31,8 +31,7 @@ const fields: FieldsOf<ConvertArguments> = {
 };
 
 export const convertCommand: Command<ConvertArguments> = {
-  name: convertWorkflow.name,
-  summary: convertWorkflow.summary,
+  ...ofOperation(convertWorkflow),
   fields,
   details:
     'What does not carry over is told on stderr, with its place; a person stands in for code. The exit code is 0 all the same, and 2 with --strict. `--to cairn` writes a file with {{ }} as one with ${ }, comments and order kept.',

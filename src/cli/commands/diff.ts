@@ -8,7 +8,7 @@ import {
   type DiffCheckpointsOutput,
 } from '../../operations/checkpoints/diff-checkpoints.ts';
 import { formatPath } from '../../operations/contract/state-path.ts';
-import type { Command, Session } from '../session.ts';
+import { type Command, type Session, ofOperation } from '../session.ts';
 import { printable } from '../../operations/format/terminal.ts';
 import { formatInline } from '../text/value.ts';
 
@@ -65,9 +65,7 @@ function printDifference(session: Session, { a, b, status, values, nodes, waits 
 }
 
 export const diffCommand: Command<DiffCheckpointsInput> = {
-  name: diffCheckpoints.name,
-  summary: diffCheckpoints.summary,
-  fields: diffCheckpoints.input,
+  ...ofOperation(diffCheckpoints),
   examples: [
     { line: 'cairn diff 0198c2f4@3 0198c2f4', does: 'what happened since checkpoint 3' },
     { line: 'cairn diff 0198c2f4 0198d001', does: 'a run and its fork' },

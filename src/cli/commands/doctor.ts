@@ -3,7 +3,7 @@ import { perform } from '../../operations/contract/perform.ts';
 import { openDoctor } from '../../app/open-store/examine-place.ts';
 import { errorTable, type ErrorCode, CairnError } from '../../errors.ts';
 import { examineStore, type Finding } from '../../operations/store/examine-store.ts';
-import { type Command, namesStore } from '../session.ts';
+import { type Command, namesStore, ofOperation } from '../session.ts';
 import type { Screen } from '../screen.ts';
 import { printable } from '../../operations/format/terminal.ts';
 import type { Tone } from '../text/terminal-text.ts';
@@ -40,8 +40,7 @@ function exitCodeOf(findings: readonly Finding[]): number {
 }
 
 export const doctorCommand: Command = {
-  name: examineStore.name,
-  summary: examineStore.summary,
+  ...ofOperation(examineStore),
   fields: {},
   details: 'Nothing is changed. The checkpoints themselves are checked by: cairn verify.',
   examples: [{ line: 'cairn doctor', does: 'is everything in order here?' }],
@@ -56,9 +55,7 @@ export const doctorCommand: Command = {
 // `cairn verify`
 
 export const verifyCommand: Command<VerifyRunsInput> = {
-  name: verifyRuns.name,
-  summary: verifyRuns.summary,
-  fields: verifyRuns.input,
+  ...ofOperation(verifyRuns),
   examples: [
     { line: 'cairn verify', does: 'every run of the store' },
     { line: 'cairn verify 0198c2f4 --json', does: 'one run; a program reads the faults' },

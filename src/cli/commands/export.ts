@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import { CairnError } from '../../errors.ts';
 import { exportRun, type ExportContext, type ExportRunInput } from '../../operations/store/move-runs.ts';
 import type { FieldsOf } from '../../operations/contract/operation.ts';
-import type { Command, Session } from '../session.ts';
+import { type Command, type Session, ofOperation } from '../session.ts';
 import { exportFiles, type ExportFilesInput, type FilesContext } from '../../operations/store/export-files.ts';
 import { withHistory } from '../../app/open-store/with-history.ts';
 import { createSystemIds } from '../../app/process/process-ids.ts';
@@ -55,8 +55,7 @@ function exportFolder(session: Session, input: ExportFilesInput): Promise<number
 }
 
 export const exportCommand: Command<ExportArguments> = {
-  name: exportRun.name,
-  summary: exportRun.summary,
+  ...ofOperation(exportRun),
   fields,
   details:
     'The text holds the checkpoints, tags, open waits and blobs of the run, its ancestors included; each line is checked when it is imported. Nothing in it is masked, and a file is for its owner alone; with --masked it is for reading.',

@@ -2,7 +2,7 @@
 import { perform } from '../../operations/contract/perform.ts';
 import { withHistory } from '../../app/open-store/with-history.ts';
 import { graphRuns, type GraphRunsInput, type GraphRunsOutput } from '../../operations/runs/graph-runs.ts';
-import type { Command, Session } from '../session.ts';
+import { type Command, type Session, ofOperation } from '../session.ts';
 import { printable } from '../../operations/format/terminal.ts';
 import { toneOf } from '../text/terminal-text.ts';
 import { graphLines, type GraphLine } from '../text/run-graph-text.ts';
@@ -38,9 +38,7 @@ function lineOf({ screen }: Session, line: GraphLine, margin: number, now: numbe
 }
 
 export const graphCommand: Command<GraphRunsInput> = {
-  name: graphRuns.name,
-  summary: graphRuns.summary,
-  fields: graphRuns.input,
+  ...ofOperation(graphRuns),
   details:
     'Newest first: a column for each run, ● its newest checkpoint, ◉ that of the run you named, ○ where another was forked off, or a tag.',
   examples: [

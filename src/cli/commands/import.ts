@@ -6,7 +6,7 @@ import { CairnError } from '../../errors.ts';
 import { importRun, type ImportAs } from '../../operations/store/move-runs.ts';
 import type { FieldsOf } from '../../operations/contract/operation.ts';
 import { fileFault } from '../files.ts';
-import type { Command } from '../session.ts';
+import { type Command, ofOperation } from '../session.ts';
 import { withApp } from '../live/follow.ts';
 import { printable } from '../../operations/format/terminal.ts';
 
@@ -35,8 +35,7 @@ async function* readText(file: string): AsyncGenerator<string> {
 }
 
 export const importCommand: Command<ImportArguments> = {
-  name: importRun.name,
-  summary: importRun.summary,
+  ...ofOperation(importRun),
   fields,
   details:
     'What is imported is held to the grants of who goes on with it, like a text of a client; with --trust it may do what its text says. A copy is a run of its own, with its own id; a run exported with --move keeps its id. An import that was cut off is repeated with the same command.',

@@ -3,7 +3,7 @@ import { errorTable } from '../../errors.ts';
 import { perform } from '../../operations/contract/perform.ts';
 import type { FieldsOf } from '../../operations/contract/operation.ts';
 import { formatWorkflow, lintWorkflow } from '../../operations/workflows/lint-workflow.ts';
-import { withoutStore, type Command } from '../session.ts';
+import { withoutStore, type Command, ofOperation } from '../session.ts';
 import { withApp } from '../live/follow.ts';
 import { writeOwnFile, readTextFile } from '../files.ts';
 import { printable } from '../../operations/format/terminal.ts';
@@ -22,8 +22,7 @@ const fields: FieldsOf<FileArguments> = {
 };
 
 export const lintCommand: Command<LintArguments> = {
-  name: lintWorkflow.name,
-  summary: lintWorkflow.summary,
+  ...ofOperation(lintWorkflow),
   fields: {
     file: { ...fields.file, description: 'a pipeline in DOT, a workflow in YAML, or a module that exports a graph' },
     export: lintWorkflow.input.export,
@@ -67,8 +66,7 @@ interface FormatArguments extends FileArguments {
 }
 
 export const fmtCommand: Command<FormatArguments> = {
-  name: formatWorkflow.name,
-  summary: formatWorkflow.summary,
+  ...ofOperation(formatWorkflow),
   fields: {
     file: { ...fields.file, description: 'a pipeline in DOT' },
     write: { type: 'flag', description: 'into the file, in place of what is there' },

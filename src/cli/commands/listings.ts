@@ -8,7 +8,7 @@ import {
 } from '../../operations/runs/list-runs.ts';
 import { withReading } from '../../app/open-store/open-reading.ts';
 import { perform } from '../../operations/contract/perform.ts';
-import { type Command, noteNone, type Session } from '../session.ts';
+import { type Command, noteNone, type Session, ofOperation } from '../session.ts';
 import {
   bashCompletion,
   completedCommands,
@@ -113,9 +113,7 @@ function printRuns({ screen, commandLine }: Session, { runs, hasMore, now }: Lis
 }
 
 export const lsCommand: Command<ListRunsInput> = {
-  name: listRuns.name,
-  summary: listRuns.summary,
-  fields: listRuns.input,
+  ...ofOperation(listRuns),
   details:
     'A run that is "queued" was not taken up yet: a worker does. One that is "stopped" is running by its record, but nobody works on it: its process has died; resume it. One that is "answered" can be resumed. One that is "held" was restored from a backup: release it first. A run "waits for code" if it could go on, and no live worker has its graph, or all refused it. Of one that is "damaged" the store holds something else than was written.',
   examples: [
@@ -180,9 +178,7 @@ function printBacklog({ screen }: Session, { backlog: { ready, oldestMs = 0 } }:
 }
 
 export const workersCommand: Command<ListWorkersInput> = {
-  name: listWorkers.name,
-  summary: listWorkers.summary,
-  fields: listWorkers.input,
+  ...ofOperation(listWorkers),
   details:
     'Workers tell the store that they are alive, what they serve and hold, three times a lease. One that was not heard of for a lease is gone: others take over what it held. "everything": it takes up runs of any graph whose text is recorded, or that its folder has.',
   examples: [
@@ -248,9 +244,7 @@ function printWaits(session: Session, output: ListWaitsOutput, now: number): voi
 }
 
 export const inboxCommand: Command<ListWaitsInput> = {
-  name: listWaits.name,
-  summary: listWaits.summary,
-  fields: listWaits.input,
+  ...ofOperation(listWaits),
   examples: [
     { line: 'cairn inbox', does: 'all open questions, and which runs wait for signals and times' },
     { line: 'cairn inbox 0198c2f4 --all', does: 'everything that one run waits for' },

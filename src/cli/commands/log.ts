@@ -12,7 +12,7 @@ import {
 import { CairnError } from '../../errors.ts';
 import { listenForInterrupt } from '../live/interrupt.ts';
 import { describeChange } from '../text/change-text.ts';
-import type { Command, Session } from '../session.ts';
+import { type Command, type Session, ofOperation } from '../session.ts';
 import { printable } from '../../operations/format/terminal.ts';
 import { toneOf, formatTable } from '../text/terminal-text.ts';
 import { formatAge } from '../../operations/format/time.ts';
@@ -74,8 +74,7 @@ function followRun(session: Session, { run, after, live = false }: LogArguments)
 }
 
 export const logCommand: Command<LogArguments> = {
-  name: readLog.name,
-  summary: readLog.summary,
+  ...ofOperation(readLog),
   fields: {
     ...readLog.input,
     follow: { type: 'flag', description: 'oldest first, and on as it is recorded, over pauses, until the run ends' },

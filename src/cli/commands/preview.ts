@@ -1,7 +1,7 @@
 /** `cairn preview` */
 import { perform } from '../../operations/contract/perform.ts';
 import { previewRun, type PreviewRunInput, type PreviewRunOutput } from '../../operations/runs/preview-run.ts';
-import type { Command, Session } from '../session.ts';
+import { type Command, type Session, ofOperation } from '../session.ts';
 import { withApp } from '../live/follow.ts';
 import { countOf, formatAmounts, formatCosts } from '../../operations/format/amounts.ts';
 import { earlierText } from '../../operations/format/earlier-point.ts';
@@ -60,9 +60,7 @@ function printPreview({ screen }: Session, { rows, runId, seq, cost, earlier, et
 }
 
 export const previewCommand: Command<PreviewRunInput> = {
-  name: previewRun.name,
-  summary: previewRun.summary,
-  fields: previewRun.input,
+  ...ofOperation(previewRun),
   details:
     'Without a change, it tells what resume would do with the newest checkpoint; of an older one, or with a change, what a fork would do. With --retry it tells what resume --retry would do.',
   examples: [

@@ -11,6 +11,7 @@ import {
   splitPassword,
   storeOptions,
   withoutStore,
+  ofOperation,
 } from '../session.ts';
 import { printable } from '../../operations/format/terminal.ts';
 import type { Tone } from '../text/terminal-text.ts';
@@ -135,8 +136,7 @@ function resumeInBackground(session: Session, runId: string, ofFile: readonly st
 }
 
 export const runRunCommand: Command<RunArguments> = {
-  name: startRun.name,
-  summary: startRun.summary,
+  ...ofOperation(startRun),
   fields,
   details:
     'FILE is a workflow in YAML or DOT, the name of one that is known, or a module that exports a graph, workflow or flow, compiled or not, as graph, workflow, default, or as the only one. In a terminal, questions are asked on the spot; elsewhere the run stops at them and the commands that answer are printed.',

@@ -1,7 +1,7 @@
 /** `fork`, `resume`, `signal`, `cancel`, `release`, `rm`: what is done to a run as a whole. */
 import { perform } from '../../operations/contract/perform.ts';
 import { forkRun, type ForkRunInput } from '../../operations/runs/fork-run.ts';
-import { type Command, allowField, noteNone, noteBlobs, type Session } from '../session.ts';
+import { type Command, allowField, noteNone, noteBlobs, type Session, ofOperation } from '../session.ts';
 import { follow, withApp } from '../live/follow.ts';
 import { earlierText } from '../../operations/format/earlier-point.ts';
 import { printable } from '../../operations/format/terminal.ts';
@@ -19,9 +19,7 @@ import { countOf } from '../../operations/format/amounts.ts';
 // `cairn fork`
 
 export const forkCommand: Command<ForkRunInput> = {
-  name: forkRun.name,
-  summary: forkRun.summary,
-  fields: forkRun.input,
+  ...ofOperation(forkRun),
   details:
     'Recorded writes and answers are replayed in the fork, not made again, unless what they read has changed. See first: cairn preview.',
   examples: [
@@ -59,9 +57,7 @@ interface ResumeArguments extends ResumeRunInput {
 }
 
 export const resumeCommand: Command<ResumeArguments> = {
-  name: resumeRun.name,
-  summary: resumeRun.summary,
-  fields: { ...resumeRun.input, allow: allowField },
+  ...ofOperation(resumeRun, { allow: allowField }),
   details:
     'A workflow goes on from the definition that was kept with the run, other graphs are found where the run was started from. In a terminal, open questions are asked on the spot. A failed run tries again what failed; of an effect that may have happened it is asked first. A command that ended with an exit code is tried again with --retry, also where that was asked already.',
   examples: [
@@ -80,9 +76,7 @@ export const resumeCommand: Command<ResumeArguments> = {
 // `cairn signal`
 
 export const signalCommand: Command<SignalRunInput> = {
-  name: signalRun.name,
-  summary: signalRun.summary,
-  fields: signalRun.input,
+  ...ofOperation(signalRun),
   details:
     'The oldest wait for this name takes it; without one it is kept for the next. A paused run goes on with it by a worker or a resume. A run that is over refuses it, and so does a wait with a schema that it does not fit.',
   examples: [
@@ -107,9 +101,7 @@ export const signalCommand: Command<SignalRunInput> = {
 // `cairn cancel`
 
 export const cancelCommand: Command<CancelRunInput> = {
-  name: cancelRun.name,
-  summary: cancelRun.summary,
-  fields: cancelRun.input,
+  ...ofOperation(cancelRun),
   details:
     'If a process is working on the run, it is asked to end it: what runs is stopped, what has finished stays. If the workflow says what follows a cancel (onCancel), that runs next, and the run is cancelling until it has ended. A cancelled run can be forked.',
   examples: [
@@ -156,9 +148,7 @@ function formatStatus(id: string, status: string): string {
 // `cairn release`
 
 export const releaseCommand: Command<ReleaseRunsInput> = {
-  name: releaseRuns.name,
-  summary: releaseRuns.summary,
-  fields: releaseRuns.input,
+  ...ofOperation(releaseRuns),
   details:
     'A restore holds every run that was not over, since what it did after the backup is not in the backup. Released, a run goes on from its newest checkpoint: effects that it had after that may happen again, idempotent ones under the same keys; those that had begun by then are in doubt, as after a crash.',
   examples: [

@@ -8,7 +8,7 @@ import {
   type ScheduleOutput,
   type ShownSchedule,
 } from '../../operations/runs/schedules.ts';
-import { workflowsField, type Command, noteNone, type Session } from '../session.ts';
+import { workflowsField, type Command, noteNone, type Session, ofOperation } from '../session.ts';
 import { withApp } from '../live/follow.ts';
 import { readInput, withTypedTexts } from '../files.ts';
 import { printable } from '../../operations/format/terminal.ts';
@@ -69,8 +69,7 @@ async function typed(
 }
 
 export const scheduleCommand: Command<ScheduleArguments> = {
-  name: schedule.name,
-  summary: schedule.summary,
+  ...ofOperation(schedule),
   fields,
   details:
     'A schedule is a run that sleeps: log shows its due times, inbox until when it sleeps. A worker has to be there to meet them. What it starts is read from the file at each due time; the id of the run follows from the time, so each is started once. --missed says what becomes of times that nobody met within a minute: the newest is started (last, the default), none (skip), or all.',

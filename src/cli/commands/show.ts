@@ -2,7 +2,7 @@
 import { perform } from '../../operations/contract/perform.ts';
 import { withHistory } from '../../app/open-store/with-history.ts';
 import { readState, type ReadStateInput } from '../../operations/checkpoints/read-state.ts';
-import type { Command, Session } from '../session.ts';
+import { type Command, type Session, ofOperation } from '../session.ts';
 import { formatBlock } from '../text/value.ts';
 import {
   showCheckpoint,
@@ -20,9 +20,7 @@ import { wrap } from '../text/width.ts';
 // `cairn state`
 
 export const stateCommand: Command<ReadStateInput> = {
-  name: readState.name,
-  summary: readState.summary,
-  fields: readState.input,
+  ...ofOperation(readState),
   details:
     'The state has input, scratch, artifacts, diagnostics and the outputs of nodes. Text is printed as it is, all else as JSON.',
   examples: [
@@ -145,9 +143,7 @@ function printDetails({ screen }: Session, details: ShowCheckpointOutput): void 
 }
 
 export const showCommand: Command<ShowCheckpointInput> = {
-  name: showCheckpoint.name,
-  summary: showCheckpoint.summary,
-  fields: showCheckpoint.input,
+  ...ofOperation(showCheckpoint),
   examples: [
     { line: 'cairn show 0198c2f4', does: 'the newest checkpoint of a run' },
     { line: 'cairn show 0198c2f4@head~1', does: 'the one before it' },

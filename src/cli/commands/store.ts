@@ -1,7 +1,7 @@
 /** `tag`, `prune`, `cleanup`, `identity`, `migrate`: what a store keeps, and for how long. */
 import { perform } from '../../operations/contract/perform.ts';
 import { tagCheckpoint, type TagCheckpointInput } from '../../operations/checkpoints/tag-checkpoint.ts';
-import { type Command, noteBlobs, noteNone, type Session } from '../session.ts';
+import { type Command, noteBlobs, noteNone, type Session, ofOperation } from '../session.ts';
 import { withApp } from '../live/follow.ts';
 import { printable } from '../../operations/format/terminal.ts';
 import { pruneRuns } from '../../operations/store/prune-runs.ts';
@@ -20,9 +20,7 @@ import type { FieldsOf } from '../../operations/contract/operation.ts';
 // `cairn tag`
 
 export const tagCommand: Command<TagCheckpointInput> = {
-  name: tagCheckpoint.name,
-  summary: tagCheckpoint.summary,
-  fields: tagCheckpoint.input,
+  ...ofOperation(tagCheckpoint),
   examples: [
     { line: 'cairn tag 0198c2f4@12 before-release', does: 'name a checkpoint' },
     { line: 'cairn fork 0198c2f4@before-release', does: 'and come back to it' },
@@ -146,9 +144,7 @@ export const cleanupCommand = deletionCommand(cleanUp, {
 // `cairn identity`
 
 export const identityCommand: Command<StoreIdentityInput> = {
-  name: storeIdentity.name,
-  summary: storeIdentity.summary,
-  fields: storeIdentity.input,
+  ...ofOperation(storeIdentity),
   details:
     'Runs keep the identity they were admitted under. A copied store keeps that of the original: give the copy another.',
   examples: [

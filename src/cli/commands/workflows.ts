@@ -7,7 +7,7 @@ import {
   type ListWorkflowsOutput,
 } from '../../operations/workflows/describe-workflow.ts';
 import type { WorkflowDescription } from '../../operations/contract/workflows.ts';
-import { withoutStore, workflowsField, type Command, type Session, formatViolation } from '../session.ts';
+import { withoutStore, workflowsField, type Command, type Session, formatViolation, ofOperation } from '../session.ts';
 import { withApp } from '../live/follow.ts';
 import { jsonText, printable } from '../../operations/format/terminal.ts';
 import { isModule, formatTable } from '../text/terminal-text.ts';
@@ -27,9 +27,7 @@ function printPlan(session: Session, workflow: WorkflowDescription): void {
 }
 
 export const planCommand: Command<PlanArguments> = {
-  name: planWorkflow.name,
-  summary: planWorkflow.summary,
-  fields: { ...planWorkflow.input, workflows: workflowsField },
+  ...ofOperation(planWorkflow, { workflows: workflowsField }),
   details:
     'Blocks of a wave could start together; a block starts as soon as what it depends on is done. All faults of a file are told at once, with their places.',
   examples: [
@@ -82,8 +80,7 @@ interface DrawArguments extends DrawInput {
 }
 
 export const drawCommand: Command<DrawArguments> = {
-  name: draw.name,
-  summary: draw.summary,
+  ...ofOperation(draw),
   fields: {
     ...draw.input,
     out: { type: 'text', description: 'the file to write; default: the SVG is printed' },
@@ -141,9 +138,7 @@ function printWorkflows({ screen }: Session, { workflows, broken }: ListWorkflow
 }
 
 export const workflowsCommand: Command<WorkflowsArguments> = {
-  name: listWorkflows.name,
-  summary: listWorkflows.summary,
-  fields: { ...listWorkflows.input, workflows: workflowsField },
+  ...ofOperation(listWorkflows, { workflows: workflowsField }),
   details: 'Files that are no workflows are listed with all that is wrong with them.',
   examples: [
     { line: 'cairn workflows', does: 'those of the folder workflows' },

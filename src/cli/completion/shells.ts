@@ -22,9 +22,6 @@ export interface CompletedCommand {
   readonly words: readonly string[] | 'runs' | 'files';
 }
 
-/** Fields that name a run or a checkpoint. */
-const runFields: readonly string[] = ['run', 'checkpoint', 'a', 'b'];
-
 function completedOption([field, { type, description, choices = [] }]: readonly [string, Field]): CompletedOption {
   return { name: `--${optionNameOf(field)}`, description, takesValue: type !== 'flag', choices };
 }
@@ -34,7 +31,7 @@ function completedCommand({ name, summary, fields }: Command): CompletedCommand 
   const options = Object.entries({ ...fields, ...globalFields }).filter(
     ([, { isPositional }]) => isPositional !== true,
   );
-  const isRun = first !== undefined && runFields.includes(first[0]);
+  const isRun = first?.[1].type === 'run' || first?.[1].type === 'checkpoint';
   const words = first?.[1].choices ?? (isRun ? 'runs' : 'files');
   return { name, summary, options: options.map(completedOption), words };
 }

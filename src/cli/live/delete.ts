@@ -4,10 +4,10 @@
  */
 import type { App } from '../../app/open-app.ts';
 import { CairnError } from '../../errors.ts';
-import type { Field, Fields, Operation } from '../../operations/contract/operation.ts';
+import type { Field, Operation } from '../../operations/contract/operation.ts';
 import { perform } from '../../operations/contract/perform.ts';
 import { loadPrompts } from '../screen.ts';
-import type { Command, Session } from '../session.ts';
+import { type Command, type Session, ofOperation } from '../session.ts';
 import { withApp } from './follow.ts';
 
 const yesField: Field = { type: 'flag', description: 'do not ask; needed where nobody can be asked' };
@@ -45,11 +45,8 @@ export function deletionCommand<Input extends Deleting, Report>(
   operation: Operation<Input, Report, App>,
   { details, examples, print, questionFor }: DeletionWords<Report>,
 ): Command<Input & { readonly yes?: boolean }> {
-  const fields: Fields = { ...operation.input, yes: yesField };
   return {
-    name: operation.name,
-    summary: operation.summary,
-    fields,
+    ...ofOperation(operation, { yes: yesField }),
     runsConfig: true,
     details: `${asksFirst} ${details}`,
     examples,

@@ -368,7 +368,11 @@ export async function startMcpServer(options: McpServerOptions): Promise<Running
   const questions = answers === 'person' ? 'all' : 'approvals';
   const house: ServerHouse = {
     sdk,
-    context: answers === 'anyone' ? app : { ...app, reserved: { questions, command: commandLine } },
+    context: {
+      ...app,
+      actor: 'model',
+      ...(answers !== 'anyone' && { reserved: { questions, command: commandLine } }),
+    },
     version: readVersion(),
     canAskClient,
     log,

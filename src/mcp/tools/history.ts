@@ -195,7 +195,7 @@ export const forkCheckpoint: Tool<ForkInput> = {
     const input = {
       checkpoint,
       ...(set !== undefined && { set }),
-      ...(answers !== undefined && { answer: answers, by: 'model' }),
+      ...(answers !== undefined && { answer: answers }),
       ...(runId !== undefined && { runId }),
       ...(expect !== undefined && { expect }),
     };

@@ -38,6 +38,9 @@ interface Round {
   readonly hasMoved: boolean;
 }
 
+/** The person behind the client, who was asked in a form, acts: nothing is reserved. */
+const asPerson = ({ reserved: _reserved, ...context }: WorkContext): WorkContext => ({ ...context, actor: 'person' });
+
 /** Gives each answer to its question. */
 async function takeReplies(
   context: WorkContext,
@@ -57,7 +60,7 @@ async function takeReplies(
       continue;
     }
     try {
-      await perform(answerWait, context, { run: talk.runId, wait: wait.waitId, value, by: 'person' });
+      await perform(answerWait, asPerson(context), { run: talk.runId, wait: wait.waitId, value });
       hasMoved = true;
     } catch (error) {
       if (CairnError.is(error, 'ANSWER_INVALID')) remarks.set(wait.waitId, error.message);
@@ -169,10 +172,9 @@ async function giveAnswers(
   const { waits } = await readQuestions(context, run);
   const wait = answers.length > 1 ? undefined : findWait(waits, run, name);
   const id = wait?.waitId ?? name;
-  const by = 'model';
   try {
-    if (answers.length > 1) await perform(answerWaits, context, { run, answers: Object.fromEntries(answers), by });
-    else await perform(answerWait, context, { run, value, by, ...(id !== undefined && { wait: id }) });
+    if (answers.length > 1) await perform(answerWaits, context, { run, answers: Object.fromEntries(answers) });
+    else await perform(answerWait, context, { run, value, ...(id !== undefined && { wait: id }) });
     return undefined;
   } catch (error) {
     if (!CairnError.is(error, 'ANSWER_INVALID')) throw error;

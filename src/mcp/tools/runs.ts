@@ -1,5 +1,4 @@
 /** The tools `list_runs`, `list_workers`, `get_run`, `inbox`, `send_signal` and `cancel_run`. */
-import { CairnError } from '../../errors.ts';
 import { perform } from '../../operations/contract/perform.ts';
 import { cancelRun as cancel } from '../../operations/runs/cancel-run.ts';
 import { inspectRun } from '../../operations/runs/inspect-run.ts';
@@ -283,11 +282,6 @@ export const sendSignal: Tool<SendSignalInput> = {
   },
   hints: { isReadOnly: false, isDestructive: false, isIdempotent: false, isOpenWorld: false },
   async run({ context }, { run_id: run, ...signal }) {
-    const { reserved } = context;
-    if (reserved?.questions === 'all') {
-      const command = reserved.command('signal', run, signal.name, 'VALUE');
-      throw new CairnError('ANSWER_RESERVED', { runId: run, reason: 'a signal may say what a person would', command });
-    }
     const { runId, name, status } = await perform(signalRun, context, { run, ...signal });
     return { content: { run_id: runId, name, status } };
   },

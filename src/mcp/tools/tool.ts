@@ -295,7 +295,7 @@ export async function followRun(
   aborted.catch(() => undefined);
   const going = perform(resumeRun, await watchProgress(call, runId), {
     run: runId,
-    ...(retry && { retry, by: 'model' }),
+    ...(retry && { retry }),
   });
   going.catch(() => undefined);
   try {

@@ -13,11 +13,12 @@ export interface BisectRunInput {
 export type BisectRunOutput = Bisection;
 
 export const bisectRun: Operation<BisectRunInput, BisectRunOutput, HistoryContext> = {
-  name: 'bisect',
+  name: 'bisect_run',
+  command: 'bisect',
   summary: 'find the first checkpoint at which a condition holds',
   input: {
     checkpoint: {
-      type: 'text',
+      type: 'checkpoint',
       description: 'the run, or the checkpoint up to which is looked: RUN, RUN@12, RUN@tag',
       isRequired: true,
       isPositional: true,

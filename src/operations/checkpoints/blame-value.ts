@@ -15,11 +15,12 @@ export interface BlameValueInput {
 export type BlameValueOutput = Blame;
 
 export const blameValue: Operation<BlameValueInput, BlameValueOutput, HistoryContext> = {
-  name: 'blame',
+  name: 'blame_value',
+  command: 'blame',
   summary: 'show which checkpoint, node and attempt last wrote each part of a value',
   input: {
     checkpoint: {
-      type: 'text',
+      type: 'checkpoint',
       description: 'the checkpoint: RUN for the newest, RUN@12, RUN@tag, RUN@head~2 or its id',
       isRequired: true,
       isPositional: true,

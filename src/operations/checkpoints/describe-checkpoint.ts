@@ -29,7 +29,7 @@ export interface DescribeCheckpointOutput extends RunProgress {
 }
 
 export const describeCheckpoint: Operation<ShowCheckpointInput, DescribeCheckpointOutput, WorkContext> = {
-  name: 'checkpoint',
+  name: 'describe_checkpoint',
   summary: 'tell how far a run was at a checkpoint, and what it waited for',
   input: showCheckpoint.input,
   output: 'the checkpoint',

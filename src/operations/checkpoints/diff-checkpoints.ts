@@ -15,7 +15,7 @@ export interface DiffCheckpointsOutput extends CheckpointDifference {
 }
 
 const side: Field = {
-  type: 'text',
+  type: 'checkpoint',
   description: 'a checkpoint: RUN for the newest, RUN@12, RUN@tag, RUN@head~2 or its id',
   isRequired: true,
   isPositional: true,
@@ -36,7 +36,8 @@ const nodeRow = objectOf(
 );
 
 export const diffCheckpoints: Operation<DiffCheckpointsInput, DiffCheckpointsOutput, HistoryContext> = {
-  name: 'diff',
+  name: 'diff_checkpoints',
+  command: 'diff',
   summary: 'show what differs between two checkpoints or runs',
   input: { a: side, b: { ...side, description: 'another' } },
   output: 'the paths that differ, with old and new',

@@ -5,7 +5,7 @@ import {
   listCheckpoints as walkCheckpoints,
   type ListedCheckpoint,
 } from '../../history/read/list-checkpoints.ts';
-import { cursorField, openCursor, sealCursor } from '../contract/cursor.ts';
+import { pageFields, openCursor, sealCursor } from '../contract/cursor.ts';
 import { takeSome } from '../../history/read/list-runs.ts';
 import type { HistoryContext, Operation } from '../contract/operation.ts';
 
@@ -36,13 +36,12 @@ function readPlace(place: string): Position {
 }
 
 export const listCheckpoints: Operation<ListCheckpointsInput, ListCheckpointsOutput, HistoryContext> = {
-  name: 'checkpoints',
+  name: 'list_checkpoints',
   summary: 'list the checkpoints of all runs, newest first',
   input: {
     workflow: { type: 'text', description: 'only those of this workflow' },
     paused: { type: 'flag', description: 'only those at which a run was paused' },
-    limit: { type: 'integer', description: `how many at most; default ${defaultLimit}` },
-    cursor: cursorField,
+    ...pageFields(defaultLimit),
   },
   output: 'the checkpoints, and where the next page begins',
   outputSchema: objectOf(

@@ -4,7 +4,7 @@ import { type LogEntry, walkLog } from '../../history/read/log.ts';
 import { shownStatusOf, toListedRun, takeSome } from '../../history/read/list-runs.ts';
 import { resolveReference } from '../../history/read/tag-checkpoint.ts';
 import { followHistory, type FollowedEvent, type FollowOptions } from '../../history/read/follow.ts';
-import { cursorField, openCursor, sealCursor } from '../contract/cursor.ts';
+import { pageFields, openCursor, sealCursor } from '../contract/cursor.ts';
 import { maskedEvent } from '../contract/perform.ts';
 import type { HistoryContext, Operation } from '../contract/operation.ts';
 
@@ -44,17 +44,17 @@ const defaultLimit = 30;
 const largestPage = 200;
 
 export const readLog: Operation<ReadLogInput, ReadLogOutput> = {
-  name: 'log',
+  name: 'read_log',
+  command: 'log',
   summary: 'show the history of a run, newest first',
   input: {
     run: {
-      type: 'text',
+      type: 'run',
       description: 'the run; or a checkpoint, to begin with that',
       isRequired: true,
       isPositional: true,
     },
-    limit: { type: 'integer', description: `how many at most; default ${defaultLimit}` },
-    cursor: cursorField,
+    ...pageFields(defaultLimit),
     all: { type: 'flag', description: 'all of it', isLocal: true },
     ancestors: { type: 'flag', description: 'go on past the point where the run was forked' },
   },

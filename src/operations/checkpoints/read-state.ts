@@ -26,11 +26,12 @@ export interface ReadStateOutput {
 }
 
 export const readState: Operation<ReadStateInput, ReadStateOutput, HistoryContext> = {
-  name: 'state',
+  name: 'read_state',
+  command: 'state',
   summary: 'show the state of a run at any checkpoint',
   input: {
     checkpoint: {
-      type: 'text',
+      type: 'checkpoint',
       description: 'the checkpoint: RUN for the newest, RUN@12, RUN@tag, RUN@head~2 or its id',
       isRequired: true,
       isPositional: true,

@@ -21,11 +21,12 @@ export interface ShowCheckpointInput {
 export type ShowCheckpointOutput = CheckpointDetails;
 
 export const showCheckpoint: Operation<ShowCheckpointInput, ShowCheckpointOutput, HistoryContext> = {
-  name: 'show',
+  name: 'show_checkpoint',
+  command: 'show',
   summary: 'show one checkpoint: why it is there, what it recorded and where the run stood',
   input: {
     checkpoint: {
-      type: 'text',
+      type: 'checkpoint',
       description: 'the checkpoint: its id, RUN@12, RUN@tag, RUN@head~2, or RUN for the newest',
       isRequired: true,
       isPositional: true,

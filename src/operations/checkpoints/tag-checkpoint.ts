@@ -22,11 +22,12 @@ export interface TagCheckpointOutput {
 }
 
 export const tagCheckpoint: Operation<TagCheckpointInput, TagCheckpointOutput> = {
-  name: 'tag',
+  name: 'tag_checkpoint',
+  command: 'tag',
   summary: 'name a checkpoint; pruning keeps it',
   input: {
     checkpoint: {
-      type: 'text',
+      type: 'checkpoint',
       description: 'the checkpoint: RUN@12, RUN or its id',
       isRequired: true,
       isPositional: true,

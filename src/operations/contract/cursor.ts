@@ -6,11 +6,19 @@ import { canonicalText, hashText } from '../../state/values/values.ts';
 import { CairnError } from '../../errors.ts';
 import type { Field } from './operation.ts';
 
-/** The input field of a list that is read page by page. */
-export const cursorField: Field = {
-  type: 'text',
-  description: 'go on where the page before ended: the cursor it gave, with the same filter',
-};
+/** Entries of a page at most, for callers elsewhere. */
+export const pageMax = 1_000;
+
+/** The input fields of a list that is read page by page. @param size - entries of a page unless it is said otherwise */
+export function pageFields(size: number): { readonly limit: Field; readonly cursor: Field } {
+  return {
+    limit: { type: 'integer', description: 'how many at most', default: size, min: 1, max: pageMax },
+    cursor: {
+      type: 'text',
+      description: 'go on where the page before ended: the cursor it gave, with the same filter',
+    },
+  };
+}
 
 /** Short for what a filter says, whatever the order of its fields; how many entries a page has is no part of it. */
 const checkOf = (list: string, filter: object): string =>

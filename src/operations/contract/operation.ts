@@ -11,6 +11,13 @@ import type { KnownWorkflow, Workflows } from './workflows.ts';
 export type FieldType =
   /** A text. */
   | 'text'
+  /** Names a run: its id, or the beginning of it. */
+  | 'run'
+  /** Names a checkpoint: its id, `RUN@12`, `RUN@tag`, `RUN@head~2`, or a run for its newest. */
+  | 'checkpoint'
+  /** A point in time as people write it: a date, a date with a time, or an age before now (`3h`). */
+  | 'time'
+  /** A whole number, 0 or more. */
   | 'integer'
   /** True or false; on a command line present or absent. Default false. */
   | 'flag'
@@ -35,9 +42,15 @@ export interface Field {
   /** Whether a command line gives it by position, not by name. Positions follow the order of declaration. */
   readonly isPositional?: boolean;
   readonly choices?: readonly string[];
+  /** What stands for it if it is not given, where that is worth saying. */
+  readonly default?: number | string;
+  /** The least that a number may be. Default 0. */
+  readonly min?: number;
+  /** The most that callers elsewhere may ask for. Whoever is on this machine bears the costs and sets no bound. */
+  readonly max?: number;
   /** Whether only callers on this machine may give it, since it names a file or a module of the machine or has no bound. */
   readonly isLocal?: boolean;
-  /** Whether it says who acts. A door that knows who calls says it itself, and takes it from no caller. */
+  /** Whether it says who acts. `perform` fills it in where the context knows, and then takes it from no caller. */
   readonly isActor?: boolean;
   /** Its name over HTTP, where that is another one. */
   readonly remoteName?: string;
@@ -109,8 +122,10 @@ export interface WorkContext extends WritePlace {
   readonly findGraph: (run: RunRow) => Promise<Graph>;
   /** Whether the graph of a run is in this process already, so that no module is imported for it. Default: it is not known. */
   readonly isKnown?: (run: RunRow) => boolean;
+  /** Who acts, as it is recorded. Absent: the caller says so in the field of the operation, if anything does. */
+  readonly actor?: string;
   /**
-   * Set if questions here are for people: all of them, or those that approve what a model wants to do, and effects in doubt. `command`
+   * Set if whoever acts is not the person whom questions here are for: all of them, or those that approve what a model wants to do, and effects in doubt. `command`
    * makes the command that a person types, quoted for a shell.
    */
   readonly reserved?: {
@@ -138,11 +153,27 @@ export type Scope = 'read' | 'run' | 'answer' | 'fork' | 'admin' | 'chat';
 /** A method and a path of the HTTP interface. Fields of the input stand in braces. */
 export type Route = `${'GET' | 'POST' | 'DELETE'} /${string}`;
 
-/** An operation: its name, its input and output, and the function that does it. */
+/** What a client may consider before it lets a model call a tool. Of what only reads: it destroys nothing, and may be repeated. */
+export interface ToolHints {
+  readonly isDestructive?: boolean;
+  /** Whether calling it twice has the effect of calling it once. */
+  readonly isIdempotent?: boolean;
+}
+
+/**
+ * An operation: its names, its input and output, and the function that does it. Programs have every operation of the table. The other doors
+ * are named by what they need to know: a command for the command line, a route for HTTP, hints for models. Models are offered nothing that
+ * does not name them.
+ */
 export interface Operation<Input, Output, Context = ReadContext> {
-  readonly name: string;
+  /** Verb and noun, as OpenAPI and models name it. */
+  readonly name: `${string}_${string}`;
+  /** Its word on a command line. Absent: it is a part of another command, or has none. */
+  readonly command?: string;
   /** One line for readers. */
   readonly summary: string;
+  /** A few more sentences, for descriptions of tools and OpenAPI. */
+  readonly details?: string;
   readonly input: FieldsOf<Input>;
   /** Description of the output in one line. */
   readonly output: string;
@@ -152,20 +183,25 @@ export interface Operation<Input, Output, Context = ReadContext> {
   readonly isReadOnly: boolean;
   /** What a caller must be allowed to do. */
   readonly scope: Scope;
-  /** Where it is reached over HTTP, below the version. Absent: it is for programs and the command line alone. */
+  /** Where it is reached over HTTP, below the version. Absent: not at all. */
   readonly route?: Route;
+  /** Set if models are offered it as a tool, which is made from this declaration. */
+  readonly tool?: ToolHints;
   run(context: Context, input: Input): Promise<Output>;
 }
 
 /** An operation, whatever its types. Its function is declared as a method, so that operations of any input fit one list. */
 export interface AnyOperation {
   readonly name: string;
+  readonly command?: string;
   readonly summary: string;
+  readonly details?: string;
   readonly input: Fields;
   readonly output: string;
   readonly outputSchema: JsonSchema;
   readonly isReadOnly: boolean;
   readonly scope: Scope;
   readonly route?: Route;
+  readonly tool?: ToolHints;
   run(context: unknown, input: unknown): Promise<unknown>;
 }

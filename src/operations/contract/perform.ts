@@ -14,8 +14,9 @@ import { definition, wait } from './output-shapes.ts';
 
 export { shownError };
 
-/** The part of a context that reports events during the operation. */
-interface Watching {
+/** The part of a context that says who acts, and reports events during the operation. */
+interface Acting {
+  readonly actor?: string;
   readonly watch?: (event: WatchedEvent) => void;
 }
 
@@ -23,7 +24,8 @@ interface Watching {
 type Performed<Input, Output, Context> = Pick<Operation<Input, Output, Context>, 'input' | 'outputSchema' | 'run'>;
 
 /**
- * Performs an operation. Its output, events and errors are masked for showing.
+ * Performs an operation. Who acts is filled in from the context, whatever the input says. Its output, events and errors are masked for
+ * showing.
  * @throws USAGE_INVALID a field has no value of its type; the errors of the operation
  */
 export async function perform<Input, Output, Context extends object>(
@@ -32,14 +34,20 @@ export async function perform<Input, Output, Context extends object>(
   input: Input,
 ): Promise<Output> {
   checkInput(operation.input, input);
-  const { watch } = context as Watching;
+  const { actor, watch } = context as Acting;
+  const signed = actor === undefined ? input : signedBy(actor, operation.input, input);
   const watched =
     watch === undefined ? context : { ...context, watch: (event: WatchedEvent) => watch(shown(event) as WatchedEvent) };
   try {
-    return maskedBySchema(await operation.run(watched, input), operation.outputSchema) as Output;
+    return maskedBySchema(await operation.run(watched, signed), operation.outputSchema) as Output;
   } catch (error) {
     throw error instanceof Error ? shownError(error) : error;
   }
+}
+
+function signedBy<Input>(actor: string, fields: Fields, input: Input): Input {
+  const own = Object.entries(fields).flatMap(([name, { isActor }]) => (isActor === true ? [[name, actor]] : []));
+  return { ...input, ...(Object.fromEntries(own) as Partial<Input>) };
 }
 
 const isObject = (value: unknown): boolean => isPlainObject(value);
@@ -49,6 +57,9 @@ const areTexts = (value: unknown): boolean => Array.isArray(value) && value.ever
 /** What a value of each type is, and in words what it has to be. */
 const fieldChecks: Readonly<Record<FieldType, readonly [(value: unknown) => boolean, string]>> = {
   text: [isText, 'a text'],
+  run: [isText, 'a text'],
+  checkpoint: [isText, 'a text'],
+  time: [isText, 'a text'],
   integer: [(value) => Number.isSafeInteger(value) && (value as number) >= 0, 'a whole number, 0 or more'],
   flag: [(value) => typeof value === 'boolean', 'true or false'],
   value: [() => true, 'a value'],
@@ -67,7 +78,7 @@ export function checkInput(fields: Fields, input: unknown): void {
   const values = (input ?? {}) as Readonly<Record<string, unknown>>;
   const invalid = (name: string, reason: string): CairnError =>
     new CairnError('USAGE_INVALID', { reason: `${name} ${reason}` });
-  for (const [name, { type, isRequired, choices, remoteName }] of Object.entries(fields)) {
+  for (const [name, { type, isRequired, choices, min = 0, remoteName }] of Object.entries(fields)) {
     const value = values[name];
     const label = remoteName === undefined ? name : `${name} (${remoteName})`;
     if (value === undefined) {
@@ -76,7 +87,7 @@ export function checkInput(fields: Fields, input: unknown): void {
     }
     const [isRight, words] = fieldChecks[type];
     if (!isRight(value)) throw invalid(label, `is ${words}`);
-    if (name === 'limit' && value === 0) throw invalid(label, 'is 1 or more');
+    if (type === 'integer' && (value as number) < min) throw invalid(label, `is ${min} or more`);
     if (choices === undefined) continue;
     const wrong = (type === 'texts' ? (value as readonly string[]) : [value as string]).find(
       (each) => !choices.includes(each),

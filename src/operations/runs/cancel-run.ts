@@ -23,10 +23,11 @@ export interface CancelRunOutput {
 }
 
 export const cancelRun: Operation<CancelRunInput, CancelRunOutput, WorkContext> = {
-  name: 'cancel',
+  name: 'cancel_run',
+  command: 'cancel',
   summary: 'end a run; its history stays',
   input: {
-    run: { type: 'text', description: 'the run', isRequired: true, isPositional: true },
+    run: { type: 'run', description: 'the run', isRequired: true, isPositional: true },
     reason: { type: 'text', description: 'why; the node that follows a cancel is told' },
     by: { type: 'text', description: 'who cancels, for the record', isActor: true },
     force: { type: 'flag', description: 'end it without the node that follows a cancel, or give up on that node' },

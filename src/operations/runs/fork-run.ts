@@ -32,7 +32,8 @@ export interface ForkRunOutput {
 }
 
 export const forkRun: Operation<ForkRunInput, ForkRunOutput, WorkContext> = {
-  name: 'fork',
+  name: 'fork_checkpoint',
+  command: 'fork',
   summary: 'make a new run that goes on from a checkpoint; the original is untouched',
   input: {
     ...branchFields,

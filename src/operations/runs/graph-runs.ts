@@ -23,10 +23,11 @@ export interface GraphRunsInput {
 export type GraphRunsOutput = RunGraph;
 
 export const graphRuns: Operation<GraphRunsInput, GraphRunsOutput, HistoryContext> = {
-  name: 'graph',
+  name: 'graph_runs',
+  command: 'graph',
   summary: 'show the tree of a run and its forks: where each left, and with what',
   input: {
-    run: { type: 'text', description: 'the run, by id or its beginning', isRequired: true, isPositional: true },
+    run: { type: 'run', description: 'the run, by id or its beginning', isRequired: true, isPositional: true },
   },
   output: 'the runs, each before its forks',
   outputSchema: objectOf({
@@ -74,11 +75,11 @@ export interface ReadRunStructureOutput {
 }
 
 export const readRunStructure: Operation<ReadRunStructureInput, ReadRunStructureOutput, HistoryContext> = {
-  name: 'structure',
+  name: 'read_structure',
   summary: 'show the graph that a run had at a checkpoint, as data',
   input: {
     checkpoint: {
-      type: 'text',
+      type: 'checkpoint',
       description: 'the run, or a checkpoint of it: RUN, RUN@12, RUN@tag',
       isRequired: true,
       isPositional: true,

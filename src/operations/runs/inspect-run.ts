@@ -61,9 +61,9 @@ export interface InspectRunOutput {
 
 /** Where a run stands, with its progress: blocks done, and the wave it works on. */
 export const inspectRun: Operation<InspectRunInput, InspectRunOutput, WorkContext> = {
-  name: 'inspect',
+  name: 'get_run',
   summary: 'tell where a run stands',
-  input: { run: { type: 'text', description: 'the run', isRequired: true, isPositional: true } },
+  input: { run: { type: 'run', description: 'the run', isRequired: true, isPositional: true } },
   output: 'where it stands, what came of it, what it waits for',
   outputSchema: objectOf(
     {

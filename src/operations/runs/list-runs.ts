@@ -2,7 +2,7 @@
 import { flag, listOf, objectOf, position, text, whole } from '../contract/output-shapes.ts';
 import { listRuns as walkRuns, pageOfRuns, type ListedRun, type ShownStatus } from '../../history/read/list-runs.ts';
 import { CairnError } from '../../errors.ts';
-import { cursorField, openCursor, sealCursor } from '../contract/cursor.ts';
+import { pageFields, openCursor, sealCursor } from '../contract/cursor.ts';
 import type { Operation } from '../contract/operation.ts';
 
 export { shownStatusOf, type ListedRun } from '../../history/read/list-runs.ts';
@@ -64,19 +64,19 @@ function readTime(option: string, written: string, now: number): number {
 const defaultLimit = 20;
 
 export const listRuns: Operation<ListRunsInput, ListRunsOutput> = {
-  name: 'ls',
+  name: 'list_runs',
+  command: 'ls',
   summary: 'list runs, newest first',
   input: {
     status: { type: 'texts', description: 'only runs with this status', choices: statuses },
     graph: { type: 'text', description: 'only runs of this graph' },
     label: { type: 'answers', description: 'only runs with this label: user=ann' },
     since: {
-      type: 'text',
+      type: 'time',
       description: 'only runs started since: 2026-11-03, a time of day with it, or an age: 3h, 2d',
     },
-    until: { type: 'text', description: 'only runs started before, in the same forms' },
-    limit: { type: 'integer', description: `how many at most; default ${defaultLimit}` },
-    cursor: cursorField,
+    until: { type: 'time', description: 'only runs started before, in the same forms' },
+    ...pageFields(defaultLimit),
     all: { type: 'flag', description: 'all of them', isLocal: true },
   },
   output: 'the runs',

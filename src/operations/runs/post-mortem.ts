@@ -42,11 +42,12 @@ function takenIn({ entries }: PostMortem): readonly TakenEdge[] {
 }
 
 export const postMortem: Operation<PostMortemInput, PostMortemOutput, HistoryContext> = {
-  name: 'post-mortem',
+  name: 'post_mortem',
+  command: 'post-mortem',
   summary: 'tell what happened in a run: every node, why it led where it did, questions, failures, costs',
   input: {
     checkpoint: {
-      type: 'text',
+      type: 'checkpoint',
       description: 'the run, or the checkpoint up to which is told: RUN, RUN@12, RUN@tag',
       isRequired: true,
       isPositional: true,

@@ -58,7 +58,7 @@ export interface PreviewRunOutput extends CheckpointRef {
 
 export const branchFields: FieldsOf<BranchInput> = {
   checkpoint: {
-    type: 'text',
+    type: 'checkpoint',
     description: 'the checkpoint: RUN, RUN@12, RUN@tag, RUN@head~2 or its id',
     isRequired: true,
     isPositional: true,
@@ -173,7 +173,8 @@ export async function requireSame(
 }
 
 export const previewRun: Operation<PreviewRunInput, PreviewRunOutput, WorkContext> = {
-  name: 'preview',
+  name: 'preview_resume',
+  command: 'preview',
   summary: 'say what a resume or a fork would restore, replay and run; nothing is run',
   input: {
     ...branchFields,

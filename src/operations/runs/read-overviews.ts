@@ -51,7 +51,7 @@ async function overviewOf(context: HistoryContext, run: RunRow): Promise<RunOver
 }
 
 export const readOverviews: Operation<ReadOverviewsInput, ReadOverviewsOutput, HistoryContext> = {
-  name: 'overviews',
+  name: 'read_overviews',
   summary: 'tell what runs have spent, and whether a fork of one that failed completed',
   input: { run: { type: 'texts', description: `the runs by their whole ids, at most ${runsMax}`, isRequired: true } },
   output: 'the runs that are there and can be read, in the order of the question',

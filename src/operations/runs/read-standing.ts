@@ -4,9 +4,9 @@ import type { Operation, RunStanding, WorkContext } from '../contract/operation.
 import type { InspectRunInput } from './inspect-run.ts';
 
 export const readStanding: Operation<InspectRunInput, RunStanding, WorkContext> = {
-  name: 'standing',
+  name: 'read_standing',
   summary: 'tell where a run stands, as a resume would',
-  input: { run: { type: 'text', description: 'the run, by its whole id', isRequired: true, isPositional: true } },
+  input: { run: { type: 'run', description: 'the run, by its whole id', isRequired: true, isPositional: true } },
   output: 'where the run stands',
   outputSchema: standing,
   isReadOnly: true,

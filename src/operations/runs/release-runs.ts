@@ -15,10 +15,11 @@ export interface ReleaseRunsOutput {
 }
 
 export const releaseRuns: Operation<ReleaseRunsInput, ReleaseRunsOutput, HistoryContext> = {
-  name: 'release',
+  name: 'release_runs',
+  command: 'release',
   summary: 'let runs go on that were restored from a backup',
   input: {
-    run: { type: 'text', description: 'the run', isPositional: true },
+    run: { type: 'run', description: 'the run', isPositional: true },
     all: { type: 'flag', description: 'every run that is held' },
   },
   output: 'the runs released, and what is in doubt in them',

@@ -11,10 +11,11 @@ export interface RemoveRunInput {
 }
 
 export const removeRun: Operation<RemoveRunInput, RemovedRuns, HistoryContext> = {
-  name: 'rm',
+  name: 'remove_run',
+  command: 'rm',
   summary: 'remove a run with its history',
   input: {
-    run: { type: 'text', description: 'the run', isRequired: true, isPositional: true },
+    run: { type: 'run', description: 'the run', isRequired: true, isPositional: true },
     withForks: { type: 'flag', description: 'remove the runs forked from it too' },
     dryRun: { type: 'flag', description: 'say what would go, and leave it' },
   },

@@ -32,14 +32,19 @@ test('M13.5 a model answers no question about a call that it wants to make, in t
   const waitId = waits[0]?.waitId ?? '';
   for (const wait of [waitId, 'a', waitId.slice(0, 8), undefined]) {
     const named = wait === undefined ? {} : { wait };
-    await expect(answerWait.run(context, { run: 'r', value: 'approve', by: 'model', ...named })).rejects.toMatchObject({
+    await expect(answerWait.run(context, { run: 'r', value: 'approve', ...named })).rejects.toMatchObject({
       code: 'ANSWER_RESERVED',
     });
   }
   for (const name of [waitId, 'a', waitId.slice(0, 8)])
-    await expect(
-      forkRun.run(context, { checkpoint: 'r', answer: { [name]: 'approve' }, by: 'model' }),
-    ).rejects.toMatchObject({ code: 'ANSWER_RESERVED' });
+    await expect(forkRun.run(context, { checkpoint: 'r', answer: { [name]: 'approve' } })).rejects.toMatchObject({
+      code: 'ANSWER_RESERVED',
+    });
   expect(sent).toEqual([]);
-  expect(await answerWait.run(context, { run: 'r', value: 'approve', by: 'person' })).toMatchObject({ waitId });
+  // A name makes nobody a person: what is reserved is said by the context alone.
+  await expect(answerWait.run(context, { run: 'r', value: 'approve', by: 'person' })).rejects.toMatchObject({
+    code: 'ANSWER_RESERVED',
+  });
+  const { reserved: _reserved, ...ofPerson } = context;
+  expect(await answerWait.run(ofPerson, { run: 'r', value: 'approve' })).toMatchObject({ waitId });
 });

@@ -27,20 +27,26 @@ function isApproval({ kind, isApproval: isMarked, budget, name, metadata }: Wait
   return name.startsWith('approve ') && typeof (metadata as { readonly tool?: unknown } | null)?.tool === 'string';
 }
 
-/**
- * Refuses an answer that is not from a person. @param wait - the question; undefined if none of that name is open. @param by - who answers;
- * `person` is somebody who was asked in a form. @throws ANSWER_RESERVED
- */
+/** Refuses an answer to a question that is for people. @param wait - it; undefined if none of that name is open. @throws ANSWER_RESERVED */
 export function refuseAnswer(
   context: Reserved,
   { runId, waitId, wait }: { readonly runId: string; readonly waitId: string; readonly wait: WaitRecord | undefined },
-  by: string | undefined,
 ): void {
   const { reserved } = context;
-  if (reserved === undefined || by === 'person') return;
+  if (reserved === undefined) return;
   if (wait === undefined ? reserved.questions !== 'all' : !isForPeople(context, wait)) return;
   const words = ['answer', runId, ...(waitId === '' ? [] : [waitId]), 'VALUE', '--resume'];
   throw new CairnError('ANSWER_RESERVED', { runId, command: reserved.command(...words) });
+}
+
+/**
+ * Refuses a signal where every answer is refused: a signal tells a run what it waits for, as an answer does, and nothing of it says whether a
+ * person has to have said it. @throws ANSWER_RESERVED
+ */
+export function refuseSignal({ reserved }: Reserved, runId: string, name: string): void {
+  if (reserved?.questions !== 'all') return;
+  const command = reserved.command('signal', runId, name, 'VALUE');
+  throw new CairnError('ANSWER_RESERVED', { runId, reason: 'a signal may say what a person would', command });
 }
 
 /** Refuses to remove a run that waits for a person. @throws ANSWER_RESERVED */

@@ -41,26 +41,27 @@ async function compareWithFile(context: WorkContext, run: RunRow): Promise<Store
  * More to spend is for people to give, as is the answer to the question about it, which a resume with a budget closes. @throws
  * ANSWER_RESERVED
  */
-function refuseBudget({ reserved }: WorkContext, run: string, by: string | undefined): void {
-  if (reserved === undefined || by === 'person') return;
+function refuseBudget({ reserved }: WorkContext, run: string): void {
+  if (reserved === undefined) return;
   const command = reserved.command('resume', run, '--budget', 'UNIT=AMOUNT');
   throw new CairnError('ANSWER_RESERVED', { runId: run, reason: 'a budget is raised by a person', command });
 }
 
 /** A resume with `retry` answers questions about commands that ended: those may be reserved for people. @throws ANSWER_RESERVED */
-async function refuseRetry(context: WorkContext, { runId }: RunRow, by: string | undefined): Promise<void> {
+async function refuseRetry(context: WorkContext, { runId }: RunRow): Promise<void> {
   const { store, tenant, reserved } = context;
   if (reserved === undefined) return;
   const [open] = (await store.listWaits({ tenant, runId, kinds: ['doubt'], limit: 1 })).rows;
-  if (open !== undefined) refuseAnswer(context, { runId, waitId: open.waitId, wait: readWait(open) }, by);
+  if (open !== undefined) refuseAnswer(context, { runId, waitId: open.waitId, wait: readWait(open) });
 }
 
 export const resumeRun: Operation<ResumeRunInput, RunStanding, WorkContext> = {
-  name: 'resume',
+  name: 'resume_run',
+  command: 'resume',
   summary: 'go on with a run: after an answer, a failure or a crash',
   input: {
     run: {
-      type: 'text',
+      type: 'run',
       description: 'the run; or a checkpoint of it: a fork goes on from one that is not the newest',
       isRequired: true,
       isPositional: true,
@@ -95,7 +96,7 @@ export const resumeRun: Operation<ResumeRunInput, RunStanding, WorkContext> = {
   route: 'POST /runs/{run}/resume',
   /** @throws PREVIEW_CHANGED, ANSWER_RESERVED, and the errors of the engine's resume */
   async run(context, { run, file, export: exportName, leaveOutAdded, retry = false, budget, by, expect }) {
-    if (budget !== undefined) refuseBudget(context, run, by);
+    if (budget !== undefined) refuseBudget(context, run);
     await requireSame(context, expect, {
       checkpoint: run,
       ...(file !== undefined && { file }),
@@ -110,7 +111,7 @@ export const resumeRun: Operation<ResumeRunInput, RunStanding, WorkContext> = {
     const from = { runId: row.runId, seq };
     const isHead = seq === row.head;
     const next = isHead ? from : await context.engine.fork(from, options);
-    if (retry) await refuseRetry(context, row, by);
+    if (retry) await refuseRetry(context, row);
     const more = {
       ...(context.isDetached === true && { detach: true }),
       ...(retry && { retry }),

@@ -98,7 +98,8 @@ async function list(context: WorkContext): Promise<readonly ShownSchedule[]> {
 }
 
 export const schedule: Operation<ScheduleInput, ScheduleOutput, ScheduleContext> = {
-  name: 'schedule',
+  name: 'schedule_runs',
+  command: 'schedule',
   summary: 'start a workflow or a graph at times',
   input: {
     action: {
@@ -117,15 +118,16 @@ export const schedule: Operation<ScheduleInput, ScheduleOutput, ScheduleContext>
       type: 'text',
       description: 'when: minute hour day month weekday, with seconds first if there are six; or @daily and its like',
     },
-    timezone: { type: 'text', description: 'whose clocks are meant, such as Europe/Berlin; default UTC' },
+    timezone: { type: 'text', description: 'whose clocks are meant, such as Europe/Berlin', default: 'UTC' },
     input: { type: 'value', description: 'what each run is given' },
     name: { type: 'text', description: 'its name, with which ids of runs begin; default: that of the graph' },
     missed: {
       type: 'text',
-      description: 'which of the times that nobody met within a minute are started; default last',
+      description: 'which of the times that nobody met within a minute are started',
+      default: 'last',
       choices: ['skip', 'last', 'all'],
     },
-    limit: { type: 'integer', description: 'the most that --missed all starts at once; default 100' },
+    limit: { type: 'integer', description: 'the most that --missed all starts at once', default: 100, min: 1 },
     export: { type: 'text', description: 'the name of the export, if the module has several graphs', isLocal: true },
     replaces: { type: 'flag', description: 'take the place of a schedule of this name with other settings' },
   },

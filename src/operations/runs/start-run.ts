@@ -56,7 +56,8 @@ export async function startGraph(
 }
 
 export const startRun: Operation<StartRunInput, StartRunOutput, WorkContext> = {
-  name: 'run',
+  name: 'start_run',
+  command: 'run',
   summary: 'start a graph and follow it until it ends or waits',
   input,
   output: 'the run, and where it stands',

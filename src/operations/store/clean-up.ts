@@ -29,7 +29,8 @@ export const defaultSettings: Required<Omit<CheckpointSettings, 'max_checkpoint_
 };
 
 export const cleanUp: Operation<CleanUpInput, CleanUpReport, CleanUpContext> = {
-  name: 'cleanup',
+  name: 'clean_up',
+  command: 'cleanup',
   summary: 'remove runs and checkpoints that are older than their settings keep them',
   input: {
     workflow: { type: 'text', description: 'only of this workflow' },

@@ -10,10 +10,10 @@ export interface DeleteCheckpointInput {
 }
 
 export const deleteCheckpoint: Operation<DeleteCheckpointInput, RemovedCheckpoint, WorkContext> = {
-  name: 'delete',
+  name: 'delete_checkpoint',
   summary: 'remove a checkpoint that nothing needs; the newest of a run removes the run',
   input: {
-    checkpoint: { type: 'text', description: 'the checkpoint', isRequired: true, isPositional: true },
+    checkpoint: { type: 'checkpoint', description: 'the checkpoint', isRequired: true, isPositional: true },
   },
   output: 'what was removed',
   outputSchema: objectOf({ checkpointId: text, runId: text, removed: oneOf('run', 'checkpoint') }),

@@ -56,7 +56,8 @@ async function findUnneeded(
 }
 
 export const examineStore: Operation<object, ExamineStoreOutput, DoctorContext> = {
-  name: 'doctor',
+  name: 'examine_store',
+  command: 'doctor',
   summary: 'check the store, its files and the runs that need attention',
   input: {},
   output: 'what was found',

@@ -21,10 +21,15 @@ export interface FilesContext extends HistoryContext {
 }
 
 export const exportFiles: Operation<ExportFilesInput, ExportFilesOutput, FilesContext> = {
-  name: 'export-files',
+  name: 'export_files',
   summary: 'write a run as a folder of files, to be read',
   input: {
-    checkpoint: { type: 'text', description: 'the run, or a checkpoint of it', isRequired: true, isPositional: true },
+    checkpoint: {
+      type: 'checkpoint',
+      description: 'the run, or a checkpoint of it',
+      isRequired: true,
+      isPositional: true,
+    },
     files: { type: 'text', description: 'the folder', isRequired: true },
   },
   output: 'what was written',

@@ -20,7 +20,8 @@ export interface ListWorkersOutput {
 }
 
 export const listWorkers: Operation<ListWorkersInput, ListWorkersOutput> = {
-  name: 'workers',
+  name: 'list_workers',
+  command: 'workers',
   summary: 'list the workers that are alive, what they serve and which runs they hold',
   input: {
     all: { type: 'flag', description: 'also those that stopped or died within the last day' },

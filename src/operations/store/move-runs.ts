@@ -28,11 +28,12 @@ export interface ImportContext extends WorkContext {
 }
 
 export const exportRun: Operation<ExportRunInput, ExportReport, ExportContext> = {
-  name: 'export',
+  name: 'export_run',
+  command: 'export',
   summary: 'write a run with its history as text, to keep or to move it',
   input: {
     checkpoint: {
-      type: 'text',
+      type: 'checkpoint',
       description: 'the run; or a checkpoint, to export no more than what led to it',
       isRequired: true,
       isPositional: true,
@@ -82,7 +83,8 @@ async function needsOfRun(context: ImportContext, runId: string): Promise<readon
 }
 
 export const importRun: Operation<ImportAs, ImportRunOutput, ImportContext> = {
-  name: 'import',
+  name: 'import_run',
+  command: 'import',
   summary: 'take in a run that was exported',
   input: {
     move: { type: 'flag', description: 'keep its id: it was exported with --move' },

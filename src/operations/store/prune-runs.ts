@@ -14,13 +14,14 @@ export interface PruneRunsInput {
 }
 
 export const pruneRuns: Operation<PruneRunsInput, PrunedRuns, WorkContext> = {
-  name: 'prune',
+  name: 'prune_runs',
+  command: 'prune',
   summary: 'remove checkpoints that nothing needs, to save room',
   input: {
-    run: { type: 'text', description: 'the run', isPositional: true },
+    run: { type: 'run', description: 'the run', isPositional: true },
     all: { type: 'flag', description: 'every run of the store' },
     keepEvery: { type: 'integer', description: 'keep each checkpoint whose seq is a multiple of N' },
-    keepLast: { type: 'integer', description: 'keep the newest N; default 1' },
+    keepLast: { type: 'integer', description: 'keep the newest N', default: 1 },
     dryRun: { type: 'flag', description: 'say what would go, and leave it' },
   },
   output: 'what was removed',

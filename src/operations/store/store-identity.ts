@@ -17,7 +17,8 @@ export interface StoreIdentityOutput {
 }
 
 export const storeIdentity: Operation<StoreIdentityInput, StoreIdentityOutput> = {
-  name: 'identity',
+  name: 'read_identity',
+  command: 'identity',
   summary: 'show the identity of the store, or give it another',
   input: {
     new: { type: 'flag', description: 'give it a random one, for runs from now on' },

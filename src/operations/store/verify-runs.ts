@@ -12,9 +12,10 @@ export interface VerifyRunsInput {
 }
 
 export const verifyRuns: Operation<VerifyRunsInput, Verification, HistoryContext> = {
-  name: 'verify',
+  name: 'verify_runs',
+  command: 'verify',
   summary: 'check that histories are whole: the file, checksums, snapshots, blobs, open questions',
-  input: { run: { type: 'text', description: 'only this run; default: all', isPositional: true } },
+  input: { run: { type: 'run', description: 'only this run; default: all', isPositional: true } },
   output: 'what was looked at, and every fault',
   outputSchema: objectOf({
     reports: listOf(

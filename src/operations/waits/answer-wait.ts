@@ -19,10 +19,11 @@ export interface AnswerWaitOutput extends AnsweredWait {
 
 /** Answers one question. */
 export const answerWait: Operation<AnswerWaitInput, AnswerWaitOutput, WorkContext> = {
-  name: 'answer',
+  name: 'answer_question',
+  command: 'answer',
   summary: 'answer an open question of a run',
   input: {
-    run: { type: 'text', description: 'the run', isRequired: true, isPositional: true },
+    run: { type: 'run', description: 'the run', isRequired: true, isPositional: true },
     wait: {
       type: 'text',
       description: 'the question: its id, the beginning of it, its node or its name; needed if several are open',

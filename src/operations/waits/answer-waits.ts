@@ -20,10 +20,10 @@ export interface AnswerWaitsOutput {
 
 /** Answers several, all or none. */
 export const answerWaits: Operation<AnswerWaitsInput, AnswerWaitsOutput, WorkContext> = {
-  name: 'answers',
+  name: 'answer_questions',
   summary: 'answer several open questions of a run, all of them or none',
   input: {
-    run: { type: 'text', description: 'the run', isRequired: true, isPositional: true },
+    run: { type: 'run', description: 'the run', isRequired: true, isPositional: true },
     answers: { type: 'answers', description: 'a wait, its node or its name, and the answer', isRequired: true },
     by: { type: 'text', description: 'who answers, for the record', isActor: true },
   },

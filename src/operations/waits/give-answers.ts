@@ -30,7 +30,7 @@ export async function giveAnswers(
   by: string | undefined,
 ): Promise<readonly AnsweredWait[]> {
   const named = submitted.map(({ name, wait, value }) => ({ waitId: wait?.waitId ?? name, wait, value }));
-  for (const { waitId, wait } of named) refuseAnswer(context, { runId, waitId, wait }, by);
+  for (const { waitId, wait } of named) refuseAnswer(context, { runId, waitId, wait });
   const { isDetached: stays = false, posted } = context;
   const options = { readsTexts: true, stays, ...(by !== undefined && { by }) };
   const pairs = named.map(({ waitId, value }) => [waitId, value] as const);

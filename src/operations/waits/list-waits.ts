@@ -1,7 +1,7 @@
 /** The operation `inbox`: lists the open waits of a store, soonest due first, without those whose answer waits to be taken. */
 import { waitsForResume } from '../../history/read/list-runs.ts';
 import type { OpenWait as WaitRow, Page, WaitQuery } from '../../ports/store.ts';
-import { cursorField, openCursor, sealCursor } from '../contract/cursor.ts';
+import { pageFields, openCursor, sealCursor } from '../contract/cursor.ts';
 import type { ReadContext, Operation } from '../contract/operation.ts';
 import { flag, listOf, objectOf, text, wait } from '../contract/output-shapes.ts';
 import type { OpenQuestion } from '../../engine/api.ts';
@@ -90,13 +90,13 @@ export async function readQuestions(
 }
 
 export const listWaits: Operation<ListWaitsInput, ListWaitsOutput> = {
-  name: 'inbox',
+  name: 'list_questions',
+  command: 'inbox',
   summary: 'list open questions, how to answer them, and what else runs wait for',
   input: {
-    run: { type: 'text', description: 'only those of this run', isPositional: true },
+    run: { type: 'run', description: 'only those of this run', isPositional: true },
     all: { type: 'flag', description: 'what waits for a time or a signal, too, in one list by due times' },
-    limit: { type: 'integer', description: `how many at most; default ${defaultLimit}` },
-    cursor: cursorField,
+    ...pageFields(defaultLimit),
   },
   output: 'the open waits',
   outputSchema: objectOf(

@@ -2,6 +2,7 @@
 import { objectOf, text } from '../contract/output-shapes.ts';
 import type { Operation, WorkContext } from '../contract/operation.ts';
 import { findRun } from '../runs/find-run.ts';
+import { refuseSignal } from '../runs/reserved-answers.ts';
 
 export interface SignalRunInput {
   readonly run: string;
@@ -20,10 +21,11 @@ export interface SignalRunOutput {
 }
 
 export const signalRun: Operation<SignalRunInput, SignalRunOutput, WorkContext> = {
-  name: 'signal',
+  name: 'send_signal',
+  command: 'signal',
   summary: 'send a run a signal that it waits for, or will',
   input: {
-    run: { type: 'text', description: 'the run', isRequired: true, isPositional: true },
+    run: { type: 'run', description: 'the run', isRequired: true, isPositional: true },
     name: { type: 'text', description: 'the name of the signal', isRequired: true, isPositional: true },
     value: { type: 'value', description: 'what it says; default null', isPositional: true },
     id: { type: 'text', description: 'an id: sent twice under one id, it is one signal' },
@@ -33,9 +35,10 @@ export const signalRun: Operation<SignalRunInput, SignalRunOutput, WorkContext> 
   isReadOnly: false,
   scope: 'run',
   route: 'POST /runs/{run}/signals',
-  /** @throws RUN_NOT_FOUND, RUN_FINISHED, SIGNAL_INVALID, ID_INVALID, VALUE_UNSTORABLE */
+  /** @throws RUN_NOT_FOUND, RUN_FINISHED, SIGNAL_INVALID, ID_INVALID, VALUE_UNSTORABLE, ANSWER_RESERVED */
   async run(context, { run, name, value = null, id }) {
     const { runId, status } = await findRun(context, run);
+    refuseSignal(context, runId, name);
     const { isDetached: stays = false, posted } = context;
     await context.engine.signal(runId, name, value, { stays, ...(id !== undefined && { id }) });
     posted?.(runId);

@@ -24,7 +24,7 @@ export interface PlanWorkflowInput {
 
 /** All that is wrong with a text as a workflow, and what it would be. */
 export const checkWorkflow: Operation<CheckWorkflowInput, CheckWorkflowOutput, WorkContext> = {
-  name: 'check',
+  name: 'check_workflow',
   summary: 'say all that is wrong with a workflow',
   input: { text: { type: 'text', description: 'the workflow in YAML', isRequired: true, isPositional: true } },
   output: 'its faults, and what it would be',
@@ -41,7 +41,8 @@ export const checkWorkflow: Operation<CheckWorkflowInput, CheckWorkflowOutput, W
 };
 
 export const planWorkflow: Operation<PlanWorkflowInput, WorkflowDescription, WorkContext> = {
-  name: 'plan',
+  name: 'plan_workflow',
+  command: 'plan',
   summary: 'show what a workflow would do: waves, conditions, questions; nothing is run',
   input: {
     file: {

@@ -27,7 +27,8 @@ export interface ConvertWorkflowOutput {
 }
 
 export const convertWorkflow: Operation<ConvertWorkflowInput, ConvertWorkflowOutput, WorkContext> = {
-  name: 'convert',
+  name: 'convert_workflow',
+  command: 'convert',
   summary: 'write a workflow in another dialect, and say what does not carry over',
   input: {
     source: { type: 'text', description: 'the module, or the file of the text; default: the text is no file' },

@@ -45,7 +45,8 @@ function toListed({ workflow, source }: KnownWorkflow): ListedWorkflow {
 }
 
 export const listWorkflows: Operation<ListWorkflowsInput, ListWorkflowsOutput, WorkContext> = {
-  name: 'workflows',
+  name: 'list_workflows',
+  command: 'workflows',
   summary: 'list the workflows of the directories given',
   input: { tags: { type: 'texts', description: 'only those with all of these tags' } },
   output: 'the workflows, by name, and the files that are none',
@@ -72,7 +73,7 @@ export const listWorkflows: Operation<ListWorkflowsInput, ListWorkflowsOutput, W
 };
 
 export const describeWorkflow: Operation<DescribeWorkflowInput, WorkflowDescription, WorkContext> = {
-  name: 'workflow',
+  name: 'describe_workflow',
   summary: 'tell what a workflow takes, does and gives',
   input: { workflow: { type: 'text', description: 'its name', isRequired: true, isPositional: true } },
   output: 'the workflow',

@@ -17,7 +17,8 @@ export interface DrawOutput {
 }
 
 export const draw: Operation<DrawInput, DrawOutput, WorkContext> = {
-  name: 'draw',
+  name: 'draw_graph',
+  command: 'draw',
   summary: 'draw a workflow, or a run coloured by what happened, as SVG',
   input: {
     target: {

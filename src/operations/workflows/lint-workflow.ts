@@ -34,7 +34,8 @@ const fields: FieldsOf<FormatWorkflowInput> = {
 };
 
 export const lintWorkflow: Operation<LintWorkflowInput, LintWorkflowOutput, WorkContext> = {
-  name: 'lint',
+  name: 'lint_workflow',
+  command: 'lint',
   summary: 'say all that is wrong with a workflow, or odd about it',
   input: {
     source: fields.source,
@@ -77,7 +78,8 @@ async function lintModule(
 }
 
 export const formatWorkflow: Operation<FormatWorkflowInput, { readonly text: string }, WorkContext> = {
-  name: 'fmt',
+  name: 'format_workflow',
+  command: 'fmt',
   summary: 'write a pipeline in its canonical form',
   input: fields,
   output: 'the text',

@@ -16,7 +16,7 @@ interface ReadWorkflowTextOutput {
 }
 
 export const readWorkflowText: Operation<ReadWorkflowTextInput, ReadWorkflowTextOutput, WorkContext> = {
-  name: 'text',
+  name: 'read_workflow_text',
   summary: 'show the text of a workflow',
   input: { workflow: { type: 'text', description: 'its name', isRequired: true, isPositional: true } },
   output: 'the text',
@@ -62,7 +62,7 @@ async function readWorkflow(
 }
 
 export const startWorkflow: Operation<StartWorkflowInput, StartRunOutput, WorkContext> = {
-  name: 'start',
+  name: 'start_workflow',
   summary: 'start a workflow by its name, or from its text',
   input: {
     workflow: { type: 'text', description: 'the name of a known workflow', isPositional: true },
