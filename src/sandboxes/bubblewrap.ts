@@ -51,7 +51,9 @@ export function bubblewrap(options: BubblewrapOptions = {}): Sandboxes {
         return {
           name: 'bubblewrap',
           ...(isRoot && { owner }),
-          refusal: (stderr) => /^(?:bwrap|setpriv|prlimit|sh): .*/u.exec(stderr)?.[0],
+          // bwrap reports the exit code of a command that began, and nothing of one that did not.
+          isRefused: ({ status }) => !status.includes('"exit-code"'),
+          namespaceOf: (status) => Number(/"pid-namespace": (\d+)/u.exec(status)?.[1]) || undefined,
           argv: (argv, env) => [
             ...(group === undefined
               ? []
@@ -70,6 +72,8 @@ export function bubblewrap(options: BubblewrapOptions = {}): Sandboxes {
             ...bounds,
             '--',
             'bwrap',
+            '--json-status-fd',
+            '3',
             ...enclosure(folder, { network, readable, env, diskBytes: limits.diskBytes }),
             '--',
             ...argv,

@@ -44,6 +44,7 @@ case "$1" in
       case "$1" in
         --mount=*) dir=\${1#*src=}; cd "\${dir%,dst=*}" ;;
         --env=*) export "\${1#--env=}" ;;
+        --cidfile=*) echo id > "\${1#--cidfile=}" ;;
       esac
       shift
     done
@@ -94,6 +95,13 @@ test('SB6 a command is a container of its own, with no network, no capabilities,
   await open.exec(['true'], quiet());
   await open.close();
   expect(readFileSync(log, 'utf8')).toContain('--network=bridge');
+});
+
+test('SB1 a command may end with the code and the words of an engine that made no container', async () => {
+  const box = await sandboxes.create(request);
+  const end = await box.exec(['sh', '-c', 'echo "docker: Error response from daemon: no" >&2; exit 125'], quiet());
+  expect(end).toMatchObject({ exitCode: 125 });
+  await box.close();
 });
 
 test('SB6 a command that is called off has its container removed', async () => {

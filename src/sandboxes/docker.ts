@@ -1,5 +1,7 @@
 /** Sandboxes of Docker, by its command line: on any platform on which an engine answers. Podman understands the same. */
 import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { CairnError } from '../errors.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
@@ -48,7 +50,8 @@ export function docker(options: DockerOptions): Sandboxes {
       return openLocalBox(place, limits.diskBytes, (folder) => ({
         name: 'docker',
         ...(owner !== undefined && { owner }),
-        refusal: (stderr, exitCode) => (exitCode === 125 ? /^(?:docker|Error)\b.*/mu.exec(stderr)?.[0] : undefined),
+        // The engine's own failures have this code, and so may a command: only a container that was made can have run one.
+        isRefused: ({ exitCode, command }) => exitCode === 125 && !existsSync(idFile(folder, command)),
         argv: (argv, env, name) => [
           program,
           'run',
@@ -56,6 +59,7 @@ export function docker(options: DockerOptions): Sandboxes {
           '--interactive',
           '--init',
           `--name=${name}`,
+          `--cidfile=${idFile(folder, name)}`,
           '--pull=never',
           `--network=${network ? 'bridge' : 'none'}`,
           '--hostname=box',
@@ -81,6 +85,9 @@ export function docker(options: DockerOptions): Sandboxes {
     },
   };
 }
+
+/** Where the engine's program writes the id of a container that it made: beside the folder, out of the command's reach. */
+const idFile = (folder: string, name: string): string => join(dirname(folder), `${name}.id`);
 
 /** @throws SANDBOX_UNAVAILABLE there is no program, no engine that answers, or no image */
 async function check(program: string, image: string): Promise<void> {

@@ -1,10 +1,13 @@
 /** The folder of a sandbox: what is in it as a manifest, what a command changed, and the folder made equal to a manifest (SB2). */
+import { execFile } from 'node:child_process';
 import { chmod, lchown, lstat, mkdir, open, readdir, readlink, rm, symlink } from 'node:fs/promises';
 import { constants } from 'node:fs';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import type { FileAccess } from '../graph/contracts/contracts.ts';
 import { NodeFailure } from '../graph/contracts/node-contract.ts';
 import type { FileRef } from '../graph/file-ref.ts';
+import { setOwn } from '../state/values/values.ts';
 
 /** What stands at a path: a file, a folder, or a link. Modes are permissions only; owners and times are not recorded. */
 export type FolderEntry =
@@ -69,8 +72,7 @@ export async function makeEqual(
   files: FileAccess,
   owner?: FolderOwner,
 ): Promise<void> {
-  await makeReadable(folder);
-  for (const name of await readdir(folder)) await rm(join(folder, name), { recursive: true, force: true });
+  for (const name of await readdir(folder)) await removeTree(join(folder, name));
   const own = async (path: string): Promise<void> => owner && (await lchown(path, owner.uid, owner.gid));
   const folders: (readonly [string, number])[] = [];
   for (const [name, entry] of manifest) {
@@ -98,11 +100,40 @@ export async function makeEqual(
   for (const [path, mode] of folders.toReversed()) await chmod(path, mode);
 }
 
-/** Lets this process read and empty a folder whatever a command made of its permissions. */
-async function makeReadable(folder: string): Promise<void> {
-  for await (const { path, stat } of walk(folder))
-    if (stat.isDirectory()) await chmod(path, 0o700).catch(() => undefined);
+const execute = promisify(execFile);
+
+/**
+ * Removes what a command left, however deep it is and whatever permissions it has: the system's own tools go down folder by folder, where a
+ * path would be too long.
+ */
+export async function removeTree(path: string): Promise<void> {
+  await rm(path, { recursive: true, force: true }).catch(() =>
+    execute('/bin/sh', ['-c', 'chmod -R u+rwX -- "$1" 2>/dev/null; exec rm -rf -- "$1"', 'sh', path]),
+  );
 }
+
+/** Does work with a folder in which no process runs any more, all of it readable meanwhile, and then as it was. */
+export async function withAccess<T>(folder: string, work: () => Promise<T>): Promise<T> {
+  const closed: (readonly [path: string, mode: number])[] = [];
+  const openUp = async (path: string): Promise<void> => {
+    const entries = await readdir(path, { withFileTypes: true }).catch(async (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EACCES') return [];
+      const { mode } = await lstat(path);
+      closed.push([path, mode & 0o7777]);
+      await chmod(path, 0o700);
+      return readdir(path, { withFileTypes: true });
+    });
+    for (const entry of entries) if (entry.isDirectory()) await openUp(join(path, entry.name));
+  };
+  await openUp(folder);
+  try {
+    return await work();
+  } finally {
+    for (const [path, mode] of closed.toReversed()) await chmod(path, mode);
+  }
+}
+
+const nameInvalid = (message: string): NodeFailure => new NodeFailure(message, { code: 'SANDBOX_NAME_INVALID' });
 
 interface Found {
   readonly name: string;
@@ -113,6 +144,8 @@ interface Found {
 /** Everything in a folder, parents first. Folders that may not be read are made readable. */
 async function* walk(folder: string, prefix = ''): AsyncGenerator<Found, void, undefined> {
   const names = await readdir(folder, { encoding: 'buffer' }).catch(async (error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENAMETOOLONG')
+      throw nameInvalid(`the path ${prefix.slice(0, 100)}… in the sandbox is too long`);
     if (error.code !== 'EACCES') throw error;
     await chmod(folder, 0o700);
     return readdir(folder, { encoding: 'buffer' });
@@ -120,30 +153,17 @@ async function* walk(folder: string, prefix = ''): AsyncGenerator<Found, void, u
   for (const bytes of names.toSorted((a, b) => Buffer.compare(a, b))) {
     const own = bytes.toString('utf8');
     if (!Buffer.from(own).equals(bytes))
-      throw new NodeFailure(`a file in ${prefix || 'the sandbox'} has a name that is no UTF-8`, {
-        code: 'SANDBOX_NAME_INVALID',
-      });
+      throw nameInvalid(`a file in ${prefix || 'the sandbox'} has a name that is no UTF-8`);
     const path = join(folder, own);
     const name = prefix === '' ? own : `${prefix}/${own}`;
-    const stat = await lstat(path);
+    const stat = await lstat(path).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENAMETOOLONG')
+        throw nameInvalid(`the path ${name.slice(0, 100)}… in the sandbox is too long`);
+      throw error;
+    });
     yield { name, path, stat };
     if (stat.isDirectory()) yield* walk(path, name);
   }
-}
-
-/** How many bytes a folder takes, as far as it can be read; it may change meanwhile. */
-export async function sizeOf(folder: string): Promise<number> {
-  let bytes = 0;
-  try {
-    for (const entry of await readdir(folder, { withFileTypes: true })) {
-      const path = join(folder, entry.name);
-      if (entry.isDirectory()) bytes += await sizeOf(path);
-      else bytes += Math.max(0, (await lstat(path).catch(() => undefined))?.blocks ?? 0) * 512;
-    }
-  } catch {
-    // It was removed, or made unreadable, while it was looked at.
-  }
-  return bytes;
 }
 
 /**
@@ -179,9 +199,9 @@ export async function changesIn(
       // Pipes, sockets and devices have no content to keep.
     } else continue;
     seen.add(name);
-    if (!isSame(known, entry)) changes[name] = entry;
+    if (!isSame(known, entry)) setOwn(changes, name, entry);
   }
-  for (const name of before.keys()) if (!seen.has(name)) changes[name] = null;
+  for (const name of before.keys()) if (!seen.has(name)) setOwn(changes, name, null);
   return changes;
 }
 

@@ -8,7 +8,8 @@ import type { Need } from '../graph/contracts/node-type.ts';
 import { holdFolder, readRegularFile } from '../nodes/file/files.ts';
 import { runProcess } from '../nodes/shell/run-process.ts';
 import type { Sandbox, SandboxCommand, SandboxEnd } from '../ports/sandboxes.ts';
-import { sizeOf, type FolderOwner } from './folder.ts';
+import { removeTree, withAccess, type FolderOwner } from './folder.ts';
+import { sizeOfFolder, sizeOfRemoved } from './folder-size.ts';
 
 /** How one kind of sandbox runs a command in a folder. */
 export interface LocalBox {
@@ -16,8 +17,18 @@ export interface LocalBox {
   readonly owner?: FolderOwner;
   /** The program, with all that encloses it. */
   readonly argv: (argv: readonly string[], env: Readonly<Record<string, string>>, command: string) => readonly string[];
-  /** Why the enclosure itself did not come about, read from what was printed; undefined: the command began. */
-  readonly refusal?: (stderr: string, exitCode: number | null) => string | undefined;
+  /**
+   * Whether the enclosure did not come about, so that the command never began. What was printed cannot tell: a command prints what it
+   * likes. It is asked when the program ended with a code other than 0.
+   * @param status - what the program wrote to descriptor 3, which the command does not have
+   */
+  readonly isRefused?: (end: {
+    readonly exitCode: number;
+    readonly status: string;
+    readonly command: string;
+  }) => boolean;
+  /** The number of the process namespace that the command has for itself, once it is known. */
+  readonly namespaceOf?: (status: string) => number | undefined;
   /** Called when a command was killed, for kinds whose processes do not end with the one that was started. */
   readonly onKilled?: (command: string) => Promise<void>;
   readonly onClose?: () => Promise<void>;
@@ -46,7 +57,7 @@ export async function openLocalBox(
   make: (folder: string) => Promise<LocalBox> | LocalBox,
 ): Promise<Sandbox> {
   const parent = place ?? tmpdir();
-  await tidy(parent, (path) => rm(path, { recursive: true, force: true }));
+  await tidy(parent, removeTree);
   const home = await mkdtemp(join(parent, `${prefix}${process.pid}-`));
   const folder = join(home, 'box');
   await mkdir(folder, { mode: 0o755 });
@@ -70,7 +81,7 @@ export async function openLocalBox(
     exec: (argv, command) => run(folder, diskBytes, box, argv, command),
     close: async () => {
       await box.onClose?.();
-      await rm(home, { recursive: true, force: true });
+      await removeTree(home);
     },
   };
 }
@@ -108,6 +119,12 @@ async function writeInside(
   }
 }
 
+/** The size of a folder in which nothing runs any more: what a command closed to others is opened for the measurement. */
+async function sizeAtRest(folder: string): Promise<number> {
+  const sizeBytes = await sizeOfFolder(folder);
+  return sizeBytes === Number.POSITIVE_INFINITY ? withAccess(folder, () => sizeOfFolder(folder)) : sizeBytes;
+}
+
 /** Runs a command until it ends, is aborted, or its folder is larger than it may be. The quota is watched, not enforced: best effort. */
 async function run(
   folder: string,
@@ -118,16 +135,21 @@ async function run(
 ): Promise<SandboxEnd> {
   const command = `cairn-${randomBytes(6).toString('hex')}`;
   const [file = '', ...args] = box.argv(argv, { ...env, CAIRN_IDEMPOTENCY_KEY: key }, command);
-  let stderr = '';
+  let [stderr, status] = ['', ''];
   const emit: SandboxCommand['onOutput'] = (stream, bytes) => {
     if (stream === 'stderr' && stderr.length < 300) stderr += Buffer.from(bytes).toString();
     onOutput(stream, bytes);
   };
   const quota = new AbortController();
   let isOver = false;
+  const isTooLarge = async (): Promise<boolean> => {
+    const namespace = box.namespaceOf?.(status);
+    const removedBytes = namespace === undefined ? 0 : await sizeOfRemoved(namespace, folder);
+    return removedBytes + (await sizeOfFolder(folder)) > diskBytes;
+  };
   const watch = async (): Promise<void> => {
     if (isOver) return;
-    if ((await sizeOf(folder)) > diskBytes) quota.abort();
+    if (await isTooLarge()) quota.abort();
     else timer = setTimeout(() => void watch(), watchMs);
   };
   let timer = setTimeout(() => void watch(), watchMs);
@@ -141,11 +163,14 @@ async function run(
       signal: both,
       killGraceMs: 200,
       onOutput: emit,
+      onStatus: (bytes) => (status += bytes.toString()),
     });
+    isOver = true;
     if (both.aborted) await box.onKilled?.(command);
-    const refused = end.exitCode === 0 ? undefined : box.refusal?.(stderr, end.exitCode);
-    if (refused !== undefined) throw unavailable(box.name, refused);
-    const isLarge = quota.signal.aborted || (await sizeOf(folder)) > diskBytes;
+    const { exitCode } = end;
+    if (exitCode !== null && exitCode !== 0 && box.isRefused?.({ exitCode, status, command }) === true)
+      throw unavailable(box.name, stderr.trim().split('\n')[0] || `it ended with code ${exitCode}`);
+    const isLarge = quota.signal.aborted || (await sizeAtRest(folder)) > diskBytes;
     return { ...end, ...(isLarge && { exceeded: 'disk' }) };
   } finally {
     isOver = true;

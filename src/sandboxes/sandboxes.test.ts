@@ -76,6 +76,70 @@ describe.skipIf(isThere !== true)(`bubblewrap${isThere === true ? '' : ` is not 
     });
   });
 
+  const python = (code: string): string => `python3 - <<'P'\nimport ctypes, os, time\n${code}\nP`;
+
+  test('SB3 what a command hides from a listing of its folder counts: removed files that are open, deep folders', async () => {
+    const limits = { diskBytes: 8_000_000 };
+    const fill = (name: string): string =>
+      `f = open(${name}, "wb")\nfiles.append(f)\nfor i in range(4): f.write(b"x" * 1000000)\nf.flush()`;
+    const removed = `files = []\nfor k in range(4):\n  ${fill('"x%d" % k').replaceAll('\n', '\n  ')}\n  os.unlink("x%d" % k)\ntime.sleep(15)`;
+    await expect(runScript(python(removed), limits)).resolves.toMatchObject({ exceeded: 'disk' });
+    const deep = `files = []\nfor i in range(40): os.mkdir("d" * 200); os.chdir("d" * 200)\nfor k in range(4):\n  ${fill('"x%d" % k').replaceAll('\n', '\n  ')}\ntime.sleep(15)`;
+    await expect(runScript(python(deep), limits)).rejects.toMatchObject({ data: { code: 'SANDBOX_NAME_INVALID' } });
+    expect(readdirSync(place)).toEqual(['secret.txt']);
+  });
+
+  test('SB3 a folder that is swapped for a link while it is measured is not followed', async () => {
+    const swap = `os.mkdir("d"); os.symlink("/usr", "l"); c = ctypes.CDLL(None); end = time.time() + 1.5
+while time.time() < end: c.syscall(316, -100, b"d", -100, b"l", 2)
+print("swapped")`;
+    const { stdout, exceeded } = await runScript(python(swap), { diskBytes: 8_000_000 });
+    expect([stdout, exceeded]).toEqual(['swapped\n', undefined]);
+  });
+
+  test('SB2 a file whose name every object inherits is recorded like any other', async () => {
+    const run = async (ctx: NodeContext): Promise<readonly unknown[]> => {
+      const session = new SandboxSession(ctx, { sandboxes });
+      await session.exec(sh('echo a > __proto__; echo b > constructor; mkdir d; echo c > d/__proto__'));
+      // A new folder, made from the record.
+      await session.close();
+      const { stdout } = await session.exec(sh('cat __proto__ constructor d/__proto__'));
+      await session.close();
+      return [stdout, Object.keys(session.files)];
+    };
+    const made = new AgentGraph({}).addNode('a', run, { effectClass: 'read' }).addEdge(START, 'a').addEdge('a', END);
+    const { state, error } = await made.compile().invoke({});
+    expect([error, state.outputs['a']]).toEqual([
+      undefined,
+      ['a\nb\nc\n', ['__proto__', 'constructor', 'd/__proto__']],
+    ]);
+  });
+
+  test('SB1 a command that prints what the enclosure prints when it fails has begun, and is not run again unasked', async () => {
+    for (const line of ['bwrap: no', 'sh: 1: x: not found', 'setpriv: no']) {
+      const node = sandboxNode({
+        sandboxes,
+        network: true,
+        approval: 'never',
+        commands: [sh(`echo "${line}" >&2; exit 1`)],
+      });
+      const app = new AgentGraph({}).addNode('a', node).addEdge(START, 'a').addEdge('a', END).compile();
+      const { error } = await app.invoke({});
+      expect([error?.message, error?.data?.['code']]).toEqual([
+        expect.stringContaining(`exited with 1: ${line}`),
+        'EXIT_CODE',
+      ]);
+    }
+    await expect(
+      new AgentGraph({})
+        .addNode('a', sandboxNode({ sandboxes, commands: [['/usr/bin/no-such-program']] }))
+        .addEdge(START, 'a')
+        .addEdge('a', END)
+        .compile()
+        .invoke({}),
+    ).resolves.toMatchObject({ error: { message: expect.stringContaining('no-such-program') as string } });
+  });
+
   test('SB3 a background process does not outlive its command', async () => {
     const { stdout } = await runScript('(sleep 5; echo late > late.txt) & echo begun');
     expect(stdout).toBe('begun\n');

@@ -226,6 +226,8 @@ export class SandboxSession {
     await this.#remote?.close().catch(() => undefined);
     const opened = this.#opened;
     this.#opened = undefined;
+    // A later command opens a new folder, which is made from the record.
+    this.#equalTo = undefined;
     await opened?.then((box) => box.close()).catch(() => undefined);
   }
 

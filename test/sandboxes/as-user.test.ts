@@ -32,7 +32,7 @@ const server = createServer((socket) => socket.end('reached'));
 afterAll(() => void server.close());
 
 test.skipIf(why !== '')(
-  `SB3 as a user who is not root, the same thirty ways out lead nowhere either${why}`,
+  `SB3 as a user who is not root, the same thirty ways out lead nowhere either, and a closed folder counts${why}`,
   { timeout: 240_000 },
   async () => {
     server.listen(0, '127.0.0.1');
@@ -47,8 +47,13 @@ test.skipIf(why !== '')(
     writeFileSync(join(place, 'secret.txt'), secret, { mode: 0o644 });
     const [program, ...args] = [...asUser, node, script, place, String((server.address() as AddressInfo).port)];
     const { stdout } = await promisify(execFile)(program, args, { encoding: 'utf8', cwd: place });
-    const { user, printed } = JSON.parse(stdout) as { user: number; printed: Readonly<Record<string, string>> };
+    const { user, exceeded, printed } = JSON.parse(stdout) as {
+      user: number;
+      exceeded: unknown;
+      printed: Readonly<Record<string, string>>;
+    };
     expect(user).not.toBe(0);
+    expect(exceeded).toBe('disk');
     const { 'an ordinary command': ordinary, ...ways } = printed;
     expect(ordinary).toBe('made\nran\n');
     expect(Object.keys(ways)).toHaveLength(30);

@@ -21,4 +21,15 @@ for (const [name, script] of Object.entries(scripts)) {
   printed[name] = text;
   await box.close();
 }
-process.stdout.write(JSON.stringify({ user: process.getuid?.(), printed }));
+// A folder that the host's user may not read hides what is in it, and what a command leaves closed can be removed all the same.
+const closing = await bubblewrap({ place }).create({
+  key: 'closed',
+  network: false,
+  limits: { ...escapeLimits, diskBytes: 4_000_000 },
+});
+const { exceeded } = await closing.exec(
+  ['/bin/sh', '-c', 'mkdir h; exec 3>h/a; chmod 000 h; head -c 6000000 /dev/zero >&3; sleep 15'],
+  { signal: AbortSignal.timeout(20_000), key: 'closed', onOutput: () => undefined },
+);
+await closing.close();
+process.stdout.write(JSON.stringify({ user: process.getuid?.(), exceeded, printed }));

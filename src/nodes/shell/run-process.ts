@@ -62,6 +62,8 @@ interface ProcessRequest {
   /** Milliseconds between SIGTERM and SIGKILL. */
   readonly killGraceMs: number;
   readonly onOutput: (stream: 'stdout' | 'stderr', bytes: Buffer) => void;
+  /** Called with what the process writes to descriptor 3, which is open only if this is given. */
+  readonly onStatus?: (bytes: Buffer) => void;
 }
 
 export interface ProcessEnd {
@@ -83,11 +85,17 @@ export async function runProcess(request: ProcessRequest): Promise<ProcessEnd> {
   const child = spawn(request.file, request.args, {
     detached: true,
     env: request.env,
-    stdio: [request.input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+    stdio: [
+      request.input === undefined ? 'ignore' : 'pipe',
+      'pipe',
+      'pipe',
+      ...(request.onStatus === undefined ? [] : (['pipe'] as const)),
+    ],
     ...(request.cwd !== undefined && { cwd: request.cwd }),
   });
   child.stdout?.on('data', (bytes: Buffer) => request.onOutput('stdout', bytes));
   child.stderr?.on('data', (bytes: Buffer) => request.onOutput('stderr', bytes));
+  if (request.onStatus !== undefined) child.stdio[3]?.on('data', request.onStatus);
   const closed = once(child, 'close') as Promise<[number | null, string | null]>;
   const group = child.pid;
   if (group === undefined) {
