@@ -156,4 +156,25 @@ export const storesMutants: readonly Mutant[] = [
     new: 'damage = error;',
     tests: ['src/stores/sqlite/damaged-runs.test.ts'],
   },
+  {
+    name: 'bytes of Postgres are read in hex alone',
+    file: 'src/postgres-driver.ts',
+    old: "if (text.startsWith('\\\\x'))",
+    new: "if (text !== '')",
+    tests: ['src/stores/postgres/postgres-store.test.ts'],
+  },
+  {
+    name: 'a connection that the server has ended goes back to its pool',
+    file: 'src/stores/postgres/database.ts',
+    old: '/^(08|57P|25P03)/.test(state)',
+    new: '/^(08)/.test(state)',
+    tests: ['test/stores/postgres-connections.test.ts'],
+  },
+  {
+    name: 'a transaction that conflicts with others fails',
+    file: 'src/nodes/transaction-step.ts',
+    old: '!isConflict(error) || tries >= conflictTries',
+    new: '!isConflict(error) || tries >= 1',
+    tests: ['test/stores/transaction-step.test.ts'],
+  },
 ];

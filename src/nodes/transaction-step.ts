@@ -1,4 +1,5 @@
 /** A node inside a transaction of the user's own Postgres: its rows and the fact that it happened are committed together, or not at all. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { CairnError } from '../errors.ts';
 import {
   NodeFailure,
@@ -9,6 +10,7 @@ import {
 import type { RetryPolicy } from '../graph/contracts/contracts.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
 import { decodeJson, encodeValue } from '../state/values/codec.ts';
+import { hearConnection, hearPool } from '../postgres-driver.ts';
 import { draftNode, type NodeDraft, type NodeOptions } from './draft/node-draft.ts';
 import type { TypedContext } from './draft/node-parts.ts';
 
@@ -17,7 +19,6 @@ export interface TransactionConnection {
   query(text: string, values?: unknown[]): Promise<{ readonly rows: unknown[] }>;
   release(destroy?: Error | boolean): void;
   on?(event: 'error', listener: () => void): unknown;
-  off?(event: 'error', listener: () => void): unknown;
 }
 
 /** What is used of a pool: that of the package `pg`, or one that behaves like it. */
@@ -46,7 +47,8 @@ const isolations: readonly unknown[] = [undefined, 'read committed', 'repeatable
 /**
  * Makes a node that runs in one transaction of Postgres, your own or the store's. Its output and its key are written in the same
  * transaction as your rows. So it happens exactly once, and nobody is asked: in doubt, the key is looked up. If the function throws,
- * everything is rolled back, and the node fails as one that certainly changed nothing.
+ * everything is rolled back, and the node fails as one that certainly changed nothing. If the server takes the transaction back because of
+ * others at the same time (serialization, deadlock), it is done again: so the function does nothing else that lasts than through `tx`.
  *
  * @param pool - connections to the database, such as a `Pool` of the package `pg`. It stays yours
  * @param work - what is done. Statements go through `tx`; do not commit. What it returns is the node's output
@@ -88,10 +90,33 @@ export function transactionStep<S extends StateView, Connection extends Transact
   );
 }
 
-/** A connection that breaks fails its statement, too. */
 const ignore = (): void => undefined;
 
 const sqlStateOf = (error: unknown): unknown => (error as { readonly code?: unknown } | undefined)?.code;
+
+/** How often a transaction is tried that others stand in the way of, and how long is waited between two tries at most, in milliseconds. */
+const [conflictTries, conflictWaitMaxMs] = [30, 500];
+
+/** Whether the server took a transaction back because of others at the same time: serialization, deadlock. What wraps the error is looked through. */
+function isConflict(error: unknown): boolean {
+  if (['40001', '40P01'].includes(String(sqlStateOf(error)))) return true;
+  return error instanceof Error && error.cause !== undefined && isConflict(error.cause);
+}
+
+/** Does it again while others stand in the way, after a wait of random length: those that met would else meet again. */
+async function untilAlone<Done>(signal: AbortSignal | undefined, act: () => Promise<Done>): Promise<Done> {
+  for (let tries = 1; ; tries += 1)
+    try {
+      return await act();
+    } catch (error) {
+      if (!isConflict(error) || tries >= conflictTries || signal?.aborted === true) throw error;
+      const waitMs = Math.random() * Math.min(conflictWaitMaxMs, 10 * 2 ** tries);
+      // When the time is over, what is known is that the last try changed nothing.
+      await sleep(waitMs, undefined, { signal }).catch(() => {
+        throw error;
+      });
+    }
+}
 
 /** The keys of what has happened, each with its output. */
 class KeyTable<Connection extends TransactionConnection> {
@@ -109,17 +134,24 @@ class KeyTable<Connection extends TransactionConnection> {
 
   /**
    * Does the work in a transaction that holds the key. Whoever has the same key waits until it is known how that transaction ended, so the
-   * work is done once even if a process that was thought dead goes on.
+   * work is done once even if a process that was thought dead goes on. A transaction that conflicts with others was certainly rolled back,
+   * and is done again.
    */
-  async once<Output>(
+  once<Output>(
+    ctx: Pick<NodeContext, 'idempotencyKey' | 'signal'>,
+    work: (tx: Connection) => Promise<Output>,
+  ): Promise<unknown> {
+    return untilAlone(ctx.signal, () => this.#once(ctx, work));
+  }
+
+  async #once<Output>(
     { idempotencyKey: key, signal }: Pick<NodeContext, 'idempotencyKey' | 'signal'>,
     work: (tx: Connection) => Promise<Output>,
   ): Promise<unknown> {
     const connection = await beforeCommit(() => {
       signal.throwIfAborted();
-      return this.#pool.connect();
+      return this.#connect();
     });
-    connection.on?.('error', ignore);
     let isLost = false;
     try {
       const output = await beforeCommit(async () => {
@@ -142,15 +174,17 @@ class KeyTable<Connection extends TransactionConnection> {
         ));
       throw error;
     } finally {
-      connection.off?.('error', ignore);
       connection.release(isLost);
     }
   }
 
   /** Whether what has the key happened. A transaction that still holds it is awaited. */
-  async find(key: string): Promise<Reconciliation> {
-    const connection = await this.#pool.connect();
-    connection.on?.('error', ignore);
+  find(key: string): Promise<Reconciliation> {
+    return untilAlone(undefined, () => this.#find(key));
+  }
+
+  async #find(key: string): Promise<Reconciliation> {
+    const connection = await this.#connect();
     let isLost = true;
     try {
       await this.#open(connection);
@@ -159,9 +193,16 @@ class KeyTable<Connection extends TransactionConnection> {
       isLost = false;
       return found === undefined ? { happened: false } : { happened: true, output: found.output };
     } finally {
-      connection.off?.('error', ignore);
       connection.release(isLost);
     }
+  }
+
+  /** A connection whose errors are heard. One that breaks fails its statement, too. */
+  async #connect(): Promise<Connection> {
+    hearPool(this.#pool);
+    const connection = await this.#pool.connect();
+    hearConnection(connection);
+    return connection;
   }
 
   async #open(connection: Connection): Promise<void> {
@@ -174,13 +215,14 @@ class KeyTable<Connection extends TransactionConnection> {
 
   /** Takes the key for this transaction; if it is there already, what it stands for. */
   async #take(connection: Connection, key: string): Promise<{ readonly output: unknown } | undefined> {
-    await connection.query('savepoint cairn_key');
     const insert = `insert into ${this.#table} (key, output) values ($1, '') on conflict (key) do nothing returning key`;
     const take = (): Promise<{ readonly rows: unknown[] }> => connection.query(insert, [key]);
     const { rows } = await take().catch(async (error: unknown) => {
       if (sqlStateOf(error) !== '42P01') throw error;
-      await connection.query('rollback to savepoint cairn_key');
-      await this.#create();
+      // Nothing else has been done in this transaction.
+      await connection.query('rollback');
+      await this.#create(connection);
+      await this.#open(connection);
       return take();
     });
     if (rows.length > 0) return undefined;
@@ -188,20 +230,14 @@ class KeyTable<Connection extends TransactionConnection> {
     return { output: decodeJson((found.rows[0] as { readonly output: string }).output) };
   }
 
-  /** Makes the table, on another connection: it stays when the transaction is rolled back. */
-  async #create(): Promise<void> {
-    const connection = await this.#pool.connect();
-    try {
-      await connection.query(
-        `create table if not exists ${this.#table} (
-          key text primary key, output text not null, at timestamptz not null default now())`,
-      );
-    } catch (error) {
+  /** Makes the table, outside of a transaction: it stays when one is rolled back. */
+  async #create(connection: Connection): Promise<void> {
+    const create = `create table if not exists ${this.#table} (
+      key text primary key, output text not null, at timestamptz not null default now())`;
+    await connection.query(create).catch((error: unknown) => {
       // Another process makes it at the same time.
       if (!['23505', '42P07'].includes(String(sqlStateOf(error)))) throw error;
-    } finally {
-      connection.release();
-    }
+    });
   }
 }
 

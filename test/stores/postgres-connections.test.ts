@@ -5,8 +5,17 @@ import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test, vi } from 'vitest';
-import { AgentGraph, END, openStore, START } from '../../src/index.ts';
-import { openPostgresStore } from '../../src/stores/postgres/index.ts';
+import {
+  AgentGraph,
+  END,
+  openStore,
+  START,
+  transactionStep,
+  type TransactionConnection,
+  type TransactionPool,
+} from '../../src/index.ts';
+import { openPostgresStore, type PostgresPool } from '../../src/stores/postgres/index.ts';
+import { createMemoryStore } from '../../src/stores/memory/index.ts';
 import { readPostgresUrl, weaknessOf } from '../../src/stores/postgres/place.ts';
 import { admission, commitOf, message, startRun, tenant } from '../../src/testing/store-suite/examples.ts';
 import { CuttingProxy } from '../support/cutting-proxy.ts';
@@ -98,6 +107,97 @@ describe.skipIf(typeof found === 'string')(`a network that loses replies${reason
   });
 });
 
+describe.skipIf(typeof found === 'string')(`a server that ends connections${reason}`, () => {
+  const server = found as PostgresUnderTest;
+  type Pool = PostgresPool & TransactionPool<TransactionConnection>;
+
+  async function openPool(url: string): Promise<Pool> {
+    const packageName = 'pg';
+    const { default: pg } = (await import(packageName)) as { default: { Pool: new (settings: object) => Pool } };
+    return new pg.Pool({ connectionString: url, max: 1 });
+  }
+
+  test('S3.1 a connection that ends in the packet of its first reply, or of a later one, is replaced', async () => {
+    await server.empty();
+    const proxy = await CuttingProxy.before(Number(new URL(server.url).port));
+    const url = urlOver(server.url, proxy.port);
+    const pool = await openPool(url);
+    for (const store of [openPostgresStore({ url }), openPostgresStore({ pool })]) {
+      for (const state of ['57P05', '57P01']) {
+        proxy.endWithNextReply(state);
+        expect(await store.readIdentity()).not.toBe('');
+      }
+      await store.close();
+    }
+    expect(proxy.cuts).toBe(4);
+    await pool.end();
+    await proxy.close();
+  });
+
+  test('S3.1 the pool of a transaction step too', async () => {
+    const proxy = await CuttingProxy.before(Number(new URL(server.url).port));
+    const pool = await openPool(urlOver(server.url, proxy.port));
+    const graph = new AgentGraph({}, { id: 'ended' })
+      .addNode(
+        'one',
+        transactionStep(pool, async () => 1),
+        { retry: { attempts: 2, delayMs: 1, backoff: 'fixed' } },
+      )
+      .addEdge(START, 'one')
+      .addEdge('one', END)
+      .compile({ store: createMemoryStore() });
+    proxy.endWithNextReply('57P05');
+    expect((await graph.invoke({})).status).toBe('completed');
+    expect(proxy.cuts).toBe(1);
+    await pool.end();
+    await proxy.close();
+  });
+
+  test('S3.1 a connection that the server ended while this process was busy is taken for one that did nothing', async () => {
+    await server.empty();
+    const { pathname } = new URL(server.url);
+    await server.run(`alter database "${pathname.slice(1)}" set idle_session_timeout = 100`);
+    try {
+      const store = openPostgresStore({ url: server.url });
+      for (let i = 0; i < 3; i += 1) {
+        const end = performance.now() + 200;
+        const replies = [startRun(store, `run${i}`), store.readIdentity()];
+        while (performance.now() < end);
+        await Promise.all(replies);
+      }
+      await store.close();
+    } finally {
+      await server.run(`alter database "${pathname.slice(1)}" reset idle_session_timeout`);
+    }
+  });
+
+  test.each([
+    ['our own', '', true],
+    ['a pooler', '?pgbouncer=true', false],
+    ['a pool', undefined, false],
+  ])('S3.2 on connections of %s, `jit` is off or left as it is', async (_, query, isOff) => {
+    const proxy = await CuttingProxy.before(Number(new URL(server.url).port));
+    const url = urlOver(server.url, proxy.port, query);
+    const pool = query === undefined ? await openPool(url) : undefined;
+    const store = openPostgresStore(pool === undefined ? { url } : { pool });
+    await store.readIdentity();
+    expect(proxy.sent.includes('set jit = off')).toBe(isOff);
+    await store.close();
+    await pool?.end();
+    await proxy.close();
+  });
+
+  test('S3.2 a column that is gone is told as damage, and no other statement fails', async () => {
+    const store = openPostgresStore({ url: server.url });
+    const key = { tenant, runId: 'none' };
+    await server.run('alter table cairn.tags rename seq to gone');
+    await expect(store.readTags(key)).rejects.toMatchObject({ code: 'STORE_CORRUPT', retry: 'no' });
+    await server.run('alter table cairn.tags rename gone to seq');
+    expect(await store.readTags(key)).toEqual([]);
+    await store.close();
+  });
+});
+
 const pooler = typeof found === 'string' ? found : await startPgBouncer(found.url);
 if (typeof pooler === 'string' && typeof found !== 'string') console.warn(`PgBouncer was not tested: ${pooler}`);
 
@@ -126,6 +226,16 @@ describe.skipIf(typeof pooler === 'string')(
         );
         const wakeUps = (of: typeof store) => of.examine?.().then((all) => all.find(({ name }) => name === 'wake-ups'));
         expect(await wakeUps(store)).toMatchObject({ verdict: 'ok' });
+        // As many statements at once that have not been prepared yet, on connections that the pooler shares out.
+        const { runId } = results[0] ?? { runId: '' };
+        for (let i = 0; i < 5; i += 1) {
+          const fresh = openPostgresStore({ url: `${url}${query}` });
+          const reads = Array.from({ length: 16 }, (_, n) =>
+            n % 2 === 0 ? fresh.readRun({ tenant: 'default', runId }) : fresh.readTags({ tenant: 'default', runId }),
+          );
+          await Promise.all(reads);
+          await fresh.close();
+        }
         await graph.close();
         await store.close();
         const deaf = openPostgresStore({ url: `${url}${query}` });

@@ -24,7 +24,7 @@ interface Death {
   readonly keepsConnection?: boolean;
 }
 
-const statements = ['begin', 'settings', 'savepoint', 'key', 'work', 'output', 'commit'];
+const statements = ['begin', 'settings', 'key', 'work', 'output', 'commit'];
 const deaths = statements.flatMap((name, at) =>
   (['before', 'after'] as const).map((when) => [`${when} ${name}`, { at, when }] as const),
 );
@@ -135,7 +135,7 @@ describe.skipIf(typeof found === 'string')(`transactionStep${typeof found === 's
 
   test('X3 a process that stands still in its transaction is waited for only as long as the step may take', async () => {
     const store = createMemoryStore();
-    const { connections, died } = dying({ at: 4, when: 'after', keepsConnection: true });
+    const { connections, died } = dying({ at: 3, when: 'after', keepsConnection: true });
     const { runId } = await processOf(store, 'one', connections, 500).start({});
     await died;
     const { status } = await processOf(store, 'two', pool).resume(runId);
@@ -158,6 +158,45 @@ describe.skipIf(typeof found === 'string')(`transactionStep${typeof found === 's
     const { status, waits, error } = await graph.invoke({});
     expect([status, waits, await amount()]).toEqual(['failed', [], 100]);
     expect(String(error)).toContain('not today');
+  });
+
+  /** Runs as many steps at once, each in a transaction of its own. */
+  async function runAtOnce(
+    count: number,
+    isolation: 'serializable' | 'read committed',
+    work: (tx: TransactionConnection, nth: number) => Promise<void>,
+  ): Promise<unknown> {
+    let calls = 0;
+    const step = transactionStep(pool, (tx) => work(tx, (calls += 1)), { isolation });
+    const graph = new AgentGraph({}, { id: 'at-once' })
+      .addNode('pay', step)
+      .addEdge(START, 'pay')
+      .addEdge('pay', END)
+      .compile({ store: createMemoryStore() });
+    const results = await Promise.all(Array.from({ length: count }, () => graph.invoke({})));
+    return [...new Set(results.map(({ status, error }) => error?.message ?? status))];
+  }
+  const take1 = async (tx: TransactionConnection, name: string): Promise<void> =>
+    void (await tx.query('update accounts set amount = amount - 1 where name = $1', [name]));
+
+  test('N36.1 transactions that conflict are done again, also where all want to make the table of keys', async () => {
+    await server.run('drop table if exists cairn_steps');
+    const statuses = await runAtOnce(20, 'serializable', (tx) => take1(tx, 'ann'));
+    expect([statuses, await amount()]).toEqual([['completed'], 80]);
+  });
+
+  test('N36.1 so are those that a deadlock ended, also where a library has wrapped the error', async () => {
+    await server.run(`insert into accounts values ('bob', 100)`);
+    const both = Promise.withResolvers<void>();
+    const statuses = await runAtOnce(2, 'read committed', async (tx, nth) => {
+      await take1(tx, nth === 1 ? 'ann' : 'bob');
+      if (nth === 2) both.resolve();
+      await both.promise;
+      await take1(tx, nth === 1 ? 'bob' : 'ann').catch((cause: unknown) => {
+        throw new Error('the library says so', { cause });
+      });
+    });
+    expect([statuses, await amount()]).toEqual([['completed'], 98]);
   });
 
   test('P6 what is not understood is refused when the graph is written', () => {

@@ -1,12 +1,19 @@
 /** A proxy of ours before a server, which can cut a connection when the server has replied and the reply has not arrived. */
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 
+/** ReadyForQuery of Postgres, outside of a transaction. */
+const readyForQuery = Buffer.from([0x5a, 0, 0, 0, 5, 0x49]);
+
 export class CuttingProxy {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
   /** Port of the server: another one after {@link turnTo}. */
   #target: number;
   #cutsNext = false;
+  /** What the server says when it ends a connection of itself, in the packet of its reply. */
+  #farewell: Uint8Array | undefined;
+  /** What the server was sent. */
+  sent = '';
   /** How often it has cut. */
   cuts = 0;
 
@@ -33,13 +40,22 @@ export class CuttingProxy {
           end();
         });
       }
-      client.on('data', (bytes) => server.write(bytes));
+      client.on('data', (bytes) => {
+        this.sent += bytes.toString('latin1');
+        server.write(bytes);
+      });
       server.on('data', (bytes) => {
         // A reply that comes means that the server has committed.
         if (this.#cutsNext) {
           this.#cutsNext = false;
           this.cuts += 1;
           return end();
+        }
+        if (this.#farewell !== undefined && bytes.subarray(-6).equals(readyForQuery)) {
+          client.end(Buffer.concat([bytes, this.#farewell]));
+          this.#farewell = undefined;
+          this.cuts += 1;
+          return;
         }
         client.write(bytes);
       });
@@ -53,6 +69,15 @@ export class CuttingProxy {
   /** The next reply of the server is lost, and with it its connection. */
   cutNextReply(): void {
     this.#cutsNext = true;
+  }
+
+  /** In the packet of its next reply to a statement, or to a new connection, a Postgres server ends that connection. */
+  endWithNextReply(sqlState: string): void {
+    const fields = ['SFATAL', 'VFATAL', `C${sqlState}`, 'Mthe server ends this connection', ''];
+    const body = Buffer.from(fields.map((field) => `${field}\0`).join(''));
+    const head = Buffer.from([0x45, 0, 0, 0, 0]);
+    head.writeUInt32BE(body.length + 4, 1);
+    this.#farewell = Buffer.concat([head, body]);
   }
 
   /** From now on connections go to another server; those that are open are cut. */

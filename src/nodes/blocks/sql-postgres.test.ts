@@ -56,6 +56,18 @@ const rowsOf = async (sql: string, params?: unknown): Promise<readonly unknown[]
 
 const createTable = 'create table t (id serial primary key, name text unique, n numeric)';
 
+test('B64 bytes are read as they are, however the server writes them', async () => {
+  await run({ sql: `alter role current_user set bytea_output = escape` });
+  const bytes = Uint8Array.from({ length: 256 }, (_, byte) => byte);
+  const hex = Buffer.from(bytes).toString('hex');
+  try {
+    const sql = String.raw`select '\x${hex}'::bytea as all, array['\x5c78'::bytea, '\x00'] as some`;
+    expect(await rowsOf(sql)).toEqual([{ all: bytes, some: [Uint8Array.of(0x5c, 0x78), Uint8Array.of(0)] }]);
+  } finally {
+    await run({ sql: `alter role current_user reset bytea_output` });
+  }
+});
+
 test('B64 the outputs of statements that change and of those that read', async () => {
   await run({ sql: createTable });
   expect(

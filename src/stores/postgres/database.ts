@@ -1,6 +1,7 @@
 /** One Postgres database: statements and transactions over the driver `pg`, or over a pool of the user's own. */
 import { createHash } from 'node:crypto';
 import { CairnError, maybeWritten, type ErrorCode, type ErrorData } from '../../errors.ts';
+import { hearConnection, hearPool, isBroken, readBytes } from '../../postgres-driver.ts';
 
 /** A statement as `pg` takes it. */
 interface PgStatement {
@@ -39,18 +40,23 @@ export interface DatabaseOptions {
   readonly connectTimeoutMs: number;
   /** Whether statements are prepared once a connection. Not possible behind some poolers. */
   readonly prepares: boolean;
+  /** A statement with which each new connection begins. One that this server does not know is left out. */
+  readonly setUp?: string;
 }
 
 /** Between tries to connect, in milliseconds. So refused connections are at most 8 in the first 3 s. */
 const firstDelayMs = 50;
 const delayMaxMs = 1_000;
 
-/** How often a statement is tried that Postgres stopped to end a deadlock. */
-const deadlockTries = 10;
+/** How many connections are taken before one stays. */
+const takeTries = 3;
+
+/** How often statements are tried that the server certainly took back: to end a deadlock, or because it had ended their connection before. */
+const triesMax = 10;
 
 const parsers: Readonly<Record<number, (value: string) => unknown>> = {
   16: (value) => value === 't',
-  17: (value) => Buffer.from(value.slice(2), 'hex'),
+  17: readBytes,
   20: Number,
   21: Number,
   23: Number,
@@ -86,6 +92,16 @@ export function sqlStateOf(error: unknown): string {
 /** Whether an error that a store threw came of the values of a statement, and not of the server or the connection. */
 export const isOfValues = (error: unknown): boolean => /^(22|23|54)/.test(sqlStateOf((error as Error).cause));
 
+/** Serialization, deadlock, and a connection that was ended because nothing came over it: nothing of what was sent has been done. */
+const isTakenBack = (state: string): boolean => ['40001', '40P01', '57P05', '25P03'].includes(state);
+
+/** Whether the server has ended the connection, or it broke. */
+const endsConnection = (state: string): boolean => state === '' || /^(08|57P|25P03)/.test(state);
+
+/** A statement that was prepared is not there, or there already: the pooler has changed the connection behind it. */
+const isOfPrepared = (state: string): boolean => state === '26000' || state === '42P05';
+
+/** By the beginning of the SQLSTATE; anything else is STORE_UNAVAILABLE. */
 const codes: readonly (readonly [prefix: string, code: ErrorCode])[] = [
   ['53100', 'STORE_FULL'],
   ['53200', 'STORE_FULL'],
@@ -94,7 +110,11 @@ const codes: readonly (readonly [prefix: string, code: ErrorCode])[] = [
   ['55P03', 'STORE_BUSY'],
   ['40', 'STORE_BUSY'],
   ['XX', 'STORE_CORRUPT'],
-  ['42', 'STORE_CORRUPT'],
+  // A schema, table, column, function or constraint is gone: these are not the tables that a store makes.
+  ...['3F000', '42P01', '42703', '42883', '42P10', '42704'].map((state) => [state, 'STORE_CORRUPT'] as const),
+  ['42P05', 'STORE_UNAVAILABLE'],
+  // Any other statement that the server does not understand is our mistake.
+  ['42', 'INTERNAL'],
 ];
 
 export class Database {
@@ -102,8 +122,8 @@ export class Database {
   readonly #options: DatabaseOptions;
   #pool: Promise<PostgresPool> | undefined;
   #hasConnected = false;
-  /** Connections whose errors are heard. */
-  readonly #heard = new WeakSet<PgConnection>();
+  /** Connections that have begun. */
+  readonly #begun = new WeakSet<PgConnection>();
   #isClosed = false;
   #prepares: boolean;
   readonly #names = new Map<string, string>();
@@ -120,12 +140,11 @@ export class Database {
 
   /** Runs one statement, which is a transaction of its own. @throws the errors of the store port */
   readonly query: Query = async <Row>(text: string, values: readonly unknown[] = []) =>
-    this.#use((connection) => this.#run<Row>(connection, text, values));
+    this.#use((run) => run<Row>(text, values));
 
   /** Runs several statements in one transaction. Whatever `work` throws takes back all of them. */
   async transaction<Reply>(work: (query: Query) => Promise<Reply>): Promise<Reply> {
-    return this.#use(async (connection) => {
-      const query: Query = (text, values = []) => this.#run(connection, text, values);
+    return this.#use(async (query) => {
       await query('begin');
       try {
         const reply = await work(query);
@@ -146,9 +165,8 @@ export class Database {
     for (let delayMs = firstDelayMs; ; delayMs = Math.min(delayMs * 2, delayMaxMs)) {
       try {
         this.#pool ??= this.#options.openPool();
-        const connection = await (await this.#pool).connect();
+        const connection = await this.#take(await this.#pool);
         this.#hasConnected = true;
-        this.#hear(connection);
         return connection;
       } catch (error) {
         if (CairnError.is(error)) {
@@ -162,11 +180,31 @@ export class Database {
     }
   }
 
-  /** A connection may break while it is in use: its statement fails then, and an error event that nobody hears would end the process. */
-  #hear(connection: PgConnection): void {
-    if (this.#heard.has(connection)) return;
-    this.#heard.add(connection);
-    connection.on('error', () => undefined);
+  /** A connection that is set up. One that the server ends meanwhile is replaced by another. */
+  async #take(pool: PostgresPool): Promise<PgConnection> {
+    hearPool(pool);
+    for (let tries = 1; ; tries += 1) {
+      const connection = await pool.connect();
+      hearConnection(connection);
+      try {
+        if (!this.#begun.has(connection)) await this.#setUp(connection);
+        this.#begun.add(connection);
+        if (!isBroken(connection)) return connection;
+        throw new Error('the server ends each connection at once');
+      } catch (error) {
+        connection.release(true);
+        if (tries >= takeTries) throw error;
+      }
+    }
+  }
+
+  async #setUp(connection: PgConnection): Promise<void> {
+    const { setUp } = this.#options;
+    if (setUp === undefined || isBroken(connection)) return;
+    await connection.query({ text: setUp, values: [], types }).catch((error: unknown) => {
+      // Servers that are only like Postgres know other settings.
+      if (sqlStateOf(error) !== '42704') throw error;
+    });
   }
 
   async close(): Promise<void> {
@@ -175,19 +213,21 @@ export class Database {
     if (this.#options.ownsPool) await (await this.#pool?.catch(() => undefined))?.end();
   }
 
-  async #use<Reply>(work: (connection: PgConnection) => Promise<Reply>): Promise<Reply> {
+  /** Calls a function with what runs statements on one connection. If the server has certainly taken all of them back, it is called again. */
+  async #use<Reply>(work: (query: Query) => Promise<Reply>): Promise<Reply> {
     for (let tries = 1; ; tries += 1) {
       const connection = await this.connect();
+      // Of this try: others that run at the same time may find out meanwhile that nothing can be prepared.
+      const prepares = this.#prepares;
       try {
-        const reply = await work(connection);
+        const reply = await work((text, values = []) => this.#run(connection, { text, values, prepares }));
         connection.release();
         return reply;
       } catch (error) {
         const state = sqlStateOf(error);
-        connection.release(state === '' && !CairnError.is(error));
-        if ((state === '40P01' || state === '40001') && tries < deadlockTries) continue;
-        // Behind a pooler, the next statement of a transaction may come to another connection, which does not know the prepared one.
-        if ((state === '26000' || state === '42P05') && this.#prepares) {
+        connection.release(endsConnection(state) ? !CairnError.is(error) : isBroken(connection));
+        if (isTakenBack(state) && tries < triesMax) continue;
+        if (isOfPrepared(state) && prepares) {
           this.#prepares = false;
           continue;
         }
@@ -196,8 +236,15 @@ export class Database {
     }
   }
 
-  async #run<Row>(connection: PgConnection, text: string, values: readonly unknown[]): Promise<readonly Row[]> {
-    const name = this.#prepares && values.length > 0 ? { name: this.#nameOf(text) } : {};
+  async #run<Row>(
+    connection: PgConnection,
+    {
+      text,
+      values,
+      prepares,
+    }: { readonly text: string; readonly values: readonly unknown[]; readonly prepares: boolean },
+  ): Promise<readonly Row[]> {
+    const name = prepares && values.length > 0 ? { name: this.#nameOf(text) } : {};
     return (await connection.query({ text, values: [...values], types, ...name })).rows as Row[];
   }
 

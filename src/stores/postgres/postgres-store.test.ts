@@ -1,11 +1,13 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { openOn, preparePostgres, type PostgresUnderTest } from '../../../test/support/postgres-store.ts';
+import { AgentGraph, END, humanNode, openHistory, START } from '../../index.ts';
 import { isProving } from '../../../test/support/scale.ts';
 import { blobSuite } from '../../testing/blob-suite.ts';
 import { memoriesSuite } from '../../testing/memories-suite.ts';
 import { networkFaults, putNetworkBefore } from '../../testing/store-suite/random/network-under-test.ts';
 import { storeSuite } from '../../testing/store-suite/store-suite.ts';
-import type { StoreUnderTest } from '../../testing/store-suite/examples.ts';
+import { tenant, type StoreUnderTest } from '../../testing/store-suite/examples.ts';
+import { openPostgresStore, type PostgresPool } from './index.ts';
 
 const server = await preparePostgres();
 if (typeof server === 'string') console.warn(`The Postgres store was not tested: ${server}`);
@@ -56,6 +58,38 @@ describe.skipIf(typeof server === 'string')(`Postgres store${typeof server === '
     await store.live?.write(run, { remove: 'all' });
     expect(await other.live?.read(run, -1)).toEqual([]);
     await Promise.all([store.close(), other.close()]);
+  });
+
+  test('S3.3 bytes are read as they were written, however the server writes them, over our connections and those of a pool', async () => {
+    await serverOf().empty();
+    const packageName = 'pg';
+    const { default: pg } = (await import(packageName)) as {
+      default: { Pool: new (settings: object) => PostgresPool };
+    };
+    await serverOf().run('alter role current_user set bytea_output = escape');
+    const pool = new pg.Pool({ connectionString: serverOf().url });
+    const bytes = Uint8Array.from({ length: 512 }, (_, i) => i % 256);
+    try {
+      for (const store of [openOn(serverOf()), openPostgresStore({ pool })]) {
+        const hash = await store.blobs.put({ tenant }, bytes);
+        expect(await store.blobs.get(tenant, hash)).toEqual(bytes);
+        await store.close();
+      }
+      const store = openOn(serverOf());
+      const open = () =>
+        new AgentGraph({}, { id: 'asks' })
+          .addNode('ask', humanNode({ prompt: 'Öffnen?', choices: ['ja', 'nein'] }))
+          .addEdge(START, 'ask')
+          .addEdge('ask', END)
+          .compile({ store });
+      const { runId } = await open().invoke({ text: '\\x \\ 0 \n é' });
+      expect((await open().resume(runId, { answers: { ask: 'ja' } })).status).toBe('completed');
+      expect(await openHistory(store).verify(runId)).toMatchObject({ isValid: true });
+      await store.close();
+    } finally {
+      await serverOf().run('alter role current_user reset bytea_output');
+      await pool.end();
+    }
   });
 
   memoriesSuite({

@@ -118,11 +118,13 @@ function openDatabases(options: PostgresStoreOptions): {
   const openUrl = (text: string, connections?: number): Database => {
     const place = readPostgresUrl(text);
     return new Database({
-      openPool: () => openPool(place, () => place.password ?? password(), connections).then(quiet),
+      openPool: () => openPool(place, () => place.password ?? password(), connections),
       ownsPool: true,
       name: place.name,
       connectTimeoutMs: place.connectTimeoutMs,
       prepares: !place.isPooled,
+      // Statements here are short, and compiling one takes longer than running it. Behind a pooler it would be set for others.
+      ...(!place.isPooled && { setUp: 'set jit = off' }),
     });
   };
   if ((url === undefined) === (pool === undefined))
@@ -132,19 +134,13 @@ function openDatabases(options: PostgresStoreOptions): {
     pool === undefined
       ? openUrl(url ?? '')
       : new Database({
-          openPool: () => Promise.resolve(quiet(pool)),
+          openPool: () => Promise.resolve(pool),
           ownsPool: false,
           name: `postgres:${schema}`,
           connectTimeoutMs: 5000,
           prepares: true,
         });
   return { database, schema, listening: listenUrl === undefined ? database : openUrl(listenUrl, 1) };
-}
-
-/** A connection that breaks while nobody uses it is replaced; an error that nobody hears would end the process. */
-function quiet(pool: PostgresPool): PostgresPool {
-  pool.on('error', () => undefined);
-  return pool;
 }
 
 function createReads(

@@ -14,6 +14,7 @@ import type * as postgresPackage from 'postgres';
 import type { Options, PendingQuery, PostgresError, ReservedSql, Row, Sql } from 'postgres';
 import { CairnError } from '../../../errors.ts';
 import { importPeer } from '../../../optional-peers.ts';
+import { readBytes } from '../../../postgres-driver.ts';
 import { changesRows } from './raw-work.ts';
 
 // Parses and writes arrays in the text format of Postgres: `{1,NULL,"a b"}`.
@@ -67,7 +68,7 @@ const asJson: Parse = (text) => JSON.parse(text) as unknown;
 /** Parsers by type, with the ids of the type and of its array type in `pg_type`. Other types stay text. */
 const types: readonly (readonly [id: number, arrayId: number, parse: Parse])[] = [
   [16, 1000, (text) => text === 't'], // bool
-  [17, 1001, (text) => new Uint8Array(Buffer.from(text.slice(2), 'hex'))], // bytea
+  [17, 1001, (text) => new Uint8Array(readBytes(text))], // bytea
   [20, 1016, (text) => exactInteger(BigInt(text))], // int8
   [21, 1005, Number], // int2
   [23, 1007, Number], // int4
