@@ -1,6 +1,6 @@
 /** The operation `bisect`: finds the first checkpoint at which a condition holds. */
 import { shown } from '../../state/secrecy/shown-text.ts';
-import { listOf, objectOf, text, whole } from '../contract/output-shapes.ts';
+import { changePart, listOf, objectOf, text, time, told, whole } from '../contract/output-shapes.ts';
 import { resolveReference } from '../../history/read/tag-checkpoint.ts';
 import { type Bisection, bisect } from '../../history/explain/bisect.ts';
 import type { HistoryContext, Operation } from '../contract/operation.ts';
@@ -34,10 +34,10 @@ export const bisectRun: Operation<BisectRunInput, BisectRunOutput, HistoryContex
     { runId: text, seq: whole, when: text, read: whole, evaluated: whole },
     {
       found: objectOf(
-        { runId: text, seq: whole, checkpointId: text, at: whole, change: listOf({ type: 'object' }) },
-        { within: objectOf({ upTo: whole }, { after: whole }) },
+        { runId: text, seq: whole, checkpointId: text, at: time, change: listOf(changePart) },
+        { within: objectOf({ upTo: whole }, { after: told(whole, 'the last one before them') }) },
       ),
-      unanswered: objectOf({ seq: whole, reason: text, count: whole }),
+      unanswered: objectOf({ seq: told(whole, 'the first of them'), reason: text, count: whole }),
     },
   ),
   isReadOnly: true,

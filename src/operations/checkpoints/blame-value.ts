@@ -1,5 +1,5 @@
 /** The operation `blame`: finds who last wrote each part of a value. */
-import { anything, listOf, objectOf, position, text, texts, whole } from '../contract/output-shapes.ts';
+import { anything, listOf, objectOf, position, text, texts, time, told, whole } from '../contract/output-shapes.ts';
 import { resolveReference } from '../../history/read/tag-checkpoint.ts';
 import { parsePath } from '../../history/read/state-path.ts';
 import { type Blame, blameValue as blame } from '../../history/explain/blame.ts';
@@ -34,17 +34,17 @@ export const blameValue: Operation<BlameValueInput, BlameValueOutput, HistoryCon
     seq: whole,
     parts: listOf(
       objectOf(
-        { path: texts, runId: text, seq: whole, checkpointId: text, at: whole, kind: text },
+        { path: texts, runId: text, seq: whole, checkpointId: text, at: time, kind: told(text, 'what wrote it') },
         {
           value: anything,
-          range: objectOf({ from: whole, to: whole }),
+          range: objectOf({ from: whole, to: told(whole, 'where it ends') }),
           node: texts,
           visit: whole,
           attempt: whole,
           step: text,
           by: text,
           takenFrom: position,
-          within: objectOf({ upTo: whole }, { after: whole }),
+          within: objectOf({ upTo: whole }, { after: told(whole, 'the last one before them') }),
         },
       ),
     ),

@@ -1,5 +1,5 @@
 /** The operation `diff`: compares two checkpoints, or two runs. */
-import { amounts, anything, flag, listOf, objectOf, place, text, texts, whole } from '../contract/output-shapes.ts';
+import { listOf, nodeRow, objectOf, place, text, texts, told, valueDifference } from '../contract/output-shapes.ts';
 import { type CheckpointDifference, diffCheckpoints as compare } from '../../history/read/log.ts';
 import { resolveReference } from '../../history/read/tag-checkpoint.ts';
 import type { Field, HistoryContext, Operation } from '../contract/operation.ts';
@@ -21,20 +21,6 @@ const side: Field = {
   isPositional: true,
 };
 
-/** How a node stood. */
-const nodeRow = objectOf(
-  { path: texts, status: text, visits: whole, attempt: whole, hasOpenEffect: flag },
-  {
-    verdict: text,
-    error: anything,
-    steps: amounts,
-    retired: whole,
-    lists: amounts,
-    spent: amounts,
-    saved: amounts,
-  },
-);
-
 export const diffCheckpoints: Operation<DiffCheckpointsInput, DiffCheckpointsOutput, HistoryContext> = {
   name: 'diff_checkpoints',
   command: 'diff',
@@ -45,11 +31,14 @@ export const diffCheckpoints: Operation<DiffCheckpointsInput, DiffCheckpointsOut
     {
       a: place,
       b: place,
-      values: listOf({ type: 'object' }),
+      values: listOf(valueDifference),
       nodes: listOf(objectOf({ path: texts }, { before: nodeRow, after: nodeRow })),
-      waits: objectOf({ closed: texts, opened: texts }),
+      waits: told(
+        objectOf({ closed: texts, opened: texts }),
+        'questions, and what else was waited for, that are open on one side only',
+      ),
     },
-    { status: objectOf({ before: text, after: text }) },
+    { status: told(objectOf({ before: text, after: text }), 'said where it differs') },
   ),
   isReadOnly: true,
   scope: 'read',

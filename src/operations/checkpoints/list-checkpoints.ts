@@ -1,5 +1,5 @@
 /** Lists the checkpoints of all runs, newest first. */
-import { flag, listOf, objectOf, text, whole } from '../contract/output-shapes.ts';
+import { flag, listOf, objectOf, text, time, whole } from '../contract/output-shapes.ts';
 import {
   type Position,
   listCheckpoints as walkCheckpoints,
@@ -53,7 +53,7 @@ export const listCheckpoints: Operation<ListCheckpointsInput, ListCheckpointsOut
             runId: text,
             seq: whole,
             graphId: text,
-            createdAt: whole,
+            createdAt: time,
             isPaused: flag,
             isHead: flag,
           },

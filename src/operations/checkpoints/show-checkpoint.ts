@@ -3,7 +3,9 @@ import { type CheckpointDetails, showCheckpoint as readDetails } from '../../his
 import { resolveReference } from '../../history/read/tag-checkpoint.ts';
 import type { HistoryContext, Operation } from '../contract/operation.ts';
 import {
+  amounts,
   anything,
+  checkpointView,
   flag,
   listOf,
   logEntryParts,
@@ -11,6 +13,8 @@ import {
   oneOf,
   text,
   texts,
+  told,
+  valueDifference,
   whole,
 } from '../contract/output-shapes.ts';
 
@@ -40,12 +44,17 @@ export const showCheckpoint: Operation<ShowCheckpointInput, ShowCheckpointOutput
       schemaVersion: whole,
       encoding: oneOf('delta', 'delta and snapshot'),
       checksum: text,
-      recorded: objectOf({ values: listOf(anything), steps: listOf(anything) }),
+      recorded: objectOf({
+        values: told(listOf(valueDifference), 'values that were added, removed or changed'),
+        steps: listOf(
+          objectOf({ path: texts, kind: text, status: text }, { value: anything, error: anything, spent: amounts }),
+        ),
+      }),
       isInDoubt: flag,
-      answered: texts,
-      view: { type: 'object' },
+      answered: told(texts, 'ids of questions whose answer waits to be taken by a resume'),
+      view: checkpointView,
     },
-    { parent: text },
+    { parent: told(text, 'id of the checkpoint before it') },
   ),
   isReadOnly: true,
   scope: 'read',

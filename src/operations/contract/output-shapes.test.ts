@@ -10,6 +10,7 @@ import type { JsonSchema } from '../../graph/contracts/node-type.ts';
 import type { PostMortem } from '../../history/explain/story.ts';
 import { schemaDefect, schemaFaults } from '../../schema/json-schema.ts';
 import type { Fields } from './operation.ts';
+import { outputWords } from './output-words.ts';
 import { perform } from './perform.ts';
 import { toJson } from './to-json.ts';
 
@@ -295,4 +296,31 @@ test('D23 each schema is one that can be checked, and says what an object must h
     expect([name, schemaDefect(outputSchema)]).toEqual([name, undefined]);
     expect([name, (outputSchema['required'] as readonly string[]).length > 0]).toEqual([name, true]);
   }
+});
+
+test('D23 each property of an output is described, and each word of the list of descriptions is one of an output', () => {
+  const used = new Set<string>();
+  const undescribed: string[] = [];
+  const walk = (schema: JsonSchema, at: string): void => {
+    const {
+      properties = {},
+      items,
+      additionalProperties,
+    } = schema as {
+      readonly properties?: Readonly<Record<string, JsonSchema>>;
+      readonly items?: JsonSchema;
+      readonly additionalProperties?: boolean | JsonSchema;
+    };
+    for (const [name, property] of Object.entries(properties)) {
+      used.add(name);
+      if (typeof property['description'] !== 'string') undescribed.push(`${at}.${name}`);
+      walk(property, `${at}.${name}`);
+    }
+    if (items !== undefined) walk(items, at);
+    if (typeof additionalProperties === 'object') walk(additionalProperties, at);
+  };
+  for (const { name, outputSchema } of Object.values(operations)) walk(outputSchema, name);
+  expect(used.size).toBeGreaterThan(150);
+  expect(undescribed).toEqual([]);
+  expect(Object.keys(outputWords).filter((word) => !used.has(word))).toEqual([]);
 });

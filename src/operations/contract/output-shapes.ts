@@ -1,13 +1,22 @@
-/** JSON Schemas of operations' outputs, in the form that JSON interfaces show: see {@link toJson}. */
+/**
+ * JSON Schemas of operations' outputs, in the form that JSON interfaces show: see {@link toJson}. Each property has a description. The
+ * keyword `format` marks what doors treat in a way of its own: a time, a wait, a position in a history, and an author's own text.
+ */
 import type { JsonSchema } from '../../graph/contracts/node-type.ts';
+import { outputWords } from './output-words.ts';
 
 export const text: JsonSchema = { type: 'string' };
 export const whole: JsonSchema = { type: 'integer' };
 export const flag: JsonSchema = { type: 'boolean' };
+const fraction: JsonSchema = { type: 'number' };
+/** A point in time, in epoch ms. */
+export const time: JsonSchema = { type: 'integer', format: 'epoch-ms' };
 /** A value from a run, or one whose form is defined elsewhere. It is masked when shown. */
 export const anything: JsonSchema = {};
 /** Text that the author of a workflow wrote. It is not a value of a run, so it is shown unmasked, whatever its keys are called. */
-export const definition: JsonSchema = { description: 'as its author wrote it' };
+export const definition: JsonSchema = { description: 'as its author wrote it', format: 'definition' };
+/** An object whose keys and values are of a run: channels, nodes. */
+export const keyed: JsonSchema = { type: 'object' };
 
 export function oneOf(...words: readonly string[]): JsonSchema {
   return { enum: words };
@@ -17,54 +26,98 @@ export function listOf(items: JsonSchema): JsonSchema {
   return { type: 'array', items };
 }
 
+/** A schema, and what the property that has it means where it is not what its name says everywhere. */
+export function told(schema: JsonSchema, description: string): JsonSchema {
+  return { ...schema, description };
+}
+
 type Parts = Readonly<Record<string, JsonSchema>>;
+
+const describedParts = (parts: Parts): Parts =>
+  Object.fromEntries(
+    Object.entries(parts).map(([name, schema]) => [
+      name,
+      'description' in schema ? schema : { ...schema, description: outputWords[name] },
+    ]),
+  );
 
 /** Schema of an object with exactly these properties. @param optional - properties that may be absent */
 export function objectOf(parts: Parts, optional: Parts = {}): JsonSchema {
-  const properties = { ...parts, ...optional };
+  const properties = describedParts({ ...parts, ...optional });
   return { type: 'object', properties, required: Object.keys(parts), additionalProperties: false };
 }
 
 export const texts: JsonSchema = listOf(text);
-export const position: JsonSchema = objectOf({ runId: text, seq: whole });
+export const position: JsonSchema = { ...objectOf({ runId: text, seq: whole }), format: 'position' };
 
 /** A checkpoint: run and seq, and its id if known. */
-export const place: JsonSchema = objectOf({ runId: text, seq: whole }, { checkpointId: text });
+export const place: JsonSchema = {
+  ...objectOf({ runId: text, seq: whole }, { checkpointId: text }),
+  format: 'position',
+};
+
+/** Something that went wrong, with its code. */
+export const fault: JsonSchema = objectOf({ code: text, message: text });
+
+/** An error of a run, as it was recorded. */
+const error: JsonSchema = objectOf(
+  { message: text },
+  { name: text, code: text, hint: text, data: anything, cause: told(anything, 'what led to it') },
+);
 
 /** Amounts by unit. */
-export const amounts: JsonSchema = { type: 'object', additionalProperties: { type: 'number' } };
+export const amounts: JsonSchema = { type: 'object', additionalProperties: fraction };
 
 const runStatus = oneOf('running', 'paused', 'cancelling', 'completed', 'failed', 'cancelled');
 
+const waitParts: Parts = {
+  waitId: text,
+  kind: told(text, 'question, doubt (whether an effect happened), signal, timer or retry'),
+  node: texts,
+  name: text,
+};
+const waitMore: Parts = {
+  step: text,
+  prompt: text,
+  choices: listOf(anything),
+  matching: text,
+  schema: definition,
+  metadata: anything,
+  isApproval: flag,
+  audience: text,
+  dueAt: time,
+  defaultAnswer: anything,
+  openedAt: time,
+  replaces: text,
+  isAnswered: flag,
+  isDamaged: flag,
+  budget: objectOf(
+    {
+      of: told(texts, 'whose it is: a node or a child run; empty: the run'),
+      unit: told(text, 'what is counted'),
+      limit: told(fraction, 'the most'),
+      spent: fraction,
+    },
+    { visit: whole, outer: listOf(whole) },
+  ),
+};
+
 /** An open wait: a question, or anything else that a run waits for. */
-export const wait: JsonSchema = objectOf(
-  { waitId: text, runId: text, graphId: text, kind: text, node: texts, name: text },
-  {
-    step: text,
-    prompt: text,
-    choices: listOf(anything),
-    matching: text,
-    schema: definition,
-    metadata: anything,
-    isApproval: flag,
-    audience: text,
-    dueAt: whole,
-    defaultAnswer: anything,
-    openedAt: whole,
-    isAnswered: flag,
-    isDamaged: flag,
-    budget: anything,
-  },
-);
+export const wait: JsonSchema = {
+  ...objectOf({ ...waitParts, runId: text, graphId: text }, waitMore),
+  format: 'wait',
+};
 
 const stateParts: Parts = {
-  scratch: { type: 'object' },
-  artifacts: { type: 'object' },
-  diagnostics: { type: 'object' },
-  outputs: { type: 'object' },
-  failures: { type: 'object' },
+  scratch: keyed,
+  artifacts: keyed,
+  diagnostics: keyed,
+  outputs: told(keyed, 'what nodes gave, by node'),
+  failures: keyed,
 };
 export const state: JsonSchema = objectOf(stateParts, { input: anything });
+
+export { error as recordedError };
 
 /** Where a run stands. */
 export const standing: JsonSchema = objectOf(
@@ -82,7 +135,7 @@ export const standing: JsonSchema = objectOf(
   {
     checkpointId: text,
     repeated: texts,
-    error: { type: 'object' },
+    error,
     forkedFrom: place,
     outputs: anything,
     definition: objectOf({ source: text, became: oneOf('changed', 'gone', 'broken') }),
@@ -104,7 +157,7 @@ const progressParts: Parts = {
   skipped: texts,
   wave: whole,
   waveCount: whole,
-  percent: { type: 'number' },
+  percent: fraction,
 };
 export const progress: JsonSchema = objectOf(progressParts);
 
@@ -116,7 +169,7 @@ export const checkpoint: JsonSchema = objectOf(
     runId: text,
     seq: whole,
     graphId: text,
-    createdAt: whole,
+    createdAt: time,
     status: runStatus,
     isPaused: flag,
     isHead: flag,
@@ -131,9 +184,35 @@ export const workflow: JsonSchema = objectOf(
     name: text,
     version: text,
     tags: texts,
-    inputs: listOf({ type: 'object', properties: { schema: definition } }),
-    outputs: listOf(definition),
-    blocks: listOf(definition),
+    inputs: listOf(
+      objectOf(
+        { name: text, type: text, isRequired: flag, schema: definition },
+        { description: definition, default: definition },
+      ),
+    ),
+    outputs: listOf(objectOf({ name: text, value: definition }, { type: text, description: definition })),
+    blocks: listOf(
+      objectOf(
+        {
+          id: text,
+          type: text,
+          dependsOn: listOf(objectOf({ block: text, isRequired: flag })),
+          effect: text,
+          attempts: told(whole, 'the most attempts'),
+          isIdempotent: flag,
+          asks: flag,
+          wave: told(whole, 'number of its wave, counted from 0'),
+        },
+        {
+          description: definition,
+          condition: definition,
+          forEach: definition,
+          isDeclared: flag,
+          workflow: definition,
+          tools: told(listOf(definition), 'the tools that its models may call'),
+        },
+      ),
+    ),
     waves: listOf(texts),
     secrets: texts,
     warnings: listOf(violation),
@@ -147,16 +226,80 @@ export const started: JsonSchema = objectOf(
   { result: standing },
 );
 
+/** A part of the reason for which a checkpoint was made. */
+export const changePart: JsonSchema = objectOf(
+  { kind: told(text, 'what happened: start, settle, intent, wait, answer, pause, end and the like') },
+  {
+    node: texts,
+    visit: whole,
+    outer: listOf(whole),
+    saves: whole,
+    attempt: whole,
+    effect: text,
+    isDeclared: flag,
+    status: text,
+    verdict: text,
+    step: text,
+    list: text,
+    name: text,
+    hash: text,
+    asked: text,
+    reads: texts,
+    durationMs: fraction,
+    spent: amounts,
+    spared: amounts,
+    budget: told(amounts, 'the budgets that it set'),
+    wait: text,
+    by: text,
+    from: position,
+    graphHash: text,
+    version: text,
+    traceparent: text,
+    error: fault,
+    detail: anything,
+  },
+);
+
 /** What a line of a log has, and all about one checkpoint has too. */
 export const logEntryParts: Parts = {
   checkpointId: text,
   runId: text,
   seq: whole,
-  at: whole,
-  change: listOf({ type: 'object' }),
+  at: time,
+  change: listOf(changePart),
   tags: texts,
   sizeBytes: whole,
 };
 
 /** One line of a log. */
 export const logEntry: JsonSchema = objectOf(logEntryParts);
+
+/** A value that differs. */
+export const valueDifference: JsonSchema = objectOf({ path: texts }, { before: anything, after: anything });
+
+/** How a node stood. */
+export const nodeRow: JsonSchema = objectOf(
+  { path: texts, status: text, visits: whole, attempt: whole, hasOpenEffect: flag },
+  {
+    verdict: text,
+    error: anything,
+    steps: told(amounts, 'how many of its steps have each status'),
+    retired: whole,
+    lists: amounts,
+    spent: amounts,
+    saved: amounts,
+  },
+);
+
+/** Where a run stood at a checkpoint, with every node that was started. */
+export const checkpointView: JsonSchema = objectOf(
+  {
+    status: runStatus,
+    graphHash: text,
+    state,
+    nodes: listOf(nodeRow),
+    waits: listOf(objectOf(waitParts, waitMore)),
+    failures: keyed,
+  },
+  { spent: amounts, saved: amounts },
+);

@@ -10,7 +10,6 @@ import { mapParts, shown, shownError, shownPart, shownUnder } from '../../state/
 import { isPlainObject } from '../../state/values/values.ts';
 import { CairnError } from '../../errors.ts';
 import type { Fields, FieldType, Operation, WatchedEvent } from './operation.ts';
-import { definition, wait } from './output-shapes.ts';
 
 export { shownError };
 
@@ -105,8 +104,8 @@ export function maskedEvent<Event>(event: Event): Event {
 /** A value with secrets masked. The schema tells which of its keys are ours. @param key - the key of ours under which it stands */
 export function maskedBySchema(value: unknown, schema: JsonSchema, key = ''): unknown {
   // Text of an author is not a value of a run: for example, a schema with a property `password` contains no password.
-  if (schema === definition) return value;
-  if (schema === wait && isNeverMasked(value)) return value;
+  if (schema['format'] === 'definition') return value;
+  if (schema['format'] === 'wait' && isNeverMasked(value)) return value;
   const { properties, items, additionalProperties } = schema as {
     readonly properties?: Readonly<Record<string, JsonSchema>>;
     readonly items?: JsonSchema;

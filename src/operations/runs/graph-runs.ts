@@ -8,6 +8,7 @@ import {
   position,
   text,
   texts,
+  time,
   whole,
 } from '../contract/output-shapes.ts';
 import { resolveReference } from '../../history/read/tag-checkpoint.ts';
@@ -39,8 +40,8 @@ export const graphRuns: Operation<GraphRunsInput, GraphRunsOutput, HistoryContex
           graphId: text,
           status: text,
           head: whole,
-          createdAt: whole,
-          updatedAt: whole,
+          createdAt: time,
+          updatedAt: time,
           tags: listOf(objectOf({ name: text, seq: whole })),
           isCurrent: flag,
         },

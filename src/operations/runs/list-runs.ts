@@ -1,5 +1,5 @@
 /** The operation `ls`: lists the runs of a store, newest first. */
-import { flag, listOf, objectOf, position, text, whole } from '../contract/output-shapes.ts';
+import { flag, listOf, objectOf, position, text, time, whole } from '../contract/output-shapes.ts';
 import { listRuns as walkRuns, pageOfRuns, type ListedRun, type ShownStatus } from '../../history/read/list-runs.ts';
 import { CairnError } from '../../errors.ts';
 import { pageFields, openCursor, sealCursor } from '../contract/cursor.ts';
@@ -89,8 +89,8 @@ export const listRuns: Operation<ListRunsInput, ListRunsOutput> = {
             graphId: text,
             status: text,
             head: whole,
-            createdAt: whole,
-            updatedAt: whole,
+            createdAt: time,
+            updatedAt: time,
             isStopped: flag,
             isHeld: flag,
             hasMessages: flag,
@@ -100,7 +100,7 @@ export const listRuns: Operation<ListRunsInput, ListRunsOutput> = {
             claimedBy: text,
             isQueued: flag,
             isDamaged: flag,
-            waitsForCode: objectOf({ graphHash: text, since: whole }),
+            waitsForCode: objectOf({ graphHash: text, since: time }),
           },
         ),
       ),

@@ -1,5 +1,18 @@
 /** `post-mortem`: what happened in a run. */
-import { amounts, anything, listOf, objectOf, position, text, texts, whole } from '../contract/output-shapes.ts';
+import {
+  amounts,
+  anything,
+  fault,
+  flag,
+  listOf,
+  objectOf,
+  position,
+  text,
+  texts,
+  time,
+  told,
+  whole,
+} from '../contract/output-shapes.ts';
 import { resolveReference } from '../../history/read/tag-checkpoint.ts';
 import { postMortem as tell } from '../../history/explain/post-mortem.ts';
 import { readStructure } from '../../history/explain/structures.ts';
@@ -41,6 +54,63 @@ function takenIn({ entries }: PostMortem): readonly TakenEdge[] {
   return [...taken.values()];
 }
 
+const point = { runId: text, seq: whole, at: time };
+
+/** A visit of a node, or something that happened to the run as a whole. */
+const storyEntry = objectOf(
+  {
+    ...point,
+    kind: told(
+      text,
+      'visit, of a node; else what happened to the run: start, fork, resume, pause, cancel, end or fold',
+    ),
+  },
+  {
+    path: texts,
+    visit: whole,
+    type: text,
+    status: text,
+    verdict: text,
+    attempts: whole,
+    isUnfinished: flag,
+    durationMs: whole,
+    spent: amounts,
+    saved: amounts,
+    error: fault,
+    value: told(anything, 'what the node gave'),
+    when: text,
+    retries: listOf(objectOf({ ...point, attempt: whole }, { step: text, error: fault, by: text })),
+    repeats: listOf(objectOf(point, { step: text })),
+    steps: listOf(
+      objectOf(
+        { ...point, step: text, status: text },
+        { effect: text, error: fault, durationMs: whole, spent: amounts },
+      ),
+    ),
+    questions: listOf(
+      objectOf(
+        { ...point, kind: text, name: text },
+        { prompt: text, closedAt: objectOf(point), by: text, answer: anything, isChanged: flag },
+      ),
+    ),
+    changes: listOf(
+      objectOf(
+        { path: texts },
+        { before: anything, beforeBytes: whole, after: anything, afterBytes: whole, isDeleted: flag, isAppended: flag },
+      ),
+    ),
+    edges: listOf(objectOf({ to: text, fired: flag, because: text }, { label: text, condition: text, holds: flag })),
+    by: text,
+    takenFrom: position,
+    from: position,
+    detail: anything,
+    pruned: told(
+      objectOf({ upTo: whole }, { after: told(whole, 'the last one before them') }),
+      'checkpoints that were pruned into one',
+    ),
+  },
+);
+
 export const postMortem: Operation<PostMortemInput, PostMortemOutput, HistoryContext> = {
   name: 'post_mortem',
   command: 'post-mortem',
@@ -62,10 +132,10 @@ export const postMortem: Operation<PostMortemInput, PostMortemOutput, HistoryCon
       graphId: text,
       status: text,
       seq: whole,
-      startedAt: whole,
-      endedAt: whole,
-      entries: listOf({ type: 'object' }),
-      failures: { type: 'object', additionalProperties: objectOf({ code: text, message: text }) },
+      startedAt: time,
+      endedAt: time,
+      entries: listOf(storyEntry),
+      failures: { type: 'object', additionalProperties: fault },
     },
     {
       forkedFrom: position,
@@ -73,7 +143,7 @@ export const postMortem: Operation<PostMortemInput, PostMortemOutput, HistoryCon
       saved: amounts,
       result: anything,
       svg: text,
-      earlier: whole,
+      earlier: told(whole, 'how many entries came before those listed'),
       taken: listOf(objectOf({ path: texts, to: text })),
     },
   ),

@@ -4,7 +4,7 @@
 import { CairnError } from '../../errors.ts';
 import { loadState } from '../../history/load/load.ts';
 import type { RunRow } from '../../ports/store.ts';
-import { anything, flag, listOf, objectOf, text, texts, whole } from '../contract/output-shapes.ts';
+import { anything, flag, listOf, objectOf, text, texts, time, told } from '../contract/output-shapes.ts';
 import type { Operation, WorkContext } from '../contract/operation.ts';
 import { findRun } from './find-run.ts';
 import { openStatuses, readAllRuns } from '../../history/access/place.ts';
@@ -143,10 +143,10 @@ export const schedule: Operation<ScheduleInput, ScheduleOutput, ScheduleContext>
             cron: text,
             timezone: text,
             missed: text,
-            input: anything,
+            input: told(anything, 'what each run is given'),
             started: texts,
           },
-          { file: text, nextAt: whole, error: text },
+          { file: text, nextAt: time, error: told(text, 'why no run was started') },
         ),
       ),
     },

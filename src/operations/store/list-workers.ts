@@ -1,5 +1,5 @@
 /** The operation `workers`: who advances the runs of a store. */
-import { flag, listOf, objectOf, text, whole } from '../contract/output-shapes.ts';
+import { flag, listOf, objectOf, text, time, told, whole } from '../contract/output-shapes.ts';
 import { listWorkers as readWorkers, readBacklog, type ListedWorker } from '../../history/read/list-workers.ts';
 import type { Backlog } from '../../ports/store.ts';
 import type { Operation } from '../contract/operation.ts';
@@ -33,11 +33,11 @@ export const listWorkers: Operation<ListWorkersInput, ListWorkersOutput> = {
         {
           workerId: text,
           isAlive: flag,
-          startedAt: whole,
-          seenAt: whole,
+          startedAt: time,
+          seenAt: time,
           graphs: listOf(objectOf({ graphId: text, graphHash: text })),
           concurrency: whole,
-          runs: listOf(text),
+          runs: told(listOf(text), 'ids of the runs that it has'),
         },
         { only: listOf(text), queues: listOf(text), version: text, isStopping: flag },
       ),

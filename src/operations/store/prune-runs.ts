@@ -1,5 +1,5 @@
 /** The operation `prune`: removes checkpoints that nothing needs (C8). */
-import { listOf, objectOf, text, texts, whole } from '../contract/output-shapes.ts';
+import { listOf, objectOf, text, texts, told, whole } from '../contract/output-shapes.ts';
 import { CairnError } from '../../errors.ts';
 import { pruneAllRuns, pruneOneRun, type PrunedRuns } from '../../history/retention/prune-runs.ts';
 import { findRun } from '../runs/find-run.ts';
@@ -28,7 +28,12 @@ export const pruneRuns: Operation<PruneRunsInput, PrunedRuns, WorkContext> = {
   outputSchema: objectOf(
     {
       pruned: listOf(
-        objectOf({ runId: text, removed: whole, spans: listOf(objectOf({ from: whole, to: whole })), oldest: whole }),
+        objectOf({
+          runId: text,
+          removed: told(whole, 'how many checkpoints went'),
+          spans: listOf(objectOf({ from: whole, to: told(whole, 'where it ends') })),
+          oldest: whole,
+        }),
       ),
       busy: texts,
       blobs: whole,

@@ -3,7 +3,7 @@ import { waitsForResume } from '../../history/read/list-runs.ts';
 import type { OpenWait as WaitRow, Page, WaitQuery } from '../../ports/store.ts';
 import { pageFields, openCursor, sealCursor } from '../contract/cursor.ts';
 import type { ReadContext, Operation } from '../contract/operation.ts';
-import { flag, listOf, objectOf, text, wait } from '../contract/output-shapes.ts';
+import { flag, listOf, objectOf, text, told, wait } from '../contract/output-shapes.ts';
 import type { OpenQuestion } from '../../engine/api.ts';
 import { readAnsweredIds } from '../../history/access/place.ts';
 import { readWait } from '../../history/stored/messages.ts';
@@ -101,10 +101,13 @@ export const listWaits: Operation<ListWaitsInput, ListWaitsOutput> = {
   output: 'the open waits',
   outputSchema: objectOf(
     {
-      waits: listOf(wait),
+      waits: told(listOf(wait), 'the open questions'),
       hasMore: flag,
       waiting: listOf(wait),
-      answered: listOf(objectOf({ runId: text, graphId: text })),
+      answered: told(
+        listOf(objectOf({ runId: text, graphId: text })),
+        'runs whose questions are all answered, and that nobody goes on with: a resume does',
+      ),
     },
     { cursor: text },
   ),
