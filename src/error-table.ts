@@ -74,6 +74,7 @@ export type ErrorCode =
   | 'SANDBOX_UNAVAILABLE'
   | 'NODE_FAILED'
   | 'NODE_TIMED_OUT'
+  | 'NODE_EXITED'
   | 'NODE_CANCELLED'
   | 'NODE_OUTPUT_INVALID'
   | 'NODE_CALL_REFUSED'
@@ -159,6 +160,7 @@ export const errorTable: Readonly<Record<ErrorCode, ErrorRow>> = {
   SANDBOX_UNAVAILABLE: row(503, 3, 'later', 'no sandbox of {sandboxes} can be made here: {reason}', 'Nothing was run. Install what is missing, or choose another kind of sandbox, then resume the run.'),
   NODE_FAILED: row(422, 3, 'no', 'node {node} failed{: |reason}{; |withheld}', '{|wayOut|Mend the cause,} then resume the run: the node is tried again, or asked about if its effect may have happened.'),
   NODE_TIMED_OUT: row(422, 3, 'no', 'node {node} ran longer than {timeoutMs} ms', 'Raise timeoutMs or mend the node, then resume the run.'),
+  NODE_EXITED: row(422, 3, 'no', 'node {node} called process.exit({exitCode})', 'A process works on many runs: let the node return or throw instead, then resume the run.'),
   NODE_CANCELLED: row(409, 3, 'no', 'node {node} was cancelled{: |reason}', 'Fork the run to go on.'),
   NODE_OUTPUT_INVALID: row(422, 3, 'no', 'the outcome of node {node} does not fit{ at |path}{: |reason}', 'Return what the schema says, then resume the run.'),
   QUESTION_CHANGED: row(422, 3, 'no', 'node {node} asks another question each time it is repeated{: first |before}{, then |now}{: the choices, schema or data differ under the words |words}', 'Make the question from the state, from the results of steps, or from ctx.now(), which is recorded; then resume the run.'),

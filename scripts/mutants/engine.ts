@@ -138,8 +138,8 @@ export const engineMutants: readonly Mutant[] = [
   {
     name: 'what follows an effect that timed out does not wait for its end',
     file: 'src/engine/effects/retry.ts',
-    old: 'if (isActing) cancel =',
-    new: 'if (!isActing) cancel =',
+    old: 'if (isEffect(effort)) return clock.setTimer(limits.cancelGraceMs, onOver);',
+    new: 'if (!isEffect(effort)) return clock.setTimer(limits.cancelGraceMs, onOver);',
     tests: ['src/engine/effects/timeouts.test.ts'],
   },
   {

@@ -3,6 +3,27 @@ import type { Mutant } from './mutant.ts';
 
 export const workersMutants: readonly Mutant[] = [
   {
+    name: 'what a node leaves behind keeps its run in memory',
+    file: 'src/engine/live-run/agenda.ts',
+    old: '    activation.scope?.end();\n',
+    new: '',
+    tests: ['test/memory/finished-runs.test.ts'],
+  },
+  {
+    name: 'an error that nobody caught in a step fails the node around it',
+    file: 'src/engine/effects/retry.ts',
+    old: 'const run = (): Promise<T> | T => callInScope(scope, () => fn(step));',
+    new: 'const run = (): Promise<T> | T => fn(step);',
+    tests: ['src/app/process/uncaught-errors.test.ts'],
+  },
+  {
+    name: 'a late error of an attempt that has ended is not on record',
+    file: 'src/engine/live-run/attempt-scope.ts',
+    old: 'if (!isFailing) run?.warn(label, error);',
+    new: '',
+    tests: ['src/app/process/uncaught-errors.test.ts'],
+  },
+  {
     name: 'a planned attempt is forgotten when it is due',
     file: 'src/engine/waits/open-wait.ts',
     old: "  core.draft.set([...recordPathOf(wait.node), 'retryAt'], retryAt);",

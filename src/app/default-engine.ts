@@ -9,6 +9,7 @@ import { blobsOf, openBlobs, type BlobsSetting } from './open-store/open-blobs.t
 import { openStore } from './open-store/open-store.ts';
 import { backByCheckpoints } from './checkpoint-store/checkpoint-backed-store.ts';
 import { environmentSecrets, openModels } from './config/config.ts';
+import { catchUncaughtErrors } from './process/uncaught-errors.ts';
 import { systemClock } from './process/system-clock.ts';
 import { createSystemIds } from './process/process-ids.ts';
 import { readVersion } from './version.ts';
@@ -24,6 +25,8 @@ export interface DefaultEngineSettings extends Partial<Omit<EngineOptions, 'stor
    * find it.
    */
   readonly checkpointStore?: CheckpointKeeper;
+  /** Whether errors that nobody caught fail the attempt in whose code they arose (E6.9), until the engine is closed. Default false. */
+  readonly catchUncaught?: boolean;
 }
 
 /**
@@ -31,7 +34,15 @@ export interface DefaultEngineSettings extends Partial<Omit<EngineOptions, 'stor
  * Blobs are stored with the store: in it, beside a SQLite database, where the command line finds them too, or in memory.
  * @throws CONFIG_INVALID the store is of another kind and there is no blob store
  */
-export function createDefaultEngine({ checkpointStore, ...settings }: DefaultEngineSettings = {}): Engine {
+export function createDefaultEngine({
+  checkpointStore,
+  catchUncaught = false,
+  ...settings
+}: DefaultEngineSettings = {}): Engine {
+  if (catchUncaught) {
+    const stop = catchUncaughtErrors();
+    return afterClose(createDefaultEngine({ ...settings, ...(checkpointStore && { checkpointStore }) }), stop);
+  }
   if (checkpointStore !== undefined) return createCheckpointedEngine(settings, checkpointStore);
   const blobs = openBlobs(settings.blobs);
   const store =
@@ -47,15 +58,16 @@ export function createDefaultEngine({ checkpointStore, ...settings }: DefaultEng
     store,
     blobs: blobsOf(store, blobs),
   });
-  return typeof settings.store === 'string' ? closingWith(engine, store) : engine;
+  // Whoever closes the engine closes the store too, which was opened for it.
+  return typeof settings.store === 'string' ? afterClose(engine, () => store.close()) : engine;
 }
 
-/** Whoever closes the engine closes the store too, which was opened for it. */
-function closingWith(engine: Engine, store: Store): Engine {
+/** Calls what has to end when the engine is closed. */
+function afterClose(engine: Engine, end: () => Promise<void> | void): Engine {
   const close = engine.close.bind(engine);
   engine.close = async () => {
     await close();
-    await store.close();
+    await end();
   };
   return engine;
 }

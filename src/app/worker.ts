@@ -5,6 +5,7 @@ import { CairnError } from '../errors.ts';
 import type { Graph } from '../graph/graph.ts';
 import type { Store } from '../ports/store.ts';
 import { createDefaultEngine } from './default-engine.ts';
+import { catchUncaughtErrors } from './process/uncaught-errors.ts';
 import type { App } from './open-app.ts';
 import { refuseUnknownKeys } from '../graph/known-keys.ts';
 
@@ -22,6 +23,11 @@ export interface WorkerOptions extends WorkOptions {
    * store that was opened from its URL. Default: the store of the graphs' engine.
    */
   readonly store?: Store | string;
+  /**
+   * Whether errors that nobody caught fail the attempt in whose code they arose (E6.9), in place of ending the process; default false, since
+   * they are the program's to handle. Errors of no node's code stay the program's.
+   */
+  readonly catchUncaught?: boolean;
 }
 
 /** The part of a compiled graph that a worker needs. */
@@ -39,6 +45,7 @@ const optionNames: Readonly<Record<keyof WorkerOptions, true>> = {
   onError: true,
   onTaken: true,
   onRested: true,
+  catchUncaught: true,
 };
 
 /**
@@ -46,8 +53,13 @@ const optionNames: Readonly<Record<keyof WorkerOptions, true>> = {
  * stopped. It keeps its process alive. Failed runs are not tried again.
  * @throws CONFIG_INVALID an unknown option, no graph, graphs of several engines, a number out of range
  */
-export function createWorker(options: WorkerOptions): Worker {
+export function createWorker({ catchUncaught = false, ...options }: WorkerOptions): Worker {
   refuseUnknownKeys('createWorker', options, Object.keys(optionNames));
+  if (catchUncaught) {
+    const worker = createWorker(options);
+    const stop = catchUncaughtErrors();
+    return { look: () => worker.look(), runs: () => worker.runs(), stop: () => worker.stop().finally(stop) };
+  }
   checkNumber('concurrency', options.concurrency);
   checkNumber('pollMs', options.pollMs);
   const { graphs, store, ...rest } = options;

@@ -114,14 +114,17 @@ export function mayBeTerminal(descriptor: number): boolean {
   }
 }
 
+/** As it is for the command itself, whatever a node's call of it does. */
+const exit: (code: string | number) => never = process.exit.bind(process);
+
 /** A reader that went away (`| head`) is no fault: the process ends quietly. Where nothing can be written, nothing more can be reported. */
 function endUnwritten(error: unknown, descriptor: 1 | 2): never {
   const { code, message } = error as NodeJS.ErrnoException;
-  if (code === 'EPIPE') process.exit(process.exitCode ?? 0);
+  if (code === 'EPIPE') exit(process.exitCode ?? 0);
   try {
     if (descriptor === 1) writeAll(2, `cairn: the output cannot be written: ${message}\n`);
   } finally {
-    process.exit(errorTable.STORE_FULL.exit);
+    exit(errorTable.STORE_FULL.exit);
   }
 }
 

@@ -1,4 +1,5 @@
 /** All commands: those that move runs, and the others too, for help and for guesses at mistyped names. */
+import { ownProcess } from '../app/process/uncaught-errors.ts';
 import { ownOutput } from './files.ts';
 import { exit } from 'node:process';
 import { answerCommand } from './commands/answer.ts';
@@ -69,6 +70,7 @@ const groups: CommandGroups = {
 
 /** Open handles of a graph's module do not keep the command from ending. */
 export async function runArguments(args: readonly string[]): Promise<number> {
+  ownProcess();
   const code = await runCommand(groups, args);
   ownOutput().write('', () => exit(code));
   return code;

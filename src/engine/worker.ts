@@ -3,6 +3,7 @@ import { CairnError } from '../errors.ts';
 import type { WorkerAbout } from '../history/read/list-workers.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Engine, RunHandle, RunResult } from './api.ts';
+import { callOutsideScopes } from './live-run/attempt-scope.ts';
 
 const defaultPollMs = 1_000;
 const defaultConcurrency = 16;
@@ -81,10 +82,12 @@ class PollingWorker implements Worker {
   #wake(): void {
     if (this.#isWoken || this.#isStopped) return;
     this.#isWoken = true;
-    this.#clock.defer(() => {
+    const look = (): void => {
       this.#isWoken = false;
       this.look().catch((error: unknown) => this.#options.onError?.('', error));
-    });
+    };
+    // What wakes it may be what a node just did.
+    callOutsideScopes(() => this.#clock.defer(look));
   }
 
   /** Tells of itself at every third of a lease. Nothing depends on it: while the store is away, others just do not hear of it. */

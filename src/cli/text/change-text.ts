@@ -45,6 +45,7 @@ const verbs: Readonly<Record<Part['kind'], (part: Part) => string>> = {
   cancel: ({ by, detail }) => `cancelled${by === undefined ? '' : ` by ${by}`}${reasonIn(detail)}`,
   end: ({ status, by, detail }) =>
     `ended${status === undefined ? '' : `: ${status}`}${by === undefined ? '' : ` by ${by}`}${reasonIn(detail)}${formatUnfinished(detail)}`,
+  warning: () => 'left an error that nobody caught, after its attempt had ended; nothing fails by it',
   large: ({ detail }) => formatNearLimit(detail),
   fold: () => 'pruned',
 };

@@ -37,6 +37,11 @@ export interface EngineSettings extends Partial<Omit<EngineOptions, 'store' | 'b
    * store knows no claims, so only one process at a time may advance a run.
    */
   readonly checkpointStore?: CheckpointKeeper;
+  /**
+   * Whether errors that nobody caught fail the attempt in whose code they arose (E6.9), in place of ending the process; default false, since
+   * they are the program's to handle. Errors of no node's code stay the program's.
+   */
+  readonly catchUncaught?: boolean;
 }
 type EngineFactory = (settings: EngineSettings) => Engine;
 
@@ -194,6 +199,7 @@ const kinds: Readonly<Record<OptionName, Kind>> = {
     name: 'a store, or the URL of one; openStore(pool) makes one of a pool of connections',
   },
   checkpointStore: { fits: has('save', 'latest'), name: 'a checkpoint store' },
+  catchUncaught: flag,
   blobs: {
     fits: (value) => isText(value) || has('put', 'get')(value),
     name: 'a blob store, or the URL of one: s3://BUCKET/PREFIX, file:FOLDER',
@@ -248,6 +254,7 @@ const kinds: Readonly<Record<OptionName, Kind>> = {
 const engineSettingNames = [
   'store',
   'checkpointStore',
+  'catchUncaught',
   'blobs',
   'clock',
   'ids',

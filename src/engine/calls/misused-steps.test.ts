@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { afterCrash, createBench, edges, graphOf, node, resumeToRest, runToRest } from '../../../test/engine-kit.ts';
 import type { NodeContext } from '../../graph/contracts/node-contract.ts';
-import { callInsideStep, callOutsideSteps, Charge, isInsideStepOf } from '../live-run/agenda.ts';
+import { AttemptScope, callInScope, Charge, isInsideStepOf } from '../live-run/attempt-scope.ts';
 import type { Activation } from '../live-run/loop.ts';
 
 const inner = graphOf('inner', [node('i', 'pure', () => 1)], edges('> i', 'i >'));
@@ -46,15 +46,18 @@ test('X4 calls beside a step, and steps inside a step, go on as they did', async
 
 // Runs of an engine share their turns: one that a step began may be what lets the step's own node go on (examples/fleet/fleet.test.ts).
 test('X4 a node that the engine calls is inside of no step, whatever made it take its turn', async () => {
-  const activation = {} as Activation;
+  const activation = { path: ['a'], visit: 1 } as unknown as Activation;
+  const run = { runId: 'r', weakLoop: new WeakRef({ warn: () => {}, describe: () => '' }) };
+  const ofNode = new AttemptScope(run, activation, 1, () => true);
+  activation.scope = ofNode;
+  const inside = { step: 's', charge: new Charge(activation) };
+  const ofStep = new AttemptScope(run, activation, 1, () => true, inside);
   const isInside = async (): Promise<readonly boolean[]> => {
     const before = isInsideStepOf(activation);
     await Promise.resolve();
     return [before, isInsideStepOf(activation)];
   };
-  const [inStep, inNode] = await callInsideStep(new Charge(activation), () =>
-    Promise.all([isInside(), callOutsideSteps(isInside)]),
-  );
+  const [inStep, inNode] = await callInScope(ofStep, () => Promise.all([isInside(), callInScope(ofNode, isInside)]));
   expect([inStep, inNode]).toEqual([
     [true, true],
     [false, false],

@@ -27,7 +27,7 @@ import {
 import { deleteStep, ensureSteps, setStep } from '../visit-records/step-record.ts';
 import { appliedOf, endedIntent, isEffect, guardCall, never, refusal, type RunCore } from '../live-run/run-core.ts';
 import type { Activation } from '../live-run/loop.ts';
-import { Charge } from '../live-run/agenda.ts';
+import { Charge } from '../live-run/attempt-scope.ts';
 import { holdTimer } from '../live-run/timers.ts';
 import { inputHashOf } from '../settle/settle.ts';
 import { askForBudget } from '../waits/budget-wait.ts';

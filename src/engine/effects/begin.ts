@@ -4,7 +4,7 @@ import type { OnBudget } from '../../graph/graph.ts';
 import { noteView } from '../visit-records/node-record.ts';
 import { type MetBudget, budgetExceeded } from '../visit-records/account.ts';
 import type { Activation } from '../live-run/loop.ts';
-import { Charge } from '../live-run/agenda.ts';
+import { Charge } from '../live-run/attempt-scope.ts';
 import { type RunCore, isEffect } from '../live-run/run-core.ts';
 import { NodeEffort, announce, withdraw } from '../visit-records/intent.ts';
 import { holdTimer } from '../live-run/timers.ts';

@@ -9,7 +9,7 @@ import type { StepContext } from '../../graph/contracts/node-contract.ts';
 import { spend } from '../visit-records/account.ts';
 import { enterEvents } from '../visit-records/list-record.ts';
 import type { Activation } from '../live-run/loop.ts';
-import { callInsideStep, type Charge } from '../live-run/agenda.ts';
+import { AttemptScope, callInScope, type Charge } from '../live-run/attempt-scope.ts';
 import { attemptOver } from '../live-run/open-calls.ts';
 import { claimLost } from '../live-run/draft.ts';
 
@@ -154,22 +154,28 @@ export interface DeadlineCalls {
  * @returns a function that cancels the deadline; undefined if the attempt has none
  */
 export function armDeadline(
-  { env: { clock, limits } }: RunCore,
+  core: RunCore,
   effort: Effort,
   announcedUntilMs: number | undefined,
   { onLate, onOver }: DeadlineCalls,
 ): (() => void) | undefined {
-  const isActing = isEffect(effort);
-  const timeoutMs = effort.timeoutMs ?? (isActing ? limits.effectMs : undefined);
+  const { clock, limits } = core.env;
+  const timeoutMs = effort.timeoutMs ?? (isEffect(effort) ? limits.effectMs : undefined);
   if (timeoutMs === undefined) return undefined;
   const delayMs = announcedUntilMs === undefined ? timeoutMs : Math.max(0, announcedUntilMs - clock.monotonic());
   let cancel = clock.setTimer(delayMs, () => {
     const error = new CairnError('NODE_TIMED_OUT', { node: effort.name, timeoutMs });
     onLate(error);
-    if (isActing) cancel = clock.setTimer(limits.cancelGraceMs, () => onOver(error));
-    else onOver(error);
+    cancel = afterGrace(core, effort, () => onOver(error));
   });
   return () => cancel();
+}
+
+/** Calls back when an attempt whose signal was aborted is over: at once; of an effect, when it has had its grace to end. */
+export function afterGrace({ env: { clock, limits } }: RunCore, effort: Effort, onOver: () => void): () => void {
+  if (isEffect(effort)) return clock.setTimer(limits.cancelGraceMs, onOver);
+  onOver();
+  return () => undefined;
 }
 
 // Makes one attempt of a step. An effect is announced first and starts when that is durable. At its deadline the attempt's signal is
@@ -224,10 +230,24 @@ export async function callAttempt<T>(
   fn: (step: StepContext) => Promise<T> | T,
 ): Promise<T> {
   const { activation } = effort;
+  const { generation } = activation;
   const own = new StepSignal();
   const { promise: isOver, reject } = Promise.withResolvers<never>();
-  const onLate = (error: CairnError): void => own.abort(error);
-  const cancel = armDeadline(core, effort, deadlineMs, { onLate, onOver: reject });
+  const onLate = (error: unknown): void => own.abort(error);
+  let cancel = armDeadline(core, effort, deadlineMs, { onLate, onOver: reject });
+  const scope = new AttemptScope(
+    core,
+    activation,
+    attempt,
+    (error) => {
+      if (activation.generation !== generation || activation.phase !== 'running') return false;
+      cancel?.();
+      own.abort(error);
+      cancel = afterGrace(core, effort, () => reject(error));
+      return true;
+    },
+    { step: effort.stepKey, charge },
+  );
   const spendHere = (amounts: Amounts): void => spend(core, charge, amounts);
   const step: StepContext = {
     idempotencyKey: effortKeyOf(core, effort),
@@ -237,12 +257,12 @@ export async function callAttempt<T>(
       return own.within(activation);
     },
   };
-  const run = (): Promise<T> | T => callInsideStep(charge, () => fn(step));
+  const run = (): Promise<T> | T => callInScope(scope, () => fn(step));
   try {
-    if (cancel === undefined) return await run();
     return await Promise.race([isEffect(effort) ? runEffect(core, effort, run) : run(), isOver]);
   } finally {
     cancel?.();
+    scope.end();
     own.end();
   }
 }
@@ -251,28 +271,29 @@ export async function callAttempt<T>(
 class StepSignal {
   #controller: AbortController | undefined;
   #signal: AbortSignal | undefined;
-  /** Set when the attempt's time is over. */
-  #late: CairnError | undefined;
+  /** Why the attempt is to end: its time is over, or an error arose in it that nobody caught. */
+  #late: { readonly error: unknown } | undefined;
   #isOver = false;
 
   within(activation: Activation): AbortSignal {
     if (this.#signal === undefined) {
       this.#controller = new AbortController();
       this.#signal = AbortSignal.any([activation.signal, this.#controller.signal]);
-      if (this.#late !== undefined || this.#isOver) this.#controller.abort(this.#late ?? attemptOver());
+      if (this.#late !== undefined || this.#isOver)
+        this.#controller.abort(this.#late === undefined ? attemptOver() : this.#late.error);
     }
     return this.#signal;
   }
 
-  abort(error: CairnError): void {
-    this.#late = error;
+  abort(error: unknown): void {
+    this.#late ??= { error };
     this.#controller?.abort(error);
   }
 
-  /** @throws NODE_TIMED_OUT its time was over, however it ended after that */
+  /** @throws NODE_TIMED_OUT its time was over, however it ended after that; the same for an error that nobody caught */
   end(): void {
     this.#isOver = true;
-    if (this.#late !== undefined) throw this.#late;
+    if (this.#late !== undefined) throw this.#late.error;
     this.#controller?.abort(attemptOver());
   }
 }

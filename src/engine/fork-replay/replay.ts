@@ -25,7 +25,7 @@ import type { Intent, NodeRecord, StepRecord } from '../../state/tree.ts';
 import { admitSaved } from '../validate/admit-saved.ts';
 import { NodeEffort } from '../visit-records/intent.ts';
 import type { Activation } from '../live-run/loop.ts';
-import type { Payer } from '../live-run/agenda.ts';
+import type { Payer } from '../live-run/attempt-scope.ts';
 import { hashOver, hasInputHash, settleFailed } from '../settle/settle.ts';
 import { settleOutcome } from '../settle/settle-outcome.ts';
 import { openIn, originOf } from './open-originals.ts';

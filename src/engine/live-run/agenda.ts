@@ -1,9 +1,7 @@
 /** The work to be done for a run: its queues, and counts of work in progress. Others add to it; only the loop removes from it. */
 import type { Activation, FrameRun } from './loop.ts';
 import type { PlanStart } from '../plan/plan-step.ts';
-import { AsyncLocalStorage } from 'node:async_hooks';
-import type { Amounts, AtMost } from '../../graph/amounts.ts';
-import type { Account } from '../../state/tree.ts';
+import { Charge, stepChargeOf } from './attempt-scope.ts';
 
 // The activations that wait, and which of them wait for somebody to say whether an effect happened.
 
@@ -102,6 +100,7 @@ export class Agenda {
     activation.phase = 'settled';
     activation.cancelTimer?.();
     activation.endSignal();
+    activation.scope?.end();
     activation.view.close();
     this.setBusy(activation, false);
     activation.frameRun.activations.delete(activation.node.index);
@@ -111,31 +110,6 @@ export class Agenda {
   get isDue(): boolean {
     const { launches, gates, gatedCount, notifyingCount, wakeUps, cancelled } = this;
     return launches.length + gates.length + gatedCount + wakeUps.length + cancelled.length + notifyingCount > 0;
-  }
-}
-
-// The costs of attempts in progress. They are in memory, and recorded together with the end of the attempt.
-
-/** An account that gets an attempt's cost in addition to those of its visit and its run: the account of a step. */
-export interface Payer {
-  account: Account | undefined;
-}
-
-/** The costs of one attempt of a visit or step. */
-export class Charge {
-  readonly activation: Activation;
-  /** Undefined if the attempt is the visit's own. */
-  readonly step: Payer | undefined;
-  /** The most that it spends, which is reserved while it runs. */
-  readonly atMost: AtMost | undefined;
-  spent: Amounts | undefined;
-  /** Whether its end is recorded or never will be, so that it can spend nothing more. */
-  isOver = false;
-
-  constructor(activation: Activation, step?: Payer, atMost?: AtMost) {
-    this.activation = activation;
-    this.step = step;
-    this.atMost = atMost;
   }
 }
 
@@ -179,8 +153,7 @@ export class Ledger {
 
   /** The account for a call of an activation's function: that of the step it is made in, or the visit's own. */
   chargeOf(activation: Activation): Charge {
-    const inside = current.getStore();
-    return inside?.activation === activation ? inside : (this.ownOf(activation) ?? new Charge(activation));
+    return stepChargeOf(activation) ?? this.ownOf(activation) ?? new Charge(activation);
   }
 
   /** What the attempt of a visit has spent outside of its steps. */
@@ -194,27 +167,4 @@ function isBelow(activation: Activation, top: Activation): boolean {
   for (let at: Activation | undefined = activation; at !== undefined; at = at.frameRun.starter)
     if (at === top) return true;
   return false;
-}
-
-const current = new AsyncLocalStorage<Charge>();
-
-/** Calls a step's function so that calls made by it, now or later, are recognised as coming from this step. */
-export function callInsideStep<T>(charge: Charge, call: () => T): T {
-  return current.run(charge, call);
-}
-
-/**
- * Calls a node's function, which is inside of no step: what a step's function starts, such as another run, may be what makes the engine
- * take its turn, and then also that of others.
- */
-export function callOutsideSteps<T>(call: () => T): T {
-  return current.getStore() === undefined ? call() : current.exit(call);
-}
-
-/**
- * Whether a call is made inside of a step's function. Such a call must not wait, because a step is recorded as a whole and cannot be
- * resumed in the middle.
- */
-export function isInsideStepOf(activation: Activation): boolean {
-  return current.getStore()?.activation === activation;
 }

@@ -176,6 +176,8 @@ export class Activation extends OpenCalls {
   /** The recorded cost of the visit. */
   account: Account | undefined;
   startedAt = 0;
+  /** The scope of its present attempt. */
+  scope: Scope | undefined;
   /** Withdraws its announcement, as long as its effect has not started. */
   withdraw: (() => void) | undefined;
   /** Latest end of its attempt in monotonic ms, once its effect was announced. */
@@ -295,8 +297,33 @@ export class Activation extends OpenCalls {
   }
 }
 
+/** Which attempt: its run, its node, and the key of the step if it is a step's. */
+export interface AttemptLabel {
+  readonly runId: string;
+  readonly node: readonly string[];
+  readonly visit: number;
+  readonly step: string | undefined;
+  readonly attempt: number;
+}
+
+/** The scope of an attempt (attempt-scope.ts). */
+export interface Scope {
+  /** Undefined when the attempt has ended. */
+  readonly activation: Activation | undefined;
+  /** The attempt has ended. */
+  end(): void;
+}
+
+/** What a scope needs of its run. */
+export interface ScopedRun {
+  /** Takes a warning of an attempt that has ended. */
+  warn(label: AttemptLabel, error: unknown): void;
+  /** An error with its stack, for whoever watches the process. Secrets are masked. */
+  describe(error: unknown): string;
+}
+
 /** The loop of one run. */
-export interface Loop {
+export interface Loop extends ScopedRun {
   /** Requests a turn, because something changed that the loop must check. */
   requestTurn(): void;
   /** Starts an activation that may run now. */

@@ -3,8 +3,9 @@ import type { Amounts } from '../../graph/amounts.ts';
 import type { ChangePart } from '../../history/stored/change.ts';
 import type { RunRow, Claim, Store } from '../../ports/store.ts';
 import type { Intent, RunTree, StepRecord, NodeRecord } from '../../state/tree.ts';
-import { type Activation, rootFrameRun, type FrameRun, type Loop } from './loop.ts';
-import { type Payer, Agenda, Ledger, isInsideStepOf } from './agenda.ts';
+import { type Activation, rootFrameRun, type FrameRun, type Loop, type ScopedRun } from './loop.ts';
+import { Agenda, Ledger } from './agenda.ts';
+import { type Payer, isInsideStepOf } from './attempt-scope.ts';
 import type { Graph } from '../../graph/graph.ts';
 import { keySeedOf } from '../../history/stored/stored-meta.ts';
 import type { LoadedState } from '../../history/load/load.ts';
@@ -177,6 +178,8 @@ export class RunCore {
   readonly run: RunRow;
   readonly claim: Claim;
   readonly loop: Loop;
+  /** For scopes, which may outlive the run here. */
+  readonly weakLoop: WeakRef<ScopedRun>;
   readonly agenda: Agenda = new Agenda();
   readonly ledger: Ledger = new Ledger();
   readonly draft: Draft;
@@ -206,6 +209,7 @@ export class RunCore {
     this.run = run;
     this.claim = claim;
     this.loop = options.loop;
+    this.weakLoop = new WeakRef(options.loop);
     this.draft = options.draft;
     this.root = options.draft.root;
     this.draft.hasBlobs = loaded.seq > 0;

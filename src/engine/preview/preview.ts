@@ -17,7 +17,8 @@ import { prepareStart } from '../run-loop/prepare.ts';
 import { budgetMet } from '../effects/begin.ts';
 import { NodeEffort } from '../visit-records/intent.ts';
 import { ReplaySource } from '../fork-replay/replay.ts';
-import { type QueuedStart, Charge } from '../live-run/agenda.ts';
+import type { QueuedStart } from '../live-run/agenda.ts';
+import { Charge } from '../live-run/attempt-scope.ts';
 import { Draft, momentOf } from '../live-run/draft.ts';
 import { startInitial } from '../settle/start-planned.ts';
 import { settleCancelled } from '../settle/settle.ts';
@@ -279,6 +280,12 @@ class Preview implements Loop {
   readMessages(): Promise<void> {
     return Promise.resolve();
   }
+  warn(): void {}
+
+  describe(): string {
+    return '';
+  }
+
   publishLive(): void {}
   stepEnded(): void {}
   trace(): undefined {}

@@ -1,12 +1,12 @@
 /** Makes one attempt: starts the node's function, handles its end, and decides about another attempt (E6, X3). */
-import { callOutsideSteps } from '../live-run/agenda.ts';
 import { readableThrown } from '../../errors.ts';
+import { AttemptScope, callInScope } from '../live-run/attempt-scope.ts';
 import type { Activation } from '../live-run/loop.ts';
 import { admitOutcome, type AdmittedOutcome } from '../validate/admit-outcome.ts';
 import { Context } from '../calls/context.ts';
 import { isEffect, enterEffect, type RunCore } from '../live-run/run-core.ts';
 import { dropChildren, holdAttempt } from '../settle/cancel.ts';
-import { afterFailure, planRetry, type AfterFailure, armDeadline } from '../effects/retry.ts';
+import { afterFailure, afterGrace, planRetry, type AfterFailure, armDeadline } from '../effects/retry.ts';
 import { bookAll } from '../visit-records/account.ts';
 import { NodeEffort, effortKeyOf, noteRepeatedNode } from '../visit-records/intent.ts';
 import { noteEvents } from '../visit-records/list-record.ts';
@@ -35,9 +35,13 @@ export function launch(core: RunCore, activation: Activation): void {
   core.loop.publishLive('started', activation, undefined);
   const generation = activation.generation;
   const isCurrent = (): boolean => activation.generation === generation && activation.phase === 'running';
+  const fail = (error: unknown): boolean => isCurrent() && strayFailed(core, activation, error, isCurrent);
+  const scope = new AttemptScope(core, activation, activation.attempt, fail);
+  activation.scope?.end();
+  activation.scope = scope;
   let returned: unknown;
   try {
-    returned = callOutsideSteps(() => node.implementation.run(new Context(core, activation)));
+    returned = callInScope(scope, () => node.implementation.run(new Context(core, activation)));
   } catch (error) {
     return attemptFailed(core, activation, error);
   }
@@ -87,6 +91,22 @@ function armTimeout(core: RunCore, activation: Activation, isCurrent: () => bool
       if (isCurrent()) attemptFailed(core, activation, error);
     },
   });
+}
+
+/** Fails an attempt by an error that nobody caught, as its deadline would: at once, and if it is an effect, when it has had its grace. */
+function strayFailed(core: RunCore, activation: Activation, error: unknown, isCurrent: () => boolean): true {
+  // It may be on its way to its end already.
+  if (activation.failure !== undefined) return true;
+  activation.failure = { error };
+  if (!isEffect(activation.node)) attemptFailed(core, activation, error);
+  else {
+    activation.cancelTimer?.();
+    activation.abort(error);
+    activation.cancelTimer = afterGrace(core, new NodeEffort(activation), () => {
+      if (isCurrent()) attemptFailed(core, activation, error);
+    });
+  }
+  return true;
 }
 
 function attemptReturned(core: RunCore, activation: Activation, returned: unknown): void {

@@ -1,5 +1,5 @@
 /** Advances one claimed run until it ends, pauses, or cannot go on in this process (E1). */
-import { CairnError, type ErrorCode } from '../../errors.ts';
+import { CairnError, type ErrorCode, readableThrown } from '../../errors.ts';
 import type { Amounts } from '../../graph/amounts.ts';
 import type { SpanParts, TraceSpan } from '../../graph/contracts/contracts.ts';
 import type { Graph } from '../../graph/graph.ts';
@@ -9,9 +9,10 @@ import type { RunStatus } from '../../state/tree.ts';
 import type { LiveEvent } from '../api.ts';
 import { begin, beginLater, beginRetry } from '../effects/begin.ts';
 import { judgeNode } from '../effects/judge.ts';
+import { asError, errorSummary } from '../validate/admit-outcome.ts';
 import { checkBudget } from '../validate/check-budget.ts';
 import { bookAll, setRunBudget } from '../visit-records/account.ts';
-import type { Activation, Loop, OwnerHold } from '../live-run/loop.ts';
+import type { Activation, AttemptLabel, Loop, OwnerHold } from '../live-run/loop.ts';
 import { type Draft, claimLost } from '../live-run/draft.ts';
 import { liveEventOf, runningNow, RunCore, type EngineEnvironment } from '../live-run/run-core.ts';
 import { type CancelRequest, endingOf, isFailing, noteCancelled, noteCancelling } from '../live-run/run-ending.ts';
@@ -308,6 +309,19 @@ export class Runner implements Loop {
     return this.#intake.read();
   }
 
+  warn({ node, visit, step, attempt }: AttemptLabel, thrown: unknown): void {
+    const { core } = this;
+    if (this.#isOver || !this.#isStarted) return;
+    const of = { node, ...(visit > 1 && { visit }), ...(step !== undefined && { step }) };
+    core.draft.note({ kind: 'warning', ...of, attempt, error: errorSummary(core, readableThrown(thrown)) });
+    this.requestFlush();
+  }
+
+  describe(thrown: unknown): string {
+    const { message, stack = message } = asError(readableThrown(thrown));
+    return this.core.secrets.mask?.text(stack) ?? stack;
+  }
+
   get isWatched(): boolean {
     return this.#feed.isWatched || this.#live?.isEmpty === false;
   }
@@ -493,6 +507,7 @@ export class Runner implements Loop {
   #stopTimers(): void {
     this.#keeper.stop();
     this.#intake.stop();
+    for (const { activations } of this.core.frames()) for (const { scope } of activations.values()) scope?.end();
     for (const cancel of this.core.agenda.timers) cancel();
   }
 }

@@ -7,7 +7,7 @@ import { CairnError } from '../../errors.ts';
 import { addAmounts, amountsFault, hasAmounts, lessAmounts, unitsFault, type Amounts } from '../../graph/amounts.ts';
 import type { Account, FrameTree, WaitRecord } from '../../state/tree.ts';
 import type { Activation } from '../live-run/loop.ts';
-import type { Charge, Payer } from '../live-run/agenda.ts';
+import type { Charge, Payer } from '../live-run/attempt-scope.ts';
 import type { RunCore } from '../live-run/run-core.ts';
 import type { OnBudget } from '../../graph/graph.ts';
 import type { TreeWriter } from '../../state/tree-writer.ts';

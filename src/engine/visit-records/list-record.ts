@@ -3,7 +3,7 @@ import { CairnError } from '../../errors.ts';
 import type { DrawnKind, DrawnValue, RunTree } from '../../state/tree.ts';
 import type { Activation } from '../live-run/loop.ts';
 import { isEffect, type RunCore, never } from '../live-run/run-core.ts';
-import { isInsideStepOf } from '../live-run/agenda.ts';
+import { isInsideStepOf } from '../live-run/attempt-scope.ts';
 import { ensureSteps, recordIn } from './step-record.ts';
 import { recordPathOf } from './node-record.ts';
 import { book } from './account.ts';

@@ -41,6 +41,8 @@ export type ChangeKind =
   | 'cancel'
   /** The run ended. */
   | 'end'
+  /** An error that nobody caught arose in code that an attempt had started, when that attempt had ended already. */
+  | 'warning'
   /** What a node or a step recorded comes near the limit of a checkpoint (`policies.checkpointBytes`). */
   | 'large'
   /** Pruning combined several checkpoints into this one. */

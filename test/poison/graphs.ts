@@ -1,0 +1,90 @@
+/** Graphs whose first node does to its process what a node should not, one of each kind, and a healthy one. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { AgentGraph, END, START, type NodeContext } from '../../src/index.ts';
+
+type Work = (ctx: NodeContext) => unknown;
+
+const withNext = (id: string, work: Work, options: object = {}, nextMs = 0): AgentGraph =>
+  new AgentGraph({}, { id })
+    .addNode('first', work, options)
+    .addNode('next', async () => {
+      await sleep(nextMs);
+      return 'next';
+    })
+    .addEdge(START, 'first')
+    .addEdge('first', 'next')
+    .addEdge('next', END);
+
+const reject = (message: string): void => void Promise.reject(new Error(message));
+
+export const rejects = withNext('rejects', async () => {
+  reject('forgotten');
+  await sleep(10_000);
+}).compile();
+
+export const throws = withNext('throws', async () => {
+  setTimeout(() => {
+    throw new Error('in a timer');
+  }, 5);
+  await sleep(10_000);
+}).compile();
+
+/** Its promise is rejected when it has ended, while the next node runs. */
+export const late = withNext(
+  'late',
+  () => {
+    setTimeout(() => reject('too late'), 20);
+    return 'early';
+  },
+  {},
+  500,
+).compile();
+
+/** What it did to the world may have happened. */
+export const external = withNext(
+  'external',
+  async ({ signal }: NodeContext) => {
+    reject('beside an effect');
+    await sleep(10_000, undefined, { signal });
+  },
+  { effectClass: 'external' },
+).compile();
+
+/** Its second attempt is sound. */
+export const retried = withNext(
+  'retried',
+  async ({ attempt }: NodeContext) => {
+    if (attempt > 1) return 'second';
+    reject('only once');
+    return sleep(10_000);
+  },
+  { retry: { attempts: 2, delayMs: 1 } },
+).compile();
+
+/** The error of a step fails the step, which the node can handle. */
+export const inStep = withNext('in-step', async (ctx) => {
+  try {
+    return await ctx.step('s', {}, async () => {
+      reject('in a step');
+      await sleep(10_000);
+    });
+  } catch (error) {
+    return `caught: ${(error as Error).message}`;
+  }
+}).compile();
+
+export const exits = withNext('exits', async () => {
+  await sleep(5);
+  process.exit(3);
+}).compile();
+
+/** Catching what it throws does not undo that it was called. */
+export const exitsQuietly = withNext('exits-quietly', async () => {
+  try {
+    process.exit(0);
+  } catch {
+    await sleep(10_000);
+  }
+}).compile();
+
+export const healthy = withNext('healthy', () => 'fine', {}, 50).compile();
