@@ -36,10 +36,11 @@ test('the README is read in two minutes: twelve lines of TypeScript, three promi
 test('the program of the README runs as it stands: it pauses, and pays once when it is answered', () => {
   const folder = mkdtempSync(join(tmpdir(), 'cairn-readme-'));
   const imported = program.replaceAll(/from '([^']+)'/gu, (_, name: string) => {
-    return `from '${pathToFileURL(builtDoors[name] ?? name).href}'`;
+    const door = builtDoors[name];
+    return `from '${door === undefined ? import.meta.resolve(name) : pathToFileURL(door).href}'`;
   });
   const around =
-    'function payBack(order: string, amount: number, key: string) { console.log(order, amount, key.length > 0); }';
+    'function payBack({ input, idempotencyKey: key }) { console.log(input.order, input.amount, key.length > 0); }';
   writeFileSync(join(folder, 'refund.mts'), `${imported}\n${around}\n`);
   const flags = ['--disable-warning=ExperimentalWarning', 'refund.mts'];
   const printed = execFileSync(process.execPath, flags, { cwd: folder, encoding: 'utf8' });
